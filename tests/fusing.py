@@ -18,7 +18,7 @@ def members(m: loopdbg.Model) -> list[list[str]]:
     assert engine is not None
     return [
         [m.plan.slots[m.plan.code[pc].outputs[0]].name for pc in sorted(group.members)]
-        for group, runs in engine.groups
+        for group, runs in engine.fast.groups
         if runs
     ]
 
@@ -26,10 +26,10 @@ def members(m: loopdbg.Model) -> list[list[str]]:
 def by_nodes(m: loopdbg.Model, inputs: dict[str, Any], native: bool = True) -> dict[str, Any]:
     """The outputs of a run in which every node runs by itself."""
     engine = Engine(m.plan)
-    engine.binder.native, engine.fuse = native, False
+    engine.binder.native, engine.fast.fuse = native, False
     engine.start(m.check(inputs))
     engine.resume()
-    assert not engine.groups
+    assert not engine.fast.groups
     return m.results(engine)
 
 
@@ -54,7 +54,7 @@ def hooks_agree(m: loopdbg.Model, inputs: dict[str, Any], every: int) -> Engine:
         seen: list[list[dict[str, Any]]] = []
         for fuse in (False, True):
             engine = Engine(m.plan)
-            engine.fuse = fuse
+            engine.fast.fuse = fuse
             engine.start(m.check(inputs))
             kept: list[dict[str, Any]] = []
 

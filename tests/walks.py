@@ -47,7 +47,7 @@ def in_python(engine: Engine) -> None:
 
 def apart(engine: Engine) -> None:
     """Every node runs by itself."""
-    engine.fuse = False
+    engine.fast.fuse = False
 
 
 def increased(carried: Any, number: int) -> Any:

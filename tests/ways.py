@@ -110,11 +110,11 @@ def python_only(engine: Engine) -> None:
 
 
 def hot_at_once(engine: Engine) -> None:
-    engine.hot_after = 1
+    engine.fast.hot_after = 1
 
 
 def never_hot(engine: Engine) -> None:
-    engine.hot_after = -1
+    engine.fast.hot_after = -1
 
 
 def by_nodes(limit: int) -> Callable[[Engine], Any]:

@@ -97,7 +97,7 @@ def _title(engine: Engine, pc: int, instruction: Instruction, nodes: bool) -> st
     where = f"@{instruction.inside}"
     if instruction.node is None or instruction.op is None:
         return f"{instruction.kind.name} {where}"
-    leads = next((group for group, _ in engine.groups if group.first == pc), None)
+    leads = next((group for group, _ in engine.fast.groups if group.first == pc), None)
     how = "group" if leads else "" if engine.binder.is_native(pc) else "python"
     if not nodes:
         return f"{instruction.node.op_type} {where} {how}"

@@ -181,7 +181,7 @@ class StandingFrame(SessionFrame):
         if self._turns.taken or not self._turns.reading.acquire(timeout=_PATIENCE):
             raise OverError("this value is over: the loop is going on")
         try:
-            if self._engine.moment != self._moment:
+            if self._engine.epoch != self._moment:
                 raise OverError("this value is over: the loop has gone on since")
             return do(find())
         finally:

@@ -74,7 +74,7 @@ class Running(Debuggee):
 
     @property
     def moment(self) -> int:
-        return self._engine.moment
+        return self._engine.epoch
 
     @property
     def position(self) -> Position:

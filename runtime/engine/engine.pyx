@@ -1,10 +1,11 @@
 """The engine: runs a Plan, stops at any boundary or node of any nesting, and goes on.
 
-``hot.run_plan`` is the hot path: one loop over a flat array of instructions, without the GIL. The engine says where it
+``interpreter.run_plan`` is the hot path: one loop over a flat array of instructions, without the GIL. The engine says where it
 stops, and hands what needs Python to its parts, which work on one ``State`` in C: ``Memory`` (slots, and all that the
-state stands in), ``Growing`` (shapes that vary), ``Binder`` (nodes), ``Fuser`` (groups), ``Scans`` (scan outputs),
-``Loops`` (entries, boundaries, exits), ``Histories`` (what was at all boundaries), ``Checkpoints`` (going back), ``Changes``
-(what-if) and ``Observers`` (predicates, records). Each says in its constructor which parts it needs; none knows the engine.
+state stands in), ``Binder`` (nodes), ``Scans`` (scan outputs), ``Loops`` (entries, boundaries, exits), ``Histories`` (what was at
+all boundaries), ``Checkpoints`` (going back), ``Changes`` (what-if) and ``Observers`` (predicates, records). Each says in its
+constructor which parts it needs; none knows the engine. All that is fast is an ``Accelerator`` above them (fast/floor.pyx);
+``LOOPDBG_FAST=0`` leaves it out.
 """
 
 cimport cython
@@ -12,26 +13,23 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t, uintptr_t, INT64_MAX
 cimport numpy as np
 
+from .plain.accelerator cimport Accelerator
 from .plain.binder cimport Binder
 from .time.changes cimport Changes
 from .time.checkpoints cimport Checkpoints
-from .fast.fusion.fuser cimport Fuser
-from .fast.ranges.varying cimport Growing
 from .time.history cimport Histories
-from .plain.interpreter cimport LOOPDBG_CHECKED, decide, is_warm, run_plan
+from .plain.interpreter cimport LOOPDBG_CHECKED, decide, is_due, run_plan
 from .plain.loops cimport Loops
 from .plain.clock cimport clock_in, now
 from .plain.memory cimport Memory
 from .plain.pieces cimport release, take
 from .plain.state cimport *
 from .time.observers cimport Observers
-from .fast.scalar.programs cimport make_program, settle_program
 from .plain.scans cimport Scans
-from .fast.views.views cimport Views
 
-import contextlib
 # Not the module around it, which makes an enum of every number: 6 us a run.
 import _signal as signal
+import os
 import threading
 
 import numpy as np
@@ -40,6 +38,9 @@ from ..errors import ExecutionError, LimitError, Remedy
 from ..graph import System
 
 np.import_array()
+
+#: Whether new engines have what makes them fast; without it they give the same bits.
+fast = os.environ.get("LOOPDBG_FAST", "") != "0"
 
 cdef int _SIGINT = signal.SIGINT
 # How long run_plan may run before signals and limits are looked at.
@@ -64,7 +65,8 @@ cdef class Engine:
 
     cdef readonly object plan
     cdef readonly Memory memory
-    cdef Growing growing
+    cdef Accelerator accelerator
+    cdef readonly object fast        # the accelerator as Python has it; None: there is none
     cdef readonly Binder binder
     cdef readonly Scans scans
     cdef readonly Histories histories
@@ -72,38 +74,38 @@ cdef class Engine:
     cdef readonly Checkpoints checkpoints
     cdef readonly Changes changes
     cdef readonly Observers observers
-    cdef readonly Views views
-    cdef Fuser fuser
     cdef State *s
     cdef double tick_time
     cdef int64_t slice_budget
     cdef double interrupted          # when an interrupt was first seen, 0: none was
     cdef public object on_boundary   # called with the loop's index at every boundary while hooks are on
     cdef public object on_tick       # called about every 10 ms of a run
-    cdef bint checking               # a program is compared with the engine
     cdef Ears ears
 
     def __init__(self, plan):
         self.plan = plan
         self.memory = Memory(plan)
-        self.growing = Growing(self.memory)
-        self.binder = Binder(self.memory, self.growing)
-        self.views = Views(self.memory, self.binder)
-        self.fuser = Fuser(self.memory, self.views)
+        self.s = &self.memory.s
+        if fast:
+            from .fast.floor import Fast
+
+            self.fast = Fast(self.memory)
+            self.accelerator, self.binder = self.fast, self.fast.binder
+        else:
+            self.accelerator, self.binder = Accelerator(), Binder(self.memory)
         self.scans = Scans(self.memory)
         self.histories = Histories(self.memory)
-        self.loops = Loops(self.memory, self.binder, self.scans, self.fuser, self.histories)
-        self.checkpoints = Checkpoints(self.memory, self.binder, self.loops, self.scans, self.fuser, self.histories)
-        self.changes = Changes(self.memory, self.binder, self.loops, self.histories, self.views)
+        self.loops = Loops(self.memory, self.binder, self.scans, self.accelerator, self.histories)
+        self.checkpoints = Checkpoints(self.memory, self.binder, self.loops, self.scans, self.accelerator, self.histories)
+        self.changes = Changes(self.memory, self.binder, self.loops, self.histories, self.accelerator)
         self.observers = Observers(self.memory, self.binder, self.loops)
-        self.s = &self.memory.s
-        self.s.hot_after = 200
-        self.s.fusing = 1
         self.slice_budget = 1_000_000
         if LOOPDBG_CHECKED:
             from . import selfcheck
 
             self.loops.checks = selfcheck
+            if fast:
+                self.fast.check_programs(self.compare_program)
         self.set_limits()
         for slot, array in plan.constants:
             self.memory.set_constant(slot, array)
@@ -118,8 +120,7 @@ cdef class Engine:
         """
         cdef int k
         self.changes.begin()
-        self.growing.begin(unseen)
-        self.fuser.begin(unseen)
+        self.accelerator.begin(unseen)
         for slot, value in inputs.items():
             self.memory.put_input(slot, value)
         for k in range(self.memory.nloops):
@@ -130,18 +131,13 @@ cdef class Engine:
             self.s.loops[k].edited = 0
             self.s.loops[k].iterations = self.s.loops[k].entries = 0
             self.s.loops[k].seconds = 0
-            if self.s.loops[k].views_at:
-                # It goes on from execution to execution.
-                self.s.loops[k].views_at = max(self.s.loops[k].views_at - self.s.loops[k].boundaries, -1) or -1
-            self.s.loops[k].boundaries, self.s.loops[k].hot_at = 0, self.s.hot_after
             for j in range(4):
                 self.s.loops[k].by_reason[j] = 0
-        self.binder.drop_blocks()
+        self.binder.invalidate()
         self.s.pc = self.s.depth = 0
         self.s.interrupt = 0
         self.s.suspended = NULL
-        self.s.program_runs = 0
-        self.s.moment += 1
+        self.s.epoch += 1
         self.checkpoints.begin()
         self.observers.begin()
         self.histories.begin()
@@ -257,17 +253,18 @@ cdef class Engine:
         if self.s.running:
             raise RuntimeError("this engine is running already")
         self.s.running = 1
-        self.s.moment += 1
+        self.s.epoch += 1
         self.s.fresh = 1
         self.ears = WANTED
         try:                          # all of it may want memory that there is not
-            if self.fuser.generation != self.s.generation:
-                self.fuser.watch(self.observers.slots_read() | self.histories.slots_read())
+            if self.accelerator.watched_at != self.s.generation:
+                slots = self.observers.slots_read() | self.histories.slots_read()
+                self.accelerator.watch(self.s.generation, frozenset(slots))
             if self.s.stepping & STEPPING:
-                self.fuser.show()     # inside the iteration that follows it cannot be had any more
+                self.accelerator.show_all()     # inside the iteration that follows it cannot be had any more
             return self.run()
         finally:
-            settle_program(self.s)
+            settle_slots(self.s)
             if self.s.stepping & TIMING:
                 clock_in(self.s, -1)
             self.s.running = 0
@@ -320,8 +317,8 @@ cdef class Engine:
                     status = S_TICK
             elif status == S_SLOW:
                 index = self.loops.control_slow(self.s.pc)
-                if index >= 0 and is_warm(self.s.loops + index):
-                    self.heat_up()
+                if index >= 0 and is_due(self.s.loops + index):
+                    self.accelerator.look(index)
             elif status == S_BOUNDARY:
                 stop = self.at_boundary(self.s.code[self.s.pc].loop)
                 if stop is not None:
@@ -330,8 +327,8 @@ cdef class Engine:
                 return ("node", self.s.pc)
             elif status == S_LIMIT:
                 return self.at_limit(self.s.code[self.s.pc].loop)
-            elif status == S_HOT:
-                self.heat_up()
+            elif status == S_LOOK:
+                self.accelerator.look(self.s.stack[self.s.depth - 1])
             elif status == S_OBSERVE:
                 self.observers.observe_slowly(self.s.code[self.s.pc].loop)
                 # What it asked of Python may take any time.
@@ -344,32 +341,9 @@ cdef class Engine:
             if status == S_TICK and self.tick():
                 return ("interrupt", -1)
 
-    cdef int heat_up(self) except -1:
-        """Make scalar programs for the running loops where that is possible; the others are looked at again later."""
-        cdef int k, index = self.s.stack[self.s.depth - 1]
-        cdef LoopState *loop = self.s.loops + index
-        if (loop.boundaries == loop.fuse_at or loop.boundaries == loop.views_at) and self.s.fusing:
-            self.fuser.look(index)
-        if loop.boundaries != loop.hot_at:
-            return 0
-        for k in range(self.s.depth):
-            index = self.s.stack[k]
-            loop = self.s.loops + index
-            if loop.program != NULL and loop.program.generation == self.s.generation:
-                continue
-            release(loop.program)
-            loop.program = NULL
-            loop.program = make_program(self.s, self.plan, index) if self.binder.native else NULL
-            if loop.program == NULL:
-                loop.hot_at = 9 * loop.boundaries
-            elif LOOPDBG_CHECKED and k == self.s.depth - 1 and not (loop.observers or self.s.watch or self.checking):
-                self.checking, self.s.running = True, 0
-                runs = self.s.program_runs
-                try:
-                    self.loops.checks.program(self.loops, self.checkpoints, index, self.run_to, self.without_programs)
-                finally:
-                    self.checking, self.s.running, self.s.program_runs = False, 1, runs
-        return 0
+    def compare_program(self, int index, without_programs):
+        """In builds with bounds checks: run a loop by its new scalar program and without one."""
+        self.loops.checks.program(self.loops, self.checkpoints, index, self.run_to, without_programs)
 
     def retest(self):
         """Something was changed at a boundary: where the condition is that of the iteration itself, decide again.
@@ -384,7 +358,7 @@ cdef class Engine:
         loop = self.s.loops + self.s.stack[self.s.depth - 1]
         if loop.top == loop.head or self.s.pc != loop.head:
             return
-        self.s.moment += 1
+        self.s.epoch += 1
         self.s.pc, loop.keep = top_of(loop), 1
         if self.s.pc != loop.head:
             loop.retest, self.s.stepping, self.s.running = 1, 0, 1
@@ -403,17 +377,8 @@ cdef class Engine:
         try:
             return self.run()
         finally:
-            settle_program(self.s)
+            settle_slots(self.s)
             loop.next_event, loop.event_at_end = asked
-
-    @contextlib.contextmanager
-    def without_programs(self):
-        """Scalar programs rest."""
-        native, self.s.resting = self.s.resting, 1
-        try:
-            yield
-        finally:
-            self.s.resting = native
 
     cdef object at_boundary(self, int index):
         cdef LoopState *loop = self.s.loops + index
@@ -421,7 +386,7 @@ cdef class Engine:
         loop.reported = 1
         self.observers.hits = self.observers.true_predicates(index) if why & 4 else ()
         if why & 2:
-            self.s.moment += 1
+            self.s.epoch += 1
             if self.on_boundary(index):
                 why |= 1
         if self.s.interrupt:
@@ -444,7 +409,7 @@ cdef class Engine:
     cdef int no_slice(self, int index) except -1:
         cdef LoopState *loop = self.s.loops + index
         cdef int k
-        if loop.stream != NULL and loop.stream.gone:
+        if loop.await_rows != NULL and not loop.await_rows(self.s, loop):
             raise ExecutionError(f"{self.memory.at(index)}: the rows that it reads come no more")
         for k in range(loop.nslices):
             if loop.slices[k].parts <= loop.i and not self.loops.fill_up(index, k):
@@ -475,28 +440,10 @@ cdef class Engine:
             # The next boundary stops; where a body takes long to get there, stop between its nodes.
             if not self.interrupted:
                 self.interrupted = t
-            elif t - self.interrupted > PATIENCE_SECONDS and not self.is_within_group():
+            elif t - self.interrupted > PATIENCE_SECONDS and not self.accelerator.is_busy():
                 self.s.interrupt = 0
                 return 1
         return 0
-
-    # -- groups
-
-    @property
-    def fuse(self):
-        """Nodes over large tensors run together, block by block (fuse.py); off: each by itself, for tests."""
-        return bool(self.s.fusing)
-
-    @fuse.setter
-    def fuse(self, bint on):
-        if on != self.s.fusing:
-            self.fuser.switch(on)
-
-    @property
-    def groups(self):
-        """The groups that were made, as :class:`~.groups.fuse.Group`, with how often each ran."""
-        return [(group, self.s.code[<int>group.first].group.runs) for group in self.fuser.groups
-                if self.s.code[<int>group.first].kind == FUSED]
 
     # -- where the time goes
 
@@ -515,24 +462,7 @@ cdef class Engine:
         boundary's."""
         return [self.s.spent[k] if self.s.spent != NULL else 0.0 for k in range(len(self.plan.code))]
 
-    cdef bint is_within_group(self) noexcept:
-        return self.s.code[self.s.pc].kind == FUSED and self.s.code[self.s.pc].group.running
-
     # -- looking, while stopped
-
-    @property
-    def hot_after(self):
-        """Iterations after which a loop is worth a scalar program; -1: none is. Takes effect at the next start."""
-        return self.s.hot_after
-
-    @hot_after.setter
-    def hot_after(self, int64_t iterations):
-        self.s.hot_after = iterations
-
-    @property
-    def program_runs(self):
-        """How often a scalar program was entered in this execution."""
-        return self.s.program_runs
 
     @property
     def shapes_met(self):
@@ -545,9 +475,9 @@ cdef class Engine:
         return bool(self.s.running)
 
     @property
-    def moment(self):
+    def epoch(self):
         """Grows whenever the engine goes on: what was read before may be stale."""
-        return self.s.moment
+        return self.s.epoch
 
     @property
     def position(self):
@@ -566,12 +496,12 @@ cdef class Engine:
 
     def value(self, int slot):
         """A copy of what a slot holds: an array, a list, or None. The caller knows whether it was computed."""
-        self.fuser.ask(slot)
+        self.accelerator.ask(slot)
         return self.memory.value(slot)
 
     def peek(self, int slot):
         """What a slot holds, not copied: good until the engine goes on, and never to be written."""
-        self.fuser.ask(slot)
+        self.accelerator.ask(slot)
         return self.memory.peek(slot)
 
     def results(self):
@@ -594,8 +524,8 @@ cdef class Engine:
         return self.is_there(slot)
 
     cdef bint is_there(self, int slot) except -1:
-        self.fuser.ask(slot)
-        return self.s.slots[slot].owner != NULL and self.fuser.is_there(slot)
+        self.accelerator.ask(slot)
+        return self.s.slots[slot].owner != NULL and self.accelerator.is_there(slot)
 
     def loop_state(self, int index):
         """(iteration, trip count or None, condition, reason it ended or None, active) of a loop."""

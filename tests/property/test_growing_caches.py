@@ -31,7 +31,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def told(engine: Engine) -> str:
-    return f"{min(len(engine.views.positions), 6)} nodes passed over"
+    return f"{min(len(engine.fast.views.positions), 6)} nodes passed over"
 
 
 @LIMITS

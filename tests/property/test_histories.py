@@ -28,12 +28,12 @@ def runs(m: loopdbg.Model, inputs: dict[str, Any], stops: list[int]) -> None:
     """Run in all ways, and compare what was noted with what is collected by looking."""
     given_values = m.check(inputs)
     plain = Engine(m.plan)
-    plain.hot_after, plain.fuse = -1, False
+    plain.fast.hot_after, plain.fast.fuse = -1, False
     found, ended = collect(plain, given_values, LIMIT)
     results = all_bits(plain.results()) if ended[0] == "end" else {}
     for hot_after, fuse in ((-1, False), (1, True), (20, True)):
         engine = Engine(m.plan)
-        engine.hot_after, engine.fuse = hot_after, fuse
+        engine.fast.hot_after, engine.fast.fuse = hot_after, fuse
         follow_all(engine)
         for _ in range(2):  # the second time everything is bound
             engine.start(given_values)

@@ -102,7 +102,7 @@ def natively(
     m: loopdbg.Model, inputs: dict[str, Any], asked: list[tuple[int, str, int, Any, float]], hot_after: int
 ) -> Any:
     engine = Engine(m.plan)
-    engine.hot_after = hot_after
+    engine.fast.hot_after = hot_after
     for one in asked:
         ask(engine, one)
     records = [engine.observers.record(k, [e.param for e in plan.edges]) for k, plan in enumerate(m.plan.loops)]
@@ -118,7 +118,7 @@ def natively(
             (i, e, *(bits(np.array(value[j])) for value in values))
             for j, (i, e) in enumerate(zip(iterations.tolist(), entries.tolist(), strict=True))
         ]
-    event(f"program used: {engine.program_runs > 0}")
+    event(f"program used: {engine.fast.program_runs > 0}")
     return what, hits, rows
 
 

@@ -15,7 +15,7 @@ from walks import Move, apart, stops_agree, walks
 
 
 def told(engine: Engine) -> str:
-    return f"{min(len(engine.views.positions), 4)} nodes passed over, {min(len(engine.views.lent), 3)} lent"
+    return f"{min(len(engine.fast.views.positions), 4)} nodes passed over, {min(len(engine.fast.views.lent), 3)} lent"
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))

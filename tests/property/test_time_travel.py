@@ -61,7 +61,7 @@ def walk(m: loopdbg.Model, inputs: dict[str, Any], moves: list[tuple[str, int]])
     known: dict[tuple[str, str, int], str] = {}
     engines = [Engine(m.plan), Engine(m.plan)]
     for engine, hot_after in zip(engines, (-1, 1), strict=True):
-        engine.hot_after = hot_after
+        engine.fast.hot_after = hot_after
         engine.start(m.check(inputs))
         engine.set_limits(40)
     engine = engines[0]

@@ -29,6 +29,6 @@ def test_the_group_runs_in_each_iteration() -> None:
     assert check(m, inputs) == [["a", "sum", "b", "y"]]
     engine = m._engine
     assert engine is not None
-    ((group, runs),) = engine.groups
+    ((group, runs),) = engine.fast.groups
     # The first run binds its nodes in iteration 0; the second has the group from there on.
     assert len(group.before) == 1 and runs == 39

@@ -1,4 +1,3 @@
-from ..fast.ranges.varying import Growing
 from .memory import Memory
 
 strict_binding: bool
@@ -6,6 +5,5 @@ strict_binding: bool
 class Binder:
     native: bool
     seed: int
-    block: int | None
-    def __init__(self, memory: Memory, growing: Growing) -> None: ...
+    def __init__(self, memory: Memory) -> None: ...
     def is_native(self, pc: int) -> bool: ...

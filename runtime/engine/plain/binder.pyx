@@ -6,15 +6,11 @@ cimport numpy as np
 from numpy cimport npy_intp
 
 from ...kernels.call cimport Call
-from ...kernels.drivers cimport drop_block, follow_stream, set_call
-from ...kernels.renewal cimport Journal, Renewal, loopdbg_forget
-from ...kernels.stream cimport Stream
-from ..fast.fusion.group cimport ask_for_groups
-from ..fast.ranges.varying cimport MOST, Growing
+from ...kernels.drivers cimport set_call
 from .bound cimport run_bound
 from .memory cimport Memory
-from ..fast.views.passed cimport close, pass_node, show_inputs, show_slot, wake_node
 from .pieces cimport release, retake, take
+from .schedule cimport MOST_BOUND, cannot_bind, inputs_changed, may_bind, ran_in_python, try_binding, was_bound
 from .state cimport *
 
 cdef extern from "Python.h":
@@ -24,8 +20,8 @@ import contextvars
 
 import numpy as np
 
-from ...plan import ranges
-from ...plan.bound import Bound, Counted, Input, Listed, ListInput, Roomy
+from ...plan.bind import bind
+from ...plan.bound import Bound, Counted, Input, Listed, ListInput
 from ...errors import ExecutionError, LoopdbgError, one_line
 from ...graph import MAIN
 from .memory import aligned, shapes_of
@@ -33,29 +29,23 @@ from ...ops.eager import Eager
 from ...ops.primitives import NotNative
 from ...ops.draws import Draws
 from ...plan.plan import Opcode
-from ...plan.through import bind_to_memory
 
 np.import_array()
 
 _EAGER = Eager()
-# A node that had to be bound this often runs in Python until its shapes have stayed the same for CALM executions.
-cdef int RESTLESS = 3
-cdef int CALM = 8
 
 #: Tests set this: an operator that fails to bind for any other reason than NotNative, but runs, is a bug of ours.
 strict_binding = False
 
 
 cdef class Binder:
-    """Binds and runs the nodes of a plan."""
+    """Binds and runs the nodes of a plan. An accelerator's binder (fast/binding.pyx) binds some in other ways."""
 
-    def __init__(self, Memory memory not None, Growing growing not None):
-        self.memory, self.growing, self.s, self.plan = memory, growing, &memory.s, memory.plan
+    def __init__(self, Memory memory not None):
+        self.memory, self.s, self.plan = memory, &memory.s, memory.plan
         self.keep = [None] * memory.ncode
-        self.views = [()] * memory.ncode
         self.native = True
         self.replaced = {}
-        self.aheads, self.streams = [], {}
         # NumPy's warnings off in a context of its own: np.errstate takes 1.5 us a node, this 0.05.
         self.quiet = contextvars.copy_context()
         self.quiet.run(np.seterr, all="ignore")
@@ -69,13 +59,8 @@ cdef class Binder:
             ins.kind = <int>instruction.kind
             ins.loop, ins.target = instruction.loop, instruction.target
             ins.condition = instruction.inputs[0] if instruction.kind == Opcode.BRANCH else -1
-            ins.once, ins.done = instruction.once, -1
             if instruction.kind == Opcode.NODE:
-                read = set(instruction.inputs)
-                if instruction.ahead is not None:
-                    read.update(instruction.ahead.inputs)
-                    self.aheads.append(k)
-                for slot in read:
+                for slot in self.read_by(instruction):
                     if slot >= 0:
                         self.memory.consumers[slot].append(k)
                 for slot in instruction.outputs:
@@ -87,69 +72,59 @@ cdef class Binder:
                     ins.moves[j].source, ins.moves[j].target = source, target
         return self.memory.load_consumers()
 
+    cdef set read_by(self, object instruction):
+        """Slots on whose values a node may be bound."""
+        return set(instruction.inputs)
+
     cdef int note_hand(self, bint by_hand) except -1:
-        """Whether something was changed by hand. Then no node uses what was computed for a block of iterations: the change
-        could be of what it would have read."""
-        if self.s.by_hand != by_hand:
-            self.s.by_hand = by_hand
-            self.s.generation += 1
-            for pc in self.aheads:
-                self.growing.forget(pc)
-                self.s.code[<int>pc].kind = UNBOUND
-                self.s.code[<int>pc].calm = 0
+        """Whether something of this execution was changed by hand."""
+        self.s.by_hand = by_hand
         return 0
 
-    cdef int drop_blocks(self) except -1:
-        """The execution was put elsewhere: what was computed for a block of iterations, or once an entry, is of others."""
-        cdef Instr *ins
+    cdef int invalidate(self) except -1:
+        """The execution was put elsewhere: no region keeps anything of where it was."""
+        cdef Region *r
         cdef int k
         for k in range(self.memory.ncode):
-            self.s.code[k].done = -1
-        for pc in self.aheads:
-            ins = self.s.code + <int>pc
-            for k in range(ins.ncalls):
-                drop_block(ins.calls + k)
+            r = self.s.code[k].region
+            while r != NULL:
+                r.invalidate(self.s, r)
+                r = r.next
         return 0
 
     cdef int bind_node(self, int pc) except -1:
         """Bind the node at pc on what its inputs are now. 0: it has to run in Python."""
         instruction = self.plan.code[pc]
-        if instruction.ahead is not None and not self.s.by_hand:
-            last = self.growing.last_bound[pc]
-            try:
-                if self.bind_as(pc, instruction.ahead):
-                    return 1
-            except NotNative:
-                pass
-            except Exception:
-                # It is bound as it stands.
-                if strict_binding:
-                    raise
-            self.growing.last_bound[pc] = last
-        return self.bind_as(pc, instruction)
-
-    cdef int bind_as(self, int pc, object instruction) except -1:
-        """Bind what runs at pc."""
-        if not instruction.op.native:
+        inputs = self.inputs_of(instruction)
+        if inputs is None:
             return 0
-        inputs, varied, lists = [], None, False
+        bound = bind(instruction.op, inputs)
+        if any([isinstance(out, Counted) for out in bound.outputs]) or not self.make_results(instruction, bound):
+            return 0
+        try:
+            self.install(pc, instruction, bound)
+        except BaseException:
+            self.unbind(pc)     # half of it may be there, and no memory for the rest
+            raise
+        return 1
+
+    cdef list inputs_of(self, object instruction):
+        """The inputs of a node, to bind it on; None where it has to run in Python."""
+        cdef int slot
+        if not instruction.op.native:
+            return None
+        inputs = []
         for slot in instruction.inputs:
-            if slot >= 0 and self.s.slots[<int>slot].spec == 0:
-                if not instruction.op.sequences or not self.memory.is_sequence(slot):
-                    return 0
-                lists = True
+            if slot >= 0 and self.s.slots[slot].spec == 0 and \
+                    not (instruction.op.sequences and self.memory.is_sequence(slot)):
+                return None
             inputs.append(None if slot < 0 else self.input(slot))
-        if not lists:
-            varied = self.growing.varied(pc, instruction, inputs, self.block)
-        if varied is None:
-            bound = bind_to_memory(instruction.op, inputs, self.block)
-        else:
-            followed, bound, appended = varied
-            loose, bound = bound, ranges.settled(bound, inputs)
-        if bound.looked:
-            self.growing.note_looks(pc, inputs, bound.looked)
+        return inputs
+
+    cdef int make_results(self, object instruction, object bound) except -1:
+        """Memory for the results of a bound node; 0: it has to run in Python, or where it runs says what is wrong."""
         if len(bound.outputs) < len(instruction.outputs):
-            return 0     # where it runs says so
+            return 0
         for slot, out in zip(instruction.outputs, bound.outputs):
             if isinstance(out, Listed):
                 if slot < 0:
@@ -157,29 +132,14 @@ cdef class Binder:
                 self.memory.hold_sequence(slot)
             if slot < 0 or isinstance(out, Listed):
                 continue
-            if (out.known is not None and out.dtype.hasobject) or \
-                    (isinstance(out, Counted) and not self.growing.can_count(out)):
+            if out.known is not None and out.dtype.hasobject:
                 return 0
             if out.known is None and not isinstance(out, Counted):
-                room = out.room if isinstance(out, Roomy) else None
-                self.memory.own(slot, self.memory.spec(out.dtype, out.shape, room))
+                self.memory.own(slot, self.memory.spec(out.dtype, out.shape, getattr(out, "room", None)))
             self.memory.set_known(slot, out.known)
             if out.known is not None:
                 self.memory.show_known(slot)
-        self.growing.put_aside(pc)
-        try:
-            self.install(pc, instruction, bound)
-            # Where there is nothing to copy yet, it is what it is a copy of later on.
-            self.views[pc] = bound.views if varied is None else loose.views or self.views[pc]
-            if varied is not None:
-                self.growing.vary(pc, instruction, followed, loose, appended, self.keep[pc], {}, {})
-                self.keep[pc] = None
-                return self.growing.provide(pc)
-            self.growing.make_room(pc)
-            return 1
-        except BaseException:
-            self.unbind(pc)     # half of it may be there, and no memory for the rest
-            raise
+        return 1
 
     cdef object input(self, int slot):
         """A slot that holds a tensor or a sequence, as an input to bind on."""
@@ -194,51 +154,49 @@ cdef class Binder:
         cdef int pc = self.memory.ncode
         self.s.code = <Instr *>retake(self.s.own, self.s.code, pc, pc + 1, sizeof(Instr))
         self.keep.append(None)
-        self.views.append(())
         self.memory.ncode = pc + 1
         return pc
 
     cdef int unbind(self, int pc) except -1:
-        """Nothing is left of what was bound at pc."""
-        free_calls(self.s.code + pc)
+        """Nothing is left of what was bound at pc, and it is bound anew when it is met."""
+        self.drop(pc)
         self.keep[pc] = None
         self.s.code[pc].kind = UNBOUND
         return 0
 
-    cdef int install(self, int pc, object instruction, object bound) except -1:
-        """Turn a Bound into C."""
+    cdef int drop(self, int pc) except -1:
+        """Nothing is left of what a node is bound to now."""
+        cdef Instr *ins = self.s.code + pc
+        release(ins.calls)
+        ins.calls, ins.guards, ins.cells, ins.outer = NULL, NULL, NULL, NULL
+        ins.ncalls = ins.nguards = ins.follows = 0
+        return 0
+
+    cdef int install(self, int pc, object instruction, object bound, int around=0) except -1:
+        """Turn a Bound into C. ``around``: how many calls more there are before its own, and after them."""
         cdef Instr *ins = self.s.code + pc
         cdef Call *call
         cdef int k, j, d, rows = 0
         self.s.generation += 1
-        free_calls(ins)
-        if ins.renews:
-            # Buffers with versions that it gave may be written in other ways now.
-            loopdbg_forget(self.s.journal)
-            ins.renews = 0
-        counted = [(slot, out) for slot, out in zip(instruction.outputs, bound.outputs)
-                   if slot >= 0 and isinstance(out, Counted)]
-        ins.counts = len(counted)
-        ins.ncalls = len(bound.calls) + 2 * ins.counts
+        self.drop(pc)
+        ins.ncalls = len(bound.calls) + 2 * around
         ins.calls = <Call *>take(self.s.own, ins.ncalls, sizeof(Call))
         ins.cells = <char **>take(ins.calls, len(bound.temps), sizeof(char *))
         ins.guards = <Guard *>take(ins.calls, len(bound.guards), sizeof(Guard))
         for spec in bound.calls:
             rows += len(spec.outer) * (1 + len(spec.buffers))
         ins.outer = <npy_intp *>take(ins.calls, rows, sizeof(npy_intp))
-        # A temp that is an output is the slot's own buffer.
-        slot_of_temp = {out.index: slot for slot, out in zip(instruction.outputs, bound.outputs)
-                        if slot >= 0 and out.kind == "temp" and out.known is None}
+        slot_of_temp = slots_of_temps(instruction, bound)
         arrays = []
         for k, temp in enumerate(bound.temps):
             if k not in slot_of_temp:
-                array = room(temp)
+                array = memory_of(temp)
                 arrays.append(array)
                 ins.cells[k] = np.PyArray_BYTES(array)
         self.keep[pc] = arrays
         rows = 0
         for k, spec in enumerate(bound.calls):
-            call = ins.calls + ins.counts + k
+            call = ins.calls + around + k
             for j, buffer in enumerate(spec.buffers):
                 call.offset[j] = buffer.offset
                 if isinstance(buffer, Listed):
@@ -251,13 +209,6 @@ cdef class Binder:
                 else:
                     call.cell[j] = &ins.cells[<int>buffer.index]
             rows += set_call(call, spec, ins.outer + rows)
-            if spec.onto >= 0:
-                self.renew(pc, call, spec, slot_of_temp)
-            for slot in instruction.inputs if self.streams else ():
-                if slot in self.streams:
-                    follow_stream(call, &(<Stream>self.streams[slot]).c)
-        for k, (slot, out) in enumerate(counted):
-            self.growing.count(ins, k, slot, out)
         for k, (position, expected) in enumerate(bound.guards.items()):
             expected = np.ascontiguousarray(expected)
             ins.guards[k].slot = instruction.inputs[position]
@@ -268,121 +219,60 @@ cdef class Binder:
         ins.cost = bound.cost
         ins.kind = NATIVE
         ins.binding = self.s.generation
-        ask_for_groups(self.s, instruction.inside)
-        return 0
-
-    cdef int renew(self, int pc, Call *call, object spec, dict slot_of_temp) except -1:
-        """Let a call bring its result up to what it begins with, where that is less than to copy it."""
-        cdef Instr *ins = self.s.code + pc
-        cdef Renewal *renewal
-        source, target = spec.buffers[0], spec.buffers[<int>spec.onto]
-        if target.kind != "temp" or target.index not in slot_of_temp:
-            return 0
-        if self.s.journal == NULL:
-            self.s.journal = <Journal *>take(self.s.own, 1, sizeof(Journal))
-        renewal = <Renewal *>take(ins.calls, 1, sizeof(Renewal))
-        renewal.journal = self.s.journal
-        renewal.target = &self.s.slots[<int>slot_of_temp[target.index]].version
-        if source.kind == "slot" and source.offset == 0 and \
-                self.s.slots[<int>source.index].nbytes == source.size * source.dtype.itemsize:
-            renewal.source = &self.s.slots[<int>source.index].version
-        call.renewal = renewal
-        ins.renews = 1
         return 0
 
     cdef int run_node(self, int pc) except -1:
         """Run the node at pc, bound if that is possible, and move on."""
-        cdef int once = self.s.code[pc].once
-        self.run_anyhow(pc)
-        if once >= 0:
-            self.s.code[pc].done = self.s.loops[once].entries
-        return 0
-
-    cdef int run_anyhow(self, int pc) except -1:
         cdef Instr *ins = self.s.code + pc
-        cdef bint passed = ins.passed and ins.varying != NULL and not ins.stale
+        cdef bint was_native
         instruction = self.plan.code[pc]
         trouble = None
         was_native = ins.kind == NATIVE
-        # One that goes on with what it was bound to for a range is looked through as before.
-        if ins.varying == NULL or ins.stale or not self.native:
-            self.open(instruction, pc)
-        if ins.stale:
-            self.growing.forget(pc)
-        if self.native and (ins.varying != NULL or ins.shelf != NULL):
-            if ins.varying == NULL:
-                free_calls(ins)     # of no use any more: one from the shelf may take its place
-            if self.growing.provide(pc):
-                if (ins.passed or not ins.looks or not show_inputs(self.s, ins)) and call_native(self.s, ins):
-                    self.s.pc = pc + 1
-                    return 0
-                self.growing.forget(pc)
-            self.open(instruction, pc)
-            self.growing.put_aside(pc)
-        if was_native and self.native and self.growing.make_room(pc) and call_native(self.s, ins):
+        if self.run_as_bound(pc):
             self.s.pc = pc + 1
             return 0
-        ins.kind = UNBOUND
         if was_native:
-            ins.calm = 0     # guards or a kernel's own check failed
+            inputs_changed(&ins.again)     # guards or a kernel's own check failed
+        ins.kind = UNBOUND
         if self.replaced and instruction.outputs and instruction.outputs[0] in self.replaced:
             self.replace_constant(pc, instruction.outputs[0])
             self.s.pc = pc + 1
             return 0
-        if self.native and ins.calm >= 0 and (ins.rebound < RESTLESS or ins.calm >= CALM or ins.waited >= ins.pause):
-            ins.pause = 32 if ins.rebound < RESTLESS else 4 * ins.pause
-            ins.waited = 0
+        if self.native and may_bind(&ins.again):
+            try_binding(&ins.again)
             try:
                 if self.bind_node(pc):
-                    self.look_anew(instruction, ins, passed)
-                    ins.rebound = 0 if ins.calm >= CALM or self.is_general(pc) else ins.rebound + 1
+                    was_bound(&ins.again, self.is_lasting(pc))
                     if call_native(self.s, ins):
                         self.s.pc = pc + 1
                         return 0
                 else:
-                    ins.calm = -1
+                    cannot_bind(&ins.again)
             except NotNative:
-                ins.calm = -1
-                ins.rebound += 1
+                cannot_bind(&ins.again)
+                ins.again.bound += 1
             except Exception as error:
                 trouble = error
-                ins.rebound = RESTLESS
-        if ins.calm >= 0:
-            ins.calm += 1
-            ins.waited += 1
-        self.growing.put_aside(pc)
+                ins.again.bound = MOST_BOUND
+        ran_in_python(&ins.again)
+        self.unfit(pc)
         ins.kind = UNBOUND
-        self.look_anew(instruction, ins, False)
         self.run_in_python(pc, instruction)
         if trouble is not None and strict_binding:
             raise trouble
         self.s.pc = pc + 1
         return 0
 
-    cdef int open(self, object instruction, int pc) except -1:
-        """Before a node is bound or run in Python: it looks through no other, and nobody through it."""
-        cdef Instr *ins = self.s.code + pc
-        cdef int slot
-        if not self.s.passing or pc >= len(self.plan.code):
-            return 0
-        wake_node(ins)
-        for slot in instruction.outputs:
-            if slot >= 0:
-                close(self.s, slot, ins.stale)
-        for slot in instruction.inputs:
-            if slot >= 0:
-                show_slot(self.s, slot)
+    cdef int run_as_bound(self, int pc) except -1:
+        """Run a node as it was bound before, where that serves its inputs of now; 0: it does not."""
         return 0
 
-    cdef int look_anew(self, object instruction, Instr *ins, bint passed) except -1:
-        """A node was bound anew, or runs in Python: those for a range ask for what they read and are ``passed`` over as they
-        were, but else whoever writes what it reads runs again."""
-        cdef int slot
-        if ins.varying != NULL and ins.varying.shows and passed:
-            pass_node(ins)
-        for slot in instruction.inputs if self.s.passing and (ins.varying == NULL or not ins.looks) else ():
-            if slot >= 0 and self.s.writer[slot] >= 0:
-                wake_node(self.s.code + self.s.writer[slot])
+    cdef int unfit(self, int pc) except -1:
+        """The node runs in Python: what it is bound to does not fit."""
+        return 0
+
+    cdef int is_lasting(self, int pc) except -1:
+        """Does what the node is bound to hold for many shapes?"""
         return 0
 
     cdef int replace_constant(self, int pc, int slot) except -1:
@@ -396,11 +286,6 @@ cdef class Binder:
         else:
             self.memory.set_known(slot, None)
         return 0
-
-    cdef int is_general(self, int pc):
-        """Is the node bound for a range, and are there only so many of them?"""
-        cdef Varying *v = self.s.code[pc].varying
-        return v != NULL and v.low < v.high and self.s.code[pc].nshelf < MOST
 
     cdef int run_in_python(self, int pc, object instruction) except -1:
         cdef int slot
@@ -450,13 +335,7 @@ cdef class Binder:
 
     def is_native(self, int pc):
         """True while the node at pc is bound to kernels."""
-        return self.s.code[pc].kind == NATIVE or self.s.code[pc].kind == FUSED
-
-
-cdef void free_calls(Instr *ins) noexcept:
-    release(ins.calls)
-    ins.calls, ins.guards, ins.cells, ins.outer, ins.varying = NULL, NULL, NULL, NULL, NULL
-    ins.ncalls = ins.nguards = ins.counts = ins.passed = ins.through = 0
+        return self.s.code[pc].kind == NATIVE
 
 
 cdef int call_native(State *s, Instr *ins) except -1:
@@ -496,7 +375,13 @@ cdef list kept_elements(list result, list arguments):
     return list(result) if any([result is a for a in arguments]) else result
 
 
-def room(temp):
+def slots_of_temps(instruction, bound):
+    """Temp -> slot: a temp that is a result is the slot's own buffer."""
+    return {out.index: slot for slot, out in zip(instruction.outputs, bound.outputs)
+            if slot >= 0 and out.kind == "temp" and out.known is None}
+
+
+def memory_of(temp):
     """Memory for a temp: a constant's own, or as many bytes. At least 8, which is what scalar programs read."""
     nbytes = temp.nbytes if isinstance(temp, np.ndarray) else temp
     if isinstance(temp, np.ndarray) and nbytes >= 8:

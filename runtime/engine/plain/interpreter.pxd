@@ -1,4 +1,4 @@
-"""The hot path, for the engine."""
+"""The interpreter, for the classes above it."""
 
 from libc.stdint cimport int32_t, int64_t
 
@@ -21,6 +21,7 @@ cdef extern from "bytes.h" nogil:
     void loopdbg_soon_written(const char *target, size_t n) noexcept
 
 cdef int decide(const LoopState *loop) noexcept nogil
+cdef int64_t next_break(const LoopState *loop, int64_t first) noexcept nogil
 cdef void enter(State *s, int index, int64_t trip) noexcept nogil
 cdef int can_cross(const State *s, const LoopState *loop) noexcept nogil
 cdef void cross(State *s, LoopState *loop) noexcept nogil
@@ -43,9 +44,9 @@ cdef inline void put(char *target, const char *source, Py_ssize_t nbytes) noexce
         loopdbg_bytes(target, source, nbytes)
 
 
-cdef inline int is_warm(const LoopState *loop) noexcept nogil:
-    """Did the loop just run often enough to be looked at for a program, for groups or for views?"""
-    return loop.boundaries == loop.hot_at or loop.boundaries == loop.fuse_at or loop.boundaries == loop.views_at
+cdef inline int is_due(const LoopState *loop) noexcept nogil:
+    """Is the floor above to look at the loop now?"""
+    return loop.boundaries == loop.look_at
 
 
 cdef inline int is_checked(const LoopState *loop) noexcept nogil:

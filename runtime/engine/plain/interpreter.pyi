@@ -1,1 +1,1 @@
-"""No Python names: see hot.pxd."""
+"""No Python names: see interpreter.pxd."""

@@ -1,25 +1,19 @@
-"""The hot path: ``run_plan`` runs instructions without the GIL until somebody is needed who has it.
+"""The interpreter: ``run_plan`` runs instructions without the GIL until somebody is needed who has it.
 
 It returns when an instruction needs Python (to be bound to kernels, or to be run by NumPy), when a stop was asked for,
-when a loop is worth a scalar program, or when its time slice is over (so that signals and limits are looked at).
+when the floor above is to look at a loop, or when its time slice is over (so that signals and limits are looked at).
+Where an instruction leads a region that fits (state.pxd), that runs in its place.
 """
 
 from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, int64_t, INT64_MAX
 cimport numpy as np
 
-from ..fast.ranges.follow cimport fit
-from ..fast.fusion.group cimport GROUP_DONE, GROUP_TICK, is_looked_into, run_group
-from ..time.history cimport note
-from ..fast.scalar.programs cimport enter_program, next_break, run_program
 from .bound cimport run_bound
 from .clock cimport clock_in, now
 from .specs cimport extent_of
 from .state cimport *
-from ...kernels.stream cimport loopdbg_append, loopdbg_wait
-
-cdef extern from "history.h" nogil:
-    void history_begin(loop_history *h, int64_t entry, int64_t origin)
+from ...kernels.stream cimport loopdbg_append
 
 # Elements of scan outputs of so many bytes: where the next one goes is asked for while its iteration computes. Nobody was
 # there for long, and a boundary would wait for it (0.7 us for 8 KB in place of 0.4).
@@ -33,14 +27,17 @@ cdef inline int64_t read_int(const Slot *slot) noexcept nogil:
 
 
 cdef int decide(const LoopState *loop) noexcept nogil:
-    """Does the loop end at this boundary? The condition is named where both fall together (docs/semantics.md 2.4)."""
-    if not loop.keep:
-        return BY_CONDITION
-    if loop.trip >= 0 and loop.i >= loop.trip:
-        return BY_TRIP_COUNT
-    if loop.counted and loop.i >= loop.parts:
-        return BY_INPUT
-    return RUNNING
+    """Does the loop end at this boundary?"""
+    return loop_ends(loop.keep, loop.trip, loop.counted, loop.parts, loop.i)
+
+
+cdef int64_t next_break(const LoopState *loop, int64_t first) noexcept nogil:
+    """The first iteration from ``first`` on at which every entry of a loop stops."""
+    cdef int k
+    for k in range(loop.nbreaks):
+        if loop.breaks[k] >= first:
+            return loop.breaks[k]
+    return INT64_MAX
 
 
 cdef int can_enter(const State *s, const LoopState *loop) noexcept nogil:
@@ -51,13 +48,13 @@ cdef int can_enter(const State *s, const LoopState *loop) noexcept nogil:
     cdef const Scan *c
     cdef const Slot *initial
     cdef const Slot *p
-    if not loop.fast_enter or (loop.history != NULL and loop.history.unknown_carried):
+    if not loop.fast_enter or (loop.log != NULL and loop.log.entry_unready):
         return 0
     if loop.trip_slot >= 0:
         if s.slots[loop.trip_slot].spec != loop.trip_spec:
             return 0
         trip = read_int(s.slots + loop.trip_slot)
-        if trip < 0 and (loop.negative == REFUSED or (loop.negative == NO_LIMIT and trip < -1)):
+        if not loop_trips(loop.negative, &trip):
             return 0
     if loop.initial_slot >= 0 and s.slots[loop.initial_slot].spec != loop.initial_spec:
         return 0
@@ -115,8 +112,11 @@ cdef void gather(const State *s, const LoopState *loop) noexcept nogil:
 
 cdef int64_t trip_of(const State *s, const LoopState *loop) noexcept nogil:
     """The trip count that an entry begins with."""
-    cdef int64_t trip = loop.fixed_trips if loop.trip_slot < 0 else read_int(s.slots + loop.trip_slot)
-    return 0 if trip < 0 and loop.trip_slot >= 0 and loop.negative == NO_ITERATION else trip
+    cdef int64_t trip = loop.fixed_trips
+    if loop.trip_slot >= 0:
+        trip = read_int(s.slots + loop.trip_slot)
+        loop_trips(loop.negative, &trip)
+    return trip
 
 
 cdef void enter(State *s, int index, int64_t trip) noexcept nogil:
@@ -156,9 +156,8 @@ cdef void enter(State *s, int index, int64_t trip) noexcept nogil:
     loop.ended = RUNNING
     loop.reported = loop.edited = loop.checked = 0
     loop.entries += 1
-    if loop.history != NULL:
-        history_begin(loop.history, loop.entries - 1, 0)
-        note(s, loop.history, 1)
+    if loop.log != NULL:
+        loop.log.note(s, loop, 1)
     s.stack[s.depth] = index
     s.depth += 1
     if s.depth == 1:
@@ -180,7 +179,7 @@ cdef int can_cross(const State *s, const LoopState *loop) noexcept nogil:
     cdef const Slot *r
     if loop.yielded >= 0 and s.slots[loop.yielded].spec != loop.yielded_spec:
         return 0
-    if loop.history != NULL and loop.history.unknown:
+    if loop.log != NULL and loop.log.boundary_unready:
         return 0
     for k in range(loop.nscans):
         c = loop.scans + k
@@ -204,7 +203,7 @@ cdef int can_cross(const State *s, const LoopState *loop) noexcept nogil:
         if p.spec == 0 or r.spec == 0 or (p.spec != r.spec and not in_family(s, e, e.param, e.result)):
             return 0
         # Values of no bytes need a buffer, too: one that is none holds no value.
-        if takes_copy(e, r) and (e.spare.owner == NULL or e.spare.capacity < r.nbytes):
+        if takes_copy(e, r) and (e.back.owner == NULL or e.back.capacity < r.nbytes):
             return 0
     return 1
 
@@ -215,8 +214,8 @@ cdef void cross(State *s, LoopState *loop) noexcept nogil:
     cdef Edge *e
     cdef Scan *c
     cdef Slot *r
-    if loop.history != NULL:
-        note(s, loop.history, 0)
+    if loop.log != NULL:
+        loop.log.note(s, loop, 0)
     for k in range(loop.nscans):
         c = loop.scans + k
         if not c.objects:
@@ -235,17 +234,17 @@ cdef void cross(State *s, LoopState *loop) noexcept nogil:
         if e.identity:
             continue
         r = s.slots + e.result
-        e.in_spare = takes_copy(e, r)
-        if e.in_spare and r.spec:
-            put(e.spare.data, r.data, r.nbytes)
-            e.spare.spec, e.spare.nbytes, e.spare.version = r.spec, r.nbytes, 0
-    # What was carried before is in the spare from now on, or in the result's slot.
+        e.in_back = takes_copy(e, r)
+        if e.in_back and r.spec:
+            put(e.back.data, r.data, r.nbytes)
+            e.back.spec, e.back.nbytes, e.back.version = r.spec, r.nbytes, 0
+    # What was carried before is in the back buffer from now on, or in the result's slot.
     for k in range(loop.nedges):
         e = loop.edges + k
         if e.identity:
             continue
-        if e.in_spare:
-            exchange(s, e.param, &e.spare, -1)
+        if e.in_back:
+            exchange(s, e.param, &e.back, -1)
         else:
             exchange(s, e.param, s.slots + e.result, e.result)
     if loop.condition >= 0:
@@ -269,7 +268,7 @@ cdef inline void exchange(State *s, int param, Slot *other, int result) noexcept
     spec_changed(s, param, least)
     if result >= 0:
         spec_changed(s, result, least)
-        if s.writer[result] >= 0 and s.code[s.writer[result]].varying == NULL and not s.code[s.writer[result]].counts:
+        if s.writer[result] >= 0 and not s.code[s.writer[result]].follows:
             s.code[s.writer[result]].kind = UNBOUND
 
 
@@ -372,7 +371,7 @@ cdef int show_previous(State *s, LoopState *loop) noexcept nogil:
 cdef int observe(State *s, LoopState *loop) noexcept nogil:
     """Ask the predicates of a boundary and append to its records. 0: that needs Python, and nothing was done."""
     cdef int k, j
-    cdef scalar_record *record
+    cdef boundary_record *record
     cdef Predicate *p
     cdef Instr *ins
     if loop.wants_previous and loop.i > 0 and not show_previous(s, loop):
@@ -407,7 +406,7 @@ cdef int observe(State *s, LoopState *loop) noexcept nogil:
 
 
 cdef void append_records(State *s, LoopState *loop) noexcept nogil:
-    cdef scalar_record *record
+    cdef boundary_record *record
     cdef char *row
     cdef int j, k = loop.first_record
     while k >= 0:
@@ -422,12 +421,22 @@ cdef void append_records(State *s, LoopState *loop) noexcept nogil:
         k = record.next
 
 
+cdef inline int run_regions(State *s, Region *r) noexcept nogil:
+    """Run the first region that fits, of those that one instruction leads."""
+    cdef int status = REGION_NONE
+    while r != NULL and status == REGION_NONE:
+        if r.fits == NULL or r.fits(s, r):
+            status = r.run(s, r)
+        r = r.next
+    return status
+
+
 cdef int run_plan(State *s) noexcept nogil:
     cdef Instr *ins
     cdef LoopState *loop
     cdef Slice *c
     cdef int k, kind
-    if s.suspended != NULL and run_program(s, s.suspended) == SCALAR_TICK:
+    if s.suspended != NULL and s.suspended.run(s, s.suspended) == REGION_TICK:
         return S_TICK
     while True:
         ins = s.code + s.pc
@@ -435,26 +444,24 @@ cdef int run_plan(State *s) noexcept nogil:
         if s.stepping:
             if s.stepping & TIMING:
                 clock_in(s, s.pc)
-            if kind == NATIVE or kind == UNBOUND or kind == FUSED or kind == ENTER or kind == BRANCH:
+            if kind == NATIVE or kind == UNBOUND or kind == ENTER or kind == BRANCH:
                 if s.stepping & STEPPING and s.moved and s.depth <= s.step_depth:
                     return S_NODE
                 if ins.trap and not s.fresh:
                     return S_NODE
             s.moved = 1
             s.fresh = 0
-        if ins.once >= 0 and kind != FUSED and ran_once(s, ins):
-            s.pc += 1
-            continue
-        if kind == FUSED and is_looked_into(s, s.pc, ins.group):
-            ins.group.running = 0
-            kind = NATIVE
+        if ins.region != NULL and kind != HEAD:
+            k = run_regions(s, ins.region)
+            if k == REGION_RAN:
+                if s.budget < 0:
+                    return S_TICK
+                continue
+            if k != REGION_NONE:
+                return S_TICK if k == REGION_TICK else S_PYTHON
         if kind == NATIVE:
-            if ins.varying != NULL and not fit(s, ins):
-                return S_PYTHON
             if run_bound(s, ins):
                 return S_PYTHON
-            if ins.once >= 0:
-                ins.done = s.loops[ins.once].entries
             s.pc += 1
             s.budget -= ins.cost
             if s.budget < 0:
@@ -462,7 +469,7 @@ cdef int run_plan(State *s) noexcept nogil:
         elif kind == HEAD:
             loop = s.loops + ins.loop
             loop.ended = decide(loop)
-            if loop.stream != NULL and not loop.ended and not loopdbg_wait(loop.stream, min(loop.i + 1, loop.stream.rows)):
+            if loop.await_rows != NULL and not loop.ended and not loop.await_rows(s, loop):
                 return S_NO_SLICE
             # Before anybody looks: what the next iteration gets.
             if loop.i < loop.parts and not loop.edited:
@@ -488,18 +495,16 @@ cdef int run_plan(State *s) noexcept nogil:
             if loop.ended:
                 s.pc = loop.exit
                 continue
-            if loop.i >= loop.limit:
+            if loop.i >= loop_limit(loop.limit, loop.endless_at, loop.trip):
                 return S_LIMIT
-            # A trip count of INT64_MAX is how exporters write "no limit".
-            if loop.endless_at >= 0 and loop.i >= loop.endless_at and (loop.trip < 0 or loop.trip == INT64_MAX):
-                return S_LIMIT
-            # Before a program is entered, which would leave again at once, for ever.
+            # Before a region is entered, which would leave again at once, for ever.
             if loop.nslices and loop.i >= loop.parts:
                 return S_NO_SLICE
-            if loop.program != NULL and not s.resting and not s.watch and not s.stepping & STEPPING and loop.i > 0 and not loop.edited:
-                if enter_program(s, loop):
-                    if s.suspended != NULL:
-                        return S_TICK
+            if ins.region != NULL and not s.watch and not s.stepping & STEPPING and loop.i > 0 and not loop.edited:
+                k = run_regions(s, ins.region)
+                if k == REGION_TICK:
+                    return S_TICK
+                if k == REGION_RAN:
                     continue
             loop.edited = 0
             s.pc += 1
@@ -509,8 +514,8 @@ cdef int run_plan(State *s) noexcept nogil:
                 return S_SLOW
             cross(s, loop)
             s.budget -= 10
-            if is_warm(loop):
-                return S_HOT
+            if is_due(loop):
+                return S_LOOK
             if s.budget < 0:
                 return S_TICK
         elif kind == TEST:
@@ -547,14 +552,6 @@ cdef int run_plan(State *s) noexcept nogil:
                 put(s.slots[ins.moves[k].target].data, s.slots[ins.moves[k].source].data,
                     s.slots[ins.moves[k].target].nbytes)
             s.pc = ins.target if kind == JUMP else s.pc + 1
-        elif kind == FUSED:
-            k = run_group(s, s.pc, ins.group)
-            if k == GROUP_DONE:
-                s.pc = ins.group.end
-            elif k != GROUP_TICK:
-                ins.kind = NATIVE
-            if s.budget < 0:
-                return S_TICK
         elif kind == END:
             return S_END
         else:

@@ -2,19 +2,19 @@
 
 from libc.stdint cimport int64_t
 
+from .accelerator cimport Accelerator
 from .binder cimport Binder
-from ..fast.fusion.fuser cimport Fuser
-from ..time.history cimport Histories
 from .memory cimport Memory
-from .state cimport Edge, Family, Slice, State
+from .noter cimport Noter
+from .state cimport Edge, Slice, State
 from .scans cimport Scans
 
 cdef class Loops:
     cdef readonly Memory memory
     cdef Binder binder
     cdef readonly Scans scans
-    cdef Fuser fuser
-    cdef Histories histories
+    cdef Accelerator accelerator
+    cdef Noter noter
     cdef State *s
     cdef readonly object plan
     cdef object checks           # what builds with bounds checks compare entries and boundaries with
@@ -33,11 +33,10 @@ cdef class Loops:
     cdef int put_part(self, int index, int k, int64_t part) except -1
     cdef int put_parts(self, int index) except -1
     cdef object one_element(self, int slot, str kinds, str word, str where)
-    cdef int put_spare(self, Edge *e, object owner, int spec) except -1
+    cdef int put_back(self, Edge *e, object owner, int spec) except -1
     cdef int keep_results(self, int index, int param) except -1
     cdef int prepare_boundary(self, int index) except -1
     cdef int prepare_edge(self, Edge *e) except -1
-    cdef Family *family_of(self, Edge *e) except? NULL
     cdef int check_edge(self, int index, int k) except -1
     cdef int test_slow(self, int index) except -1
     cdef int exit_slow(self, int index) except -1

@@ -11,18 +11,14 @@ from cpython.ref cimport Py_INCREF, Py_REFCNT, Py_XDECREF
 cimport numpy as np
 
 from ...kernels.routines.sequences cimport sequence_of
-from ...kernels.stream cimport Stream
 from .binder cimport Binder
-from ..fast.fusion.fuser cimport Fuser
-from ..fast.ranges.follow cimport tally_of
-from ..time.history cimport Histories
+from .accelerator cimport Accelerator
+from .noter cimport Noter
 from .interpreter cimport LOOPDBG_CHECKED, can_cross, cross, enter, is_checked, leave_loop
 from .clock cimport now
 from .memory cimport Memory, plain
 from .pieces cimport take
-from .specs cimport extent_of
 from .state cimport *
-from ..fast.scalar.programs cimport settle_program
 from .scans cimport Scans
 
 import math
@@ -47,9 +43,9 @@ MOST_UNNEEDED = 1 << 20
 cdef class Loops:
     """Runs the control instructions of a plan."""
 
-    def __init__(self, Memory memory not None, Binder binder not None, Scans scans not None, Fuser fuser not None,
-                 Histories histories not None):
-        self.memory, self.binder, self.scans, self.fuser, self.histories = memory, binder, scans, fuser, histories
+    def __init__(self, Memory memory not None, Binder binder not None, Scans scans not None,
+                 Accelerator accelerator not None, Noter noter not None):
+        self.memory, self.binder, self.scans, self.accelerator, self.noter = memory, binder, scans, accelerator, noter
         self.s, self.plan = &memory.s, memory.plan
         self.slice_arrays = {}
         for index in range(memory.nloops):
@@ -152,15 +148,17 @@ cdef class Loops:
 
     cdef int64_t trip_count(self, int index) except? -2:
         cdef LoopState *loop = self.s.loops + index
+        cdef int64_t trips
         if loop.trip_slot < 0:
             return loop.fixed_trips
         node = self.plan.loops[index].loop
         array = self.one_element(loop.trip_slot, "iu", "trip count", node.describe())
         count = min(int(array.reshape(())), INT64_MAX)
-        if count < 0 and (loop.negative == REFUSED or (loop.negative == NO_LIMIT and count != -1)):
+        trips = max(count, -INT64_MAX)
+        if not loop_trips(loop.negative, &trips):
             least = "0" if loop.negative == REFUSED else "-1 (no limit), 0"
             raise ExecutionError(f"{node.describe()}: its trip count is {count}; it must be {least} or more")
-        return max(count, 0) if loop.negative == NO_ITERATION else count
+        return trips
 
     cdef int look_at_condition(self, int slot, int index) except -1:
         if slot >= 0:
@@ -291,17 +289,17 @@ cdef class Loops:
                                  f"{need}")
         return array
 
-    cdef int put_spare(self, Edge *e, object owner, int spec) except -1:
+    cdef int put_back(self, Edge *e, object owner, int spec) except -1:
         """Give a back edge a second buffer: of one spec, or with ``spec`` -1 bytes that later take any."""
         if isinstance(owner, list):
             owner = sequence_of(owner)
         Py_INCREF(owner)
-        Py_XDECREF(e.spare.owner)
-        e.spare.owner = <PyObject *>owner
-        e.spare.spec, e.spare.flags = max(spec, 0), OWN if spec else 0
-        e.spare.data = np.PyArray_BYTES(owner) if spec else NULL
-        e.spare.nbytes = np.PyArray_NBYTES(owner) if spec else 0
-        e.spare.capacity, e.spare.version = e.spare.nbytes, 0
+        Py_XDECREF(e.back.owner)
+        e.back.owner = <PyObject *>owner
+        e.back.spec, e.back.flags = max(spec, 0), OWN if spec else 0
+        e.back.data = np.PyArray_BYTES(owner) if spec else NULL
+        e.back.nbytes = np.PyArray_NBYTES(owner) if spec else 0
+        e.back.capacity, e.back.version = e.back.nbytes, 0
         return 0
 
     cdef int keep_results(self, int index, int param) except -1:
@@ -311,10 +309,10 @@ cdef class Loops:
         cdef int k
         for k in range(loop.nedges if loop.i else 0):
             e = loop.edges + k
-            if e.param == param and not e.identity and not e.in_spare:
-                self.put_spare(e, self.memory.value(e.result), self.s.slots[e.result].spec)
+            if e.param == param and not e.identity and not e.in_back:
+                self.put_back(e, self.memory.value(e.result), self.s.slots[e.result].spec)
                 self.memory.store(e.result, self.memory.value(e.param))
-                e.in_spare = 1
+                e.in_back = 1
         return 0
 
     cdef int prepare_boundary(self, int index) except -1:
@@ -351,30 +349,14 @@ cdef class Loops:
             return 0
         if takes_copy(e, r):
             if r.spec == 0:
-                self.put_spare(e, self.memory.value(e.result), 0)
-            elif e.spare.capacity < r.nbytes or e.spare.owner == NULL or e.spare.spec == 0:
+                self.put_back(e, self.memory.value(e.result), 0)
+            elif e.back.capacity < r.nbytes or e.back.owner == NULL or e.back.spec == 0:
                 # Half as much again where it grows.
                 more = r.nbytes // 2 if p.spec != r.spec else 0
-                self.put_spare(e, np.empty(max(r.nbytes + more, 1), np.uint8), -1)
+                self.put_back(e, np.empty(max(r.nbytes + more, 1), np.uint8), -1)
         if p.spec and r.spec and p.spec != r.spec:
-            e.family = self.family_of(e)
+            e.family = self.accelerator.family_of(e)
         return 0
-
-    cdef Family *family_of(self, Edge *e) except? NULL:
-        """The family that both values of a back edge are of, which its result's node has found; NULL: none."""
-        cdef int k, pc = self.s.writer[e.result]
-        cdef Varying *v = NULL if pc < 0 else self.s.code[pc].varying
-        cdef Tally *t
-        for k in range(0 if pc < 0 else self.s.code[pc].counts):
-            t = tally_of(self.s.code + pc, k)
-            if t.slot == e.result and extent_of(t.family, self.s.slots[e.param].spec) >= 0:
-                return t.family
-        if v != NULL:
-            for k in range(v.noutputs):
-                if v.outputs[k].slot == e.result and v.outputs[k].family != NULL and \
-                        extent_of(v.outputs[k].family, self.s.slots[e.param].spec) >= 0:
-                    return v.outputs[k].family
-        return NULL
 
     cdef int check_edge(self, int index, int k) except -1:
         cdef Edge *e = self.s.loops[index].edges + k
@@ -410,8 +392,8 @@ cdef class Loops:
             self.memory.set_known(e.param, None)
             if not e.identity:
                 # What was carried before is not known; the same is at least no garbage.
-                e.in_spare = 1
-                self.put_spare(e, self.memory.value(e.param), self.s.slots[e.param].spec)
+                e.in_back = 1
+                self.put_back(e, self.memory.value(e.param), self.s.slots[e.param].spec)
         for slot, value in lasts.items():
             self.memory.store(slot, value)
             self.memory.set_known(slot, None)
@@ -423,8 +405,8 @@ cdef class Loops:
         if loop.condition_input >= 0:
             self.s.slots[loop.condition_input].data[0] = keep
         loop.i, loop.keep, loop.reported = iteration, keep, 1
-        self.histories.start_at(index)
-        self.binder.drop_blocks()
+        self.noter.start_at(index)
+        self.binder.invalidate()
         return None
 
     def count_entry(self, int index, int64_t iterations, reason, trip):
@@ -451,11 +433,6 @@ cdef class Loops:
         loop.i, loop.ended = iterations, _NUMBERS[reason]
         leave_loop(self.s, loop)
 
-    def read_stream(self, int slot, Stream stream):
-        """Let the first loop, which reads a slot row by row, wait for the rows that a stream tells of."""
-        self.binder.streams = {slot: stream}
-        self.s.loops[0].stream = &stream.c
-
     cdef int exit_slow(self, int index) except -1:
         """Leave a loop whatever the specs are."""
         cdef LoopState *loop = self.s.loops + index
@@ -480,14 +457,14 @@ cdef class Loops:
         cdef int k
         if ins.kind == ENTER:
             trips = self.prepare_entry(ins.loop)
-            self.histories.prepare(ins.loop, False)
+            self.noter.prepare(ins.loop, False)
             enter(self.s, ins.loop, trips)
             if LOOPDBG_CHECKED:
                 self.checks.compare(self, ins.loop, self.checks.on_entry(self, ins.loop))
         elif ins.kind == NEXT:
             if not can_cross(self.s, self.s.loops + ins.loop):
                 self.prepare_boundary(ins.loop)
-                self.histories.prepare(ins.loop, True)
+                self.noter.prepare(ins.loop, True)
             checked = LOOPDBG_CHECKED and is_checked(self.s.loops + ins.loop)
             if checked:
                 expected = self.checks.after_iteration(self, ins.loop)
@@ -527,9 +504,9 @@ cdef class Loops:
         return 0
 
     cdef int settle(self) except -1:
-        """Let every slot have its value: scalar programs and groups may hold some."""
-        settle_program(self.s)
-        return self.fuser.show()
+        """Let every slot have its value: regions may hold some."""
+        settle_slots(self.s)
+        return self.accelerator.show_all()
 
     # -- looking
 
@@ -541,7 +518,7 @@ cdef class Loops:
         instruction that runs next: at a boundary the loop's HEAD.
         """
         cdef int k
-        settle_program(self.s)
+        settle_slots(self.s)
         where = []
         for k in range(self.s.depth):
             where += (self.plan.loops[self.s.stack[k]].enter, self.s.loops[self.s.stack[k]].i)
@@ -580,7 +557,7 @@ cdef class Loops:
     def was_swapped(self, int index, int k):
         """True where the last boundary moved back edge k by exchanging buffers (the result's slot holds the previous)."""
         cdef Edge *e = self.s.loops[index].edges + k
-        return not e.in_spare and not e.identity
+        return not e.in_back and not e.identity
 
     def taken(self, int pc):
         """Which branch the If at pc took last: True for then."""

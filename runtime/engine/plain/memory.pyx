@@ -1,7 +1,7 @@
 """The engine's memory: slots, the specs (dtype and shape) of what they hold, and who reads them.
 
 A slot whose spec changes unbinds its consumers, which are bound again when they are met, but for those that follow the
-change by themselves (growing): loops whose shapes change need nothing special.
+change by themselves: loops whose shapes change need nothing special.
 """
 
 from cpython.object cimport PyObject
@@ -65,7 +65,7 @@ cdef class Memory:
         if self.s.loops != NULL:
             for k in range(self.nloops):
                 for j in range(self.s.loops[k].nedges):
-                    Py_XDECREF(self.s.loops[k].edges[j].spare.owner)
+                    Py_XDECREF(self.s.loops[k].edges[j].back.owner)
         if self.s.slots != NULL:
             for k in range(self.nslots):
                 Py_XDECREF(self.s.slots[k].owner)
@@ -139,18 +139,20 @@ cdef class Memory:
 
     cdef int unbind_consumers(self, int k) except -1:
         self.s.generation += 1
+        cdef Region *r
         for pc in self.consumers[k]:
-            self.s.code[<int>pc].kind = UNBOUND
-            self.s.code[<int>pc].calm = 0
-            self.s.code[<int>pc].stale = 1
+            unbind_node(self.s.code + <int>pc)
+            r = self.s.code[<int>pc].region
+            while r != NULL:
+                r.stale = 1
+                r = r.next
         return 0
 
     cdef int unbind_producer(self, int k) except -1:
         """The node that writes a slot was bound on other terms, or does not write it because it was folded."""
         if k in self.producers:
             self.s.generation += 1
-            self.s.code[<int>self.producers[k]].kind = UNBOUND
-            self.s.code[<int>self.producers[k]].calm = 0
+            unbind_node(self.s.code + <int>self.producers[k])
         return 0
 
     cdef int set_known(self, int k, object array) except -1:

@@ -4,7 +4,6 @@ from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 cimport numpy as np
 
-from ...kernels.stream cimport Stream
 from .memory cimport Memory
 from .state cimport *
 
@@ -160,28 +159,6 @@ cdef class Scans:
             self.limit(c)
         c.count = len(rows)
         return 0
-
-    def stream(self, int index, int k, Stream stream):
-        """Let a stream tell, while the loop runs on, how many elements a scan output has.
-
-        Returns the output as it will be, in memory that stays where it is; None where there is no room for all elements
-        yet, or they do not stand in it in order.
-        """
-        cdef LoopState *loop = self.s.loops + index
-        cdef Scan *c = loop.scans + k
-        cdef int64_t expected = loop.trip if loop.trip >= 0 else loop.parts if loop.counted else -1
-        if c.count == 0 or not is_plain(c) or not isinstance(self.arrays.get((index, k)), np.ndarray):
-            return None
-        if expected > c.capacity:
-            self.grow(index, k)
-        if not 2 <= expected <= c.capacity or (c.length >= 0 and c.length != expected):
-            return None
-        rows = self.arrays[index, k]
-        stream.c.count, stream.c.gone, stream.c.rows, stream.source = &c.count, 0, expected, self
-        dtype, shape = self.memory.specs[c.spec]
-        whole = join(rows[: expected * c.nbytes].view(dtype).reshape((expected, *shape)),
-                     self.plan.loops[index].scans[k].output)
-        return whole if np.PyArray_BYTES(whole) == c.buffer else None
 
     cdef int store(self, int index, int k) except -1:
         cdef Scan *c = self.s.loops[index].scans + k

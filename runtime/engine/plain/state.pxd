@@ -1,125 +1,35 @@
-"""The engine's state. Plain C structs, so that a run needs neither the GIL nor an allocation."""
+"""The state of an execution. Plain C structs, so that a run needs neither the GIL nor an allocation.
+
+What makes an execution fast keeps its own state (fast/fast_state.pxd). Of it the structs here know a ``Region`` alone: what runs in
+place of instructions.
+"""
 
 from cpython.object cimport PyObject
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int64_t
 from numpy cimport npy_intp
 
-from ...kernels.call cimport Call, inner_loop
-from ...kernels.renewal cimport Journal
-from ...kernels.stream cimport CStream
+from ...kernels.call cimport Call
+from .schedule cimport Binding, inputs_changed
 
-cdef extern from "history.h" nogil:
+cdef extern from "endings.h" nogil:
+    # Why a loop ended.
     enum:
-        HISTORY_ROWS
-        HISTORY_COLUMNS
-        HISTORY_ENTRIES
-        KIND_UNKNOWN
-        KIND_NONE
-        KIND_TABLE
-
-    ctypedef struct history_stat:
-        double low
-        double high
-        double first
-        double last
-        double odd
-
-    ctypedef struct history_series:
-        int result
-        int param
-        int kind
-        int itemsize
-        int steady
-        int identity
-        char **cell
-        const Py_ssize_t *nbytes
-        double *table
-
-    ctypedef struct history_entry:
-        int64_t entry
-        int64_t origin
-        int64_t rows
-        int n
-        int lost
-        uint64_t *ring
-        history_stat *log
-        history_stat *pending
-        int64_t nlog
-        int64_t capacity
-        char *wide
-        char *sampled
-
-    ctypedef struct loop_history:
-        int nseries
-        int nentries
-        int unknown_carried
-        int unknown
-        history_series *series
-        history_entry *entries
-        history_entry *now
-
-cdef extern from "scalar_program.h" nogil:
-    int64_t scalar_stop(int64_t stop, int64_t endless_at, int64_t trips)
-
+        RUNNING
+        BY_TRIP_COUNT
+        BY_CONDITION
+        BY_INPUT
+    # What a negative trip count is.
     enum:
-        SCALAR_TICK
-        SCALAR_AT_INSN
-        SCALAR_AT_NEXT
-        SCALAR_AT_HEAD
-        SCALAR_AT_TEST
-        SCALAR_STAGED
-        OP_CALL
-        OP_LOAD
-        OP_BRANCH
-        OP_JUMP
-        OP_ENTER
-        OP_NEXT
-        OP_TEST
-        OP_COUNT
-        OP_STOP_IF
-        OP_copy_8
+        NO_LIMIT
+        NO_ITERATION
+        REFUSED
+    int loop_ends(int keep, int64_t trips, int counted, int64_t parts, int64_t i)
+    int loop_is_tested(int64_t trips, int64_t i)
+    int64_t loop_limit(int64_t limit, int64_t endless_at, int64_t trips)
+    int loop_trips(int negative, int64_t *trips)
 
-    ctypedef struct scalar_insn:
-        int op
-        int d
-        int a
-        int b
-        int c
-
-    ctypedef struct scalar_move:
-        int source "from"
-        int to
-
-    ctypedef struct scalar_call:
-        inner_loop loop
-        void *data
-        int nargs
-        int args[4]
-        npy_intp steps[4]
-
-    ctypedef struct scalar_load:
-        int slot
-        npy_intp offset
-        npy_intp block
-        int64_t length
-        const char *base
-        int index
-        int wide
-
-    ctypedef struct scalar_scan:
-        int source "from"
-        npy_intp nbytes
-        char *buffer
-        int64_t count
-        int64_t capacity
-
-    ctypedef struct scalar_slice:
-        int to
-        npy_intp nbytes
-        npy_intp step
-        const char *base
-
-    ctypedef struct scalar_record:
+cdef extern from "records.h" nogil:
+    ctypedef struct boundary_record:
         int loop
         int enabled
         int nvalues
@@ -132,70 +42,6 @@ cdef extern from "scalar_program.h" nogil:
         char *buffer
         int64_t count
         int64_t capacity
-
-    ctypedef struct scalar_recorder:
-        scalar_record *record
-        int *source "from"
-
-    ctypedef struct scalar_note:
-        int column
-        int result
-        int param
-
-    ctypedef struct scalar_loop:
-        int index
-        int parent
-        int body
-        int after
-        int test
-        int trip
-        int initial
-        int cond
-        int cond_in
-        int iteration
-        int trip_wide
-        int iteration_wide
-        int negative
-        int64_t fixed_trips
-        int staged
-        int ninit
-        int nmoves
-        int nouts
-        int nscans
-        int nslices
-        int nrecorders
-        scalar_move *init
-        scalar_move *moves
-        scalar_move *outs
-        int *before
-        scalar_scan *scans
-        scalar_slice *slices
-        scalar_recorder *recorders
-        loop_history *history
-        int nnotes
-        scalar_note *notes
-        int64_t i
-        int64_t trips
-        int64_t parts
-        int64_t stop_before
-        int64_t stop
-        int64_t endless_at
-        int keep
-        int counted
-        int ended
-        int64_t *iterations
-        int64_t *entries
-        int64_t *by_reason
-
-    ctypedef struct scalar_program:
-        char *registers
-        scalar_insn *code
-        scalar_call *calls
-        scalar_load *loads
-        scalar_loop *loops
-        int at_insn
-        int at_loop
-        int suspended
 
 # What is done before each instruction: stops before nodes, and who wants to know where the time goes.
 cdef enum:
@@ -238,63 +84,6 @@ cdef struct Family:
     Py_ssize_t whole      # and of all, where there is room for more
     Segment *segments
 
-# How a bound node follows an extent that varies (varying.pyx): each number below is base + slope * it.
-cdef struct Number:
-    npy_intp *where
-    int narrow           # it has 32 bits there
-    npy_intp base
-    npy_intp slope
-
-cdef struct Port:
-    int slot
-    int spec              # for which the numbers are right now
-    int append            # outputs: the slot whose buffer this value goes on in; -1: none
-    int counted           # outputs: the calls say how long it is
-    int seen              # inputs: other memory is read in place of the slot's (views.pyx)
-    int axis              # that varies
-    Family *family        # NULL: the spec does not vary
-    Py_ssize_t nbytes     # where it does not
-    int64_t base
-    int64_t slope
-
-cdef struct Room:
-    char **cell
-    npy_intp base
-    npy_intp slope
-    npy_intp capacity
-
-cdef struct Varying:
-    int64_t low           # the numbers hold for extents from low to high
-    int64_t high
-    int64_t extent
-    int64_t cost_base
-    int64_t cost_slope
-    int64_t fitted        # how often they were changed
-    int64_t seen          # how often of that in executions before
-    int leading           # the input whose extent it is
-    int element           # or in which it is this element, an integer; -1: an extent
-    int narrow            # which has 32 bits, not 64
-    int shows             # it only copies: its node may be passed over
-    int through           # it reads what inputs are copies of
-    int ninputs           # with what decides how that lies
-    int noutputs
-    int nnumbers
-    int nrooms
-    Port *inputs
-    Port *outputs
-    Number *numbers
-    Room *rooms
-    # while it waits on the instruction's shelf: the rest of the binding
-    Varying *next
-    int64_t key           # its arrays are kept under this
-    int ncalls
-    int nguards
-    int counts
-    Call *calls           # all memory of a binding belongs to this piece
-    Guard *guards
-    char **cells
-    npy_intp *outer
-
 # A node's instruction is NATIVE when bound; UNBOUND ones go through Python, which binds or runs them.
 cdef enum InstrKind:
     UNBOUND = 0
@@ -308,61 +97,33 @@ cdef enum InstrKind:
     END = 8
     NATIVE = 9
     TEST = 11
-    FUSED = 10           # a bound node that leads a group: it and others run block by block
 
 cdef struct Move:
     int source
     int target
 
-# Where an argument is in the block that runs.
-cdef struct Place:
-    char *at
-    char **cell          # NULL: in the group's own memory, where it stays
-    npy_intp offset
-    npy_intp steps[8]    # bytes from block to block along each axis
+# How a region ended.
+cdef enum RegionStatus:
+    REGION_RAN = 0       # what it stands for ran; s.pc says where to go on
+    REGION_TICK = 1      # the time slice is over: run it again
+    REGION_PYTHON = 2    # the instruction that it begins with needs Python
+    REGION_NONE = 3      # it did not run: go on as without it
 
-# The extremes of floats that a group may not leave behind: see fuse.Check.
-cdef struct Check:
-    int slot
-    int size             # bytes of an element
-    Py_ssize_t count
+# What runs in place of one instruction or more, from the one on that leads it: a node or a loop's HEAD. The floor above makes
+# regions, and all that the plain floor knows of them is this. ``slot`` -1: every slot.
+cdef struct Region:
+    int (*fits)(State *s, Region *r) noexcept nogil                    # may it run here and now? NULL: always
+    int (*run)(State *s, Region *r) noexcept nogil                     # run, or go on: a RegionStatus
+    int (*materialise)(State *s, Region *r, int slot) noexcept nogil   # let a slot have the value that was left out; 0: it
+                                                                       # cannot be had any more
+    void (*invalidate)(State *s, Region *r) noexcept nogil             # the execution is elsewhere: keep nothing of before
+    Region *next         # led by the same instruction, asked after this one
+    int stale            # something is not known any more that it was made on
 
-# Nodes that run together, block by block (fuse.py). Good as long as its nodes are bound as they were, on the same specs.
-cdef struct Group:
-    int loop             # in whose body it is
-    int end              # position after it
-    int nmembers
-    int nbefore
-    int nafter
-    int nslots
-    int naxes
-    int nplaces
-    int nmoving          # places that change from block to block: the first ones
-    int ncalls
-    int nchecks
-    int nmakers
-    int *members
-    int64_t *bindings    # of the members
-    int *before
-    int *after
-    int *makers         # members with a result that only members read
-    int *slots
-    int *specs
-    npy_intp *blocks     # along each axis
-    npy_intp *at         # the block that runs next
-    Place *places
-    Call *calls
-    Call *tail           # of a shorter last block along the last axis; NULL: there is none
-    char *once           # calls for the first block only
-    Check *checks
-    npy_intp *outer      # outer axes of all calls
-    char **constants
-    int64_t cost         # of a block
-    int running          # a time slice ended between two blocks
-    int unfit            # a check failed
-    int64_t runs
-    int64_t ran          # the iteration that it ran in last, while the results that only members read lack that one; -1: none
-    int64_t entry        # and the entry of its loop
+# What an instruction does by itself where specs change.
+cdef enum Follows:
+    FOLLOWS_INPUTS = 1   # it need not be bound anew where an input's spec changes
+    SETS_OUTPUTS = 2     # nor where a result's is another: its calls say what it is
 
 cdef struct Instr:
     # what each execution looks at, in one cache line
@@ -370,9 +131,8 @@ cdef struct Instr:
     int ncalls
     int nguards
     int nmoves
-    int once             # index of the loop in whose entries it runs once; -1: it runs whenever it is met
+    Region *region       # the first that it leads, NULL: none
     Call *calls          # all memory of the binding belongs to this piece
-    Varying *varying     # NULL: bound on one spec
     Guard *guards
     int64_t cost
     Move *moves
@@ -380,24 +140,12 @@ cdef struct Instr:
     int target
     int taken            # BRANCH: 1 then, 0 else, as of its last execution
     int condition        # BRANCH: its slot
-    int rebound          # how often it was bound
-    int calm             # Python executions since its inputs last changed; -1: nothing to bind until they do
     int trap             # stop before it
-    int64_t done         # the entry of that loop in which it ran last; -1: none
+    int follows          # a Follows
+    Binding again        # when to bind it anew
     char **cells         # addresses of temps
     npy_intp *outer      # outer axes of all calls
     int64_t binding      # differs whenever the node is bound anew
-    Group *group         # the group that it leads, NULL: none
-    Varying *shelf       # bindings for other ranges of the extent
-    int nshelf
-    int renews           # it was bound to a call that gives versions
-    int passed           # 1 and the calls that are left out: who reads the results looks through them (views.pyx)
-    int through          # it is bound to read what inputs are copies of
-    int looks            # it was so in one of its bindings; others ask for what nodes that are passed over would give
-    int stale            # what they rest on changed: none of them holds any more
-    int counts           # results that are as long as the calls say; as many calls come before, and after
-    int64_t waited       # Python executions since it was last bound, and how many to wait before it is tried again
-    int64_t pause
 
 cdef struct Edge:
     int initial          # -1: part 0 of a sliced input
@@ -405,8 +153,8 @@ cdef struct Edge:
     int result
     int swap
     int identity         # passed through unchanged
-    int in_spare         # where the previous value is: the spare, or (swapped) the result's slot
-    Slot spare           # a second buffer for the parameter of an edge that copies
+    int in_back          # where the previous value is: the back buffer, or (swapped) the result's slot
+    Slot back            # a second buffer for the parameter of an edge that copies
     Family *family       # of the specs that the carried value had so far, where they differed; NULL: they did not
 
 cdef struct Slice:
@@ -447,27 +195,6 @@ cdef struct Last:
     int outer
     int edge
 
-# A loop's body as a scalar program. It is good as long as nothing was bound or unbound since it was made.
-cdef struct Program:
-    scalar_program core
-    int root             # index of the loop
-    int64_t generation
-    int nregisters
-    int ncode
-    int nloops
-    int nloads
-    int nonce
-    ProgramValue *values
-    int *positions       # instruction of the program -> position in the plan
-    int *once            # positions of nodes that are left out: they ran in this entry
-
-# A register and where its value lives. ``written``: the loop changes it, so that leaving the program writes it back.
-cdef struct ProgramValue:
-    int slot             # -1: a temp
-    char **cell
-    Py_ssize_t nbytes
-    int written
-
 # A question about a boundary, bound to kernels as nodes are: its instruction stands behind the plan's.
 cdef struct Predicate:
     int pc
@@ -479,11 +206,11 @@ cdef struct Predicate:
     char **cell          # where the answer is
     Py_ssize_t offset
 
-# What a negative trip count is: ONNX, OpenVINO (-1; others are an error), TensorRT.
-cdef enum Negative:
-    NO_LIMIT = 0
-    NO_ITERATION = 1
-    REFUSED = 2
+# Who notes what a loop carries at all its boundaries (time/history.pyx).
+cdef struct BoundaryLog:
+    int entry_unready    # it has to be prepared before the loop is entered, and before a boundary is crossed
+    int boundary_unready
+    void (*note)(State *s, LoopState *loop, int entering) noexcept nogil
 
 cdef struct LoopState:
     int top              # where an iteration begins: what its own condition needs, else the head
@@ -510,7 +237,8 @@ cdef struct LoopState:
     int nscans
     int nlasts
     int nkept
-    const CStream *stream # what tells how many iterations have their rows; NULL: all have them
+    int (*await_rows)(State *s, LoopState *loop) noexcept nogil    # wait until the iteration ahead has what it reads; 0: it
+                                                                   # never will. NULL: it is there
     Edge *edges
     Slice *slices
     Scan *scans
@@ -537,32 +265,21 @@ cdef struct LoopState:
     # stops and limits
     int64_t next_event
     int event_at_end
-    loop_history *history # what it did at all its boundaries; NULL: nobody asked
+    BoundaryLog *log             # NULL: nobody asked
     int64_t *breaks      # iterations at which every entry stops, in order
     int nbreaks
     int64_t limit
     int64_t endless_from # the plan's; -1: something can end the loop
     int64_t endless_at   # refuse to go past this iteration where nothing can end the loop; -1: may go on
-    # scalar programs (scalar/programs.pyx)
-    Program *program     # NULL: none
-    int64_t boundaries   # since it was last looked at
-    int64_t hot_at
-    # groups: as for hot_at, after nodes were bound; how long to wait, for binding may go on
-    int64_t fuse_at
-    int64_t fuse_wait
-    int64_t views_at     # as for fuse_at: for those who look through nodes whose extents vary; 0: there were none
+    # when the floor above looks at it: after so many boundaries of this execution; -1: not again
+    int64_t boundaries
+    int64_t look_at
     # totals of the run
     int64_t iterations
     int64_t entries
     int64_t by_reason[4]
     double entered
     double seconds
-
-cdef enum Reason:
-    RUNNING = 0
-    BY_TRIP_COUNT = 1
-    BY_CONDITION = 2
-    BY_INPUT = 3
 
 # Why run_plan returned.
 cdef enum Status:
@@ -574,7 +291,7 @@ cdef enum Status:
     S_TICK = 5
     S_LIMIT = 6
     S_NO_SLICE = 7
-    S_HOT = 8            # loops ran long enough to be worth a scalar program
+    S_LOOK = 8           # a loop is to be looked at by the floor above
     S_OBSERVE = 9        # records or predicates of the loop at pc need Python
     S_TESTED = 10        # a condition was tested again
 
@@ -616,35 +333,22 @@ cdef struct State:
     int *writer
     # grows whenever an instruction is bound or unbound, or a slot's spec changes
     int64_t generation
-    int64_t hot_after    # a loop that ran this often is worth a scalar program; -1: none is
-    int fusing           # nodes run in groups
-    int resting          # no program is entered
-    int passing          # nodes were passed over (views.pyx)
     int by_hand          # something of this execution was changed by hand: everything runs whenever it is met
-    int64_t program_runs # how often one was entered in this execution
-    Program *suspended   # the one that a time slice ended in, NULL: none
+    Region *suspended    # the one that a time slice ended in and that has values which are in no slot; NULL: none
+    void *above          # what the floor above keeps of this execution
     int interrupt
     int running          # somebody resumed it
-    int64_t moment       # grows whenever the engine goes on: what was read before may be stale
+    int64_t epoch        # grows whenever the engine goes on: what was read before may be stale
     int why              # 1: a stop, 2: the Python hook, 4: a predicate
     int nslots           # derived ones included
-    Journal *journal     # what was written on top of copies; NULL: nothing ever
     Predicate *predicates
-    scalar_record **records
+    boundary_record **records
     boundary_hook c_hook
     void *c_context
 
-# A result that is as long as the calls that made it say (growing/follow.pyx).
-cdef struct Tally:
-    State *state
-    int slot
-    Family *family       # of the specs that it may have
-    npy_intp most        # bytes that it may take
-
-
 cdef inline int top_of(const LoopState *loop) noexcept nogil:
     """Where the iteration ahead begins. Where the trip count ends the loop, its condition is not looked at any more."""
-    return loop.head if loop.trip >= 0 and loop.i >= loop.trip else loop.top
+    return loop.top if loop_is_tested(loop.trip, loop.i) else loop.head
 
 
 cdef inline int is_long_enough(const Scan *c) noexcept nogil:
@@ -657,9 +361,16 @@ cdef inline int is_plain(const Scan *c) noexcept nogil:
     return c.pieces == 1 and not c.reverse
 
 
-cdef inline int ran_once(const State *s, const Instr *ins) noexcept nogil:
-    """Did a node whose inputs stay as they are run in this entry of its loop?"""
-    return ins.done == s.loops[ins.once].entries and not s.by_hand
+cdef inline void unbind_node(Instr *ins) noexcept nogil:
+    """It is bound anew when it is met."""
+    ins.kind = UNBOUND
+    inputs_changed(&ins.again)
+
+
+cdef inline void settle_slots(State *s) noexcept nogil:
+    """Let every slot have what a suspended region holds: the engine then stands before a boundary."""
+    if s.suspended != NULL:
+        s.suspended.materialise(s, s.suspended, -1)
 
 
 cdef inline void spec_changed(State *s, int k, Py_ssize_t least) noexcept nogil:
@@ -667,14 +378,13 @@ cdef inline void spec_changed(State *s, int k, Py_ssize_t least) noexcept nogil:
     or after, whichever are fewer."""
     cdef int j
     cdef Instr *ins
-    # No scalar program rests on larger values but through nodes that are unbound here.
+    # No region of scalars rests on larger values but through nodes that are unbound here.
     cdef int matters = least <= 8
     for j in range(s.readers[k], s.readers[k + 1]):
         ins = s.code + s.reader[j]
-        if ins.varying == NULL:
+        if not ins.follows & FOLLOWS_INPUTS:
             matters = 1
-            ins.kind = UNBOUND
-            ins.calm = 0
+            unbind_node(ins)
     s.generation += matters
 
 
@@ -688,4 +398,4 @@ cdef inline Slot *previous_of(State *s, Edge *e) noexcept nogil:
     """Where a boundary left what a back edge carried before."""
     if e.identity:
         return s.slots + e.param
-    return &e.spare if e.in_spare else s.slots + e.result
+    return &e.back if e.in_back else s.slots + e.result

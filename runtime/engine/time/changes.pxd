@@ -1,18 +1,18 @@
 """What-if, for the engine."""
 
+from ..plain.accelerator cimport Accelerator
 from ..plain.binder cimport Binder
 from .history cimport Histories
 from ..plain.loops cimport Loops
 from ..plain.memory cimport Memory
 from ..plain.state cimport State
-from ..fast.views.views cimport Views
 
 cdef class Changes:
     cdef Memory memory
     cdef Binder binder
     cdef Loops loops
     cdef Histories histories
-    cdef Views views
+    cdef Accelerator accelerator
     cdef State *s
     cdef object plan
 

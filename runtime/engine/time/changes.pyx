@@ -2,13 +2,13 @@
 
 cimport numpy as np
 
+from ..plain.accelerator cimport Accelerator
 from ..plain.binder cimport Binder
 from .history cimport Histories
 from ..plain.interpreter cimport decide
 from ..plain.loops cimport Loops
 from ..plain.memory cimport Memory
 from ..plain.state cimport *
-from ..fast.views.views cimport Views
 
 import numpy as np
 
@@ -23,9 +23,9 @@ cdef class Changes:
     """Changes an execution that stands still, so that it goes on as if it had been so."""
 
     def __init__(self, Memory memory not None, Binder binder not None, Loops loops not None, Histories histories not None,
-                 Views views not None):
+                 Accelerator accelerator not None):
         self.memory, self.binder, self.loops, self.histories = memory, binder, loops, histories
-        self.s, self.plan, self.views = &memory.s, memory.plan, views
+        self.s, self.plan, self.accelerator = &memory.s, memory.plan, accelerator
 
     cdef int begin(self) except -1:
         """Another execution begins: nothing of it was changed."""
@@ -56,7 +56,7 @@ cdef class Changes:
         cdef LoopState *loop
         cdef int spec = self.s.slots[slot].spec, folded = self.s.slots[slot].flags & FOLDED
         self.loops.settle()
-        self.views.wake_by_hand()
+        self.accelerator.change()
         self.binder.note_hand(True)
         value = self.as_value(slot, value)
         self.histories.unsteady(slot)

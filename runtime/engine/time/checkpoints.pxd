@@ -3,8 +3,8 @@
 cimport cython
 from libc.stdint cimport int64_t
 
+from ..plain.accelerator cimport Accelerator
 from ..plain.binder cimport Binder
-from ..fast.fusion.fuser cimport Fuser
 from .history cimport Histories
 from ..plain.loops cimport Loops
 from ..plain.memory cimport Memory
@@ -18,7 +18,7 @@ cdef struct LoopMark:
     int keep, ended, reported, edited, active
 
 cdef struct EdgeMark:
-    int in_spare, spec, keeping
+    int in_back, spec, keeping
     Py_ssize_t nbytes
 
 cdef struct SliceMark:
@@ -92,7 +92,7 @@ cdef class Checkpoints:
     cdef Binder binder
     cdef Loops loops
     cdef Scans scans
-    cdef Fuser fuser
+    cdef Accelerator accelerator
     cdef Histories histories
     cdef State *s
     cdef object plan

@@ -1,5 +1,5 @@
 from ..plain.binder import Binder
-from ..fast.fusion.fuser import Fuser
+from ..plain.accelerator import Accelerator
 from .history import Histories
 from ..plain.loops import Loops
 from ..plain.memory import Memory
@@ -13,7 +13,13 @@ class Checkpoint:
 
 class Checkpoints:
     def __init__(
-        self, memory: Memory, binder: Binder, loops: Loops, scans: Scans, fuser: Fuser, histories: Histories
+        self,
+        memory: Memory,
+        binder: Binder,
+        loops: Loops,
+        scans: Scans,
+        accelerator: Accelerator,
+        histories: Histories,
     ) -> None: ...
     def take(self) -> Checkpoint: ...
     def restore(self, checkpoint: Checkpoint) -> None: ...

@@ -15,7 +15,7 @@ from libc.string cimport memcmp, memcpy
 cimport numpy as np
 
 from ..plain.binder cimport Binder
-from ..fast.fusion.fuser cimport Fuser
+from ..plain.accelerator cimport Accelerator
 from .history cimport FrozenEntry, Histories
 from ..plain.clock cimport now
 from ..plain.loops cimport Loops
@@ -150,8 +150,8 @@ cdef class Checkpoints:
     """Takes and restores checkpoints of an execution."""
 
     def __init__(self, Memory memory not None, Binder binder not None, Loops loops not None, Scans scans not None,
-                 Fuser fuser not None, Histories histories not None):
-        self.memory, self.binder, self.loops, self.scans, self.fuser = memory, binder, loops, scans, fuser
+                 Accelerator accelerator not None, Histories histories not None):
+        self.memory, self.binder, self.loops, self.scans, self.accelerator = memory, binder, loops, scans, accelerator
         self.histories = histories
         self.s, self.plan = &memory.s, memory.plan
         plan = memory.plan
@@ -175,7 +175,7 @@ cdef class Checkpoints:
         cdef Layout layout = Layout.__new__(Layout, self.memory.nslots)
         cdef int k
         self.loops.settle()
-        self.gone = self.fuser.gone()
+        self.gone = self.accelerator.gone()
         c.plan, c.position, c.replaced = self.plan, self.loops.position, self.binder.replaced
         c.by_hand = self.s.by_hand
         c.pc, c.depth = self.s.pc, self.s.depth
@@ -290,10 +290,10 @@ cdef class Checkpoints:
         for index in range(self.memory.nloops):
             for k in range(self.s.loops[index].nedges):
                 e = self.s.loops[index].edges + k
-                mark.in_spare, mark.spec, mark.keeping = e.in_spare, e.spare.spec, EMPTY
-                if e.in_spare and not e.identity and e.spare.owner != NULL:
-                    mark.keeping = SMALL if e.spare.spec else REFERENCE
-                    mark.nbytes = e.spare.nbytes
+                mark.in_back, mark.spec, mark.keeping = e.in_back, e.back.spec, EMPTY
+                if e.in_back and not e.identity and e.back.owner != NULL:
+                    mark.keeping = SMALL if e.back.spec else REFERENCE
+                    mark.nbytes = e.back.nbytes
                 mark += 1
         return 0
 
@@ -397,9 +397,9 @@ cdef class Checkpoints:
             for k in range(self.s.loops[index].nedges):
                 e = self.s.loops[index].edges + k
                 if edge.keeping == REFERENCE:
-                    c.kept.append(<object>e.spare.owner)
+                    c.kept.append(<object>e.back.owner)
                 elif edge.keeping == SMALL:
-                    memcpy(block, e.spare.data, edge.nbytes)
+                    memcpy(block, e.back.data, edge.nbytes)
                     block += edge.nbytes
                 edge += 1
         return 0
@@ -430,7 +430,7 @@ cdef class Checkpoints:
         if c.plan is not self.plan:
             raise UsageError("the checkpoint is one of another model; restore those of this one")
         self.s.suspended = NULL
-        self.s.moment += 1
+        self.s.epoch += 1
         self.binder.replaced = c.replaced
         reader.c, reader.block, reader.kept = c, PyBytes_AS_STRING(c.block), c.layout.nkept
         for k in range(self.memory.nslots):
@@ -445,8 +445,8 @@ cdef class Checkpoints:
         for k in range(self.memory.nloops):
             self.histories.thaw(k, c.histories[k])
         self.binder.note_hand(c.by_hand)
-        self.binder.drop_blocks()
-        self.fuser.forget()
+        self.binder.invalidate()
+        self.accelerator.leave()
         self.latest = weakref.ref(c)
 
     cdef int translate(self, Layout layout, int spec) except -2:
@@ -511,8 +511,6 @@ cdef class Checkpoints:
         # The next entry is looked at: it rests on nothing that was so at another moment.
         loop.active, loop.fast_enter, loop.checked = mark.active, 0, 0
         loop.first_parts = mark.first_parts
-        if loop.boundaries >= loop.hot_at:
-            loop.boundaries, loop.hot_at = 0, self.s.hot_after
         for k in range(loop.nslices):
             self.restore_slice(reader, index, k)
         for k in range(loop.nedges):
@@ -561,15 +559,15 @@ cdef class Checkpoints:
         cdef EdgeMark *mark = reader.c.edges + reader.edge
         cdef int spec = self.translate(reader.c.layout, mark.spec)
         reader.edge += 1
-        e.in_spare = mark.in_spare
+        e.in_back = mark.in_back
         if mark.keeping == REFERENCE:
-            self.loops.put_spare(e, reader.c.kept[reader.kept], 0)
+            self.loops.put_back(e, reader.c.kept[reader.kept], 0)
             reader.kept += 1
         elif mark.keeping == SMALL:
-            if e.spare.spec != spec or e.spare.owner == NULL:
-                self.loops.put_spare(e, np.empty(self.memory.specs[spec][1], self.memory.specs[spec][0]), spec)
-            memcpy(e.spare.data, reader.block, mark.nbytes)
-            e.spare.version = 0
+            if e.back.spec != spec or e.back.owner == NULL:
+                self.loops.put_back(e, np.empty(self.memory.specs[spec][1], self.memory.specs[spec][0]), spec)
+            memcpy(e.back.data, reader.block, mark.nbytes)
+            e.back.version = 0
             reader.block += mark.nbytes
         return 0
 

@@ -58,7 +58,6 @@ typedef struct {
 typedef struct {
     int nseries;
     int nentries;   /* places for entries: a loop of the main graph is entered once */
-    int unknown_carried, unknown; /* kinds that are still to be found: of carried values, of all */
     history_series *series;
     history_entry entries[HISTORY_ENTRIES];
     history_entry *now;

@@ -3,7 +3,9 @@
 from libc.stdint cimport int64_t
 
 from ..plain.memory cimport Memory
-from ..plain.state cimport State, history_entry, loop_history
+from ..plain.noter cimport Noter
+from ..plain.state cimport State
+from .history_state cimport history_entry, loop_history
 
 cdef class Rows:
     cdef Rows before             # the rows up to ``first``
@@ -17,7 +19,7 @@ cdef class FrozenEntry:
     cdef Rows log
     cdef bytes pending, newest, wide
 
-cdef class Histories:
+cdef class Histories(Noter):
     cdef Memory memory
     cdef State *s
     cdef object plan
@@ -36,5 +38,3 @@ cdef class Histories:
     cdef FrozenEntry freeze_entry(self, int index, int place)
     cdef int thaw_entry(self, int index, int place, FrozenEntry frozen) except -1
     cdef set slots_read(self)
-
-cdef void note(State *s, loop_history *h, int entering) noexcept nogil

@@ -6,6 +6,7 @@ import numpy.typing as npt
 
 from ...graph import Array
 from ..plain.memory import Memory
+from ..plain.noter import Noter
 
 class Seen(NamedTuple):
     entry: int
@@ -17,7 +18,7 @@ class Seen(NamedTuple):
     wide: tuple[bool, ...]
     whole: bool
 
-class Histories:
+class Histories(Noter):
     def __init__(self, memory: Memory) -> None: ...
     def follow(self, index: int, sides: Sequence[int] = ()) -> None: ...
     def follows(self, index: int) -> bool: ...

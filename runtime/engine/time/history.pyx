@@ -13,7 +13,9 @@ cimport numpy as np
 from ...kernels.summary cimport kind_of, table_of
 from ..plain.memory cimport Memory
 from ..plain.pieces cimport hold, release, take
+from ..plain.noter cimport Noter
 from ..plain.state cimport *
+from .history_state cimport *
 
 from collections import namedtuple
 
@@ -80,6 +82,14 @@ cdef void note(State *s, loop_history *h, int entering) noexcept nogil:
             memcpy(cell + c * HISTORY_ROWS, told + c, 8)
 
 
+cdef void note_boundary(State *s, LoopState *loop, int entering) noexcept nogil:
+    """As the interpreter calls it."""
+    cdef loop_history *h = history_of(loop)
+    if entering:
+        history_begin(h, loop.entries - 1, 0)
+    note(s, h, entering)
+
+
 cdef class Rows:
     """Reduced rows as checkpoints share them: those of ``before``, then its own."""
 
@@ -88,7 +98,7 @@ cdef class FrozenEntry:
     """What a checkpoint keeps of the history of an entry."""
 
 
-cdef class Histories:
+cdef class Histories(Noter):
     """What loops did, for those that are followed."""
 
     def __init__(self, Memory memory not None):
@@ -109,7 +119,7 @@ cdef class Histories:
 
     def follows(self, int index):
         """Is a loop followed?"""
-        return self.s.loops[index].history != NULL
+        return self.s.loops[index].log != NULL
 
     def follow(self, int index, sides=()):
         """Note from now on what the back edges of a loop carry (its first series, in their order), and what these slots
@@ -121,8 +131,9 @@ cdef class Histories:
         cdef loop_history *h
         cdef history_entry *e
         cdef history_series *q
+        cdef HistoryLog *log
         cdef int k, columns
-        if loop.history != NULL:
+        if loop.log != NULL:
             return
         h = <loop_history *>take(NULL, 1, sizeof(loop_history))
         h.nseries = loop.nedges + len(sides)
@@ -146,8 +157,10 @@ cdef class Histories:
             e.pending = <history_stat *>take(h, columns, sizeof(history_stat))
             e.wide = <char *>take(h, h.nseries, 1)
         h.now = h.entries
-        h.unknown_carried = h.unknown = 1
-        loop.history = h
+        log = <HistoryLog *>take(h, 1, sizeof(HistoryLog))
+        log.history, log.log.note = h, note_boundary
+        log.log.entry_unready = log.log.boundary_unready = 1
+        loop.log = &log.log
         k = 0
         while self.all[k] != NULL:
             k += 1
@@ -171,7 +184,7 @@ cdef class Histories:
         cdef int index, k
         slots = set()
         for index in range(self.memory.nloops):
-            h = self.s.loops[index].history
+            h = history_of(self.s.loops + index)
             for k in range(0 if h == NULL else h.nseries):
                 if h.series[k].param < 0:
                     slots.add(h.series[k].result)
@@ -184,10 +197,10 @@ cdef class Histories:
         self.logs.clear()
         self.frozen.clear()
         for index in range(self.memory.nloops):
-            h = self.s.loops[index].history
+            h = history_of(self.s.loops + index)
             if h == NULL:
                 continue
-            h.unknown_carried = h.unknown = 1
+            self.s.loops[index].log.entry_unready = self.s.loops[index].log.boundary_unready = 1
             for k in range(HISTORY_ENTRIES):
                 h.entries[k].entry = -1
                 h.entries[k].n = h.entries[k].rows = h.entries[k].nlog = 0
@@ -195,10 +208,11 @@ cdef class Histories:
 
     cdef int prepare(self, int index, bint crossing) except -1:
         """Find out what the values are, as far as they are there: before an entry begins, or a boundary is crossed."""
-        cdef loop_history *h = self.s.loops[index].history
+        cdef loop_history *h = history_of(self.s.loops + index)
         cdef history_series *q
         cdef int k, slot, kind
-        if h == NULL or not (h.unknown if crossing else h.unknown_carried):
+        cdef BoundaryLog *log = self.s.loops[index].log
+        if h == NULL or not (log.boundary_unready if crossing else log.entry_unready):
             return 0
         for k in range(h.nseries):
             q = h.series + k
@@ -215,24 +229,24 @@ cdef class Histories:
             if kind == KIND_TABLE:
                 q.table = <double *>np.PyArray_DATA(table_of(dtype))
             self.s.generation += 1
-        h.unknown_carried = 0
+        log.entry_unready = 0
         if crossing:
-            h.unknown = 0
+            log.boundary_unready = 0
         return 0
 
     cdef int start_at(self, int index) except -1:
         """A loop stands at a boundary, and nothing is known of how it came there."""
         cdef LoopState *loop = self.s.loops + index
-        if loop.history == NULL:
+        if loop.log == NULL:
             return 0
         self.prepare(index, False)
-        history_begin(loop.history, loop.entries - 1, loop.i)
-        note(self.s, loop.history, 1)
+        history_begin(history_of(loop), loop.entries - 1, loop.i)
+        note(self.s, history_of(loop), 1)
         return 0
 
     cdef int amend(self, int index) except -1:
         """What the next iteration gets was changed by hand, at this boundary."""
-        cdef loop_history *h = self.s.loops[index].history
+        cdef loop_history *h = history_of(self.s.loops + index)
         cdef history_entry *e
         if h == NULL or h.now.entry < 0 or h.now.n == 0:
             return 0
@@ -251,7 +265,7 @@ cdef class Histories:
         cdef history_series *q
         cdef int index, k, j, place
         for index in range(self.memory.nloops):
-            h = self.s.loops[index].history
+            h = history_of(self.s.loops + index)
             for k in range(0 if h == NULL else h.nseries):
                 q = h.series + k
                 if not q.steady or q.result != slot:
@@ -277,14 +291,14 @@ cdef class Histories:
 
     cdef tuple freeze(self, int index):
         """The history of a loop as a checkpoint keeps it; None: there is none."""
-        cdef loop_history *h = self.s.loops[index].history
+        cdef loop_history *h = history_of(self.s.loops + index)
         cdef int place
         if h == NULL:
             return None
         return (history_place(h), h.nseries, *[self.freeze_entry(index, place) for place in range(HISTORY_ENTRIES)])
 
     cdef FrozenEntry freeze_entry(self, int index, int place):
-        cdef loop_history *h = self.s.loops[index].history
+        cdef loop_history *h = history_of(self.s.loops + index)
         cdef history_entry *e = h.entries + place
         cdef FrozenEntry frozen = self.frozen.get((index, place))
         cdef Rows log, more
@@ -328,7 +342,7 @@ cdef class Histories:
     cdef int thaw(self, int index, tuple mark) except -1:
         """Go back to what ``freeze`` gave."""
         cdef LoopState *loop = self.s.loops + index
-        cdef loop_history *h = loop.history
+        cdef loop_history *h = history_of(loop)
         cdef int place
         if h == NULL:
             return 0
@@ -345,7 +359,7 @@ cdef class Histories:
         return 0
 
     cdef int thaw_entry(self, int index, int place, FrozenEntry frozen) except -1:
-        cdef loop_history *h = self.s.loops[index].history
+        cdef loop_history *h = history_of(self.s.loops + index)
         cdef history_entry *e = h.entries + place
         cdef int columns = h.nseries * HISTORY_COLUMNS, k
         cdef Rows log
@@ -381,14 +395,14 @@ cdef class Histories:
 
     def entries(self, int index):
         """The numbers of the entries that are remembered, oldest first."""
-        cdef loop_history *h = self.s.loops[index].history
+        cdef loop_history *h = history_of(self.s.loops + index)
         if h == NULL:
             return []
         return sorted([h.entries[k].entry for k in range(HISTORY_ENTRIES) if h.entries[k].entry >= 0])
 
     def view(self, int index, entry=None):
         """What was seen of an entry of a loop (the running or last one), as :class:`Seen`; None: nothing."""
-        cdef loop_history *h = self.s.loops[index].history
+        cdef loop_history *h = history_of(self.s.loops + index)
         cdef history_entry *e
         cdef int64_t width, rows
         cdef int k

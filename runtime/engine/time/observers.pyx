@@ -11,9 +11,10 @@ cimport numpy as np
 from ..plain.binder cimport Binder
 from ..plain.interpreter cimport append_records, show_previous
 from ..plain.loops cimport Loops
-from ..plain.bound cimport run_calls
+from ..plain.bound cimport run_bound
 from ..plain.memory cimport Memory
 from ..plain.pieces cimport release, retake, take
+from ..plain.schedule cimport cannot_bind
 from ..plain.state cimport *
 
 import numpy as np
@@ -141,8 +142,7 @@ cdef class Observers:
         for slot in set(question.inputs):
             self.memory.consumers[slot].append(p.pc)
         self.memory.load_consumers()
-        self.s.code[p.pc].kind = UNBOUND
-        self.s.code[p.pc].calm = 0
+        unbind_node(self.s.code + p.pc)
         self.next_key += 1
         self.questions[self.next_key] = (k, question, otherwise)
         self.derive()
@@ -196,7 +196,7 @@ cdef class Observers:
     def is_refused(self, int key):
         """True where no kernels could be found for it as its values are now, so that Python answers it."""
         cdef int k = self.question(key)[0]
-        return self.s.code[self.s.predicates[k].pc].kind != NATIVE and self.s.code[self.s.predicates[k].pc].calm < 0
+        return self.s.code[self.s.predicates[k].pc].kind != NATIVE and self.s.code[self.s.predicates[k].pc].again.stable < 0
 
     def true_predicates(self, int index):
         """Keys of the predicates that are true at the boundary where a loop stands, in the order of their keys."""
@@ -283,14 +283,14 @@ cdef class Observers:
         entry, question, otherwise = self.questions[key]
         p = self.s.predicates + <int>entry
         ins = self.s.code + p.pc
-        if ins.kind == NATIVE and ins.nguards or ins.kind != NATIVE and ins.calm >= 0:
+        if ins.kind == NATIVE and ins.nguards or ins.kind != NATIVE and ins.again.stable >= 0:
             try:
                 self.bind_predicate(<int>entry, question)
             except NotNative:
                 ins.kind = UNBOUND
-                ins.calm = -1
+                cannot_bind(&ins.again)
         if ins.kind == NATIVE:
-            if not run_calls(ins.calls, ins.ncalls):
+            if not run_bound(self.s, ins):
                 return (p.cell[0] + p.offset)[0] != 0
         if otherwise is not None:
             return bool(otherwise(index))
@@ -345,18 +345,18 @@ cdef class Observers:
         Values must be tensors of numbers; one that changes its dtype or shape ends the record. ``keep``: how many of the
         newest rows are wanted, None: all; about twice as many are held. ``Engine.start`` begins them anew.
         """
-        cdef scalar_record *record
+        cdef boundary_record *record
         cdef int n = len(slots), k
         self.loops.settle()
         self.must_be_readable(index, slots)
         taken = {recording.entry for recording in self.recordings.values()}
         k = next((j for j in range(self.nrecords) if j not in taken), -1)
         if k < 0:
-            self.s.records = <scalar_record **>retake(self.s.own, self.s.records, self.nrecords, self.nrecords + 1,
-                                                      sizeof(scalar_record *))
+            self.s.records = <boundary_record **>retake(self.s.own, self.s.records, self.nrecords, self.nrecords + 1,
+                                                      sizeof(boundary_record *))
             k = self.nrecords
             self.nrecords += 1
-        record = self.s.records[k] = <scalar_record *>take(self.s.own, 1, sizeof(scalar_record))
+        record = self.s.records[k] = <boundary_record *>take(self.s.own, 1, sizeof(boundary_record))
         record.slots, record.specs = <int *>take(record, n, sizeof(int)), <int *>take(record, n, sizeof(int))
         record.nbytes = <np.npy_intp *>take(record, n, sizeof(np.npy_intp))
         record.offsets = <np.npy_intp *>take(record, n, sizeof(np.npy_intp))
@@ -373,7 +373,7 @@ cdef class Observers:
 
     cdef int record_slowly(self, int index, object recording) except -1:
         """Room for a row; the first time, what a row is. A value that is another than before ends the record."""
-        cdef scalar_record *record = self.s.records[<int>recording.entry]
+        cdef boundary_record *record = self.s.records[<int>recording.entry]
         cdef int j
         cdef Slot *slot
         for j in range(record.nvalues):
@@ -414,7 +414,7 @@ cdef class Observers:
 
         Read-only, and they stay as they are while the engine goes on.
         """
-        cdef scalar_record *record
+        cdef boundary_record *record
         recording = self.recording(key)
         record = self.s.records[<int>recording.entry]
         self.loops.settle()
@@ -439,7 +439,7 @@ cdef class Observers:
 
     def forget_recorded(self, int key, int64_t count=0):
         """Keep the first ``count`` rows of a record only: after a checkpoint was restored, say."""
-        cdef scalar_record *record
+        cdef boundary_record *record
         recording = self.recording(key)
         record = self.s.records[<int>recording.entry]
         self.loops.settle()
@@ -450,7 +450,7 @@ cdef class Observers:
         record.count = record.capacity = 0
 
     def all_rows(self, recording):
-        cdef scalar_record *record = self.s.records[<int>recording.entry]
+        cdef boundary_record *record = self.s.records[<int>recording.entry]
         if recording.chunk is None and not recording.full:
             return np.empty((0, record.row), np.uint8)
         rows = [*recording.full, *([] if recording.chunk is None else [recording.chunk[:record.count]])]

@@ -5,6 +5,7 @@ from numpy cimport npy_intp
 
 from ...plain.memory cimport Memory
 from ...plain.state cimport State
+from ..fast_state cimport Group
 from ..views.views cimport Views
 
 cdef class Fuser:
@@ -19,21 +20,19 @@ cdef class Fuser:
     cdef dict inner              # slot that only members of a group read -> the group's first position
     cdef dict asked              # how often such a slot was read before it was there
     cdef frozenset watched       # slots that are read at boundaries: groups write them
-    cdef int64_t generation      # of what is watched
     cdef bint has_products       # the main graph has nodes that chains may be made of
     cdef tuple made_outside      # what its nodes give
     cdef int64_t looked          # the generation in which the main graph was looked at
 
     cdef int switch(self, bint on) except -1
     cdef int begin(self, bint unseen) except -1
-    cdef int forget(self) except -1
-    cdef int leave(self) except -1
     cdef set members(self)
     cdef int show(self) except -1
     cdef int ask(self, int slot) except -1
     cdef bint is_there(self, int slot) except -1
-    cdef set gone(self)
-    cdef int watch(self, slots) except -1
+    cdef bint is_written_now(self, int slot) except -1
+    cdef Group *under_way(self) noexcept
+    cdef int watch(self, frozenset slots) except -1
     cdef int plan_again(self, slots) except -1
     cdef int look(self, int index) except -1
     cdef bint reads_room(self, instruction) except -1

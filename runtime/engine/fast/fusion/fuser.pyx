@@ -4,10 +4,12 @@ What only members of a group read is written nowhere while it runs. Who looks at
 that make it run once more, by themselves, on what the iteration had. What is looked at again and again is written.
 """
 
-from .group cimport GROUP_SHOWN, make_group, show_results, results_are
+from .group cimport GROUP_SHOWN, make_group, results_are, show_results, take_apart
 from ...plain.memory cimport Memory
 from ...plain.pieces cimport release
+from ...plain.schedule cimport ASKED_OFTEN
 from ...plain.state cimport *
+from ..fast_state cimport *
 from ..views.views cimport Views
 
 import numpy as np
@@ -15,8 +17,6 @@ import numpy as np
 from ....plan.plan import Opcode
 from ..views.views import ports_of
 
-# A value that was asked for so often is written from then on.
-cdef int OFTEN = 3
 # Where no value has so many bytes, groups bring nothing. Nodes of the main graph run once a run, and looking at them costs
 # more than values that stay in a second-level cache.
 cdef npy_intp LARGE = 4096
@@ -26,12 +26,15 @@ cdef npy_intp LARGE_OUTSIDE = 1 << 18
 cdef int MOST_KEPT = 16
 
 
-cdef inline void together(Instr *ins, bint fused) noexcept:
-    """Let the group that begins with this instruction run as one, or its nodes one by one."""
-    if ins.kind == NATIVE and fused:
-        ins.kind = FUSED
-    elif ins.kind == FUSED and not fused:
-        ins.kind = NATIVE
+cdef inline Group *group_of(State *s, object group) noexcept:
+    """A group as C has it."""
+    return node_at(s, <int>group.first).group
+
+
+cdef inline void look_soon(State *s, LoopState *loop) noexcept:
+    """Look for groups after the next iteration."""
+    fast_loop(s, loop).for_groups.at = loop.boundaries + 1
+    schedule(s, loop)
 
 
 cdef class Fuser:
@@ -43,143 +46,114 @@ cdef class Fuser:
         self.planned, self.kept, self.inner, self.asked = {}, {}, {}, {}
         self.unfolded = set()
         self.watched = frozenset()
-        self.generation = self.looked = -1
+        self.looked = -1
         outside = [i for i in memory.plan.code if i.kind == Opcode.NODE and i.inside < 0]
         self.has_products = any([i.node.op_type in ("MatMul", "MatMulInteger") for i in outside])
         self.made_outside = tuple([slot for i in outside for slot in i.outputs if slot >= 0])
 
     cdef int switch(self, bint on) except -1:
         """Let groups run, or their nodes one by one; those that were made stay for later."""
-        cdef Instr *ins
+        cdef Group *g
         self.show()
-        self.views.wake_for(set() if on else self.views.passed)
-        self.s.fusing = on
+        self.views.copy_for(set() if on else self.views.elided)
+        fast(self.s).fusing = on
         for group in self.groups:
-            ins = self.s.code + <int>group.first
-            if ins.group != NULL:
-                ins.group.running = 0
-                if not on or ins.group.loop >= 0:
-                    together(ins, on)
+            g = group_of(self.s, group)
+            g.running = 0
+            if not on or g.loop >= 0:
+                g.on = on
         if on:
             for k in range(self.memory.nloops):
                 # Nodes may have been bound meanwhile.
-                self.s.loops[<int>k].fuse_at = self.s.loops[<int>k].boundaries + 1
+                look_soon(self.s, self.s.loops + <int>k)
         return 0
 
     cdef int begin(self, bint unseen) except -1:
-        """An execution begins: none is under way. What was to be looked at is so after its first iteration. ``unseen``:
-        nobody looks at its values while it runs, so that chains of the main graph may keep theirs, and its nodes lend
-        memory."""
-        cdef int k
-        cdef Instr *ins
-        if unseen and self.s.fusing and self.looked != self.s.generation:
+        """An execution begins: none is under way. ``unseen``: nobody looks at its values while it runs, so that chains of the
+        main graph may keep theirs."""
+        cdef Group *g
+        cdef bint outside = unseen and fast(self.s).fusing
+        if outside and self.looked != self.s.generation:
             if self.has_products or self.has_large(self.made_outside, LARGE_OUTSIDE):
-                self.views.take_back(True)
+                self.views.copy_outside(True)
                 self.look(-1)
+                self.views.copy_for(self.members())
             self.looked = self.s.generation
         for group in self.groups:
-            ins = self.s.code + <int>group.first
-            if ins.group.loop < 0:
-                together(ins, unseen and self.s.fusing)
-        for k in range(self.memory.nloops):
-            self.s.loops[k].fuse_wait = 1
-            self.s.loops[k].fuse_at = self.s.loops[k].fuse_at > self.s.loops[k].boundaries
-        for group in self.groups:
-            self.s.code[<int>group.first].group.running = 0
-        self.leave()
-        self.views.begin()
-        return self.views.lend(self.members()) if unseen and self.s.fusing else self.views.take_back(True)
-
-    cdef int forget(self) except -1:
-        """The execution is elsewhere now, and all values are there."""
-        self.views.take_back(True)
-        return self.leave()
-
-    cdef int leave(self) except -1:
-        """What groups left behind is of another moment."""
-        for group in self.groups:
-            self.s.code[<int>group.first].group.ran = -1
-        return self.views.forget()
+            g = group_of(self.s, group)
+            g.running = 0
+            if g.loop < 0:
+                g.on = outside
+        return 0
 
     cdef int show(self) except -1:
         """Let every slot have its value, as far as it can still be had."""
-        cdef int first
         for group in self.groups:
-            first = group.first
-            show_results(self.s, first, self.s.code[first].group)
-        return self.views.show_all()
+            show_results(self.s, group_of(self.s, group))
+        return 0
 
     cdef int ask(self, int slot) except -1:
-        """Somebody reads a slot."""
-        cdef int first
-        if slot not in self.inner:
-            self.views.is_there(slot)
+        """Somebody reads a slot that only members of a group read."""
+        cdef Group *g = node_at(self.s, self.inner[slot]).group
+        if results_are(self.s, g) == GROUP_SHOWN:
             return 0
-        first = self.inner[slot]
-        if results_are(self.s, first, self.s.code[first].group) == GROUP_SHOWN:
-            return 0
-        show_results(self.s, first, self.s.code[first].group)
+        show_results(self.s, g)
         self.asked[slot] = self.asked.get(slot, 0) + 1
-        if self.asked[slot] == OFTEN:
+        if self.asked[slot] == ASKED_OFTEN:
             self.plan_again({slot})
         return 0
 
     cdef bint is_there(self, int slot) except -1:
-        """False where a slot lacks the value of the last iteration, which cannot be had any more."""
-        cdef Group *group
-        if self.groups and self.s.code[self.s.pc].kind == FUSED and self.s.code[self.s.pc].group.running:
-            group = self.s.code[self.s.pc].group
-            if any([slot in self.memory.plan.code[group.members[k]].outputs for k in range(group.nmembers)]):
-                return False
-        if slot not in self.inner:
-            return self.views.is_there(slot)
-        return results_are(self.s, self.inner[slot], self.s.code[<int>self.inner[slot]].group) == GROUP_SHOWN
+        """False where a slot that only members of a group read lacks the value of the last iteration."""
+        return results_are(self.s, node_at(self.s, self.inner[slot]).group) == GROUP_SHOWN
 
-    cdef set gone(self):
-        """The slots that lack their values."""
-        return {slot for slot in self.inner if not self.is_there(slot)} | self.views.gone()
+    cdef bint is_written_now(self, int slot) except -1:
+        """Is a slot one that a group writes which is under way?"""
+        cdef Group *g = self.under_way()
+        cdef int k
+        return g != NULL and any([slot in self.memory.plan.code[g.members[k]].outputs for k in range(g.nmembers)])
 
-    cdef int watch(self, slots) except -1:
+    cdef Group *under_way(self) noexcept:
+        """The group in whose middle the execution stands; NULL: in none."""
+        cdef FastNode *n = node_at(self.s, self.s.pc) if self.groups else NULL
+        return n.group if n != NULL and n.group != NULL and n.group.running else NULL
+
+    cdef int watch(self, frozenset slots) except -1:
         """These slots, and no others, are read at boundaries."""
-        added = frozenset(slots) - self.watched
-        self.watched = frozenset(slots)
-        self.plan_again(added)
-        self.views.watch(self.watched)
-        self.generation = self.s.generation
-        return 0
+        added = slots - self.watched
+        self.watched = slots
+        return self.plan_again(added)
 
     cdef int plan_again(self, slots) except -1:
         """Groups that do not write one of the slots make room for others that do, after the next iteration."""
-        cdef Instr *ins
+        cdef Group *g
         self.show()
         for slot in slots:
             if slot in self.inner:
-                ins = self.s.code + <int>self.inner[slot]
-                if ins.kind == FUSED:
-                    ins.kind = NATIVE
-                self.s.loops[ins.group.loop].fuse_at = self.s.loops[ins.group.loop].boundaries + 1
+                g = node_at(self.s, self.inner[slot]).group
+                g.on = 0
+                look_soon(self.s, self.s.loops + g.loop)
         return 0
 
     cdef int look(self, int index) except -1:
         """Look at a loop's body. Nodes in a row that are bound as they were the last time keep their groups."""
         cdef list run = []
-        cdef int kind, first = self.s.loops[index].head if index >= 0 else -1
+        cdef FastNode *n
+        cdef int first = self.s.loops[index].head if index >= 0 else -1
         for pc, instruction in enumerate(self.memory.plan.code):
-            kind = self.s.code[<int>pc].kind
+            n = node_at(self.s, pc)
             # Nodes that follow an extent change their calls by themselves, and those that count settle their results. Those
             # that decide before an iteration whether it runs are few.
             bound = instruction.inside == index and instruction.kind == Opcode.NODE and pc > first and \
-                (kind == NATIVE or kind == FUSED) and self.s.code[<int>pc].varying == NULL and \
-                not self.s.code[<int>pc].counts and not self.reads_room(instruction) and \
+                self.s.code[<int>pc].kind == NATIVE and n.varying == NULL and not n.counts and \
+                not self.reads_room(instruction) and \
                 not (instruction.op.sequences and self.has_sequences(instruction))
             if run and not (bound and pc == run[len(run) - 1] + 1):
                 self.plan(run)
                 run = []
             if bound:
                 run.append(pc)
-        members = self.members()
-        self.views.wake_for(members)
-        return self.views.look(index, members)
+        return 0
 
     cdef set members(self):
         """Positions of the nodes that run in groups."""
@@ -202,13 +176,15 @@ cdef class Fuser:
 
     cdef int plan(self, list run) except -1:
         cdef Instr *ins
+        cdef FastNode *n
+        cdef Group *g
         cdef int k
         for pc in run:
-            ins = self.s.code + <int>pc
-            if ins.group != NULL and ins.group.unfit:
-                self.unfolded.update([ins.group.members[k] for k in range(ins.group.nmembers)])
+            g = node_at(self.s, pc).group
+            if g != NULL and g.unfit:
+                self.unfolded.update([g.members[k] for k in range(g.nmembers)])
         made = {slot for pc in run for slot in self.memory.plan.code[pc].outputs}
-        written = self.watched | {slot for slot, times in self.asked.items() if times >= OFTEN}
+        written = self.watched | {slot for slot, times in self.asked.items() if times >= ASKED_OFTEN}
         key = (tuple([self.s.code[<int>pc].binding for pc in run]), len(self.unfolded), made & written)
         if self.planned.get(run[0]) == key:
             return 0
@@ -226,30 +202,29 @@ cdef class Fuser:
             self.ports = ports_of(self.memory.plan)
         nodes, conditions = [], {loop.condition_input for loop in self.memory.plan.loops} | self.tested()
         # A group may go beyond these nodes, where one behind them is not bound any more.
-        dropped = {pc for pc in run if self.s.code[<int>pc].group != NULL}
+        dropped = {pc for pc in run if node_at(self.s, pc).group != NULL}
         self.inner = {slot: leader for slot, leader in self.inner.items() if leader not in dropped}
         for pc in run:
-            ins = self.s.code + <int>pc
-            if ins.kind == FUSED:
-                ins.kind = NATIVE
-            release(ins.group)
-            ins.group = NULL
+            ins, n = self.s.code + <int>pc, node_at(self.s, pc)
+            if n.group != NULL:
+                g = n.group
+                take_apart(self.s, g)
+                release(g)
             for slot in self.memory.plan.code[pc].outputs:
                 self.inner.pop(slot, None)
             instruction = self.memory.plan.code[pc]
             # At a boundary its condition input, and what the condition needs, is no more what an iteration had:
             # ``show_results`` could not run it again.
             fixed = ins.nguards > 0 or not conditions.isdisjoint(instruction.inputs)
-            idle = ins.ncalls == 0 and ins.passed == 0 and ins.nguards == 0
+            idle = ins.ncalls == 0 and n.elided == 0 and ins.nguards == 0
             nodes.append(fuse.Candidate(pc, instruction.op, instruction.inputs, instruction.outputs, fixed, idle,
-                                        instruction.node.op_type, ins.once >= 0))
+                                        instruction.node.op_type, n.once >= 0))
         self.groups = [group for group in self.groups if not run[0] <= group.first <= run[len(run) - 1]]
         for group in self.found(nodes, made & written, chained, large):
-            ins = self.s.code + <int>group.first
-            ins.group = make_group(self.s, group)
-            ins.group.loop = self.memory.plan.code[run[0]].inside
-            ins.kind = FUSED
-            if ins.group.loop >= 0:
+            g = make_group(self.s, group)
+            node_at(self.s, group.first).group = g
+            g.loop = self.memory.plan.code[run[0]].inside
+            if g.loop >= 0:
                 self.inner.update(dict.fromkeys(group.inner, group.first))
             self.groups.append(group)
         return 0

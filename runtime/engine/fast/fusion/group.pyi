@@ -1,1 +1,1 @@
-"""No Python names: see groups.pxd."""
+"""No Python names: see group.pxd."""

@@ -1,7 +1,7 @@
 """Groups of nodes that run block by block: made from what ``fuse.py`` plans, and run without the GIL.
 
-A group runs at the position of its first node, which then is FUSED, and goes on behind its last one. Where it cannot run,
-its nodes do so one by one, as without it: nothing that a group reads is written by it, so that it can be begun anew.
+A group is a region that its first node leads, and it goes on behind its last one. Where it cannot run, its nodes do so one
+by one, as without it: nothing that a group reads is written by it, so that it can be begun anew.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t, uint64_t
@@ -10,10 +10,12 @@ from numpy cimport npy_intp
 
 from ....kernels.call cimport Call
 from ....kernels.drivers cimport set_call
-from ...plain.bound cimport run_bound
 from ...plain.clock cimport clock_in
 from ...plain.pieces cimport hold, release, take
+from ...plain.schedule cimport wait_for
 from ...plain.state cimport *
+from ..nodes cimport lead, lead_no_more, run_node
+from ..fast_state cimport *
 
 import numpy as np
 
@@ -36,13 +38,22 @@ cdef Group *make_group(State *s, object group) except NULL:
     except:
         release(g)
         raise
+    g.region.fits, g.region.run, g.region.materialise, g.region.invalidate = may_run, run_group, show, forget
+    lead(s.code + g.leader, &g.region)
+    node_at(s, g.leader).group = g
     return g
+
+
+cdef void take_apart(State *s, Group *g) noexcept nogil:
+    """It is no region any more; whoever has it releases it."""
+    lead_no_more(s.code + g.leader, &g.region)
+    node_at(s, g.leader).group = NULL
 
 
 cdef int fill(State *s, Group *g, object group) except -1:
     cdef int k, j
     cdef char *own
-    g.end, g.cost = group.end, group.cost
+    g.on, g.leader, g.end, g.cost = 1, group.first, group.end, group.cost
     g.nmembers, g.nbefore, g.nafter = len(group.members), len(group.before), len(group.after)
     g.members, g.before, g.after = numbers(g, group.members), numbers(g, group.before), numbers(g, group.after)
     g.nmakers, g.makers = len(group.makers), numbers(g, group.makers)
@@ -118,21 +129,24 @@ cdef int fill_calls(Group *g, Call **calls, list specs, dict place_of, int rows)
 cdef void ask_for_groups(State *s, int loop) noexcept nogil:
     """A node was bound: look for groups at the next boundary, later and later where that goes on."""
     cdef LoopState *state
-    if not s.fusing or loop < 0:
+    cdef Turn *turn
+    if not fast(s).fusing or loop < 0:
         return
     state = s.loops + loop
-    if state.fuse_at <= state.boundaries:
-        state.fuse_at = state.boundaries + state.fuse_wait
-        state.fuse_wait = min(2 * state.fuse_wait, 1 << 20)
+    turn = &fast_loop(s, state).for_groups
+    if turn.at <= state.boundaries:
+        wait_for(turn, state.boundaries)
+        turn.wait = min(2 * turn.wait, 1 << 20)
+        schedule(s, state)
 
 
-cdef int fits(const State *s, int leader, const Group *g) noexcept nogil:
+cdef int fits(const State *s, const Group *g) noexcept nogil:
     """Are its nodes bound as they were when it was made, on the same specs?"""
     cdef const Instr *ins
     cdef int k
     for k in range(g.nmembers):
         ins = s.code + g.members[k]
-        if ins.binding != g.bindings[k] or (ins.kind != NATIVE and g.members[k] != leader):
+        if ins.binding != g.bindings[k] or ins.kind != NATIVE:
             return 0
     for k in range(g.nslots):
         if s.slots[g.slots[k]].spec != g.specs[k]:
@@ -140,25 +154,29 @@ cdef int fits(const State *s, int leader, const Group *g) noexcept nogil:
     return 1
 
 
-cdef int run_alone(State *s, int leader, const int *positions, int count) noexcept nogil:
-    """Run nodes as they are bound by themselves; not 0: one could not be run so."""
-    cdef Instr *ins
+cdef int may_run(State *s, Region *r) noexcept nogil:
+    cdef Group *g = <Group *>r
+    if not g.on:
+        return 0
+    if is_looked_into(s, g):
+        g.running = 0
+        return 0
+    if not g.running and not fits(s, g):
+        g.on = 0
+        return 0
+    return 1
+
+
+cdef int run_members(State *s, const Group *g, const int *positions, int count) noexcept nogil:
+    """Run nodes by themselves; not 0: one could not be run."""
     cdef int k
     for k in range(count):
-        ins = s.code + positions[k]
-        if ins.once >= 0 and ran_once(s, ins):
-            continue
-        if ins.kind != NATIVE and positions[k] != leader:
-            return 1
         if s.stepping & TIMING:
             clock_in(s, positions[k])
-        if run_bound(s, ins):
+        if run_node(s, positions[k]):
             return 1
-        if ins.once >= 0:
-            ins.done = s.loops[ins.once].entries
-        s.budget -= ins.cost
     if s.stepping & TIMING:
-        clock_in(s, leader)
+        clock_in(s, g.leader)
     return 0
 
 
@@ -179,17 +197,25 @@ cdef int uncertain(const State *s, const Check *check) noexcept nogil:
     return 0
 
 
-cdef int run_group(State *s, int leader, Group *g) noexcept nogil:
+cdef int run_group(State *s, Region *r) noexcept nogil:
     """Run a group, or go on with it."""
+    cdef Group *g = <Group *>r
+    cdef int status = run_blocks(s, g)
+    if status == REGION_RAN:
+        s.pc = g.end
+    elif status == REGION_NONE:
+        g.on = 0
+    return status
+
+
+cdef int run_blocks(State *s, Group *g) noexcept nogil:
     cdef Place *place
     cdef Call *calls
     cdef int k, d, first, last = g.naxes - 1
     cdef npy_intp back
     if not g.running:
-        if not fits(s, leader, g):
-            return GROUP_STALE
-        if run_alone(s, leader, g.before, g.nbefore):
-            return GROUP_FAILED
+        if run_members(s, g, g.before, g.nbefore):
+            return REGION_NONE
         for k in range(g.nplaces):
             place = g.places + k
             if place.cell != NULL:
@@ -206,7 +232,7 @@ cdef int run_group(State *s, int leader, Group *g) noexcept nogil:
         for k in range(g.ncalls):
             if (first or not g.once[k]) and calls[k].run(calls + k):
                 g.running = 0
-                return GROUP_FAILED if g.naxes else run_apart(s, leader, g)
+                return REGION_NONE if g.naxes else run_apart(s, g)
         first = 0
         d = last
         while d >= 0:
@@ -224,28 +250,28 @@ cdef int run_group(State *s, int leader, Group *g) noexcept nogil:
         if d < 0:
             g.running = 0
         elif s.budget < 0:
-            return GROUP_TICK
+            return REGION_TICK
     for k in range(g.nchecks):
         if uncertain(s, g.checks + k):
             g.unfit = 1
             ask_for_groups(s, g.loop)
-            return GROUP_FAILED
-    if run_alone(s, leader, g.after, g.nafter):
-        return GROUP_FAILED
+            return REGION_NONE
+    if run_members(s, g, g.after, g.nafter):
+        return REGION_NONE
     if g.loop >= 0:
         g.ran, g.entry = s.loops[g.loop].i, s.loops[g.loop].entries
-    return GROUP_DONE
+    return REGION_RAN
 
 
-cdef int run_apart(State *s, int leader, Group *g) noexcept nogil:
+cdef int run_apart(State *s, Group *g) noexcept nogil:
     """The numbers at hand are none for the group's call: this time its nodes run by themselves."""
-    if run_alone(s, leader, g.members, g.nmembers) or run_alone(s, leader, g.after, g.nafter):
-        return GROUP_FAILED
+    if run_members(s, g, g.members, g.nmembers) or run_members(s, g, g.after, g.nafter):
+        return REGION_NONE
     g.ran = -1
-    return GROUP_DONE
+    return REGION_RAN
 
 
-cdef int is_looked_into(const State *s, int leader, const Group *g) noexcept nogil:
+cdef int is_looked_into(const State *s, const Group *g) noexcept nogil:
     """Does somebody look at the results of the nodes, in the iteration or right after it?"""
     cdef const LoopState *loop
     cdef int k
@@ -258,13 +284,13 @@ cdef int is_looked_into(const State *s, int leader, const Group *g) noexcept nog
         return 0
     if s.stepping & STEPPING and s.depth <= s.step_depth:
         return 1
-    for k in range(leader, g.end):
+    for k in range(g.leader, g.end):
         if s.code[k].trap:
             return 1
     return 0
 
 
-cdef int results_are(const State *s, int leader, const Group *g) noexcept nogil:
+cdef int results_are(const State *s, const Group *g) noexcept nogil:
     """Where the execution stands, as seen from the results that only members read, and that a group does not write."""
     cdef const LoopState *loop
     if g.ran < 0:
@@ -278,12 +304,12 @@ cdef int results_are(const State *s, int leader, const Group *g) noexcept nogil:
         return GROUP_BEFORE if g.ran == loop.i - 1 else GROUP_SHOWN
     if g.ran == loop.i:
         return GROUP_NOW
-    return GROUP_GONE if g.ran == loop.i - 1 and s.pc <= leader else GROUP_SHOWN
+    return GROUP_GONE if g.ran == loop.i - 1 and s.pc <= g.leader else GROUP_SHOWN
 
 
-cdef int show_results(State *s, int leader, Group *g) noexcept nogil:
+cdef int show_results(State *s, Group *g) noexcept nogil:
     """Compute the results that only members read, as their nodes do by themselves. 0: that cannot be done any more."""
-    cdef int back, status = results_are(s, leader, g)
+    cdef int back, status = results_are(s, g)
     cdef int64_t budget = s.budget
     if status == GROUP_SHOWN:
         return 1
@@ -292,13 +318,23 @@ cdef int show_results(State *s, int leader, Group *g) noexcept nogil:
     back = status == GROUP_BEFORE
     if back:
         turn_back(s, s.loops + g.loop, s.loops[g.loop].i - 1)
-    status = not fits(s, leader, g) or run_alone(s, leader, g.makers, g.nmakers)
+    status = not fits(s, g) or run_members(s, g, g.makers, g.nmakers)
     s.budget = budget
     if back:
         turn_forth(s, s.loops + g.loop)
     if not status:
         g.ran = -1
     return not status
+
+
+cdef int show(State *s, Region *r, int slot) noexcept nogil:
+    return show_results(s, <Group *>r)
+
+
+cdef void forget(State *s, Region *r) noexcept nogil:
+    """What it left out is of another moment, and it is not under way."""
+    (<Group *>r).ran = -1
+    (<Group *>r).running = 0
 
 
 cdef void turn_back(State *s, LoopState *loop, int64_t i) noexcept nogil:

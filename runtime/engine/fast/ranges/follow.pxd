@@ -3,16 +3,17 @@
 from libc.stdint cimport int64_t
 
 from ....kernels.call cimport Call
-from ...plain.state cimport Instr, Port, State, Tally, Varying
+from ...plain.state cimport Instr, State
+from ..fast_state cimport FastNode, Port, Tally, Varying
 
 cdef int matches(State *s, Varying *v, int64_t *extent) noexcept nogil
-cdef void shelve(Instr *ins) noexcept nogil
-cdef int select(State *s, Instr *ins) noexcept nogil
-cdef int fit_calls(State *s, Instr *ins) noexcept nogil
-cdef int fit(State *s, Instr *ins) noexcept nogil
-cdef void free_shelf(Instr *ins) noexcept
-cdef int has_room(Call *call) noexcept nogil
-cdef int settle(Call *call) noexcept nogil
+cdef void put_in_cache(State *s, FastNode *n) noexcept nogil
+cdef int select(State *s, FastNode *n) noexcept nogil
+cdef int fit_calls(State *s, FastNode *n) noexcept nogil
+cdef int fit(State *s, FastNode *n) noexcept nogil
+cdef void free_cache(FastNode *n) noexcept
+cdef int has_capacity(Call *call) noexcept nogil
+cdef int settle_size(Call *call) noexcept nogil
 
 
 cdef inline Tally *tally_of(const Instr *ins, int k) noexcept nogil:

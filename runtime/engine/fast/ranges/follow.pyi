@@ -1,1 +1,1 @@
-"""No Python names: see fit.pxd."""
+"""No Python names: see follow.pxd."""

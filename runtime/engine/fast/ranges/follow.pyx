@@ -1,13 +1,14 @@
 """Bound nodes whose inputs vary in one extent: their calls, temps and outputs follow it, without Python.
 
-Everything here gives up (0) where memory, a spec or another binding is needed; ``Varied`` (varying.pyx) does that.
+Everything here gives up (0) where memory, a spec or another binding is needed; ``Growing`` (varying.pyx) does that.
 """
 
 from libc.stdint cimport int32_t, int64_t
 
 from ....kernels.call cimport Call
 from ....kernels.drivers cimport drop_block
-from ..views.passed cimport pass_node, show_inputs, wake_node
+from ..fast_state cimport *
+from ..views.elision cimport copy_again, elide_copies, show_inputs
 from ...plain.pieces cimport release
 from ...plain.specs cimport extent_of, spec_of
 from ...plain.state cimport *
@@ -42,46 +43,49 @@ cdef int matches(State *s, Varying *v, int64_t *extent) noexcept nogil:
     return 1
 
 
-cdef void shelve(Instr *ins) noexcept nogil:
+cdef void put_in_cache(State *s, FastNode *n) noexcept nogil:
     """Put a node's binding aside, without what it computed for a block of iterations."""
-    cdef Varying *v = ins.varying
+    cdef Instr *ins = s.code + n.pc
+    cdef Varying *v = n.varying
     cdef int k
-    wake_node(ins)
+    copy_again(s, n)
     for k in range(ins.ncalls):
         drop_block(ins.calls + k)
-    v.ncalls, v.nguards, v.counts = ins.ncalls, ins.nguards, ins.counts
+    v.ncalls, v.nguards, v.counts = ins.ncalls, ins.nguards, n.counts
     v.calls, v.guards, v.cells, v.outer = ins.calls, ins.guards, ins.cells, ins.outer
-    ins.calls, ins.guards, ins.cells, ins.outer, ins.varying = NULL, NULL, NULL, NULL, NULL
-    ins.ncalls = ins.nguards = ins.counts = ins.through = 0
-    v.next = ins.shelf
-    ins.shelf = v
-    ins.nshelf += 1
+    ins.calls, ins.guards, ins.cells, ins.outer, n.varying = NULL, NULL, NULL, NULL, NULL
+    ins.ncalls = ins.nguards = ins.follows = n.counts = n.through = 0
+    v.next = n.cache
+    n.cache = v
+    n.ncached += 1
 
 
-cdef int select(State *s, Instr *ins) noexcept nogil:
+cdef int select(State *s, FastNode *n) noexcept nogil:
     """Take the binding that fits the inputs, where there is one; an unbound node is NATIVE then."""
-    cdef int64_t n = 0
-    cdef int passed = ins.passed
+    cdef Instr *ins = s.code + n.pc
+    cdef int64_t extent = 0
+    cdef int elided = n.elided
     cdef Varying *v
-    cdef Varying **link = &ins.shelf
-    if ins.stale:
+    cdef Varying **link = &n.cache
+    if n.region.stale:
         return 0
-    if ins.varying == NULL or not matches(s, ins.varying, &n):
-        while link[0] != NULL and not matches(s, link[0], &n):
+    if n.varying == NULL or not matches(s, n.varying, &extent):
+        while link[0] != NULL and not matches(s, link[0], &extent):
             link = &link[0].next
         v = link[0]
         if v == NULL:
             return 0
         link[0] = v.next
-        ins.nshelf -= 1
-        if ins.varying != NULL:
-            shelve(ins)
-        ins.ncalls, ins.nguards, ins.counts = v.ncalls, v.nguards, v.counts
+        n.ncached -= 1
+        if n.varying != NULL:
+            put_in_cache(s, n)
+        ins.ncalls, ins.nguards, n.counts = v.ncalls, v.nguards, v.counts
         ins.calls, ins.guards, ins.cells, ins.outer = v.calls, v.guards, v.cells, v.outer
-        ins.varying = v
-        ins.through = v.through
-        if passed and v.shows:
-            pass_node(ins)
+        n.varying = v
+        n.through = v.through
+        ins.follows = FOLLOWS_INPUTS | SETS_OUTPUTS
+        if elided and v.copies:
+            elide_copies(s, n)
         s.generation += 1
         ins.binding = s.generation
     if ins.kind != NATIVE:
@@ -90,24 +94,24 @@ cdef int select(State *s, Instr *ins) noexcept nogil:
     return 1
 
 
-cdef int fit_calls(State *s, Instr *ins) noexcept nogil:
+cdef int fit_calls(State *s, FastNode *n) noexcept nogil:
     """Put the numbers of now into the calls."""
     cdef Varying *v
     cdef Port *p
     cdef int k, spec
-    cdef int64_t n = 0
-    if not select(s, ins):
+    cdef int64_t extent = 0
+    if not select(s, n):
         return 0
-    v = ins.varying
-    if not matches(s, v, &n):
+    v = n.varying
+    if not matches(s, v, &extent):
         return 0
     for k in range(v.nrooms):
-        if v.rooms[k].base + v.rooms[k].slope * n > v.rooms[k].capacity:
+        if v.rooms[k].base + v.rooms[k].slope * extent > v.rooms[k].capacity:
             return 0
     for k in range(v.noutputs):
         p = v.outputs + k
         if p.family != NULL:
-            spec = spec_of(p.family, p.base + p.slope * n)
+            spec = spec_of(p.family, p.base + p.slope * extent)
             if not spec:
                 return 0
             p.spec = spec
@@ -115,18 +119,18 @@ cdef int fit_calls(State *s, Instr *ins) noexcept nogil:
         v.inputs[k].spec = s.slots[v.inputs[k].slot].spec
     for k in range(v.nnumbers):
         if v.numbers[k].narrow:
-            (<int32_t *>v.numbers[k].where)[0] = <int32_t>(v.numbers[k].base + v.numbers[k].slope * n)
+            (<int32_t *>v.numbers[k].where)[0] = <int32_t>(v.numbers[k].base + v.numbers[k].slope * extent)
         else:
-            v.numbers[k].where[0] = v.numbers[k].base + v.numbers[k].slope * n
-    ins.cost = v.cost_base + v.cost_slope * n
-    v.extent = n
+            v.numbers[k].where[0] = v.numbers[k].base + v.numbers[k].slope * extent
+    s.code[n.pc].cost = v.cost_base + v.cost_slope * extent
+    v.extent = extent
     v.fitted += 1
     return 1
 
 
-cdef int fit(State *s, Instr *ins) noexcept nogil:
+cdef int fit(State *s, FastNode *n) noexcept nogil:
     """Make a bound node fit what its inputs are now."""
-    cdef Varying *v = ins.varying
+    cdef Varying *v = n.varying
     cdef Port *p
     cdef Slot *slot
     cdef Slot *source
@@ -134,15 +138,15 @@ cdef int fit(State *s, Instr *ins) noexcept nogil:
     cdef Py_ssize_t nbytes, before
     for k in range(v.ninputs):
         if s.slots[v.inputs[k].slot].spec != v.inputs[k].spec:
-            if not fit_calls(s, ins):
+            if not fit_calls(s, n):
                 return 0
-            v = ins.varying
+            v = n.varying
             break
     else:
         if v.element >= 0 and element_of(v, s.slots[v.inputs[v.leading].slot].data) != v.extent:
-            if not fit_calls(s, ins):
+            if not fit_calls(s, n):
                 return 0
-            v = ins.varying
+            v = n.varying
     for k in range(v.noutputs):
         p = v.outputs + k
         slot = s.slots + p.slot
@@ -165,17 +169,17 @@ cdef int fit(State *s, Instr *ins) noexcept nogil:
             before = slot.nbytes
             slot.spec, slot.nbytes = p.spec, nbytes
             spec_changed(s, p.slot, min(before, nbytes))
-    return not (ins.looks and not ins.passed and show_inputs(s, ins))
+    return not (n.looks and not n.elided and show_inputs(s, n))
 
 
-cdef int has_room(Call *call) noexcept nogil:
-    """Before a node's calls: may a result be as long as they can make it?"""
+cdef int has_capacity(Call *call) noexcept nogil:
+    """Before a node's calls: has a result capacity for as much as they can make it?"""
     cdef const Tally *t = <const Tally *>call.data
     cdef const Slot *slot = t.state.slots + t.slot
     return slot.flags != OWN or slot.capacity < t.most
 
 
-cdef int settle(Call *call) noexcept nogil:
+cdef int settle_size(Call *call) noexcept nogil:
     """After a node's calls: a result gets the length that they say."""
     cdef Tally *t = <Tally *>call.data
     cdef Slot *slot = t.state.slots + t.slot
@@ -190,11 +194,11 @@ cdef int settle(Call *call) noexcept nogil:
     return 0
 
 
-cdef void free_shelf(Instr *ins) noexcept:
+cdef void free_cache(FastNode *n) noexcept:
     """All that were put aside."""
     cdef Varying *v
-    while ins.shelf != NULL:
-        v = ins.shelf
-        ins.shelf = v.next
+    while n.cache != NULL:
+        v = n.cache
+        n.cache = v.next
         release(v.calls)
-    ins.nshelf = ins.stale = 0
+    n.ncached = n.region.stale = 0

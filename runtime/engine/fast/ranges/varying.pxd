@@ -3,10 +3,11 @@
 from libc.stdint cimport int64_t
 
 from ...plain.memory cimport Memory
-from ...plain.state cimport Instr, Port, State, Varying
+from ...plain.state cimport Edge, Family, State
+from ..fast_state cimport FastNode, Port, Varying
 
-# Bindings for ranges that a node keeps besides the one in use: a value that grows meets another one with each room, and once
-# more where it moves there. With more of them a node counts as restless.
+# Bindings for ranges that a node keeps besides the one in use: a value that grows meets another one with each capacity, and once
+# more where it moves there. With more of them each binding is a new one (schedule.pxd).
 cdef enum:
     MOST = 24
 
@@ -33,12 +34,13 @@ cdef class Growing:
     cdef int begin(self, bint unseen) except -1
     cdef int lie_anew(self) except -1
     cdef bint can_count(self, object out) except -1
-    cdef int count(self, Instr *ins, int k, int slot, object out) except -1
+    cdef int count(self, FastNode *n, int k, int slot, object out) except -1
     cdef int make_room(self, int pc) except -1
     cdef int put_aside(self, int pc) except -1
     cdef int forget(self, int pc) except -1
     cdef int provide(self, int pc) except -1
     cdef int provide_output(self, Port *p, Varying *v) except -1
+    cdef Family *family_of(self, Edge *e) except? NULL
     cdef object room_for(self, Port *p, Py_ssize_t nbytes)
     cdef object buffer(self, int pc, Py_ssize_t nbytes)
     cdef bint is_shared(self, int slot)

@@ -24,13 +24,15 @@ from libc.string cimport memcpy
 cimport numpy as np
 from numpy cimport npy_intp
 
-from .follow cimport bytes_of, fit_calls, free_shelf, has_room, matches, select, settle, shelve, tally_of
+from .follow cimport bytes_of, fit_calls, free_cache, has_capacity, matches, put_in_cache, select, settle_size, tally_of
 from ....kernels.call cimport Call
 from ....kernels.renewal cimport Renewal
 from ...plain.memory cimport Memory
 from ...plain.pieces cimport release, take
 from ...plain.specs cimport extent_of, spec_of
 from ...plain.state cimport *
+from ..nodes cimport follow_node
+from ..fast_state cimport *
 
 import math
 
@@ -152,12 +154,13 @@ cdef class Growing:
         """Note how what ``install`` made of a bound node follows the extent. ``seen``: slots in place of which it reads
         other memory; ``beyond``: the shapes and rooms of others on which it rests."""
         cdef Instr *ins = self.s.code + pc
+        cdef FastNode *n = node_at(self.s, pc)
         cdef Varying *v = <Varying *>take(ins.calls, 1, sizeof(Varying))
         cdef Call *call
         cdef int j, k
         numbers = []
         for k, spec in enumerate(bound.calls):
-            call = ins.calls + ins.counts + k
+            call = ins.calls + n.counts + k
             if call.renewal != NULL:
                 # How much is copied varies.
                 (<Renewal *>call.renewal).source = NULL
@@ -212,7 +215,7 @@ cdef class Growing:
             self.input_port(v.inputs + k, slot, shape, room)
             v.inputs[k].seen = 1
         v.ninputs, v.element = len(slots) + len(beyond), followed.element
-        v.shows, v.through = ranges.only_copies(bound), len(seen) > 0
+        v.copies, v.through = ranges.only_copies(bound), len(seen) > 0
         v.narrow = self.memory.specs[self.s.slots[<int>instruction.inputs[followed.leading]].spec][0] == np.int32
         for k, (slot, out) in enumerate(outputs):
             self.port(v.outputs + k, slot, out.shape, out.dtype, out.room if isinstance(out, Roomy) else None)
@@ -224,7 +227,9 @@ cdef class Growing:
         self.keys += 1
         v.key = self.keys
         self.arrays[pc, v.key] = arrays
-        ins.varying = v     # now that there is room for all of it
+        n.varying = v     # now that there is memory for all of it
+        ins.follows = FOLLOWS_INPUTS | SETS_OUTPUTS
+        follow_node(self.s, n)
         return 0
 
     cdef int number(self, list numbers, size_t where, object value, bint narrow=False) except -1:
@@ -253,27 +258,28 @@ cdef class Growing:
         """Are there numbers for all specs that a result may have?"""
         return spec_of(self.memory.specs.family(out.dtype, out.shape, out.axis), out.shape[out.axis]) != 0
 
-    cdef int count(self, Instr *ins, int k, int slot, object out) except -1:
+    cdef int count(self, FastNode *n, int k, int slot, object out) except -1:
         """The calls around those of a node that make its result number k of those that they count."""
+        cdef Instr *ins = self.s.code + n.pc
         cdef Call *before = ins.calls + k
-        cdef Call *after = ins.calls + (ins.ncalls - ins.counts + k)
+        cdef Call *after = ins.calls + (ins.ncalls - n.counts + k)
         cdef Tally *t = <Tally *>take(ins.calls, 1, sizeof(Tally))
         t.state, t.slot, t.most = self.s, slot, now(out.size) * out.dtype.itemsize
         t.family = self.memory.specs.family(out.dtype, tuple([now(extent) for extent in out.shape]), out.axis)
-        before.run, after.run = has_room, settle
+        before.run, after.run = has_capacity, settle_size
         before.data = after.data = t
         after.nargs, after.cell[0] = 1, &ins.cells[<int>out.count]
         return 0
 
     cdef int make_room(self, int pc) except -1:
         """Give results that are as long as the calls say room for the most; 0: they had it."""
-        cdef Instr *ins = self.s.code + pc
+        cdef FastNode *n = node_at(self.s, pc)
         cdef Tally *t
         cdef Slot *slot
         cdef int64_t extent, longest
         cdef int k, made = 0
-        for k in range(ins.counts):
-            t = tally_of(ins, k)
+        for k in range(n.counts):
+            t = tally_of(self.s.code + pc, k)
             slot = self.s.slots + t.slot
             if slot.flags == OWN and slot.capacity >= t.most:
                 continue
@@ -281,7 +287,7 @@ cdef class Growing:
             extent = extent_of(t.family, slot.spec)
             if not 0 <= extent <= longest:
                 extent = longest
-            room = self.buffer(pc, t.most if ins.varying == NULL else spacious(t.most))
+            room = self.buffer(pc, t.most if n.varying == NULL else spacious(t.most))
             self.memory.put_room(t.slot, room, spec_of(t.family, extent), t.family.unit * extent, OWN)
             made = 1
         return made
@@ -299,23 +305,22 @@ cdef class Growing:
         what stays the same can be run in groups. ``unseen``: nobody looks at anything but the outputs."""
         cdef int pc
         cdef bint used
-        cdef Instr *ins
+        cdef FastNode *n
         cdef Varying *v
         if unseen != self.unseen:
             self.unseen = unseen
             self.lie_anew()
         for pc in range(len(self.last_bound)):
-            ins = self.s.code + pc
-            used = ins.varying != NULL and was_used(ins.varying)
-            v = ins.shelf
+            n = node_at(self.s, pc)
+            used = n.varying != NULL and was_used(n.varying)
+            v = n.cache
             while v != NULL:
                 used = was_used(v) or used
                 v = v.next
-            if ins.varying != NULL and not used:
+            if n.varying != NULL and not used:
                 self.forget(pc)
                 self.s.generation += 1
-                ins.kind = UNBOUND
-                ins.calm = 0
+                unbind_node(self.s.code + pc)
             if not used:
                 self.last_bound[pc] = None
         return 0
@@ -330,8 +335,7 @@ cdef class Growing:
             self.forget(pc)
             self.last_bound[pc] = None
             self.s.generation += 1
-            self.s.code[pc].kind = UNBOUND
-            self.s.code[pc].calm = 0
+            unbind_node(self.s.code + pc)
             for slot in (result, self.carriers[result, index]):
                 if self.memory.specs.room(self.s.slots[slot].spec) is not None:
                     self.memory.store(slot, self.memory.copy_of(slot))
@@ -339,46 +343,46 @@ cdef class Growing:
 
     cdef int put_aside(self, int pc) except -1:
         """Keep a node's binding for when its inputs are again as they were."""
-        cdef Instr *ins = self.s.code + pc
-        cdef Varying *v = ins.shelf
-        if ins.stale:
+        cdef FastNode *n = node_at(self.s, pc)
+        cdef Varying *v
+        if n.region.stale:
             self.forget(pc)
-        if ins.varying != NULL:
-            shelve(ins)
-            if ins.nshelf > MOST:
-                v = ins.shelf
+        if n.varying != NULL:
+            put_in_cache(self.s, n)
+            if n.ncached > MOST:
+                v = n.cache
                 while v.next.next != NULL:
                     v = v.next
                 self.arrays.pop((pc, v.next.key), None)
                 release(v.next.calls)
                 v.next = NULL
-                ins.nshelf -= 1
+                n.ncached -= 1
         return 0
 
     cdef int forget(self, int pc) except -1:
         """Drop a node's bindings: what they rest on changed."""
-        cdef Instr *ins = self.s.code + pc
+        cdef FastNode *n = node_at(self.s, pc)
         cdef Varying *v
-        if ins.varying != NULL:
-            shelve(ins)
-        v = ins.shelf
+        if n.varying != NULL:
+            put_in_cache(self.s, n)
+        v = n.cache
         while v != NULL:
             self.arrays.pop((pc, v.key), None)
             v = v.next
-        free_shelf(ins)
+        free_cache(n)
         return 0
 
     cdef int provide(self, int pc) except -1:
         """Give a node that follows what it lacks; 0: it has to be bound anew."""
-        cdef Instr *ins = self.s.code + pc
+        cdef FastNode *node = node_at(self.s, pc)
         cdef Varying *v
         cdef Room *room
         cdef int64_t n = 0
         cdef npy_intp need
         cdef int k
-        if not select(self.s, ins):
+        if not select(self.s, node):
             return 0
-        v = ins.varying
+        v = node.varying
         matches(self.s, v, &n)
         for k in range(v.nrooms):
             room = v.rooms + k
@@ -393,7 +397,7 @@ cdef class Growing:
             if v.outputs[k].family != NULL and \
                     not self.memory.specs.reach(v.outputs[k].family, v.outputs[k].base + v.outputs[k].slope * n):
                 return 0
-        if not fit_calls(self.s, ins):
+        if not fit_calls(self.s, node):
             return 0
         for k in range(v.noutputs):
             self.provide_output(v.outputs + k, v)
@@ -418,6 +422,23 @@ cdef class Growing:
             before, slot.spec, slot.nbytes = slot.nbytes, p.spec, nbytes
             spec_changed(self.s, p.slot, min(before, nbytes))
         return 0
+
+    cdef Family *family_of(self, Edge *e) except? NULL:
+        """The family that both values of a back edge are of, which its result's node has found; NULL: none."""
+        cdef int k, pc = self.s.writer[e.result]
+        cdef FastNode *n = NULL if pc < 0 else node_at(self.s, pc)
+        cdef Varying *v = NULL if pc < 0 else n.varying
+        cdef Tally *t
+        for k in range(0 if pc < 0 else n.counts):
+            t = tally_of(self.s.code + pc, k)
+            if t.slot == e.result and extent_of(t.family, self.s.slots[e.param].spec) >= 0:
+                return t.family
+        if v != NULL:
+            for k in range(v.noutputs):
+                if v.outputs[k].slot == e.result and v.outputs[k].family != NULL and \
+                        extent_of(v.outputs[k].family, self.s.slots[e.param].spec) >= 0:
+                    return v.outputs[k].family
+        return NULL
 
     cdef object room_for(self, Port *p, Py_ssize_t nbytes):
         """A buffer for a result that grows."""

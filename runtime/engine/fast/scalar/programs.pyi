@@ -1,1 +1,1 @@
-"""No Python names: see scalar.pxd."""
+"""No Python names: see programs.pxd."""

@@ -1,8 +1,8 @@
 """Scalar programs: a loop whose values are all single numbers, run by an interpreter over registers.
 
 ``make_program`` looks at a loop whose instructions are all bound and turns its body, inner loops and Ifs included, into
-a program (see scalar_program.h), or finds that it cannot. The engine enters it at the loop's head and gets the loop back
-at the boundary where something happens; from there on it is as if the engine had run every iteration itself. A loop of
+a program (see scalar_program.h), or finds that it cannot. It is a region that the loop's HEAD leads: the engine gets the loop
+back at the boundary where something happens; from there on it is as if the engine had run every iteration itself. A loop of
 Mul, Add and Less takes 15 ns an iteration instead of 40.
 """
 
@@ -13,7 +13,12 @@ from ....kernels.call cimport Call
 from ....kernels.drivers cimport is_gather, is_single
 from ....kernels.kernel cimport opcode
 from ...plain.pieces cimport release, take
+from ...plain.interpreter cimport next_break
+from ...plain.schedule cimport Turn
 from ...plain.state cimport *
+from ...time.history_state cimport *
+from ..nodes cimport lead, lead_no_more
+from ..fast_state cimport *
 
 from ....plan.plan import Opcode
 
@@ -102,19 +107,20 @@ cdef class Maker:
     cdef int body(self, int first, int last, int current) except -1:
         """Instructions of the plan from first to before last; ``current``: index of the loop around them."""
         cdef Instr *ins
+        cdef FastNode *n
         cdef int k, pc = first
         while pc < last:
-            ins = self.s.code + pc
+            ins, n = self.s.code + pc, node_at(self.s, pc)
             self.starts[pc] = len(self.code)
             if ins.trap:
                 raise NotScalar
             # Inside branches and inner loops it may not have run yet.
-            if current == 0 and ins.once >= 0 and not self.branches and ran_once(self.s, ins):
+            if current == 0 and n.once >= 0 and not self.branches and ran_once(self.s, n):
                 self.once.append(pc)
                 pc += 1
                 continue
             if ins.kind == NATIVE:
-                if ins.nguards or ins.varying != NULL:
+                if ins.nguards or n.varying != NULL:
                     raise NotScalar
                 for k in range(ins.ncalls):
                     self.call(pc, ins.calls + k)
@@ -213,7 +219,7 @@ cdef class Maker:
 
     cdef list notes(self, int index):
         """(column, register of the result, of the parameter) of the series that a history has of the loop."""
-        cdef loop_history *h = self.s.loops[index].history
+        cdef loop_history *h = history_of(self.s.loops + index)
         cdef history_series *q
         cdef int k
         found = []
@@ -379,7 +385,17 @@ cdef Program *make_program(State *s, object plan, int root) except? NULL:
             raise
     except NotScalar:
         return NULL
+    program.region.fits, program.region.run = may_enter, run_program
+    program.region.materialise, program.region.invalidate = show, forget
+    lead(s.code + s.loops[root].head, &program.region)
     return program
+
+
+cdef void drop_program(State *s, Program *program) noexcept:
+    """It is no region any more."""
+    if program != NULL:
+        lead_no_more(s.code + s.loops[program.root].head, &program.region)
+        release(program)
 
 
 cdef scalar_move *moves_of(Program *program, list pairs) except NULL:
@@ -474,7 +490,7 @@ cdef int fill_loop(Program *program, scalar_loop *loop, Maker maker, dict ports)
         loop.nrecorders = k + 1
         for j, register in enumerate(registers):
             loop.recorders[k].source[j] = register
-    loop.history, loop.nnotes = state.history, len(ports["notes"])
+    loop.history, loop.nnotes = history_of(state), len(ports["notes"])
     loop.notes = <scalar_note *>take(program, loop.nnotes, sizeof(scalar_note))
     for k, (column, result, param) in enumerate(ports["notes"]):
         loop.notes[k].column, loop.notes[k].result, loop.notes[k].param = column, result, param
@@ -486,46 +502,71 @@ cdef int fill_loop(Program *program, scalar_loop *loop, Maker maker, dict ports)
     return 0
 
 
-cdef int64_t next_break(const LoopState *loop, int64_t first) noexcept nogil:
-    """The first iteration from ``first`` on at which every entry of a loop stops."""
-    cdef int k
-    for k in range(loop.nbreaks):
-        if loop.breaks[k] >= first:
-            return loop.breaks[k]
-    return INT64_MAX
-
-
 cdef int64_t bound(const LoopState *loop) noexcept nogil:
     """The first boundary of a loop at which the engine has to look itself."""
     cdef int64_t first = min(loop.limit, loop.next_event, next_break(loop, loop.i + 1))
-    return scalar_stop(first, loop.endless_at, loop.trip)
+    return loop_limit(first, loop.endless_at, loop.trip)
 
 
-cdef int enter_program(State *s, LoopState *loop) noexcept nogil:
-    """Run a loop's program from the loop's head on. 0: it is out of date, and nothing was run."""
-    cdef Program *program = loop.program
-    cdef scalar_program *core = &program.core
-    cdef scalar_loop *root = core.loops
-    cdef ProgramValue *v
-    cdef LoopState *inner
+cdef int may_enter(State *s, Region *r) noexcept nogil:
+    """May a loop's program run from the loop's head on? Not where it is out of date."""
+    cdef Program *program = <Program *>r
+    cdef scalar_loop *root = program.core.loops
+    cdef LoopState *loop = s.loops + program.root
+    cdef loop_history *history = history_of(loop)
     cdef int k
+    if fast(s).resting:
+        return 0
     if program.generation != s.generation:
         if program.generation >= 0:
             program.generation = -1        # never again; another is made once the loop is hot again
-            loop.boundaries, loop.hot_at = 0, s.hot_after
+            fast_loop(s, loop).for_program.at = loop.boundaries + fast(s).hot_after
+            schedule(s, loop)
         return 0
     if loop.i + 1 >= bound(loop) or (root.before != NULL and not can_show_previous(s, loop)):
         return 0
-    for k in range(0 if loop.history == NULL else loop.history.nseries):
-        if loop.history.now.wide[k]:
+    for k in range(0 if history == NULL else history.nseries):
+        if history.now.wide[k]:
             return 0
     for k in range(program.nonce):
-        if not ran_once(s, s.code + program.once[k]):
+        if not ran_once(s, node_at(s, program.once[k])):
             return 0
     for k in range(1, program.nloops):
-        inner = s.loops + core.loops[k].index
-        if inner.event_at_end:
+        if s.loops[program.core.loops[k].index].event_at_end:
             return 0
+    return 1
+
+
+cdef int run_program(State *s, Region *r) noexcept nogil:
+    """Enter a program that fits, or go on with the one that is suspended."""
+    if s.suspended != r:
+        enter(s, <Program *>r)
+    return run_on(s, <Program *>r)
+
+
+cdef int show(State *s, Region *r, int slot) noexcept nogil:
+    """Write back what a suspended program holds: the engine then stands before a boundary."""
+    if s.suspended == r:
+        leave_program(s, <Program *>r, SCALAR_AT_NEXT)
+    return 1
+
+
+cdef void forget(State *s, Region *r) noexcept nogil:
+    """The values that a suspended program holds are of another moment."""
+    if s.suspended == r:
+        s.suspended = NULL
+
+
+cdef void enter(State *s, Program *program) noexcept nogil:
+    """Take the values of now into the registers of a program."""
+    cdef scalar_program *core = &program.core
+    cdef scalar_loop *root = core.loops
+    cdef LoopState *loop = s.loops + program.root
+    cdef ProgramValue *v
+    cdef LoopState *inner
+    cdef int k
+    for k in range(1, program.nloops):
+        inner = s.loops + core.loops[k].index
         core.loops[k].stop = min(inner.limit, inner.next_event, next_break(inner, 0))
         core.loops[k].endless_at = inner.endless_at
     for k in range(program.nregisters):
@@ -547,26 +588,18 @@ cdef int enter_program(State *s, LoopState *loop) noexcept nogil:
     for k in range(1, program.nloops):
         core.loops[k].ended = 0
     core.at_loop = core.suspended = 0
-    s.program_runs += 1
-    run_program(s, program)
-    return 1
+    fast(s).program_runs += 1
 
 
-cdef int run_program(State *s, Program *program) noexcept nogil:
+cdef int run_on(State *s, Program *program) noexcept nogil:
     """Run on from where the program is, and write everything back unless only the time slice is over."""
     cdef int status = scalar_run(&program.core, &s.watch, &s.budget)
     s.loops[program.core.loops[0].index].i = program.core.loops[0].i
     if status == SCALAR_TICK:
-        s.suspended = program
-    else:
-        leave_program(s, program, status)
-    return status
-
-
-cdef void settle_program(State *s) noexcept nogil:
-    """Write back what a suspended program holds: the engine then stands before a boundary."""
-    if s.suspended != NULL:
-        leave_program(s, s.suspended, SCALAR_AT_NEXT)
+        s.suspended = &program.region
+        return REGION_TICK
+    leave_program(s, program, status)
+    return REGION_RAN
 
 
 cdef void leave_program(State *s, Program *program, int status) noexcept nogil:
@@ -634,7 +667,7 @@ cdef int can_show_previous(State *s, LoopState *loop) noexcept nogil:
     for k in range(loop.nedges):
         e = loop.edges + k
         if not e.identity and takes_copy(e, s.slots + e.result) and \
-                (e.spare.owner == NULL or e.spare.capacity < s.slots[e.result].nbytes):
+                (e.back.owner == NULL or e.back.capacity < s.slots[e.result].nbytes):
             return 0
     return 1
 
@@ -651,9 +684,9 @@ cdef void show_what_was_before(State *s, Program *program) noexcept nogil:
         if e.identity:
             continue
         param = s.slots + e.param
-        e.in_spare = takes_copy(e, s.slots + e.result)
-        if e.in_spare:
-            e.spare.spec, e.spare.nbytes, e.spare.version = param.spec, param.nbytes, 0
+        e.in_back = takes_copy(e, s.slots + e.result)
+        if e.in_back:
+            e.back.spec, e.back.nbytes, e.back.version = param.spec, param.nbytes, 0
         memcpy(previous_of(s, e).data, program.core.registers + root.before[k], param.nbytes)
 
 

@@ -10,7 +10,9 @@
 #define LOOPDBG_SCALAR_PROGRAM_H
 
 #include "call.h"
+#include "endings.h"
 #include "history.h"
+#include "records.h"
 #include "scalar_ops.h"
 
 enum { LOOPDBG_SCALAR_ARGS = 4 }; /* of an elementwise loop */
@@ -71,20 +73,9 @@ typedef struct {
     char const *base;
 } scalar_slice;
 
-/* The values of every boundary of a loop. A row: iteration, entry, then the values, each padded to 8 bytes. The engine
- * owns it, and gives it more room. */
-typedef struct {
-    int loop, enabled, nvalues, next; /* next: of the same loop, -1: none */
-    int *slots, *specs;
-    npy_intp *nbytes, *offsets;
-    npy_intp row;
-    char *buffer;
-    int64_t count, capacity;
-} scalar_record;
-
 /* A record as a program writes it. */
 typedef struct {
-    scalar_record *record;
+    boundary_record *record;
     int32_t *from;
 } scalar_recorder;
 
@@ -98,7 +89,7 @@ typedef struct {
     int body, after;             /* instructions */
     int test;                    /* what decides whether an iteration runs, before it does; -1: nothing */
     int32_t trip, initial, cond, cond_in, iteration; /* registers, -1: none */
-    int trip_wide, iteration_wide, negative; /* negative: what such a trip count is, 0: no limit, 1: none, 2: an error */
+    int trip_wide, iteration_wide, negative; /* negative: as in endings.h */
     int64_t fixed_trips;
     int staged;                  /* a result is a parameter that a move writes: read all before writing any */
     int ninit, nmoves, nouts, nscans, nslices, nrecorders;
@@ -117,14 +108,6 @@ typedef struct {
     int ended; /* why an inner loop ended last; 0: not since the program was entered */
     int64_t *iterations, *entries, *by_reason;
 } scalar_loop;
-
-/* A trip count that ends nothing: INT64_MAX is how exporters write "no limit". */
-static inline int scalar_endless(int64_t trips) { return trips < 0 || trips == INT64_MAX; }
-
-/* The first iteration before which a loop has to stop: `endless_at` (-1: none) holds where nothing ends it. */
-static inline int64_t scalar_stop(int64_t stop, int64_t endless_at, int64_t trips) {
-    return endless_at >= 0 && endless_at < stop && scalar_endless(trips) ? endless_at : stop;
-}
 
 /* SCALAR_AT_TEST: the condition of the outermost loop was tested, and it ends there. */
 enum { SCALAR_TICK, SCALAR_AT_INSN, SCALAR_AT_NEXT, SCALAR_AT_HEAD, SCALAR_AT_TEST };

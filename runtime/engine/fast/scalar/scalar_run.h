@@ -44,7 +44,7 @@ static int scalar_records_full(scalar_loop const *L) {
 /* What loop L's parameters and values are at boundary i. */
 static void scalar_records_add(char const *R, scalar_loop const *L, int64_t i) {
     for (int k = 0; k < L->nrecorders; k++) {
-        scalar_record *record = L->recorders[k].record;
+        boundary_record *record = L->recorders[k].record;
         char *row = record->buffer + record->count++ * record->row;
         ((int64_t *)row)[0] = i;
         ((int64_t *)row)[1] = *L->entries - 1;
@@ -53,10 +53,8 @@ static void scalar_records_add(char const *R, scalar_loop const *L, int64_t i) {
     }
 }
 
-/* Does loop L test a condition before the iteration ahead? Not where its trip count ends it. */
-static inline int scalar_is_tested(scalar_loop const *L) {
-    return L->test >= 0 && !(L->trips >= 0 && L->i >= L->trips);
-}
+/* Does loop L test a condition before the iteration ahead? */
+static inline int scalar_is_tested(scalar_loop const *L) { return L->test >= 0 && loop_is_tested(L->trips, L->i); }
 
 /* What the boundary ahead shows, before it is crossed. */
 static inline void scalar_note_result(char const *R, scalar_loop const *L) {
@@ -127,8 +125,7 @@ static int scalar_run(scalar_program *p, int const volatile *watch, int64_t *bud
                 inner->trips = inner->fixed_trips;
                 if (inner->trip >= 0) {
                     int64_t trips = inner->trip_wide ? REG(int64_t, inner->trip) : REG(int32_t, inner->trip);
-                    if (trips < 0 && inner->negative == 1) trips = 0;
-                    if (trips < -1 || (trips < 0 && inner->negative == 2)) goto leave_insn;
+                    if (!loop_trips(inner->negative, &trips)) goto leave_insn;
                     inner->trips = trips;
                 }
                 inner->keep = inner->initial < 0 || REG(uint8_t, inner->initial) != 0;
@@ -136,7 +133,7 @@ static int scalar_run(scalar_program *p, int const volatile *watch, int64_t *bud
                 for (int k = 0; k < inner->ninit; k++)
                     REG(uint64_t, inner->init[k].to) = REG(uint64_t, inner->init[k].from);
                 inner->i = 0;
-                inner->stop_before = scalar_stop(inner->stop, inner->endless_at, inner->trips);
+                inner->stop_before = loop_limit(inner->stop, inner->endless_at, inner->trips);
                 ++*inner->entries;
                 L = inner;
                 if (L->history) scalar_note_entry(R, L);
@@ -161,8 +158,7 @@ static int scalar_run(scalar_program *p, int const volatile *watch, int64_t *bud
                 }
                 if (i >= L->stop_before || *watch) goto leave_next;
                 /* The end of the outermost loop is the engine's. */
-                if (L->parent < 0 && (!keep || (L->trips >= 0 && i >= L->trips) || (L->counted && i >= L->parts)))
-                    goto leave_next;
+                if (L->parent < 0 && loop_ends(keep, L->trips, L->counted, L->parts, i)) goto leave_next;
                 if (L->nslices && i >= L->parts) goto leave_next;
                 for (k = 0; k < L->nscans; k++)
                     if (L->scans[k].count == L->scans[k].capacity) goto leave_next;
@@ -196,10 +192,7 @@ static int scalar_run(scalar_program *p, int const volatile *watch, int64_t *bud
         }
         __builtin_unreachable();
     head: {
-        int ended = !L->keep                               ? 2
-                    : L->trips >= 0 && L->i >= L->trips     ? 1
-                    : L->counted && L->i >= L->parts        ? 3
-                                                            : 0;
+        int ended = loop_ends(L->keep, L->trips, L->counted, L->parts, L->i);
         /* As the engine's head, where a loop ends too: whoever looks later finds how far it came. */
         if (L->iteration >= 0) {
             if (L->iteration_wide) REG(int64_t, L->iteration) = L->i;

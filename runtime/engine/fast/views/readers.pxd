@@ -1,12 +1,13 @@
 """Readers of what nodes show, for views.pyx and for groups."""
 
-from ...plain.binder cimport Binder
+from ..binding cimport FastBinder
 from ...plain.memory cimport Memory
-from ...plain.state cimport State, Varying
+from ...plain.state cimport State
+from ..fast_state cimport Varying
 
 cdef class Readers:
     cdef Memory memory
-    cdef Binder binder
+    cdef FastBinder binder
     cdef State *s
     cdef dict seen               # reader -> slots that it looks through, and the memory that it reads for each
     cdef dict sources            # reader that is bound for ranges -> slots that it reads in place of others, in any of them

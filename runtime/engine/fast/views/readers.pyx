@@ -6,9 +6,11 @@ is bound for a range of them (growing/).
 
 from libc.stdint cimport int64_t
 
-from ...plain.binder cimport Binder
+from ..binding cimport FastBinder
 from ...plain.memory cimport Memory
 from ...plain.state cimport *
+from ..nodes cimport follow_node
+from ..fast_state cimport *
 
 from ....kernels.extents import Extent, Followed, Span, varies
 from ....plan import ranges
@@ -22,7 +24,7 @@ SHORT_RANGE = 16
 cdef class Readers:
     """Binds those who look through nodes, and knows them."""
 
-    def __init__(self, Memory memory not None, Binder binder not None):
+    def __init__(self, Memory memory not None, FastBinder binder not None):
         self.memory, self.binder, self.s = memory, binder, &memory.s
         self.seen, self.sources = {}, {}
         self.candidates, self.tried = set(), {}
@@ -37,7 +39,7 @@ cdef class Readers:
 
     cdef bint look_through(self, int reader, outputs) except -1:
         """Does the binding in use of a reader, one for a range, read other memory in place of a node's results?"""
-        cdef Varying *v = self.s.code[reader].varying
+        cdef Varying *v = node_at(self.s, reader).varying
         cdef int k
         for k in range(v.ninputs):
             if v.inputs[k].slot in outputs and not v.inputs[k].seen:
@@ -47,10 +49,10 @@ cdef class Readers:
     cdef object bind(self, int reader, int pc):
         """A reader bound to look through a node, too: (what it sees, Bound); None where it cannot be."""
         cdef int slot
-        if self.s.code[pc].varying != NULL:
+        if node_at(self.s, pc).varying != NULL:
             return None
         instruction = self.memory.plan.code[reader]
-        seen = dict(self.seen[reader]) if self.s.code[reader].through else {}
+        seen = dict(self.seen[reader]) if node_at(self.s, reader).through else {}
         for slot, view in zip(self.memory.plan.code[pc].outputs, self.binder.views[pc]):
             if slot in instruction.inputs:
                 seen[slot] = view
@@ -71,7 +73,7 @@ cdef class Readers:
         seen, bound = found
         self.binder.install(reader, self.memory.plan.code[reader], bound)
         self.binder.views[reader] = bound.views
-        self.s.code[reader].through = 1
+        node_at(self.s, reader).through = 1
         self.seen[reader] = seen
         return 0
 
@@ -90,7 +92,7 @@ cdef class Readers:
         return [self.s.writer[<int>slot] for slot in self.memory.plan.code[reader].inputs if slot >= 0]
 
     cdef object bind_through_all(self, int reader, set candidates):
-        cdef Varying *v = self.s.code[reader].varying
+        cdef Varying *v = node_at(self.s, reader).varying
         cdef int slot, leading = -1
         instruction = self.memory.plan.code[reader]
         span = Span(v.extent)
@@ -129,7 +131,7 @@ cdef class Readers:
     cdef bint is_passed(self, int slot, set candidates) except -1:
         """Is a slot written by a node that is passed over, or may be?"""
         cdef int writer = self.s.writer[slot]
-        return writer >= 0 and (writer in candidates or self.s.code[writer].passed)
+        return writer >= 0 and (writer in candidates or node_at(self.s, writer).elided)
 
     cdef object input_at(self, Varying *v, int slot, object number):
         """An input of a node that is bound for a range, where ``number`` is what it follows; None: it cannot be told."""
@@ -152,7 +154,7 @@ cdef class Readers:
     cdef object view_of(self, int pc, int slot, tuple shape, dict rests, set candidates):
         """What a node shows in a result of this shape, some of which may vary; None: it cannot be told. ``rests`` gets the
         shapes and rooms of the slots that this follows from."""
-        cdef Varying *v = self.s.code[pc].varying
+        cdef Varying *v = node_at(self.s, pc).varying
         cdef int other
         instruction = self.memory.plan.code[pc]
         if v == NULL and not varies(shape) and self.rests_on(pc, rests, candidates):
@@ -183,7 +185,7 @@ cdef class Readers:
         for slot in self.memory.plan.code[pc].inputs:
             if slot < 0:
                 continue
-            if self.s.code[pc].through and slot in self.seen[pc]:
+            if node_at(self.s, pc).through and slot in self.seen[pc]:
                 if not self.rests_on(self.s.writer[slot], rests, candidates):
                     return False
             elif self.is_passed(slot, candidates):
@@ -196,13 +198,14 @@ cdef class Readers:
     cdef int install_for_range(self, int reader, object found) except -1:
         """In place of the binding in use."""
         cdef Instr *ins = self.s.code + reader
-        cdef int64_t fitted = ins.varying.fitted, before = ins.varying.seen
+        cdef FastNode *n = node_at(self.s, reader)
+        cdef int64_t fitted = n.varying.fitted, before = n.varying.seen
         (followed, bound, appended), given, seen, beyond = found
-        if followed.span.low > ins.varying.low:
-            ins.varying.high = followed.span.low - 1
+        if followed.span.low > n.varying.low:
+            n.varying.high = followed.span.low - 1
             self.binder.growing.put_aside(reader)
         else:
-            self.binder.growing.arrays.pop((reader, ins.varying.key), None)
+            self.binder.growing.arrays.pop((reader, n.varying.key), None)
         instruction = self.memory.plan.code[reader]
         try:
             self.binder.install(reader, instruction, ranges.settled(bound, given))
@@ -212,8 +215,8 @@ cdef class Readers:
             self.binder.unbind(reader)     # half of it may be there, and no memory for the rest
             raise
         self.binder.keep[reader] = None
-        ins.varying.fitted, ins.varying.seen = fitted, before
-        ins.through = ins.looks = 1
+        n.varying.fitted, n.varying.seen = fitted, before
+        n.through = n.looks = 1
         self.sources.setdefault(reader, set()).update([view.index for view in seen.values()])
         return 0
 
@@ -222,7 +225,7 @@ cdef class Readers:
         cdef int reader
         found = list(self.memory.consumers[slot])
         for reader, seen in self.seen.items():
-            if self.s.code[reader].through and any([view.index == slot for view in seen.values()]):
+            if node_at(self.s, reader).through and any([view.index == slot for view in seen.values()]):
                 found.append(reader)
         found += [reader for reader, sources in self.sources.items() if slot in sources]
         return found

@@ -1,28 +1,31 @@
 """Nodes that only show memory in another way, and need not run.
 
 A Reshape, a Transpose or a Slice copies. Where all who read its result are kernels that can read the memory itself, with
-other strides (plan/through.py), they are bound so, and the node is passed over: it leaves its calls out. That is so for
+other strides (plan/through.py), they are bound so, and the copies of the node are elided: it leaves its calls out. That is so for
 nodes of a loop's body that run in each iteration, and whose results only nodes of that body read.
 
-Where extents vary, one binding of a reader may look through a node while those for other ranges do not (readers.pyx). Such
-a one asks for the value when its turn comes, and the calls run then (memory/passed.pxd).
+Where extents vary, one binding of a reader may read the memory itself while those for other ranges read the copy
+(readers.pyx). Such a one asks for the copy when its turn comes, and the calls run then (elision.pxd).
 
 Who else wants such a value gets it all the same: the calls run then, on what the iteration had. Where a reader is bound
-anew, or runs in Python, the node runs again as any other does (memory/passed.pxd).
+anew, or runs in Python, the node runs again as any other does (elision.pxd).
 
 In the main graph a value may be read by loops, too, which take it as it lies. Where nobody looks at anything but the
-outputs, a node there that gives an input's bytes as they are lends its slot the input's memory: nodes of the main graph
-run once, so that nobody writes there while it is read. Else it copies.
+outputs, the result of a node there that gives an input's bytes as they are is an alias of the input's memory: nodes of the
+main graph run once, so that nobody writes there while it is read. Else it copies.
 """
 
 from libc.stdint cimport uintptr_t
 cimport numpy as np
 
-from ...plain.binder cimport Binder
+from ..binding cimport FastBinder
 from ..fusion.group cimport turn_back, turn_forth
 from ...plain.memory cimport Memory
-from .passed cimport pass_node, run_passed, shut, wake_node
+from .elision cimport copy_again, elide_copies, run_elided, shut
 from ...plain.state cimport *
+from ...plain.schedule cimport Turn, wait_for
+from ..nodes cimport follow_node
+from ..fast_state cimport *
 from .readers cimport Readers
 from ....kernels.call cimport Call
 
@@ -60,7 +63,7 @@ cdef int result_is(const State *s, int pc, int inside) noexcept nogil:
 ctypedef int (*call_function)(Call *call) noexcept nogil
 
 
-cdef int lend_memory(Call *call) noexcept nogil:
+cdef int alias_memory(Call *call) noexcept nogil:
     """In place of a call that copies its input."""
     call.cell[1][0] = call.cell[0][0] + call.offset[0]
     return 0
@@ -69,52 +72,54 @@ cdef int lend_memory(Call *call) noexcept nogil:
 cdef class Views:
     """Knows which nodes are passed over, and who looks through them."""
 
-    def __init__(self, Memory memory not None, Binder binder not None):
+    def __init__(self, Memory memory not None, FastBinder binder not None):
         self.memory, self.binder, self.s = memory, binder, &memory.s
         self.readers = Readers(memory, binder)
-        self.passed, self.shown = set(), {}
+        self.elided, self.shown = set(), {}
         self.watched = frozenset()
-        self.lenders, self.lending, self.refused, self.waits = {}, -1, {}, {}
+        self.aliases, self.aliased_at, self.refused = {}, -1, {}
 
     # -- who is passed over
 
     cdef int look(self, int index, set members) except -1:
         """Look at the body of a running loop, at a boundary; ``index`` -1, the main graph, has none. ``members``: nodes
         that run in groups."""
-        cdef int fusing = self.s.fusing
+        cdef FastState *f = fast(self.s)
+        cdef int fusing = f.fusing
         if index < 0 or self.s.by_hand or self.binder.streams:
             return 0
         if self.fixed is None:
             self.fixed, self.within = ports_of(self.memory.plan), within_branches(self.memory.plan)
         cdef int pc
-        self.s.fusing = 0       # what is bound here is no reason to look again
+        f.fusing = 0       # what is bound here is no reason to look again
         self.readers.begin()
         try:
             found = [pc for pc in self.memory.plan.inside(index)
                      if self.binder.views[pc] and pc > self.s.loops[index].head and pc not in members and
-                     self.can_be_passed(pc) and self.is_worth_it(pc, members)]
+                     self.can_be_elided(pc) and self.is_worth_it(pc, members)]
             # Readers for a range are bound when it is known what all the others see.
-            varied = [pc for pc in found if any([self.s.code[<int>k].varying != NULL for k in self.readers_of(pc)])]
+            varied = [pc for pc in found if any([node_at(self.s, k).varying != NULL for k in self.readers_of(pc)])]
             found = [pc for pc in found if pc not in varied] + self.timely(index, varied)
             self.readers.candidates = set(found)
             for pc in found:
-                self.pass_over(pc)
+                self.elide(pc)
         finally:
-            self.s.fusing = fusing
+            f.fusing = fusing
         return 0
 
     cdef list timely(self, int index, list varied):
         """Nodes whose readers are bound for ranges that last, where the loop ran often enough. For others it is looked at
         again."""
         cdef LoopState *loop = self.s.loops + index
-        if varied and not loop.views_at:
-            loop.views_at = loop.boundaries + patience
-        if loop.views_at > loop.boundaries:
+        cdef Turn *turn = &fast_loop(self.s, loop).for_views
+        if varied and not turn.at:
+            turn.at = loop.boundaries + patience
+        if turn.at > loop.boundaries:
             return []
-        found = [pc for pc in varied if not any([is_pinned(self.s.code + <int>k) for k in (pc, *self.readers_of(pc))])]
+        found = [pc for pc in varied if not any([is_pinned(node_at(self.s, k)) for k in (pc, *self.readers_of(pc))])]
         if len(found) < len(varied):
-            self.waits[index] = 3 * self.waits.get(index, 1)
-            loop.views_at = loop.boundaries + <int64_t>self.waits[index]
+            turn.wait = max(3 * turn.wait, 3)
+            wait_for(turn, loop.boundaries)
         return found
 
     cdef bint is_worth_it(self, int pc, set members) except -1:
@@ -129,9 +134,10 @@ cdef class Views:
     cdef list readers_of(self, int pc):
         return sorted({reader for slot in self.memory.plan.code[pc].outputs for reader in self.memory.consumers[slot]})
 
-    cdef int pass_over(self, int pc) except -1:
+    cdef int elide(self, int pc) except -1:
         """Bind all who read what a node gives to what it is a copy of, if that is possible."""
         cdef Instr *ins = self.s.code + pc
+        cdef FastNode *n = node_at(self.s, pc)
         cdef int reader
         if not self.binder.views[pc]:
             return 0        # what it reads now lies so that it has to compute
@@ -141,10 +147,10 @@ cdef class Views:
             return 0
         found = []
         for reader in readers:
-            if self.s.code[reader].passed:
+            if node_at(self.s, reader).elided:
                 return 0
-            if self.s.code[reader].varying == NULL:
-                if ins.passed:
+            if node_at(self.s, reader).varying == NULL:
+                if n.elided:
                     continue
                 bound = self.readers.bind(reader, pc)
             elif self.readers.look_through(reader, self.memory.plan.code[pc].outputs):
@@ -156,27 +162,30 @@ cdef class Views:
                 return 0
             found.append((reader, bound))
         for reader, bound in found:
-            if self.s.code[reader].varying == NULL:
+            if node_at(self.s, reader).varying == NULL:
                 self.readers.install(reader, bound)
             else:
                 self.readers.install_for_range(reader, bound)
-        if ins.passed:
+        if n.elided:
             return 0
         for reader in readers:
-            self.s.code[reader].looks = 1
-        pass_node(ins)
-        self.passed.add(pc)
+            node_at(self.s, reader).looks = 1
+            follow_node(self.s, node_at(self.s, reader))
+        follow_node(self.s, n)
+        elide_copies(self.s, n)
+        self.elided.add(pc)
         self.shown[pc] = self.moment(pc)
-        self.s.passing = 1
+        fast(self.s).eliding = 1
         self.s.generation += 1
         return 0
 
-    cdef bint can_be_passed(self, int pc) except -1:
+    cdef bint can_be_elided(self, int pc) except -1:
         cdef Instr *ins = self.s.code + pc
+        cdef FastNode *n = node_at(self.s, pc)
         cdef int slot
-        if ins.kind != NATIVE or ins.once >= 0 or ins.nguards or pc in self.within:
+        if ins.kind != NATIVE or n.once >= 0 or ins.nguards or pc in self.within:
             return False
-        if ins.varying != NULL and (ins.varying.element >= 0 or not ins.varying.shows):
+        if n.varying != NULL and (n.varying.element >= 0 or not n.varying.copies):
             return False
         for slot in self.memory.plan.code[pc].outputs:
             if slot < 0 or self.is_small(pc, slot) or self.memory.known[slot] is not None or \
@@ -185,7 +194,7 @@ cdef class Views:
         return True
 
     cdef bint is_small(self, int pc, int slot) except -1:
-        cdef Varying *v = self.s.code[pc].varying
+        cdef Varying *v = node_at(self.s, pc).varying
         cdef int k
         for k in range(0 if v == NULL else v.noutputs):
             if v.outputs[k].slot == slot and v.outputs[k].family != NULL:
@@ -195,38 +204,40 @@ cdef class Views:
     cdef bint looks_alike(self, int reader, int pc, set members) except -1:
         """May a reader be bound anew, to run where and when it does?"""
         cdef Instr *ins = self.s.code + reader
+        cdef FastNode *n = node_at(self.s, reader)
         instruction = self.memory.plan.code[reader] if reader < len(self.memory.plan.code) else None
         if instruction is None or instruction.inside != self.memory.plan.code[pc].inside or instruction.ahead is not None:
             return False
-        if ins.kind != NATIVE or ins.once >= 0 or ins.nguards or ins.passed or reader <= pc or reader in members:
+        if ins.kind != NATIVE or n.once >= 0 or ins.nguards or n.elided or reader <= pc or reader in members:
             return False
-        return ins.varying == NULL or ins.varying.element < 0
+        return n.varying == NULL or n.varying.element < 0
 
     # -- who lends
 
-    cdef int lend(self, set members) except -1:
+    cdef int alias(self, set members) except -1:
         """An execution begins of which only the outputs are looked at. ``members``: nodes that run in groups."""
         cdef int pc, slot
-        if self.lending == self.s.generation:
-            return self.take_back(False)
-        self.take_back(True)
+        if self.aliased_at == self.s.generation:
+            return self.copy_outside(False)
+        self.copy_outside(True)
         if self.binder.streams:
             return 0
         for pc, views in enumerate(self.binder.views):
-            if not views or pc in members or not self.can_lend(pc):
+            if not views or pc in members or not self.can_alias(pc):
                 continue
             slot = self.memory.plan.code[pc].outputs[0]
             call = self.s.code[pc].calls
-            self.lenders[pc] = slot, self.s.code[pc].binding, <uintptr_t>call.run
+            self.aliases[pc] = slot, self.s.code[pc].binding, <uintptr_t>call.run
             self.memory.lent[slot] = views[0].index, views[0].offset
-            call.run = lend_memory
+            call.run = alias_memory
             # Whoever is to write to the slot makes room first.
             self.s.slots[slot].flags = 0
-        self.lending = self.s.generation
+        self.aliased_at = self.s.generation
         return 0
 
-    cdef bint can_lend(self, int pc) except -1:
+    cdef bint can_alias(self, int pc) except -1:
         cdef Instr *ins = self.s.code + pc
+        cdef FastNode *n = node_at(self.s, pc)
         cdef Slot *slot
         cdef Slot *source
         instruction = self.memory.plan.code[pc] if pc < len(self.memory.plan.code) else None
@@ -235,7 +246,7 @@ cdef class Views:
         view = self.binder.views[pc][0]
         if view.kind != "slot" or view.index not in instruction.inputs or not lies_whole(view):
             return False
-        if ins.kind != NATIVE or ins.varying != NULL or ins.shelf != NULL or ins.ncalls != 1 or ins.nguards or ins.renews:
+        if ins.kind != NATIVE or n.varying != NULL or n.cache != NULL or ins.ncalls != 1 or ins.nguards or n.renews:
             return False
         slot, source = self.s.slots + <int>instruction.outputs[0], self.s.slots + <int>view.index
         return slot.spec != 0 and slot.flags == OWN and slot.nbytes >= LEAST_BYTES and source.spec != 0 and \
@@ -244,11 +255,11 @@ cdef class Views:
             self.memory.specs[source.spec][0] == self.memory.specs[slot.spec][0] and \
             view.size * view.dtype.itemsize == slot.nbytes and view.offset + slot.nbytes <= source.nbytes
 
-    cdef int take_back(self, bint for_good) except -1:
+    cdef int copy_outside(self, bint for_good) except -1:
         """No slot shows what another one held in the execution before. ``for_good``: nodes copy again."""
         cdef Instr *ins
         cdef Slot *slot
-        for pc, (k, binding, function) in self.lenders.items():
+        for pc, (k, binding, function) in self.aliases.items():
             ins, slot = self.s.code + <int>pc, self.s.slots + <int>k
             # One that was bound anew has memory of its own.
             if slot.flags == 0 and slot.spec != 0 and slot.owner != NULL:
@@ -257,9 +268,9 @@ cdef class Views:
             if for_good and ins.calls != NULL and ins.binding == binding:
                 ins.calls.run = <call_function><uintptr_t>function
         if for_good:
-            self.lenders.clear()
+            self.aliases.clear()
             self.memory.lent.clear()
-            self.lending = -1
+            self.aliased_at = -1
         return 0
 
     # -- who wants the values
@@ -272,30 +283,31 @@ cdef class Views:
 
     @property
     def lent(self):
-        """The nodes of the main graph that lend memory in place of copying."""
-        return sorted(self.lenders)
+        """The nodes of the main graph that alias memory in place of copying."""
+        return sorted(self.aliases)
 
     @property
     def positions(self):
         """The nodes that are passed over."""
-        return sorted([pc for pc in self.passed if self.s.code[<int>pc].passed])
+        return sorted([pc for pc in self.elided if node_at(self.s, pc).elided])
 
     cdef bint show(self, int pc) except -1:
         """Let the slots of a node have their values; False where they cannot be had."""
         cdef int inside = self.memory.plan.code[pc].inside
         cdef Instr *ins = self.s.code + pc
+        cdef FastNode *n = node_at(self.s, pc)
         cdef LoopState *loop = self.s.loops + inside
         cdef int status = result_is(self.s, pc, inside)
         moment = self.moment(pc)
         if self.shown.get(pc) == moment:
             return True
-        if status == GONE or not ins.passed:
+        if status == GONE or not n.elided:
             return False
         if status == BEFORE:
             turn_back(self.s, loop, loop.i - 1)
         # The extent may be another since it ran: the execution was taken elsewhere.
-        failed = ins.varying != NULL and not self.binder.growing.provide(pc)
-        failed = failed or not ins.passed or run_passed(self.s, ins)
+        failed = n.varying != NULL and not self.binder.growing.provide(pc)
+        failed = failed or not n.elided or run_elided(self.s, n)
         if status == BEFORE:
             turn_forth(self.s, loop)
         if failed:
@@ -304,61 +316,61 @@ cdef class Views:
         return True
 
     cdef int show_all(self) except -1:
-        for pc in self.passed:
-            if self.s.code[<int>pc].passed:
+        for pc in self.elided:
+            if node_at(self.s, pc).elided:
                 self.show(pc)
         return 0
 
     cdef bint is_there(self, int slot) except -1:
         """Does a slot have its value? It gets it where it can still be had."""
         cdef int pc = self.s.writer[slot] if slot < self.memory.nslots else -1
-        if pc not in self.passed:
+        if pc not in self.elided:
             return True
-        if self.s.code[pc].passed:
+        if node_at(self.s, pc).elided:
             return self.show(pc)
         # It runs again; its slot may lack what it gave before.
         if result_is(self.s, pc, self.memory.plan.code[pc].inside) == GONE and self.shown.get(pc, ()) is None:
             return False
-        self.passed.discard(pc)
+        self.elided.discard(pc)
         return True
 
     cdef set gone(self):
         """The slots that lack their values."""
         found = set()
-        for pc in list(self.passed):
+        for pc in list(self.elided):
             found.update([slot for slot in self.memory.plan.code[pc].outputs if not self.is_there(slot)])
         return found
 
-    cdef int wake(self, int pc) except -1:
+    cdef int copy(self, int pc) except -1:
         """Let a node run again."""
-        if not self.s.code[pc].passed:
+        if not node_at(self.s, pc).elided:
             return 0
         if not self.show(pc):
             self.shown[pc] = None
-        wake_node(self.s.code + pc)
+        copy_again(self.s, node_at(self.s, pc))
         self.s.generation += 1
         return 0
 
-    cdef int wake_for(self, members) except -1:
+    cdef int copy_for(self, members) except -1:
         """Nodes run in a group: what they read is written, if not by themselves."""
         cdef int pc, slot
         for pc in members:
-            self.wake(pc)
+            self.copy(pc)
             for slot in self.memory.plan.code[pc].inputs:
                 if slot >= 0 and self.s.writer[slot] >= 0:
-                    self.wake(self.s.writer[slot])
+                    self.copy(self.s.writer[slot])
         return 0
 
-    cdef int wake_by_hand(self) except -1:
+    cdef int copy_all(self) except -1:
         """Something is to be changed: what was computed before does not follow it. Those whose turn has not come read what
         was shown before them."""
         cdef int reader
-        passed = [pc for pc in self.passed if self.s.code[<int>pc].passed]
+        passed = [pc for pc in self.elided if node_at(self.s, pc).elided]
         for pc in passed:
             if not self.show(pc):
                 self.shown[pc] = None
         for pc in passed:
-            wake_node(self.s.code + <int>pc)
+            copy_again(self.s, node_at(self.s, pc))
         for reader in self.readers.all_of_them():
             shut(self.s, reader, True)
         return 0
@@ -369,7 +381,7 @@ cdef class Views:
         self.watched = slots
         for slot in slots:
             if slot < self.memory.nslots and self.s.writer[slot] >= 0:
-                self.wake(self.s.writer[slot])
+                self.copy(self.s.writer[slot])
         return 0
 
     cdef int begin(self) except -1:
@@ -381,17 +393,17 @@ cdef class Views:
         """The execution is elsewhere now, with the values that slots had there."""
         cdef int pc, slot
         self.shown.clear()
-        for pc in self.passed:
+        for pc in self.elided:
             if self.s.code[pc].kind != NATIVE:
-                wake_node(self.s.code + pc)
+                copy_again(self.s, node_at(self.s, pc))
             if all([self.s.slots[<int>slot].owner != NULL for slot in self.memory.plan.code[pc].outputs]):
                 self.shown[pc] = self.moment(pc)
         return 0
 
 
-cdef bint is_pinned(Instr *ins) noexcept:
+cdef bint is_pinned(const FastNode *n) noexcept:
     """Is it bound for one extent alone?"""
-    return ins.varying != NULL and ins.varying.low == ins.varying.high
+    return n.varying != NULL and n.varying.low == n.varying.high
 
 
 def lies_apart(view):

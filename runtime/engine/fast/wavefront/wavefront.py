@@ -32,6 +32,8 @@ from ....plan.trips import runs_to_its_count
 from ....record import record
 from ...engine import Engine
 
+from .rows import make_rows, read_rows
+
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
@@ -123,7 +125,7 @@ class Follower:
         self.engine.binder.block = BLOCK
         self._rows = self.plan.slot_of[link.rows]
         self._stream = Stream()
-        self.engine.loops.read_stream(self._rows, self._stream)
+        read_rows(self.engine.loops, self._rows, self._stream)
         #: Slots of the whole graph's plan, and of this one.
         self._inputs = [(plan.slot_of[v], self.plan.slot_of[v]) for v in needs if v is not link.rows]
         self._outputs = [(plan.slot_of[v], self.plan.slot_of[v]) for v in outputs]
@@ -143,7 +145,7 @@ class Follower:
 
     def launch(self, leader: Engine, index: int, free: int) -> bool:
         """Begin, while the leader stands after its first iteration. ``free``: threads that may still be begun."""
-        rows = leader.scans.stream(index, self.link.scan, self._stream)
+        rows = make_rows(leader.scans, index, self.link.scan, self._stream)
         if rows is None or self._stream.rows * self.link.weights < LEAST_WORK:
             return False
         if not all(_in_order(source, rows) for source in self.link.sources):

@@ -539,7 +539,7 @@ def test_loops_nested_as_deep_as_a_file_can_hold() -> None:
     assert list(result.outputs.values()) == [307]
     assert [loop.iterations for loop in result.loops] == [300] * depth
     assert m._engine is not None
-    assert m._engine.program_runs == 1
+    assert m._engine.fast.program_runs == 1
 
 
 def test_why_an_inner_loop_ended_in_a_scalar_program() -> None:
@@ -559,7 +559,7 @@ def test_why_an_inner_loop_ended_in_a_scalar_program() -> None:
     inputs = {"M": 400, "five": 5, "yes": True}
     run = m.execute(inputs)
     assert m._engine is not None
-    assert m._engine.program_runs
+    assert m._engine.fast.program_runs
     assert run.loops[1].reasons == {StoppedBy.TRIP_COUNT: 396, StoppedBy.CONDITION: 4}
     assert run.loops[1].stopped_by is StoppedBy.CONDITION
     assert m._engine.loop_state(1)[:2] == (2, 5)

@@ -1,0 +1,1 @@
+"""No Python names: see nodes.pxd."""

@@ -1,0 +1,2 @@
+class Accelerator:
+    """What the plain floor tells whatever makes an execution fast."""

@@ -1,0 +1,58 @@
+"""What the plain floor tells whatever makes an execution fast: see accelerator.pxd."""
+
+from libc.stdint cimport int64_t
+
+from .state cimport Edge, Family
+
+
+cdef class Accelerator:
+    """Nobody is there to be told."""
+
+    def __init__(self):
+        self.watched_at = -1
+
+    cdef int begin(self, bint unseen) except -1:
+        """An execution begins. ``unseen``: nobody looks at anything but its outputs."""
+        return 0
+
+    cdef int look(self, int index) except -1:
+        """A loop ran as many boundaries as its ``look_at`` said."""
+        return 0
+
+    cdef int watch(self, int64_t generation, frozenset slots) except -1:
+        """The execution goes on: these slots, and no others, are read at boundaries."""
+        self.watched_at = generation
+        return 0
+
+    cdef int ask(self, int slot) except -1:
+        """Somebody reads a slot: let it have its value, if it can still be had."""
+        return 0
+
+    cdef bint is_there(self, int slot) except -1:
+        """Has a slot the value that the last run of its node gave?"""
+        return True
+
+    cdef int show_all(self) except -1:
+        """Let every slot have its value, as far as it can still be had."""
+        return 0
+
+    cdef set gone(self):
+        """The slots that lack their values."""
+        return set()
+
+    cdef int leave(self) except -1:
+        """The execution was put elsewhere; all slots have the values that they have there."""
+        return 0
+
+    cdef int change(self) except -1:
+        """Something is to be changed by hand: nothing that was computed before follows it."""
+        return 0
+
+    cdef bint is_busy(self) except -1:
+        """Does a region stand in its middle, where no execution can be stopped?"""
+        return False
+
+    cdef Family *family_of(self, Edge *e) except? NULL:
+        """The family of specs that both values of a back edge are of, where the node that makes one of them follows it; NULL:
+        every other spec is looked at."""
+        return NULL

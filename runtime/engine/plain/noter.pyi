@@ -1,0 +1,2 @@
+class Noter:
+    """What the plain floor tells whoever notes what happens at boundaries."""

@@ -1,0 +1,63 @@
+"""The state of histories, in C."""
+
+from libc.stdint cimport int64_t, uint64_t
+
+from ..plain.state cimport BoundaryLog, LoopState
+
+cdef extern from "history.h" nogil:
+    enum:
+        HISTORY_ROWS
+        HISTORY_COLUMNS
+        HISTORY_ENTRIES
+        KIND_UNKNOWN
+        KIND_NONE
+        KIND_TABLE
+
+    ctypedef struct history_stat:
+        double low
+        double high
+        double first
+        double last
+        double odd
+
+    ctypedef struct history_series:
+        int result
+        int param
+        int kind
+        int itemsize
+        int steady
+        int identity
+        char **cell
+        const Py_ssize_t *nbytes
+        double *table
+
+    ctypedef struct history_entry:
+        int64_t entry
+        int64_t origin
+        int64_t rows
+        int n
+        int lost
+        uint64_t *ring
+        history_stat *log
+        history_stat *pending
+        int64_t nlog
+        int64_t capacity
+        char *wide
+        char *sampled
+
+    ctypedef struct loop_history:
+        int nseries
+        int nentries
+        history_series *series
+        history_entry *entries
+        history_entry *now
+
+# What a followed loop's ``log`` is.
+cdef struct HistoryLog:
+    BoundaryLog log              # first
+    loop_history *history
+
+
+cdef inline loop_history *history_of(const LoopState *loop) noexcept nogil:
+    """NULL: the loop is not followed."""
+    return NULL if loop.log == NULL else (<HistoryLog *>loop.log).history
