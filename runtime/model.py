@@ -414,7 +414,8 @@ class Model:
 
     def _can_run_beside(self) -> bool:
         """Whether loops may run beside others."""
-        if self._wavefront is None and len(self.loops) > 1 and self._engine is not None and self._engine.fast is not None:
+        is_fast = self._engine is not None and self._engine.fast is not None
+        if self._wavefront is None and len(self.loops) > 1 and is_fast:
             from .engine.fast.wavefront.wavefront import Wavefront
 
             self._wavefront = Wavefront(self.graph, self.plan)

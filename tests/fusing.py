@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import loopdbg
+from floors import fast, turn
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.frame import Frame
 from plain import all_bits
@@ -18,7 +19,7 @@ def members(m: loopdbg.Model) -> list[list[str]]:
     assert engine is not None
     return [
         [m.plan.slots[m.plan.code[pc].outputs[0]].name for pc in sorted(group.members)]
-        for group, runs in engine.fast.groups
+        for group, runs in fast(engine).groups
         if runs
     ]
 
@@ -26,10 +27,11 @@ def members(m: loopdbg.Model) -> list[list[str]]:
 def by_nodes(m: loopdbg.Model, inputs: dict[str, Any], native: bool = True) -> dict[str, Any]:
     """The outputs of a run in which every node runs by itself."""
     engine = Engine(m.plan)
-    engine.binder.native, engine.fast.fuse = native, False
+    engine.binder.native = native
+    turn(engine, fuse=False)
     engine.start(m.check(inputs))
     engine.resume()
-    assert not engine.fast.groups
+    assert not fast(engine).groups
     return m.results(engine)
 
 
@@ -54,7 +56,7 @@ def hooks_agree(m: loopdbg.Model, inputs: dict[str, Any], every: int) -> Engine:
         seen: list[list[dict[str, Any]]] = []
         for fuse in (False, True):
             engine = Engine(m.plan)
-            engine.fast.fuse = fuse
+            turn(engine, fuse=fuse)
             engine.start(m.check(inputs))
             kept: list[dict[str, Any]] = []
 

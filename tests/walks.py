@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import loopdbg
 from engine_state import finish, resume, step, visible
+from floors import turn
 from loopdbg.runtime.engine.engine import Engine
 from plain import bits
 from strategies.draws import Draw, FromHypothesis
@@ -47,7 +48,7 @@ def in_python(engine: Engine) -> None:
 
 def apart(engine: Engine) -> None:
     """Every node runs by itself."""
-    engine.fast.fuse = False
+    turn(engine, fuse=False)
 
 
 def increased(carried: Any, number: int) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 
 import loopdbg
 from engine_state import CHook, step
+from floors import turn
 from loopdbg.debugger.recording.reader import Trace
 from loopdbg.debugger.recording.recorder import Recorder
 from loopdbg.debugger.session.boundary import Boundary, read
@@ -110,11 +111,11 @@ def python_only(engine: Engine) -> None:
 
 
 def hot_at_once(engine: Engine) -> None:
-    engine.fast.hot_after = 1
+    turn(engine, hot_after=1)
 
 
 def never_hot(engine: Engine) -> None:
-    engine.fast.hot_after = -1
+    turn(engine, hot_after=-1)
 
 
 def by_nodes(limit: int) -> Callable[[Engine], Any]:

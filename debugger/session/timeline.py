@@ -13,8 +13,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from ...runtime.engine.time.checkpoints import Checkpoint
 from ...runtime.engine.engine import Engine
+from ...runtime.engine.time.checkpoints import Checkpoint
 from ...runtime.errors import InterruptError, UsageError
 from ...runtime.frame import Frame
 from ...runtime.model import Data

@@ -4,15 +4,15 @@ from typing import Any
 
 from ..graph import StoppedBy
 from ..plan.plan import Plan
-from .plain.binder import Binder
-from .time.changes import Changes
-from .time.checkpoints import Checkpoints
 from .fast.floor import Fast
-from .time.history import Histories
+from .plain.binder import Binder
 from .plain.loops import Loops
 from .plain.memory import Memory
-from .time.observers import Observers
 from .plain.scans import Scans
+from .time.changes import Changes
+from .time.checkpoints import Checkpoints
+from .time.history import Histories
+from .time.observers import Observers
 
 fast: bool
 

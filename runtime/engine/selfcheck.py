@@ -14,8 +14,8 @@ import numpy as np
 
 from ..errors import LoopdbgError
 from ..record import record
-from .time.checkpoints import Checkpoints
 from .plain.loops import Loops
+from .time.checkpoints import Checkpoints
 
 
 @record

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import loopdbg
 from engine_state import resume
+from floors import turn
 from histories import check, collect, follow_all
 from loopdbg.runtime.engine.engine import Engine
 from models import model
@@ -28,12 +29,12 @@ def runs(m: loopdbg.Model, inputs: dict[str, Any], stops: list[int]) -> None:
     """Run in all ways, and compare what was noted with what is collected by looking."""
     given_values = m.check(inputs)
     plain = Engine(m.plan)
-    plain.fast.hot_after, plain.fast.fuse = -1, False
+    turn(plain, hot_after=-1, fuse=False)
     found, ended = collect(plain, given_values, LIMIT)
     results = all_bits(plain.results()) if ended[0] == "end" else {}
     for hot_after, fuse in ((-1, False), (1, True), (20, True)):
         engine = Engine(m.plan)
-        engine.fast.hot_after, engine.fast.fuse = hot_after, fuse
+        turn(engine, hot_after=hot_after, fuse=fuse)
         follow_all(engine)
         for _ in range(2):  # the second time everything is bound
             engine.start(given_values)

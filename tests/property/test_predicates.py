@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import loopdbg
 from engine_state import resume
+from floors import says, turn
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.frame import Frame
 from loopdbg.runtime.ops.registry import Op
@@ -102,7 +103,7 @@ def natively(
     m: loopdbg.Model, inputs: dict[str, Any], asked: list[tuple[int, str, int, Any, float]], hot_after: int
 ) -> Any:
     engine = Engine(m.plan)
-    engine.fast.hot_after = hot_after
+    turn(engine, hot_after=hot_after)
     for one in asked:
         ask(engine, one)
     records = [engine.observers.record(k, [e.param for e in plan.edges]) for k, plan in enumerate(m.plan.loops)]
@@ -118,7 +119,7 @@ def natively(
             (i, e, *(bits(np.array(value[j])) for value in values))
             for j, (i, e) in enumerate(zip(iterations.tolist(), entries.tolist(), strict=True))
         ]
-    event(f"program used: {engine.fast.program_runs > 0}")
+    event(f"program runs: {says(engine, 'program_runs')}")
     return what, hits, rows
 
 

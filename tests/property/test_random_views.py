@@ -7,6 +7,7 @@ from typing import Any
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
+from floors import says
 from fusing import by_nodes, hooks_agree, same
 from loopdbg.runtime.engine.engine import Engine
 from models import model
@@ -15,7 +16,8 @@ from walks import Move, apart, stops_agree, walks
 
 
 def told(engine: Engine) -> str:
-    return f"{min(len(engine.fast.views.positions), 4)} nodes passed over, {min(len(engine.fast.views.lent), 3)} lent"
+    views = says(engine, "views")
+    return f"{views and min(len(views.positions), 4)} copies elided, {views and min(len(views.aliased), 3)} aliased"
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import loopdbg
 from engine_state import resume
+from floors import fast, says, turn
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.frame import Frame
 from loopdbg.runtime.frontends.tensorrt.enums import TripLimit
@@ -21,14 +22,14 @@ from strategies.scalars import programs
 def outcome(m: loopdbg.Model, inputs: dict[str, Any], hot_after: int, limit: int | None) -> Any:
     """What a run leaves: outputs or the stop with everything that its frames show."""
     engine = Engine(m.plan)
-    engine.fast.hot_after = hot_after
+    turn(engine, hot_after=hot_after)
     engine.start(m.check(inputs))
     engine.set_limits(limit)
     try:
         what = engine.resume()
     except loopdbg.ExecutionError as error:
         what = ("error", str(error))
-    used = engine.fast.program_runs > 0
+    used = bool(says(engine, "program_runs"))
     totals = [(engine.loops.totals(k)[:3], engine.loop_state(k)) for k in range(len(m.plan.loops))]
     frames = []
     for index in engine.stack or [0]:  # after the end: the loop as it stood there
@@ -91,11 +92,11 @@ def test_an_inner_loop_that_ended_stands_where_it_came_to() -> None:
     seen = []
     for hot_after in (-1, 1):
         engine = Engine(m.plan)
-        engine.fast.hot_after = hot_after
+        turn(engine, hot_after=hot_after)
         engine.start(m.check({"M": 9}))
         engine.stop_at(0, 7)
         assert engine.resume() == ("boundary", 0)
-        assert (engine.fast.program_runs > 0) == (hot_after > 0)
+        assert (fast(engine).program_runs > 0) == (hot_after > 0)
         inner = Frame(engine, 1)
         seen.append({name: inner.values[name].tolist() for name in inner.values})
     assert seen[0]["j"] == 6
@@ -115,11 +116,11 @@ def test_a_loop_that_ends_by_its_test_shows_what_was_carried_before() -> None:
     seen = []
     for hot_after in (-1, 1):
         engine = Engine(m.plan)
-        engine.fast.hot_after = hot_after
+        turn(engine, hot_after=hot_after)
         engine.start(m.check({"n": np.int32(50)}))
         engine.stop_at_end(0)
         assert engine.resume() == ("boundary", 0)
-        assert (engine.fast.program_runs > 0) == (hot_after > 0)
+        assert (fast(engine).program_runs > 0) == (hot_after > 0)
         seen.append([(e.previous.tolist(), e.value.tolist()) for e in Frame(engine, 0).back_edges])
     assert seen == [[(34, 55), (55, 89)]] * 2
 
@@ -137,10 +138,10 @@ def test_a_program_that_leaves_its_test_shows_what_was_carried_before() -> None:
     seen = []
     for hot_after in (-1, 1):
         engine = Engine(m.plan)
-        engine.fast.hot_after = hot_after
+        turn(engine, hot_after=hot_after)
         engine.start(m.check({}))
         assert resume(engine)[0] == "error"
-        assert (engine.fast.program_runs > 0) == (hot_after > 0)
+        assert (fast(engine).program_runs > 0) == (hot_after > 0)
         engine.changes.set([value.name for value in m.plan.slots].index("left"), np.int32(1))
         engine.stop_at(0, 5)
         assert resume(engine) == ("boundary", 0)

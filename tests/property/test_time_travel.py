@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import loopdbg
 from engine_state import resume, step, visible
+from floors import turn
 from loopdbg.runtime.engine.engine import Engine
 from models import model
 from strategies.scalars import programs
@@ -61,7 +62,7 @@ def walk(m: loopdbg.Model, inputs: dict[str, Any], moves: list[tuple[str, int]])
     known: dict[tuple[str, str, int], str] = {}
     engines = [Engine(m.plan), Engine(m.plan)]
     for engine, hot_after in zip(engines, (-1, 1), strict=True):
-        engine.fast.hot_after = hot_after
+        turn(engine, hot_after=hot_after)
         engine.start(m.check(inputs))
         engine.set_limits(40)
     engine = engines[0]

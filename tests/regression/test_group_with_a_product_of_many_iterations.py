@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from floors import fast
 from fusing import check
 from models import with_weights
 
@@ -29,6 +30,6 @@ def test_the_group_runs_in_each_iteration() -> None:
     assert check(m, inputs) == [["a", "sum", "b", "y"]]
     engine = m._engine
     assert engine is not None
-    ((group, runs),) = engine.fast.groups
+    ((group, runs),) = fast(engine).groups
     # The first run binds its nodes in iteration 0; the second has the group from there on.
     assert len(group.before) == 1 and runs == 39

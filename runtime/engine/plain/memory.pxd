@@ -15,7 +15,7 @@ cdef class Memory:
     cdef list known              # slot -> array that is known without running, or None
     cdef list consumers          # slot -> positions of nodes that read it
     cdef dict producers          # slot -> position of the node that writes it
-    cdef dict lent               # slot -> the one in whose memory its value may be (views.pyx), and where there
+    cdef dict aliases            # slot -> the one in whose memory its value may be, and where there
 
     cdef int load_consumers(self) except -1
     cdef int spec(self, dtype, tuple shape, object room=?) except -1

@@ -58,7 +58,7 @@ cdef class Memory:
         self.specs = Specs()
         self.known = [None] * self.s.nslots
         self.consumers = [[] for _ in range(self.s.nslots)]
-        self.producers, self.lent = {}, {}
+        self.producers, self.aliases = {}, {}
 
     def __dealloc__(self):
         cdef int k, j
@@ -269,8 +269,8 @@ cdef class Memory:
                 return owner
             if slot.flags & OWN and slot.nbytes:
                 return owner.reshape(-1).view(np.uint8)[:slot.nbytes].view(dtype).reshape(shape)
-        elif k in self.lent:
-            source, offset = self.lent[k]
+        elif k in self.aliases:
+            source, offset = self.aliases[k]
             if slot.data == self.s.slots[<int>source].data + <npy_intp>offset:
                 # Whoever keeps it keeps the memory.
                 dtype, shape = self.specs[slot.spec]

@@ -2,9 +2,9 @@ from typing import Any
 
 from ..plain.accelerator import Accelerator
 from ..plain.binder import Binder
-from .history import Histories
 from ..plain.loops import Loops
 from ..plain.memory import Memory
+from .history import Histories
 
 class Changes:
     def __init__(

@@ -1,9 +1,9 @@
-from ..plain.binder import Binder
 from ..plain.accelerator import Accelerator
-from .history import Histories
+from ..plain.binder import Binder
 from ..plain.loops import Loops
 from ..plain.memory import Memory
 from ..plain.scans import Scans
+from .history import Histories
 
 class Checkpoint:
     @property

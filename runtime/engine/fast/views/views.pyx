@@ -228,7 +228,7 @@ cdef class Views:
             slot = self.memory.plan.code[pc].outputs[0]
             call = self.s.code[pc].calls
             self.aliases[pc] = slot, self.s.code[pc].binding, <uintptr_t>call.run
-            self.memory.lent[slot] = views[0].index, views[0].offset
+            self.memory.aliases[slot] = views[0].index, views[0].offset
             call.run = alias_memory
             # Whoever is to write to the slot makes room first.
             self.s.slots[slot].flags = 0
@@ -269,7 +269,7 @@ cdef class Views:
                 ins.calls.run = <call_function><uintptr_t>function
         if for_good:
             self.aliases.clear()
-            self.memory.lent.clear()
+            self.memory.aliases.clear()
             self.aliased_at = -1
         return 0
 
@@ -282,7 +282,7 @@ cdef class Views:
         return loop.entries, loop.i - (result_is(self.s, pc, inside) != NOW)
 
     @property
-    def lent(self):
+    def aliased(self):
         """The nodes of the main graph that alias memory in place of copying."""
         return sorted(self.aliases)
 

@@ -31,7 +31,6 @@ from ....plan.rows_ahead import Finder, Source
 from ....plan.trips import runs_to_its_count
 from ....record import record
 from ...engine import Engine
-
 from .rows import make_rows, read_rows
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import loopdbg
+from floors import fast, turn
 from fusing import by_nodes, check, same
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.frame import Frame
@@ -94,7 +95,7 @@ def test_a_scale_that_others_read_stays() -> None:
 def test_stops_show_what_the_nodes_give() -> None:
     m = loop(f"{CHAIN} y = Add (product, bias)")
     engines = [Engine(m.plan), Engine(m.plan)]
-    engines[1].fast.fuse = False
+    turn(engines[1], fuse=False)
     for engine in engines:
         engine.start(m.check(inputs(9)))
     for _ in range(3):
@@ -106,7 +107,7 @@ def test_stops_show_what_the_nodes_give() -> None:
         fused, alone = (dict(Frame(engine, 0).values) for engine in engines)
         assert set(WHOLE) <= set(fused) or not engines[0].loop_state(0)[0]
         same(fused, alone)
-    assert [runs > 1 for _, runs in engines[0].fast.groups] == [True]
+    assert [runs > 1 for _, runs in fast(engines[0]).groups] == [True]
     for engine in engines:
         engine.clear_stops()
         engine.resume()

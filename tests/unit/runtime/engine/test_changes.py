@@ -9,6 +9,7 @@ import pytest
 
 import loopdbg
 from engine_state import finish, resume, step
+from floors import fast, turn
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.frame import Frame
 from models import BRANCHES, COUNT, NESTED, SUM, model, run
@@ -18,7 +19,7 @@ from plain import bits
 def at(m: loopdbg.Model, inputs: dict[str, Any], iteration: int, loop: int = 0, hot_after: int = -1) -> Engine:
     """An engine that stands at a boundary of a loop."""
     engine = Engine(m.plan)
-    engine.fast.hot_after = hot_after
+    turn(engine, hot_after=hot_after)
     engine.start(m.check(inputs))
     engine.stop_at(loop, iteration)
     assert engine.resume() == ("boundary", loop)
@@ -366,6 +367,6 @@ def test_what_cannot_be_set_is_said() -> None:
 def test_a_branch_taken_last_is_told_whoever_ran_it() -> None:
     m = model(BRANCHES)
     engine = at(m, {"M": 50, "v0": 0.0}, 30, hot_after=1)
-    assert engine.fast.program_runs
+    assert fast(engine).program_runs
     (branch,) = [pc for pc, i in enumerate(m.plan.code) if i.kind.name == "BRANCH"]
     assert engine.loops.taken(branch) is False  # iteration 29 was odd

@@ -11,6 +11,7 @@ import pytest
 
 import loopdbg
 from engine_state import finish, step, visible
+from floors import fast, turn
 from loopdbg.runtime.engine.engine import Engine
 from models import BRANCHES, COUNT, NESTED, SAMPLES, SUM, model, sample
 from plain import bits
@@ -151,7 +152,7 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
 
 def started(m: loopdbg.Model, inputs: dict[str, Any], hot_after: int = -1) -> Engine:
     engine = Engine(m.plan)
-    engine.fast.hot_after = hot_after
+    turn(engine, hot_after=hot_after)
     engine.start(m.check(inputs))
     return engine
 
@@ -175,17 +176,18 @@ def check_every_stop(m: loopdbg.Model, inputs: dict[str, Any], most: int = 250, 
     others = [engine, fresh, Engine(m.plan)]
     for other in others[1:]:
         other.set_limits(40)
-    others[1].fast.hot_after = others[2].fast.hot_after = 1
-    for turn in range(2 * len(moments)):
+    turn(others[1], hot_after=1)
+    turn(others[2], hot_after=1)
+    for round_ in range(2 * len(moments)):
         checkpoint, seen = moments[chance.randrange(len(moments))]
-        other = others[turn % 3]
+        other = others[round_ % 3]
         other.checkpoints.restore(checkpoint)
         assert visible(other) == seen
         again = other.checkpoints.take()
         assert again.position == checkpoint.position
-        if turn % 4 == 0:
+        if round_ % 4 == 0:
             assert finish(other, m) == expected
-        elif turn % 4 == 1:
+        elif round_ % 4 == 1:
             step(other, nodes)
             other.checkpoints.restore(again)
             assert visible(other) == seen
@@ -313,7 +315,7 @@ def test_a_tick_may_ask_for_a_stop_at_the_next_boundary(text: str) -> None:
         assert engine.stack[-1] == what[1]
         kept.append((engine.checkpoints.take(), visible(engine)))
         engine.clear_stops()
-    assert engine.fast.program_runs >= len(kept) >= 2
+    assert fast(engine).program_runs >= len(kept) >= 2
     engine.on_tick = None
     expected = finish(engine, m)
     for checkpoint, seen in kept[::3]:
@@ -321,9 +323,9 @@ def test_a_tick_may_ask_for_a_stop_at_the_next_boundary(text: str) -> None:
         for e in (engine, other):
             e.checkpoints.restore(checkpoint)
             assert visible(e) == seen
-            before = e.fast.program_runs
+            before = fast(e).program_runs
             assert finish(e, m) == expected
-            assert e.fast.program_runs > before
+            assert fast(e).program_runs > before
 
 
 def test_a_tick_may_save_and_an_error_in_it_leaves_a_state_to_go_on_from() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import loopdbg
+from floors import fast, turn
 from fusing import by_nodes, check, members, same
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.engine.fast.fusion import fuse as planner
@@ -57,7 +58,7 @@ def test_a_chain_runs_in_one_group_and_what_is_between_gets_no_memory() -> None:
     assert check(m, start()) == [["a", "b", "d", "y"]]
     engine = m._engine
     assert engine is not None
-    ((group, runs),) = engine.fast.groups
+    ((group, runs),) = fast(engine).groups
     assert [m.plan.slots[slot].name for slot in group.inner] == ["a", "b", "d"]
     assert group.nbytes < numbers(ROWS, COLUMNS).nbytes
     assert group.blocks[0] > 1
@@ -132,14 +133,14 @@ def test_three_axes_and_blocks_along_two_of_them() -> None:
     inputs = start(shape=(3, 7, 3000), w=numbers(3, 1, 3000), v=numbers(7, 1))
     assert check(m, inputs) == [["a", "b", "y"]]
     assert m._engine is not None
-    assert m._engine.fast.groups[0][0].blocks == (3, 7, 2)
+    assert fast(m._engine).groups[0][0].blocks == (3, 7, 2)
 
 
 def test_one_long_axis_whose_last_block_is_short() -> None:
     m = loop("a = Mul (x, x)\nb = Sub (a, x)\ny = Exp (b)", carried="float[1,10001] x")
     assert check(m, start(shape=(1, 10001))) == [["a", "b", "y"]]
     assert m._engine is not None
-    ((group, _),) = m._engine.fast.groups
+    ((group, _),) = fast(m._engine).groups
     assert group.blocks == (5,)
     assert group.tail
 
@@ -166,7 +167,7 @@ def test_shifted_slices_of_a_padded_tensor() -> None:
     )
     assert [g[-4:] for g in check(m, start(half=np.float32(0.4)))] == [["up", "down", "both", "y"]]
     assert m._engine is not None
-    ((group, _),) = m._engine.fast.groups
+    ((group, _),) = fast(m._engine).groups
     assert len(group.calls) == 2  # the slices are read where they are
 
 
@@ -287,7 +288,7 @@ def test_a_group_goes_on_through_a_reduction_over_a_middle_axis(op: str) -> None
     (group,) = check(m, inputs, python=False)
     assert group[-1] == "y" and {"a", "m", "b"} <= set(group)
     assert m._engine is not None
-    assert m._engine.fast.groups[0][0].blocks == (5,)
+    assert fast(m._engine).groups[0][0].blocks == (5,)
 
 
 def test_nodes_behind_an_extreme_that_has_no_group() -> None:
@@ -356,7 +357,7 @@ def test_nodes_between_that_do_not_fit_run_before_or_after() -> None:
     )
     assert check(m, start(), python=False) == [["a", "b", "d", "y"]]
     assert m._engine is not None
-    ((group, _),) = m._engine.fast.groups
+    ((group, _),) = fast(m._engine).groups
     named = {pc: m.plan.slots[i.outputs[0]].name for pc, i in enumerate(m.plan.code) if i.kind is Opcode.NODE}
     assert [named[pc] for pc in group.before] == ["g"]
     assert [named[pc] for pc in group.after] == ["t", "z"]
@@ -382,7 +383,7 @@ def test_a_part_that_only_others_read_is_passed_over_and_not_copied() -> None:
     )
     assert check(m, start(shape=(2, ROWS, COLUMNS), w=numbers(COLUMNS, COLUMNS))) == [["p", "a", "b", "n"]]
     assert m._engine is not None
-    over = [m.plan.slots[m.plan.code[pc].outputs[0]].name for pc in m._engine.fast.views.positions]
+    over = [m.plan.slots[m.plan.code[pc].outputs[0]].name for pc in fast(m._engine).views.positions]
     assert over == ["q", "z"]
 
 
@@ -474,7 +475,7 @@ def test_small_tensors_and_scalars_are_left_alone() -> None:
     m = model(COUNT)
     m.run({"M": 1000, "cond": True, "v0": 0, "bound": 10**6})
     assert m._engine is not None
-    assert m._engine.fast.program_runs == 1
+    assert fast(m._engine).program_runs == 1
 
 
 def test_errors_are_those_of_the_node() -> None:
@@ -518,7 +519,7 @@ def test_a_hook_sees_what_only_a_group_reads() -> None:
     # What is looked at again and again is written by the group: nothing is computed twice.
     engine = m._engine
     assert engine is not None
-    ((group, runs),) = engine.fast.groups
+    ((group, runs),) = fast(engine).groups
     assert runs and m.plan.slots[group.inner[-1]].name != "b" and len(group.inner) == 2
     same(m.run(inputs), outputs)
 
@@ -528,9 +529,9 @@ def test_a_hook_that_looks_at_nothing_changes_nothing() -> None:
     outputs = m.run(start(6))
     engine = m._engine
     assert engine is not None
-    before = engine.fast.groups[0][1]
+    before = fast(engine).groups[0][1]
     same(m.run(start(6), on_iteration=lambda frame: None), outputs)
-    assert engine.fast.groups[0][1] == before + 6
+    assert fast(engine).groups[0][1] == before + 6
 
 
 def test_a_predicate_sees_what_only_a_group_reads() -> None:
@@ -570,7 +571,7 @@ def test_values_that_rest_on_the_condition_input_are_those_of_their_iteration() 
     seen: list[list[dict[str, Any]]] = []
     for fuse in (True, False):
         engine = Engine(m.plan)
-        engine.fast.fuse = fuse
+        turn(engine, fuse=fuse)
         engine.start(m.check(start(12)))
         kept: list[dict[str, Any]] = []
 
@@ -639,7 +640,7 @@ def test_a_node_that_changes_is_followed() -> None:
         same(m.run(inputs), by_nodes(m, inputs))
         engine = m._engine
         assert engine is not None
-        assert [len(group.members) for group, _ in engine.fast.groups] == ([] if rows == 20 else [3])
+        assert [len(group.members) for group, _ in fast(engine).groups] == ([] if rows == 20 else [3])
 
 
 def test_what_is_planned_for_shapes_that_come_back_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ import in_onnxruntime
 import loopdbg
 from agreement import runs
 from engine_state import step, visible
+from floors import needs_fast
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.ops.registry import Op
 from models import model, proto
@@ -226,6 +227,7 @@ def test_a_slice_is_bound_anew_where_its_end_is_reached() -> None:
     np.testing.assert_array_equal(outputs["o1"], np.minimum(np.arange(2, 32), 12))
 
 
+@needs_fast
 def test_openvino_concat_grows_too(tmp_path: Path) -> None:
     import onnx
     import openvino

@@ -10,11 +10,14 @@ import numpy as np
 import pytest
 
 from engine_state import CHook
+from floors import needs_fast
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.plan.plan import Opcode
 from models import model
 
 from .growing import CASES, ROWS, F, Inputs, inputs_of, loop
+
+pytestmark = needs_fast
 
 
 def addresses(text: str, inputs: Inputs, edge: int = 0) -> list[int]:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import loopdbg
+from floors import needs_fast
 from fusing import by_nodes, same
 from loopdbg.runtime.engine.fast.ranges import varying
 from loopdbg.runtime.plan.bound import Bound, Input
@@ -62,6 +63,7 @@ def test_an_append_writes_its_rows_alone() -> None:
     assert not elsewhere.in_place and [call.buffers[0].index for call in elsewhere.calls] == [0, 1]
 
 
+@needs_fast
 def test_whoever_looks_sees_values_without_gaps() -> None:
     m = model(CACHE)
     given = inputs_of("cache", 30)

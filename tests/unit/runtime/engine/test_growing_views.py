@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from engine_state import step
+from floors import fast, turn
 from fusing import by_nodes, same
-from loopdbg.runtime.engine.fast.views import readers, views
 from loopdbg.runtime.engine.engine import Engine
+from loopdbg.runtime.engine.fast.views import readers, views
 from models import model
 
 from .growing import F, loop, numbers
@@ -41,7 +42,7 @@ def inputs(trips: int, length: int = 0) -> dict[str, Any]:
 
 def names(m: Any) -> list[str]:
     engine = m._engine
-    return sorted(engine.plan.slots[engine.plan.code[pc].outputs[0]].name for pc in engine.fast.views.positions)
+    return sorted(engine.plan.slots[engine.plan.code[pc].outputs[0]].name for pc in fast(engine).views.positions)
 
 
 def test_a_loop_has_to_run_often_first(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,11 +82,11 @@ def test_a_value_by_hand_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     results = []
     for fuse in (True, False):
         engine = Engine(m.plan)
-        engine.fast.fuse = fuse
+        turn(engine, fuse=fuse)
         engine.start(m.check(inputs(20, 2)))
         engine.stop_at(0, 12)
         engine.resume()
-        assert bool(engine.fast.views.positions) == fuse
+        assert bool(fast(engine).views.positions) == fuse
         for _ in range(3):
             step(engine)
         engine.changes.set(slot, np.full(engine.value(slot).shape, 3, F))

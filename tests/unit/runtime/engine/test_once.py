@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import loopdbg
+from floors import fast, needs_fast
 from fusing import check
 from loopdbg.runtime.engine.engine import Engine
 from models import model
@@ -68,6 +69,7 @@ def test_how_far_out() -> None:
     assert {found[name] for name in ("of_inner", "v2", "noise", "zero", "row")} == {-1}
 
 
+@needs_fast
 def test_they_run_that_often() -> None:
     m = model(NESTED)
     calls: list[str] = []
@@ -121,7 +123,7 @@ def test_in_scalar_programs() -> None:
     for w in (0.25, 3.0, 0.25):
         feed = {"M": np.int64(1000), "w": np.float32(w), "h0": np.float32(1)}
         got = m.run(feed)["h"]
-        assert m._engine is not None and m._engine.fast.program_runs == 1
+        assert m._engine is not None and fast(m._engine).program_runs == 1
         session = loopdbg.debug(m, feed)
         for _ in range(3):
             session.step()
@@ -149,7 +151,7 @@ def test_between_nodes_that_run_in_groups() -> None:
         assert check(m, feed, python=False) == [["a", "b", "d", "u2"]]
     engine = m._engine
     assert engine is not None
-    ((group, _),) = engine.fast.groups
+    ((group, _),) = fast(engine).groups
     writer = next(pc for pc, i in enumerate(m.plan.code) if i.once >= 0 and i.op is not None)
     assert group.before == [writer]
     moves = [

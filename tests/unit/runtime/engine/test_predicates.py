@@ -10,6 +10,7 @@ import pytest
 
 import loopdbg
 from engine_state import resume
+from floors import fast, turn
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.frame import Frame
 from loopdbg.runtime.ops.registry import Op
@@ -31,7 +32,7 @@ def above(bound: float) -> Op:
 
 def started(m: loopdbg.Model, inputs: dict[str, Any], hot_after: int = -1) -> Engine:
     engine = Engine(m.plan)
-    engine.fast.hot_after = hot_after
+    turn(engine, hot_after=hot_after)
     engine.start(m.check(inputs))
     return engine
 
@@ -65,7 +66,7 @@ def test_a_predicate_stops_at_the_first_boundary_where_it_is_true(hot_after: int
     assert frame.at_boundary
     assert frame.iteration == frame.carried["v_in"] == 31
     assert frame.back_edges[0].previous == 30
-    assert engine.fast.program_runs > 0 or hot_after < 0
+    assert fast(engine).program_runs > 0 or hot_after < 0
     assert resume(engine) == ("predicate", 0)  # the same boundary does not stop again
     assert engine.loop_state(0)[0] == 32
     engine.observers.enable_predicate(key, False)
@@ -133,7 +134,7 @@ def test_what_can_be_read_at_a_boundary(hot_after: int) -> None:
     assert engine.observers.is_fast(wrong)
     assert engine.observers.is_fast(ends)
     assert not seen
-    assert engine.fast.program_runs > 0 or hot_after < 0
+    assert fast(engine).program_runs > 0 or hot_after < 0
 
 
 @HOT
@@ -212,7 +213,7 @@ def test_in_the_program_of_nested_loops(what: str) -> None:
         else:
             engine.observers.add_predicate(1, equal, [slot(m, "i"), engine.observers.iteration_slot(1)])
         results.append(stops(engine))
-        assert (engine.fast.program_runs > 0) == (hot_after > 0)
+        assert (fast(engine).program_runs > 0) == (hot_after > 0)
         assert t
     assert results[0] == results[1]
     assert results[0]

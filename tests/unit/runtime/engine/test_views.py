@@ -9,6 +9,7 @@ import pytest
 
 import loopdbg
 from engine_state import step
+from floors import fast, turn
 from fusing import by_nodes, same
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.frame import Frame
@@ -49,13 +50,13 @@ def inputs(trips: int = 6, shape: tuple[int, int] = (16, 32)) -> dict[str, Any]:
 
 def started(m: loopdbg.Model, given: dict[str, Any], fuse: bool = True) -> Engine:
     engine = Engine(m.plan)
-    engine.fast.fuse = fuse
+    turn(engine, fuse=fuse)
     engine.start(m.check(given))
     return engine
 
 
 def names(engine: Engine) -> list[str]:
-    return [engine.plan.slots[engine.plan.code[pc].outputs[0]].name for pc in engine.fast.views.positions]
+    return [engine.plan.slots[engine.plan.code[pc].outputs[0]].name for pc in fast(engine).views.positions]
 
 
 def slot(m: loopdbg.Model, name: str) -> int:
@@ -254,7 +255,7 @@ def test_nodes_of_the_main_graph_are_none_of_a_body() -> None:
     for _ in range(3):
         engine.start(m.check(given), True)
         assert engine.resume()[0] == "end"
-        assert engine.fast.views.positions == []
+        assert fast(engine).views.positions == []
 
 
 LENT = """
@@ -299,7 +300,7 @@ def numbers(trips: int, seed: int = 3) -> dict[str, Any]:
 
 
 def lent(engine: Engine) -> list[str]:
-    return sorted(engine.plan.slots[engine.plan.code[pc].outputs[0]].name for pc in engine.fast.views.lent)
+    return sorted(engine.plan.slots[engine.plan.code[pc].outputs[0]].name for pc in fast(engine).views.aliased)
 
 
 def unseen(m: loopdbg.Model, engine: Engine, given: dict[str, Any]) -> dict[str, Any]:
@@ -321,7 +322,7 @@ def test_nodes_of_the_main_graph_lend_memory() -> None:
             same(m.results(engine), by_nodes(m, given))
         same(unseen(m, engine, given), by_nodes(m, given))
     assert lent(engine) == ALL_LENT
-    engine.fast.fuse = False
+    turn(engine, fuse=False)
     same(unseen(m, engine, given), by_nodes(m, given))
     assert lent(engine) == []
 

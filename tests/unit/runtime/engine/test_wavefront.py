@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import loopdbg
+from floors import needs_fast
 from loopdbg.runtime.engine.fast.wavefront import wavefront
 from loopdbg.runtime.engine.fast.wavefront.wavefront import find_links
 from loopdbg.runtime.errors import ExecutionError
@@ -20,6 +21,8 @@ from loopdbg.runtime.model import Run
 from loopdbg.runtime.ops import weights as panels
 from loopdbg.runtime.plan import batch, bind
 from models import cell_model, floats, with_weights
+
+pytestmark = needs_fast
 
 
 @pytest.fixture(autouse=True)
