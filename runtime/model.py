@@ -39,7 +39,7 @@ from .plan.plan import LoopPlan, Plan, compile_graph
 from .record import record
 
 if TYPE_CHECKING:
-    from .engine.fast.wavefront.wavefront import Follower, Wavefront
+    from .engine.wavefront.wavefront import Follower, Wavefront
     from .frame import Frame
     from .repeats import Watch
 
@@ -416,7 +416,7 @@ class Model:
         """Whether loops may run beside others."""
         is_fast = self._engine is not None and self._engine.fast is not None
         if self._wavefront is None and len(self.loops) > 1 and is_fast:
-            from .engine.fast.wavefront.wavefront import Wavefront
+            from .engine.wavefront.wavefront import Wavefront
 
             self._wavefront = Wavefront(self.graph, self.plan)
         return self._wavefront is not None and self._wavefront.works

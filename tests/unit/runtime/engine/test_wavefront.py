@@ -12,8 +12,8 @@ import pytest
 
 import loopdbg
 from floors import needs_fast
-from loopdbg.runtime.engine.fast.wavefront import wavefront
-from loopdbg.runtime.engine.fast.wavefront.wavefront import find_links
+from loopdbg.runtime.engine.wavefront import wavefront
+from loopdbg.runtime.engine.wavefront.wavefront import find_links
 from loopdbg.runtime.errors import ExecutionError
 from loopdbg.runtime.graph import Loop, StoppedBy
 from loopdbg.runtime.kernels import team

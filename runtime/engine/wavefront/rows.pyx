@@ -3,16 +3,16 @@
 from libc.stdint cimport int64_t
 cimport numpy as np
 
-from ....kernels.stream cimport CStream, Stream, loopdbg_wait
-from ...plain.loops cimport Loops
-from ...plain.scans cimport Scans
-from ...plain.state cimport *
-from ..binding cimport FastBinder
-from ..fast_state cimport fast_loop
+from ...kernels.stream cimport CStream, Stream, loopdbg_wait
+from ..plain.loops cimport Loops
+from ..plain.scans cimport Scans
+from ..plain.state cimport *
+from ..fast.binding cimport FastBinder
+from ..fast.fast_state cimport fast_loop
 
 import numpy as np
 
-from ....graph.slices import join
+from ...graph.slices import join
 
 np.import_array()
 

@@ -21,16 +21,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....errors import LoopdbgError
-from ....graph import Array, Graph, Loop, Value, captured
-from ....graph.dependence import uses
-from ....kernels import team
-from ....kernels.stream import Stream
-from ....plan.plan import Plan, compile_graph
-from ....plan.rows_ahead import Finder, Source
-from ....plan.trips import runs_to_its_count
-from ....record import record
-from ...engine import Engine
+from ...errors import LoopdbgError
+from ...graph import Array, Graph, Loop, Value, captured
+from ...graph.dependence import uses
+from ...kernels import team
+from ...kernels.stream import Stream
+from ...plan.plan import Plan, compile_graph
+from ...plan.rows_ahead import Finder, Source
+from ...plan.trips import runs_to_its_count
+from ...record import record
+from ..engine import Engine
 from .rows import make_rows, read_rows
 
 if TYPE_CHECKING:
@@ -121,7 +121,8 @@ class Follower:
         # What multiplies with weights has to know that they are some, wherever it runs.
         self.plan = compile_graph(inside, plan.settled & set(needs))
         self.engine = Engine(self.plan)
-        self.engine.binder.block = BLOCK
+        assert self.engine.fast is not None
+        self.engine.fast.binder.block = BLOCK
         self._rows = self.plan.slot_of[link.rows]
         self._stream = Stream()
         read_rows(self.engine.loops, self._rows, self._stream)
