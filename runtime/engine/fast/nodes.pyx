@@ -1,13 +1,19 @@
-"""Regions of one node: it runs once an entry, follows an extent that varies, or keeps what it computed for a block of
-iterations.
+"""Regions of one node: it runs once an entry, keeps what it computed for a block of iterations, or follows an extent that varies:
+its calls, temps and outputs do then, without Python.
+
+What follows an extent gives up (0) where memory, a spec or another binding is needed; ``Growing`` (ranges/varying.pyx) does that.
 """
 
+from libc.stdint cimport int32_t, int64_t
+
+from ...kernels.call cimport Call
 from ...kernels.drivers cimport drop_block
 from ..plain.bound cimport run_bound
+from ..plain.pieces cimport release
+from ..plain.specs cimport extent_of, spec_of
 from ..plain.state cimport *
-from .ranges.follow cimport fit
 from .fast_state cimport *
-from .views.elision cimport run_elided
+from .views.elision cimport copy_again, elide_copies, run_elided, show_inputs
 
 
 cdef void lead(Instr *ins, Region *r) noexcept nogil:
@@ -28,7 +34,7 @@ cdef void load_node(State *s, int pc, int once) noexcept nogil:
     """What is known of a node from its plan."""
     cdef FastNode *n = node_at(s, pc)
     n.pc, n.once, n.done = pc, once, -1
-    n.region.run, n.region.materialise, n.region.invalidate = run_alone, show, forget
+    n.region.run, n.region.materialise, n.region.invalidate = run_region, show, forget
 
 
 cdef void follow_node(State *s, FastNode *n) noexcept nogil:
@@ -44,10 +50,204 @@ cdef void follow_node(State *s, FastNode *n) noexcept nogil:
     s.code[n.pc].region = &n.region
 
 
-cdef int run_node(State *s, int pc) noexcept nogil:
+# -- following an extent
+
+
+cdef inline int64_t element_of(const Varying *v, const char *data) noexcept nogil:
+    """The number that varies, where it is one in a tensor."""
+    return (<const int32_t *>data)[v.element] if v.narrow else (<const int64_t *>data)[v.element]
+
+
+cdef int matches(State *s, Varying *v, int64_t *extent) noexcept nogil:
+    """Do the inputs differ from those that the node was bound on in the one extent alone, and not too much?"""
+    cdef Port *p = v.inputs + v.leading
+    cdef int k
+    cdef int64_t n
+    if v.element < 0:
+        n = extent_of(p.family, s.slots[p.slot].spec)
+    elif s.slots[p.slot].spec == p.spec:
+        n = element_of(v, s.slots[p.slot].data)
+    else:
+        return 0
+    if n < v.low or n > v.high:
+        return 0
+    for k in range(v.ninputs):
+        p = v.inputs + k
+        if p.family == NULL:
+            if s.slots[p.slot].spec != p.spec:
+                return 0
+        elif extent_of(p.family, s.slots[p.slot].spec) != p.base + p.slope * n:
+            return 0
+    extent[0] = n
+    return 1
+
+
+cdef void put_in_cache(State *s, FastNode *n) noexcept nogil:
+    """Put a node's binding aside, without what it computed for a block of iterations."""
+    cdef Instr *ins = s.code + n.pc
+    cdef Varying *v = n.varying
+    cdef int k
+    copy_again(s, n)
+    for k in range(ins.ncalls):
+        drop_block(ins.calls + k)
+    v.ncalls, v.nguards, v.counts = ins.ncalls, ins.nguards, n.counts
+    v.calls, v.guards, v.cells, v.outer = ins.calls, ins.guards, ins.cells, ins.outer
+    ins.calls, ins.guards, ins.cells, ins.outer, n.varying = NULL, NULL, NULL, NULL, NULL
+    ins.ncalls = ins.nguards = ins.follows = n.counts = n.through = 0
+    v.next = n.cache
+    n.cache = v
+    n.ncached += 1
+
+
+cdef int select(State *s, FastNode *n) noexcept nogil:
+    """Take the binding that fits the inputs, where there is one; an unbound node is NATIVE then."""
+    cdef Instr *ins = s.code + n.pc
+    cdef int64_t extent = 0
+    cdef int elided = n.elided
+    cdef Varying *v
+    cdef Varying **link = &n.cache
+    if n.region.stale:
+        return 0
+    if n.varying == NULL or not matches(s, n.varying, &extent):
+        while link[0] != NULL and not matches(s, link[0], &extent):
+            link = &link[0].next
+        v = link[0]
+        if v == NULL:
+            return 0
+        link[0] = v.next
+        n.ncached -= 1
+        if n.varying != NULL:
+            put_in_cache(s, n)
+        ins.ncalls, ins.nguards, n.counts = v.ncalls, v.nguards, v.counts
+        ins.calls, ins.guards, ins.cells, ins.outer = v.calls, v.guards, v.cells, v.outer
+        n.varying = v
+        n.through = v.through
+        ins.follows = FOLLOWS_INPUTS | SETS_OUTPUTS
+        if elided and v.copies:
+            elide_copies(s, n)
+        s.generation += 1
+        ins.binding = s.generation
+    if ins.kind != NATIVE:
+        s.generation += 1
+        ins.kind = NATIVE
+    return 1
+
+
+cdef int fit_calls(State *s, FastNode *n) noexcept nogil:
+    """Put the numbers of now into the calls."""
+    cdef Varying *v
+    cdef Port *p
+    cdef int k, spec
+    cdef int64_t extent = 0
+    if not select(s, n):
+        return 0
+    v = n.varying
+    if not matches(s, v, &extent):
+        return 0
+    for k in range(v.nrooms):
+        if v.rooms[k].base + v.rooms[k].slope * extent > v.rooms[k].capacity:
+            return 0
+    for k in range(v.noutputs):
+        p = v.outputs + k
+        if p.family != NULL:
+            spec = spec_of(p.family, p.base + p.slope * extent)
+            if not spec:
+                return 0
+            p.spec = spec
+    for k in range(v.ninputs):
+        v.inputs[k].spec = s.slots[v.inputs[k].slot].spec
+    for k in range(v.nnumbers):
+        if v.numbers[k].narrow:
+            (<int32_t *>v.numbers[k].where)[0] = <int32_t>(v.numbers[k].base + v.numbers[k].slope * extent)
+        else:
+            v.numbers[k].where[0] = v.numbers[k].base + v.numbers[k].slope * extent
+    s.code[n.pc].cost = v.cost_base + v.cost_slope * extent
+    v.extent = extent
+    v.fitted += 1
+    return 1
+
+
+cdef int fit(State *s, FastNode *n) noexcept nogil:
+    """Make a bound node fit what its inputs are now."""
+    cdef Varying *v = n.varying
+    cdef Port *p
+    cdef Slot *slot
+    cdef Slot *source
+    cdef int k
+    cdef Py_ssize_t nbytes, before
+    for k in range(v.ninputs):
+        if s.slots[v.inputs[k].slot].spec != v.inputs[k].spec:
+            if not fit_calls(s, n):
+                return 0
+            v = n.varying
+            break
+    else:
+        if v.element >= 0 and element_of(v, s.slots[v.inputs[v.leading].slot].data) != v.extent:
+            if not fit_calls(s, n):
+                return 0
+            v = n.varying
+    for k in range(v.noutputs):
+        p = v.outputs + k
+        slot = s.slots + p.slot
+        if slot.flags & FOLDED:
+            return 0     # whoever reads it rests on numbers that were known
+        if p.counted:
+            continue     # its own calls see to it
+        if p.append >= 0:
+            source = s.slots + p.append
+            nbytes = bytes_of(p, v.extent)
+            if slot.owner != source.owner or source.capacity < nbytes:
+                return 0
+        elif slot.spec == p.spec:
+            continue
+        else:
+            nbytes = bytes_of(p, v.extent)
+            if slot.capacity < nbytes or slot.flags != OWN:
+                return 0
+        if slot.spec != p.spec:
+            before = slot.nbytes
+            slot.spec, slot.nbytes = p.spec, nbytes
+            spec_changed(s, p.slot, min(before, nbytes))
+    return not (n.looks and not n.elided and show_inputs(s, n))
+
+
+cdef int has_capacity(Call *call) noexcept nogil:
+    """Before a node's calls: has a result capacity for as much as they can make it?"""
+    cdef const Tally *t = <const Tally *>call.data
+    cdef const Slot *slot = t.state.slots + t.slot
+    return slot.flags != OWN or slot.capacity < t.most
+
+
+cdef int settle_size(Call *call) noexcept nogil:
+    """After a node's calls: a result gets the length that they say."""
+    cdef Tally *t = <Tally *>call.data
+    cdef Slot *slot = t.state.slots + t.slot
+    cdef int64_t extent = (<int64_t *>call.cell[0][0])[0]
+    cdef int spec = spec_of(t.family, extent)
+    cdef Py_ssize_t before = slot.nbytes
+    if not spec:
+        return 1
+    if slot.spec != spec:
+        slot.spec, slot.nbytes = spec, t.family.unit * extent
+        spec_changed(t.state, t.slot, min(before, slot.nbytes))
+    return 0
+
+
+cdef void free_cache(FastNode *n) noexcept:
+    """All that were put aside."""
+    cdef Varying *v
+    while n.cache != NULL:
+        v = n.cache
+        n.cache = v.next
+        release(v.calls)
+    n.ncached = n.region.stale = 0
+
+
+# -- running
+
+
+cdef inline int run(State *s, FastNode *n, Instr *ins) noexcept nogil:
     """Run a node as it is bound, or not where it ran in this entry; not 0: it cannot be run so."""
-    cdef FastNode *n = node_at(s, pc)
-    cdef Instr *ins = s.code + pc
     if n.once >= 0 and ran_once(s, n):
         return 0
     if ins.kind != NATIVE or (n.varying != NULL and not fit(s, n)) or run_bound(s, ins):
@@ -58,8 +258,13 @@ cdef int run_node(State *s, int pc) noexcept nogil:
     return 0
 
 
-cdef int run_alone(State *s, Region *r) noexcept nogil:
-    if run_node(s, (<FastNode *>r).pc):
+cdef int run_node(State *s, int pc) noexcept nogil:
+    """Run a node by itself; not 0: it cannot be run as it is bound."""
+    return run(s, node_at(s, pc), s.code + pc)
+
+
+cdef int run_region(State *s, Region *r) noexcept nogil:
+    if run(s, <FastNode *>r, s.code + s.pc):
         return REGION_PYTHON
     s.pc += 1
     return REGION_RAN

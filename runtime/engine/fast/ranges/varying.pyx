@@ -24,14 +24,14 @@ from libc.string cimport memcpy
 cimport numpy as np
 from numpy cimport npy_intp
 
-from .follow cimport bytes_of, fit_calls, free_cache, has_capacity, matches, put_in_cache, select, settle_size, tally_of
 from ....kernels.call cimport Call
 from ....kernels.renewal cimport Renewal
 from ...plain.memory cimport Memory
 from ...plain.pieces cimport release, take
 from ...plain.specs cimport extent_of, spec_of
 from ...plain.state cimport *
-from ..nodes cimport follow_node
+from ..nodes cimport bytes_of, fit_calls, follow_node, free_cache, has_capacity, matches, put_in_cache, select, settle_size, \
+    tally_of
 from ..fast_state cimport *
 
 import math
