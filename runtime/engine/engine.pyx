@@ -81,12 +81,14 @@ cdef class Engine:
     cdef public object on_boundary   # called with the loop's index at every boundary while hooks are on
     cdef public object on_tick       # called about every 10 ms of a run
     cdef Ears ears
+    cdef bint comparing              # with a plain engine (selfcheck.py)
 
-    def __init__(self, plan):
+    def __init__(self, plan, bint plain=False):
+        """``plain``: without what makes it fast."""
         self.plan = plan
         self.memory = Memory(plan)
         self.s = &self.memory.s
-        if fast:
+        if fast and not plain:
             from .fast.floor import Fast
 
             self.fast = Fast(self.memory)
@@ -104,8 +106,6 @@ cdef class Engine:
             from . import selfcheck
 
             self.loops.checks = selfcheck
-            if fast:
-                self.fast.check_programs(self.compare_program)
         self.set_limits()
         for slot, array in plan.constants:
             self.memory.set_constant(slot, array)
@@ -317,8 +317,8 @@ cdef class Engine:
                     status = S_TICK
             elif status == S_SLOW:
                 index = self.loops.control_slow(self.s.pc)
-                if index >= 0 and is_due(self.s.loops + index):
-                    self.accelerator.look(index)
+                if index >= 0:
+                    self.look(index)
             elif status == S_BOUNDARY:
                 stop = self.at_boundary(self.s.code[self.s.pc].loop)
                 if stop is not None:
@@ -328,7 +328,7 @@ cdef class Engine:
             elif status == S_LIMIT:
                 return self.at_limit(self.s.code[self.s.pc].loop)
             elif status == S_LOOK:
-                self.accelerator.look(self.s.stack[self.s.depth - 1])
+                self.look(self.s.stack[self.s.depth - 1])
             elif status == S_OBSERVE:
                 self.observers.observe_slowly(self.s.code[self.s.pc].loop)
                 # What it asked of Python may take any time.
@@ -341,9 +341,21 @@ cdef class Engine:
             if status == S_TICK and self.tick():
                 return ("interrupt", -1)
 
-    def compare_program(self, int index, without_programs):
-        """In builds with bounds checks: run a loop by its new scalar program and without one."""
-        self.loops.checks.program(self.loops, self.checkpoints, index, self.run_to, without_programs)
+    cdef int look(self, int index) except -1:
+        """A loop that just crossed a boundary may be due for the floor above. Builds with bounds checks compare the two
+        iterations that follow with those of a plain engine: where something new was made, and where values have grown."""
+        cdef LoopState *loop = self.s.loops + index
+        cdef bint due = is_due(loop)
+        if due:
+            self.accelerator.look(index)
+        if LOOPDBG_CHECKED and (due or loop.i in (3, 30)) and self.fast is not None and not self.comparing and \
+                not loop.observers and not self.s.watch:
+            self.comparing, self.s.running = True, 0
+            try:
+                self.loops.checks.against_plain(self, index)
+            finally:
+                self.comparing, self.s.running = False, 1
+        return 0
 
     def retest(self):
         """Something was changed at a boundary: where the condition is that of the iteration itself, decide again.

@@ -1,4 +1,5 @@
-"""What builds with bounds checks compare: the fast ways with a plain statement of what they have to do.
+"""What builds with bounds checks compare: boundaries with a statement of what they have to do, and what is fast with a plain
+engine.
 
 Nothing of this runs in other builds.
 """
@@ -6,7 +7,6 @@ Nothing of this runs in other builds.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
@@ -15,7 +15,6 @@ import numpy as np
 from ..errors import LoopdbgError
 from ..record import record
 from .plain.loops import Loops
-from .time.checkpoints import Checkpoints
 
 
 @record
@@ -81,8 +80,10 @@ def compare(loops: Loops, index: int, expected: Expected) -> None:
             assert same(taken, value), f"{where}: a scan output took another element"
 
 
-def state(loops: Loops) -> list[Any]:
-    """All that an execution consists of."""
+def state(engine: Any) -> list[Any]:
+    """All that an execution consists of, but for values that are in no slot any more."""
+    loops = engine.loops
+    engine.checkpoints.take()  # everything that was left out and can be had is there then
     entries = [(loops.state(k), loops.totals(k)[:3]) for k in range(len(loops.plan.loops))]
     scans = [
         loops.scans.view(loop.index, k, 1)[0] and loops.scans.whole(loop.index, k).copy()
@@ -99,39 +100,34 @@ def state(loops: Loops) -> list[Any]:
         for edge in loop.edges
         if edge.swap
     }
-    values = (None if k in left else loops.memory.value(k) for k in range(len(loops.plan.slots)))
+    values = (None if k in left or not engine.has_value(k) else engine.value(k) for k in range(len(loops.plan.slots)))
     return [loops.position, *entries, *values, *scans]
 
 
-def outcome(loops: Loops, run: Callable[[], object]) -> list[Any]:
+def outcome(engine: Any, run: Callable[[], object]) -> list[Any]:
     """How a run ends, and what there is then; or its error."""
     try:
-        return [run(), *state(loops)]
+        return [run(), *state(engine)]
     except LoopdbgError as error:
         return [str(error)]
 
 
-def program(
-    loops: Loops,
-    checkpoints: Checkpoints,
-    index: int,
-    run_to: Callable[[int, int], object],
-    without_programs: Callable[[], AbstractContextManager[None]],
-) -> None:
-    """Run two iterations of a loop by its scalar program and without one, and put the execution back.
+def against_plain(engine: Any, index: int) -> None:
+    """Run two iterations of a loop as the engine does and as a plain one does, and put the execution back.
 
     Raises:
         AssertionError: they differ; a fault of ours.
     """
-    begin = checkpoints.take()
-    run = partial(run_to, index, loops.state(index)[0] + 2)
-    fast = outcome(loops, run)
-    checkpoints.restore(begin)
-    with without_programs():
-        plain = outcome(loops, run)
-        checkpoints.restore(begin)
-    differing = [k for k, (a, b) in enumerate(zip(fast, plain, strict=False)) if not same(a, b)]
-    assert len(fast) == len(plain) and not differing, f"{loops.memory.at(index)}: its program differs in {differing}"
+    begin = engine.checkpoints.take()
+    iteration = engine.loop_state(index)[0] + 2
+    twin = type(engine)(engine.plan, plain=True)
+    twin.binder.seed = engine.binder.seed
+    twin.checkpoints.restore(begin)
+    plain = outcome(twin, partial(twin.run_to, index, iteration))
+    fast = outcome(engine, partial(engine.run_to, index, iteration))
+    engine.checkpoints.restore(begin)
+    differing = [k for k, (a, b) in enumerate(zip(fast, plain, strict=False)) if a is not None and not same(a, b)]
+    assert len(fast) == len(plain) and not differing, f"{engine.memory.at(index)}: what is fast differs in {differing}"
 
 
 def same(a: Any, b: Any) -> bool:

@@ -302,7 +302,6 @@ cdef struct FastState:
     Journal *journal     # what was written on top of copies; NULL: nothing ever
     int64_t hot_after    # a loop that ran this often is worth a scalar program; -1: none is
     int fusing           # nodes run in groups
-    int resting          # no program is entered
     int eliding          # copies are elided (views.pyx)
     int64_t program_runs # how often a program was entered in this execution
 

@@ -17,11 +17,8 @@ cdef class Fast(Accelerator):
     cdef readonly FastBinder binder
     cdef readonly Views views
     cdef Fuser fuser
-    cdef object check            # what builds with bounds checks do with a new scalar program
-    cdef bint checking
 
     cdef int load(self) except -1
     cdef int begin_turns(self) except -1
     cdef int look_for_groups(self, int index) except -1
     cdef int make_programs(self) except -1
-    cdef int check_program(self, int index) except -1

@@ -1,5 +1,3 @@
-from contextlib import AbstractContextManager
-
 from ..plain.accelerator import Accelerator
 from ..plain.memory import Memory
 from .binding import FastBinder
@@ -18,4 +16,3 @@ class Fast(Accelerator):
     def groups(self) -> list[tuple[Group, int]]: ...
     @property
     def program_runs(self) -> int: ...
-    def without_programs(self) -> AbstractContextManager[None]: ...

@@ -16,8 +16,6 @@ from .scalar.programs cimport drop_program, make_program
 from .fast_state cimport *
 from .views.views cimport Views
 
-import contextlib
-
 # Iterations after which a loop is worth a scalar program.
 cdef int64_t HOT_AFTER = 200
 
@@ -105,20 +103,6 @@ cdef class Fast(Accelerator):
                 f.for_program.wait = 8 * loop.boundaries
                 wait_for(&f.for_program, loop.boundaries)
                 schedule(self.s, loop)
-            elif k == self.s.depth - 1:
-                self.check_program(index)
-        return 0
-
-    cdef int check_program(self, int index) except -1:
-        """In builds with bounds checks: compare a program with the interpreter."""
-        if self.check is None or self.checking or self.s.loops[index].observers or self.s.watch:
-            return 0
-        runs = self.f.program_runs
-        self.checking, self.s.running = True, 0
-        try:
-            self.check(index, self.without_programs)
-        finally:
-            self.checking, self.s.running, self.f.program_runs = False, 1, runs
         return 0
 
     cdef int watch(self, int64_t generation, frozenset slots) except -1:
@@ -170,10 +154,6 @@ cdef class Fast(Accelerator):
 
     # -- for tests and measurements
 
-    def check_programs(self, check):
-        """Call ``check(loop, without_programs)`` where a scalar program was made."""
-        self.check = check
-
     @property
     def fuse(self):
         """Nodes over large tensors run together, block by block (fusion/fuse.py); off: each by itself."""
@@ -203,12 +183,3 @@ cdef class Fast(Accelerator):
     def program_runs(self):
         """How often a scalar program was entered in this execution."""
         return self.f.program_runs
-
-    @contextlib.contextmanager
-    def without_programs(self):
-        """Scalar programs rest."""
-        resting, self.f.resting = self.f.resting, 1
-        try:
-            yield
-        finally:
-            self.f.resting = resting

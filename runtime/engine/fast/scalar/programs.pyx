@@ -515,8 +515,6 @@ cdef int may_enter(State *s, Region *r) noexcept nogil:
     cdef LoopState *loop = s.loops + program.root
     cdef loop_history *history = history_of(loop)
     cdef int k
-    if fast(s).resting:
-        return 0
     if program.generation != s.generation:
         if program.generation >= 0:
             program.generation = -1        # never again; another is made once the loop is hot again
