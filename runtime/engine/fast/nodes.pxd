@@ -13,7 +13,7 @@ cdef void follow_node(State *s, FastNode *n) noexcept nogil
 cdef int run_node(State *s, int pc) noexcept nogil
 cdef int matches(State *s, Varying *v, int64_t *extent) noexcept nogil
 cdef void put_in_cache(State *s, FastNode *n) noexcept nogil
-cdef int select(State *s, FastNode *n) noexcept nogil
+cdef int select(State *s, FastNode *n, int64_t *extent) noexcept nogil
 cdef int fit_calls(State *s, FastNode *n) noexcept nogil
 cdef void free_cache(FastNode *n) noexcept
 cdef int has_capacity(Call *call) noexcept nogil

@@ -99,17 +99,16 @@ cdef void put_in_cache(State *s, FastNode *n) noexcept nogil:
     n.ncached += 1
 
 
-cdef int select(State *s, FastNode *n) noexcept nogil:
-    """Take the binding that fits the inputs, where there is one; an unbound node is NATIVE then."""
+cdef int select(State *s, FastNode *n, int64_t *extent) noexcept nogil:
+    """Take the binding that fits the inputs, where there is one; an unbound node is NATIVE then. ``extent``: what it is now."""
     cdef Instr *ins = s.code + n.pc
-    cdef int64_t extent = 0
     cdef int elided = n.elided
     cdef Varying *v
     cdef Varying **link = &n.cache
     if n.region.stale:
         return 0
-    if n.varying == NULL or not matches(s, n.varying, &extent):
-        while link[0] != NULL and not matches(s, link[0], &extent):
+    if n.varying == NULL or not matches(s, n.varying, extent):
+        while link[0] != NULL and not matches(s, link[0], extent):
             link = &link[0].next
         v = link[0]
         if v == NULL:
@@ -139,11 +138,9 @@ cdef int fit_calls(State *s, FastNode *n) noexcept nogil:
     cdef Port *p
     cdef int k, spec
     cdef int64_t extent = 0
-    if not select(s, n):
+    if not select(s, n, &extent):
         return 0
     v = n.varying
-    if not matches(s, v, &extent):
-        return 0
     for k in range(v.nrooms):
         if v.rooms[k].base + v.rooms[k].slope * extent > v.rooms[k].capacity:
             return 0

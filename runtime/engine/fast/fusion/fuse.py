@@ -432,7 +432,7 @@ class _Grouper:
         return frozenset(barred)
 
     def _bystanders(self) -> frozenset[int]:
-        """Members that copy what lies outside for others outside: by themselves they may be passed over (views.pyx)."""
+        """Members that copy what lies outside for others outside: by themselves those may be elided (views.pyx)."""
         read = {slot for node in self.members for slot in node.inputs}
         copies = {slot for slot in self.copied if self.values[slot].kind == "slot" and slot not in read}
         return frozenset(node.pc for node in self.members if node.outputs and copies.issuperset(node.outputs))

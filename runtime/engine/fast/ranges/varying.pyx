@@ -30,7 +30,7 @@ from ...plain.memory cimport Memory
 from ...plain.pieces cimport release, take
 from ...plain.specs cimport extent_of, spec_of
 from ...plain.state cimport *
-from ..nodes cimport bytes_of, fit_calls, follow_node, free_cache, has_capacity, matches, put_in_cache, select, settle_size, \
+from ..nodes cimport bytes_of, fit_calls, follow_node, free_cache, has_capacity, put_in_cache, select, settle_size, \
     tally_of
 from ..fast_state cimport *
 
@@ -380,10 +380,9 @@ cdef class Growing:
         cdef int64_t n = 0
         cdef npy_intp need
         cdef int k
-        if not select(self.s, node):
+        if not select(self.s, node, &n):
             return 0
         v = node.varying
-        matches(self.s, v, &n)
         for k in range(v.nrooms):
             room = v.rooms + k
             need = room.base + room.slope * n

@@ -9,14 +9,14 @@ cdef class Readers:
     cdef Memory memory
     cdef FastBinder binder
     cdef State *s
-    cdef dict seen               # reader -> slots that it looks through, and the memory that it reads for each
+    cdef dict seen               # reader -> copies that it reads the sources of, and those
     cdef dict sources            # reader that is bound for ranges -> slots that it reads in place of others, in any of them
-    cdef set candidates          # while a body is looked at: nodes that may be passed over
+    cdef set candidates          # while a body is looked at: nodes whose copies may be elided
     cdef dict tried              # and readers -> how they are bound through all of them, None: they cannot be
 
     cdef int begin(self) except -1
     cdef list all_of_them(self)
-    cdef bint look_through(self, int reader, outputs) except -1
+    cdef bint reads_sources(self, int reader, outputs) except -1
     cdef object bind(self, int reader, int pc)
     cdef int install(self, int reader, object found) except -1
     cdef object bind_for_range(self, int reader, int pc)

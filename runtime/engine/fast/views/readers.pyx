@@ -22,7 +22,7 @@ SHORT_RANGE = 16
 
 
 cdef class Readers:
-    """Binds those who look through nodes, and knows them."""
+    """Binds those who read the sources of copies, and knows them."""
 
     def __init__(self, Memory memory not None, FastBinder binder not None):
         self.memory, self.binder, self.s = memory, binder, &memory.s
@@ -37,7 +37,7 @@ cdef class Readers:
     cdef list all_of_them(self):
         return [*self.seen, *self.sources]
 
-    cdef bint look_through(self, int reader, outputs) except -1:
+    cdef bint reads_sources(self, int reader, outputs) except -1:
         """Does the binding in use of a reader, one for a range, read other memory in place of a node's results?"""
         cdef Varying *v = node_at(self.s, reader).varying
         cdef int k
@@ -47,7 +47,7 @@ cdef class Readers:
         return True
 
     cdef object bind(self, int reader, int pc):
-        """A reader bound to look through a node, too: (what it sees, Bound); None where it cannot be."""
+        """A reader bound to the source of one more copy: (what it reads, Bound); None where it cannot be."""
         cdef int slot
         if node_at(self.s, pc).varying != NULL:
             return None
@@ -80,8 +80,8 @@ cdef class Readers:
     # -- readers that are bound for a range
 
     cdef object bind_for_range(self, int reader, int pc):
-        """The same for one that follows an extent: bound for a range, to look through all nodes that may be passed over or,
-        where that cannot be, through this one more."""
+        """The same for one that follows an extent: bound for a range, to the sources of all copies that may be elided or,
+        where that cannot be, of this one more."""
         if reader not in self.tried:
             self.tried[reader] = self.bind_through_all(reader, self.candidates)
         if self.tried[reader] is None and self.candidates.intersection(self.writers_of(reader)) != {pc}:
@@ -129,7 +129,7 @@ cdef class Readers:
         return ready, given, seen, beyond
 
     cdef bint is_passed(self, int slot, set candidates) except -1:
-        """Is a slot written by a node that is passed over, or may be?"""
+        """Is a slot a copy that is elided, or may be?"""
         cdef int writer = self.s.writer[slot]
         return writer >= 0 and (writer in candidates or node_at(self.s, writer).elided)
 
@@ -179,7 +179,7 @@ cdef class Readers:
         return views[instruction.outputs.index(slot)] if views else None
 
     cdef bint rests_on(self, int pc, dict rests, set candidates) except -1:
-        """Collect what the view of a node whose shapes do not vary follows from; False: it is to be passed over in another
+        """Collect what the view of a node whose shapes do not vary follows from; False: its copy is to be elided in another
         way than it was bound."""
         cdef int slot
         for slot in self.memory.plan.code[pc].inputs:

@@ -37,7 +37,7 @@ np.import_array()
 LEAST_BYTES = 256
 #: So many of what an extent counts are a small value, where it grows.
 FEW = 16
-#: So often has a loop to run before readers are bound for ranges once more, to look through nodes: 0.3 ms each, for one
+#: So often has a loop to run before readers are bound for ranges once more, to read the sources of copies: 0.3 ms each, for one
 #: microsecond an iteration.
 patience = 200
 
@@ -70,7 +70,7 @@ cdef int alias_memory(Call *call) noexcept nogil:
 
 
 cdef class Views:
-    """Knows which nodes are passed over, and who looks through them."""
+    """Knows whose copies are elided, and who reads their sources."""
 
     def __init__(self, Memory memory not None, FastBinder binder not None):
         self.memory, self.binder, self.s = memory, binder, &memory.s
@@ -79,7 +79,7 @@ cdef class Views:
         self.watched = frozenset()
         self.aliases, self.aliased_at, self.refused = {}, -1, {}
 
-    # -- who is passed over
+    # -- whose copies are elided
 
     cdef int look(self, int index, set members) except -1:
         """Look at the body of a running loop, at a boundary; ``index`` -1, the main graph, has none. ``members``: nodes
@@ -123,7 +123,7 @@ cdef class Views:
         return found
 
     cdef bint is_worth_it(self, int pc, set members) except -1:
-        """Might all who read what a node gives look through it, and gain by that?"""
+        """Might all who read a copy read its source, and gain by that?"""
         cdef int reader
         readers = self.readers_of(pc)
         # What lies apart is slower to read: once, it takes no longer than the copy.
@@ -153,7 +153,7 @@ cdef class Views:
                 if n.elided:
                     continue
                 bound = self.readers.bind(reader, pc)
-            elif self.readers.look_through(reader, self.memory.plan.code[pc].outputs):
+            elif self.readers.reads_sources(reader, self.memory.plan.code[pc].outputs):
                 continue
             else:
                 bound = self.readers.bind_for_range(reader, pc)
@@ -212,7 +212,7 @@ cdef class Views:
             return False
         return n.varying == NULL or n.varying.element < 0
 
-    # -- who lends
+    # -- aliases, in the main graph
 
     cdef int alias(self, set members) except -1:
         """An execution begins of which only the outputs are looked at. ``members``: nodes that run in groups."""
@@ -288,7 +288,7 @@ cdef class Views:
 
     @property
     def positions(self):
-        """The nodes that are passed over."""
+        """The nodes whose copies are elided."""
         return sorted([pc for pc in self.elided if node_at(self.s, pc).elided])
 
     cdef bint show(self, int pc) except -1:
