@@ -261,7 +261,7 @@ cdef class Engine:
                 slots = self.observers.slots_read() | self.histories.slots_read()
                 self.accelerator.watch(self.s.generation, frozenset(slots))
             if self.s.stepping & STEPPING:
-                self.accelerator.show_all()     # inside the iteration that follows it cannot be had any more
+                self.loops.settle()     # inside the iteration that follows it cannot be had any more
             return self.run()
         finally:
             settle_slots(self.s)

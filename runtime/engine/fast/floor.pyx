@@ -124,7 +124,6 @@ cdef class Fast(Accelerator):
         return self.fuser.is_there(slot) if slot in self.fuser.inner else self.views.is_there(slot)
 
     cdef int show_all(self) except -1:
-        self.fuser.show()
         return self.views.show_all()
 
     cdef set gone(self):

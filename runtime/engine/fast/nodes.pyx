@@ -13,7 +13,7 @@ from ..plain.pieces cimport release
 from ..plain.specs cimport extent_of, spec_of
 from ..plain.state cimport *
 from .fast_state cimport *
-from .views.elision cimport copy_again, elide_copies, run_elided, show_inputs
+from .views.elision cimport copy_again, elide_copies, show_inputs
 
 
 cdef void lead(Instr *ins, Region *r) noexcept nogil:
@@ -34,7 +34,7 @@ cdef void load_node(State *s, int pc, int once) noexcept nogil:
     """What is known of a node from its plan."""
     cdef FastNode *n = node_at(s, pc)
     n.pc, n.once, n.done = pc, once, -1
-    n.region.run, n.region.materialise, n.region.invalidate = run_region, show, forget
+    n.region.run, n.region.invalidate = run_region, forget
 
 
 cdef void follow_node(State *s, FastNode *n) noexcept nogil:
@@ -265,12 +265,6 @@ cdef int run_region(State *s, Region *r) noexcept nogil:
         return REGION_PYTHON
     s.pc += 1
     return REGION_RAN
-
-
-cdef int show(State *s, Region *r, int slot) noexcept nogil:
-    """Run the copies that a node leaves out. Whoever asks knows whether its inputs are those of the iteration (views.pyx)."""
-    cdef FastNode *n = <FastNode *>r
-    return not n.elided or not run_elided(s, n)
 
 
 cdef void forget(State *s, Region *r) noexcept nogil:

@@ -33,7 +33,7 @@ cdef class Accelerator:
         return True
 
     cdef int show_all(self) except -1:
-        """Let every slot have its value, as far as it can still be had."""
+        """Let every slot have its value, as far as it can still be had: what no region can give."""
         return 0
 
     cdef set gone(self):

@@ -19,6 +19,7 @@ cdef class Binder:
     cdef set read_by(self, object instruction)
     cdef int note_hand(self, bint by_hand) except -1
     cdef int invalidate(self) except -1
+    cdef int materialise(self) except -1
     cdef int bind_node(self, int pc) except -1
     cdef list inputs_of(self, object instruction)
     cdef int make_results(self, object instruction, object bound) except -1

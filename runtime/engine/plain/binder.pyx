@@ -92,6 +92,18 @@ cdef class Binder:
                 r = r.next
         return 0
 
+    cdef int materialise(self) except -1:
+        """Let slots have what regions left out, as far as it can still be had."""
+        cdef Region *r
+        cdef int k
+        for k in range(self.memory.ncode):
+            r = self.s.code[k].region
+            while r != NULL:
+                if r.materialise != NULL:
+                    r.materialise(self.s, r)
+                r = r.next
+        return 0
+
     cdef int bind_node(self, int pc) except -1:
         """Bind the node at pc on what its inputs are now. 0: it has to run in Python."""
         instruction = self.plan.code[pc]

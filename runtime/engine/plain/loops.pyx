@@ -506,6 +506,7 @@ cdef class Loops:
     cdef int settle(self) except -1:
         """Let every slot have its value: regions may hold some."""
         settle_slots(self.s)
+        self.binder.materialise()
         return self.accelerator.show_all()
 
     # -- looking

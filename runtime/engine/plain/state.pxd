@@ -110,12 +110,12 @@ cdef enum RegionStatus:
     REGION_NONE = 3      # it did not run: go on as without it
 
 # What runs in place of one instruction or more, from the one on that leads it: a node or a loop's HEAD. The floor above makes
-# regions, and all that the plain floor knows of them is this. ``slot`` -1: every slot.
+# regions, and all that the plain floor knows of them is this.
 cdef struct Region:
     int (*fits)(State *s, Region *r) noexcept nogil                    # may it run here and now? NULL: always
     int (*run)(State *s, Region *r) noexcept nogil                     # run, or go on: a RegionStatus
-    int (*materialise)(State *s, Region *r, int slot) noexcept nogil   # let a slot have the value that was left out; 0: it
-                                                                       # cannot be had any more
+    int (*materialise)(State *s, Region *r) noexcept nogil             # let slots have the values that were left out; 0:
+                                                                       # they cannot be had any more. NULL: none ever is
     void (*invalidate)(State *s, Region *r) noexcept nogil             # the execution is elsewhere: keep nothing of before
     Region *next         # led by the same instruction, asked after this one
     int stale            # something is not known any more that it was made on
@@ -370,7 +370,7 @@ cdef inline void unbind_node(Instr *ins) noexcept nogil:
 cdef inline void settle_slots(State *s) noexcept nogil:
     """Let every slot have what a suspended region holds: the engine then stands before a boundary."""
     if s.suspended != NULL:
-        s.suspended.materialise(s, s.suspended, -1)
+        s.suspended.materialise(s, s.suspended)
 
 
 cdef inline void spec_changed(State *s, int k, Py_ssize_t least) noexcept nogil:

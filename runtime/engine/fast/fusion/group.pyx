@@ -327,7 +327,7 @@ cdef int show_results(State *s, Group *g) noexcept nogil:
     return not status
 
 
-cdef int show(State *s, Region *r, int slot) noexcept nogil:
+cdef int show(State *s, Region *r) noexcept nogil:
     return show_results(s, <Group *>r)
 
 

@@ -542,7 +542,7 @@ cdef int run_program(State *s, Region *r) noexcept nogil:
     return run_on(s, <Program *>r)
 
 
-cdef int show(State *s, Region *r, int slot) noexcept nogil:
+cdef int show(State *s, Region *r) noexcept nogil:
     """Write back what a suspended program holds: the engine then stands before a boundary."""
     if s.suspended == r:
         leave_program(s, <Program *>r, SCALAR_AT_NEXT)
