@@ -24,7 +24,7 @@ from ...runtime.ops.elementwise import (
     REMAINDER_FLOOR,
     REMAINDER_TRUNCATE,
 )
-from ...runtime.ops.primitives import Elementwise, IterationFunction, View
+from ...runtime.ops.primitives import Elementwise, IterationFunction, Routine, View
 from .code import Code, dims, text
 
 #: What TensorRT's tensors hold, by NumPy's name.
@@ -446,21 +446,9 @@ class Layers:
 
     # -- what has no words in layers, and what is known
 
-    def routine(
-        self,
-        name: str,
-        inputs: Sequence[Tensor],
-        outputs: Sequence[tuple[Sequence[int], np.dtype[Any]]],
-        numbers: Sequence[int] = (),
-        scratch: int = 0,
-        failure: str = "",
-        rows: Sequence[int] = (),
-        onto: bool = False,
-        along: Sequence[int] = (),
-    ) -> tuple[Tensor, ...]:
+    def call(self, routine: Routine, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
         if (arrays := self._arrays(*inputs)) is not None:
-            found = self._eager.routine(name, arrays, outputs, numbers, scratch, failure, rows, onto, along)
-            return tuple(map(self.made, found))
+            return tuple(map(self.made, self._eager.call(routine, arrays)))
         raise UnsupportedError("no TensorRT layer is known to do this")
 
     def constant(self, array: Array) -> Tensor:

@@ -22,6 +22,7 @@ from ..record import record
 from .axes import volume
 from .matmul import product
 from .normalize import softmax_over
+from .primitives import Routine
 from .registry import attributes_of, onnx, openvino
 from .support import broadcasts, cast, constant, is_float, working_dtype
 
@@ -251,7 +252,7 @@ def _one_by_one(
     )
     given = [q, k, v, p.constant(np.array(fixed, INT64)), *([] if bias is None else [bias])]
     outputs = [((*q.shape[:3], shape.value_width), FLOAT32)]
-    (y,) = p.routine("attention.attend", given, outputs, numbers, scratch=(shape.keys + 16) * 4)
+    (y,) = p.call(Routine("attention.attend", outputs, numbers, scratch=(shape.keys + 16) * 4), given)
     return y
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from ..errors import ModelError, UnsupportedError
 from .axes import axes_of, axis_of, halves, ints, normal_axes, normal_axis, unknown_word, volume
 from .convolution import by_channel
+from .primitives import Routine
 from .registry import Ints, onnx, openvino
 from .support import cast, constant, one_way, working_dtype
 
@@ -45,11 +46,13 @@ def softmax_over(p: P, x: T, axes: tuple[int, ...], logarithm: bool = False) -> 
     if wide == FLOAT32 and axes == tuple(range(first, x.ndim)):
         rows, length = volume(x.shape[:first]), volume(x.shape[first:])
         if x.dtype == FLOAT32:
-            (result,) = p.routine("rows.softmax", [x], [(x.shape, FLOAT32)], (rows, length, int(logarithm)), rows=(0,))
+            (result,) = p.call(
+                Routine("rows.softmax", [(x.shape, FLOAT32)], (rows, length, int(logarithm)), rows=(0,)), [x]
+            )
             return result
         if x.dtype.itemsize > 1:
             numbers = (rows, length, int(logarithm), int(x.dtype.name == "bfloat16"))
-            (result,) = p.routine("rows.softmax_rounded", [x], [(x.shape, x.dtype)], numbers, rows=(0,))
+            (result,) = p.call(Routine("rows.softmax_rounded", [(x.shape, x.dtype)], numbers, rows=(0,)), [x])
             return result
 
     def step(value: T) -> T:
@@ -154,7 +157,7 @@ def normalized(
         bits = int(np.float32(epsilon).view(np.uint32))
         numbers = (volume(shape[:first]), volume(under), bits, flags)
         given = [x, *(v for v in fits if v is not None)]
-        results = p.routine("rows.normalize", given, outputs, numbers, rows=(0,))
+        results = p.call(Routine("rows.normalize", outputs, numbers, rows=(0,)), given)
     result = results[0]
     for function, operand in zip((np.multiply, np.add), later, strict=True):
         result = result if operand is None else p.map(function, result, operand)

@@ -20,7 +20,7 @@ from ..kernels.walks import broadcast_shapes, stride_along, walk
 from ..ops import arithmetic
 from ..ops.arithmetic import IDENTITY, layout, strides_of
 from ..ops.eager import Eager
-from ..ops.primitives import Elementwise, NotNative
+from ..ops.primitives import Elementwise, NotNative, Routine
 from ..ops.weights import fits, panels_for, prepared
 from .bound import OBJECT, Buffer, CallSpec, Counted, Listed, Shape, Varied
 
@@ -305,30 +305,20 @@ class Emitting:
 
     # -- whole tensors
 
-    def routine(
-        self,
-        name: str,
-        inputs: Sequence[Buffer],
-        outputs: Sequence[tuple[Sequence[int], np.dtype[Any]]],
-        numbers: Sequence[int] = (),
-        scratch: int = 0,
-        failure: str = "",
-        rows: Sequence[int] = (),
-        onto: bool = False,
-        along: Sequence[int] = (),
-    ) -> tuple[Buffer, ...]:
+    def call(self, routine: Routine, inputs: Sequence[Buffer]) -> tuple[Buffer, ...]:
         if any(x.dtype.hasobject for x in inputs):
             raise NotNative
         arguments = [self._contiguous(x) for x in inputs]
-        results = tuple([self._new(shape, dtype) for shape, dtype in outputs])
+        results = tuple([self._new(shape, dtype) for shape, dtype in routine.outputs])
+        along, scratch = routine.along, routine.scratch
         if along and any(size > MOST_ROOM for size in (scratch, *(x.size * x.dtype.itemsize for x in results))):
             raise NotNative
         count = [self._new((), np.dtype(np.int64))] if along else []
         memory = [self._new((scratch,), np.dtype(np.uint8))] if scratch else []
         self.cost += 20 + sum(share(x.size, 1) for x in (*arguments, *results))
         buffers = (*arguments, *results, *count, *memory)
-        begun = len(arguments) if onto else -1
-        self.calls.append(CallSpec(arithmetic.routine(name), buffers, extra=tuple(numbers), onto=begun))
+        begun = len(arguments) if routine.onto else -1
+        self.calls.append(CallSpec(arithmetic.routine(routine.name), buffers, extra=tuple(routine.numbers), onto=begun))
         if along:
             pairs = zip(results, along, strict=True)
             return tuple([x if axis < 0 else _counted(x, axis, count[0].index) for x, axis in pairs])
