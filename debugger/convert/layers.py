@@ -98,7 +98,7 @@ class Tensor:
     array: Array | None = None
     #: The loops that it changes in, by their names in the script: it is inside them.
     loops: frozenset[str] = frozenset()
-    #: A loop's collection with room for more than it may have collected: only an output of the network can be one.
+    #: A scan output with more capacity than the loop may fill: it can only be an output of the network.
     roomy: bool = False
 
     @property
@@ -340,7 +340,7 @@ class Layers:
         result = self.matmul(a, b)
         return result if start is None else self.map(np.add, result, start)
 
-    def blocks(
+    def hoisted(
         self,
         step: IterationFunction,
         iteration: Tensor,

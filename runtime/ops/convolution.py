@@ -493,7 +493,7 @@ def _centred(p: P, x: T, zero: T | None, axis: int) -> T:
 
 
 def _integer_sums(p: P, x: T, w: T, x_zero: T | None, w_zero: T | None, groups: int, found: Windows) -> T:
-    """Exact sums of products as int32: of as many channels at a time as float32 has room for, or in float64."""
+    """Exact sums of products as int32: of as many channels at a time as float32 holds exactly, or in float64."""
     exact = byte_sums(p, x, w, x_zero, w_zero, groups, found)
     if exact is not None:
         return exact

@@ -62,8 +62,8 @@ class Eager:
             return np.asarray(ufunc.accumulate(x, axis=axis, dtype=x.dtype))
         out = np.array(x, order="C")
         if out.size and out.shape[axis] > 1:
-            ahead = out[(*(slice(None),) * axis, slice(1, None))]
-            drivers.run(kernel, (out, ahead, ahead), *arithmetic.running_walk(out, axis))
+            following = out[(*(slice(None),) * axis, slice(1, None))]
+            drivers.run(kernel, (out, following, following), *arithmetic.running_walk(out, axis))
         return out
 
     def arg(self, which: str, x: Array, axis: int, last: bool) -> Array:
@@ -101,7 +101,7 @@ class Eager:
         result = self.matmul(a, b)
         return result if start is None else self.map(np.add, result, start)
 
-    def blocks(
+    def hoisted(
         self,
         step: IterationFunction,
         iteration: Array,

@@ -420,9 +420,9 @@ def lp_normalization(primitives: P, x: T, *, axis: int = -1, p: int = 2) -> T:
 
 
 def _local_response(
-    p: P, x: T, axes: Sequence[int], size: int, ahead: int, alpha: float, beta: float, bias: float
+    p: P, x: T, axes: Sequence[int], size: int, behind: int, alpha: float, beta: float, bias: float
 ) -> T:
-    """Divided by a power of the mean square around each element: ``(size - 1) // 2`` before it to ``ahead`` behind."""
+    """Divided by a power of the mean square of ``(size - 1) // 2`` elements before each one and ``behind`` after it."""
     if size < 1:
         raise ValueError(f"the size {size} of the neighbourhood must be positive")
     wide = working_dtype(x.dtype)
@@ -431,10 +431,10 @@ def _local_response(
     before = (size - 1) // 2
     for axis in axes:
         starts, whole = [0] * x.ndim, list(x.shape)
-        starts[axis], whole[axis] = before, x.shape[axis] + before + ahead
+        starts[axis], whole[axis] = before, x.shape[axis] + before + behind
         padded = p.assemble(whole, wide, [(total, starts)], 0)
         total = p.slice(padded, [0] * x.ndim, [1] * x.ndim, x.shape)
-        for k in range(1, before + ahead + 1):
+        for k in range(1, before + behind + 1):
             starts[axis] = k
             total = p.map(np.add, total, p.slice(padded, starts, [1] * x.ndim, x.shape))
     factor = constant(p, alpha / size ** len(axes), wide)
@@ -452,7 +452,7 @@ def lrn(p: P, x: T, *, size: int, alpha: float = 1e-4, beta: float = 0.75, bias:
 
 @openvino("LRN")
 def openvino_lrn(p: P, x: T, axes: T, *, alpha: float, beta: float, bias: float, size: int) -> T:
-    """As far ahead as back, so that an even size is one less."""
+    """As many elements behind as before, so that an even size is one less."""
     along = normal_axes(ints(p, axes), x.ndim)
     return _local_response(p, x, along, size, (size - 1) // 2, alpha, beta, bias)
 

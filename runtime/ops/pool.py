@@ -50,7 +50,7 @@ def _table(found: Windows) -> tuple[Array, int]:
 
 
 @lru_cache(maxsize=256)
-def _counted(found: Windows, what: str) -> Array:
+def _element_counts(found: Windows, what: str) -> Array:
     """How many elements each window has: those of the "input", of the "pads" as well, or "all", which counts what lies
     beyond those too."""
     total = np.ones((), np.int64)
@@ -121,7 +121,7 @@ def _means(p: P, x: T, found: Windows, what: str, least: int = 0) -> T:
     total = _sums(p, x, found)
     if not total.size:
         return total
-    return p.map(np.divide, total, p.constant(np.maximum(_counted(found, what), least).astype(total.dtype)))
+    return p.map(np.divide, total, p.constant(np.maximum(_element_counts(found, what), least).astype(total.dtype)))
 
 
 @onnx("MaxPool")
@@ -132,8 +132,8 @@ def max_pool(p: P, x: T, *, storage_order: int = 0, n_outputs: int = 1, **attrib
     if n_outputs == 1:
         return _maxima(p, x, found)
     rank = len(found.size)
-    ahead = [found.size[:k] if storage_order else found.size[k + 1 :] for k in range(rank)]
-    return _maxima_and_places(p, x, found, math.prod(found.size), [math.prod(extents) for extents in ahead], False)
+    inner = [found.size[:k] if storage_order else found.size[k + 1 :] for k in range(rank)]
+    return _maxima_and_places(p, x, found, math.prod(found.size), [math.prod(extents) for extents in inner], False)
 
 
 @onnx("AveragePool")

@@ -103,7 +103,7 @@ class Primitives(Protocol[T]):
         """``matmul`` where ``b`` is used again and again: each sum in the order of panels.h, if they fit it, and begun
         with ``start``, which broadcasts to the product."""
 
-    def blocks(
+    def hoisted(
         self,
         step: IterationFunction,
         iteration: T,
@@ -111,13 +111,11 @@ class Primitives(Protocol[T]):
         sources: Sequence[tuple[T, View]],
         others: Sequence[T],
         conditional: bool,
-        only: bool = False,
     ) -> T:
         """``step(p, parts, others)`` for one iteration of the innermost loop, where ``parts`` are the rows that the
-        sources have for it. It may be computed for many iterations at once.
+        sources have for it. It may be computed for a batch of iterations at once.
 
-        ``trips``: the trip count, if there is one; ``conditional``: a condition may end the loop at any iteration;
-        ``only``: where it cannot be computed for many at once, it is of no use.
+        ``trips``: the trip count, if there is one; ``conditional``: a condition may end the loop at any iteration.
         """
 
     def where(self, condition: T, a: T, b: T) -> T:

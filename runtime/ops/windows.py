@@ -131,11 +131,11 @@ def _windows(
         else:
             # By its formulas VALID has as many windows with ceil_mode as without; onnxruntime adds one.
             first, last = (pads[k], pads[rank + k]) if mode == "NOTSET" else (0, 0)
-            room = n + first + last - span
-            if room < 0 and n:
+            free = n + first + last - span
+            if free < 0 and n:
                 raise ModelError(f"a window of {span} does not fit spatial axis {k} of {list(size)} with its pads")
-            count = max(0, room // step + 1)
-            if ceil_mode and mode == "NOTSET" and room % step and (anywhere or count * step < n + first):
+            count = max(0, free // step + 1)
+            if ceil_mode and mode == "NOTSET" and free % step and (anywhere or count * step < n + first):
                 count += 1
         before.append(first)
         after.append(last)
