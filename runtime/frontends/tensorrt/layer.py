@@ -25,7 +25,7 @@ Kind = TypeVar("Kind")
 
 
 class Network:
-    """What layers and tensors know of their network: the others, and how it looks now."""
+    """What layers and tensors know of their network: the others, and its present state."""
 
     def __init__(self) -> None:
         self.layers: list[ILayer] = []
@@ -51,7 +51,7 @@ class Network:
         return self.types(tensor._layer)[tensor._index]
 
     def types(self, layer: ILayer) -> Sequence[TensorType]:
-        """What is known of a layer's outputs; layers before it are looked at as far as they changed."""
+        """What is known of a layer's outputs; layers before it are inferred again if they changed."""
         stack = [layer]
         entered: set[ILayer] = set()
         while stack:

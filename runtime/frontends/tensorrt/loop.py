@@ -31,7 +31,7 @@ class ILoop:
     name = Attribute[str]("_name", unset=lambda loop: f"loop_{loop.number}")
 
     def add_trip_limit(self, tensor: ITensor, kind: TripLimit) -> ITripLimitLayer:
-        """Limit the trips: by a count, or to as long as a condition holds that is looked at before each iteration."""
+        """Limit the trips: by a count, or to as long as a condition holds that is tested before each iteration."""
         tensor_argument(self._network, tensor, f"{self}.add_trip_limit")
         enum_argument(TripLimit, kind, f"{self}.add_trip_limit: kind")
         self.limits.append(ITripLimitLayer(self, tensor, kind))
