@@ -10,15 +10,16 @@ from loopdbg.tui.actions import ACTIONS, Action, Section, key_name
 HEAD = """\
 # Keys
 
-Written from the program's own table of actions by `tests/keys_page.py`. On the screen `?` shows the same, with what is
-special to the pane that has the focus first; `^p` finds an action by its words.
+This page is generated from the program's table of actions by `tests/keys_page.py`. On the screen, `?` lists the same
+keys, those of the focused pane first. `^p` finds an action by the words of its description.
 
 ## Other keys
 
-`config.toml` in the folder where the system keeps settings (`~/.config/loopdbg` on Linux, `~/Library/Application
-Support/loopdbg` on macOS; the environment variable `LOOPDBG_CONFIG_DIR` names another) gives actions other keys, by the
-names in the tables below; a list gives several. A key is written as the sign that it types, or by its name (`enter`,
-`pageup`, `f5`, `ctrl+s`, `shift+left`); on another screen, such as the inspector, it may mean something else:
+`config.toml` in the settings folder assigns other keys to actions. The settings folder is `~/.config/loopdbg` on Linux
+and `~/Library/Application Support/loopdbg` on macOS; the environment variable `LOOPDBG_CONFIG_DIR` names another one.
+Actions have the names of the tables below, and a list assigns several keys. A key is the character that it types, or a
+name (`enter`, `pageup`, `f5`, `ctrl+s`, `shift+left`). The same key can have another action on another screen, such as
+the inspector.
 
 ```toml
 [keys]

@@ -26,7 +26,7 @@ from .widgets.console import ConsolePane
 from .widgets.pane import Pane
 from .widgets.timeline import Timeline
 
-#: What runs shorter than this never shows as running, so that the screen stays calm while stepping.
+#: What runs shorter than this never shows as running, so that the screen does not flicker while stepping.
 PATIENCE = 0.15
 #: What the source says of its values meanwhile.
 _STALE = ", at the last stop"
@@ -111,7 +111,7 @@ class LoopdbgApp(PanesApp):
         self.ask(Listed(line))
 
     def action_ask_line(self, line: str) -> None:
-        """Run a line whose answer is seen elsewhere than in the console."""
+        """Run a line whose answer is shown elsewhere than in the console."""
         self.ask(line)
 
     def action_why(self) -> None:
@@ -148,7 +148,7 @@ class LoopdbgApp(PanesApp):
     # -- frames
 
     def action_frame(self, step: int) -> None:
-        """Look at the frame around (-1) or inside (1) the one in focus."""
+        """Select the frame around (-1) or inside (1) the one in focus."""
         if self.shown is None:
             return
         depth = None if self.shown.depth is None else self.shown.depth + step
@@ -158,7 +158,7 @@ class LoopdbgApp(PanesApp):
             self.message.say(f"no frame {'around' if step < 0 else 'inside'} this one is running")
 
     def select(self, depth: int) -> None:
-        """Look at a frame, 0 the main graph; commands are about it as well."""
+        """Select a frame, 0 the main graph; commands are about it as well."""
         if self.shown is None:
             return
         frames = self.shown.view.frames

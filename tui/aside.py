@@ -1,4 +1,4 @@
-"""What the console answers while something runs: commands that look at nothing which moves."""
+"""What the console answers while something runs: commands that read nothing which moves."""
 
 from __future__ import annotations
 

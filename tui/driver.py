@@ -67,7 +67,7 @@ class Progress:
 
 
 class Stopped(Message):
-    """A command ended; ``error`` is what went wrong, ``view`` None where not even a look was possible.
+    """A command ended; ``error`` is what went wrong, ``view`` None if not even a view could be made.
 
     ``said``: what the console and logpoints printed meanwhile; ``quits``: the user asked to leave; ``fault``: what is
     wrong with this program, to be raised.
@@ -96,7 +96,7 @@ class Stopped(Message):
 class WaitingSession(Session):
     """A session that waits for :meth:`restart` before it runs anything.
 
-    What comes before the first loop can take long or fail, and both are to be seen on the screen: not before it opens.
+    What comes before the first loop can take long or fail, and the screen has to show both: not before it opens.
     """
 
     _waits = True
@@ -161,7 +161,7 @@ class Driver:
 
     @property
     def session(self) -> Debuggee:
-        """The session, for tests: to be looked at while the driver is not :attr:`busy`."""
+        """The session, for tests: to be read while the driver is not :attr:`busy`."""
         return self._session
 
     @property

@@ -1,6 +1,6 @@
 """A breakpoint, watchpoint or logpoint: what it waits for, and whether it hits at a stop.
 
-One that waits for an iteration, a node or a loop's end is looked for by the engine in passing. One with an expression
+One that waits for an iteration, a node or a loop's end is tested by the engine itself. One with an expression
 is tested at every boundary of its loops: by the engine where the expression can be lowered to native kernels, else in
 Python, which is slower and said so.
 """
@@ -69,7 +69,7 @@ class Breakpoint:
     """One breakpoint, watchpoint or logpoint.
 
     ``loops``: indices of the loops at whose boundaries it is tested, or :data:`MAIN_GRAPH` alone: it is tested once, as
-    soon as that has all its values, which is seen before the nodes in ``traps``. ``nodes``: those that it stops
+    soon as that has all its values, which is tested before the nodes in ``traps``. ``nodes``: those that it stops
     before. ``iterations``: that of the loop itself last, those of the loops around it before.
     ``log``: what to print instead of stopping. ``commands``: console commands that a stop runs.
     """
@@ -209,7 +209,7 @@ class Breakpoint:
         return any(_nan_in(values[name]) for name in names if isinstance(values.get(name), np.ndarray))
 
     def _stateless(self, frame: TimedFrame) -> bool:
-        """True where the test looks at nothing but the boundary itself."""
+        """True if the test reads nothing but the boundary itself."""
         if self.kind is Trigger.CONDITION:
             return True
         assert frame.loop is not None
@@ -270,11 +270,11 @@ class Breakpoint:
                 return _UNKNOWN
         if last.key == (index, entry, iteration - 1):
             return last.value
-        # Not seen: it came here by other means, or the engine asked only for what may be a hit.
+        # Not tested before: it came here by other means, or the engine asked only for what may be a hit.
         if iteration:
             there = frame.history.boundary(iteration - 1)
             return _UNKNOWN if there is None else self._seen_at(there)
-        # What came in from the loop around was seen there.
+        # What came in from the loop around was tested there.
         around = frame.around if self.kind is Trigger.NAN and self.expression is None else None
         return _UNKNOWN if around is None or around.loop is None else self._seen_at(around)
 

@@ -1,4 +1,4 @@
-"""What breakpoints are set on: something that stands in a model and looks for them where it moves."""
+"""What breakpoints are set on: something that runs through a model and tests them on the way."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ class _Slots:
         self._engine = engine
         self._index = index
         self.plan = engine.plan.loops[index]
-        # Of what both branches of an If call the same another slot counts in each iteration: for Python to look at.
+        # Of what both branches of an If call the same another slot counts in each iteration: for Python to test.
         several = _several(engine, index)
         self._scope = {name: value for name, value in Frame(engine, index).scope().items() if name not in several}
 
@@ -156,7 +156,7 @@ def _may_be_float(value: Value) -> bool:
 
 def _not_finite(slots: _Slots) -> Filter | None:
     """Whether anything in a loop's body is NaN or Inf."""
-    # A value in a branch that was not taken may hold anything; those are for Python to look at.
+    # A value in a branch that was not taken may hold anything; those are for Python to test.
     code = slots._engine.plan.code
     if any(i.moves for i in code[slots.plan.top : slots.plan.exit]):
         return None

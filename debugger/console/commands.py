@@ -236,7 +236,7 @@ def _delete(console: Console, rest: str) -> None:
         console.session.breakpoints.delete(breakpoint_.number)
 
 
-# -- looking
+# -- reading
 
 
 @command("print EXPR", "a value: x, prev(x), x@40, max(abs(h)), h[0, :4]", "p", takes="expression")
@@ -326,7 +326,7 @@ def _why(console: Console, rest: str) -> None:
         console.say(line)
 
 
-#: Words of other debuggers for what ``info`` shows.
+#: Words of other debuggers for what ``info`` lists.
 _SAME = {"b": "breakpoints", "watchpoints": "breakpoints", "locals": "values", "stack": "frame"}
 
 

@@ -221,7 +221,7 @@ def next_line(session: Debuggee) -> list[str]:
 
 
 def values_lines(frame: AnyFrame) -> list[str]:
-    """Every value that a frame shows, by name."""
+    """Every value of a frame, by name."""
     values, told, scope = frame.values, [], FrameScope(frame)
     for name, value in sorted(frame.scope().items()):
         # A value of a short name stands under that alone.

@@ -24,7 +24,7 @@ from ...runtime.ops.elementwise import (
     REMAINDER_FLOOR,
     REMAINDER_TRUNCATE,
 )
-from ...runtime.ops.primitives import Elementwise, IterationFunction, View
+from ...runtime.ops.primitives import Elementwise, IterationFunction, Routine, View
 from .code import Code, dims, text
 
 #: What TensorRT's tensors hold, by NumPy's name.
@@ -98,7 +98,7 @@ class Tensor:
     array: Array | None = None
     #: The loops that it changes in, by their names in the script: it is inside them.
     loops: frozenset[str] = frozenset()
-    #: A loop's collection with room for more than it may have collected: only an output of the network can be one.
+    #: A scan output with more capacity than the loop may fill: it can only be an output of the network.
     roomy: bool = False
 
     @property
@@ -340,7 +340,7 @@ class Layers:
         result = self.matmul(a, b)
         return result if start is None else self.map(np.add, result, start)
 
-    def blocks(
+    def hoisted(
         self,
         step: IterationFunction,
         iteration: Tensor,
@@ -446,21 +446,9 @@ class Layers:
 
     # -- what has no words in layers, and what is known
 
-    def routine(
-        self,
-        name: str,
-        inputs: Sequence[Tensor],
-        outputs: Sequence[tuple[Sequence[int], np.dtype[Any]]],
-        numbers: Sequence[int] = (),
-        scratch: int = 0,
-        failure: str = "",
-        rows: Sequence[int] = (),
-        onto: bool = False,
-        along: Sequence[int] = (),
-    ) -> tuple[Tensor, ...]:
+    def call(self, routine: Routine, inputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
         if (arrays := self._arrays(*inputs)) is not None:
-            found = self._eager.routine(name, arrays, outputs, numbers, scratch, failure, rows, onto, along)
-            return tuple(map(self.made, found))
+            return tuple(map(self.made, self._eager.call(routine, arrays)))
         raise UnsupportedError("no TensorRT layer is known to do this")
 
     def constant(self, array: Array) -> Tensor:

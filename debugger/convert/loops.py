@@ -41,7 +41,7 @@ class Recurrence:
 
 
 class LoopWriter:
-    """Writes one loop. ``longest``: room for scan outputs that only a condition ends."""
+    """Writes one loop. ``longest``: the capacity of scan outputs that only a condition ends."""
 
     def __init__(
         self, scope: Scope, code: Code, layers: Layers, loop: Loop, found: Ending, longest: int | None

@@ -54,7 +54,7 @@ class Script:
 def to_tensorrt(graph: Graph, name: str, shapes: Mapping[str, TensorType], longest: int | None = None) -> Script:
     """A model as the text of a script with ``build(network)``, for inputs of the given types.
 
-    ``longest``: room for scan outputs of loops that only a condition ends.
+    ``longest``: the capacity of scan outputs of loops that only a condition ends.
 
     Raises:
         UnsupportedError: TensorRT cannot say it; the text names the node and the rule.

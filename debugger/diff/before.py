@@ -1,8 +1,8 @@
 """Where a free-running comparison differs: what comes from before a loop, followed back through the main graph.
 
 The peer runs the model once more with the results of the nodes of its main graph as outputs, and without its own
-optimisations; then the first that differs is looked for as in a body. An If that differs is looked into: the peer runs
-the branch that was taken.
+optimisations; then the first that differs is searched for as in a body. The search enters an If that differs: the peer
+runs the branch that was taken.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class _Search:
         self._tolerance = options.tolerance
         self._aligned = Alignment.of_itself(side.model.graph)
         self._ours = side.end()
-        #: Ifs that are looked into, and the branch that was taken.
+        #: Ifs that the search entered, and the branch that was taken.
         self._taken: dict[If, Graph] = {}
         self._theirs = self._asked()
 
@@ -95,7 +95,7 @@ class _Search:
             self._theirs = self._asked()
 
     def _look_into(self, cause: Cause) -> bool:
-        """Whether an If is to blame into which nobody has looked yet; from now on somebody has."""
+        """Whether an If is to blame that the search has not entered yet; from now on it has."""
         if cause.node is None or self._side.model.graph.system is not System.ONNX:
             return False
         made = cause.node.name

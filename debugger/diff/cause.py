@@ -35,7 +35,7 @@ Earlier = Callable[[Value, Value, int], tuple[int | None, Moment, Moment] | None
 
 @dataclass
 class Tracer:
-    """Follows one difference. ``symptom`` says where it was seen: its place is that of all that is found.
+    """Follows one difference. ``symptom`` says where it was found: its place is that of all that is found.
 
     ``exact``: bits tell, not the tolerance. ``earlier`` finds where a carried value began to differ.
     """

@@ -105,7 +105,7 @@ class Written:
 
 @dataclass(frozen=True)
 class Reason:
-    """Why two runtimes differ: a rule of docs/diff.md, or what was seen."""
+    """Why two runtimes differ: a rule of docs/diff.md, or what was observed."""
 
     rule: str
     text: str
@@ -122,7 +122,7 @@ class TripDifference:
     right_ended: StoppedBy | None
     #: How many entries differ in this.
     entries: int = 1
-    #: What was seen that makes it so; empty where nothing was.
+    #: What was observed that makes it so; empty if nothing was.
     because: str = ""
     reasons: list[Reason] = field(default_factory=list)
 
@@ -174,7 +174,7 @@ class Reach:
     main graph from before the loop.
 
     ``largest``: the largest finite magnitude, which ``node`` computed in iteration ``at`` (None: before it); ``limit``:
-    the largest of the type. ``until``: the iteration from which on results were not looked at any more.
+    the largest of the type. ``until``: the iteration from which on results were not tested any more.
     """
 
     side: int
@@ -197,7 +197,7 @@ class Reach:
 class Saturation:
     """A value that is quantised: how much of the range between ``low`` and ``high`` it takes.
 
-    ``largest``: the element that takes the greatest part of the room on its side of zero, in iteration ``at``;
+    ``largest``: the element that takes the greatest part of the range on its side of zero, in iteration ``at``;
     ``first``: where something was cut off.
     """
 

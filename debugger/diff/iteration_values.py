@@ -15,7 +15,7 @@ from ..frame import AnyFrame
 
 
 class Moment(Protocol):
-    """Values at one moment of a run."""
+    """Values at one position of a run."""
 
     def read(self, value: Value) -> tuple[bool, Any]:
         """Whether a value is known, and what it was."""

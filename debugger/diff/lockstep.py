@@ -281,7 +281,7 @@ def _results(plan: LoopPlan, frame: Frame) -> dict[Value, tuple[str, str, Any]]:
         # One that is asked before an iteration stands for the next one by now; this one has run.
         found[loop.condition] = "condition", loop.condition.name, frame.condition if loop.tested is None else True
     rest = [value for value in loop.body.outputs if value not in found and value not in loop.body.inputs]
-    # Looking values up by name takes time, and few loops have such results.
+    # A lookup of values by name takes time, and few loops have such results.
     values = frame.values if rest else {}
     found.update((value, ("result", value.name, values[value.name])) for value in rest if value.name in values)
     return found

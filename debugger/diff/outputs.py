@@ -48,7 +48,7 @@ def _rooms(side: Side) -> Mapping[str, int]:
 
 
 def _common(a: Any, b: Any, left: int | None, right: int | None) -> tuple[Any, Any, bool, int, int] | None:
-    """The parts that both have where nothing but the room for more makes the difference, which stands at the end of
+    """The parts that both have if nothing but the padding makes the difference, which stands at the end of
     an axis of the left one or the right one; whether the right one has more of it, and both lengths."""
     if not isinstance(a, np.ndarray) or not isinstance(b, np.ndarray) or a.ndim != b.ndim:
         return None

@@ -34,7 +34,7 @@ class Profile:
     """All loops of one run."""
 
     loops: dict[str, LoopProfile] = field(default_factory=dict)
-    #: Name of a value that does not fit 32 bits, and where that was first seen; None: all fit.
+    #: Name of a value that does not fit 32 bits, and where that was first found; None: all fit.
     wide: tuple[str, str] | None = None
 
     def see(self, frame: Frame) -> None:

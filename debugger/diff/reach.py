@@ -20,7 +20,7 @@ from .ports import LoopPair
 from .ranges import largest_of, not_finite_alone
 from .values import kind_of
 
-#: Results that are looked at: reading one takes some microseconds.
+#: Results that are tested: reading one takes some microseconds.
 _MOST_READ = 2_000_000
 
 
@@ -48,7 +48,7 @@ class Watch:
         self.reach = Reach(side, dtype, largest_of(dtype))
 
     def see(self, entry: tuple[int, ...], iteration: int, left: Moment, right: Moment) -> None:
-        """Look at what both sides computed in an iteration."""
+        """Test what both sides computed in an iteration."""
         reach = self.reach
         if self._read >= _MOST_READ:
             reach.until = iteration if reach.until is None else reach.until

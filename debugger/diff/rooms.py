@@ -1,4 +1,4 @@
-"""Where outputs have room for more than was collected: TensorRT pads what a loop collects to a length.
+"""Outputs with more capacity than was collected: TensorRT pads what a loop collects to a length.
 
 The padding stands at the end of one axis. Nodes behind the loop may turn it, join axes, or compute with it element by
 element: as long as the first elements along some axis are made of what was collected alone, the two can be told apart.
@@ -34,7 +34,7 @@ class Room:
 
 
 def rooms(graph: Graph) -> dict[str, int]:
-    """The outputs of a model that have such room, by name, and its axis."""
+    """The outputs of a model that have such padding, by name, and its axis."""
     followed = _Followed(graph)
     names = graph.output_names or [value.name for value in graph.outputs]
     found = ((name, followed.rooms.get(value)) for name, value in zip(names, graph.outputs, strict=True))
@@ -54,7 +54,7 @@ class _Followed:
                     self.rooms.update((value, room) for value in node.outputs if value is not None)
 
     def _behind(self, node: Operation) -> Room | None:
-        """Where the room is behind a node; None where its results are made of the padding too."""
+        """The padded axis behind a node; None if its results are made of the padding too."""
         given = [(k, value, self.rooms[value]) for k, value in enumerate(node.inputs) if value in self.rooms]
         shape = _declared(node.outputs[0])
         if node.op_type in _ELEMENTWISE or node.op_type == "MatMul":
@@ -146,7 +146,7 @@ def _declared(value: Value | None) -> tuple[Dim, ...] | None:
 
 
 def _reshaped(room: Room, shape: Sequence[Dim] | None) -> Room | None:
-    """The axis that what was in front of the room is still in front of, whatever lies behind it is joined to it."""
+    """The padded axis after a Reshape: the axes in front of it are the same, whatever is joined to it from behind."""
     if shape is None:
         return None
     before, length = _whole(room.shape[: room.axis]), room.shape[room.axis]

@@ -1,6 +1,6 @@
 """The rules that docs/diff.md has: what a runtime does otherwise, by its label, and what that changes.
 
-The notes themselves, each with the label of its rule, come from the front ends (what a look at the model tells) and
+The notes themselves, each with the label of its rule, come from the front ends (what the model alone tells) and
 from ``runtime/notes.py`` (what the numbers of a run tell).
 """
 

@@ -27,11 +27,11 @@ class Quantisers:
 
     @property
     def found(self) -> list[Saturation]:
-        """What was seen of each, in the order in which they run."""
+        """What was found of each, in the order in which they run."""
         return [self._found[node] for node in self._nodes if node in self._found]
 
     def see(self, entry: tuple[int, ...], iteration: int, moment: Moment) -> None:
-        """Look at what an iteration quantised."""
+        """Test what an iteration quantised."""
         for node in self._nodes:
             fed = [_read(moment, value) for value in node.inputs[:3]]
             made = None if node.outputs[0] is None else _read(moment, node.outputs[0])
@@ -50,7 +50,7 @@ class Quantisers:
         with np.errstate(all="ignore"):
             low, high = ((bound - steps[1]) * steps[0] for bound in bounds)
             places = np.rint(x.astype(np.float64) / steps[0]) + steps[1]
-            # How much of the room on its own side of zero an element takes.
+            # How much of the range on its own side of zero an element takes.
             part = np.nan_to_num(np.where(x < 0, x / low, x / high), nan=0.0, posinf=np.inf)
         beyond = (places < bounds[0]) | (places > bounds[1])
         found = self._found.get(node)

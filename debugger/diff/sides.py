@@ -106,7 +106,7 @@ class ModelSide:
         return Iteration(self._got.get(frame.path, {}), frame.loop.body.inputs, frame.values)
 
     def frames(self) -> Iterator[Frame]:
-        """Run the model; it stands at the boundary of each frame as long as that is looked at.
+        """Run the model; it stands at the boundary of each frame as long as that is compared.
 
         Raises:
             ExecutionError: a node failed.

@@ -216,7 +216,7 @@ class _Merge:
         self._ended(pair, b, 1)
 
     def _watches(self) -> dict[int, Watch]:
-        """By pair, who looks at what bodies compute in a narrower type; recordings need not have that."""
+        """By pair, what tests the results of bodies in a narrower type; recordings need not have that."""
         narrow = None if self.alignment is None else self.alignment.narrower
         if self.alignment is None or narrow is None:
             return {}
@@ -224,7 +224,7 @@ class _Merge:
         return {index: Watch(self.alignment, port, *narrow) for index, port in ports.items() if port is not None}
 
     def _quantisers(self) -> dict[int, Quantisers]:
-        """By pair, who looks at what is quantised, where one model computes in 8 bits."""
+        """By pair, what tests the quantised values, if one model computes in 8 bits."""
         side = None if self.alignment is None else self.alignment.quantised
         if side is None:
             return {}
@@ -232,7 +232,7 @@ class _Merge:
         return {index: Quantisers(loop, side) for index, loop in loops.items() if loop is not None}
 
     def _watch(self, pair: Pair, boundary: Boundary) -> None:
-        """Look at what the iteration that just ended computed: both sides stand there."""
+        """Test what the iteration that just ended computed: both sides stand there."""
         here = [side.here() if isinstance(side, ModelSide) else None for side in (self.left, self.right)]
         findings, at = self.findings[pair.index], (boundary.entry, boundary.iteration - 1)
         watch, quantisers = self.watches.get(pair.index), self.quantisers.get(pair.index)
@@ -343,7 +343,7 @@ class _Merge:
     # -- where the first difference comes from
 
     def _causes(self) -> None:
-        """Of each loop that differs, what makes the first value that does: both sides are looked at there again."""
+        """Of each loop that differs, what makes the first value that does: both sides are run to there again."""
         for pair in self.pairs:
             findings = self.findings[pair.index]
             if findings.first is not None and self.alignment is not None:
@@ -370,7 +370,7 @@ class _Merge:
         return tracer.cause(*values)
 
     def _earlier(self, pair: Pair, first: Difference) -> Earlier:
-        """Where a carried value of a loop began to differ, before the iteration in which that was seen."""
+        """Where a carried value of a loop began to differ, before the iteration in which that was found."""
         since = self.findings[pair.index].since
         carried = set() if pair.left.loop is None else {edge.param for edge in pair.left.loop.back_edges}
         runs = iter(range(_MOST_RUNS))

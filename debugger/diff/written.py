@@ -265,7 +265,7 @@ class _Loops(_Body):
             one, other = self._apart((decided[0], told[0]), (decided[1], told[1]))
             yield self.told("condition", (decided[0].name, one), (decided[1].name, other), deciding=True)
         if self.endings[0].tested != self.endings[1].tested:
-            return  # one is looked at before each iteration: it has no initial condition that would be another one
+            return  # one is tested before each iteration: it has no initial condition that would be another one
         first = [loop.initial_condition for loop, _, _ in self._sides()]
         known = [found.initial for found in self.endings]
         if first[0] is not None and first[1] is not None and None in known:

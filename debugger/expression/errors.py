@@ -14,7 +14,7 @@ _LONGEST = 400
 
 
 class ScopeError(UsageError):
-    """A name has no value at this moment, or none in the iteration asked for."""
+    """A name has no value here, or none in the iteration asked for."""
 
 
 class UnknownNameError(ScopeError):
@@ -47,7 +47,7 @@ class ExpressionError(UsageError):
 
 
 class NoValueError(ExpressionError, ScopeError):
-    """An expression that reads what has no value at this moment, though there is such a name."""
+    """An expression that reads what has no value here, though there is such a name."""
 
 
 class Problem(Exception):

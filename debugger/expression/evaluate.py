@@ -20,7 +20,7 @@ from .values import Value, describe, is_number, is_tensor
 
 
 class Scope(Protocol):
-    """Where an expression finds its values: a moment of a running loop, or of a recorded one.
+    """Where an expression finds its values: a position in a running loop, or in a recorded one.
 
     The methods raise :class:`~.errors.ScopeError` where there is no value, and
     :class:`~.errors.UnknownNameError` where there is no such name.
@@ -190,7 +190,7 @@ _VISIT: dict[type[Node], Callable[[Any, Any], Value]] = {
 
 
 class Arrays(Calculator):
-    """The calculator on NumPy arrays, which can look at numbers."""
+    """The calculator on NumPy arrays, which can read numbers."""
 
     def __init__(self) -> None:
         super().__init__(Eager())

@@ -47,7 +47,7 @@ class Lowered:
     tree: Node
 
     def may_hold_without(self, unread: Collection[Ref]) -> bool:
-        """Whether it may be true where these inputs have no value, without looking at them, as
+        """Whether it may be true where these inputs have no value, without reading them, as
         ``iter == 0 or prev(x) > 3`` where there is no previous iteration. False is certain."""
         return _may_be(self.tree, True, unread)
 
@@ -63,7 +63,7 @@ def lower(text: str, tree: Node) -> Lowered | None:
             try:
                 return _Lowering(text, p, dict(zip(refs, buffers, strict=True))).condition(tree)
             except (ExpressionError, RecursionError):
-                # Evaluating it says what is wrong, at the moment when it matters.
+                # Evaluating it says what is wrong, when it matters.
                 raise NotNative from None
 
     return Lowered(tuple(refs), Op(function, {}), tree)
@@ -128,7 +128,7 @@ def _span(value: Any) -> tuple[int, int]:
 
 
 class _Native(Calculator):
-    """The calculator on what may be buffers: no looking at numbers, and numbers that run."""
+    """The calculator on what may be buffers: it reads no numbers, and numbers may change."""
 
     @staticmethod
     def _kind(operand: Any) -> Any:
@@ -323,7 +323,7 @@ class _Lowering(Walker):
             one = self.holds(operand)
             if isinstance(one, bool):
                 if one == decisive:
-                    # What stands after it is never looked at.
+                    # What stands after it is never evaluated.
                     one = self.calculator.constant(one, _BOOL)
                     return decisive if result is None else self.calculator.p.map(ufunc, result, one)
                 continue

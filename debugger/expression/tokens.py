@@ -104,7 +104,7 @@ class Token:
 
 
 def quote(name: str) -> str:
-    """A value's name as it is written wherever it is shown, so that it can be typed back: bare where that reads as this
+    """A value's name as it is always printed, so that it can be typed back: bare where that reads as this
     name and nothing else, otherwise between backquotes.
 
     There a backquote is written twice, a backslash as well, and what cannot be printed as in Python: ``\\n``,

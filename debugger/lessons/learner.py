@@ -124,7 +124,7 @@ class Learner:
         return [*told, *self._said_first()]
 
     def _said_first(self) -> list[str]:
-        """The first guess beside what it was about: once that was seen, with what is right."""
+        """The first guess beside its subject: once that was reached, with the right answer."""
         guess, lesson, kind = self.progress[self.lesson.number].guess, self.lesson, self.card.kind
         if not guess or not isinstance(lesson, Lesson):
             return []
@@ -375,7 +375,7 @@ class Learner:
         return done
 
     def _look(self, question: StateQuestion, asked: bool = False) -> None:
-        """Look at where the learner stands; what was said of it last is said again only where it is asked for."""
+        """Test where the learner stands; what was said of it last is said again only if it is asked for."""
         if self.answered and not asked:
             return
         reply = question.look(Stand(self.console.session, question.scene.played))

@@ -1,4 +1,4 @@
-"""What a lesson looks at: a model with inputs, and what running it gives."""
+"""The subject of a lesson: a model with inputs, and what running it gives."""
 
 from __future__ import annotations
 

@@ -254,7 +254,7 @@ class _Writer:
         infos = [self.info(value, value.type) for value in inputs]
         initializers = [self.tensor(value) for value in graph.constants]
         nodes = [self.node(node) for node in nodes_of_file(graph)]
-        # As they are, also where one is an input handed on: what peers make of that is to be seen.
+        # As they are, also if one is an input that is returned: the comparison finds what peers make of that.
         results = [self.info(value, value.type) for value in outputs]
         return onnx.helper.make_graph(nodes, self.fresh(graph.name or "graph"), infos, results, initializers)
 

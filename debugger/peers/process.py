@@ -23,7 +23,7 @@ from .jobs import Job
 
 #: The peers there are, and what to install for them.
 PEERS = ("onnxruntime", "openvino")
-#: So often it is looked whether a peer that does not answer is still there, in seconds.
+#: Seconds between tests whether a peer that does not answer is still there.
 _GLANCE = 1.0
 _START = "import sys; sys.path.append(sys.argv[1]); from {} import main; main()"
 

@@ -198,7 +198,7 @@ def _figure(rows: int) -> Picture:
 
 
 def _fitting(shown: Sequence[_T], most: int, remark: str = "") -> tuple[Sequence[_T], str]:
-    """The first of what is to be shown, and a remark on the rest."""
+    """The first of what is to be drawn, and a remark on the rest."""
     if len(shown) <= most:
         return shown, remark
     return shown[:most], "; ".join(filter(None, [remark, f"{len(shown) - most} more have no room here"]))
@@ -211,7 +211,7 @@ def _draw(axis: Axes, one: Curve, k: int, label: str | None = None) -> None:
     label = _written(one.what, _ACROSS) if label is None else label
     (drawn,) = axis.plot(x, y, linestyle=_STYLES[k % len(_STYLES)], label=label, **marks)  # type: ignore[arg-type]
     if history.bucket > 1:
-        # Of a bucket all that was in it: a spike is seen however narrow it is.
+        # Of a bucket all that was in it: a spike is visible however narrow it is.
         axis.fill_between(x, history.value.low, history.value.high, alpha=0.3, color=drawn.get_color(), linewidth=0)
     odd = history.value.odd > 0
     if odd.any():

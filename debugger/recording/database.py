@@ -129,7 +129,7 @@ class Database:
             raise _broken(self.path, error) from None
 
     def still(self) -> AbstractContextManager[None]:
-        """In a with block: what is read is of one moment, also while the trace is being written."""
+        """In a with block: all reads are of one state, also while the trace is being written."""
         return queries.still(self.rows)
 
     def damaged(self, what: object) -> TraceError:

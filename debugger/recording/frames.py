@@ -116,7 +116,7 @@ class RecordedFrame:
     def at_boundary(self) -> bool:
         return self.loop is not None and self._inside is None
 
-    # -- other moments
+    # -- other iterations
 
     @property
     def entry_id(self) -> int | None:
@@ -292,7 +292,7 @@ class RecordedFrame:
         return sum(any(value in self.body.tested for value in entry[0].outputs) for entry in flat)
 
     def _tested_state(self, node: Node, branch: str) -> NodeState:
-        """Of a node that ran before the boundary; which branch of an If did shows in what was recorded."""
+        """Of a node that ran before the boundary; the recorded values tell which branch of an If did."""
         if not branch:
             return NodeState.DONE
         known = self.recorded(PortKind.NODE)
@@ -312,7 +312,7 @@ class RecordedFrame:
             # The Ifs around the loop that runs: their outputs are written where the branches join.
             return NodeState.TODO
         if branch and not set(around) <= set(path):
-            # Which branch an earlier If took shows in what it computed.
+            # What an earlier If computed tells which branch it took.
             after = self.mark_at(self._iteration + 1)
             yielded = self.recorded(PortKind.NODE, after) if after is not None else {}
             if not yielded:

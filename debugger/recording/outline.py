@@ -20,7 +20,7 @@ _ENTRIES = 1024
 
 
 class Outline:
-    """What frames of a recording look up again and again."""
+    """What frames of a recording need again and again."""
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace

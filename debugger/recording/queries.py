@@ -72,7 +72,7 @@ def tables(ask: Ask) -> set[str]:
 
 @contextlib.contextmanager
 def still(ask: Ask) -> Iterator[None]:
-    """In a with block: what is read is of one moment, also while the trace is being written."""
+    """In a with block: all reads are of one state, also while the trace is being written."""
     list(ask("BEGIN"))
     try:
         yield

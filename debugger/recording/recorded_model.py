@@ -14,7 +14,7 @@ ONLY_RECORDED = "this is a recording"
 
 
 class RecordedModel(Model):
-    """The model of a recording: its graph can be looked at, but not run."""
+    """The model of a recording: its graph can be read, but not run."""
 
     def __init__(self, trace: Trace) -> None:
         super().__init__(trace.graph, Path(trace.model))

@@ -1,4 +1,4 @@
-"""Records a run: a hook that copies what a boundary shows, and hands it to the writer's thread."""
+"""Records a run: a hook that copies the values of a boundary, and passes them to the writer's thread."""
 
 from __future__ import annotations
 

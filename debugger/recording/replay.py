@@ -40,7 +40,7 @@ class Replay(Debuggee):
         self._outline = Outline(trace)
         self._mark: Mark | None = None
         self._interrupted = False
-        #: While something is looked for: the loop and the iteration that are looked at.
+        #: During a search: the loop and the iteration that are tested.
         self._passing = (-1, 0)
         self._moment = 0
         super().__init__(RecordedModel(trace), Places(trace.graph), self._outline.inputs)
@@ -53,7 +53,7 @@ class Replay(Debuggee):
 
     @property
     def running(self) -> bool:
-        """True while another thread looks for the next stop."""
+        """True while another thread searches for the next stop."""
         return self._turns.taken
 
     @property

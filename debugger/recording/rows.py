@@ -1,4 +1,4 @@
-"""Batches of boundaries as rows of the tables: encoded together, since most boundaries of a loop look alike."""
+"""Batches of boundaries as rows of the tables: encoded together, since most boundaries of a loop are alike."""
 
 from __future__ import annotations
 

@@ -200,7 +200,7 @@ class RecordedValues(Mapping[str, Any]):
             parts = entry_parts(whole, sliced, self._body.loop.describe(), self._frame.trip_count)
         except LoopdbgError:
             return _NOTHING
-        # After the last iteration the last part is still shown.
+        # After the last iteration the value is still the last part.
         return (True, parts[min(self._frame.iteration, len(parts) - 1)].copy()) if len(parts) else _NOTHING
 
     # -- results

@@ -1,7 +1,7 @@
 """The file of a trace, written by a thread of its own. It has one writer at a time (``lock.py``).
 
 The file is in WAL mode while it grows: what is committed outlives a kill -9 at any moment, since the kernel has it; a
-reader can look on at the same time; and nothing waits for the disk but a checkpoint of the log (synchronous = NORMAL:
+reader can read at the same time; and nothing waits for the disk but a checkpoint of the log (synchronous = NORMAL:
 after a power loss the newest commits may be missing, but the file is whole). A trace that was closed is one plain file.
 """
 
@@ -26,13 +26,13 @@ from .lock import Lock
 from .rows import Batch, Encoder, Types
 from .schema import APPLICATION_ID
 
-#: How often the thread looks for something to write, in seconds.
+#: Seconds between the thread's tests for something to write.
 INTERVAL = 0.1
 
 
 @dataclass
 class Portion:
-    """All that came up to some moment: it is written in one transaction, so that a file never has half of it."""
+    """All that came up to some time: it is written in one transaction, so that a file never has half of it."""
 
     batches: list[Batch] = field(default_factory=list)
     #: Rows of ``entry``.

@@ -169,7 +169,7 @@ class Debuggee(ABC):
     @property
     @abstractmethod
     def position(self) -> tuple[int, ...]:
-        """The moment at which this stands; positions of one line of time compare in its order."""
+        """Where this stands in the execution; positions of one branch compare in the order of time."""
 
     @property
     def at_beginning(self) -> bool:
@@ -187,7 +187,7 @@ class Debuggee(ABC):
         """All running loops, outermost first, the main graph before them."""
 
     def standing(self, frame: Any) -> AnyFrame:
-        """One of its frames to be looked at before it moves: what is large may be references
+        """One of its frames, to be read before it moves: what is large may be references
         (:class:`..statistics.tensor.TensorRef`)."""
         shown: AnyFrame = frame
         return shown
@@ -215,7 +215,7 @@ class Debuggee(ABC):
         """Go back to before iteration 0 of the first loop, on the first branch.
 
         ``inputs``: those that are to be others from now on; the rest stays as it is. That begins a new run: its
-        branches and what was seen of the old one are forgotten, breakpoints are kept.
+        branches and the history of the old one are forgotten, breakpoints are kept.
 
         Raises:
             InputError: an input is unknown or does not fit.
@@ -362,15 +362,15 @@ class Debuggee(ABC):
         """
         self.places.check(expression, index)
 
-    # What is looked at where something moves has nothing to prepare.
+    # What is read while something moves has nothing to prepare.
     def prime(self, *breakpoints: Breakpoint) -> None:  # noqa: B027
         """Tell breakpoints that compare with the boundary before where this stands now."""
 
     def add(self, breakpoint_: Breakpoint) -> None:  # noqa: B027
-        """Look for a breakpoint from now on."""
+        """Test a breakpoint from now on."""
 
     def remove(self, breakpoint_: Breakpoint) -> None:  # noqa: B027
-        """Look for it no more."""
+        """Test it no more."""
 
     def is_slow(self, breakpoint_: Breakpoint) -> bool:
         """True where testing a breakpoint slows the run down: in Python at every boundary of some loop, which takes
@@ -445,7 +445,7 @@ class Debuggee(ABC):
         return Stop(reason, f"{'; '.join([', '.join(told), *changes])}: {where}", numbers)
 
     def _to_first_nan(self, breakpoint_: Breakpoint) -> str:
-        """Find the node that made the NaN which a boundary shows, and go to it where that can be; says which, "" if
+        """Find the node that made the NaN of a boundary, and go to it where that can be; says which, "" if
         none did."""
         return ""
 

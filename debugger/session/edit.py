@@ -21,7 +21,7 @@ _ASSIGNMENT = re.compile(r"(?<![=!<>])=(?!=)")
 
 
 class Editor:
-    """Edits one engine at a stop, in terms of the values that a frame shows."""
+    """Edits one engine at a stop, in terms of the values of a frame."""
 
     def __init__(self, engine: Engine, frame: Frame, history: Iterations) -> None:
         self._engine = engine

@@ -32,7 +32,7 @@ class Histories:
             engine.histories.follow(plan.index, [slots[value] for value in followed.sides])
 
     def of(self, index: int, entry: int | None = None) -> Evolution:
-        """What was seen of an entry of a loop: the running or last one, or that of a number (from 0)."""
+        """What was recorded of an entry of a loop: the running or last one, or that of a number (from 0)."""
         if index < 0:
             return NOTHING
         return self._followed[index].evolution(self._engine.histories.view(index, entry))
@@ -41,8 +41,8 @@ class Histories:
 
     @property
     def lately(self) -> Mapping[str, Evolution]:
-        """Path of each loop that was entered -> what was seen of it up to some moment of the last tenth of a second or
-        so; empty at first. From any thread, while the engine runs in another."""
+        """Path of each loop that was entered -> what was recorded of it, at most about a tenth of a second ago; empty
+        at first. From any thread, while the engine runs in another."""
         self._asked = time.monotonic()
         return self._lately
 

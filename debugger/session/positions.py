@@ -1,4 +1,4 @@
-"""The order of all moments of an execution, and running on to one of them.
+"""The order of all positions of an execution, and running on to one of them.
 
 A position (``Engine.position``) is pairs of a loop's ENTER and its iteration, outermost first, then the instruction
 that runs next.

@@ -61,7 +61,7 @@ class Running(Debuggee):
         self._arming = Arming(self._engine, self._test_at)
         self._outputs: dict[str, Data] | None = None
         self._last_loop = -1
-        #: The frames that were asked for at the moment at which the session stands, by loop.
+        #: The frames that were asked for in the epoch in which the session stands, by loop.
         self._frames: dict[int, SessionFrame] = {}
         self._framed = -1
         self._progress: dict[str, int] = {}
@@ -78,7 +78,7 @@ class Running(Debuggee):
 
     @property
     def position(self) -> Position:
-        """The moment at which it stands; positions of one branch compare in the order of time."""
+        """Where it stands in the execution; positions of one branch compare in the order of time."""
         return self._timeline.position
 
     @property

@@ -1,7 +1,7 @@
 """A stop, frozen: what a screen and other front ends show, so that none ever sees an engine at work.
 
 It is taken once a stop, in the thread that runs the engine. All arrays in it are copies, or never written again; large
-tensors are references, which say so when the session has gone on: a stop costs what is looked at.
+tensors are references, which say so when the session has gone on: a stop costs what is read.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class ScanSnapshot:
     tail: tuple[Any, ...]
     #: All that it has collected, as its loop would return it; None where that is not known.
     whole: Any = None
-    #: Some of it, where nobody may look at the whole: its loop runs.
+    #: A sample, if the whole cannot be read: its loop runs.
     sample: Sample | None = None
     #: How many elements it will have in the end, where that is said beforehand: what the loop does not give is zeros.
     length: int | None = None
@@ -140,8 +140,8 @@ class BranchSnapshot:
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """A whole stop. ``frames``: outermost first, the main graph before all loops; ``position``: the moment, which
-    orders the stops of one branch."""
+    """A whole stop. ``frames``: outermost first, the main graph before all loops; ``position``: in the execution;
+    it orders the stops of one branch."""
 
     model: str
     stop: Stop

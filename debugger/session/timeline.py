@@ -69,7 +69,7 @@ class Timeline:
 
     @property
     def position(self) -> Position:
-        """The moment at which the engine stands; positions of one branch compare in the order of time."""
+        """Where the engine stands in the execution; positions of one branch compare in the order of time."""
         position: Position = self.engine.position
         return position
 
@@ -269,7 +269,7 @@ class Timeline:
         """The last position before this at which something is found, piece of time by piece of time; None: at none
         since the beginning. The engine stands somewhere on the way then.
 
-        ``arm`` asks the engine to stop where that may be, and at further instructions; ``test`` looks at a stop;
+        ``arm`` asks the engine to stop where that may be, and at further instructions; ``test`` decides about a stop;
         ``restored`` is called where the engine was put to a checkpoint.
         """
         here = self.position

@@ -20,9 +20,9 @@ from .histories import Histories
 
 #: It is told so often, for so long after somebody asked, and takes at most this part of the time.
 _EVERY, _ASKED, _SHARE = 0.09, 1.0, 0.02
-#: Of a scan output so many elements in so many lines are looked at, and so many numbers of each; so many single ones.
+#: Of a scan output so many elements in so many lines are read, and so many numbers of each; so many single ones.
 _LINES, _EACH, _NUMBERS, _SINGLE = 64, 2, 512, 1 << 15
-#: Of so many numbers each is looked at, while the loop waits.
+#: Of so many numbers each is read, while the loop waits.
 _ALL = 1 << 20
 #: Carried tensors of so many bytes are copied; of others there is the history.
 _SMALL = LARGE
@@ -51,7 +51,7 @@ class Carried:
 
 @dataclass(frozen=True, eq=False)
 class Underway:
-    """A running loop as it was a moment ago, at a boundary of it or of one inside. What is carried and collected is in
+    """The recent state of a running loop, at a boundary of it or of one inside. What is carried and collected is in
     the order of its back edges and scan outputs; None: no tensor. ``history``: what its values were so far."""
 
     entry: tuple[int, ...]
@@ -63,7 +63,7 @@ class Underway:
 
 
 class Underways:
-    """Looks at an engine that stands at a boundary in passing."""
+    """Reads an engine at a boundary that it passes anyway."""
 
     def __init__(self, engine: Engine, histories: Histories) -> None:
         self._engine = engine
@@ -84,7 +84,7 @@ class Underways:
 
     @property
     def is_due(self) -> bool:
-        """Whether the engine should stop at the next boundary, to be looked at."""
+        """Whether the engine should stop at the next boundary, to be read."""
         now = time.monotonic()
         return now - self._asked < _ASKED and now - self._told > max(_EVERY, self._cost / _SHARE)
 

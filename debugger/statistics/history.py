@@ -25,7 +25,7 @@ class Series(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class History:
-    """What one value was in all iterations so far, that of this moment included.
+    """What one value was in all iterations so far, including the present one.
 
     A bucket has ``bucket`` iterations, the last one perhaps fewer, and begins with that of ``iterations``. Up to 512
     iterations that is one each; then buckets double as often as there would be more.

@@ -11,7 +11,7 @@ from ...runtime.kernels.summary import Difference, Summary, look, look_at_rows
 
 __all__ = ["CHUNK", "Change", "Statistics", "differences", "is_foreign", "look_at", "look_at_rows", "widened"]
 
-#: So many elements are looked at together where copies of them are made: with these they stay in the processor's cache.
+#: So many elements are read together where copies of them are made: with these they stay in the processor's cache.
 CHUNK = 1 << 16
 #: Types of which a difference is no number.
 _WORDS = "OUSTb"
@@ -36,7 +36,7 @@ class Statistics(Summary):
             self.add(array)
 
     def add(self, part: Array) -> None:
-        """Look at the elements that come next."""
+        """Read the next elements."""
         look_at(part, self)
 
 
@@ -44,12 +44,12 @@ class Change(Difference):
     """See :class:`~...runtime.kernels.summary.Difference`."""
 
     def add(self, before: Array, after: Array) -> None:
-        """Look at the elements that come next, in one dimension."""
+        """Read the next elements, in one dimension."""
         look_at(after, None, before, self)
 
 
 def look_at(part: Array, found: Statistics | None, before: Array | None = None, change: Change | None = None) -> None:
-    """Look once at the elements that come next, and at what they were before: every pass over a tensor goes through
+    """Read the next elements once, and what they were before: every pass over a tensor goes through
     here."""
     if before is None or change is None:
         look(part, found)

@@ -1,5 +1,5 @@
 """Few of many elements, as pictures of all of them need them: copied, so that the rest may be written on. Where that
-takes no longer than a moment they are the largest of all, else some of them."""
+takes some milliseconds they are the largest of all, else some of them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import numpy.typing as npt
 from ...runtime.graph import Array
 from .onepass import widened
 
-#: Of so many numbers each is looked at: that takes some milliseconds.
+#: Of so many numbers each is read: that takes some milliseconds.
 ALL = 1 << 22
-#: What is taken of many numbers stands in runs of so many: one that alternates is seen to.
+#: A sample of many numbers consists of runs of so many, so that alternating numbers are visible.
 _RUN = 16
-#: So many numbers are looked at together.
+#: So many numbers are read together.
 _BLOCK = 1 << 18
 
 
@@ -31,7 +31,7 @@ class Sample:
     places: npt.NDArray[np.int64]
     rows: Array
     starts: npt.NDArray[np.int64]
-    #: Was each number looked at?
+    #: Was each number read?
     is_whole: bool
 
     @property
@@ -40,7 +40,7 @@ class Sample:
 
     @property
     def part(self) -> float:
-        """One of how many numbers was looked at."""
+        """One of how many numbers was read."""
         return 1.0 if self.is_whole else self.count * self.size / max(1, self.rows.size)
 
 

@@ -46,7 +46,7 @@ def test_for(text: str, dtype: np.dtype[Any]) -> Test:
     kind = widened(np.zeros(1, dtype)).dtype
     if kind.kind != "f" or math.isinf(number):
         return lambda part: np.asarray(widened(part) == number)
-    # What a screen shows of a number is rounded: typed as shown, it is found.
+    # A screen shows a number rounded: typed as shown, it is found.
     near = _half_a_digit(word)
     rounded = float(np.asarray(number).astype(dtype).astype(np.float64)) if dtype.kind != "c" else number
     return lambda part: (np.abs(widened(part) - number) <= near) | (widened(part) == rounded)

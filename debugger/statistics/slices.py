@@ -1,4 +1,4 @@
-"""Which part of a tensor is looked at, typed as in NumPy: ``h[0, :, 3]``; rows and columns of it."""
+"""The selected part of a tensor, typed as in NumPy: ``h[0, :, 3]``; rows and columns of it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Part:
 
     @classmethod
     def outset(cls, shape: Sequence[int]) -> Part:
-        """All of it, as it is looked at first: axes of one element are an index, where others are left."""
+        """All of it, as it is selected first: axes of one element are an index, where others are left."""
         if all(size == 1 for size in shape):
             return cls.whole(shape)
         return cls(tuple(0 if size == 1 else range(size) for size in shape))

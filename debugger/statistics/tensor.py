@@ -1,4 +1,4 @@
-"""A tensor that is looked at where it lies: what it costs is what is looked at."""
+"""A tensor that is read in place: only what is read costs something."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from .onepass import CHUNK, Change, Statistics, look_at
 _T = TypeVar("_T")
 #: Runs a function on the whole tensor, which nothing writes meanwhile; what comes out must be no view of it.
 Use = Callable[[Callable[[Array], Any]], Any]
-#: Tensors of fewer bytes are copied, which takes no longer than looking after them.
+#: Tensors of fewer bytes are copied, which takes no longer than tracking them.
 LARGE = 1 << 16
-#: So many elements are looked at before others may have their turn: some milliseconds.
+#: So many elements are read before others may have their turn: some milliseconds.
 PART = 1 << 22
 
 
@@ -32,17 +32,17 @@ _MOST = 4096
 
 class Findings:
     """What was found of tensors, by keys that tell contents apart: what is met again, at another stop or under another
-    name, is not looked at again."""
+    name, is not read again."""
 
     def __init__(self) -> None:
         self.statistics: dict[Hashable, Statistics] = {}
         self.changes: dict[tuple[Hashable, Hashable], Change] = {}
-        #: What a value comes after, at one moment: a pass over it finds the change as well.
+        #: What a value comes after, within one epoch: a pass over it finds the change as well.
         self.before: dict[Hashable, TensorRef] = {}
         self._moment = -1
 
     def at(self, moment: int) -> None:
-        """The session stands at a moment: references of others are over."""
+        """The session stands in an epoch: references of others are over."""
         if moment != self._moment:
             self.before, self._moment = {}, moment
 
@@ -221,5 +221,5 @@ def _flat(whole: Array, start: int, stop: int) -> Array:
 
 
 def tensor_of(value: Any) -> TensorRef:
-    """Any tensor as one to be looked at in parts."""
+    """Any tensor as one to be read in parts."""
     return value if isinstance(value, TensorRef) else TensorRef.of(np.asarray(value))

@@ -1,1 +1,1 @@
-"""Values: what a name means at a frame, in the iteration that it shows and in others."""
+"""Values: what a name means at a frame, in its iteration and in others."""

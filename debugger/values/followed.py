@@ -1,4 +1,4 @@
-"""Which values have a history, and their histories out of what an engine or a recording has seen."""
+"""Which values have a history, and their histories out of what an engine or a recording has recorded."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Followed:
             self.sides = [value for value in both if value not in carried and value.constant is None]
 
     def evolution(self, seen: Seen | None) -> Evolution:
-        """What was seen of an entry, by name."""
+        """What was recorded of an entry, by name."""
         if seen is None or not seen.rows:
             return NOTHING
         found = {}
@@ -118,8 +118,8 @@ def _constant(value: Value, seen: Seen, ahead: bool) -> History | None:
 
 
 def rows_as_seen(origin: int | npt.NDArray[np.int64], numbers: Sequence[Numbers], wide: Sequence[bool]) -> Seen:
-    """What an engine would have seen: of each series the rows, ``[rows, norm smallest largest mean]``, those of a side
-    with nothing in the first. ``origin``: the iteration of the first row, or those of all."""
+    """What an engine would have recorded: of each series the rows, ``[rows, norm smallest largest mean]``, those of a
+    side with nothing in the first. ``origin``: the iteration of the first row, or those of all."""
     rows = max((len(one) for one in numbers), default=0)
     width = 1
     while rows > 512 * width:

@@ -1,4 +1,4 @@
-"""Values of other iterations than the one that a frame shows: what a run and a recording have in common."""
+"""Values of other iterations than that of the frame: what a run and a recording have in common."""
 
 from __future__ import annotations
 

@@ -36,9 +36,9 @@ class FrameScope:
     """The values of a frame.
 
     ``x@40`` is what x was in iteration 40: a parameter what that iteration got, a body value what it computed. So at
-    the boundary before iteration i a parameter shows its value in iteration i and a body value that in iteration i-1
+    the boundary before iteration i a parameter has its value in iteration i and a body value that in iteration i-1
     (:meth:`remark` says so);
-    ``previous`` is one iteration before the one that is shown. A scan output shows what it has collected when the
+    ``previous`` is one iteration before that of the frame. A scan output has what it has collected when the
     iteration begins. What comes from outside of the loop is the same in every iteration of one entry.
 
     A frame knows the last value of what its back edges carry; for all else it takes a history.
@@ -79,7 +79,7 @@ class FrameScope:
         return [*self._values, *self._scans, *self._collected, *self._given]
 
     def value(self, name: str) -> Any:
-        """The value that the frame shows."""
+        """The value in the frame."""
         name = self._known(name)
         if name in self._collected:
             try:
@@ -99,7 +99,7 @@ class FrameScope:
             raise ScopeError(str(error.args[0])) from None
 
     def previous(self, name: str) -> Any:
-        """The value one iteration before the one that is shown."""
+        """The value one iteration before that of the frame."""
         name = self._known(name)
         self._in_loop("'prev'")
         shown = self._shown(name)
@@ -147,7 +147,7 @@ class FrameScope:
 
     @cached_property
     def _scans(self) -> dict[str, ScanOutput]:
-        """Scan outputs, which a body does not see, but who looks at it does: what they have collected so far."""
+        """Scan outputs, which the nodes of a body cannot read but a user can: what they have collected so far."""
         loop = self._frame.loop
         return {} if loop is None else dict(zip(scan_names(loop), loop.scan_outputs, strict=True))
 
@@ -221,7 +221,7 @@ class FrameScope:
         return value.name if value is not None and value.short == name else name
 
     def iteration_of(self, name: str) -> int | None:
-        """The iteration whose value is shown; None for what is the same in all of them."""
+        """The iteration that the value is of; None for what is the same in all of them."""
         name = self._known(name)
         return self._shown(name)
 
@@ -250,7 +250,7 @@ class FrameScope:
         if frame.loop is None:
             return None
         if name in self._parameters:
-            # After the last iteration there is no further part of a sliced input: the last one is still shown.
+            # After the last iteration there is no further part of a sliced input: the value is still the last one.
             over = frame.at_boundary and frame.stopped_by is not None and frame.iteration > 0
             return frame.iteration - (over and name in self._sliced)
         state = self._state(name)

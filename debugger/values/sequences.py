@@ -18,7 +18,7 @@ _FIRST, _LAST, _WIDTH = 3, 4, 24
 def sequence_text(frame: AnyFrame, name: str, newest: int | None, at: Callable[[int], Any]) -> str:
     """``<4.0, 8.0, 16.0, 32.0>``, and which element nobody needed; empty where the value is no sequence.
 
-    ``newest``: the iteration that the frame shows of it; ``at``: its element in an earlier one.
+    ``newest``: the iteration that the frame has of it; ``at``: its element in an earlier one.
     """
     loop = frame.loop
     if loop is None or loop.system is not System.TENSORRT or newest is None or newest < 0:

@@ -163,7 +163,7 @@ class Evidence:
         return number(data) if there else None
 
     def repeat(self, names: Iterable[str]) -> int | None:
-        """After how many iterations the named carried values are what they were, bit for bit; None: not seen to."""
+        """After how many iterations the named carried values are what they were, bit for bit; None: none was found."""
         wanted = list(names)
         now = self.recent[-1]
         for back in range(1, len(self.recent)):

@@ -193,7 +193,7 @@ class _Reasoner:
         tested = loop.tested is not None
         self.decides = loop.condition if self.iteration or tested else loop.initial_condition
         if tested and self.ended is StoppedBy.TRIP_COUNT:
-            self.decides = None  # it was not looked at any more
+            self.decides = None  # it was not tested any more
         self.decision: Decision | None = None if self.decides is None else decision(self.decides, origins)
 
     def why(self) -> Why:

@@ -1,1 +1,1 @@
-"""The one voice: names, lines and sentences about a loop, the same wherever they are shown."""
+"""The one voice: names, lines and sentences about a loop, the same in all front ends."""

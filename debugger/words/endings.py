@@ -1,4 +1,4 @@
-"""What kind of loop a loop is, what can end it as far as a look at the model tells, and the words for what did."""
+"""What kind of loop a loop is, what can end it as far as the model alone tells, and the words for what did."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Ending:
     known: bool | None = None
     passed: bool = False
     initial: bool | None = True
-    #: The condition is that of the iteration itself, looked at before it (TensorRT's kWHILE).
+    #: The condition is that of the iteration itself, tested before it (TensorRT's kWHILE).
     tested: bool = False
 
     @property
@@ -139,7 +139,7 @@ def begins_with_condition(edge: BackEdge, loop: Loop, origins: Origins) -> bool:
 
 
 def carried_condition(loop: Loop) -> BackEdge | None:
-    """The back edge whose parameter is the condition that is looked at before each iteration, if one is."""
+    """The back edge whose parameter is the condition that is tested before each iteration, if one is."""
     if loop.tested is None:
         return None
     return next((edge for edge in loop.back_edges if edge.param is loop.condition), None)

@@ -15,7 +15,7 @@ from .node_text import Phrases
 def ends(loop: Loop, phrases: Phrases, asked_before: bool = False) -> Iterator[str]:
     """Sentences on what ends a loop; the first says it, the others what else is to know.
 
-    ``asked_before``: it is told in the words of a system whose condition is looked at before an iteration.
+    ``asked_before``: it is told in the words of a system whose condition is tested before an iteration.
     """
     found = ending(loop, phrases.origins)
     condition = condition_text(loop, phrases)

@@ -83,7 +83,7 @@ class Row:
 
 
 class Listing:
-    """The lines of one frame at a stop; a row is made when it is looked at, since bodies can be long.
+    """The lines of one frame at a stop; a row is made when it is read, since bodies can be long.
 
     ``next``: the index of the line that runs next, None where none does.
     """
@@ -185,7 +185,7 @@ class Listing:
         yield from (f"note: {note}" for note in here.loop.notes)
 
     def _only_tested(self, loop: Loop) -> Iterator[str]:
-        """What was computed at the index at which a condition, looked at before its iteration, ended the loop."""
+        """What was computed at the index at which a condition, tested before its iteration, ended the loop."""
         if loop.tested is None or self.stop.stopped_by is not StoppedBy.CONDITION:
             return
         made = loop.body.nodes[: loop.tested]

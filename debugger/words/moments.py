@@ -1,4 +1,4 @@
-"""At which moment a frame stands, whose its values are, what ended it: in words, the same wherever they are told."""
+"""Where a frame stands, which iteration its values are of, and what ended it: in words, the same in all front ends."""
 
 from __future__ import annotations
 

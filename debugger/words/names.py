@@ -34,7 +34,7 @@ def named(value: Value | None) -> str:
 
 
 def scan_names(loop: Loop) -> list[str]:
-    """What a loop's scan outputs are called where its body is looked at: as outside of it, unless the body has another
+    """What a loop's scan outputs are called inside its body: as outside of it, unless the body has another
     value of that name."""
     own = {value.name for value in own_values(loop.body)} if loop.scan_outputs else set()
     names = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...runtime.graph import ANY, BackEdge, Loop, ScanOutput, SlicedInput, TensorType, Value, ValueType
 from ...runtime.graph.origins import Origins
 
-#: So many loops are looked into, one after the other.
+#: So many loops are searched, one after the other.
 _LOOPS = 8
 
 

@@ -22,6 +22,7 @@ from ..record import record
 from .axes import volume
 from .matmul import product
 from .normalize import softmax_over
+from .primitives import Routine
 from .registry import attributes_of, onnx, openvino
 from .support import broadcasts, cast, constant, is_float, working_dtype
 
@@ -43,16 +44,16 @@ class Window:
     offset: Any = 0
 
     def allowed(self, queries: int, keys: int) -> Array | None:
-        """A mask ``[queries, keys]``; None: all are seen."""
+        """A mask ``[queries, keys]``; None: all keys are visible."""
         if self.left < 0 and (self.right < 0 or self.offset + self.right + 1 >= keys):
             return None
-        ahead = np.arange(int(keys)) - (np.arange(int(queries))[:, None] + int(self.offset))
-        seen = np.ones(ahead.shape, bool)
+        distance = np.arange(int(keys)) - (np.arange(int(queries))[:, None] + int(self.offset))
+        visible = np.ones(distance.shape, bool)
         if self.left >= 0:
-            seen &= ahead >= -self.left
+            visible &= distance >= -self.left
         if self.right >= 0:
-            seen &= ahead <= self.right
-        return seen
+            visible &= distance <= self.right
+        return visible
 
     def hides(self, queries: int, keys: int) -> bool:
         """True where a query sees nothing."""
@@ -251,7 +252,7 @@ def _one_by_one(
     )
     given = [q, k, v, p.constant(np.array(fixed, INT64)), *([] if bias is None else [bias])]
     outputs = [((*q.shape[:3], shape.value_width), FLOAT32)]
-    (y,) = p.routine("attention.attend", given, outputs, numbers, scratch=(shape.keys + 16) * 4)
+    (y,) = p.call(Routine("attention.attend", outputs, numbers, scratch=(shape.keys + 16) * 4), given)
     return y
 
 
@@ -312,8 +313,8 @@ def attention(
     precision = None if softmax_precision is None else from_onnx(softmax_precision)
     if precision is not None and not is_float(precision):
         raise ModelError(f"softmax_precision={softmax_precision} is {precision}, in which there is no softmax")
-    seen = n_outputs > 3
-    if seen or precision not in (None, q.dtype):
+    scores_wanted = n_outputs > 3
+    if scores_wanted or precision not in (None, q.dtype):
         # What is between the steps is wanted, or they are done in several types.
         first = [_heads_first(p, x, swapped) for x, swapped in zip((q, k, v), late, strict=True)]
         bias = bias if bias is None else _four_axes(p, bias, shape)
@@ -399,16 +400,16 @@ def _padding(p: P, lengths: T, window: Window, shape: _Shape, dtype: np.dtype[An
         raise ModelError(f"nonpad_kv_seqlen has shape {lengths.shape}, and there are {shape.batch} batches")
     keys, queries = np.arange(int(shape.keys)), np.arange(int(shape.queries))[:, None]
     lengths = p.reshape(cast(p, lengths, INT64), (shape.batch, 1, 1, 1))
-    seen = p.map(np.less, p.constant(keys), lengths)
+    visible = p.map(np.less, p.constant(keys), lengths)
     # The queries are the last ones of what is valid.
-    ahead = p.map(np.subtract, p.constant(keys - queries + int(shape.queries)), lengths)
+    distance = p.map(np.subtract, p.constant(keys - queries + int(shape.queries)), lengths)
     if window.right >= 0:
-        near = p.map(np.less_equal, ahead, constant(p, window.right, INT64))
-        seen = p.map(np.logical_and, seen, near)
+        near = p.map(np.less_equal, distance, constant(p, window.right, INT64))
+        visible = p.map(np.logical_and, visible, near)
     if window.left >= 0:
-        near = p.map(np.greater_equal, ahead, constant(p, -window.left, INT64))
-        seen = p.map(np.logical_and, seen, near)
-    return p.where(seen, constant(p, 0, dtype), constant(p, -_INFINITY, dtype))
+        near = p.map(np.greater_equal, distance, constant(p, -window.left, INT64))
+        visible = p.map(np.logical_and, visible, near)
+    return p.where(visible, constant(p, 0, dtype), constant(p, -_INFINITY, dtype))
 
 
 # --- OpenVINO.

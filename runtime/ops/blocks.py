@@ -215,10 +215,10 @@ def roll(p: P, x: T, shift: T, axes: T) -> T:
         raise ValueError(f"{len(by)} shifts do not fit {len(along)} axes")
     for axis in sorted(set(along)):
         size = x.shape[axis]
-        ahead = sum(n for n, k in zip(by, along, strict=True) if k == axis) % size if size else 0
-        if ahead:
+        shift = sum(n for n, k in zip(by, along, strict=True) if k == axis) % size if size else 0
+        if shift:
             pieces = []
-            for start, extent, to in ((0, size - ahead, ahead), (size - ahead, ahead, 0)):
+            for start, extent, to in ((0, size - shift, shift), (size - shift, shift, 0)):
                 starts, places, extents = [0] * x.ndim, [0] * x.ndim, list(x.shape)
                 starts[axis], places[axis], extents[axis] = start, to, extent
                 pieces.append((p.slice(x, starts, (1,) * x.ndim, extents), places))

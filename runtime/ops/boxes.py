@@ -13,7 +13,7 @@ from ..graph import Array
 from ..record import record
 from .axes import unknown_word
 from .eager import Eager
-from .primitives import NotNative
+from .primitives import NotNative, Routine
 from .registry import onnx, openvino
 from .support import Dtype, constant, working_dtype
 
@@ -108,13 +108,15 @@ def _kept(p: P, boxes: T, scores: T, how: Suppression, more: float = 0.0) -> T:
     if boxes.shape != (batches, n, 4):
         raise _unfit(boxes, scores)
     most = min(max(how.most, 0), n)
-    (rows,) = p.routine(
-        "boxes.kept",
+    (rows,) = p.call(
+        Routine(
+            "boxes.kept",
+            (((batches * classes * most, 3), INT64),),
+            (batches, classes, n, most, ord(kind.char), int(how.at_threshold)),
+            16 * (n + 1) + 5 * most * kind.itemsize,
+            along=(0,),
+        ),
         (boxes, scores, p.constant(np.array((how.threshold, how.score_threshold, more), kind))),
-        (((batches * classes * most, 3), INT64),),
-        (batches, classes, n, most, ord(kind.char), int(how.at_threshold)),
-        16 * (n + 1) + 5 * most * kind.itemsize,
-        along=(0,),
     )
     return rows
 

@@ -15,6 +15,7 @@ from ..graph import Array
 from ..kernels import team
 from ..kernels.routines import int8
 from .byte_panels import byte_form
+from .primitives import Routine
 from .windows import Windows
 
 P = Any  # Primitives[T]; T is an array or a buffer description, and stays anonymous here
@@ -41,7 +42,7 @@ def byte_sums(p: P, x: T, w: T, x_zero: T | None, w_zero: T | None, groups: int,
     table, scratch, shape = _geometry(x, w, groups, found)
     zeros = [p.constant(np.zeros(1, of.dtype)) if zero is None else zero for of, zero in ((x, x_zero), (w, w_zero))]
     numbers = (int(x.dtype == np.int8), int(w.dtype == np.int8), int(zeros[1].size != 1))
-    (sums,) = p.routine("int8.conv", (x, w, *zeros, p.constant(table)), [(shape, _INT32)], numbers, scratch)
+    (sums,) = p.call(Routine("int8.conv", [(shape, _INT32)], numbers, scratch), (x, w, *zeros, p.constant(table)))
     return sums
 
 
@@ -59,7 +60,7 @@ def wide_sums(p: P, x: T, w: T, groups: int, found: Windows) -> T | None:
         return None
     table, scratch, shape = _geometry(x, w, groups, found)
     inputs = (x, weights, p.constant(table))
-    (sums,) = p.routine("int8.conv_narrowed", inputs, [(shape, _INT32)], (), scratch + x.size)
+    (sums,) = p.call(Routine("int8.conv_narrowed", [(shape, _INT32)], (), scratch + x.size), inputs)
     return sums
 
 

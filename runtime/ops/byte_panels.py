@@ -14,6 +14,7 @@ from ..graph import Array
 from ..kernels import drivers, pages
 from ..kernels.routines import int8
 from . import arithmetic
+from .primitives import Routine
 
 P = Any  # Primitives[T]; T is an array or a buffer description, and stays anonymous here
 T = Any
@@ -75,5 +76,5 @@ def wide_product(p: P, a: T, b: T) -> T | None:
     k, n = b.shape
     m = math.prod(a.shape[:-1])
     scratch = m * (2 * k + int8.TAIL + 8) + 256
-    (product,) = p.routine("int8.narrowed", [a, packed], [((*a.shape[:-1], n), _INT32)], (m, k, n), scratch)
+    (product,) = p.call(Routine("int8.narrowed", [((*a.shape[:-1], n), _INT32)], (m, k, n), scratch), [a, packed])
     return product

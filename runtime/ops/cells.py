@@ -2,7 +2,7 @@
 
 A step is written over a few words of its own (:class:`Steps`), each with the name of what it gives. :class:`Computed`
 says them over the primitives, so that a cell is one operator; ``frontends/recurrent`` says them as nodes of a loop's
-body, where gates can be looked at by these names.
+body, where gates can be read by these names.
 """
 
 from __future__ import annotations

@@ -18,9 +18,10 @@ from ..kernels.routines.conv import GROUP, PART, WIDEST, transform
 from .axes import ints, text, unknown_word
 from .byte_convolution import byte_sums, wide_sums
 from .choice import bounded
+from .primitives import Routine
 from .registry import Ints, attributes_of, onnx, openvino
 from .support import as_float32, cast, constant, working_dtype
-from .windows import AUTO_PADS, Windows, windows
+from .windows import AUTO_PADS, ConvAttributes, Windows, windows
 
 P = Any  # Primitives[T]; T is an array or a buffer description
 T = Any
@@ -262,7 +263,7 @@ def _convolve(
         ready = p.prepared(w, _transformed)
         inputs = [first, cast(p, w, dtype) if narrow is None else narrow, *behind, *([] if ready is None else [ready])]
         numbers += (0, int(ready is not None), *tiles.numbers)
-        return p.routine("conv.winograd", inputs, [(shape, dtype)], numbers, max(scratch, tiles.scratch))[0]
+        return p.call(Routine("conv.winograd", [(shape, dtype)], numbers, max(scratch, tiles.scratch)), inputs)[0]
     blocks = p.prepared(w, _blocks(transposed, groups, found, dtype))
     weights = cast(p, w, dtype) if blocks is None else blocks
     if blocks is None and transposed:
@@ -270,7 +271,7 @@ def _convolve(
         weights = p.transpose(parts, (0, 2, 1, 3))
     name = "conv.f32" if dtype == _FLOAT32 else "conv.f64"
     numbers += (int(blocks is not None), int(transposed))
-    return p.routine(name, [first, weights, *behind], [(shape, dtype)], numbers, scratch)[0]
+    return p.call(Routine(name, [(shape, dtype)], numbers, scratch), [first, weights, *behind])[0]
 
 
 def by_channel(p: P, x: T, factors: T, offsets: T) -> T:
@@ -301,56 +302,37 @@ def _one_dtype(x: T, w: T) -> None:
         raise ModelError(f"a convolution of {x.dtype} with weights of {w.dtype}: the types differ")
 
 
-def _kernel(w: T, given: Sequence[int] | None) -> Shape:
-    kernel = tuple(int(extent) for extent in w.shape[2:])
-    if given is not None and tuple(given) != kernel:
-        raise ModelError(f"kernel_shape {list(given)} does not fit weights of shape {w.shape}")
-    return kernel
-
-
 @onnx("Conv")
-def conv(
-    p: P,
-    x: T,
-    w: T,
-    bias: T | None = None,
-    *,
-    auto_pad: str = "NOTSET",
-    dilations: Sequence[int] | None = None,
-    group: int = 1,
-    kernel_shape: Sequence[int] | None = None,
-    pads: Sequence[int] | None = None,
-    strides: Sequence[int] | None = None,
-) -> T:
-    _check(x, w, group, bias)
+@attributes_of(ConvAttributes)
+def conv(p: P, x: T, w: T, bias: T | None = None, **attributes: Any) -> T:
+    how = ConvAttributes(**attributes)
+    _check(x, w, how.group, bias)
     _one_dtype(x, w)
-    found = windows(x.shape[2:], _kernel(w, kernel_shape), strides, pads, dilations, auto_pad)
-    sums = None if bias is not None else wide_sums(p, x, w, group, found)
-    return cast(p, _convolve(p, x, w, bias, group, found, _wide(x.dtype)), x.dtype) if sums is None else sums
+    found = how.windows(x, w)
+    sums = None if bias is not None else wide_sums(p, x, w, how.group, found)
+    return cast(p, _convolve(p, x, w, bias, how.group, found, _wide(x.dtype)), x.dtype) if sums is None else sums
 
 
 # --- Transposed
 
 
 def _spread(
-    size: Sequence[int],
-    kernel: Shape,
-    strides: Sequence[int] | None,
-    dilations: Sequence[int] | None,
-    pads: Sequence[int] | None,
+    x: T,
+    w: T,
     extra: Sequence[int] | None,
-    mode: str,
     wanted: Sequence[int] | None,
+    how: ConvAttributes,
 ) -> Windows:
     """The windows of a transposed convolution: ``out`` is what they are read from, ``size`` what is spread.
 
     ``extra``: output padding; ``wanted``: the output's spatial shape, from which the pads follow then, as they do with
     ``SAME``: what does not go by two lies behind with SAME_UPPER, before otherwise.
     """
+    kernel, mode = how.kernel(w), text(how.auto_pad)
     rank = len(kernel)
-    size = tuple(int(n) for n in size)
-    strides, dilations = tuple(strides or (1,) * rank), tuple(dilations or (1,) * rank)
-    given, extra = tuple(pads or (0,) * (2 * rank)), tuple(extra or (0,) * rank)
+    size = tuple(int(n) for n in x.shape[2:])
+    strides, dilations = tuple(how.strides or (1,) * rank), tuple(how.dilations or (1,) * rank)
+    given, extra = tuple(how.pads or (0,) * (2 * rank)), tuple(extra or (0,) * rank)
     if mode not in AUTO_PADS:
         raise unknown_word("auto_pad", mode, AUTO_PADS)
     if not len(size) == len(strides) == len(dilations) == len(extra) == rank == len(given) / 2 or (
@@ -380,27 +362,23 @@ def _spread(
 
 
 @onnx("ConvTranspose")
+@attributes_of(ConvAttributes)
 def conv_transpose(
     p: P,
     x: T,
     w: T,
     bias: T | None = None,
     *,
-    auto_pad: str = "NOTSET",
-    dilations: Sequence[int] | None = None,
-    group: int = 1,
-    kernel_shape: Sequence[int] | None = None,
     output_padding: Sequence[int] | None = None,
     output_shape: Sequence[int] | None = None,
-    pads: Sequence[int] | None = None,
-    strides: Sequence[int] | None = None,
+    **attributes: Any,
 ) -> T:
-    _check(x, w, group, bias, True)
+    how = ConvAttributes(**attributes)
+    _check(x, w, how.group, bias, True)
     _one_dtype(x, w)
     wanted = None if not output_shape else output_shape[-(w.ndim - 2) :]
-    kernel = _kernel(w, kernel_shape)
-    found = _spread(x.shape[2:], kernel, strides, dilations, pads, output_padding, text(auto_pad), wanted)
-    return cast(p, _convolve(p, x, w, bias, group, found, _wide(x.dtype), True), x.dtype)
+    found = _spread(x, w, output_padding, wanted, how)
+    return cast(p, _convolve(p, x, w, bias, how.group, found, _wide(x.dtype), True), x.dtype)
 
 
 # --- OpenVINO's
@@ -418,32 +396,12 @@ def _whole(p: P, w: T) -> tuple[T, int]:
     return p.reshape(w, (w.shape[0] * w.shape[1], *w.shape[2:])), w.shape[0]
 
 
-@openvino("Convolution")
-def openvino_convolution(
-    p: P,
-    x: T,
-    w: T,
-    *,
-    strides: Ints,
-    pads_begin: Ints,
-    pads_end: Ints,
-    dilations: Ints,
-    auto_pad: str = "explicit",
-) -> T:
-    return _convolution(p, x, w, 1, strides, pads_begin, pads_end, dilations, auto_pad)
-
-
-@openvino("GroupConvolution")
-@attributes_of(openvino_convolution)
-def openvino_group_convolution(p: P, x: T, w: T, **attributes: Any) -> T:
-    return _convolution(p, x, *_whole(p, w), **attributes)
-
-
 def _convolution(
     p: P,
     x: T,
     w: T,
     groups: int,
+    *,
     strides: Ints,
     pads_begin: Ints,
     pads_end: Ints,
@@ -454,12 +412,25 @@ def _convolution(
     return conv(p, x, w, auto_pad=mode, dilations=dilations, group=groups, pads=pads, strides=strides)
 
 
+@openvino("Convolution")
+@attributes_of(_convolution)
+def openvino_convolution(p: P, x: T, w: T, **attributes: Any) -> T:
+    return _convolution(p, x, w, 1, **attributes)
+
+
+@openvino("GroupConvolution")
+@attributes_of(_convolution)
+def openvino_group_convolution(p: P, x: T, w: T, **attributes: Any) -> T:
+    return _convolution(p, x, *_whole(p, w), **attributes)
+
+
 def _backprop(
     p: P,
     x: T,
     w: T,
     groups: int,
     shape: T | None,
+    *,
     strides: Ints,
     dilations: Ints,
     pads_begin: Ints | None = None,
@@ -468,7 +439,7 @@ def _backprop(
     output_padding: Ints | None = None,
 ) -> T:
     """Only SAME makes pads from an output shape, and what does not go by two lies on the other side than in ONNX."""
-    rank, kernel, extra = len(strides), _kernel(w, None), output_padding
+    rank, extra = len(strides), output_padding
     begin, end = (given or (0,) * rank for given in (pads_begin, pads_end))
     pads, mode = _openvino_pads(begin, end, auto_pad)
     if mode != "NOTSET":
@@ -479,7 +450,7 @@ def _backprop(
     elif mode.startswith("SAME"):
         mode = "SAME_LOWER" if mode == "SAME_UPPER" else "SAME_UPPER"
     else:
-        full = _spread(x.shape[2:], kernel, strides, dilations, None, extra, "NOTSET", None).out
+        full = _spread(x, w, extra, None, ConvAttributes(strides=strides, dilations=dilations)).out
         pads, mode = [*pads[:rank], *(f - b - n for f, b, n in zip(full, pads, wanted, strict=False))], "NOTSET"
         wanted = None
     return conv_transpose(
@@ -497,24 +468,13 @@ def _backprop(
 
 
 @openvino("ConvolutionBackpropData")
-def openvino_backprop(
-    p: P,
-    x: T,
-    w: T,
-    output_shape: T | None = None,
-    *,
-    strides: Ints,
-    pads_begin: Ints | None = None,
-    pads_end: Ints | None = None,
-    dilations: Ints,
-    auto_pad: str = "explicit",
-    output_padding: Ints | None = None,
-) -> T:
-    return _backprop(p, x, w, 1, output_shape, strides, dilations, pads_begin, pads_end, auto_pad, output_padding)
+@attributes_of(_backprop)
+def openvino_backprop(p: P, x: T, w: T, output_shape: T | None = None, **attributes: Any) -> T:
+    return _backprop(p, x, w, 1, output_shape, **attributes)
 
 
 @openvino("GroupConvolutionBackpropData")
-@attributes_of(openvino_backprop)
+@attributes_of(_backprop)
 def openvino_group_backprop(p: P, x: T, w: T, output_shape: T | None = None, **attributes: Any) -> T:
     return _backprop(p, x, *_whole(p, w), output_shape, **attributes)
 
@@ -533,7 +493,7 @@ def _centred(p: P, x: T, zero: T | None, axis: int) -> T:
 
 
 def _integer_sums(p: P, x: T, w: T, x_zero: T | None, w_zero: T | None, groups: int, found: Windows) -> T:
-    """Exact sums of products as int32: of as many channels at a time as float32 has room for, or in float64."""
+    """Exact sums of products as int32: of as many channels at a time as float32 holds exactly, or in float64."""
     exact = byte_sums(p, x, w, x_zero, w_zero, groups, found)
     if exact is not None:
         return exact
@@ -558,27 +518,16 @@ def _integer_sums(p: P, x: T, w: T, x_zero: T | None, w_zero: T | None, groups: 
 
 
 @onnx("ConvInteger", since=10)
-def conv_integer(
-    p: P,
-    x: T,
-    w: T,
-    x_zero: T | None = None,
-    w_zero: T | None = None,
-    *,
-    auto_pad: str = "NOTSET",
-    dilations: Sequence[int] | None = None,
-    group: int = 1,
-    kernel_shape: Sequence[int] | None = None,
-    pads: Sequence[int] | None = None,
-    strides: Sequence[int] | None = None,
-) -> T:
+@attributes_of(ConvAttributes)
+def conv_integer(p: P, x: T, w: T, x_zero: T | None = None, w_zero: T | None = None, **attributes: Any) -> T:
     """Pads are zero points."""
-    _check(x, w, group, None)
-    found = windows(x.shape[2:], _kernel(w, kernel_shape), strides, pads, dilations, auto_pad)
-    return _integer_sums(p, x, w, x_zero, w_zero, group, found)
+    how = ConvAttributes(**attributes)
+    _check(x, w, how.group, None)
+    return _integer_sums(p, x, w, x_zero, w_zero, how.group, how.windows(x, w))
 
 
 @onnx("QLinearConv", since=10)
+@attributes_of(ConvAttributes)
 def qlinear_conv(
     p: P,
     x: T,
@@ -590,18 +539,12 @@ def qlinear_conv(
     y_scale: T,
     y_zero: T,
     bias: T | None = None,
-    *,
-    auto_pad: str = "NOTSET",
-    dilations: Sequence[int] | None = None,
-    group: int = 1,
-    kernel_shape: Sequence[int] | None = None,
-    pads: Sequence[int] | None = None,
-    strides: Sequence[int] | None = None,
+    **attributes: Any,
 ) -> T:
     """``bias`` is int32, its scale that of the products."""
-    _check(x, w, group, bias)
-    found = windows(x.shape[2:], _kernel(w, kernel_shape), strides, pads, dilations, auto_pad)
-    sums = _integer_sums(p, x, w, x_zero, w_zero, group, found)
+    how = ConvAttributes(**attributes)
+    _check(x, w, how.group, bias)
+    sums = _integer_sums(p, x, w, x_zero, w_zero, how.group, how.windows(x, w))
 
     def spread(values: T, dtype: Dtype) -> T:
         if values.size not in (1, w.shape[0]):

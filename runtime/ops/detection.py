@@ -175,7 +175,7 @@ def _detection_output(
                 corners = corners.clip(0, 1) if clip_after else corners
                 named = label - 1 if by_prior else label
                 rows.append([k, named, scores[k, box, label], *corners])
-    # By the specification there is room for so many.
+    # By the specification the output has the capacity for so many.
     most = keep if keep > 0 else (num_classes * top_k if top_k > 0 else num_classes * count)
     out = np.zeros((1, 1, images * most, 7), locations.dtype)
     if rows:

@@ -19,7 +19,7 @@ from ..graph import Array
 from ..kernels import drivers
 from ..kernels.walks import walk
 from . import arithmetic
-from .primitives import Elementwise, IterationFunction, OwnLoop, View
+from .primitives import Elementwise, IterationFunction, OwnLoop, Routine, View
 from .weights import fits
 
 _WIDE = np.dtype(np.int64)
@@ -62,8 +62,8 @@ class Eager:
             return np.asarray(ufunc.accumulate(x, axis=axis, dtype=x.dtype))
         out = np.array(x, order="C")
         if out.size and out.shape[axis] > 1:
-            ahead = out[(*(slice(None),) * axis, slice(1, None))]
-            drivers.run(kernel, (out, ahead, ahead), *arithmetic.running_walk(out, axis))
+            following = out[(*(slice(None),) * axis, slice(1, None))]
+            drivers.run(kernel, (out, following, following), *arithmetic.running_walk(out, axis))
         return out
 
     def arg(self, which: str, x: Array, axis: int, last: bool) -> Array:
@@ -101,7 +101,7 @@ class Eager:
         result = self.matmul(a, b)
         return result if start is None else self.map(np.add, result, start)
 
-    def blocks(
+    def hoisted(
         self,
         step: IterationFunction,
         iteration: Array,
@@ -170,30 +170,19 @@ class Eager:
     def gather(self, x: Array, indices: Array, axis: int) -> Array:
         return _tensor(np.take(x, indices, axis=axis))
 
-    def routine(
-        self,
-        name: str,
-        inputs: Sequence[Array],
-        outputs: Sequence[tuple[Sequence[int], np.dtype[Any]]],
-        numbers: Sequence[int] = (),
-        scratch: int = 0,
-        failure: str = "",
-        rows: Sequence[int] = (),
-        onto: bool = False,
-        along: Sequence[int] = (),
-    ) -> tuple[Array, ...]:
-        results = tuple([np.empty(tuple(shape), dtype) for shape, dtype in outputs])
+    def call(self, routine: Routine, inputs: Sequence[Array]) -> tuple[Array, ...]:
+        results = tuple([np.empty(tuple(shape), dtype) for shape, dtype in routine.outputs])
         arrays = (*[_in_order(drivers.tidy(x)) for x in inputs], *results)
-        if along:
+        if routine.along:
             count = np.empty((), np.int64)
             arrays = (*arrays, count)
-        if scratch:
-            arrays = (*arrays, np.empty(scratch, np.uint8))
-        if not drivers.run(arithmetic.routine(name), arrays, extra=tuple(numbers)):
-            raise ModelError(failure or f"{name} failed")
-        if along:
-            n = int(count)
-            return tuple([x if axis < 0 else _beginning(x, axis, n) for x, axis in zip(results, along, strict=True)])
+        if routine.scratch:
+            arrays = (*arrays, np.empty(routine.scratch, np.uint8))
+        if not drivers.run(arithmetic.routine(routine.name), arrays, extra=tuple(routine.numbers)):
+            raise ModelError(routine.failure or f"{routine.name} failed")
+        if routine.along:
+            n, pairs = int(count), zip(results, routine.along, strict=True)
+            return tuple([x if axis < 0 else _beginning(x, axis, n) for x, axis in pairs])
         return results
 
     def constant(self, array: Array) -> Array:

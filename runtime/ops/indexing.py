@@ -14,7 +14,7 @@ from ..kernels import kernel as kernels
 from ..kernels.routines.places import MOST_AXES
 from ..kernels.walks import broadcast_shapes
 from .axes import normal_axis, one_int, text, unknown_word, volume
-from .primitives import NotNative
+from .primitives import NotNative, Routine
 from .registry import onnx, openvino
 from .support import Dtype, cast, constant, counting, is_integer
 
@@ -144,7 +144,7 @@ def _at_places(p: P, name: str, inputs: Sequence[T], shape: Sequence[int], numbe
     """A routine of places.h; ``check`` says which index is outside, where one is."""
     outputs, failure, onto = [(shape, inputs[0].dtype)], "index outside", name.startswith("scatter")
     try:
-        (result,) = p.routine(f"places.{name}", inputs, outputs, numbers, failure=failure, onto=onto)
+        (result,) = p.call(Routine(f"places.{name}", outputs, numbers, failure=failure, onto=onto), inputs)
     except UnsupportedError:
         raise
     except ModelError:
@@ -456,7 +456,7 @@ def tensor_scatter(
     numbers = (int(text(mode) == "circular"), *sizes)
     failure = f"write_indices lead out of axis {along} of the cache's shape {data.shape}"
     inputs, outputs = [data, update, first], [(data.shape, data.dtype)]
-    (result,) = p.routine("places.scatter_runs", inputs, outputs, numbers, failure=failure, onto=True)
+    (result,) = p.call(Routine("places.scatter_runs", outputs, numbers, failure=failure, onto=True), inputs)
     return result
 
 

@@ -13,6 +13,7 @@ from ..kernels.walks import broadcast_shapes
 from .byte_panels import packed_size, panels
 from .conversion import convert
 from .matmul import product
+from .primitives import Routine
 from .quantize import dequantize_linear, quantize_linear, requantized
 from .registry import onnx
 from .support import cast, constant, one_way
@@ -67,7 +68,7 @@ def integer_product(p: P, a: T, b: T, a_zero: T | None = None, b_zero: T | None 
     layout = (int(packed is not None), int(shared), packed_step)
     numbers = (count, m, k, n, *signs, per_row, per_column, batch_step, *layout)
     inputs = (rows, columns if packed is None else packed, a_zero, b_zero)
-    (product,) = p.routine("int8.product", inputs, [((count, m, n), _INT32)], numbers, scratch)
+    (product,) = p.call(Routine("int8.product", [((count, m, n), _INT32)], numbers, scratch), inputs)
     return p.reshape(product, shape)
 
 

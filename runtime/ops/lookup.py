@@ -10,7 +10,7 @@ from ..errors import ModelError
 from ..graph import Array
 from ..kernels.kernel import type_char
 from .axes import ints, normal_axis, one_int, unknown_word
-from .primitives import NotNative
+from .primitives import NotNative, Routine
 from .registry import onnx, openvino
 from .support import Dtype, cast, constant, full, working_dtype
 
@@ -57,7 +57,9 @@ def _unique(p: P, x: T, axis: int | None, ordered: bool, index: Dtype, count: Dt
     if axis is None and char and char in _ORDERED and index.itemsize >= 4 and count.itemsize >= 4:
         numbers = (n, x.dtype.itemsize, ord(char), int(ordered), index.itemsize, count.itemsize)
         outputs = (((n,), x.dtype), ((n,), index), ((n,), index), ((n,), count))
-        found: tuple[T, ...] = p.routine("counted.unique", (x,), outputs, numbers, 32 * n + 8, along=(0, 0, -1, 0))
+        found: tuple[T, ...] = p.call(
+            Routine("counted.unique", outputs, numbers, 32 * n + 8, along=(0, 0, -1, 0)), (x,)
+        )
         return found
     if not isinstance(x, np.ndarray):
         raise NotNative

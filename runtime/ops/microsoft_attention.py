@@ -41,7 +41,7 @@ def attend(
     smooth: bool = False,
     shown: bool = False,
 ) -> tuple[T, T, T]:
-    """``softmax(scale * q @ k' + bias) @ v``; where they are to be ``shown``, also the scores before and after softmax.
+    """``softmax(scale * q @ k' + bias) @ v``; if ``shown``, also the scores before and after softmax.
 
     ``smooth``: one more key with the score 0 takes part in the softmax; ``sink``: with the score of that head. A head
     of k and v may serve several of q.
@@ -128,17 +128,17 @@ def _scale(scale: float | None, width: int) -> float:
 
 def _causal(p: P, rows: int, total: int, dtype: np.dtype[Any]) -> T:
     """The last ``rows`` of ``total`` rows see themselves and those before them."""
-    seen = np.tri(rows, total, total - rows, dtype=bool)
+    visible = np.tri(rows, total, total - rows, dtype=bool)
     lowest = np.finfo(np.float32 if dtype.itemsize < 4 else dtype).min
-    return p.constant(np.where(seen, 0, lowest if dtype.itemsize > 2 else -np.inf).astype(dtype))
+    return p.constant(np.where(visible, 0, lowest if dtype.itemsize > 2 else -np.inf).astype(dtype))
 
 
-def _chosen(p: P, seen: T, masked: float, dtype: np.dtype[Any]) -> T:
-    return p.where(seen, constant(p, 0, dtype), constant(p, masked, dtype))
+def _chosen(p: P, visible: T, masked: float, dtype: np.dtype[Any]) -> T:
+    return p.where(visible, constant(p, 0, dtype), constant(p, masked, dtype))
 
 
 def added_by_mask(p: P, mask: T, batch: int, rows: int, total: int, masked: float, dtype: np.dtype[Any]) -> T:
-    """A mask in any of the forms that there are: lengths, ends and starts, or a 1 for each key that is seen."""
+    """A mask in any of the forms that there are: lengths, ends and starts, or a 1 for each key that is visible."""
     zero = constant(p, 0, mask.dtype)
     if mask.ndim == 4:  # [batch, 1, most, most]
         past = total - rows
@@ -532,11 +532,11 @@ def _hidden(pasts: Any, lengths: Any, rows: int, total: int, causal: bool, windo
     """What is added to scores ``[batch, 1, rows, total]``: nothing for keys that a row sees."""
     first, last = (np.array([int(n) for n in x])[:, None, None] for x in (pasts, lengths))
     reach = first + np.arange(rows)[:, None]  # the last key that a row sees
-    seen = np.arange(total) <= reach if causal else np.arange(total) < np.maximum(last, 1)
-    seen = np.broadcast_to(seen, (len(first), rows, total))
+    visible = np.arange(total) <= reach if causal else np.arange(total) < np.maximum(last, 1)
+    visible = np.broadcast_to(visible, (len(first), rows, total))
     if window >= 0:
-        seen = seen & (np.arange(total) > reach - window)
-    hidden: Array = np.where(seen, 0, -np.inf)[:, None]
+        visible = visible & (np.arange(total) > reach - window)
+    hidden: Array = np.where(visible, 0, -np.inf)[:, None]
     return hidden
 
 

@@ -275,7 +275,7 @@ def decoder_masked_multi_head_attention(
 ) -> Any:
     """Keys and values of four axes are those of another sequence, and all there are.
 
-    ``past_present_share_buffer``: the cache has room for more rows than it has; ``past_sequence_length`` says how many
+    ``past_present_share_buffer``: the cache has a larger capacity than its rows; ``past_sequence_length`` says how many
     it has. ``cache_indirection``: from which beam of its batch each row of a beam's past is.
     """
     if query.ndim != 3 or query.shape[1] != 1:
@@ -331,7 +331,7 @@ def decoder_masked_multi_head_attention(
 
 
 def _entered(p: P, past: T, x: T, at: Any) -> T:
-    """A cache with a new row at a place, behind the last one it has room for or at one of them."""
+    """A cache with a new row at index ``at``: in place of one of its rows, or behind the last."""
     batch, count, size, width = past.shape
     pieces = [(upto(p, past, at), (0, 0, 0, 0)), (x, (0, 0, at, 0))]
     left = size - at - 1

@@ -5,7 +5,6 @@ Where ONNX has the operator by now, its implementation serves both.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from .matmul import product, transposed
 from .microsoft_elementwise import MICROSOFT
 from .move import pad
 from .openvino_rest import inverse
-from .registry import onnx
+from .registry import attributes_of, onnx
 from .sampling import plain, sampled
 from .shape import range_
 from .support import cast, constant
@@ -88,33 +87,9 @@ def microsoft_unique(p: P, x: T, *, n_outputs: int = 3) -> Any:
 
 
 @onnx("ConvTransposeWithDynamicPads", domain=MICROSOFT)
-def conv_transpose_with_dynamic_pads(
-    p: P,
-    x: T,
-    w: T,
-    pads: T,
-    bias: T | None = None,
-    *,
-    auto_pad: str = "NOTSET",
-    dilations: Sequence[int] | None = None,
-    group: int = 1,
-    kernel_shape: Sequence[int] | None = None,
-    output_padding: Sequence[int] | None = None,
-    strides: Sequence[int] | None = None,
-) -> T:
-    return conv_transpose(
-        p,
-        x,
-        w,
-        bias,
-        auto_pad=auto_pad,
-        dilations=dilations,
-        group=group,
-        kernel_shape=kernel_shape,
-        output_padding=output_padding,
-        pads=ints(p, pads),
-        strides=strides,
-    )
+@attributes_of(conv_transpose, "output_shape", "pads")
+def conv_transpose_with_dynamic_pads(p: P, x: T, w: T, pads: T, bias: T | None = None, **attributes: Any) -> T:
+    return conv_transpose(p, x, w, bias, pads=ints(p, pads), **attributes)
 
 
 @onnx("MatMulInteger16", domain=MICROSOFT)

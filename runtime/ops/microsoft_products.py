@@ -24,8 +24,9 @@ from .activations import (
 from .choice import bounded
 from .matmul import gemm, product, transposed
 from .microsoft_elementwise import MICROSOFT
-from .registry import Floats, Ints, onnx, standard
+from .registry import Floats, attributes_of, onnx, standard
 from .support import constant
+from .windows import ConvAttributes, PoolAttributes
 
 P = Any  # Primitives[T]; T is an array or a buffer description
 T = Any
@@ -91,27 +92,26 @@ def fused_matmul(
 
 
 @onnx("FusedGemm", domain=MICROSOFT)
+@attributes_of(gemm)
 def fused_gemm(
     p: P,
     a: T,
     b: T,
     c: T | None = None,
     *,
-    alpha: float = 1.0,
-    beta: float = 1.0,
-    transA: int = 0,
-    transB: int = 0,
     activation: str = "",
     activation_alpha: float | None = None,
     activation_beta: float | None = None,
     activation_gamma: float | None = None,
+    **attributes: Any,
 ) -> T:
     second = activation_gamma if activation == "Selu" else activation_beta
     parameters = tuple(x for x in (activation_alpha, second) if x is not None)
-    return activated(p, gemm(p, a, b, c, alpha=alpha, beta=beta, transA=transA, transB=transB), activation, parameters)
+    return activated(p, gemm(p, a, b, c, **attributes), activation, parameters)
 
 
 @onnx("FusedConv", domain=MICROSOFT)
+@attributes_of(ConvAttributes)
 def fused_conv(
     p: P,
     x: T,
@@ -121,25 +121,10 @@ def fused_conv(
     *,
     activation: str = "",
     activation_params: Floats = (),
-    auto_pad: str = "NOTSET",
-    dilations: Ints | None = None,
-    group: int = 1,
-    kernel_shape: Ints | None = None,
-    pads: Ints | None = None,
-    strides: Ints | None = None,
+    **attributes: Any,
 ) -> T:
     """Conv, then ``z`` added, then an activation function."""
-    (y,) = standard(
-        p,
-        "Conv",
-        (x, w) if b is None else (x, w, b),
-        auto_pad=auto_pad,
-        dilations=dilations,
-        group=group,
-        kernel_shape=kernel_shape,
-        pads=pads,
-        strides=strides,
-    )
+    (y,) = standard(p, "Conv", (x, w) if b is None else (x, w, b), **attributes)
     return activated(p, y if z is None else p.map(np.add, y, z), activation, tuple(activation_params))
 
 
@@ -154,26 +139,7 @@ def channels_last(p: P, x: T) -> T:
 
 
 @onnx("NhwcMaxPool", domain=MICROSOFT)
-def nhwc_max_pool(
-    p: P,
-    x: T,
-    *,
-    kernel_shape: Ints,
-    auto_pad: str = "NOTSET",
-    ceil_mode: int = 0,
-    dilations: Ints | None = None,
-    pads: Ints | None = None,
-    strides: Ints | None = None,
-) -> T:
-    (y,) = standard(
-        p,
-        "MaxPool",
-        (channels_first(p, x),),
-        kernel_shape=kernel_shape,
-        auto_pad=auto_pad,
-        ceil_mode=ceil_mode,
-        dilations=dilations,
-        pads=pads,
-        strides=strides,
-    )
+@attributes_of(PoolAttributes)
+def nhwc_max_pool(p: P, x: T, **attributes: Any) -> T:
+    (y,) = standard(p, "MaxPool", (channels_first(p, x),), **attributes)
     return channels_last(p, y)

@@ -22,10 +22,11 @@ from .microsoft_attention import integer_product
 from .microsoft_elementwise import MICROSOFT
 from .microsoft_products import channels_first, channels_last
 from .normalize import softmax_over
-from .primitives import NotNative
+from .primitives import NotNative, Routine
 from .reduce import _mean
-from .registry import Ints, onnx, standard
+from .registry import Ints, attributes_of, onnx, standard
 from .support import cast, constant
+from .windows import ConvAttributes, PoolAttributes
 
 P = Any  # Primitives[T]; T is an array or a buffer description
 T = Any
@@ -147,6 +148,7 @@ def _last(p: P, x: T, last: int) -> T:
 
 
 @onnx("QLinearAveragePool", domain=MICROSOFT)
+@attributes_of(PoolAttributes, "dilations")
 def qlinear_average_pool(
     p: P,
     x: T,
@@ -155,25 +157,12 @@ def qlinear_average_pool(
     y_scale: T,
     y_zero: T | None = None,
     *,
-    kernel_shape: Ints,
-    auto_pad: str = "NOTSET",
-    ceil_mode: int = 0,
     channels_last: int = 0,
     count_include_pad: int = 0,
-    pads: Ints | None = None,
-    strides: Ints | None = None,
+    **attributes: Any,
 ) -> T:
-    (y,) = standard(
-        p,
-        "AveragePool",
-        (real(p, _first(p, x, channels_last), x_scale, x_zero),),
-        kernel_shape=kernel_shape,
-        auto_pad=auto_pad,
-        ceil_mode=ceil_mode,
-        count_include_pad=count_include_pad,
-        pads=pads,
-        strides=strides,
-    )
+    values = real(p, _first(p, x, channels_last), x_scale, x_zero)
+    (y,) = standard(p, "AveragePool", (values,), count_include_pad=count_include_pad, **attributes)
     return _last(p, quantized(p, y, y_scale, y_zero, x.dtype), channels_last)
 
 
@@ -187,6 +176,7 @@ def qlinear_global_average_pool(
 
 
 @onnx("QLinearConv", domain=MICROSOFT)
+@attributes_of(ConvAttributes)
 def qlinear_conv(
     p: P,
     x: T,
@@ -199,26 +189,11 @@ def qlinear_conv(
     y_zero: T,
     b: T | None = None,
     *,
-    auto_pad: str = "NOTSET",
     channels_last: int = 0,
-    dilations: Ints | None = None,
-    group: int = 1,
-    kernel_shape: Ints | None = None,
-    pads: Ints | None = None,
-    strides: Ints | None = None,
+    **attributes: Any,
 ) -> T:
     inputs = (_first(p, x, channels_last), x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero)
-    (y,) = standard(
-        p,
-        "QLinearConv",
-        inputs if b is None else (*inputs, b),
-        auto_pad=auto_pad,
-        dilations=dilations,
-        group=group,
-        kernel_shape=kernel_shape,
-        pads=pads,
-        strides=strides,
-    )
+    (y,) = standard(p, "QLinearConv", inputs if b is None else (*inputs, b), **attributes)
     return _last(p, y, channels_last)
 
 
@@ -339,7 +314,7 @@ def matmul_nbits(
         numbers = (m, K, N, bits, block_size)
         scratch = m * 4 * blocks * (block_size + 1) + 64  # some, whatever m is
         inputs = (cast(p, a, _FLOAT32), packed)
-        (y,) = p.routine("few_bits.product", inputs, [(shape, _FLOAT32)], numbers, scratch)
+        (y,) = p.call(Routine("few_bits.product", [(shape, _FLOAT32)], numbers, scratch), inputs)
         y = cast(p, y, a.dtype)
     return y if bias is None else p.map(np.add, y, bias)
 

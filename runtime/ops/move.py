@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import ModelError
 from ..graph import Array
 from .axes import check_shape, ints, normal_axes, normal_axis, one_int, text, unknown_word
-from .primitives import NotNative
+from .primitives import NotNative, Routine
 from .registry import Ints, onnx, openvino
 from .support import Dtype, constant, is_float, tells_zeros
 
@@ -420,5 +420,5 @@ def compress(p: P, x: T, condition: T, *, axis: int | None = None) -> T:
     n, block = condition.size, math.prod(after) * x.dtype.itemsize
     numbers = (math.prod(before), length, block, n, condition.dtype.itemsize, int(is_float(condition.dtype)))
     output = ((*before, min(n, length), *after), x.dtype)
-    (kept,) = p.routine("counted.compress", (x, condition), (output,), numbers, n + 8, along=(along,))
+    (kept,) = p.call(Routine("counted.compress", (output,), numbers, n + 8, along=(along,)), (x, condition))
     return kept

@@ -16,7 +16,8 @@ from ..graph import Array
 from .axes import unknown_word
 from .microsoft_products import activated, channels_first
 from .microsoft_products import channels_last as turned_last
-from .registry import Floats, Ints, onnx, standard
+from .registry import Floats, Ints, attributes_of, onnx, standard
+from .windows import ConvAttributes, PoolAttributes
 
 P = Any  # Primitives[T]; T is an array or a buffer description
 T = Any
@@ -66,6 +67,7 @@ def reorder_output(p: P, x: T, *, channels: int = 0, channels_last: int = 0, blo
 
 
 @onnx("Conv", domain=NCHWC)
+@attributes_of(ConvAttributes)
 def conv(
     p: P,
     x: T,
@@ -75,13 +77,8 @@ def conv(
     *,
     activation: str = "",
     activation_params: Floats = (),
-    auto_pad: str = "NOTSET",
-    dilations: Ints | None = None,
-    group: int = 1,
-    kernel_shape: Ints | None = None,
-    pads: Ints | None = None,
-    strides: Ints | None = None,
     block: int,
+    **attributes: Any,
 ) -> T:
     """An image of fewer channels than a block has is one without blocks."""
     if w.ndim != 4 or w.shape[0] % block:
@@ -91,18 +88,8 @@ def conv(
     weights = p.prepared(w, layout)
     if weights is None:
         weights = _kernel(p, w, block, few)
-    image = x if few and group == 1 else plain(p, x, block)
-    (y,) = standard(
-        p,
-        "Conv",
-        (image, weights) if b is None else (image, weights, b),
-        auto_pad=auto_pad,
-        dilations=dilations,
-        group=group,
-        kernel_shape=kernel_shape,
-        pads=pads,
-        strides=strides,
-    )
+    image = x if few and attributes.get("group", 1) == 1 else plain(p, x, block)
+    (y,) = standard(p, "Conv", (image, weights) if b is None else (image, weights, b), **attributes)
     y = blocked(p, y, block)
     return activated(p, y if z is None else p.map(np.add, y, z), activation, tuple(activation_params))
 
@@ -141,40 +128,16 @@ def _pooled(p: P, op_type: str, x: T, block: int, **attributes: Any) -> T:
 
 
 @onnx("MaxPool", domain=NCHWC)
-def max_pool(
-    p: P,
-    x: T,
-    *,
-    kernel_shape: Ints,
-    auto_pad: str = "NOTSET",
-    ceil_mode: int = 0,
-    dilations: Ints | None = None,
-    pads: Ints | None = None,
-    storage_order: int = 0,
-    strides: Ints | None = None,
-    block: int,
-) -> T:
+@attributes_of(PoolAttributes)
+def max_pool(p: P, x: T, *, storage_order: int = 0, block: int, **attributes: Any) -> T:
     """``storage_order`` is that of indices, which this one does not give."""
-    rest = {"auto_pad": auto_pad, "ceil_mode": ceil_mode, "dilations": dilations, "pads": pads, "strides": strides}
-    return _pooled(p, "MaxPool", x, block, kernel_shape=kernel_shape, **rest)
+    return _pooled(p, "MaxPool", x, block, **attributes)
 
 
 @onnx("AveragePool", domain=NCHWC)
-def average_pool(
-    p: P,
-    x: T,
-    *,
-    kernel_shape: Ints,
-    auto_pad: str = "NOTSET",
-    ceil_mode: int = 0,
-    count_include_pad: int = 0,
-    dilations: Ints | None = None,
-    pads: Ints | None = None,
-    strides: Ints | None = None,
-    block: int,
-) -> T:
-    rest = {"auto_pad": auto_pad, "ceil_mode": ceil_mode, "dilations": dilations, "pads": pads, "strides": strides}
-    return _pooled(p, "AveragePool", x, block, kernel_shape=kernel_shape, count_include_pad=count_include_pad, **rest)
+@attributes_of(PoolAttributes)
+def average_pool(p: P, x: T, *, count_include_pad: int = 0, block: int, **attributes: Any) -> T:
+    return _pooled(p, "AveragePool", x, block, count_include_pad=count_include_pad, **attributes)
 
 
 @onnx("GlobalAveragePool", domain=NCHWC)

@@ -15,6 +15,7 @@ import numpy as np
 from ..errors import ModelError, UnsupportedError
 from .axes import axes_of, axis_of, halves, ints, normal_axes, normal_axis, unknown_word, volume
 from .convolution import by_channel
+from .primitives import Routine
 from .registry import Ints, onnx, openvino
 from .support import cast, constant, one_way, working_dtype
 
@@ -45,11 +46,13 @@ def softmax_over(p: P, x: T, axes: tuple[int, ...], logarithm: bool = False) -> 
     if wide == FLOAT32 and axes == tuple(range(first, x.ndim)):
         rows, length = volume(x.shape[:first]), volume(x.shape[first:])
         if x.dtype == FLOAT32:
-            (result,) = p.routine("rows.softmax", [x], [(x.shape, FLOAT32)], (rows, length, int(logarithm)), rows=(0,))
+            (result,) = p.call(
+                Routine("rows.softmax", [(x.shape, FLOAT32)], (rows, length, int(logarithm)), rows=(0,)), [x]
+            )
             return result
         if x.dtype.itemsize > 1:
             numbers = (rows, length, int(logarithm), int(x.dtype.name == "bfloat16"))
-            (result,) = p.routine("rows.softmax_rounded", [x], [(x.shape, x.dtype)], numbers, rows=(0,))
+            (result,) = p.call(Routine("rows.softmax_rounded", [(x.shape, x.dtype)], numbers, rows=(0,)), [x])
             return result
 
     def step(value: T) -> T:
@@ -154,7 +157,7 @@ def normalized(
         bits = int(np.float32(epsilon).view(np.uint32))
         numbers = (volume(shape[:first]), volume(under), bits, flags)
         given = [x, *(v for v in fits if v is not None)]
-        results = p.routine("rows.normalize", given, outputs, numbers, rows=(0,))
+        results = p.call(Routine("rows.normalize", outputs, numbers, rows=(0,)), given)
     result = results[0]
     for function, operand in zip((np.multiply, np.add), later, strict=True):
         result = result if operand is None else p.map(function, result, operand)
@@ -417,9 +420,9 @@ def lp_normalization(primitives: P, x: T, *, axis: int = -1, p: int = 2) -> T:
 
 
 def _local_response(
-    p: P, x: T, axes: Sequence[int], size: int, ahead: int, alpha: float, beta: float, bias: float
+    p: P, x: T, axes: Sequence[int], size: int, behind: int, alpha: float, beta: float, bias: float
 ) -> T:
-    """Divided by a power of the mean square around each element: ``(size - 1) // 2`` before it to ``ahead`` behind."""
+    """Divided by a power of the mean square of ``(size - 1) // 2`` elements before each one and ``behind`` after it."""
     if size < 1:
         raise ValueError(f"the size {size} of the neighbourhood must be positive")
     wide = working_dtype(x.dtype)
@@ -428,10 +431,10 @@ def _local_response(
     before = (size - 1) // 2
     for axis in axes:
         starts, whole = [0] * x.ndim, list(x.shape)
-        starts[axis], whole[axis] = before, x.shape[axis] + before + ahead
+        starts[axis], whole[axis] = before, x.shape[axis] + before + behind
         padded = p.assemble(whole, wide, [(total, starts)], 0)
         total = p.slice(padded, [0] * x.ndim, [1] * x.ndim, x.shape)
-        for k in range(1, before + ahead + 1):
+        for k in range(1, before + behind + 1):
             starts[axis] = k
             total = p.map(np.add, total, p.slice(padded, starts, [1] * x.ndim, x.shape))
     factor = constant(p, alpha / size ** len(axes), wide)
@@ -449,7 +452,7 @@ def lrn(p: P, x: T, *, size: int, alpha: float = 1e-4, beta: float = 0.75, bias:
 
 @openvino("LRN")
 def openvino_lrn(p: P, x: T, axes: T, *, alpha: float, beta: float, bias: float, size: int) -> T:
-    """As far ahead as back, so that an even size is one less."""
+    """As many elements behind as before, so that an even size is one less."""
     along = normal_axes(ints(p, axes), x.ndim)
     return _local_response(p, x, along, size, (size - 1) // 2, alpha, beta, bias)
 

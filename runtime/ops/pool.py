@@ -12,9 +12,10 @@ import numpy as np
 from ..errors import ModelError, UnsupportedError
 from ..graph import Array
 from .axes import axis_of, unknown_word
-from .registry import Ints, onnx, openvino
+from .primitives import Routine
+from .registry import Ints, attributes_of, onnx, openvino
 from .support import cast, constant, working_dtype
-from .windows import Windows, windows
+from .windows import PoolAttributes, Windows
 
 P = Any  # Primitives[T]; T is an array or a buffer description
 T = Any
@@ -49,7 +50,7 @@ def _table(found: Windows) -> tuple[Array, int]:
 
 
 @lru_cache(maxsize=256)
-def _counted(found: Windows, what: str) -> Array:
+def _element_counts(found: Windows, what: str) -> Array:
     """How many elements each window has: those of the "input", of the "pads" as well, or "all", which counts what lies
     beyond those too."""
     total = np.ones((), np.int64)
@@ -76,7 +77,7 @@ def _pool(p: P, name: str, x: T, found: Windows) -> T:
         return p.constant(np.zeros(shape, x.dtype))
     table, row = _table(found)
     inputs, scratch = (x, p.constant(table)), row * x.dtype.itemsize
-    return p.routine(f"pool.{name}_{_MAXIMA[x.dtype]}", inputs, [(shape, x.dtype)], (channels,), scratch)[0]
+    return p.call(Routine(f"pool.{name}_{_MAXIMA[x.dtype]}", [(shape, x.dtype)], (channels,), scratch), inputs)[0]
 
 
 def _comparable(p: P, x: T) -> T:
@@ -103,7 +104,7 @@ def _maxima_and_places(
     name = f"pool.places_{_MAXIMA[values.dtype]}"
     outputs = [(shape, values.dtype), (shape, _INT64)]
     numbers = (channels, channel, *_padded(tuple(steps), 0), int(nothing_first))
-    best, places = p.routine(name, (values, p.constant(_table(found)[0])), outputs, numbers)
+    best, places = p.call(Routine(name, outputs, numbers), (values, p.constant(_table(found)[0])))
     return cast(p, best, x.dtype), places
 
 
@@ -120,54 +121,28 @@ def _means(p: P, x: T, found: Windows, what: str, least: int = 0) -> T:
     total = _sums(p, x, found)
     if not total.size:
         return total
-    return p.map(np.divide, total, p.constant(np.maximum(_counted(found, what), least).astype(total.dtype)))
-
-
-def _windows_of(x: T, kernel_shape: Sequence[int], *arguments: Any, **more: Any) -> Windows:
-    if x.ndim < 3:
-        raise ModelError(f"kernel_shape {list(kernel_shape)} does not fit an input of shape {x.shape}")
-    return windows(x.shape[2:], kernel_shape, *arguments, **more)
+    return p.map(np.divide, total, p.constant(np.maximum(_element_counts(found, what), least).astype(total.dtype)))
 
 
 @onnx("MaxPool")
-def max_pool(
-    p: P,
-    x: T,
-    *,
-    kernel_shape: Sequence[int],
-    auto_pad: str = "NOTSET",
-    ceil_mode: int = 0,
-    dilations: Sequence[int] | None = None,
-    pads: Sequence[int] | None = None,
-    storage_order: int = 0,
-    strides: Sequence[int] | None = None,
-    n_outputs: int = 1,
-) -> Any:
+@attributes_of(PoolAttributes)
+def max_pool(p: P, x: T, *, storage_order: int = 0, n_outputs: int = 1, **attributes: Any) -> Any:
     """The second output counts elements of the whole tensor, with ``storage_order`` 1 by columns within a channel."""
-    found = _windows_of(x, kernel_shape, strides, pads, dilations, auto_pad, ceil_mode)
+    found = PoolAttributes(**attributes).windows(x)
     if n_outputs == 1:
         return _maxima(p, x, found)
     rank = len(found.size)
-    ahead = [found.size[:k] if storage_order else found.size[k + 1 :] for k in range(rank)]
-    return _maxima_and_places(p, x, found, math.prod(found.size), [math.prod(extents) for extents in ahead], False)
+    inner = [found.size[:k] if storage_order else found.size[k + 1 :] for k in range(rank)]
+    return _maxima_and_places(p, x, found, math.prod(found.size), [math.prod(extents) for extents in inner], False)
 
 
 @onnx("AveragePool")
-def average_pool(
-    p: P,
-    x: T,
-    *,
-    kernel_shape: Sequence[int],
-    auto_pad: str = "NOTSET",
-    ceil_mode: int = 0,
-    count_include_pad: int = 0,
-    dilations: Sequence[int] | None = None,
-    pads: Sequence[int] | None = None,
-    strides: Sequence[int] | None = None,
-) -> T:
+@attributes_of(PoolAttributes)
+def average_pool(p: P, x: T, *, count_include_pad: int = 0, **attributes: Any) -> T:
     """Divided by the elements of the window, with ``count_include_pad`` those of the pads too. Of nothing: 0."""
-    found = _windows_of(x, kernel_shape, strides, pads, dilations, auto_pad, ceil_mode)
-    return cast(p, _means(p, x, found, "pads" if count_include_pad else "input", 1), x.dtype)
+    return cast(
+        p, _means(p, x, PoolAttributes(**attributes).windows(x), "pads" if count_include_pad else "input", 1), x.dtype
+    )
 
 
 def _powers(p: P, x: T, exponent: int) -> T:
@@ -189,20 +164,10 @@ def _root(p: P, total: T, exponent: int, dtype: Dtype) -> T:
 
 
 @onnx("LpPool", since=2)
-def lp_pool(
-    primitives: P,
-    x: T,
-    *,
-    kernel_shape: Sequence[int],
-    p: int = 2,
-    auto_pad: str = "NOTSET",
-    ceil_mode: int = 0,
-    dilations: Sequence[int] | None = None,
-    pads: Sequence[int] | None = None,
-    strides: Sequence[int] | None = None,
-) -> T:
-    found = _windows_of(x, kernel_shape, strides, pads, dilations, auto_pad, ceil_mode)
-    return _root(primitives, _sums(primitives, _powers(primitives, x, p), found), p, x.dtype)
+@attributes_of(PoolAttributes)
+def lp_pool(primitives: P, x: T, *, p: int = 2, **attributes: Any) -> T:
+    total = _sums(primitives, _powers(primitives, x, p), PoolAttributes(**attributes).windows(x))
+    return _root(primitives, total, p, x.dtype)
 
 
 # --- Over all that there is
@@ -240,44 +205,6 @@ _ROUNDING = {"floor": (0, False), "ceil": (1, True), "ceil_torch": (1, False)}
 
 def _openvino_windows(
     x: T,
-    kernel: Ints,
-    strides: Ints,
-    dilations: Ints | None,
-    pads_begin: Ints,
-    pads_end: Ints,
-    rounding_type: str,
-    auto_pad: str,
-) -> Windows:
-    if rounding_type.lower() not in _ROUNDING:
-        raise unknown_word("rounding_type", rounding_type, tuple(_ROUNDING))
-    ceil_mode, anywhere = _ROUNDING[rounding_type.lower()]
-    mode = auto_pad.upper()
-    if mode == "VALID":
-        mode, pads_begin, pads_end = "NOTSET", (0,) * len(kernel), (0,) * len(kernel)
-    pads = [*pads_begin, *pads_end]
-    mode = "NOTSET" if mode == "EXPLICIT" else mode
-    return _windows_of(x, kernel, strides, pads, dilations, mode, ceil_mode, anywhere=anywhere)
-
-
-@openvino("MaxPool")
-def openvino_max_pool_1(
-    p: P,
-    x: T,
-    *,
-    kernel: Ints,
-    strides: Ints,
-    pads_begin: Ints,
-    pads_end: Ints,
-    rounding_type: str = "floor",
-    auto_pad: str = "explicit",
-) -> T:
-    return _maxima(p, x, _openvino_windows(x, kernel, strides, None, pads_begin, pads_end, rounding_type, auto_pad))
-
-
-@openvino("MaxPool", since=8)
-def openvino_max_pool(
-    p: P,
-    x: T,
     *,
     kernel: Ints,
     strides: Ints,
@@ -286,12 +213,37 @@ def openvino_max_pool(
     dilations: Ints | None = None,
     rounding_type: str = "floor",
     auto_pad: str = "explicit",
-    index_element_type: Dtype = _INT64,
-    axis: int = 0,
-    n_outputs: int = 2,
+) -> Windows:
+    if rounding_type.lower() not in _ROUNDING:
+        raise unknown_word("rounding_type", rounding_type, tuple(_ROUNDING))
+    ceil_mode, anywhere = _ROUNDING[rounding_type.lower()]
+    mode = auto_pad.upper()
+    if mode == "VALID":
+        mode, pads_begin, pads_end = "NOTSET", (0,) * len(kernel), (0,) * len(kernel)
+    how = PoolAttributes(
+        kernel_shape=kernel,
+        auto_pad="NOTSET" if mode == "EXPLICIT" else mode,
+        ceil_mode=ceil_mode,
+        dilations=dilations,
+        pads=[*pads_begin, *pads_end],
+        strides=strides,
+    )
+    return how.windows(x, anywhere)
+
+
+@openvino("MaxPool")
+@attributes_of(_openvino_windows, "dilations")
+def openvino_max_pool_1(p: P, x: T, **attributes: Any) -> T:
+    return _maxima(p, x, _openvino_windows(x, **attributes))
+
+
+@openvino("MaxPool", since=8)
+@attributes_of(_openvino_windows)
+def openvino_max_pool(
+    p: P, x: T, *, index_element_type: Dtype = _INT64, axis: int = 0, n_outputs: int = 2, **attributes: Any
 ) -> Any:
     """The second output counts elements from ``axis`` on."""
-    found = _openvino_windows(x, kernel, strides, dilations, pads_begin, pads_end, rounding_type, auto_pad)
+    found = _openvino_windows(x, **attributes)
     if n_outputs == 1:
         return _maxima(p, x, found)
     first = axis_of(axis, x.ndim)
@@ -303,20 +255,9 @@ def openvino_max_pool(
 
 
 @openvino("AvgPool")
-def openvino_avg_pool(
-    p: P,
-    x: T,
-    *,
-    kernel: Ints,
-    strides: Ints,
-    pads_begin: Ints,
-    pads_end: Ints,
-    exclude_pad: bool,
-    dilations: Ints | None = None,
-    rounding_type: str = "floor",
-    auto_pad: str = "explicit",
-) -> T:
-    found = _openvino_windows(x, kernel, strides, dilations, pads_begin, pads_end, rounding_type, auto_pad)
+@attributes_of(_openvino_windows)
+def openvino_avg_pool(p: P, x: T, *, exclude_pad: bool, **attributes: Any) -> T:
+    found = _openvino_windows(x, **attributes)
     # Where nothing is padded, nothing beyond the input counts, as in OpenVINO's CPU plugin.
     padded = not exclude_pad and any((*found.before, *found.after))
     means = _means(p, x, found, "all" if padded else "input")

@@ -51,6 +51,30 @@ IterationFunction = Callable[[Any, Sequence[Any], Sequence[Any]], Any]
 T = TypeVar("T")
 
 
+@record(frozen=True)
+class Routine:
+    """A call of a C function of kernels/routines, "module.name" (its package says how it is called)."""
+
+    name: str
+    #: Shape and dtype of each output that it fills, in row-major order.
+    outputs: Sequence[tuple[Sequence[int], np.dtype[Any]]]
+    #: Up to 12 integers, which may follow extents.
+    numbers: Sequence[int] = ()
+    #: Bytes that it may use while it runs.
+    scratch: int = 0
+    #: What is wrong where it fails (ModelError).
+    failure: str = ""
+    #: Inputs of which it takes any number of rows, each for itself, as many as the first number says: the rows of many
+    #: iterations may come one after the other.
+    rows: Sequence[int] = ()
+    #: It writes a few places of a copy of its first input, which is its one output, and says so (renewal.h).
+    onto: bool = False
+    #: For each output the axis whose extent depends on the data, -1: none; the shape has its capacity. The routine
+    #: writes the elements one after the other, and behind the outputs the extent, as an int64. Such a result can only
+    #: be one of the operator's own.
+    along: Sequence[int] = ()
+
+
 class Primitives(Protocol[T]):
     """See the module. Shapes are tuples of int; ``axis`` and ``axes`` are already non-negative.
 
@@ -79,7 +103,7 @@ class Primitives(Protocol[T]):
         """``matmul`` where ``b`` is used again and again: each sum in the order of panels.h, if they fit it, and begun
         with ``start``, which broadcasts to the product."""
 
-    def blocks(
+    def hoisted(
         self,
         step: IterationFunction,
         iteration: T,
@@ -87,13 +111,11 @@ class Primitives(Protocol[T]):
         sources: Sequence[tuple[T, View]],
         others: Sequence[T],
         conditional: bool,
-        only: bool = False,
     ) -> T:
         """``step(p, parts, others)`` for one iteration of the innermost loop, where ``parts`` are the rows that the
-        sources have for it. It may be computed for many iterations at once.
+        sources have for it. It may be computed for a batch of iterations at once.
 
-        ``trips``: the trip count, if there is one; ``conditional``: a condition may end the loop at any iteration;
-        ``only``: where it cannot be computed for many at once, it is of no use.
+        ``trips``: the trip count, if there is one; ``conditional``: a condition may end the loop at any iteration.
         """
 
     def where(self, condition: T, a: T, b: T) -> T:
@@ -127,29 +149,8 @@ class Primitives(Protocol[T]):
         """NumPy's ``take``: int32 or int64 indices of any shape; negative ones count from the end. An index outside
         is an error (IndexError)."""
 
-    def routine(
-        self,
-        name: str,
-        inputs: Sequence[T],
-        outputs: Sequence[tuple[Sequence[int], np.dtype[Any]]],
-        numbers: Sequence[int] = (),
-        scratch: int = 0,
-        failure: str = "",
-        rows: Sequence[int] = (),
-        onto: bool = False,
-        along: Sequence[int] = (),
-    ) -> tuple[T, ...]:
-        """A C function of kernels/routines ("module.name"; its package says how it is called) that fills ``outputs``
-        (shape and dtype of each) from ``inputs``, all of them in row-major order.
-
-        ``numbers``: up to 12 integers, which may follow extents; ``scratch``: bytes that it may use while it runs;
-        ``failure``: what is wrong where it fails (ModelError); ``rows``: inputs of which it takes any number of rows,
-        each for itself, as many as the first number says: those of many iterations may come one after the other.
-        ``onto``: it writes a few places of a copy of its first input, which is its one output, and says so (renewal.h).
-        ``along``: for each output the axis along which its shape only says how long it may be, -1: none. The routine
-        writes their elements one after the other, and behind the outputs how long they all are, as an int64. Such a
-        result can only be one of the operator's own.
-        """
+    def call(self, routine: Routine, inputs: Sequence[T]) -> tuple[T, ...]:
+        """The outputs of a routine; its inputs are read in row-major order."""
 
     def sequence(
         self,

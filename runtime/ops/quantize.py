@@ -13,6 +13,7 @@ from ..errors import ModelError, UnsupportedError
 from ..graph import Array
 from .axes import normal_axis
 from .conversion import convert
+from .primitives import Routine
 from .registry import onnx
 from .support import Dtype, constant, is_float, is_integer
 
@@ -86,7 +87,7 @@ def dequantize_linear(
         zero = p.broadcast(p.constant(np.zeros((), x.dtype)), scale.shape)
     table = p.constant(_table(x.dtype) if kind == "t" else np.zeros(1, np.float32))
     inputs = (x, convert(p, scale, _FLOAT32), zero, table)
-    (values,) = p.routine("quantize.back", inputs, [(x.shape, _FLOAT32)], numbers)
+    (values,) = p.call(Routine("quantize.back", [(x.shape, _FLOAT32)], numbers), inputs)
     return convert(p, values, from_onnx(output_dtype) if output_dtype else scale.dtype)
 
 
@@ -100,7 +101,7 @@ def quantized(p: P, x: T, scale: T, zero: T | None, dtype: Dtype, axis: int = 1,
     numbers = (*_rows(scale, zero, x, axis, block_size), low, high, high - low, ord(kind))
     if zero is None:
         zero = p.broadcast(p.constant(np.zeros((), dtype)), scale.shape)
-    (values,) = p.routine("quantize.there", (x, scale, zero), [(x.shape, dtype)], numbers)
+    (values,) = p.call(Routine("quantize.there", [(x.shape, dtype)], numbers), (x, scale, zero))
     return values
 
 
@@ -108,7 +109,7 @@ def requantized(p: P, sums: T, factor: T, zero: T) -> T:
     """``saturate(round(sums * factor) + zero)`` of int32 as bytes; ``factor``: one for all, or one for each column."""
     columns = sums.shape[-1] if sums.ndim else 1
     numbers = (math.prod(sums.shape[:-1]), columns, int(factor.size != 1), int(zero.dtype == np.int8))
-    (values,) = p.routine("quantize.again", (sums, factor, zero), [(sums.shape, zero.dtype)], numbers)
+    (values,) = p.call(Routine("quantize.again", [(sums.shape, zero.dtype)], numbers), (sums, factor, zero))
     return values
 
 
@@ -155,6 +156,6 @@ def dynamic_quantize_linear(p: P, x: T) -> tuple[T, T, T]:
     """The range of ``x``, 0 in it, as bytes: they, their scale and zero point."""
     if x.dtype != _FLOAT32:
         raise ModelError(f"DynamicQuantizeLinear takes float32, and got {x.dtype.name}")
-    outputs = [(x.shape, _UINT8), ((), _FLOAT32), ((), _UINT8)]
-    y, scale, zero = p.routine("quantize.dynamic", (x,), outputs, (x.size,))
+    outputs = ((x.shape, _UINT8), ((), _FLOAT32), ((), _UINT8))
+    y, scale, zero = p.call(Routine("quantize.dynamic", outputs, (x.size,)), (x,))
     return y, scale, zero

@@ -66,7 +66,7 @@ def _cell(
     return step.states(m, products, state, weights)
 
 
-# --- A cell in two halves: what the input alone decides can be computed for many steps at once (plan/rows_ahead.py).
+# --- A cell in two halves: what depends on the input only can be computed for many steps at once (plan/hoisting.py).
 
 #: How many states a cell has; they stand between X and the weights.
 STATES = {"lstmcell": 2, "grucell": 1, "rnncell": 1}

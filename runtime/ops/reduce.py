@@ -12,6 +12,7 @@ from ..errors import ModelError
 from ..kernels import kernel as kernels
 from .axes import axes_of, axis_of, one_int, volume
 from .elementwise import DIVIDE_TRUNCATE
+from .primitives import Routine
 from .registry import Ints, onnx, openvino
 from .support import Dtype, cast, constant, full, is_float, is_integer, working_dtype
 
@@ -108,7 +109,7 @@ def _log_sum_exp(p: P, x: T, axes: tuple[int, ...], keepdims: bool) -> T:
     if x.dtype == _FLOAT32 and x.size and axes and axes == tuple(range(axes[0], axes[0] + len(axes))):
         before, n, behind = x.shape[: axes[0]], x.shape[axes[0] : axes[-1] + 1], x.shape[axes[-1] + 1 :]
         numbers = (volume(before), volume(n), volume(behind))
-        (result,) = p.routine("rows.log_sum_exp", [x], [((*before, *behind), _FLOAT32)], numbers, rows=(0,))
+        (result,) = p.call(Routine("rows.log_sum_exp", [((*before, *behind), _FLOAT32)], numbers, rows=(0,)), [x])
         return p.reshape(result, _kept_shape(x, axes, keepdims))
     highest = _finite(p, _maximum(p, x, axes, True))
     total = p.reduce(np.add, p.map(np.exp, p.map(np.subtract, x, highest)), axes, True)
@@ -228,9 +229,9 @@ def _top(p: P, x: T, k: T, axis: int, largest: bool, by_place: bool = False) -> 
     if count == 1 and x.ndim:
         # 4x for rows of 20, whose extremes are found side by side.
         found = p.arg("max" if largest else "min", wide, axis, False)
-        values, places = p.routine("places.first", [wide, found], outputs, (*numbers, *flags))
+        values, places = p.call(Routine("places.first", outputs, (*numbers, *flags)), [wide, found])
         return cast(p, values, x.dtype), places
-    values, places = p.routine("places.top", [wide], outputs, (*numbers, *flags), scratch=16 * count)
+    values, places = p.call(Routine("places.top", outputs, (*numbers, *flags), scratch=16 * count), [wide])
     return cast(p, values, x.dtype), places
 
 

@@ -12,6 +12,7 @@ from ..graph import Array
 from ..kernels.routines import regions as routines
 from .axes import text, unknown_word
 from .eager import Eager
+from .primitives import Routine
 from .registry import Ints, attributes_of, onnx, openvino
 from .support import working_dtype
 
@@ -106,7 +107,7 @@ def _aligned(
     shape = (len(boxes), values.shape[1], *pooled)
     numbers = (*values.shape[1:], len(boxes), *pooled, max(ratio, 0), how, int(at_least_one), ord(values.dtype.char))
     inputs, large = (values, boxes, images), "a region is too large for as many samples as it has pixels"
-    return _EAGER.routine("regions.align", inputs, ((shape, values.dtype),), numbers, failure=large)[0]
+    return _EAGER.call(Routine("regions.align", ((shape, values.dtype),), numbers, failure=large), inputs)[0]
 
 
 def _roi_mode(mode: str) -> str:

@@ -18,7 +18,7 @@ import importlib
 import inspect
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import MISSING, field, fields
 from functools import cache
 from types import UnionType
 from typing import Any, get_args, get_type_hints
@@ -163,8 +163,16 @@ def openvino(*op_types: str, since: int = 1, native: bool = True, pure: bool = T
     return _register(System.OPENVINO, "", op_types, since, native, pure)
 
 
-def attributes_of(other: Function, *without: str) -> Callable[[Function], Function]:
-    """What ends in ``**attributes`` takes those of another function of its file, but for those that it lacks.
+def _attributes(of: Function | type) -> list[inspect.Parameter]:
+    """The keyword-only parameters of a function, or the fields of a record as such."""
+    if not isinstance(of, type):
+        return [one for one in inspect.signature(of).parameters.values() if one.kind is one.KEYWORD_ONLY]
+    empty, kind = inspect.Parameter.empty, inspect.Parameter.KEYWORD_ONLY
+    return [inspect.Parameter(f.name, kind, default=empty if f.default is MISSING else f.default) for f in fields(of)]
+
+
+def attributes_of(other: Function | type, *without: str) -> Callable[[Function], Function]:
+    """A function that ends in ``**attributes`` takes those of another function or record, but for those it lacks.
 
     Versions of an operator and its siblings are thin layers over one function this way, and yet refuse what their own
     specification does not have.
@@ -173,12 +181,9 @@ def attributes_of(other: Function, *without: str) -> Callable[[Function], Functi
     def apply(function: Function) -> Function:
         own = [one for one in inspect.signature(function).parameters.values() if one.kind is not one.VAR_KEYWORD]
         known = {one.name for one in own}.union(without)
-        taken = [
-            one
-            for one in inspect.signature(other).parameters.values()
-            if one.kind is one.KEYWORD_ONLY and one.name not in known
-        ]
-        function.__annotations__ |= {one.name: one.annotation for one in taken}
+        taken = [one for one in _attributes(other) if one.name not in known]
+        hints = get_type_hints(other)
+        function.__annotations__ |= {one.name: hints[one.name] for one in taken}
         function.__dict__["__signature__"] = inspect.Signature([*own, *taken])
         return function
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .axes import text, unknown_word, volume
+from .primitives import Routine
 from .registry import onnx, openvino
 from .support import cast, constant, working_dtype
 
@@ -114,7 +115,7 @@ def sampled(p: P, x: T, grid: T, mode: str, padding: str, aligned: bool, clamp_f
     if rank == 2 and mode == "linear" and x.dtype == grid.dtype == FLOAT32 and volume(x.shape[2:]) < _MOST_PIXELS:
         how = (PADDINGS.index(padding), int(aligned), int(clamp_first))
         numbers = (*x.shape, volume(out), *how)
-        return p.routine("grid.sample", [x, grid], [((batch, channels, *out), FLOAT32)], numbers)[0]
+        return p.call(Routine("grid.sample", [((batch, channels, *out), FLOAT32)], numbers), [x, grid])[0]
     wide = working_dtype(grid.dtype)
     points = cast(p, grid, wide)
     by_axis: list[list[tuple[T, T | None, T | None]]] = []

@@ -23,7 +23,7 @@ from .axes import (
     unknown_word,
     volume,
 )
-from .primitives import NotNative
+from .primitives import NotNative, Routine
 from .registry import onnx, openvino
 from .support import counting, is_float, tells_zeros
 
@@ -288,7 +288,7 @@ def _range(p: P, start: T, stop: T, step: T, dtype: np.dtype[Any], inner: np.dty
             raise ValueError("the step of a range must not be zero")
         count = -((low - high) // by)
         shape = (count if count > 0 else 0,)
-        return p.routine("fill.range", [start, step], [(shape, dtype)], (*shape, dtype.itemsize))[0]
+        return p.call(Routine("fill.range", [(shape, dtype)], (*shape, dtype.itemsize)), [start, step])[0]
     return p.constant(_floats(p.value(start), p.value(stop), p.value(step), inner).astype(dtype))
 
 
@@ -346,7 +346,9 @@ def _non_zero(p: P, x: T, dtype: np.dtype[Any]) -> T:
     """Indices as [rank, count]; a scalar has rank 0 and so gives shape [0, count]."""
     if tells_zeros(x.dtype) and x.ndim <= _MOST_AXES and dtype in (np.int32, np.int64):
         numbers = (x.size, x.dtype.itemsize, int(is_float(x.dtype)), x.ndim, dtype.itemsize, *x.shape[1:])
-        (places,) = p.routine("counted.non_zero", (x,), (((x.ndim, x.size), dtype),), numbers, x.size + 8, along=(1,))
+        (places,) = p.call(
+            Routine("counted.non_zero", (((x.ndim, x.size), dtype),), numbers, x.size + 8, along=(1,)), (x,)
+        )
         return places
     if not isinstance(x, np.ndarray):
         raise NotNative

@@ -301,8 +301,8 @@ def attention(p: P, q: T, k: T, v: T, mask: T | None = None, *, softmax: int, ca
         scores = p.map(np.add, scores, mask)
     for hidden in (mask if mask is not None and mask.dtype == np.bool_ else None, allowed):
         if hidden is not None:
-            seen = p.constant(hidden) if isinstance(hidden, np.ndarray) and hidden is allowed else hidden
-            scores = p.where(seen, scores, constant(p, 0, scores.dtype))
+            visible = p.constant(hidden) if isinstance(hidden, np.ndarray) and hidden is allowed else hidden
+            scores = p.where(visible, scores, constant(p, 0, scores.dtype))
     return product(p, scores, v)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
 
 from ..errors import ModelError
 from ..record import record
@@ -14,6 +15,53 @@ from .axes import text, unknown_word
 
 Shape = tuple[int, ...]
 AUTO_PADS = ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")
+
+
+@record(frozen=True)
+class ConvAttributes:
+    """The attributes of every convolution of ONNX's kind."""
+
+    auto_pad: str = "NOTSET"
+    dilations: Sequence[int] | None = None
+    group: int = 1
+    kernel_shape: Sequence[int] | None = None
+    pads: Sequence[int] | None = None
+    strides: Sequence[int] | None = None
+
+    def kernel(self, weights: Any) -> Shape:
+        """The spatial extents of the weights.
+
+        Raises:
+            ModelError: ``kernel_shape`` says something else.
+        """
+        kernel = tuple(int(extent) for extent in weights.shape[2:])
+        if self.kernel_shape is not None and tuple(self.kernel_shape) != kernel:
+            raise ModelError(f"kernel_shape {list(self.kernel_shape)} does not fit weights of shape {weights.shape}")
+        return kernel
+
+    def windows(self, x: Any, weights: Any) -> Windows:
+        """The windows over an input."""
+        return windows(x.shape[2:], self.kernel(weights), self.strides, self.pads, self.dilations, self.auto_pad)
+
+
+@record(frozen=True)
+class PoolAttributes:
+    """The attributes of every pooling of ONNX's kind."""
+
+    kernel_shape: Sequence[int]
+    auto_pad: str = "NOTSET"
+    ceil_mode: int = 0
+    dilations: Sequence[int] | None = None
+    pads: Sequence[int] | None = None
+    strides: Sequence[int] | None = None
+
+    def windows(self, x: Any, anywhere: bool = False) -> Windows:
+        """The windows over an input; ``anywhere``: see :func:`windows`."""
+        kernel = self.kernel_shape
+        if x.ndim < 3:
+            raise ModelError(f"kernel_shape {list(kernel)} does not fit an input of shape {x.shape}")
+        found = self.strides, self.pads, self.dilations, self.auto_pad, self.ceil_mode
+        return windows(x.shape[2:], kernel, *found, anywhere)
 
 
 @record(frozen=True)
@@ -83,11 +131,11 @@ def _windows(
         else:
             # By its formulas VALID has as many windows with ceil_mode as without; onnxruntime adds one.
             first, last = (pads[k], pads[rank + k]) if mode == "NOTSET" else (0, 0)
-            room = n + first + last - span
-            if room < 0 and n:
+            free = n + first + last - span
+            if free < 0 and n:
                 raise ModelError(f"a window of {span} does not fit spatial axis {k} of {list(size)} with its pads")
-            count = max(0, room // step + 1)
-            if ceil_mode and mode == "NOTSET" and room % step and (anywhere or count * step < n + first):
+            count = max(0, free // step + 1)
+            if ceil_mode and mode == "NOTSET" and free % step and (anywhere or count * step < n + first):
                 count += 1
         before.append(first)
         after.append(last)

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ..graph import Array
-from ..ops.primitives import Elementwise, NotNative
+from ..ops.primitives import Elementwise, NotNative, Routine
 from ..record import record
 
 #: A product with fewer weights than this takes about as long as finding its row.
@@ -184,27 +185,16 @@ class Batched:
             return Rows(found)
         return Rows(self.p.transpose(found, (axis, *range(axis), *range(axis + 1, len(found.shape)))))
 
-    def routine(
-        self,
-        name: str,
-        inputs: Sequence[Any],
-        outputs: Sequence[tuple[Sequence[int], np.dtype[Any]]],
-        numbers: Sequence[int] = (),
-        scratch: int = 0,
-        failure: str = "",
-        rows: Sequence[int] = (),
-        onto: bool = False,
-        along: Sequence[int] = (),
-    ) -> Any:
+    def call(self, routine: Routine, inputs: Sequence[Any]) -> Any:
         if not any(isinstance(x, Rows) for x in inputs):
-            return self.p.routine(name, inputs, outputs, numbers, scratch, failure, rows, onto, along)
-        if any(isinstance(x, Rows) and k not in rows for k, x in enumerate(inputs)):
+            return self.p.call(routine, inputs)
+        if any(isinstance(x, Rows) and k not in routine.rows for k, x in enumerate(inputs)):
             raise NotNative
-        spread = [self._all(x) if k in rows else x for k, x in enumerate(inputs)]
-        shapes = [((self.count, *shape), dtype) for shape, dtype in outputs]
-        count, *others = numbers
-        results = self.p.routine(name, spread, shapes, (self.count * count, *others), scratch, failure, rows)
-        return tuple(map(Rows, results))
+        spread = [self._all(x) if k in routine.rows else x for k, x in enumerate(inputs)]
+        shapes = [((self.count, *shape), dtype) for shape, dtype in routine.outputs]
+        count, *others = routine.numbers
+        batched = replace(routine, outputs=shapes, numbers=(self.count * count, *others))
+        return tuple(map(Rows, self.p.call(batched, spread)))
 
     def constant(self, array: Array) -> Any:
         return self.p.constant(array)

@@ -2,8 +2,8 @@
 
 The operator's function runs on :class:`Buffer` descriptions. What it returns tells the engine the dtype and shape of
 every output and which kernel calls fill them. Most of that follows from dtypes, shapes and constants (emitting.py).
-Here is the rest: what looks at the numbers in inputs, and then holds for these alone, and blocks of iterations. Where a
-dtype or shape has no kernel, :class:`~..ops.primitives.NotNative` says so and the node runs in Python.
+Here is the rest: what depends on the numbers in inputs, and is valid for these numbers only, and batches of iterations.
+If a dtype or shape has no kernel, :class:`~..ops.primitives.NotNative` says so and the node runs in Python.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from .emitting import Emitting, Piece, clipped
 _EAGER = Eager()
 #: Iterations that are computed at once where that is possible: a GEMM of 64 rows takes 5 % more a row than one of 500.
 BLOCK = 64
-#: What a block's rows may take: [32, 256] @ [256, 1024] in blocks of 64 iterations wrote 8 MB, and took 1.3 times as
-#: long an iteration as in blocks of 8.
+#: Bytes of a batch's rows: [32, 256] @ [256, 1024] in batches of 64 iterations wrote 8 MB, and took 1.3 times as long
+#: an iteration as in batches of 8.
 BLOCK_BYTES = 1 << 18
 #: Iterations of so many rows, with weights of so few bytes, are as fast by themselves, and need no copy of their rows:
-#: [32, 64] @ [64, 256] made a step of an LSTM 1.07 times as fast as in blocks.
+#: [32, 64] @ [64, 256] made a step of an LSTM 1.07 times as fast as in batches.
 ROWS_ALONE, FEW_WEIGHTS = 8, 1 << 19
-#: As many bytes at most are taken for a block.
+#: The most memory of a batch, in bytes.
 MOST_BLOCK_BYTES = 1 << 26
 
 
 def bind(op: Op, inputs: Sequence[Input | None], block: int | None = None) -> Bound:
-    """Bind ``op`` to inputs of these dtypes and shapes. ``block``: see :data:`BLOCK`.
+    """Bind ``op`` to inputs of these dtypes and shapes. ``block``: the most iterations of a batch, see :data:`BLOCK`.
 
     Raises:
         NotNative: it has to run in Python.
@@ -83,7 +83,7 @@ class _Binder(Emitting):
         super().__init__()
         self.inputs = inputs
         self.block = block
-        #: Where a result that is put together of pieces goes on.
+        #: The value that a result of several pieces extends in place.
         self.place = place
         self.in_place = False
         self.guards: dict[int, Array | tuple[Any, ...]] = {}
@@ -110,8 +110,8 @@ class _Binder(Emitting):
                 self.temps[k] = 0  # only what was made of it is read: weights before they were packed
         plain = len(views) == len(outputs) == len(self.calls) and not self.guards
         looked = frozenset(self.looked)
-        seen = tuple(views) if plain else ()
-        return Bound(outputs, self.calls, self.temps, self.guards, self.cost, looked, seen, self.in_place)
+        copied = tuple(views) if plain else ()
+        return Bound(outputs, self.calls, self.temps, self.guards, self.cost, looked, copied, self.in_place)
 
     def _argument(self, i: Input) -> Buffer:
         return i.seen or i.whole
@@ -198,9 +198,9 @@ class _Binder(Emitting):
                 return candidate.peek().reshape(-1)[first : first + x.size].reshape(x.shape)
         raise NotNative
 
-    # -- blocks of iterations
+    # -- batches of iterations
 
-    def blocks(
+    def hoisted(
         self,
         step: IterationFunction,
         iteration: Buffer,
@@ -209,7 +209,7 @@ class _Binder(Emitting):
         others: Sequence[Buffer],
         conditional: bool,
     ) -> Buffer:
-        """Calls for a block of iterations, then those for one, and before them one that says which (drivers.pyx)."""
+        """Calls for a batch of iterations, then those for one, and before them one that chooses (drivers.pyx)."""
         if not _is_count(iteration):
             raise NotNative
         if trips is not None and not _is_count(trips):
@@ -281,7 +281,7 @@ class _Binder(Emitting):
 
 
 def _iterations(most: int, count: int, out: Buffer, others: Sequence[Buffer]) -> int:
-    """How many of ``count`` iterations are computed at once: blocks of one size, whose rows stay in the cache, or are
+    """How many of ``count`` iterations are computed at once: batches of one size, whose rows stay in the cache, or are
     few beside the weights that are read for them."""
     weights = max((x.size * x.dtype.itemsize for x in others), default=0)
     if math.prod(out.shape[:-1]) >= ROWS_ALONE and weights <= FEW_WEIGHTS:
@@ -299,7 +299,7 @@ def _special(driver: str, buffers: tuple[Buffer, ...] = (), dims: Shape = (), ex
 
 
 def _rows(x: Buffer, view: View) -> Buffer:
-    """A buffer seen as rows: the view is taken of an array with the same strides whose memory is never touched."""
+    """A buffer as rows: the view is taken of an array with the same strides whose memory is never touched."""
     base = np.zeros(1, x.dtype)
     array = view(strided(base, x.shape, x.strides))
     offset = x.offset

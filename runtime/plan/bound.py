@@ -17,10 +17,10 @@ from ..ops.arithmetic import strides_of
 from ..record import record
 
 Shape = tuple[int, ...]
-#: The axis along which a value's memory has room for more, and the extent that there is memory for.
-Room = tuple[int, int]
-#: The slot of a value that a result goes on in, where it begins with that, and the room that it has.
-Place = tuple[int, Room]
+#: The axis along which a value's memory can grow, and its capacity: the extent that there is memory for.
+Capacity = tuple[int, int]
+#: The slot of a value that the result extends in place, and its capacity.
+Place = tuple[int, Capacity]
 #: The dtype of a sequence.
 OBJECT = np.dtype(object)
 
@@ -53,15 +53,15 @@ class Buffer:
 
 @record(frozen=True)
 class Listed(Buffer):
-    """A sequence that a slot holds or, of kind "temp", that a call gives. ``look``: its elements now."""
+    """A sequence that a slot holds or, of kind "temp", that a call gives. ``look``: reads its elements."""
 
     look: Callable[[], list[Array]] = list
 
 
 @record(frozen=True)
 class Counted(Buffer):
-    """A result that is shorter than its shape along ``axis``: as long as the number in the temp ``count`` says once the
-    calls have run. It can only be an output."""
+    """A result with a data-dependent extent along ``axis``: the number in the temp ``count`` once the calls have run.
+    Its shape has the capacity. It can only be an output."""
 
     axis: int = 0
     count: int = 0
@@ -69,9 +69,9 @@ class Counted(Buffer):
 
 @record(frozen=True)
 class Roomy(Buffer):
-    """An output whose memory has room for more along an axis."""
+    """An output whose memory has more capacity along an axis than its shape says."""
 
-    room: Room = (0, 0)
+    room: Capacity = (0, 0)
 
 
 @record(frozen=True)
@@ -103,7 +103,7 @@ class Bound:
 
     ``temps``: memory that the calls need besides slots: an array is a constant, a number an amount of bytes to
     allocate. ``guards``: input positions and the numbers in them that all this rests on, an array or, where some follow
-    an extent, all in row-major order. ``looked``: of which inputs numbers were seen at all. ``cost``: about how many
+    an extent, all in row-major order. ``looked``: inputs whose numbers were read at all. ``cost``: about how many
     nanoseconds one execution takes; only limits and interrupts are timed by it.
     """
 
@@ -113,15 +113,15 @@ class Bound:
     guards: dict[int, Array | tuple[Any, ...]]
     cost: int
     looked: frozenset[int] = frozenset()
-    #: Where all that the calls do is to copy an input, or parts of it: what each output is a copy of.
+    #: If all that the calls do is to copy an input, or parts of it: what each output is a copy of.
     views: tuple[Buffer, ...] = ()
-    #: The result begins with the value that it goes on in, which nothing copies: it has to be there.
+    #: The result extends a value in place. The value is not copied: it has to be in its slot already.
     in_place: bool = False
 
 
 @record
 class Input:
-    """An input as the binder sees it: memory, and a way to look at the numbers."""
+    """An input of the binder: memory, and a way to read the numbers."""
 
     slot: int
     dtype: np.dtype[Any]
@@ -130,9 +130,9 @@ class Input:
     peek: Callable[[], Array]
     #: Its integers, where some of them vary.
     numbers: tuple[Any, ...] | None = None
-    #: The memory that the slot's value is a copy of, to be read in its place.
+    #: The memory that the slot's value is a copy of: an alias, to be read in its place (copy elision, through.py).
     seen: Buffer | None = None
-    room: Room | None = None
+    room: Capacity | None = None
 
     @property
     def whole(self) -> Buffer:
@@ -152,8 +152,8 @@ class ListInput(Input):
         return Listed("slot", self.slot, OBJECT, (), (), look=self.peek)
 
 
-def with_room(shape: Shape, room: Room | None) -> Shape:
-    """The shape of all that a value has memory for."""
+def with_room(shape: Shape, room: Capacity | None) -> Shape:
+    """The shape of a value's memory: its shape, with the capacity along the axis that can grow."""
     return shape if room is None else (*shape[: room[0]], room[1], *shape[room[0] + 1 :])
 
 

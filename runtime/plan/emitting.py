@@ -20,7 +20,7 @@ from ..kernels.walks import broadcast_shapes, stride_along, walk
 from ..ops import arithmetic
 from ..ops.arithmetic import IDENTITY, layout, strides_of
 from ..ops.eager import Eager
-from ..ops.primitives import Elementwise, NotNative
+from ..ops.primitives import Elementwise, NotNative, Routine
 from ..ops.weights import fits, panels_for, prepared
 from .bound import OBJECT, Buffer, CallSpec, Counted, Listed, Shape, Varied
 
@@ -29,8 +29,8 @@ _EAGER = Eager()
 Piece = tuple[Buffer, Sequence[int]]
 #: How a kernel is told of what weights in panels are stored as, by their bytes.
 _STORED = {4: 1, 2: 2, 1: 3}
-#: Room for a result that may turn out shorter is taken up to so many bytes; beyond, Python takes what it needs.
-MOST_ROOM = 1 << 28
+#: The most bytes that are allocated for a result with a data-dependent shape; beyond, Python allocates what it needs.
+MOST_CAPACITY = 1 << 28
 
 
 class Emitting:
@@ -123,9 +123,9 @@ class Emitting:
         out = self._copy(x)
         if x.size == 0 or x.shape[axis] == 1:
             return out
-        ahead = Buffer(out.kind, out.index, out.dtype, out.shape, out.strides, offset=out.strides[axis])
+        following = Buffer(out.kind, out.index, out.dtype, out.shape, out.strides, offset=out.strides[axis])
         self.cost += x.size * 2
-        self.calls.append(CallSpec(kernel, (out, ahead, ahead), *arithmetic.running_walk(out, axis)))
+        self.calls.append(CallSpec(kernel, (out, following, following), *arithmetic.running_walk(out, axis)))
         return out
 
     def arg(self, which: str, x: Buffer, axis: int, last: bool) -> Buffer:
@@ -181,7 +181,7 @@ class Emitting:
         return x, x.strides[around[0]] // size if around else 0
 
     def _packed(self, b: Buffer, weights: Array, rows: int) -> Buffer:
-        """Weights in panels; once, also where a block of iterations and a single one use them alike."""
+        """Weights in panels; once, also if a batch of iterations and a single one use them alike."""
         layout = panels_for(rows)
         key = (b.kind, b.index, b.offset, b.shape, b.strides, layout)
         if key not in self.packed:
@@ -305,33 +305,23 @@ class Emitting:
 
     # -- whole tensors
 
-    def routine(
-        self,
-        name: str,
-        inputs: Sequence[Buffer],
-        outputs: Sequence[tuple[Sequence[int], np.dtype[Any]]],
-        numbers: Sequence[int] = (),
-        scratch: int = 0,
-        failure: str = "",
-        rows: Sequence[int] = (),
-        onto: bool = False,
-        along: Sequence[int] = (),
-    ) -> tuple[Buffer, ...]:
+    def call(self, routine: Routine, inputs: Sequence[Buffer]) -> tuple[Buffer, ...]:
         if any(x.dtype.hasobject for x in inputs):
             raise NotNative
         arguments = [self._contiguous(x) for x in inputs]
-        results = tuple([self._new(shape, dtype) for shape, dtype in outputs])
-        if along and any(size > MOST_ROOM for size in (scratch, *(x.size * x.dtype.itemsize for x in results))):
+        results = tuple([self._new(shape, dtype) for shape, dtype in routine.outputs])
+        along, scratch = routine.along, routine.scratch
+        if along and any(size > MOST_CAPACITY for size in (scratch, *(x.size * x.dtype.itemsize for x in results))):
             raise NotNative
         count = [self._new((), np.dtype(np.int64))] if along else []
         memory = [self._new((scratch,), np.dtype(np.uint8))] if scratch else []
         self.cost += 20 + sum(share(x.size, 1) for x in (*arguments, *results))
         buffers = (*arguments, *results, *count, *memory)
-        begun = len(arguments) if onto else -1
-        self.calls.append(CallSpec(arithmetic.routine(name), buffers, extra=tuple(numbers), onto=begun))
+        begun = len(arguments) if routine.onto else -1
+        self.calls.append(CallSpec(arithmetic.routine(routine.name), buffers, extra=tuple(routine.numbers), onto=begun))
         if along:
             pairs = zip(results, along, strict=True)
-            return tuple([x if axis < 0 else _counted(x, axis, count[0].index) for x, axis in pairs])
+            return tuple([x if axis < 0 else _data_dependent(x, axis, count[0].index) for x, axis in pairs])
         return results
 
     def sequence(
@@ -383,7 +373,7 @@ def _need(kernel: kernels.Kernel | None) -> kernels.Kernel:
     return kernel
 
 
-def _counted(x: Buffer, axis: int, count: int) -> Counted:
+def _data_dependent(x: Buffer, axis: int, count: int) -> Counted:
     return Counted(x.kind, x.index, x.dtype, x.shape, x.strides, axis=axis, count=count)
 
 

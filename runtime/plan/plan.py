@@ -33,7 +33,7 @@ from ..graph.origins import Origins
 from ..ops.registry import Op, ResolvedOperation, resolve, resolve_or_refuse
 from ..ops.weights import weighted
 from ..record import record
-from .rows_ahead import iteration_of, run_ahead
+from .hoisting import hoisted, iteration_of
 from .trips import can_change
 
 
@@ -67,7 +67,7 @@ class Instruction:
     inside: int = -1
     #: JUMP and JOIN: what a branch's results are copied to.
     moves: tuple[tuple[int, int], ...] = ()
-    #: NODE: what gives the same in less time as long as nothing was changed by hand (rows_ahead.py).
+    #: NODE: the hoisted form, which gives the same in less time as long as nothing was changed by hand (hoisting.py).
     ahead: Instruction | None = None
     #: NODE: index of the outermost loop in whose entries its inputs stay as they are, so that it runs once an entry as
     #: long as nothing was changed by hand; -1: none.
@@ -164,7 +164,7 @@ class Plan:
     #: What the nodes inside the Ifs of a body compute (-1: of the main graph), with the branches that lead there; found
     #: when frames first ask for it.
     ways: dict[int, dict[Value, tuple[tuple[int, bool], ...]]] = field(default_factory=dict)
-    #: What a body sees by name, where no branch has to be told from another; found in the same way.
+    #: The values that a body can read by name, if no branch has to be told from another; found in the same way.
     names: dict[int, dict[str, Value]] = field(default_factory=dict)
 
     def loop_of(self, loop: Loop) -> LoopPlan:
@@ -188,7 +188,7 @@ def compile_graph(graph: Graph, settled: Set[Value] = frozenset()) -> Plan:
     """
     compiler = _Compiler(Plan(graph, settled=set(settled)), Origins.of(graph))
     for node in walk(graph):
-        # Before anything looks at it: from here on a node has the inputs and the attributes that its operator demands.
+        # Before anything reads it: from here on a node has the inputs and the attributes that its operator demands.
         if isinstance(node, Operation):
             compiler.ops[node] = resolve_or_refuse(node, graph.system)
     compiler.graph(graph, -1, MAIN)
@@ -207,7 +207,7 @@ class _Compiler:
     plan: Plan
     origins: Origins
     ops: dict[Operation, Op] = field(default_factory=dict)
-    ahead: dict[Node, ResolvedOperation] = field(default_factory=dict)
+    hoisted: dict[Node, ResolvedOperation] = field(default_factory=dict)
     #: Slot -> index of the innermost loop whose iterations give it other values; -1 (and absent): none does.
     varies: dict[int, int] = field(default_factory=dict)
 
@@ -250,8 +250,8 @@ class _Compiler:
 
     def operation(self, node: Operation, inside: int) -> None:
         instruction = self.instruction(node, node, inside)
-        if node in self.ahead:
-            instruction.ahead = self.instruction(node, self.ahead[node], inside)
+        if node in self.hoisted:
+            instruction.ahead = self.instruction(node, self.hoisted[node], inside)
         instruction.once = self.once(instruction, inside)
         self.emit(instruction, inside)
 
@@ -329,13 +329,13 @@ class _Compiler:
             Instruction(Opcode.ENTER, node, inputs=tuple(s for s in reads if s >= 0), loop=plan.index), inside
         )
         number = iteration_of(node)
-        ahead = run_ahead(node, self.plan.graph.system, number)
-        self.ahead.update(ahead)
-        if ahead:
+        batched = hoisted(node, self.plan.graph.system, number)
+        self.hoisted.update(batched)
+        if batched:
             self.new(number)
         aliases = {invariant.inner for invariant in node.invariants}
         unchanged = {edge.param for edge in node.back_edges if edge.param is edge.result}
-        for value in (*node.body.inputs, *([number] if ahead else [])):
+        for value in (*node.body.inputs, *([number] if batched else [])):
             if value not in aliases:
                 self.varies[self.new(value)] = inside if value in unchanged else plan.index
         plan.top = len(self.plan.code)
@@ -350,7 +350,7 @@ class _Compiler:
         plan.condition_input = self.maybe(node.condition_input, where)
         ignored = None if node.condition_input is None else node.ignored_condition
         plan.yielded = self.maybe((node.condition if node.tested is None else None) or ignored, where)
-        plan.iteration = self.maybe(number if ahead else node.iteration, where)
+        plan.iteration = self.maybe(number if batched else node.iteration, where)
         self.ports(plan, initials, where)
         plan.endless_from = self.endless_from(node)
         plan.next = self.emit(Instruction(Opcode.NEXT, node, loop=plan.index), inside)
@@ -372,7 +372,7 @@ class _Compiler:
             for value in inner.outputs
             if value is not None and self.varies[self.slot(value, where)] == plan.index
         }
-        # What the next condition needs is computed before anybody has looked at what was carried.
+        # What the next condition needs is computed before anybody has read what was carried.
         made.difference_update(v for inner in node.body.nodes[: node.tested or 0] for v in inner.outputs if v)
         results = [edge.result for edge in node.back_edges]
         for edge, initial in zip(node.back_edges, initials, strict=True):

@@ -101,7 +101,7 @@ def whole_copy(bound: Bound, output: int, slot: int) -> int | None:
 
 
 def only_copies(bound: Bound) -> bool:
-    """Is there nothing in it that could fail, or that looks at numbers?"""
+    """Is there nothing in it that could fail, or that reads numbers?"""
     return not bound.guards and all(call.kernel is arithmetic.copy(call.buffers[-1].dtype) for call in bound.calls)
 
 

@@ -1,8 +1,8 @@
-"""Nodes bound to read the memory that an input is a copy of, with its strides, in place of the copy.
+"""Copy elision: a node reads the memory that its input is a copy of, with its strides, in place of the copy.
 
-A Reshape, a Transpose or a Slice between two nodes then moves no data. It is done only where every number comes out of
-the same kernel in the same order: elementwise, one by one, or in a product whose order does not depend on how its
-matrices lie.
+A Reshape, a Transpose or a Slice between two nodes then moves no data. It is done only if every number comes out of the
+same kernel in the same order: elementwise, one by one, or in a product whose order does not depend on the strides of
+its matrices.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from .bind import _Binder, bind, walkable
 from .bound import Bound, Buffer, CallSpec, Input, Place, Shape, respread, walked
 
 
-class _Through(_Binder):
-    """Axes of extent 1 come and go without a copy."""
+class _Strided(_Binder):
+    """Adds and removes axes of extent 1 without a copy."""
 
     def reshape(self, x: Buffer, shape: Sequence[int]) -> Buffer:
         if x.contiguous or x.kind != "slot" or walked(x.shape) != walked(tuple(shape)):
@@ -28,8 +28,8 @@ class _Through(_Binder):
         return respread(x, tuple(shape))
 
 
-class _Closing(_Binder):
-    """Inputs whose memory has room for more are copied first."""
+class _Packed(_Binder):
+    """Copies inputs first whose memory has more capacity than their shape: their rows lie apart."""
 
     def _argument(self, i: Input) -> Buffer:
         whole = super()._argument(i)
@@ -37,13 +37,13 @@ class _Closing(_Binder):
 
 
 def bind_to_memory(op: Op, inputs: Sequence[Input | None], block: int | None, place: Place | None = None) -> Bound:
-    """Bind ``op`` as :func:`~.bind.bind` does, where the memory of some inputs may have room for more: it is read as it
-    lies, where that gives the same bits, else copied first.
+    """Bind ``op`` as :func:`~.bind.bind` does, to inputs whose memory may have more capacity than their shape: it is
+    read with its strides if that gives the same bits, else copied first.
 
-    ``place``: where the result goes on, of an operator that does nothing but to copy its inputs.
+    ``place``: the value that the result extends, of an operator that does nothing but copy its inputs.
     """
     if place is not None:
-        return walkable(_Through(inputs, block=block, place=place).bind(op))
+        return walkable(_Strided(inputs, block=block, place=place).bind(op))
     if not op.native or all(i is None or i.room is None for i in inputs):
         return bind(op, inputs, block)
     span = span_of([i.shape for i in inputs if i is not None])
@@ -51,7 +51,7 @@ def bind_to_memory(op: Op, inputs: Sequence[Input | None], block: int | None, pl
     bound = bind_through(op, inputs, {}, block)
     if bound is None:
         span.low, span.high = before  # what it refused to do decides nothing
-        bound = walkable(_Closing(inputs, block=block).bind(op))
+        bound = walkable(_Packed(inputs, block=block).bind(op))
     return bound
 
 
@@ -62,12 +62,12 @@ def bind_through(
     block: int | None,
     place: Place | None = None,
 ) -> Bound | None:
-    """``op`` bound to read other memory in place of some slots; None where that gains nothing, or is not the same."""
+    """``op`` bound to aliases of some slots, ``seen``; None if that gains nothing, or does not give the same bits."""
     given = [i if i is None or i.slot not in seen else replace(i, seen=seen[i.slot]) for i in inputs]
-    closed = [i if i is None or i.room is None or place is not None else replace(i, room=None) for i in inputs]
+    packed = [i if i is None or i.room is None or place is not None else replace(i, room=None) for i in inputs]
     try:
-        plain = _Binder(closed, block=block, place=place).bind(op)
-        bound = _Through(given, block=block, place=place).bind(op)
+        plain = _Binder(packed, block=block, place=place).bind(op)
+        bound = _Strided(given, block=block, place=place).bind(op)
     except REFUSALS:
         return None
     if any(len(call.outer) > MAX_OUTER for call in bound.calls):
@@ -83,10 +83,10 @@ def bind_through(
 
 
 def views_through(op: Op, inputs: Sequence[Input | None], seen: Mapping[int, Buffer]) -> tuple[Buffer, ...]:
-    """What the results of ``op`` are copies of, where some slots are read so; nothing where it does more."""
+    """What the results of ``op`` are copies of, with aliases for some slots; empty if it does more than copy."""
     try:
         return (
-            _Through([i if i is None or i.slot not in seen else replace(i, seen=seen[i.slot]) for i in inputs])
+            _Strided([i if i is None or i.slot not in seen else replace(i, seen=seen[i.slot]) for i in inputs])
             .bind(op)
             .views
         )

@@ -17,6 +17,7 @@ from loopdbg.runtime.kernels.routines import conv
 from loopdbg.runtime.model import Model
 from loopdbg.runtime.ops import convolution
 from loopdbg.runtime.ops.eager import Eager
+from loopdbg.runtime.ops.primitives import Routine
 from loopdbg.runtime.ops.windows import windows
 
 from .single_node import close, onnx_node, openvino_node, ours
@@ -290,12 +291,12 @@ def test_tiles_of_all_kinds_of_processors(seed: int, kind: int) -> None:
 class Guarded(Eager):
     """What routines write behind their outputs and scratch memory shows."""
 
-    def routine(self, name: str, inputs: Any, outputs: Any, numbers: Any = (), scratch: int = 0, *_: Any) -> Any:
-        ((shape, dtype),) = outputs
+    def call(self, routine: Routine, inputs: Any) -> Any:
+        ((shape, dtype),), scratch = routine.outputs, routine.scratch
         out, room = np.full(int(np.prod(shape)) + 32, 7, dtype), np.full(scratch + 64, 77, np.uint8)
         result = out[:-32].reshape(shape)
         arrays = (*map(np.ascontiguousarray, inputs), result, room[:scratch])
-        assert drivers.run(kernels.routine_kernel(name), arrays, extra=tuple(numbers))
+        assert drivers.run(kernels.routine_kernel(routine.name), arrays, extra=tuple(routine.numbers))
         assert (out[-32:] == 7).all() and (room[scratch:] == 77).all()
         return (result,)
 

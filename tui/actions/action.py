@@ -16,11 +16,11 @@ from .keys import key_name
 class Looking:
     """What an inspector stands at."""
 
-    #: The value is a tensor; ``elements``: what is shown of it has some. Or it is a sequence with items.
+    #: The value is a tensor; ``elements``: its selected part has some. Or it is a sequence with items.
     tensor: bool = False
     elements: bool = False
     items: bool = False
-    #: The iteration that is looked at, None where the value is of none, and the newest that can be asked for.
+    #: The selected iteration, None if the value is of none, and the newest that can be asked for.
     iteration: int | None = None
     last: int = -1
     #: A breakpoint can ask for it.

@@ -156,7 +156,7 @@ def _source(source: Difference, remark: str, first: Difference, sides: tuple[str
 
 
 def _at_another(found: Difference, first: Difference) -> str:
-    """When something was, where that is not when the difference was first seen."""
+    """When something was, where that is not when the difference was first found."""
     return f", {_when(found)}" if found.iteration != first.iteration else ""
 
 

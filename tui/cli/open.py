@@ -100,7 +100,7 @@ def _replay(options: argparse.Namespace) -> int:
 
 
 def has_terminal() -> bool:
-    """Whether a person sees what a screen shows, and can press keys."""
+    """Whether a person can read a screen and press keys."""
     return is_served() or (_is_terminal(sys.stdin) and _is_terminal(sys.stdout))
 
 

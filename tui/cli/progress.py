@@ -28,7 +28,7 @@ class Progress:
         self._start = clock()
         self._next = self._start + PATIENCE
         self._drawn = False
-        #: When the running loop was first seen, and at which iteration.
+        #: When the running loop was first met, and at which iteration.
         self._seen: dict[str, tuple[float, int]] = {}
 
     def __enter__(self) -> Progress:

@@ -127,7 +127,7 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 3 stopped by --break,
                 )
             status, result, stopped, _ = scripted.run(replay, options)
             if result is not None:
-                # The time that the run took, not what looking at it did.
+                # The time that the run took, not what reading it took.
                 seconds = sum(loop.seconds for loop in result.loops)
                 return status or self._tell(replay.model, Inputs(replay.inputs, ""), options, result, seconds)
             if options.json:

@@ -178,7 +178,7 @@ def _own_words(error: str, text: str) -> str:
 
 
 def _stopped(asserts: _Asserts, stop: Stop) -> None:
-    """Look at a stop while nobody types.
+    """Handle a stop while nobody types.
 
     Raises:
         AssertionFailed: something that should hold does not.
@@ -213,7 +213,7 @@ class _Asserts:
         self.where = ""
 
     def test(self, stop: Stop) -> None:
-        """Look at a stop.
+        """Handle a stop.
 
         Raises:
             AssertionFailed: one is false here, and none was before.

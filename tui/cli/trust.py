@@ -1,4 +1,4 @@
-"""Models that are programs: where nobody looks on, they run only if the command line says so."""
+"""Models that are programs: where no person is asked, they run only if the command line says so."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Many numbers in few cells: of all that share a cell the smallest, the largest and what lies between, so that what
-goes up and down within a cell does not look as if it stood still."""
+goes up and down within a cell does not appear constant."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BRAILLE = 0x2800
 @dataclass(frozen=True, eq=False)
 class Band:
     """``low`` and ``high`` of the finite numbers (NaN: there are none), and where some are not finite; one for each of
-    many moments that follow each other."""
+    many iterations that follow each other."""
 
     low: _Numbers
     high: _Numbers

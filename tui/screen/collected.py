@@ -31,7 +31,7 @@ from .text import number_text, sparkline
 
 #: What is no result: zeros that fill up to a length, or behind a sequence that is shorter than others.
 FILLING = "╌"
-#: Of one line of a picture at most so many elements of the scan output are looked at, and so many numbers a cell.
+#: Of one line of a picture at most so many elements of the scan output are read, and so many numbers a cell.
 _ROWS, _PER_CELL = 8, 8
 #: Of single numbers at most so many.
 _NUMBERS = 1 << 16

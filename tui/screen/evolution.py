@@ -78,7 +78,7 @@ def flat_note(history: History) -> str:
 
 def both_sides(sides: tuple[History, History], found: Estimate | None = None) -> Points | None:
     """Two sides over all iterations, for a plot; of buckets from the smallest to the largest. ``found``: about when
-    they meet, so that what comes is drawn as well: no more of it than there was, so that this stays to be seen."""
+    they meet, so that what comes is drawn as well: no more of it than there was, so that this stays visible."""
     left, right = sides
     count = min(len(left), len(right))
     if not count:

@@ -29,7 +29,7 @@ _BARS = " ▁▂▃▄▅▆▇█"
 _SHADES = " ░▒▓█"
 #: So many elements of one dimension stand in a line, the most that fit.
 _PER_LINE = (20, 10, 5, 4, 2, 1)
-#: Of so many elements it is looked at how wide they are.
+#: The width of so many elements is measured.
 _FEW = 512
 #: No cell is wider: strings can have any length.
 _WIDEST = 26
@@ -69,7 +69,7 @@ def fact_lines(
     if change is not None and change.size:
         counts.append((f"same as before {grouped(change.same)}", Role.PLAIN))
     below = [*_beside(moments, width), *_beside(counts, width)]
-    # Where they do not have a line each, they share theirs: so that all of them are seen.
+    # Where they do not have a line each, they share theirs: so that all of them are visible.
     lines = [*_beside(ends, width), *(below if len(below) <= 2 else _beside([*moments, *counts], width))]
     if tensor.dtype.kind == "c":
         lines[0] = line(*lines[0].spans, ("   of magnitudes", Role.DIM))
@@ -105,7 +105,7 @@ def _histogram(bars: Histogram, width: int) -> Line:
     edges = np.linspace(0, len(bars.counts), room + 1).astype(int)
     counts = np.add.reduceat(bars.counts, edges[:-1])
     most = int(counts.max()) or 1
-    # What is there is seen, however little it is.
+    # What is there is visible, however little it is.
     signs = "".join(_BARS[math.ceil(int(count) / most * 8)] for count in counts)
     return line((f"{ends[0]} ", Role.DIM), (signs, Role.PLOT), (f" {ends[1]}", Role.DIM))
 
@@ -127,7 +127,7 @@ class Page:
 
 @dataclass(frozen=True)
 class Look:
-    """How a part is looked at. ``top``, ``left``: the first line and the first column in sight; ``cursor``: row and
+    """How a part is shown. ``top``, ``left``: the first line and the first column in sight; ``cursor``: row and
     column of the part. ``other``: what to show the difference to."""
 
     part: Part
@@ -331,7 +331,7 @@ class Course:
 
 
 def course_lines(course: Course, here: int, width: int, height: int) -> list[Line]:
-    """Bars over iterations, or from where to where they go, with their scale, and ``▲`` below the one looked at."""
+    """Bars over iterations, or from where to where they go, with their scale, and ``▲`` below the selected one."""
     if not course.iterations or height < 2 or width < 12:
         return [line(("no other iteration is known", Role.DIM))] if not course.iterations else []
     labels = _ends(course.band)

@@ -79,7 +79,7 @@ def tab_of(pane: str) -> int:
 
 
 def arrange(width: int, height: int, needs: Needs, tab: int | None = None, full: str = "") -> Boxes:
-    """The boxes of the panes that are seen; panes without a need have nothing to show, and no place.
+    """The boxes of the panes that are visible; panes without a need have nothing to show, and no place.
 
     ``tab``: the one in front, where the screen is small, else None; ``full``: the pane that has all the room.
     """

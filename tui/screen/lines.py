@@ -16,12 +16,12 @@ from .target import Target
 
 
 class Role(StrEnum):
-    """What a span is, not how it looks; ``tui/widgets/pane.py`` and ``app.tcss`` decide that."""
+    """What a span is, not its style; ``tui/widgets/pane.py`` and ``app.tcss`` decide that."""
 
     PLAIN = "plain"
     #: Labels, comments, what is not there yet, what belongs to the iteration before.
     DIM = "dim"
-    #: The names that a person looks for.
+    #: The names of things.
     NAME = "name"
     #: A value just computed, or a new one.
     VALUE = "value"

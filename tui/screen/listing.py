@@ -1,4 +1,4 @@
-"""The rows of a listing in the width that there is; a line is made when it is looked at, since bodies can be long."""
+"""The rows of a listing in the width that there is; a line is made when it is drawn, since bodies can be long."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _prefix(source: Source) -> str:
 
 @lru_cache(maxsize=16)
 def _rows(source: Source, folded: frozenset[int]) -> tuple[int, ...]:
-    """The lines that are seen: not those below a folded head."""
+    """The visible lines: not those below a folded head."""
     rows, hidden = [], None
     for k, one in enumerate(source.lines):
         if hidden is not None and one.indent > hidden:
@@ -117,7 +117,7 @@ class BodyLines(Sequence[Line]):
         return low
 
     def row_of(self, number: int) -> int | None:
-        """The row of the line with a number, where it is seen."""
+        """The row of the line with a number, if it is visible."""
         lines = self.listing.source.lines
         return next((k for k, index in enumerate(self._rows) if lines[index].number == number), None)
 

@@ -1,4 +1,4 @@
-"""The model that is looked at as pseudo-code: made once, and shared by the panes."""
+"""The model on the screen as pseudo-code: made once, and shared by the panes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lines of time as a loop's iterations: how far each branch came in the entry that is looked at, and what was where.
+"""Lines of time as a loop's iterations: how far each branch came in the selected entry, and what was where.
 
 What a session does not keep (where breakpoints stopped, how a branch left a loop) is kept here from stop to stop.
 """
@@ -17,7 +17,7 @@ from ...debugger.words.endings import stopper
 Position = tuple[int, ...]
 #: An entry of a loop: its path, and the iterations of the loops around it.
 Entry = tuple[str, tuple[int, ...]]
-#: Values up to so many elements are looked through for what is no number.
+#: Values up to so many elements are searched for NaN and Inf.
 _LOOKED = 1 << 16
 _EDITED = re.compile(r"(`(?:[^`\\]|\\.)*`|[^\s\[=`]+)\s*(?:\[.*?\])?\s*=")
 
@@ -50,7 +50,7 @@ class Times:
 
 @dataclass
 class _Known:
-    """What was seen of one branch in one entry."""
+    """What was recorded of one branch in one entry."""
 
     last: int = 0
     ended: str = ""

@@ -78,7 +78,7 @@ def graph_of(frame: FrameSnapshot, main: Graph) -> Graph:
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """What is on the screen: a view, the frame of it that a person looks at, and the error that led here, if any."""
+    """What is on the screen: a view, the frame of it that a person selected, and the error that led here, if any."""
 
     view: View
     frame: FrameView
@@ -114,7 +114,7 @@ class Shown:
 
 
 def while_running(shown: Shown, lately: Mapping[str, Evolution], underway: Mapping[str, Underway]) -> Shown | None:
-    """The frames as they were a moment ago, as far as is known of that; None where nothing is of the one shown.
+    """The recent states of the frames, as far as they are known; None if nothing is known of the one shown.
 
     ``lately``: their histories, ``underway``: how they stood, both by path. Of large tensors there is what histories
     tell.
@@ -128,7 +128,7 @@ def while_running(shown: Shown, lately: Mapping[str, Evolution], underway: Mappi
 
 
 def _moved(view: FrameView, lately: Mapping[str, Evolution], underway: Mapping[str, Underway]) -> FrameView:
-    """A frame as it was a moment ago; the same one where nothing is known of that."""
+    """The recent state of a frame; the frame itself if none is known."""
     frame, stood = view.frame, underway.get(view.frame.path)
     evolution = lately.get(frame.path) if stood is None else stood.history
     known = [] if evolution is None else [one for name in frame.carried if (one := evolution.get(name)) and len(one)]

@@ -1,4 +1,4 @@
-"""What an inspector looks at: a value of a frame, in the iteration of the stop or in another one."""
+"""What an inspector shows: a value of a frame, in the iteration of the stop or in another one."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Inspected:
             self.previous = None if edge is None else edge.previous
 
     def head(self, called: str, value: Any, tensor: TensorRef | None, iteration: int | None, width: int) -> str:
-        """A line that says what is looked at: a value, which may be that of another iteration, or an item of it."""
+        """A line that says what is shown: a value, which may be that of another iteration, or an item of it."""
         parts = [called]
         if tensor is not None:
             parts.append(f"{dtype_name(tensor.dtype)} [{','.join(map(str, tensor.shape))}]")

@@ -1,4 +1,4 @@
-"""The inspector: one value in full, in any iteration; of large tensors only what is seen is read."""
+"""The inspector: one value in full, in any iteration; of large tensors only what is visible is read."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ class InspectorScreen(Above[str | None]):
         self.said.update(Content(printable(text)))
 
     def took(self) -> None:
-        """Another value is looked at."""
+        """Another value is shown."""
         self._show_subject()
         self.draw()
 
@@ -193,7 +193,7 @@ class InspectorScreen(Above[str | None]):
             self.go_to(here + step)
 
     def go_to(self, iteration: int) -> None:
-        """Look at the value in another iteration; a difference goes along."""
+        """Show the value in another iteration; a difference goes along."""
         differs = self.grid.look.other is not None
 
         def follow() -> None:

@@ -43,11 +43,11 @@ class Subject:
         self.value: Any = inspected.value
         self.there = inspected.there
         self.tensor: TensorRef | None = None
-        #: The iteration looked at, and the one that differences are to, with the value there once it is known.
+        #: The selected iteration, and the one that differences are to, with the value there once it is known.
         self.iteration = inspected.iteration
         self.other_iteration = None if not self.iteration else self.iteration - 1
         self.other: TensorRef | None = None
-        #: The item of a sequence that is looked at, and the sequence.
+        #: The selected item of a sequence, and the sequence.
         self.item: int | None = None
         self._sequence: Any = None
         self.found = Statistics()
@@ -70,18 +70,18 @@ class Subject:
         return self.value if isinstance(self.value, list | tuple) else ()
 
     def head(self, width: int) -> str:
-        """A line that says what is looked at."""
+        """A line that says what is shown."""
         return self.inspected.head(self.called, self.value, self.tensor, self.iteration, width)
 
     @property
     def span(self) -> tuple[float, float] | None:
-        """The least and the largest element, once all were looked at."""
+        """The least and the largest element, once all were read."""
         low, high = self.found.min, self.found.max
         done = self.tensor is not None and self.found.size == self.tensor.size
         return (float(low or 0), float(high or 0)) if done and low is not None and high is not None else None
 
     def take(self, value: Any, there: bool) -> None:
-        """Look at a value; what was computed of the one before is forgotten."""
+        """Show a value; what was computed of the one before is forgotten."""
         self.value, self.there = value, there
         self._work.forget()
         self.tensor = as_tensor(value) if there else None
@@ -106,7 +106,7 @@ class Subject:
         self._onlooker.learned()
 
     def open_item(self, at: int) -> None:
-        """Look at an item of the sequence."""
+        """Show an item of the sequence."""
         self.item, self._sequence = at, self.value
         self.take(self.value[at], True)
         self.begin()
@@ -144,7 +144,7 @@ class Subject:
         self._onlooker.learned()
 
     def go_to(self, iteration: int, then: Callable[[], None]) -> None:
-        """Look at the value in another iteration, and go on."""
+        """Show the value in another iteration, and go on."""
         inspected = self.inspected
         if inspected.iteration is None:
             self._onlooker.say("this value is of no iteration")

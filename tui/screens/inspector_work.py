@@ -1,4 +1,4 @@
-"""What is computed of the tensor that an inspector looks at, in threads of their own."""
+"""What is computed of the tensor in an inspector, in threads of their own."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BINS = 64
 
 
 class Background:
-    """Passes over tensors for a screen. What comes of one that is looked at no more is dropped; where the session has
+    """Passes over tensors for a screen. The result for one that is not shown any more is dropped; where the session has
     gone on, ``say`` gets that."""
 
     def __init__(self, screen: Screen[Any], say: Callable[[str], None]) -> None:
@@ -31,7 +31,7 @@ class Background:
         self._over = threading.Event()
 
     def forget(self) -> None:
-        """Another tensor is looked at: end what is under way."""
+        """Another tensor is shown: end what is under way."""
         self._over.set()
         self._over = threading.Event()
 

@@ -127,7 +127,7 @@ class PanesApp(CommonApp[int]):
 
     def _show(self, shown: Shown) -> None:
         if self.shown is None and self._base.focused is None:
-            # Where the first stop came quickly, the panes were not seen yet when the focus was asked for.
+            # Where the first stop came quickly, the panes were not visible yet when the focus was asked for.
             self.call_after_refresh(self._focus_pane)
         self.shown = shown
         self._base.add_class("-ready")
@@ -140,7 +140,7 @@ class PanesApp(CommonApp[int]):
 
     @on(Workbench.Placed)
     def placed(self) -> None:
-        """The panes stand elsewhere, or others are seen."""
+        """The panes stand elsewhere, or others are visible."""
         self.tabs.display = self.bench.small
         self._base.set_class(self.bench.small, "-small")
         self.tabs.show(self.bench.tab)
@@ -266,7 +266,7 @@ class PanesApp(CommonApp[int]):
 
     @on(ConsolePane.Searched)
     def searched(self, message: ConsolePane.Searched) -> None:
-        """A text to look for was typed; an empty one is the one before."""
+        """A text to find was typed; an empty one is the one before."""
         self.action_close()
         text = message.text or self._pane.search
         if text and not self._pane.find(text):

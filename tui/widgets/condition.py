@@ -35,7 +35,7 @@ _HIGHEST = 30
 
 
 class Condition(Pane):
-    """The condition in force, the boundaries seen, the trip count, and the two sides of the deciding comparison."""
+    """The condition in force, its values so far, the trip count, and the two sides of the deciding comparison."""
 
     def __init__(self, id: str) -> None:
         super().__init__("Condition", id)

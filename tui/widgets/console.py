@@ -106,7 +106,7 @@ class ConsolePane(Vertical):
             self.line = line
 
     class Searched(Message):
-        """A text to look for in the pane; "" for the one before."""
+        """A text to find in the pane; "" for the one before."""
 
         def __init__(self, text: str) -> None:
             super().__init__()
@@ -172,7 +172,7 @@ class ConsolePane(Vertical):
             self.line.cursor_position = len(line)
 
     def _show(self) -> None:
-        # Where it was not seen yet it has no size: both sides and the scroll bar take what is left of the screen.
+        # Before it is visible it has no size: both sides and the scroll bar take what is left of the screen.
         width = self._scroll.scrollable_content_region.width or self.app.size.width - 4
         self._output.update(Content("\n".join(fit_printed(self._said, width))))
         self._scroll.display = bool(self._said)

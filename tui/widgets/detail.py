@@ -1,4 +1,4 @@
-"""The line above the keys: all of what the cursor is on, or the text that is looked for."""
+"""The line above the keys: all of what the cursor is on, or the text of the search."""
 
 from __future__ import annotations
 

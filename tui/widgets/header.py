@@ -23,7 +23,7 @@ class Header(Widget):
     COMPONENT_CLASSES = COMPONENTS
 
     shown: reactive[Shown | None] = reactive(None)
-    #: What runs, while something runs for longer than a moment.
+    #: What runs, once it has run for a short time.
     progress: reactive[Progress | None] = reactive(None)
 
     def __init__(self, model: str, id: str) -> None:

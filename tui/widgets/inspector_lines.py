@@ -59,7 +59,7 @@ class LineBox(Widget):
         """Change the words in the border."""
         if (title, subtitle) != self.heading:
             self.heading = (title, subtitle)
-            # Content, not text: names out of a model may look like markup.
+            # Content, not text: names out of a model may read as markup.
             self.border_title, self.border_subtitle = Content(printable(title)), Content(printable(subtitle))
 
     def show(self, lines: Sequence[Line]) -> None:

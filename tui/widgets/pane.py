@@ -56,7 +56,7 @@ class Pane(ScrollView, can_focus=True, inherit_bindings=False):
         self.lines: Sequence[Line] = ()
         #: The index of the line that the cursor is on.
         self.cursor = 0
-        #: The text that is looked for, "" for none.
+        #: The text of the search, "" for none.
         self.search = ""
         #: Something changed while it was hidden.
         self._stale = False
@@ -93,7 +93,7 @@ class Pane(ScrollView, can_focus=True, inherit_bindings=False):
     def _show_title(self) -> None:
         title, subtitle = self.heading
         numbered = f"{self._number} {title}" if self._number else title
-        # Content, not text: names out of a model may look like markup. Set below the descriptors, which would draw the
+        # Content, not text: names out of a model may read as markup. Set below the descriptors, which would draw the
         # whole pane again.
         self._border_title = self.render_str(Content(printable(numbered)))
         self._border_subtitle = self.render_str(Content(printable(subtitle)))
@@ -123,7 +123,7 @@ class Pane(ScrollView, can_focus=True, inherit_bindings=False):
                 self.show_line(self.cursor, 0)
 
     def catch_up(self) -> None:
-        """It is seen again."""
+        """It is visible again."""
         if self._stale:
             self.rebuild()
 
@@ -164,7 +164,7 @@ class Pane(ScrollView, can_focus=True, inherit_bindings=False):
             self.virtual_size = size
 
     def _refresh_changed(self, old: dict[int, Strip], count: int) -> None:
-        """Draw the lines in sight again that look otherwise than before."""
+        """Draw the visible lines that have changed."""
         top = self.scroll_offset.y
         for index in range(top, top + self._built.height):
             there, was = index < len(self.lines), index < count

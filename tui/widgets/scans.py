@@ -80,7 +80,7 @@ def _facts(scan: ScanSnapshot, trip_count: int | None, width: int, whose: str = 
     how = "stacked on" if scan.stack else "concatenated along"
     reverse = ", newest first" if scan.reverse else ""
     spans = [
-        # Which way it grows is seen at every width.
+        # Which way it grows is visible at every width.
         (f"{quote(scan.name)}{' ←' if scan.reverse else ''}", Role.NAME),
         (f"  {type_text(scan.dtype, scan.shape)}{_in_the_end(scan)}", Role.VALUE),
         (f"  {scan.count} of {trip_count}" if trip_count is not None else f"  {scan.count} so far", Role.PLAIN),

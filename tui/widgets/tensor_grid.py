@@ -37,7 +37,7 @@ class TensorGrid(LineBox):
         self.absent: str | None = None
 
     def take(self, tensor: TensorRef | None, items: Sequence[Any], absent: str | None) -> None:
-        """Look at another tensor, or at a sequence; in one of the same shape the place stays."""
+        """Show another tensor, or a sequence; in one of the same shape the place stays."""
         before, self.tensor = self.tensor, tensor
         self.items, self.absent = items, absent
         self.span = None

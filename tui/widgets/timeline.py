@@ -16,7 +16,7 @@ from ..screen.times import Span as Branch
 from ..screen.view import Shown
 from .pane import Pane
 
-#: Trip counts above this say nothing about how long a loop will run: the scale follows what was seen.
+#: Trip counts above this say nothing about how long a loop will run: the scale follows what has run.
 _LIMIT = 1 << 31
 _LABEL = 26
 #: The marks.

@@ -35,7 +35,7 @@ class Workbench(Widget):
     """Where the panes stand; ``tab``: which are in front on a small screen; ``full``: the one alone, "" for all."""
 
     class Placed(Message):
-        """The panes stand elsewhere, or others are seen."""
+        """The panes stand elsewhere, or others are visible."""
 
     def __init__(self, panes: Mapping[str, Pane], id: str) -> None:
         super().__init__(id=id)
@@ -61,7 +61,7 @@ class Workbench(Widget):
         return small(*self.app.size)
 
     def boxes(self, size: Size) -> dict[str, Box]:
-        """The places in a room of a size."""
+        """The places of the panes in a size."""
         return arrange(size.width, size.height, self._needs, self.tab if self.small else None, self.full)
 
     def need(self, needs: Mapping[str, Need]) -> None:

@@ -3,7 +3,7 @@
 The ONNX specification says of Loop that loops which feed each other can be executed "diagonally", as a wavefront.
 Layers of a recurrent network are such loops. Each follower runs the same instructions as ever, in an engine and a
 thread of its own; before each iteration it waits for the row that this one reads, and its products of rows
-(``plan/rows_ahead.py``) for a block of them. The first loop runs in the engine of the whole graph, which takes the
+(``plan/hoisting.py``) for a block of them. The first loop runs in the engine of the whole graph, which takes the
 followers' results when it gets to their place; where a follower failed, that engine runs the loop itself.
 """
 
@@ -26,8 +26,8 @@ from ...graph import Array, Graph, Loop, Value, captured
 from ...graph.dependence import uses
 from ...kernels import team
 from ...kernels.stream import Stream
+from ...plan.hoisting import Finder, Source
 from ...plan.plan import Plan, compile_graph
-from ...plan.rows_ahead import Finder, Source
 from ...plan.trips import runs_to_its_count
 from ...record import record
 from ..engine import Engine

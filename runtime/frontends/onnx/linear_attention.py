@@ -292,7 +292,7 @@ def _decays(text: Text, net: _Rows, decay: V, activation: str, bound: float) -> 
 
 
 def _captured(text: Text, net: _Rows, parts: list[tuple[str, str]], capacity: int, active: V) -> None:
-    """``state_update``: the first rows of decays, keys and deltas, as many as there is room for, the rest 0."""
+    """``state_update``: the first rows of decays, keys and deltas, as many as the capacity, the rest 0."""
     flat = []
     for name, x in parts:
         row = text.shaped(f"{name}_flat", x, net.lead, text.ints(-1))

@@ -1,6 +1,6 @@
 """Where onnxruntime or OpenVINO does something else with an ONNX loop than its written spec (docs/semantics.md 1).
 
-Only what a look at the model tells for certain; docs/diff.md has the labels. All of it was seen in onnxruntime 1.32
+Only what the model alone tells for certain; docs/diff.md has the labels. All of it was observed in onnxruntime 1.32
 and OpenVINO 2026.4.
 """
 
@@ -157,7 +157,7 @@ def _iteration_number(loop: Loop) -> Iterator[Note]:
 
 def _back_edges(loop: Loop) -> Iterator[Note]:
     used = read_in(loop.body)
-    # The iteration number is counted on before anything is carried.
+    # The iteration number is incremented before anything is carried.
     written: set[Value] = set() if loop.iteration is None else {loop.iteration}
     for edge in loop.back_edges:
         if edge.result in written and edge.param in used:

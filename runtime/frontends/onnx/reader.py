@@ -129,7 +129,7 @@ def _hint(start: bytes, form: str) -> str:
 def from_proto(model: ModelProto, where: str) -> Graph:
     """Turn a model into a graph; the model itself is left as it is.
 
-    ``where``, its path or what else to call it, begins every message; external data is looked for beside it.
+    ``where``, its path or what else to call it, begins every message; external data is searched beside it.
     Model-local functions are inlined: what they hold gets the call's name as a prefix. SequenceMap becomes
     the Loop that its specification says it is; LSTM, GRU and RNN become loops over their time steps. Constant nodes
     stay nodes, initializers become constants.

@@ -100,7 +100,7 @@ class Blobs:
             array = _unpacked(word, raw)[:count].astype(dtype)
         elif packed:
             array = np.stack([raw & 0xF, raw >> 4], axis=-1).reshape(-1)[:count]
-            # ml_dtypes keeps a four-bit number in a byte of its own and looks at the low four bits alone.
+            # ml_dtypes keeps a four-bit number in a byte of its own and reads only the low four bits.
             array = (((array ^ 8) - 8).view(np.int8) if dtype.name == "int4" else array).view(dtype)
         elif dtype == np.bool_:
             array = raw != 0  # NumPy takes every other byte than 0 and 1 for granted and goes wrong

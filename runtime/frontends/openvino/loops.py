@@ -90,7 +90,7 @@ class LoopBuilder:
         self.body = body
         self.is_loop = layer.kind == "loop"
         self.constants: list[Value] = []
-        #: The back edge that each Result feeds, the first of several. Two Results may show one value.
+        #: The back edge that each Result feeds, the first of several. Two Results may return one value.
         self.edge_of: dict[int, BackEdge] = {}
         self.loop = Loop(
             name=layer.name,

@@ -1,7 +1,7 @@
 """Where OpenVINO's CPU plugin does something else with a loop than its written spec (docs/semantics.md 1).
 
-Only what a look at the graph alone tells for certain; docs/diff.md has the labels. All of it
-was seen in OpenVINO 2026.4.
+Only what the graph alone tells for certain; docs/diff.md has the labels. All of it
+was observed in OpenVINO 2026.4.
 """
 
 from __future__ import annotations

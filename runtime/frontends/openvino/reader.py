@@ -123,7 +123,7 @@ class _Builder:
         several = len(layer.outputs) > 1
         values = []
         for index, port in enumerate(layer.outputs):
-            # The port of a value of any rank and that of a scalar look the same in the file: no dimensions.
+            # The port of a value of any rank and that of a scalar are the same in the file: no dimensions.
             declared = TensorType(element_type(self.document, layer, port.precision), port.dims or None)
             values.append(Value(f"{layer.name}.{index}" if several else layer.name, declared))
         return values
@@ -307,7 +307,7 @@ def _name_outputs(layer: Layer, network: Network, values: Mapping[Port, Value], 
 def _any_name(document: Document, layer: Layer, port: Port, own: str) -> str:
     """What OpenVINO's ``any_name`` gives for a tensor: the alphabetically first of its names.
 
-    IR v10 adds the layer's own name to them (seen in 2026.4); v11 does without it.
+    IR v10 adds the layer's own name to them (observed in 2026.4); v11 does without it.
     """
     [info] = [info for info in layer.outputs if info.id == port[1]]
     known = [*info.names, own] if document.version == 10 else info.names

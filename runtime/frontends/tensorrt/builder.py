@@ -204,7 +204,7 @@ class Runtime(_Engine):
 
 
 class EngineInspector(_Engine):
-    """Looks into an engine."""
+    """Inspects an engine."""
 
 
 class IPluginRegistry:

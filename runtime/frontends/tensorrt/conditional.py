@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from ...errors import ModelError
 from ...graph import TensorType, Value
+from .attribute import Attribute
 from .enums import LayerType
 from .folding import constant_of
 from .layer import ILayer, ITensor, Network, tensor_argument
@@ -25,13 +26,7 @@ class IIfConditional:
         self.inputs: list[IIfConditionalInputLayer] = []
         self.outputs: list[IIfConditionalOutputLayer] = []
 
-    @property
-    def name(self) -> str:
-        return self._name or f"conditional_{self.number}"
-
-    @name.setter
-    def name(self, name: str) -> None:
-        self._name = name
+    name = Attribute[str]("_name", unset=lambda conditional: f"conditional_{conditional.number}")
 
     def set_condition(self, condition: ITensor) -> IConditionLayer:
         """What decides which branch is taken."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .attribute import Attribute
 from .building import current
 from .gone import missing
 from .place import ArgumentError, place
@@ -119,13 +120,7 @@ class IBuilderConfig:
         else:
             raise missing("IBuilderConfig", name, [*dir(self), *_DEFAULTS])
 
-    @property
-    def flags(self) -> int:
-        return self._flags
-
-    @flags.setter
-    def flags(self, flags: int) -> None:
-        self._flags = int(flags)
+    flags = Attribute[int]("_flags", lambda config, given, what: int(given))
 
     def set_flag(self, flag: BuilderFlag) -> None:
         self._flags |= 1 << int(_flag(flag))

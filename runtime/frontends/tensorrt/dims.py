@@ -32,6 +32,11 @@ class Dims:
         made._valid = False
         return made
 
+    @classmethod
+    def unset(cls, layer: object) -> Dims:
+        """What a shape that is not set reads as, of any layer."""
+        return cls.invalid()
+
     def __len__(self) -> int:
         if not self._valid:
             raise ValueError("__len__() should return >= 0")
@@ -88,21 +93,13 @@ def _of_rank(name: str, rank: int) -> Any:
 Dims2, Dims3, Dims4 = (_of_rank(f"Dims{rank}", rank) for rank in (2, 3, 4))
 
 
+def _extent(axis: int) -> Any:
+    """The property for one dimension."""
+    return property(operator.itemgetter(axis), lambda dims, extent: operator.setitem(dims, axis, extent))
+
+
 class DimsHW(_of_rank("DimsHW", 2)):  # type: ignore[misc]
     """Height and width."""
 
-    @property
-    def h(self) -> int:
-        return int(self[0])
-
-    @h.setter
-    def h(self, extent: int) -> None:
-        self[0] = extent
-
-    @property
-    def w(self) -> int:
-        return int(self[1])
-
-    @w.setter
-    def w(self, extent: int) -> None:
-        self[1] = extent
+    h = _extent(0)
+    w = _extent(1)

@@ -13,6 +13,7 @@ import numpy as np
 
 from ...errors import LoopdbgError, ModelError
 from ...graph import Array, TensorType, Value
+from .attribute import Attribute
 from .dims import Dims, sizes_of
 from .enums import DataType, LayerType, data_type, numpy_type
 from .gone import missing
@@ -24,7 +25,7 @@ Kind = TypeVar("Kind")
 
 
 class Network:
-    """What layers and tensors know of their network: the others, and how it looks now."""
+    """What layers and tensors know of their network: the others, and its present state."""
 
     def __init__(self) -> None:
         self.layers: list[ILayer] = []
@@ -50,7 +51,7 @@ class Network:
         return self.types(tensor._layer)[tensor._index]
 
     def types(self, layer: ILayer) -> Sequence[TensorType]:
-        """What is known of a layer's outputs; layers before it are looked at as far as they changed."""
+        """What is known of a layer's outputs; layers before it are inferred again if they changed."""
         stack = [layer]
         entered: set[ILayer] = set()
         while stack:
@@ -122,17 +123,11 @@ class ITensor(TensorSettings):
         self._type = TensorType()
         self._place = place()
 
-    @property
-    def name(self) -> str:
-        """Its own name, or one made of its layer's."""
-        if self._name or self._layer is None:
-            return self._name
+    def _default_name(self) -> str:
         more = f"_{self._index}" if self._index else ""
-        return f"{self._layer.name}_output{more}"
+        return f"{self._layer.name}_output{more}" if self._layer else self._name
 
-    @name.setter
-    def name(self, name: str) -> None:
-        self._name = name
+    name = Attribute[str]("_name", unset=_default_name)
 
     @property
     def type(self) -> TensorType:
@@ -270,13 +265,7 @@ class ILayer(LayerSettings):
 
     # -- what scripts ask
 
-    @property
-    def name(self) -> str:
-        return self._name or f"(Unnamed Layer* {self._number}) [{self._real.KIND}]"
-
-    @name.setter
-    def name(self, name: str) -> None:
-        self._name = name
+    name = Attribute[str]("_name", unset=lambda layer: f"(Unnamed Layer* {layer._number}) [{layer._real.KIND}]")
 
     @property
     def type(self) -> Any:
@@ -335,6 +324,13 @@ class ILayer(LayerSettings):
         self._inputs[index] = tensor
         if tensor._layer is not None:
             tensor._layer._used = True
+
+    def drop_input(self, index: int) -> None:
+        """An attribute gives what a tensor gave: a single optional input goes, one of several becomes None."""
+        if self.MORE_INPUTS == 1:
+            del self._inputs[index:]
+        elif index < len(self._inputs):
+            self._inputs[index] = None
 
     def least_inputs(self) -> int:
         """How many inputs it can have with all those that ``set_input`` adds."""

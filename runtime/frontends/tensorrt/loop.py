@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from ...errors import ModelError
 from ...graph import Dim, TensorType
+from .attribute import Attribute
 from .enums import LayerType, LoopOutput, TripLimit
 from .folding import constant_int
 from .layer import ILayer, ITensor, Network, enum_argument, tensor_argument
@@ -27,16 +28,10 @@ class ILoop:
         self.recurrences: list[IRecurrenceLayer] = []
         self.outputs: list[ILoopOutputLayer] = []
 
-    @property
-    def name(self) -> str:
-        return self._name or f"loop_{self.number}"
-
-    @name.setter
-    def name(self, name: str) -> None:
-        self._name = name
+    name = Attribute[str]("_name", unset=lambda loop: f"loop_{loop.number}")
 
     def add_trip_limit(self, tensor: ITensor, kind: TripLimit) -> ITripLimitLayer:
-        """Limit the trips: by a count, or to as long as a condition holds that is looked at before each iteration."""
+        """Limit the trips: by a count, or to as long as a condition holds that is tested before each iteration."""
         tensor_argument(self._network, tensor, f"{self}.add_trip_limit")
         enum_argument(TripLimit, kind, f"{self}.add_trip_limit: kind")
         self.limits.append(ITripLimitLayer(self, tensor, kind))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .attribute import Attribute
 from .enums import DataType
 from .place import ArgumentError, place
 from .setting_enums import NetworkDefinitionCreationFlag, TensorLocation
@@ -17,13 +18,7 @@ class TensorSettings:
     broadcast_across_batch: bool = False
     _range: tuple[float, float] | None = None
 
-    @property
-    def dynamic_range(self) -> tuple[float, float] | None:
-        return self._range
-
-    @dynamic_range.setter
-    def dynamic_range(self, given: tuple[float, float]) -> None:
-        self._range = given
+    dynamic_range = Attribute[tuple[float, float] | None]("_range")
 
     def set_dynamic_range(self, min: float, max: float) -> bool:
         self._range = float(min), float(max)
@@ -108,13 +103,7 @@ class LayerSettings:
     _precision: DataType | None = None
     num_ranks: int = 1
 
-    @property
-    def precision(self) -> DataType:
-        return self._precision or DataType.FLOAT
-
-    @precision.setter
-    def precision(self, precision: DataType) -> None:
-        self._precision = precision
+    precision = Attribute[DataType]("_precision", unset=lambda layer: DataType.FLOAT)
 
     @property
     def precision_is_set(self) -> bool:

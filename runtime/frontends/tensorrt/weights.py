@@ -89,3 +89,8 @@ def array_of(weights: Any, what: str) -> Array:
             f"{', '.join(_CONVERT)}"
         )
     return weights
+
+
+def flat_array_of(weights: Any, what: str) -> Array:
+    """The same in one dimension; None stands for no numbers."""
+    return np.empty(0, np.float32) if weights is None else array_of(weights, what).reshape(-1)

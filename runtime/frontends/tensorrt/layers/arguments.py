@@ -9,8 +9,9 @@ import numpy as np
 
 from ....graph import Dim, TensorType
 from ....ops.support import is_float, is_integer
+from ..attribute import Check, plain
 from ..dims import sizes_of
-from ..layer import ILayer, ITensor
+from ..layer import ILayer, ITensor, enum_argument, tensor_argument
 from ..place import ArgumentError, place
 
 
@@ -45,6 +46,11 @@ def bool_argument(value: Any, what: str) -> bool:
     if not isinstance(value, bool | np.bool_):
         raise ArgumentError(f"{place()}: {what} must be True or False, not {value!r:.60}")
     return bool(value)
+
+
+def one_of(kind: type[Any]) -> Check:
+    """The check of an attribute that has to be of an enum."""
+    return plain(lambda given, what: enum_argument(kind, given, what))
 
 
 def ints_argument(value: Any, what: str) -> tuple[int, ...]:
@@ -127,6 +133,11 @@ def axis_argument(layer: ILayer, axis: int, rank: int, what: str = "its axis") -
     return axis
 
 
+def third_from_end(layer: ILayer) -> int:
+    """The axis of layers whose axis was not set."""
+    return max(0, len(layer.input(0).type.shape or ()) - 3)
+
+
 def axes_of_mask(layer: ILayer, mask: int, rank: int) -> tuple[int, ...]:
     """The axes of a mask: bit k stands for axis k.
 
@@ -156,8 +167,6 @@ def tensors_argument(network: Any, tensors: Any, what: str) -> list[ITensor]:
     Raises:
         ArgumentError: it is something else.
     """
-    from ..layer import tensor_argument
-
     if isinstance(tensors, ITensor) or not isinstance(tensors, list | tuple):
         raise ArgumentError(f"{place()}: {what} takes a list of tensors, not {type(tensors).__name__}")
     return [tensor_argument(network, tensor, f"{what}: tensor {k}") for k, tensor in enumerate(tensors)]

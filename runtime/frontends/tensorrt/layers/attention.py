@@ -8,13 +8,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ....graph import TensorType, Value
+from ..attribute import Attribute, plain
 from ..enums import AttentionIOForm, AttentionNormalizationOp, CausalMaskKind, KVCacheMode, LayerType
 from ..gone import missing
 from ..layer import ILayer, ITensor, enum_argument, tensor_argument
 from ..network import INetworkDefinition, adds
 from ..place import ArgumentError, place
 from ..scope import Scope
-from .arguments import bool_argument, int_argument, known, needs, one_type, rank_of
+from .arguments import bool_argument, int_argument, known, needs, one_of, one_type, rank_of
 
 
 class IAttentionOutputLayer(ILayer):
@@ -68,6 +69,14 @@ class IAttentionOutputLayer(ILayer):
         ]
 
 
+def _causal_kind(causal: Any, what: str) -> CausalMaskKind:
+    return CausalMaskKind.UPPER_LEFT if bool_argument(causal, what) else CausalMaskKind.NONE
+
+
+def _is_causal(kind: CausalMaskKind) -> bool:
+    return kind is not CausalMaskKind.NONE
+
+
 class IAttention:
     """What add_attention gives: no layer, but the description of one."""
 
@@ -83,38 +92,12 @@ class IAttention:
             raise AttributeError(name)
         raise missing("IAttention", name, dir(self))
 
-    @property
-    def name(self) -> str:
-        return self._layer.name
-
-    @name.setter
-    def name(self, name: str) -> None:
-        self._layer.name = name
-
-    @property
-    def norm_op(self) -> AttentionNormalizationOp:
-        return self._layer.norm_op
-
-    @norm_op.setter
-    def norm_op(self, op: AttentionNormalizationOp) -> None:
-        self._layer.norm_op = enum_argument(AttentionNormalizationOp, op, "IAttention.norm_op")
-
-    @property
-    def causal(self) -> bool:
-        return self._layer.causal_kind is not CausalMaskKind.NONE
-
-    @causal.setter
-    def causal(self, causal: bool) -> None:
-        on = bool_argument(causal, "IAttention.causal")
-        self._layer.causal_kind = CausalMaskKind.UPPER_LEFT if on else CausalMaskKind.NONE
-
-    @property
-    def causal_kind(self) -> CausalMaskKind:
-        return self._layer.causal_kind
-
-    @causal_kind.setter
-    def causal_kind(self, kind: CausalMaskKind) -> None:
-        self._layer.causal_kind = enum_argument(CausalMaskKind, kind, "IAttention.causal_kind")
+    name = Attribute[str]("name", of="_layer")
+    norm_op = Attribute[AttentionNormalizationOp]("norm_op", one_of(AttentionNormalizationOp), of="_layer")
+    causal_kind = Attribute[CausalMaskKind]("causal_kind", one_of(CausalMaskKind), of="_layer")
+    causal = Attribute[bool](
+        "causal_kind", plain(_causal_kind), lambda kind: kind is not CausalMaskKind.NONE, of="_layer"
+    )
 
     @property
     def mask(self) -> ITensor | None:
@@ -164,8 +147,7 @@ def add_attention(
     causal: bool,
 ) -> IAttention:
     """Attention over [batch, heads, length, size], not scaled."""
-    on = bool_argument(causal, "add_attention: causal")
-    kind = CausalMaskKind.UPPER_LEFT if on else CausalMaskKind.NONE
+    kind = _causal_kind(causal, "add_attention: causal")
     return _attention(network, (query, key, value), norm_op, kind)
 
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ....graph import Array, TensorType, Value
+from ..attribute import Attribute, plain
 from ..dims import Dims, sizes_of
 from ..enums import LayerType
 from ..layer import ILayer
@@ -28,22 +29,9 @@ class IConstantLayer(ILayer):
         self._shape = sizes_of(shape, "add_constant: the shape")
         self._array = array_of(weights, "add_constant: the weights")
 
-    @property
-    def shape(self) -> Dims:
-        return Dims(self._shape)
-
-    @shape.setter
-    def shape(self, shape: Any) -> None:
-        self._shape = sizes_of(shape, f"{self}: the shape")
-
-    @property
-    def weights(self) -> Array:
-        """The numbers, in one dimension."""
-        return self._array.reshape(-1)
-
-    @weights.setter
-    def weights(self, weights: Any) -> None:
-        self._array = array_of(weights, f"{self}: the weights")
+    shape = Attribute[Dims]("_shape", plain(sizes_of), Dims, what="the shape")
+    #: The numbers, in one dimension.
+    weights = Attribute[Array]("_array", plain(array_of), lambda array: array.reshape(-1), what="the weights")
 
     def _data(self) -> Array:
         shape, count = self._shape, self._array.size

@@ -10,14 +10,15 @@ import numpy as np
 
 from ....graph import Array, Dim, TensorType, Value
 from ....ops.tensorrt import told_beyond, window_beyond
+from ..attribute import Attribute, plain
 from ..dims import MAX_DIMS, Dims
 from ..enums import LayerType, PaddingMode, PoolingType
 from ..layer import ILayer, ITensor, Network, enum_argument, tensor_argument
 from ..network import INetworkDefinition, adds
 from ..place import ArgumentError, place
 from ..scope import Scope
-from ..weights import array_of
-from .arguments import int_argument, ints_argument, needs, number_argument, rank_of
+from ..weights import flat_array_of
+from .arguments import int_argument, ints_argument, needs, number_argument, one_of, rank_of
 
 _INT64 = np.dtype(np.int64)
 _UP, _SAME_UPPER, _SAME_LOWER = PaddingMode.EXPLICIT_ROUND_UP, PaddingMode.SAME_UPPER, PaddingMode.SAME_LOWER
@@ -37,45 +38,22 @@ class Sliding(ILayer):
         self._stride = self._dilation = (1,) * axes
         self._pre = self._post = (0,) * axes
 
-    def _set(self, given: Any, what: str, least: int) -> tuple[int, ...]:
-        found = ints_argument(given, f"{self}: {what}")
+    def _numbers(self, given: Any, what: str, least: int) -> tuple[int, ...]:
+        found = ints_argument(given, what)
         if len(found) != len(self._window) or min(found) < least:
-            raise ArgumentError(
-                f"{place()}: {self}: {what} has {len(self._window)} numbers from {least} on, not {found}"
-            )
+            raise ArgumentError(f"{place()}: {what} has {len(self._window)} numbers from {least} on, not {found}")
         return found
 
-    @property
-    def stride_nd(self) -> Dims:
-        return Dims(self._stride)
+    def _padding(self, given: Any, what: str) -> tuple[int, ...]:
+        return self._numbers(given, what, 0)
 
-    @stride_nd.setter
-    def stride_nd(self, stride: Any) -> None:
-        self._stride = self._set(stride, "stride_nd", 1)
+    def _positive(self, given: Any, what: str) -> tuple[int, ...]:
+        return self._numbers(given, what, 1)
 
-    @property
-    def padding_nd(self) -> Dims:
-        return Dims(self._pre)
-
-    @padding_nd.setter
-    def padding_nd(self, padding: Any) -> None:
-        self._pre = self._post = self._set(padding, "padding_nd", 0)
-
-    @property
-    def pre_padding(self) -> Dims:
-        return Dims(self._pre)
-
-    @pre_padding.setter
-    def pre_padding(self, padding: Any) -> None:
-        self._pre = self._set(padding, "pre_padding", 0)
-
-    @property
-    def post_padding(self) -> Dims:
-        return Dims(self._post)
-
-    @post_padding.setter
-    def post_padding(self, padding: Any) -> None:
-        self._post = self._set(padding, "post_padding", 0)
+    stride_nd = Attribute[Dims]("_stride", _positive, Dims)
+    padding_nd = Attribute[Dims]("_pre", _padding, Dims, also="_post")
+    pre_padding = Attribute[Dims]("_pre", _padding, Dims)
+    post_padding = Attribute[Dims]("_post", _padding, Dims)
 
     def spatial(self, kind: TensorType) -> tuple[Dim, ...] | None:
         """The sizes behind the channels; all axes in front of those are batches."""
@@ -145,43 +123,12 @@ class _Convolution(Sliding):
     ) -> None:
         super().__init__(network, [input], window, "kernel_shape")
         self.num_output_maps = maps
-        self._kernel = self._array(kernel, "kernel")
-        self._bias = self._array(bias, "bias")
+        self.kernel, self.bias = kernel, bias
 
-    def _array(self, given: Any, what: str) -> Array:
-        return np.empty(0, np.float32) if given is None else array_of(given, f"{self}: {what}").reshape(-1)
-
-    @property
-    def kernel(self) -> Array:
-        return self._kernel
-
-    @kernel.setter
-    def kernel(self, kernel: Any) -> None:
-        self._kernel = self._array(kernel, "kernel")
-
-    @property
-    def bias(self) -> Array:
-        return self._bias
-
-    @bias.setter
-    def bias(self, bias: Any) -> None:
-        self._bias = self._array(bias, "bias")
-
-    @property
-    def kernel_size_nd(self) -> Dims:
-        return Dims(self._window)
-
-    @kernel_size_nd.setter
-    def kernel_size_nd(self, size: Any) -> None:
-        self._window = self._set(size, "kernel_size_nd", 1)
-
-    @property
-    def dilation_nd(self) -> Dims:
-        return Dims(self._dilation)
-
-    @dilation_nd.setter
-    def dilation_nd(self, dilation: Any) -> None:
-        self._dilation = self._set(dilation, "dilation_nd", 1)
+    kernel = Attribute[Array]("_kernel", plain(flat_array_of))
+    bias = Attribute[Array]("_bias", plain(flat_array_of))
+    kernel_size_nd = Attribute[Dims]("_window", Sliding._positive, Dims)
+    dilation_nd = Attribute[Dims]("_dilation", Sliding._positive, Dims)
 
     def kernel_shape(self, channels: int) -> tuple[int, ...]:
         """The shape of the weights for so many input channels."""
@@ -354,21 +301,8 @@ class IPoolingLayer(Sliding):
         super().__init__(network, [input], window, "window_size")
         self._pooling = type
 
-    @property
-    def type(self) -> PoolingType:
-        return self._pooling
-
-    @type.setter
-    def type(self, type: PoolingType) -> None:
-        self._pooling = enum_argument(PoolingType, type, f"{self}: type")
-
-    @property
-    def window_size_nd(self) -> Dims:
-        return Dims(self._window)
-
-    @window_size_nd.setter
-    def window_size_nd(self, size: Any) -> None:
-        self._window = self._set(size, "window_size_nd", 1)
+    type = Attribute[PoolingType]("_pooling", one_of(PoolingType))
+    window_size_nd = Attribute[Dims]("_window", Sliding._positive, Dims)
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
         needs(self, 0, types[0], "float")

@@ -9,6 +9,7 @@ import numpy as np
 
 from ....dtypes import to_onnx
 from ....graph import TensorType, Value
+from ..attribute import Attribute, Check, plain
 from ..dims import Dims
 from ..enums import DataType, FillOperation, LayerType, numpy_type
 from ..folding import constant_of
@@ -24,6 +25,17 @@ _TYPES = {
     FillOperation.RANDOM_UNIFORM: (DataType.FLOAT, DataType.HALF),
     FillOperation.RANDOM_NORMAL: (DataType.FLOAT, DataType.HALF),
 }
+
+
+def _number_or_kept(field: str) -> Check:
+    """Anything but a number is ignored, as TensorRT does."""
+
+    def check(layer: IFillLayer, given: Any, what: str) -> Any:
+        if not isinstance(given, int | float | np.integer | np.floating):
+            return getattr(layer, field)
+        return given.item() if isinstance(given, np.generic) and not isinstance(given, int) else given
+
+    return check
 
 
 class IFillLayer(ILayer):
@@ -46,34 +58,9 @@ class IFillLayer(ILayer):
     def least_inputs(self) -> int:
         return 3
 
-    @property
-    def shape(self) -> Dims:
-        return Dims.invalid() if self.get_input(0) is not None else Dims(self._shape)
-
-    @shape.setter
-    def shape(self, shape: Any) -> None:
-        self._shape = ints_argument(shape, f"{self}: shape")
-        if self._inputs:
-            self._inputs[0] = None
-
-    @property
-    def alpha(self) -> float | int:
-        return self._alpha
-
-    @alpha.setter
-    def alpha(self, alpha: Any) -> None:
-        # Anything but a number is ignored, as TensorRT does.
-        if isinstance(alpha, int | float | np.integer | np.floating):
-            self._alpha = alpha if isinstance(alpha, int) else alpha.item() if isinstance(alpha, np.generic) else alpha
-
-    @property
-    def beta(self) -> float | int:
-        return self._beta
-
-    @beta.setter
-    def beta(self, beta: Any) -> None:
-        if isinstance(beta, int | float | np.integer | np.floating):
-            self._beta = beta if isinstance(beta, int) else beta.item() if isinstance(beta, np.generic) else beta
+    shape = Attribute[Dims]("_shape", plain(ints_argument), Dims, unset=Dims.unset, input=0)
+    alpha = Attribute[float | int]("_alpha", _number_or_kept("_alpha"))
+    beta = Attribute[float | int]("_beta", _number_or_kept("_beta"))
 
     def is_alpha_beta_int64(self) -> bool:
         return isinstance(self._alpha, int) and isinstance(self._beta, int)

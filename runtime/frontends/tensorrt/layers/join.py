@@ -8,13 +8,23 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ....graph import Dim, TensorType, Value
+from ..attribute import Attribute, plain
 from ..dims import Dims
 from ..enums import LayerType
 from ..layer import ILayer, ITensor, tensor_argument
 from ..network import INetworkDefinition, adds
 from ..place import ArgumentError, place
 from ..scope import Scope
-from .arguments import axis_argument, int_argument, ints_argument, needs, one_type, rank_of, tensors_argument
+from .arguments import (
+    axis_argument,
+    int_argument,
+    ints_argument,
+    needs,
+    one_type,
+    rank_of,
+    tensors_argument,
+    third_from_end,
+)
 
 _INT64 = np.dtype(np.int64)
 
@@ -29,16 +39,7 @@ class IConcatenationLayer(ILayer):
         super().__init__(network, inputs)
         self._axis: int | None = None
 
-    @property
-    def axis(self) -> int:
-        if self._axis is not None:
-            return self._axis
-        shape = self.input(0).type.shape
-        return max(0, len(shape or ()) - 3)
-
-    @axis.setter
-    def axis(self, axis: int) -> None:
-        self._axis = int_argument(axis, f"{self}: axis")
+    axis = Attribute[int]("_axis", plain(int_argument), unset=third_from_end)
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
         one_type(self, types)
@@ -85,30 +86,17 @@ class IPaddingLayer(ILayer):
 
     def __init__(self, network: INetworkDefinition, input: ITensor, pre: Any, post: Any) -> None:
         super().__init__(network, [input])
-        self._pre = self._two(pre, "pre_padding")
-        self._post = self._two(post, "post_padding")
+        self._pre = self._two(pre, f"{self}: pre_padding")
+        self._post = self._two(post, f"{self}: post_padding")
 
     def _two(self, given: Any, what: str) -> tuple[int, ...]:
-        found = ints_argument(given, f"{self}: {what}")
+        found = ints_argument(given, what)
         if len(found) != 2:
-            raise ArgumentError(f"{place()}: {self}: {what} has two numbers, for the last two axes, not {found}")
+            raise ArgumentError(f"{place()}: {what} has two numbers, for the last two axes, not {found}")
         return found
 
-    @property
-    def pre_padding_nd(self) -> Dims:
-        return Dims(self._pre)
-
-    @pre_padding_nd.setter
-    def pre_padding_nd(self, pre: Any) -> None:
-        self._pre = self._two(pre, "pre_padding_nd")
-
-    @property
-    def post_padding_nd(self) -> Dims:
-        return Dims(self._post)
-
-    @post_padding_nd.setter
-    def post_padding_nd(self, post: Any) -> None:
-        self._post = self._two(post, "post_padding_nd")
+    pre_padding_nd = Attribute[Dims]("_pre", _two, Dims)
+    post_padding_nd = Attribute[Dims]("_post", _two, Dims)
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
         needs(self, 0, types[0], "number")

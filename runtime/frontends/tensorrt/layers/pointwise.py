@@ -9,11 +9,12 @@ import numpy as np
 
 from ....graph import TensorType, Value
 from ....ops.support import is_integer
+from ..attribute import Attribute
 from ..enums import ActivationType, DataType, LayerType, UnaryOperation, numpy_type
 from ..layer import ILayer, ITensor, enum_argument, tensor_argument
 from ..network import INetworkDefinition, adds
 from ..scope import Scope
-from .arguments import needs, one_type
+from .arguments import needs, one_of, one_type
 from .elementwise import broadcast
 
 _UN = UnaryOperation
@@ -101,13 +102,7 @@ class IActivationLayer(ILayer):
         super().__init__(network, [input])
         self._activation = type
 
-    @property
-    def type(self) -> ActivationType:
-        return self._activation
-
-    @type.setter
-    def type(self, type: ActivationType) -> None:
-        self._activation = enum_argument(ActivationType, type, f"{self}: type")
+    type = Attribute[ActivationType]("_activation", one_of(ActivationType))
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
         whole = self._activation is _ACT.RELU and types[0].dtype is not None and is_integer(types[0].dtype)

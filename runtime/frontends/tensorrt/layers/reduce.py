@@ -8,12 +8,13 @@ from typing import ClassVar
 import numpy as np
 
 from ....graph import Dim, TensorType, Value
+from ..attribute import Attribute, plain
 from ..enums import CumulativeOperation, DataType, LayerType, ReduceOperation, TopKOperation, numpy_type
 from ..folding import constant_int
 from ..layer import ILayer, ITensor, enum_argument, tensor_argument
 from ..network import INetworkDefinition, adds
 from ..scope import Scope
-from .arguments import axes_of_mask, bool_argument, int_argument, needs, rank_of
+from .arguments import axes_of_mask, bool_argument, int_argument, needs, rank_of, third_from_end
 
 _RED = ReduceOperation
 _ONNX = {
@@ -94,15 +95,8 @@ class ITopKLayer(ILayer):
         self.op, self.axes, self.indices_type = op, axes, kind
         self._k = k
 
-    @property
-    def k(self) -> int:
-        """-1 where a tensor gives it."""
-        return -1 if self.get_input(1) is not None else self._k
-
-    @k.setter
-    def k(self, k: int) -> None:
-        self._k = int_argument(k, f"{self}: k")
-        del self._inputs[1:]
+    #: -1 where a tensor gives it.
+    k = Attribute[int]("_k", plain(int_argument), unset=lambda layer: -1, input=1)
 
     def _axis(self, rank: int) -> int:
         axes = axes_of_mask(self, self.axes, rank)
@@ -172,16 +166,11 @@ class ISoftMaxLayer(ILayer):
         super().__init__(network, [input])
         self._mask: int | None = None
 
-    @property
-    def axes(self) -> int:
-        """The mask of the axis."""
-        if self._mask is not None:
-            return self._mask
-        return 1 << max(0, len(self.input(0).type.shape or ()) - 3)
+    def _default_mask(self) -> int:
+        return 1 << third_from_end(self)
 
-    @axes.setter
-    def axes(self, axes: int) -> None:
-        self._mask = int_argument(axes, f"{self}: axes, a mask such as 1 << 0,")
+    #: The mask of the axis.
+    axes = Attribute[int]("_mask", plain(int_argument), unset=_default_mask, what="axes, a mask such as 1 << 0,")
 
     def _axis(self, rank: int) -> int:
         axes = axes_of_mask(self, self.axes, rank)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ....graph import Dim, TensorType, Value
+from ..attribute import Attribute
 from ..dims import Dims
 from ..enums import (
     InterpolationMode,
@@ -59,33 +60,24 @@ class IResizeLayer(ILayer):
     def __init__(self, network: INetworkDefinition, input: ITensor) -> None:
         super().__init__(network, [input])
         self._shape: tuple[int, ...] | None = None
-        self._scales: tuple[float, ...] = ()
+        self._scales: tuple[float, ...] | None = None
 
     def _free(self, what: str) -> None:
         if self.get_input(1) is not None:
             raise self.error(f"input 1 gives its shape already, so {what} cannot be set")
 
-    @property
-    def shape(self) -> Dims:
-        return Dims.invalid() if self._shape is None else Dims(self._shape)
-
-    @shape.setter
-    def shape(self, shape: Any) -> None:
+    def _sizes_given(self, shape: Any, what: str) -> tuple[int, ...]:
         self._free("shape")
-        self._shape = ints_argument(shape, f"{self}: shape")
-        self._scales = ()
+        return ints_argument(shape, what)
 
-    @property
-    def scales(self) -> list[float]:
-        return list(self._scales)
-
-    @scales.setter
-    def scales(self, scales: Any) -> None:
+    def _scales_given(self, scales: Any, what: str) -> tuple[float, ...]:
         self._free("scales")
         if isinstance(scales, str) or not hasattr(scales, "__iter__"):
-            raise ArgumentError(f"{place()}: {self}: scales must be a list of numbers, not {scales!r:.60}")
-        self._scales = tuple(number_argument(scale, f"{self}: a scale") for scale in scales)
-        self._shape = None
+            raise ArgumentError(f"{place()}: {what} must be a list of numbers, not {scales!r:.60}")
+        return tuple(number_argument(scale, f"{self}: a scale") for scale in scales)
+
+    shape = Attribute[Dims]("_shape", _sizes_given, Dims, unset=Dims.unset, clears="_scales")
+    scales = Attribute[list[float]]("_scales", _scales_given, list, unset=lambda layer: [], clears="_shape")
 
     def _sizes(self, kind: TensorType) -> tuple[Dim, ...] | None:
         """The shape of the output: that of the input where nothing is said."""

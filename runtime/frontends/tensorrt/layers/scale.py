@@ -9,27 +9,16 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ....graph import Array, TensorType, Value
+from ..attribute import Attribute, plain
 from ..enums import DataType, LayerType, ScaleMode
 from ..layer import ILayer, ITensor, enum_argument, tensor_argument
 from ..network import INetworkDefinition, adds
 from ..scope import Scope
-from ..weights import array_of
+from ..weights import flat_array_of
 from .arguments import axes_of_mask, axis_argument, int_argument, known, needs, number_argument, one_type, rank_of
 
 _INT64 = np.dtype(np.int64)
 _PARTS = {"shift": 0.0, "scale": 1.0, "power": 1.0}
-
-
-def _held(what: str) -> Any:
-    """A property for one of the three kinds of weights."""
-
-    def get(layer: IScaleLayer) -> Array:
-        return layer._weights[what]
-
-    def put(layer: IScaleLayer, weights: Any) -> None:
-        layer._weights[what] = layer._array(weights, what)
-
-    return property(get, put)
 
 
 class IScaleLayer(ILayer):
@@ -46,21 +35,19 @@ class IScaleLayer(ILayer):
     ) -> None:
         super().__init__(network, [input])
         self.mode = mode
-        self._weights = dict(zip(_PARTS, map(self._array, given, _PARTS), strict=True))
+        self.shift, self.scale, self.power = given
         if axis is None:
             axis = max(0, len(input.type.shape or (0,) * 4) - 3)
         self.channel_axis = axis
 
-    def _array(self, given: Any, what: str) -> Array:
-        return np.empty(0, np.float32) if given is None else array_of(given, f"{self}: {what}").reshape(-1)
-
-    shift, scale, power = map(_held, _PARTS)
+    shift, scale, power = (Attribute[Array](f"_{part}", plain(flat_array_of)) for part in _PARTS)
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
         enum_argument(ScaleMode, self.mode, f"{self}: mode")
         needs(self, 0, types[0], "float")
         rank = rank_of(self, 0, types[0], 4)
-        for what, array in self._weights.items():
+        for what in _PARTS:
+            array = getattr(self, what)
             if array.size and types[0].dtype is not None and array.dtype != types[0].dtype:
                 raise self.error(f"its {what} is {array.dtype.name}, and {self.input(0)} {types[0].dtype.name}")
             if rank is not None and array.size:
@@ -92,7 +79,7 @@ class IScaleLayer(ILayer):
         value: Any = inputs[0]
         kind = self._inferred[0]
         for what, op in (("scale", "Mul"), ("shift", "Add"), ("power", "Pow")):
-            array = self._weights[what]
+            array = getattr(self, what)
             if array.size and not (array == _PARTS[what]).all():
                 value = scope.op(op, value, scope.constant(array.reshape(self._shape(kind, array, what))))
         return [scope.op("Identity", value) if value is inputs[0] else value]

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ....graph import Array, Dim, TensorType, Value
+from ..attribute import Attribute, plain
 from ..dims import MAX_DIMS, Dims, sizes_of
 from ..enums import LayerType
 from ..folding import constant_of
@@ -45,6 +46,14 @@ def add_shape(network: INetworkDefinition, input: ITensor) -> IShapeLayer:
     return IShapeLayer(network, [tensor_argument(network, input, "add_shape: input")])
 
 
+def _permutation(layer: ILayer, order: Any, what: str) -> Permutation:
+    return order if isinstance(order, Permutation) else Permutation(order)
+
+
+def _identity(layer: ILayer) -> Permutation:
+    return Permutation(range(MAX_DIMS))
+
+
 class IShuffleLayer(ILayer):
     """A transposition, a reshape, another transposition: each only if it was set."""
 
@@ -61,36 +70,9 @@ class IShuffleLayer(ILayer):
         self._second: Permutation | None = None
         self._dims: tuple[int, ...] | None = None
 
-    @property
-    def first_transpose(self) -> Permutation:
-        return self._first or Permutation(range(MAX_DIMS))
-
-    @first_transpose.setter
-    def first_transpose(self, order: Any) -> None:
-        self._first = order if isinstance(order, Permutation) else Permutation(order)
-
-    @property
-    def second_transpose(self) -> Permutation:
-        return self._second or Permutation(range(MAX_DIMS))
-
-    @second_transpose.setter
-    def second_transpose(self, order: Any) -> None:
-        self._second = order if isinstance(order, Permutation) else Permutation(order)
-
-    @property
-    def reshape_dims(self) -> Dims:
-        """Invalid where it was never set, or where a tensor gives it."""
-        return Dims.invalid() if self._dims is None else Dims(self._dims)
-
-    @reshape_dims.setter
-    def reshape_dims(self, shape: Any) -> None:
-        self._dims = sizes_of(shape, f"{self}: reshape_dims")
-        del self._inputs[1:]
-
-    def set_input(self, index: int, tensor: ITensor) -> None:
-        super().set_input(index, tensor)
-        if index == 1:
-            self._dims = None
+    first_transpose = Attribute[Permutation]("_first", _permutation, unset=_identity)
+    second_transpose = Attribute[Permutation]("_second", _permutation, unset=_identity)
+    reshape_dims = Attribute[Dims]("_dims", plain(sizes_of), Dims, unset=Dims.unset, input=1)
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
         shape = types[0].shape

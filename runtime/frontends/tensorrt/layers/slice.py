@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ....graph import Dim, TensorType, Value
+from ..attribute import Attribute, plain
 from ..dims import Dims
 from ..enums import LayerType, SampleMode
 from ..folding import constant_of
@@ -38,60 +39,19 @@ class ISliceLayer(ILayer):
 
     def __init__(self, network: INetworkDefinition, input: ITensor, *given: Any) -> None:
         super().__init__(network, [input])
-        self._given: list[tuple[int, ...] | None] = [
+        self._start, self._shape, self._stride = (
             ints_argument(one, f"add_slice: {what}") for one, what in zip(given, _PARTS, strict=True)
-        ]
+        )
         self._axes: tuple[int, ...] | None = None
 
-    def _get(self, part: int) -> Dims:
-        found = self._given[part]
-        return Dims.invalid() if found is None else Dims(found)
-
-    def _set(self, part: int, given: Any) -> None:
-        self._given[part] = ints_argument(given, f"{self}: {_PARTS[part]}")
-        if len(self._inputs) > part + 1:
-            self._inputs[part + 1] = None
+    start, shape, stride, axes = (
+        Attribute[Dims](f"_{part}", plain(ints_argument), Dims, unset=Dims.unset, input=index)
+        for part, index in (("start", 1), ("shape", 2), ("stride", 3), ("axes", 5))
+    )
 
     @property
-    def start(self) -> Dims:
-        return self._get(0)
-
-    @start.setter
-    def start(self, start: Any) -> None:
-        self._set(0, start)
-
-    @property
-    def shape(self) -> Dims:
-        return self._get(1)
-
-    @shape.setter
-    def shape(self, shape: Any) -> None:
-        self._set(1, shape)
-
-    @property
-    def stride(self) -> Dims:
-        return self._get(2)
-
-    @stride.setter
-    def stride(self, stride: Any) -> None:
-        self._set(2, stride)
-
-    @property
-    def axes(self) -> Dims:
-        return Dims.invalid() if self._axes is None else Dims(self._axes)
-
-    @axes.setter
-    def axes(self, axes: Any) -> None:
-        self._axes = ints_argument(axes, f"{self}: axes")
-        if len(self._inputs) > 5:
-            self._inputs[5] = None
-
-    def set_input(self, index: int, tensor: ITensor) -> None:
-        super().set_input(index, tensor)
-        if index in (1, 2, 3):
-            self._given[index - 1] = None
-        elif index == 5:
-            self._axes = None
+    def _given(self) -> tuple[tuple[int, ...], ...]:
+        return self._start, self._shape, self._stride
 
     # -- what is sliced
 

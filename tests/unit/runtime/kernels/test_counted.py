@@ -12,6 +12,7 @@ from loopdbg.runtime.graph import Array, System
 from loopdbg.runtime.kernels import drivers
 from loopdbg.runtime.kernels import kernel as kernels
 from loopdbg.runtime.ops.eager import Eager
+from loopdbg.runtime.ops.primitives import Routine
 from loopdbg.runtime.ops.registry import find
 
 WHOLE = ("bool", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)))
@@ -22,15 +23,15 @@ SIZES = (0, 1, 2, 31, 63, 64, 65, 128, 200, 1000)
 class Guarded(Eager):
     """What routines write behind their results and scratch memory shows."""
 
-    def routine(self, name: str, inputs: Any, outputs: Any, numbers: Any = (), scratch: int = 0, **how: Any) -> Any:
-        around = [np.full(int(np.prod(shape)) + 16, 7, dtype) for shape, dtype in outputs]
-        room, count = np.full(scratch + 64, 77, np.uint8), np.empty((), np.int64)
-        results = [x[:-16].reshape(shape) for x, (shape, _) in zip(around, outputs, strict=True)]
-        arrays = (*map(np.ascontiguousarray, inputs), *results, count, room[:scratch])
-        assert drivers.run(kernels.routine_kernel(name), arrays, extra=tuple(numbers))
-        assert all((x[-16:] == x.dtype.type(7)).all() for x in around) and (room[scratch:] == 77).all()
+    def call(self, routine: Routine, inputs: Any) -> Any:
+        around = [np.full(int(np.prod(shape)) + 16, 7, dtype) for shape, dtype in routine.outputs]
+        room, count = np.full(routine.scratch + 64, 77, np.uint8), np.empty((), np.int64)
+        results = [x[:-16].reshape(shape) for x, (shape, _) in zip(around, routine.outputs, strict=True)]
+        arrays = (*map(np.ascontiguousarray, inputs), *results, count, room[: routine.scratch])
+        assert drivers.run(kernels.routine_kernel(routine.name), arrays, extra=tuple(routine.numbers))
+        assert all((x[-16:] == x.dtype.type(7)).all() for x in around) and (room[routine.scratch :] == 77).all()
         made = []
-        for x, axis in zip(results, how["along"], strict=True):
+        for x, axis in zip(results, routine.along, strict=True):
             shape = x.shape if axis < 0 else (*x.shape[:axis], int(count), *x.shape[axis + 1 :])
             made.append(x.reshape(-1)[: int(np.prod(shape))].reshape(shape))
         return tuple(made)
@@ -102,7 +103,7 @@ def test_what_differs(dtype: Any) -> None:
 @pytest.mark.parametrize("dtype", ["uint8", "int16", "float32", "float64", "complex128"])
 def test_what_a_condition_keeps(dtype: str) -> None:
     rng = np.random.default_rng(5)
-    routine = Guarded().routine
+    p = Guarded()
     for n in SIZES:
         for width in (1, 2, 3, 5, 17, 64):
             x = rng.integers(0, 99, (2, n, width)).astype(dtype)
@@ -112,7 +113,7 @@ def test_what_a_condition_keeps(dtype: str) -> None:
                     m, most = len(condition), min(len(condition), n)
                     numbers = (2, n, width * x.itemsize, m, 1, 0)
                     output = ((2, most, width), x.dtype)
-                    (kept,) = routine("counted.compress", (x, condition), (output,), numbers, m + 8, along=(1,))
+                    (kept,) = p.call(Routine("counted.compress", (output,), numbers, m + 8, along=(1,)), (x, condition))
                     np.testing.assert_array_equal(kept, np.compress(condition, x, 1), strict=True)
 
 

@@ -1,10 +1,10 @@
-"""What sliced inputs and the iteration number alone decide, computed for a block of iterations at once.
+"""Batched hoisting: what depends only on sliced inputs and the iteration number, computed for a batch of iterations.
 
 A product with weights whose rows are known before the loop runs (``X[i] @ W``) reads its weights once for many
-iterations, and not once for each. Every node stays, and gives what it gives alone, to the bit: the order of a sum in
-``panels.h`` does not depend on the number of rows. :func:`run_ahead` says how such products may be run instead.
+iterations, not once for each. Every node stays in the plan and gives the same bits as alone: the order of a sum in
+``panels.h`` does not depend on the number of rows. :func:`hoisted` gives the batched form of such products.
 
-A recurrent cell of OpenVINO is cut in two for that: the product of its input, and the rest.
+For this a recurrent cell of OpenVINO is split in two: the product of its input, and the rest.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def iteration_of(loop: Loop) -> Value:
     return loop.iteration or Value(f"{loop.name}_iteration", TensorType(np.dtype(np.int64), ()))
 
 
-def run_ahead(loop: Loop, system: System, number: Value) -> dict[Node, ResolvedOperation]:
-    """Nodes of a loop's body, and how they may be run as long as nothing in the loop is changed by hand.
+def hoisted(loop: Loop, system: System, number: Value) -> dict[Node, ResolvedOperation]:
+    """Nodes of a loop's body, each with a batched form that is valid as long as nothing in the loop is changed by hand.
 
     ``number``: what :func:`iteration_of` gave.
     """
@@ -66,19 +66,19 @@ def run_ahead(loop: Loop, system: System, number: Value) -> dict[Node, ResolvedO
         cells = {halves[0]: (cell, halves[1]) for cell, halves in finder.halves.items()}
         for chain in finder.chains:
             last = chain.nodes[-1]
-            block = finder.node(chain, number)
+            batch = finder.node(chain, number)
             if last in cells:
                 cell, rest = cells[last]
-                op = Op(partial(_both_halves, block.op, len(block.inputs), rest.op), {})
-                made[cell] = resolved(cell, op, [*block.inputs, *cell.inputs[1:]])
+                op = Op(partial(_both_halves, batch.op, len(batch.inputs), rest.op), {})
+                made[cell] = resolved(cell, op, [*batch.inputs, *cell.inputs[1:]])
             else:
-                made[last] = block
+                made[last] = batch
     return made
 
 
-def _both_halves(block: Op, count: int, rest: Op, p: Any, *inputs: Any) -> tuple[Any, ...]:
-    """A cell whose input's product comes out of a block; ``count``: how many inputs the block has."""
-    return rest.apply(p, [*block.apply(p, inputs[:count]), *inputs[count:]])
+def _both_halves(batch: Op, count: int, rest: Op, p: Any, *inputs: Any) -> tuple[Any, ...]:
+    """A cell whose input's product comes out of a batch; ``count``: how many inputs the batch has."""
+    return rest.apply(p, [*batch.apply(p, inputs[:count]), *inputs[count:]])
 
 
 def resolved(node: Node, op: Op, inputs: list[Value | None] | None = None) -> ResolvedOperation:
@@ -98,7 +98,7 @@ class Source:
     index: Value | None = None
 
     def view(self, index: Any, where: str) -> View:
-        """How to look at the outer tensor as rows; ``index``: the number's description, for its shape."""
+        """The view of the outer tensor as rows; ``index``: the number's description, for its shape."""
         if self.sliced is not None:
             return partial(cut, sliced=self.sliced, where=where)
         return partial(_gathered, axis=self.axis, ndim=index.ndim)
@@ -112,7 +112,7 @@ def _gathered(x: Array, axis: int, ndim: int) -> Array:
 
 @record
 class Chain:
-    """Nodes that are computed together for a block of iterations; the last one's output is what they are for."""
+    """Nodes that are computed together for a batch of iterations; the output of the last one is the result."""
 
     nodes: list[Node]
     sources: list[Source]
@@ -278,7 +278,7 @@ class Finder:
         steps = [(self._op(node), tuple(node.inputs), node.outputs[0]) for node in chain.nodes]
         rows = {source.inner for source in chain.sources} | {out for _, _, out in steps}
         others = list(dict.fromkeys(v for _, inputs, _ in steps for v in inputs if v is not None and v not in rows))
-        block = Block(
+        batch = Batch(
             [source.inner for source in chain.sources],
             others,
             steps,
@@ -288,11 +288,11 @@ class Finder:
         )
         tensors = [source.outer for source in chain.sources]
         indices = [source.index for source in chain.sources]
-        return resolved(last, Op(block, {}), [number, loop.trip_count, *tensors, *indices, *others])
+        return resolved(last, Op(batch, {}), [number, loop.trip_count, *tensors, *indices, *others])
 
 
 @record
-class Block:
+class Batch:
     """The operator of a chain: ``(iteration, trip count, sources, their indices, others) -> last output``."""
 
     inner: list[Value]
@@ -308,7 +308,7 @@ class Block:
         views = [
             (x, source.view(index, self.where)) for x, source, index in zip(outer, self.sources, indices, strict=True)
         ]
-        return p.blocks(self.step, number, trips, views, others, self.conditional)
+        return p.hoisted(self.step, number, trips, views, others, self.conditional)
 
     def step(self, p: Any, parts: Sequence[Any], others: Sequence[Any]) -> Any:
         """One iteration, or the rows of many."""
