@@ -12,11 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from fresh import Crash, Fresh, at
 from loopdbg.runtime.engine import binder as nodes
 from loopdbg.runtime.frontends.onnx import functions, types
 
+# Nothing depends on how busy the machine is.
+settings.register_profile("loopdbg", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("loopdbg")
 # What is started in the background of a shell ignores Ctrl-C, and so do its children.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
