@@ -108,7 +108,7 @@ def block(what: str, names: list[str], processes: bool) -> Iterator[tuple[str, s
 
 def _child(what: str, names: list[str], writes: int, processes: bool) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    answers = fresh.Fresh() if processes else None
+    answers = fresh.Fresh(*sequences.IMPORTED) if processes else None
     for name in names:
         try:
             said = run(what, name, answers)

@@ -40,15 +40,20 @@ def loopdbg(capsys: pytest.CaptureFixture[str], *arguments: object) -> Ran:
     return Ran(status, *capsys.readouterr())
 
 
-#: A command line whose first line on stderr says that its model begins to run.
+#: A command line whose first line on stderr says that a loop runs.
 TELLING = """
 import sys
 from loopdbg.runtime.model import Model
 from loopdbg.tui.cli import main
 
-def execute(self, *arguments, execute=Model.execute, **keywords):
-    print("running", file=sys.stderr, flush=True)
-    return execute(self, *arguments, **keywords)
+told = []
+
+def execute(self, *arguments, execute=Model.execute, on_tick, **keywords):
+    def tick(run):
+        on_tick(run)
+        if not told and any(loop.iterations for loop in run.loops):
+            told.append(print("running", file=sys.stderr, flush=True))
+    return execute(self, *arguments, on_tick=tick, **keywords)
 
 Model.execute = execute
 sys.exit(main())
@@ -67,7 +72,7 @@ def python(*arguments: object, environment: Mapping[str, str] | None = None, **o
 
 
 def start(*arguments: object, telling: bool = False, **options: Any) -> subprocess.Popen[str]:
-    """Start a command line as a process of its own; a telling one says when its model begins to run."""
+    """Start a command line as a process of its own; a telling one says when a loop runs."""
     return python(*(["-c", TELLING] if telling else ["-m", "loopdbg"]), *arguments, **options)
 
 

@@ -2,15 +2,25 @@
 
 import itertools
 import locale
+import os
 import signal
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
+from fresh import Crash, Fresh, at
 from loopdbg.runtime.engine.plain import binder as nodes
+from loopdbg.runtime.frontends.onnx import functions, types
 
+# Nothing depends on how busy the machine is.
+settings.register_profile("loopdbg", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("loopdbg")
 # What is started in the background of a shell ignores Ctrl-C, and so do its children.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -30,11 +40,34 @@ def settings_of_nobody(settings_folders: Iterator[Path]) -> Iterator[None]:
         yield
 
 
-@pytest.fixture(autouse=True)
-def strict_binding() -> Iterator[None]:
+@pytest.fixture(autouse=True, scope="session")
+def strict_binding() -> None:
     nodes.strict_binding = True
-    yield
-    nodes.strict_binding = False
+
+
+@pytest.fixture(autouse=True, scope="session")
+def forks_for_inference() -> Iterator[None]:
+    """ONNX's inference runs in a fork of one process, and not in a new interpreter each time."""
+    one_at_a_time = threading.Lock()
+    with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
+
+        @cache
+        def server() -> Fresh:
+            return stack.enter_context(Fresh("onnx", functions.__name__, types.__name__))
+
+        def apart(function: Callable[[Any], Any], given: Any) -> Any:
+            with one_at_a_time:
+                try:
+                    return server().call(at, os.getcwd(), function, given)
+                except Crash:
+                    return None
+                except BaseException:
+                    server.cache_clear()  # of an interrupted call the answer is still to come
+                    raise
+
+        for module in (functions, types):
+            patch.setattr(module, "apart", apart)
+        yield
 
 
 @pytest.fixture(autouse=True)

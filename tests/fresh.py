@@ -1,6 +1,6 @@
 """Calls in processes that have run nothing before: each in a child that a server, which only imported, forks for it.
 
-``python fresh.py`` is the server; it speaks pickle over its standard streams.
+``python fresh.py MODULES`` is the server, which imports these first; it speaks pickle over its standard streams.
 """
 
 from __future__ import annotations
@@ -17,24 +17,21 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO
 
-#: What the server imports before it forks.
-_MODULES = ("numpy", "onnx", "onnx.helper", "loopdbg", "ways", "sequences")
-
 
 class Crash(AssertionError):
     """A call ended its process."""
 
 
 class Fresh:
-    """Runs functions of modules of this folder, each call in a process of its own.
+    """Runs functions of modules, each call in a process of its own that has imported ``modules`` alone.
 
-    >>> with Fresh() as fresh:
+    >>> with Fresh("numpy", "sequences") as fresh:
     ...     fresh.call(sequences.alone, program, run)
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *modules: str) -> None:
         self._server = subprocess.Popen(
-            [sys.executable, str(Path(__file__))],
+            [sys.executable, str(Path(__file__)), *modules],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
@@ -63,6 +60,12 @@ class Fresh:
         self._server.stdin.close()
         self._server.wait()
         self._server.stdout.close()
+
+
+def at(folder: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    """For ``Fresh.call``: a call in another working folder than the server's."""
+    os.chdir(folder)
+    return function(*arguments)
 
 
 def _write(stream: BinaryIO | Any, data: bytes) -> None:
@@ -103,9 +106,11 @@ def in_child(function: Callable[[], Any]) -> tuple[str, Any]:
 
 
 def _serve() -> None:
-    for name in _MODULES:
+    for name in sys.argv[1:]:
         importlib.import_module(name)
-    stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
+    # What is printed, by whatever library, is not among the answers.
+    stdin, stdout = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
     while True:
         try:
             module, name, arguments = pickle.loads(_read(stdin))

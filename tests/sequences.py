@@ -22,6 +22,8 @@ from strategies import models, oracle
 from strategies.draws import Draw, FromSeed
 from strategies.programs import Program
 
+#: What a server imports before it forks for ``alone``.
+IMPORTED = ("numpy", "onnx", "onnx.helper", "loopdbg", "ways", "sequences")
 KINDS = (
     "headless",
     "headless",

@@ -87,7 +87,7 @@ def test_random_networks_are_the_same_in_onnx() -> None:
 
 @pytest.mark.parametrize("who", ["onnxruntime", "openvino"])
 def test_sample_networks_are_the_same_in_peers(who: str) -> None:
-    with Peer(who, timeout=30) as peer:
+    with Peer(who) as peer:
         for name in SCRIPTS:
             path = SAMPLES / "trt" / name
             with np.load(path.with_suffix(".inputs.npz")) as archive:

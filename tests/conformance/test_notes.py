@@ -523,7 +523,7 @@ ALL = [(name, k) for name, cases in CASES.items() for k in range(len(cases))]
 
 @pytest.fixture(scope="module")
 def peers() -> Iterator[dict[str, Peer]]:
-    with Peer(ORT, timeout=20) as one, Peer(OV, timeout=20) as other:
+    with Peer(ORT) as one, Peer(OV) as other:
         yield {ORT: one, OV: other}
 
 

@@ -24,7 +24,7 @@ from models import proto
 
 @pytest.fixture(scope="module")
 def openvino() -> Iterator[Peer]:
-    with Peer("openvino", timeout=60) as peer:
+    with Peer("openvino") as peer:
         yield peer
 
 

@@ -12,7 +12,7 @@ RUN = Path(__file__).with_name("run.py")
 
 
 def test_broken_files_are_told_in_one_line() -> None:
-    ran = finish(python(RUN, "--count", "400", "--seed", "1"), 280)
+    ran = finish(python(RUN, "--count", "400", "--seed", "1", "--seconds", "200"), 280)
     assert ran.status == 0, ran.out + ran.err
     assert "400 files in " in ran.out and "; 0 faults" in ran.out
 

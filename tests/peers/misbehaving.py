@@ -49,7 +49,7 @@ class Peer:
                 print("giving up", flush=True)
                 os._exit(3)
             if HOW == "hang":
-                time.sleep(60)
+                time.sleep(3600)
             if HOW == "fail":
                 raise RuntimeError("bad\nluck")
             if HOW == "wrong":

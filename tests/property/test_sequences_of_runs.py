@@ -28,7 +28,7 @@ def cases(draw: st.DrawFn) -> sequences.Case:
 
 @pytest.fixture(scope="module")
 def fresh() -> Iterator[Fresh]:
-    with Fresh() as server:
+    with Fresh(*sequences.IMPORTED) as server:
         yield server
 
 

@@ -42,7 +42,7 @@ X = np.linspace(-2, 3, 24, dtype=np.float32).reshape(2, 3, 4)
 
 @pytest.fixture(scope="module")
 def openvino() -> Iterator[Peer]:
-    with Peer("openvino", timeout=60) as peer:
+    with Peer("openvino") as peer:
         yield peer
 
 

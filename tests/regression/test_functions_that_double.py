@@ -36,12 +36,12 @@ def test_too_many_nodes_are_refused(tmp_path: Path, capsys: pytest.CaptureFixtur
     path = tmp_path / "bomb.onnx"
     for depth in (30, 900):
         onnx.save(doubling(depth), path)
-        before = time.monotonic()
+        before = time.process_time()
         for command in ("info", "run"):
             assert (f"{2**depth} nodes" if depth < 40 else f"2^{depth} nodes") in loopdbg(
                 capsys, command, path
             ).complaint
-        assert time.monotonic() - before < 5
+        assert time.process_time() - before < 5
 
 
 def test_some_thousand_are_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

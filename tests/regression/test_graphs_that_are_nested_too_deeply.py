@@ -53,9 +53,9 @@ def test_other_text_forms(suffix: str, tmp_path: Path, capsys: pytest.CaptureFix
     path.write_text(
         opening + ('{"node": [{"attribute": [{"g": ' if suffix == ".json" else "node{attribute{g{") * 20_000
     )
-    before = time.monotonic()
+    before = time.process_time()
     assert loopdbg(capsys, "info", path).complaint
-    assert time.monotonic() - before < 20
+    assert time.process_time() - before < 20
 
 
 def test_protobuf_of_the_depth_that_protobuf_allows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

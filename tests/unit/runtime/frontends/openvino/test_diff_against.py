@@ -23,7 +23,7 @@ START = np.float32([[0, 0]])
 @pytest.fixture(scope="module")
 def openvino() -> Iterator[Peer]:
     pytest.importorskip("openvino")
-    with Peer("openvino", timeout=20) as peer:
+    with Peer("openvino") as peer:
         yield peer
 
 

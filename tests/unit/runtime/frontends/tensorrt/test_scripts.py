@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import numpy as np
@@ -272,13 +271,9 @@ def build(network):
 
 
 def test_a_thread_that_does_not_end(tmp_path: Path) -> None:
-    text = (
-        PARTS["the script itself"] + "import threading, time\nthreading.Thread(target=time.sleep, args=(60,)).start()\n"
-    )
-    start = time.monotonic()
+    text = PARTS["the script itself"] + "import threading\nthreading.Thread(target=threading.Event().wait).start()\n"
     with pytest.raises(ModelError, match=r"model\.py:\d+: thread 'Thread-\d+.*' still runs where the script has ended"):
         opened(tmp_path, text)
-    assert time.monotonic() - start < 20
     # What a thread is, is what it was.
     done = threading.Thread(target=lambda: None)
     done.start()
@@ -293,7 +288,7 @@ def test_threads_that_end(tmp_path: Path) -> None:
     assert opened(tmp_path, text).run(X)["y"].tolist() == [2, 6]
 
 
-@pytest.mark.parametrize("loop", ["while True: pass", "import time; time.sleep(60)"])
+@pytest.mark.parametrize("loop", ["while True: pass", "import time; time.sleep(3600)"])
 def test_a_script_that_never_ends_is_interrupted(loop: str, tmp_path: Path) -> None:
     path = write(tmp_path, f"import tensorrt\nprint('on', flush=True)\n{loop}\n")
     command = [
@@ -307,7 +302,7 @@ def test_a_script_that_never_ends_is_interrupted(loop: str, tmp_path: Path) -> N
         assert process.stderr is not None
         assert process.stderr.readline() == "on\n"
         process.send_signal(signal.SIGINT)
-        _, told = process.communicate(timeout=20)
+        _, told = process.communicate(timeout=100)
     assert process.returncode == 1
     # It may come a little before the loop.
     assert re.fullmatch(rf"loopdbg: {path}:[23]: interrupted while the script ran", told.strip())

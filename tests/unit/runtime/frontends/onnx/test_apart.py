@@ -1,0 +1,44 @@
+"""Calls in a process of their own. Other tests fork one process for them (``tests/conftest.py``)."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import onnx
+import pytest
+
+from loopdbg.runtime.frontends.onnx import apart as place
+from loopdbg.runtime.frontends.onnx import functions, types
+from loopdbg.runtime.frontends.onnx.apart import apart
+from loopdbg.runtime.graph import TensorType
+
+from .texts import proto
+
+
+def test_a_call_has_a_process_of_its_own() -> None:
+    assert apart(eval, "__import__('os').getpid()") not in (None, os.getpid())
+
+
+def test_one_that_raises_gives_nothing() -> None:
+    assert apart(int, "no number") is None
+
+
+def test_one_that_ends_its_process_gives_nothing() -> None:
+    assert apart(os._exit, 0) is None
+
+
+def test_one_that_has_no_end_gives_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(place, "_PATIENCE", 0.5)
+    assert apart(time.sleep, 3600) is None
+
+
+def test_inference_is_such_a_call(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for module in (functions, types):
+        monkeypatch.setattr(module, "apart", apart)
+    model = proto("g (float[2] x) => (float[3] y) { z = Neg (x) y = Abs (z) }")
+    assert functions.InferredTypes(model).of("z") == model.graph.input[0].type.SerializeToString()
+    onnx.save(model, tmp_path / "m.onnx")
+    found = types.contradicted_shapes(tmp_path / "m.onnx")
+    assert found == [("y", TensorType("float32", (3,)), TensorType("float32", (2,)))]
