@@ -97,7 +97,7 @@ def _nothing_once(plan: Plan) -> None:
 
 def _nothing_ahead(plan: Plan) -> None:
     for instruction in plan.code:
-        instruction.ahead = None
+        instruction.hoisted = None
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What builds with bounds checks compare: boundaries with a statement of what they have to do, and what is fast with a plain
+"""What builds with bounds checks compare: boundaries with what they have to leave behind, and what is fast with a plain
 engine.
 
 Nothing of this runs in other builds.

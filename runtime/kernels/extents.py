@@ -268,8 +268,8 @@ class Followed:
         self, span: Span, leading: int, shapes: list[Any], numbers: dict[int, tuple[Any, ...]], element: int
     ) -> None:
         self.span, self.leading, self.shapes, self.numbers, self.element = span, leading, shapes, numbers, element
-        #: Along which axis an input's memory has room for more, and for how much (plan/bound.py).
-        self.rooms: list[tuple[int, int] | None] = [None] * len(shapes)
+        #: Along which axis an input's memory has capacity for more, and for how much (plan/bound.py).
+        self.capacities: list[tuple[int, int] | None] = [None] * len(shapes)
 
 
 def axis_that_varies(shape: Sequence[Any]) -> int:

@@ -24,7 +24,19 @@ from ..ops.eager import Eager
 from ..ops.primitives import IterationFunction, NotNative, View
 from ..ops.registry import Op
 from .batch import Batched, Rows
-from .bound import Bound, Buffer, CallSpec, Counted, Input, Listed, Place, Roomy, Shape, Varied, with_room
+from .bound import (
+    Bound,
+    Buffer,
+    CallSpec,
+    DataDependent,
+    Extensible,
+    Input,
+    Listed,
+    Place,
+    Shape,
+    Varied,
+    with_capacity,
+)
 from .emitting import Emitting, Piece, clipped
 
 _EAGER = Eager()
@@ -97,7 +109,7 @@ class _Binder(Emitting):
             known = result.known
             if isinstance(result, Listed):
                 result = result if result.kind == "temp" else self.sequence("same", (result,))
-            elif known is None and not isinstance(result, Counted) and not self._owns_whole(result, taken):
+            elif known is None and not isinstance(result, DataDependent) and not self._owns_whole(result, taken):
                 if result.kind == "slot":
                     views.append(result)
                 result = self._copy(result)
@@ -121,16 +133,16 @@ class _Binder(Emitting):
     ) -> tuple[Buffer, Sequence[Piece]]:
         if self.place is None:
             return super()._joined(shape, dtype, pieces)
-        slot, room = self.place
-        memory = self._new(with_room(tuple(shape), room), dtype)
-        out = Roomy("temp", memory.index, dtype, tuple(shape), memory.strides, room=room)
+        slot, capacity = self.place
+        memory = self._new(with_capacity(tuple(shape), capacity), dtype)
+        out = Extensible("temp", memory.index, dtype, tuple(shape), memory.strides, capacity=capacity)
         before = next(i for i in self.inputs if i is not None and i.slot == slot)
-        self.in_place = before.room == room and pieces[0][0] == before.whole
+        self.in_place = before.capacity == capacity and pieces[0][0] == before.whole
         return out, pieces[self.in_place :]
 
     def _owns_whole(self, buffer: Buffer, taken: set[int]) -> bool:
         """True where a result fills a fresh temp from end to end, so that the temp can be the output itself."""
-        if isinstance(buffer, Roomy):
+        if isinstance(buffer, Extensible):
             return True
         if buffer.kind != "temp" or buffer.index in taken or not buffer.contiguous or buffer.offset:
             return False

@@ -59,7 +59,7 @@ class Listed(Buffer):
 
 
 @record(frozen=True)
-class Counted(Buffer):
+class DataDependent(Buffer):
     """A result with a data-dependent extent along ``axis``: the number in the temp ``count`` once the calls have run.
     Its shape has the capacity. It can only be an output."""
 
@@ -68,10 +68,10 @@ class Counted(Buffer):
 
 
 @record(frozen=True)
-class Roomy(Buffer):
+class Extensible(Buffer):
     """An output whose memory has more capacity along an axis than its shape says."""
 
-    room: Capacity = (0, 0)
+    capacity: Capacity = (0, 0)
 
 
 @record(frozen=True)
@@ -132,12 +132,12 @@ class Input:
     numbers: tuple[Any, ...] | None = None
     #: The memory that the slot's value is a copy of: an alias, to be read in its place (copy elision, through.py).
     seen: Buffer | None = None
-    room: Capacity | None = None
+    capacity: Capacity | None = None
 
     @property
     def whole(self) -> Buffer:
         """The slot as memory."""
-        strides = strides_of(with_room(self.shape, self.room), self.dtype.itemsize)
+        strides = strides_of(with_capacity(self.shape, self.capacity), self.dtype.itemsize)
         return Buffer("slot", self.slot, self.dtype, self.shape, strides, known=self.known)
 
 
@@ -152,9 +152,9 @@ class ListInput(Input):
         return Listed("slot", self.slot, OBJECT, (), (), look=self.peek)
 
 
-def with_room(shape: Shape, room: Capacity | None) -> Shape:
+def with_capacity(shape: Shape, capacity: Capacity | None) -> Shape:
     """The shape of a value's memory: its shape, with the capacity along the axis that can grow."""
-    return shape if room is None else (*shape[: room[0]], room[1], *shape[room[0] + 1 :])
+    return shape if capacity is None else (*shape[: capacity[0]], capacity[1], *shape[capacity[0] + 1 :])
 
 
 def respread(x: Buffer, shape: Shape) -> Buffer:

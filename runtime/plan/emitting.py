@@ -22,7 +22,7 @@ from ..ops.arithmetic import IDENTITY, layout, strides_of
 from ..ops.eager import Eager
 from ..ops.primitives import Elementwise, NotNative, Routine
 from ..ops.weights import fits, panels_for, prepared
-from .bound import OBJECT, Buffer, CallSpec, Counted, Listed, Shape, Varied
+from .bound import OBJECT, Buffer, CallSpec, DataDependent, Listed, Shape, Varied
 
 _EAGER = Eager()
 #: What a result is put together of: a tensor, and where it begins there.
@@ -373,8 +373,8 @@ def _need(kernel: kernels.Kernel | None) -> kernels.Kernel:
     return kernel
 
 
-def _data_dependent(x: Buffer, axis: int, count: int) -> Counted:
-    return Counted(x.kind, x.index, x.dtype, x.shape, x.strides, axis=axis, count=count)
+def _data_dependent(x: Buffer, axis: int, count: int) -> DataDependent:
+    return DataDependent(x.kind, x.index, x.dtype, x.shape, x.strides, axis=axis, count=count)
 
 
 def _plain(shape: Shape, strides: Shape, itemsize: int) -> Shape:

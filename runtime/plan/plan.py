@@ -68,7 +68,7 @@ class Instruction:
     #: JUMP and JOIN: what a branch's results are copied to.
     moves: tuple[tuple[int, int], ...] = ()
     #: NODE: the hoisted form, which gives the same in less time as long as nothing was changed by hand (hoisting.py).
-    ahead: Instruction | None = None
+    hoisted: Instruction | None = None
     #: NODE: index of the outermost loop in whose entries its inputs stay as they are, so that it runs once an entry as
     #: long as nothing was changed by hand; -1: none.
     once: int = -1
@@ -251,7 +251,7 @@ class _Compiler:
     def operation(self, node: Operation, inside: int) -> None:
         instruction = self.instruction(node, node, inside)
         if node in self.hoisted:
-            instruction.ahead = self.instruction(node, self.hoisted[node], inside)
+            instruction.hoisted = self.instruction(node, self.hoisted[node], inside)
         instruction.once = self.once(instruction, inside)
         self.emit(instruction, inside)
 

@@ -33,7 +33,7 @@ class _Packed(_Binder):
 
     def _argument(self, i: Input) -> Buffer:
         whole = super()._argument(i)
-        return whole if i.room is None or i.seen is not None else self._copy(whole)
+        return whole if i.capacity is None or i.seen is not None else self._copy(whole)
 
 
 def bind_to_memory(op: Op, inputs: Sequence[Input | None], block: int | None, place: Place | None = None) -> Bound:
@@ -44,7 +44,7 @@ def bind_to_memory(op: Op, inputs: Sequence[Input | None], block: int | None, pl
     """
     if place is not None:
         return walkable(_Strided(inputs, block=block, place=place).bind(op))
-    if not op.native or all(i is None or i.room is None for i in inputs):
+    if not op.native or all(i is None or i.capacity is None for i in inputs):
         return bind(op, inputs, block)
     span = span_of([i.shape for i in inputs if i is not None])
     before = (span.low, span.high)
@@ -64,7 +64,7 @@ def bind_through(
 ) -> Bound | None:
     """``op`` bound to aliases of some slots, ``seen``; None if that gains nothing, or does not give the same bits."""
     given = [i if i is None or i.slot not in seen else replace(i, seen=seen[i.slot]) for i in inputs]
-    packed = [i if i is None or i.room is None or place is not None else replace(i, room=None) for i in inputs]
+    packed = [i if i is None or i.capacity is None or place is not None else replace(i, capacity=None) for i in inputs]
     try:
         plain = _Binder(packed, block=block, place=place).bind(op)
         bound = _Strided(given, block=block, place=place).bind(op)

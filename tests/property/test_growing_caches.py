@@ -1,4 +1,4 @@
-"""Random loops that append on an inner axis: values with room for more, and nodes passed over between what grows and
+"""Random loops that append on an inner axis: values with capacity for more, and copies elided between what grows and
 its readers, change nothing that anybody sees."""
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LIMITS = settings(max_examples=100, deadline=None, suppress_health_check=list(He
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(views, "patience", 0)
-    monkeypatch.setattr(varying, "least_room", 4)
+    monkeypatch.setattr(varying, "least_capacity", 4)
 
 
 def told(engine: Engine) -> str:

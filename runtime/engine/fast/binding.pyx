@@ -18,7 +18,7 @@ from .views.elision cimport close, copy_again, elide_copies, show_inputs, show_s
 
 from ...ops.primitives import NotNative
 from ...plan import ranges
-from ...plan.bound import Counted
+from ...plan.bound import DataDependent
 from ...plan.plan import Opcode
 from ...plan.through import bind_to_memory
 from ..plain import binder as plain
@@ -29,19 +29,19 @@ cdef class FastBinder(Binder):
     """Binds and runs the nodes of a plan, with all that makes them fast."""
 
     def __init__(self, Memory memory not None, Growing growing not None):
-        self.growing, self.aheads, self.streams = growing, [], {}
+        self.growing, self.hoisted, self.streams = growing, [], {}
         self.views = [()] * memory.ncode
         Binder.__init__(self, memory)
         for pc, instruction in enumerate(self.plan.code):
             load_node(self.s, pc, instruction.once)
-            if instruction.ahead is not None:
-                self.aheads.append(pc)
-            if instruction.once >= 0 or instruction.ahead is not None:
+            if instruction.hoisted is not None:
+                self.hoisted.append(pc)
+            if instruction.once >= 0 or instruction.hoisted is not None:
                 follow_node(self.s, node_at(self.s, pc))
 
     cdef set read_by(self, object instruction):
         """Those of what it is computed from for a block of iterations, too."""
-        return set(instruction.inputs if instruction.ahead is None else (*instruction.inputs, *instruction.ahead.inputs))
+        return set(instruction.inputs if instruction.hoisted is None else (*instruction.inputs, *instruction.hoisted.inputs))
 
     cdef int note_hand(self, bint by_hand) except -1:
         """Whether something was changed by hand. Then no node uses what was computed for a block of iterations: the change
@@ -49,7 +49,7 @@ cdef class FastBinder(Binder):
         if self.s.by_hand != by_hand:
             self.s.by_hand = by_hand
             self.s.generation += 1
-            for pc in self.aheads:
+            for pc in self.hoisted:
                 self.growing.forget(pc)
                 unbind_node(self.s.code + <int>pc)
         return 0
@@ -58,10 +58,10 @@ cdef class FastBinder(Binder):
         """Bind the node at pc on what its inputs are now. 0: it has to run in Python."""
         instruction = self.plan.code[pc]
         bound = False
-        if instruction.ahead is not None and not self.s.by_hand:
+        if instruction.hoisted is not None and not self.s.by_hand:
             last = self.growing.last_bound[pc]
             try:
-                bound = self.bind_as(pc, instruction.ahead)
+                bound = self.bind_as(pc, instruction.hoisted)
             except NotNative:
                 pass
             except Exception:
@@ -90,7 +90,7 @@ cdef class FastBinder(Binder):
             loose, bound = bound, ranges.settled(bound, inputs)
         if bound.looked:
             self.growing.note_looks(pc, inputs, bound.looked)
-        if any([isinstance(out, Counted) and not self.growing.can_count(out)
+        if any([isinstance(out, DataDependent) and not self.growing.can_count(out)
                 for slot, out in zip(instruction.outputs, bound.outputs) if slot >= 0]):
             return 0
         if not self.make_results(instruction, bound):
@@ -104,7 +104,7 @@ cdef class FastBinder(Binder):
                 self.growing.vary(pc, instruction, followed, loose, appended, self.keep[pc], {}, {})
                 self.keep[pc] = None
                 return self.growing.provide(pc)
-            self.growing.make_room(pc)
+            self.growing.reserve(pc)
             return 1
         except BaseException:
             self.unbind(pc)     # half of it may be there, and no memory for the rest
@@ -130,7 +130,7 @@ cdef class FastBinder(Binder):
         if n == NULL:
             return Binder.install(self, pc, instruction, bound)
         counted = [(slot, out) for slot, out in zip(instruction.outputs, bound.outputs)
-                   if slot >= 0 and isinstance(out, Counted)]
+                   if slot >= 0 and isinstance(out, DataDependent)]
         Binder.install(self, pc, instruction, bound, len(counted))
         n.counts = len(counted)
         if counted:
@@ -196,7 +196,7 @@ cdef class FastBinder(Binder):
                 self.growing.forget(pc)
             self.open(instruction, n)
             self.growing.put_aside(pc)
-        return was_native and self.growing.make_room(pc) and call_native(self.s, ins)
+        return was_native and self.growing.reserve(pc) and call_native(self.s, ins)
 
     cdef int unfit(self, int pc) except -1:
         self.growing.put_aside(pc)

@@ -144,7 +144,7 @@ cdef struct Port:
     int slot
     int spec              # for which the numbers are right now
     int append            # outputs: the slot whose buffer this value goes on in; -1: none
-    int counted           # outputs: the calls say how long it is
+    int data_dependent   # outputs: the calls say how long it is
     int seen              # inputs: other memory is read in place of the slot's (views.pyx)
     int axis              # that varies
     Family *family        # NULL: the spec does not vary
@@ -152,7 +152,7 @@ cdef struct Port:
     int64_t base
     int64_t slope
 
-cdef struct Room:
+cdef struct VaryingTemp:
     char **cell
     npy_intp base
     npy_intp slope
@@ -174,11 +174,11 @@ cdef struct Varying:
     int ninputs           # with what decides how that lies
     int noutputs
     int nnumbers
-    int nrooms
+    int ntemps
     Port *inputs
     Port *outputs
     Number *numbers
-    Room *rooms
+    VaryingTemp *temps
     # while it waits in the node's inline cache: the rest of the binding
     Varying *next
     int64_t key           # its arrays are kept under this

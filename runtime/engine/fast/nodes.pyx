@@ -141,8 +141,8 @@ cdef int fit_calls(State *s, FastNode *n) noexcept nogil:
     if not select(s, n, &extent):
         return 0
     v = n.varying
-    for k in range(v.nrooms):
-        if v.rooms[k].base + v.rooms[k].slope * extent > v.rooms[k].capacity:
+    for k in range(v.ntemps):
+        if v.temps[k].base + v.temps[k].slope * extent > v.temps[k].capacity:
             return 0
     for k in range(v.noutputs):
         p = v.outputs + k
@@ -188,7 +188,7 @@ cdef int fit(State *s, FastNode *n) noexcept nogil:
         slot = s.slots + p.slot
         if slot.flags & FOLDED:
             return 0     # whoever reads it rests on numbers that were known
-        if p.counted:
+        if p.data_dependent:
             continue     # its own calls see to it
         if p.append >= 0:
             source = s.slots + p.append

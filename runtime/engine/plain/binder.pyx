@@ -21,7 +21,7 @@ import contextvars
 import numpy as np
 
 from ...plan.bind import bind
-from ...plan.bound import Bound, Counted, Input, Listed, ListInput
+from ...plan.bound import Bound, DataDependent, Input, Listed, ListInput
 from ...errors import ExecutionError, LoopdbgError, one_line
 from ...graph import MAIN
 from .memory import aligned, shapes_of
@@ -111,7 +111,7 @@ cdef class Binder:
         if inputs is None:
             return 0
         bound = bind(instruction.op, inputs)
-        if any([isinstance(out, Counted) for out in bound.outputs]) or not self.make_results(instruction, bound):
+        if any([isinstance(out, DataDependent) for out in bound.outputs]) or not self.make_results(instruction, bound):
             return 0
         try:
             self.install(pc, instruction, bound)
@@ -146,8 +146,8 @@ cdef class Binder:
                 continue
             if out.known is not None and out.dtype.hasobject:
                 return 0
-            if out.known is None and not isinstance(out, Counted):
-                self.memory.own(slot, self.memory.spec(out.dtype, out.shape, getattr(out, "room", None)))
+            if out.known is None and not isinstance(out, DataDependent):
+                self.memory.own(slot, self.memory.spec(out.dtype, out.shape, getattr(out, "capacity", None)))
             self.memory.set_known(slot, out.known)
             if out.known is not None:
                 self.memory.show_known(slot)
@@ -159,10 +159,10 @@ cdef class Binder:
             return ListInput(slot, None, (), None, lambda: self.memory.look(slot))
         dtype, shape = self.memory.specs[self.s.slots[slot].spec]
         return Input(slot, dtype, shape, self.memory.known[slot], lambda: self.memory.look(slot).copy(),
-                     room=self.memory.specs.room(self.s.slots[slot].spec))
+                     capacity=self.memory.specs.capacity(self.s.slots[slot].spec))
 
     cdef int add_instruction(self) except -1:
-        """Room for one more bound instruction, which the plan does not have; its position."""
+        """VaryingTemp for one more bound instruction, which the plan does not have; its position."""
         cdef int pc = self.memory.ncode
         self.s.code = <Instr *>retake(self.s.own, self.s.code, pc, pc + 1, sizeof(Instr))
         self.keep.append(None)

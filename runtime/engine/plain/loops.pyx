@@ -331,7 +331,7 @@ cdef class Loops:
                                      f"must be one boolean")
             loop.yielded_spec = self.s.slots[loop.yielded].spec
         for k in range(loop.nscans):
-            self.scans.make_room(index, k)
+            self.scans.reserve(index, k)
         for k in range(loop.nkept):
             if self.s.slots[loop.kept[k].source].spec:
                 self.memory.own(loop.kept[k].target, self.s.slots[loop.kept[k].source].spec)

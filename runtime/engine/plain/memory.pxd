@@ -18,9 +18,9 @@ cdef class Memory:
     cdef dict aliases            # slot -> the one in whose memory its value may be, and where there
 
     cdef int load_consumers(self) except -1
-    cdef int spec(self, dtype, tuple shape, object room=?) except -1
+    cdef int spec(self, dtype, tuple shape, object capacity=?) except -1
     cdef int put_owner(self, int k, object owner, int spec, int flags) except -1
-    cdef int put_room(self, int k, object owner, int spec, Py_ssize_t nbytes, int flags) except -1
+    cdef int put_buffer(self, int k, object owner, int spec, Py_ssize_t nbytes, int flags) except -1
     cdef int put_input(self, int k, object value) except -1
     cdef int unbind_consumers(self, int k) except -1
     cdef int unbind_producer(self, int k) except -1

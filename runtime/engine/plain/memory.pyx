@@ -22,7 +22,7 @@ import numpy as np
 
 from ...errors import ExecutionError
 from ...graph import node_of_file
-from ...plan.bound import with_room
+from ...plan.bound import with_capacity
 
 cdef extern from "numpy/arrayobject.h":
     # It takes over the reference to the dtype.
@@ -86,11 +86,11 @@ cdef class Memory:
         self.s.readers[self.s.nslots] = n
         return 0
 
-    cdef int spec(self, dtype, tuple shape, object room=None) except -1:
-        """The spec of a value; ``room``: as ``Specs.room`` has it."""
-        if room is None:
+    cdef int spec(self, dtype, tuple shape, object capacity=None) except -1:
+        """The spec of a value; ``capacity``: as ``Specs.capacity`` has it."""
+        if capacity is None:
             return self.specs.find(dtype, shape)
-        return spec_of(self.specs.family(dtype, shape, room[0], room[1]), shape[room[0]])
+        return spec_of(self.specs.family(dtype, shape, capacity[0], capacity[1]), shape[capacity[0]])
 
     cdef int put_owner(self, int k, object owner, int spec, int flags) except -1:
         """Give a slot its memory; consumers of a changed spec are unbound."""
@@ -111,7 +111,7 @@ cdef class Memory:
             spec_changed(&self.s, k, min(before, slot.nbytes))
         return 0
 
-    cdef int put_room(self, int k, object owner, int spec, Py_ssize_t nbytes, int flags) except -1:
+    cdef int put_buffer(self, int k, object owner, int spec, Py_ssize_t nbytes, int flags) except -1:
         """Give a slot memory that may be more than its value needs: an array of bytes."""
         cdef Slot *slot = self.s.slots + k
         cdef int changed = slot.spec != spec
@@ -176,8 +176,8 @@ cdef class Memory:
         dtype, shape = self.specs[spec]
         nbytes = self.specs.nbytes(spec)
         who = lambda: f"{self.where(self.producers[k])}: its result" if k in self.producers else f"'{self.plan.slots[k].name}'"
-        if self.specs.room(spec) is not None:
-            return self.put_room(k, memory_for(nbytes, who), spec, nbytes, OWN)
+        if self.specs.capacity(spec) is not None:
+            return self.put_buffer(k, memory_for(nbytes, who), spec, nbytes, OWN)
         if nbytes < LARGE:
             return self.put_owner(k, np.empty(shape, dtype), spec, OWN)
         return self.put_owner(k, memory_for(nbytes, who).view(dtype).reshape(shape), spec, OWN)
@@ -236,10 +236,10 @@ cdef class Memory:
     cdef object tensor(self, char *data, int spec):
         """An array over memory that stays valid only until the engine goes on."""
         dtype, shape = self.specs[spec]
-        room = self.specs.room(spec)
-        if room is None:
+        capacity = self.specs.capacity(spec)
+        if capacity is None:
             return self.array_of(dtype, shape, data)
-        return self.array_of(dtype, with_room(shape, room), data)[(slice(None),) * room[0] + (slice(0, shape[room[0]]),)]
+        return self.array_of(dtype, with_capacity(shape, capacity), data)[(slice(None),) * capacity[0] + (slice(0, shape[capacity[0]]),)]
 
     cdef object array_of(self, object dtype, tuple shape, char *data):
         """An array over memory, or with its own where that is NULL."""
@@ -260,7 +260,7 @@ cdef class Memory:
         cdef Slot *slot = self.s.slots + k
         if slot.spec == 0:
             return plain(slot.owner)
-        if self.specs.room(slot.spec) is not None:
+        if self.specs.capacity(slot.spec) is not None:
             return self.tensor(slot.data, slot.spec)
         if slot.owner != NULL and np.PyArray_BYTES(<object>slot.owner) == slot.data:
             owner = <object>slot.owner
@@ -288,7 +288,7 @@ cdef class Memory:
             return self.plain_copy(self.look(slot))
         dtype, shape = self.specs[held.spec]
         array = self.array_of(dtype, shape, NULL)
-        if self.specs.room(held.spec) is not None:
+        if self.specs.capacity(held.spec) is not None:
             np.copyto(array, self.look(slot))
         elif held.nbytes:
             memcpy(np.PyArray_BYTES(array), held.data, held.nbytes)
@@ -314,10 +314,10 @@ cdef class Memory:
         cdef Slot *at = self.s.slots + slot
         return self.specs[at.spec] if at.spec and at.owner != NULL else None
 
-    def room(self, int slot):
-        """The axis along which a slot's memory has room for more than the tensor in it, and the extent that there is memory
+    def capacity(self, int slot):
+        """The axis along which a slot's memory has capacity for more than the tensor in it, and the extent that there is memory
         for; None: elements follow each other."""
-        return self.specs.room(self.s.slots[slot].spec)
+        return self.specs.capacity(self.s.slots[slot].spec)
 
     def where(self, int pc):
         """``Add 'h' (opset 13) in 'rnn', iteration 7``."""

@@ -15,7 +15,7 @@ cdef class Scans:
     cdef int measure(self, int index, int k) except -1
     cdef int limit(self, Scan *c) except -1
     cdef int check(self, int index, int k) except -1
-    cdef int make_room(self, int index, int k) except -1
+    cdef int reserve(self, int index, int k) except -1
     cdef int begin_elements(self, int index, int k, int spec) except -1
     cdef int grow(self, int index, int k) except -1
     cdef int put(self, int index, int k, object rows) except -1

@@ -1,4 +1,4 @@
-"""Scan outputs: room for the elements that a loop collects, and what it has collected so far."""
+"""Scan outputs: memory for the elements that a loop collects, and what it has collected so far."""
 
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy
@@ -86,8 +86,8 @@ cdef class Scans:
                                      f"its rank is {rank}")
         return 0
 
-    cdef int make_room(self, int index, int k) except -1:
-        """Room for one more element of a scan output; one that is a Python object is appended here."""
+    cdef int reserve(self, int index, int k) except -1:
+        """VaryingTemp for one more element of a scan output; one that is a Python object is appended here."""
         cdef Scan *c = self.s.loops[index].scans + k
         cdef Slot *r = self.s.slots + c.result
         if r.spec == 0:
@@ -118,7 +118,7 @@ cdef class Scans:
         return 0
 
     cdef int grow(self, int index, int k) except -1:
-        """Room for all iterations where their number is known and that is not much, else twice as much as before."""
+        """VaryingTemp for all iterations where their number is known and that is not much, else twice as much as before."""
         cdef LoopState *loop = self.s.loops + index
         cdef Scan *c = loop.scans + k
         port = self.plan.loops[index].scans[k].output

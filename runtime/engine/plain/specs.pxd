@@ -9,20 +9,20 @@ cdef class Kin:
     cdef readonly object dtype
     cdef readonly tuple before   # the axes before the one that varies
     cdef readonly tuple after
-    cdef readonly object room    # the extent that there is memory for; None: as much as it takes
+    cdef readonly object capacity    # the extent that there is memory for; None: as much as it takes
 
 cdef class Specs:
     cdef int end                 # the next free number
     cdef dict ids                # (dtype, shape) -> number
     cdef dict shapes             # and back
-    cdef dict kin                # (dtype, axes before, axes after, room) -> Kin
-    cdef bint roomy              # some have room
+    cdef dict kin                # (dtype, axes before, axes after, capacity) -> Kin
+    cdef bint extensible              # some have capacity
     cdef list starts             # first numbers of the segments of all families, ascending
     cdef list segments           # for each: (Kin, first extent)
 
     cdef int find(self, object dtype, tuple shape) except -1
-    cdef Family *family(self, object dtype, tuple shape, int axis, object room=?) except NULL
-    cdef object room(self, int spec)
+    cdef Family *family(self, object dtype, tuple shape, int axis, object capacity=?) except NULL
+    cdef object capacity(self, int spec)
     cdef Py_ssize_t nbytes(self, int spec) except -1
     cdef int cover(self, Kin kin, int64_t extent) except -1
     cdef int note_segment(self, Kin kin, object start) except -1

@@ -1,7 +1,7 @@
 """Specs: dtype, shape and where elements lie, of what slots have, as numbers that C can compare.
 
-Elements lie in row-major order, one after the other. A value that grows along an axis with others before it may have room
-there: its memory is that of a value with a larger extent, of which it is the beginning. Its spec says so (``room``: the
+Elements lie in row-major order, one after the other. A value that grows along an axis with others before it may have capacity
+there: its memory is that of a value with a larger extent, of which it is the beginning. Its spec says so (``capacity``: the
 axis, and the extent that there is memory for).
 
 Shapes that differ in the extent of one axis can form a family. It reserves runs of numbers, so that the spec of the next
@@ -18,21 +18,21 @@ from .state cimport Family, Segment
 
 import math
 
-from ...plan.bound import with_room
+from ...plan.bound import with_capacity
 
 # Numbers are C ints.
 cdef int64_t LAST = 2**31 - 2**20
 
 
 cdef class Kin:
-    """A family: one dtype, and one shape but for the extent of an axis; with ``room``, that for which there is memory
+    """A family: one dtype, and one shape but for the extent of an axis; with ``capacity``, that for which there is memory
     along it."""
 
-    def __init__(self, dtype, tuple before, tuple after, room):
-        self.dtype, self.before, self.after, self.room = dtype, before, after, room
+    def __init__(self, dtype, tuple before, tuple after, capacity):
+        self.dtype, self.before, self.after, self.capacity = dtype, before, after, capacity
         self.c.unit = math.prod((*before, *after)) * dtype.itemsize
-        if room is not None:
-            self.c.whole, self.c.unit = self.c.unit * <Py_ssize_t>room, 0
+        if capacity is not None:
+            self.c.whole, self.c.unit = self.c.unit * <Py_ssize_t>capacity, 0
         # One that is empty, for who looks before there is another.
         self.c.segments = <Segment *>take(NULL, 0, sizeof(Segment))
 
@@ -46,7 +46,7 @@ cdef class Specs:
     def __init__(self):
         self.end = 1
         self.ids, self.shapes, self.kin = {}, {0: None}, {}
-        self.roomy = False
+        self.extensible = False
         self.starts, self.segments = [], []
 
     def __len__(self):
@@ -68,21 +68,21 @@ cdef class Specs:
         kin, low = self.segments[k]
         return kin.dtype, (*kin.before, low + spec - self.starts[k], *kin.after)
 
-    cdef object room(self, int spec):
-        """The axis along which a value has room for more, and the extent that there is memory for; None: none has."""
+    cdef object capacity(self, int spec):
+        """The axis along which a value has capacity for more, and the extent that there is memory for; None: none has."""
         cdef Kin kin
-        if not self.roomy or spec in self.shapes:
+        if not self.extensible or spec in self.shapes:
             return None
         kin = self.segments[bisect_right(self.starts, spec) - 1][0]
-        return None if kin.room is None else (len(kin.before), kin.room)
+        return None if kin.capacity is None else (len(kin.before), kin.capacity)
 
     cdef Py_ssize_t nbytes(self, int spec) except -1:
         """Bytes of memory that a value takes."""
         if spec == 0:
             return 0
         dtype, shape = self[spec]
-        room = self.room(spec)
-        return math.prod(shape if room is None else with_room(shape, room)) * dtype.itemsize
+        capacity = self.capacity(spec)
+        return math.prod(shape if capacity is None else with_capacity(shape, capacity)) * dtype.itemsize
 
     cdef int find(self, object dtype, tuple shape) except -1:
         """The number of a pair, a new one where it has none."""
@@ -105,16 +105,16 @@ cdef class Specs:
         self.end += 1
         return found
 
-    cdef Family *family(self, object dtype, tuple shape, int axis, object room=None) except NULL:
-        """The family of a shape with an axis that varies, with numbers for what comes next. ``room``: the extent that
+    cdef Family *family(self, object dtype, tuple shape, int axis, object capacity=None) except NULL:
+        """The family of a shape with an axis that varies, with numbers for what comes next. ``capacity``: the extent that
         there is memory for along that axis, where it is more than the value takes."""
         cdef Kin kin
-        key = (dtype, shape[:axis], shape[axis + 1:], room)
+        key = (dtype, shape[:axis], shape[axis + 1:], capacity)
         kin = self.kin.get(key)
         if kin is None:
             kin = Kin(*key)
             self.kin[key] = kin
-            self.roomy = self.roomy or room is not None
+            self.extensible = self.extensible or capacity is not None
         self.cover(kin, shape[axis])
         return &kin.c
 
@@ -132,9 +132,9 @@ cdef class Specs:
         cdef Segment *last = f.segments + f.nsegments - 1
         cdef int64_t low = last.low + last.count if f.nsegments else 0
         cdef int64_t high = 2 * extent + 64
-        if kin.room is not None:
-            # What fills its room lies as any other value.
-            high = kin.room
+        if kin.capacity is not None:
+            # What fills its capacity lies as any other value.
+            high = kin.capacity
         if extent < low or high <= low or high - low > LAST - self.end:
             return 0
         for start, stop, spec in self.taken(kin, low, high):
@@ -168,7 +168,7 @@ cdef class Specs:
         cdef int other_axis
         cdef Kin other
         have = {}
-        if kin.room is not None:
+        if kin.capacity is not None:
             return [(low, high, 0)]     # nobody else has numbers for these
         for (dtype, shape), spec in self.ids.items():
             if dtype == kin.dtype and len(shape) == rank and shape[:axis] == kin.before and \
@@ -176,7 +176,7 @@ cdef class Specs:
                 have[shape[axis]] = spec
         for other in self.kin.values():
             other_axis = len(other.before)
-            if other.room is not None or other.dtype != kin.dtype or other_axis == axis or other_axis + 1 + len(other.after) != rank:
+            if other.capacity is not None or other.dtype != kin.dtype or other_axis == axis or other_axis + 1 + len(other.after) != rank:
                 continue
             # Two lines through the shapes of a rank meet in one point at most.
             mine = (*kin.before, None, *kin.after)

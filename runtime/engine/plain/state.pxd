@@ -81,7 +81,7 @@ cdef struct Family:
     int nsegments
     int at                # where a number was found last
     Py_ssize_t unit       # bytes of an extent of 1
-    Py_ssize_t whole      # and of all, where there is room for more
+    Py_ssize_t whole      # and of all, where there is capacity for more
     Segment *segments
 
 # A node's instruction is NATIVE when bound; UNBOUND ones go through Python, which binds or runs them.

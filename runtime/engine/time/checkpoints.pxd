@@ -103,7 +103,7 @@ cdef class Checkpoints:
     cdef object latest           # weak reference to the checkpoint that was saved or restored last
 
     cdef int begin(self) except -1
-    cdef int make_room(self, Checkpoint c) except -1
+    cdef int allocate(self, Checkpoint c) except -1
     cdef void mark_loop(self, Checkpoint c, int index) noexcept
     cdef int mark_slices(self, Checkpoint c, Layout layout) except -1
     cdef int mark_slots(self, Layout layout) except -1

@@ -82,8 +82,8 @@ cdef class Log:
     cdef int add(self, const char *rows, int64_t last) except -1:
         """Go on up to row ``last`` of ``rows``."""
         cdef Py_ssize_t have = (self.count - self.start) * self.nbytes, more = (last - self.count) * self.nbytes
-        cdef Py_ssize_t room = len(self.rows)
-        if have + more > room:
+        cdef Py_ssize_t capacity = len(self.rows)
+        if have + more > capacity:
             PyByteArray_Resize(self.rows, max(have + more, have + have // 2))
         if more:
             memcpy(PyByteArray_AS_STRING(self.rows) + have, rows + self.count * self.nbytes, more)
@@ -179,7 +179,7 @@ cdef class Checkpoints:
         c.plan, c.position, c.replaced = self.plan, self.loops.position, self.binder.replaced
         c.by_hand = self.s.by_hand
         c.pc, c.depth = self.s.pc, self.s.depth
-        self.make_room(c)
+        self.allocate(c)
         for k in range(self.s.depth):
             c.stack[k] = self.s.stack[k]
         c.taken = tuple([self.s.code[<int>pc].taken for pc in self.branches])
@@ -200,7 +200,7 @@ cdef class Checkpoints:
         self.latest = weakref.ref(c)
         return c
 
-    cdef int make_room(self, Checkpoint c) except -1:
+    cdef int allocate(self, Checkpoint c) except -1:
         cdef int nedges = 0, nslices = 0, nscans = 0, k
         for k in range(self.memory.nloops):
             nedges += self.s.loops[k].nedges
@@ -454,7 +454,7 @@ cdef class Checkpoints:
         if spec <= 0 or layout.specs is self.memory.specs:
             return spec
         dtype, shape = layout.specs[spec]
-        return self.memory.spec(dtype, shape, (<Specs>layout.specs).room(spec))
+        return self.memory.spec(dtype, shape, (<Specs>layout.specs).capacity(spec))
 
     cdef int restore_slot(self, Reader reader, int k) except -1:
         cdef Layout layout = reader.c.layout

@@ -372,7 +372,7 @@ cdef class Observers:
         return self.next_key
 
     cdef int record_slowly(self, int index, object recording) except -1:
-        """Room for a row; the first time, what a row is. A value that is another than before ends the record."""
+        """VaryingTemp for a row; the first time, what a row is. A value that is another than before ends the record."""
         cdef boundary_record *record = self.s.records[<int>recording.entry]
         cdef int j
         cdef Slot *slot

@@ -111,7 +111,7 @@ class Emitter:
         return self._index[place]
 
     def _settle_memory(self) -> None:
-        """Where in the group's own memory a block of each temp is; what nothing reads any more makes room."""
+        """Where in the group's own memory a block of each temp is; what nothing reads any more makes capacity."""
         last_use: dict[int, int] = {}
         for k, step in enumerate(self.joint.steps):
             for buffer in step.buffers:

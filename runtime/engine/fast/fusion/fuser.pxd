@@ -35,7 +35,7 @@ cdef class Fuser:
     cdef int watch(self, frozenset slots) except -1
     cdef int plan_again(self, slots) except -1
     cdef int look(self, int index) except -1
-    cdef bint reads_room(self, instruction) except -1
+    cdef bint has_gaps(self, instruction) except -1
     cdef bint has_sequences(self, instruction) except -1
     cdef int plan(self, list run) except -1
     cdef bint has_large(self, slots, npy_intp least) except -1

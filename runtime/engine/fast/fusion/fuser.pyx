@@ -125,7 +125,7 @@ cdef class Fuser:
         return self.plan_again(added)
 
     cdef int plan_again(self, slots) except -1:
-        """Groups that do not write one of the slots make room for others that do, after the next iteration."""
+        """Groups that do not write one of the slots give way to others that do, after the next iteration."""
         cdef Group *g
         self.show()
         for slot in slots:
@@ -146,7 +146,7 @@ cdef class Fuser:
             # that decide before an iteration whether it runs are few.
             bound = instruction.inside == index and instruction.kind == Opcode.NODE and pc > first and \
                 self.s.code[<int>pc].kind == NATIVE and n.varying == NULL and not n.counts and \
-                not self.reads_room(instruction) and \
+                not self.has_gaps(instruction) and \
                 not (instruction.op.sequences and self.has_sequences(instruction))
             if run and not (bound and pc == run[len(run) - 1] + 1):
                 self.plan(run)
@@ -162,9 +162,9 @@ cdef class Fuser:
             found.update(group.members)
         return found
 
-    cdef bint reads_room(self, instruction) except -1:
+    cdef bint has_gaps(self, instruction) except -1:
         """Do the elements of an input not follow each other?"""
-        return any([slot >= 0 and self.memory.specs.room(self.s.slots[<int>slot].spec) is not None
+        return any([slot >= 0 and self.memory.specs.capacity(self.s.slots[<int>slot].spec) is not None
                     for slot in instruction.inputs])
 
     cdef bint has_sequences(self, instruction) except -1:

@@ -28,20 +28,20 @@ cdef class Growing:
     cdef int number(self, list numbers, size_t where, object value, bint narrow=?) except -1
     cdef dict find_carriers(self)
     cdef object place_for(self, object instruction, list given)
-    cdef int input_port(self, Port *p, int slot, object shape, object room) except -1
-    cdef int port(self, Port *p, int slot, object shape, object dtype, object room) except -1
+    cdef int input_port(self, Port *p, int slot, object shape, object capacity) except -1
+    cdef int port(self, Port *p, int slot, object shape, object dtype, object capacity) except -1
     cdef int note_looks(self, int pc, list inputs, object looked) except -1
     cdef int begin(self, bint unseen) except -1
     cdef int lie_anew(self) except -1
     cdef bint can_count(self, object out) except -1
     cdef int count(self, FastNode *n, int k, int slot, object out) except -1
-    cdef int make_room(self, int pc) except -1
+    cdef int reserve(self, int pc) except -1
     cdef int put_aside(self, int pc) except -1
     cdef int forget(self, int pc) except -1
     cdef int provide(self, int pc) except -1
     cdef int provide_output(self, Port *p, Varying *v) except -1
     cdef Family *family_of(self, Edge *e) except? NULL
-    cdef object room_for(self, Port *p, Py_ssize_t nbytes)
+    cdef object buffer_for(self, Port *p, Py_ssize_t nbytes)
     cdef object buffer(self, int pc, Py_ssize_t nbytes)
     cdef bint is_shared(self, int slot)
     cdef int grow_into(self, Port *p, Py_ssize_t nbytes) except -1

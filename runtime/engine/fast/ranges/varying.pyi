@@ -1,6 +1,6 @@
 from ...plain.memory import Memory
 
-least_room: int
+least_capacity: int
 
 class Growing:
     def __init__(self, memory: Memory) -> None: ...

@@ -6,10 +6,10 @@ bindings for other ranges are kept: a loop that is entered again starts small ag
 
 A node that appends to a carried value, and whose result the back edge carries to the next iteration, writes behind the
 value into the very buffer that holds it, so that an append costs what is appended. Nothing is lost by that: the value
-is the beginning of the result. The buffer has room for half as much again when it is made.
+is the beginning of the result. The buffer has capacity for half as much again when it is made.
 
 Where something stands before the axis (the caches of a decoder: [1, heads, T, d]), that would move every row. Both values
-then have room along it (specs.pyx), which their readers step over. That is so in executions of which nobody looks at
+then have capacity along it (specs.pyx), which their readers step over. That is so in executions of which nobody looks at
 anything but the outputs: elsewhere values lie without gaps, for whoever is shown them.
 
 A result that is as long as the numbers say (NonZero) has a buffer for the longest that it can be. Its node's calls begin
@@ -39,7 +39,7 @@ import math
 import numpy as np
 
 from ....plan import ranges
-from ....plan.bound import Counted, Input, Roomy, Varied
+from ....plan.bound import DataDependent, Input, Extensible, Varied
 from ....plan.plan import Opcode
 from ....plan.through import bind_to_memory
 from ....kernels.extents import Extent, axis_that_varies, follow, now
@@ -52,8 +52,8 @@ np.import_array()
 cdef int MOST_NUMBERS = 64
 #: Extents that there is memory for at first, where something stands before an axis that grows. Memory that nobody wrote
 #: to takes none of the machine's, so four times as much comes next, up to so many bytes: each time all readers are bound.
-least_room = 64
-cdef Py_ssize_t MUCH_ROOM = 1 << 20
+least_capacity = 64
+cdef Py_ssize_t MUCH_CAPACITY = 1 << 20
 
 
 cdef class Growing:
@@ -89,11 +89,11 @@ cdef class Growing:
             if i is not None and (shape is not old or k in followed.numbers):
                 if i.known is not None:
                     return None
-                if i.room is not None and axis_that_varies(shape) not in (-1, i.room[0]):
+                if i.capacity is not None and axis_that_varies(shape) not in (-1, i.capacity[0]):
                     return None
-                i = Input(i.slot, i.dtype, shape, None, i.peek, followed.numbers.get(k), None, i.room)
+                i = Input(i.slot, i.dtype, shape, None, i.peek, followed.numbers.get(k), None, i.capacity)
             given.append(i)
-        followed.rooms = [None if i is None else i.room for i in given]
+        followed.capacities = [None if i is None else i.capacity for i in given]
         try:
             bound = bind_to_memory(instruction.op, given, block, self.place_for(instruction, given))
         except REFUSALS:
@@ -101,7 +101,7 @@ cdef class Growing:
         return self.finished(instruction, followed, given, bound)
 
     cdef object place_for(self, object instruction, list given):
-        """Where a value that grows goes on with room for more: the slot of what it appends to, and the room; None: it
+        """Where a value that grows goes on with capacity for more: the slot of what it appends to, and the capacity; None: it
         does not."""
         cdef int axis
         if not self.unseen or instruction.node.op_type != "Concat":
@@ -114,13 +114,13 @@ cdef class Growing:
         if axis < 1 or math.prod(before.shape[:axis]) < 2 or self.memory.known[param] is not None:
             return None
         extent = sum([now(i.shape[axis]) for i in given])
-        if before.room is not None and extent < before.room[1]:
-            return param, before.room
+        if before.capacity is not None and extent < before.capacity[1]:
+            return param, before.capacity
         unit = math.prod([now(e) for d, e in enumerate(before.shape) if d != axis]) * before.dtype.itemsize
-        room = least_room
-        while room <= extent + extent // 4:
-            room *= 4 if room * unit < MUCH_ROOM else 2
-        return param, (axis, room)
+        capacity = least_capacity
+        while capacity <= extent + extent // 4:
+            capacity *= 4 if capacity * unit < MUCH_CAPACITY else 2
+        return param, (axis, capacity)
 
     cdef dict find_carriers(self):
         if self.carriers is None:
@@ -138,7 +138,7 @@ cdef class Growing:
         appended = None
         for k, slot in enumerate(instruction.outputs):
             param = self.appends.get((slot, instruction.inside), -1)
-            if isinstance(bound.outputs[k], Roomy):
+            if isinstance(bound.outputs[k], Extensible):
                 if bound.in_place:
                     appended = (slot, param)
             elif param >= 0 and slot >= 0 and param in instruction.inputs:
@@ -152,7 +152,7 @@ cdef class Growing:
     cdef int vary(self, int pc, object instruction, object followed, object bound, object appended,
                   list arrays, dict seen, dict beyond) except -1:
         """Note how what ``install`` made of a bound node follows the extent. ``seen``: slots in place of which it reads
-        other memory; ``beyond``: the shapes and rooms of others on which it rests."""
+        other memory; ``beyond``: the shapes and capacities of others on which it rests."""
         cdef Instr *ins = self.s.code + pc
         cdef FastNode *n = node_at(self.s, pc)
         cdef Varying *v = <Varying *>take(ins.calls, 1, sizeof(Varying))
@@ -191,10 +191,10 @@ cdef class Growing:
         temps = [(k, size) for k, size in enumerate(bound.temps) if type(size) is Extent and k not in own]
         slots = {slot: k for k, slot in enumerate(instruction.inputs) if slot >= 0}
         outputs = [(slot, out) for slot, out in zip(instruction.outputs, bound.outputs) if slot >= 0]
-        for k, (slot, out) in enumerate([(slot, out) for slot, out in outputs if isinstance(out, Counted)]):
+        for k, (slot, out) in enumerate([(slot, out) for slot, out in outputs if isinstance(out, DataDependent)]):
             self.number(numbers, <size_t>&tally_of(ins, k).most, out.size * out.dtype.itemsize)
         v.numbers = <Number *>take(v, len(numbers), sizeof(Number))
-        v.rooms = <Room *>take(v, len(temps), sizeof(Room))
+        v.temps = <VaryingTemp *>take(v, len(temps), sizeof(VaryingTemp))
         v.inputs = <Port *>take(v, len(slots) + len(beyond), sizeof(Port))
         v.outputs = <Port *>take(v, len(outputs), sizeof(Port))
         for k, (where, base, slope, narrow) in enumerate(numbers):
@@ -203,23 +203,23 @@ cdef class Growing:
             v.numbers[k].base, v.numbers[k].slope = base, slope
         v.nnumbers = len(numbers)
         for k, (j, size) in enumerate(temps):
-            v.rooms[k].cell = ins.cells + j
-            v.rooms[k].base, v.rooms[k].slope, v.rooms[k].capacity = size.base, size.slope, size.now
-        v.nrooms = len(temps)
+            v.temps[k].cell = ins.cells + j
+            v.temps[k].base, v.temps[k].slope, v.temps[k].capacity = size.base, size.slope, size.now
+        v.ntemps = len(temps)
         for k, (slot, j) in enumerate(slots.items()):
-            self.input_port(v.inputs + k, slot, followed.shapes[j], followed.rooms[j])
+            self.input_port(v.inputs + k, slot, followed.shapes[j], followed.capacities[j])
             if slot == instruction.inputs[followed.leading]:
                 v.leading = k
             v.inputs[k].seen = slot in seen
-        for k, (slot, (shape, room)) in enumerate(beyond.items(), len(slots)):
-            self.input_port(v.inputs + k, slot, shape, room)
+        for k, (slot, (shape, capacity)) in enumerate(beyond.items(), len(slots)):
+            self.input_port(v.inputs + k, slot, shape, capacity)
             v.inputs[k].seen = 1
         v.ninputs, v.element = len(slots) + len(beyond), followed.element
         v.copies, v.through = ranges.only_copies(bound), len(seen) > 0
         v.narrow = self.memory.specs[self.s.slots[<int>instruction.inputs[followed.leading]].spec][0] == np.int32
         for k, (slot, out) in enumerate(outputs):
-            self.port(v.outputs + k, slot, out.shape, out.dtype, out.room if isinstance(out, Roomy) else None)
-            v.outputs[k].counted = isinstance(out, Counted)
+            self.port(v.outputs + k, slot, out.shape, out.dtype, out.capacity if isinstance(out, Extensible) else None)
+            v.outputs[k].data_dependent = isinstance(out, DataDependent)
             if appended is not None and slot == appended[0]:
                 v.outputs[k].append = appended[1]
         v.noutputs = len(outputs)
@@ -237,19 +237,19 @@ cdef class Growing:
             numbers.append((where, value.base, value.slope, narrow))
         return 0
 
-    cdef int input_port(self, Port *p, int slot, object shape, object room) except -1:
-        # What is bound at a boundary is so for the iteration before: the slot may hold another shape, with other room.
-        return self.port(p, slot, shape, self.memory.specs[self.s.slots[slot].spec][0], room)
+    cdef int input_port(self, Port *p, int slot, object shape, object capacity) except -1:
+        # What is bound at a boundary is so for the iteration before: the slot may hold another shape, with other capacity.
+        return self.port(p, slot, shape, self.memory.specs[self.s.slots[slot].spec][0], capacity)
 
-    cdef int port(self, Port *p, int slot, object shape, object dtype, object room) except -1:
+    cdef int port(self, Port *p, int slot, object shape, object dtype, object capacity) except -1:
         cdef int axis = axis_that_varies(shape)
         shape_now = tuple([now(extent) for extent in shape])
         p.slot, p.append, p.axis = slot, -1, axis
         if axis < 0:
-            p.spec = self.memory.spec(dtype, shape_now, room)
+            p.spec = self.memory.spec(dtype, shape_now, capacity)
             p.nbytes = self.memory.specs.nbytes(p.spec)
             return 0
-        p.family = self.memory.specs.family(dtype, shape_now, axis, None if room is None else room[1])
+        p.family = self.memory.specs.family(dtype, shape_now, axis, None if capacity is None else capacity[1])
         p.base, p.slope = shape[axis].base, shape[axis].slope
         p.spec = spec_of(p.family, shape[axis].now)
         return 0
@@ -271,8 +271,8 @@ cdef class Growing:
         after.nargs, after.cell[0] = 1, &ins.cells[<int>out.count]
         return 0
 
-    cdef int make_room(self, int pc) except -1:
-        """Give results that are as long as the calls say room for the most; 0: they had it."""
+    cdef int reserve(self, int pc) except -1:
+        """Give results that are as long as the calls say memory for the most; 0: they had it."""
         cdef FastNode *n = node_at(self.s, pc)
         cdef Tally *t
         cdef Slot *slot
@@ -287,8 +287,8 @@ cdef class Growing:
             extent = extent_of(t.family, slot.spec)
             if not 0 <= extent <= longest:
                 extent = longest
-            room = self.buffer(pc, t.most if n.varying == NULL else spacious(t.most))
-            self.memory.put_room(t.slot, room, spec_of(t.family, extent), t.family.unit * extent, OWN)
+            memory = self.buffer(pc, t.most if n.varying == NULL else spacious(t.most))
+            self.memory.put_buffer(t.slot, memory, spec_of(t.family, extent), t.family.unit * extent, OWN)
             made = 1
         return made
 
@@ -337,7 +337,7 @@ cdef class Growing:
             self.s.generation += 1
             unbind_node(self.s.code + pc)
             for slot in (result, self.carriers[result, index]):
-                if self.memory.specs.room(self.s.slots[slot].spec) is not None:
+                if self.memory.specs.capacity(self.s.slots[slot].spec) is not None:
                     self.memory.store(slot, self.memory.copy_of(slot))
         return 0
 
@@ -376,22 +376,22 @@ cdef class Growing:
         """Give a node that follows what it lacks; 0: it has to be bound anew."""
         cdef FastNode *node = node_at(self.s, pc)
         cdef Varying *v
-        cdef Room *room
+        cdef VaryingTemp *temp
         cdef int64_t n = 0
         cdef npy_intp need
         cdef int k
         if not select(self.s, node, &n):
             return 0
         v = node.varying
-        for k in range(v.nrooms):
-            room = v.rooms + k
-            need = room.base + room.slope * n
-            if need > room.capacity:
+        for k in range(v.ntemps):
+            temp = v.temps + k
+            need = temp.base + temp.slope * n
+            if need > temp.capacity:
                 array = self.buffer(pc, spacious(need))
                 arrays = self.arrays[pc, v.key]
-                arrays[:] = [a for a in arrays if np.PyArray_BYTES(a) != room.cell[0]]
+                arrays[:] = [a for a in arrays if np.PyArray_BYTES(a) != temp.cell[0]]
                 arrays.append(array)
-                room.cell[0], room.capacity = np.PyArray_BYTES(array), array.nbytes
+                temp.cell[0], temp.capacity = np.PyArray_BYTES(array), array.nbytes
         for k in range(v.noutputs):
             if v.outputs[k].family != NULL and \
                     not self.memory.specs.reach(v.outputs[k].family, v.outputs[k].base + v.outputs[k].slope * n):
@@ -400,7 +400,7 @@ cdef class Growing:
             return 0
         for k in range(v.noutputs):
             self.provide_output(v.outputs + k, v)
-        self.make_room(pc)
+        self.reserve(pc)
         return 1
 
     cdef int provide_output(self, Port *p, Varying *v) except -1:
@@ -409,14 +409,14 @@ cdef class Growing:
         nbytes = bytes_of(p, v.extent)
         # The node may have been bound on plain shapes since, whose numbers are known.
         self.memory.set_known(p.slot, None)
-        if p.counted:
+        if p.data_dependent:
             return 0
         if p.append >= 0:
             return self.grow_into(p, nbytes)
         if slot.flags & SHARED and slot.capacity >= nbytes and not self.is_shared(p.slot):
             slot.flags = OWN
         if slot.flags != OWN or slot.capacity < nbytes:
-            return self.memory.put_room(p.slot, self.room_for(p, nbytes), p.spec, nbytes, OWN)
+            return self.memory.put_buffer(p.slot, self.buffer_for(p, nbytes), p.spec, nbytes, OWN)
         if slot.spec != p.spec:
             before, slot.spec, slot.nbytes = slot.nbytes, p.spec, nbytes
             spec_changed(self.s, p.slot, min(before, nbytes))
@@ -439,7 +439,7 @@ cdef class Growing:
                     return v.outputs[k].family
         return NULL
 
-    cdef object room_for(self, Port *p, Py_ssize_t nbytes):
+    cdef object buffer_for(self, Port *p, Py_ssize_t nbytes):
         """A buffer for a result that grows."""
         return self.buffer(self.s.writer[p.slot], nbytes if p.family != NULL and p.family.whole else spacious(nbytes))
 
@@ -454,16 +454,16 @@ cdef class Growing:
         return True
 
     cdef int grow_into(self, Port *p, Py_ssize_t nbytes) except -1:
-        """Put the result of an append where the carried value is, or both where there is more room."""
+        """Put the result of an append where the carried value is, or both where there is more capacity."""
         cdef Slot *source = self.s.slots + p.append
         cdef int shares = source.flags & OWN and source.capacity >= nbytes
         if shares:
-            room = <object>source.owner
+            memory = <object>source.owner
             source.flags = OWN | SHARED
         else:
-            room = self.room_for(p, nbytes)
-            memcpy(np.PyArray_BYTES(room), source.data, source.nbytes)
-        self.memory.put_room(p.slot, room, p.spec, nbytes, OWN | SHARED)
+            memory = self.buffer_for(p, nbytes)
+            memcpy(np.PyArray_BYTES(memory), source.data, source.nbytes)
+        self.memory.put_buffer(p.slot, memory, p.spec, nbytes, OWN | SHARED)
         return 0
 
 
@@ -499,7 +499,7 @@ cdef bint was_used(Varying *v) noexcept:
 def varies_alone(out):
     """Is a result of one family of specs?"""
     cdef int axis = axis_that_varies(out.shape)
-    return axis in (-1, out.axis) if isinstance(out, Counted) else axis != -2
+    return axis in (-1, out.axis) if isinstance(out, DataDependent) else axis != -2
 
 
 def integers_of(i):

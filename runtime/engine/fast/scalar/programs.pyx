@@ -659,7 +659,7 @@ cdef void leave_program(State *s, Program *program, int status) noexcept nogil:
 
 
 cdef int can_show_previous(State *s, LoopState *loop) noexcept nogil:
-    """Is there room where ``show_what_was_before`` puts it? A boundary that the engine crosses makes it."""
+    """Is there capacity where ``show_what_was_before`` puts it? A boundary that the engine crosses makes it."""
     cdef Edge *e
     cdef int k
     for k in range(loop.nedges):

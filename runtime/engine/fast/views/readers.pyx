@@ -116,9 +116,9 @@ cdef class Readers:
         if bound is None or len(bound.outputs) < len(instruction.outputs):
             return None
         followed = Followed(span, leading, [None if i is None else i.shape for i in given], {}, -1)
-        followed.rooms = [None if i is None else i.room for i in given]
+        followed.capacities = [None if i is None else i.capacity for i in given]
         ready = self.binder.growing.finished(instruction, followed, given, bound)
-        own = {slot: (i.shape, i.room) for slot, i in zip(instruction.inputs, given) if i is not None}
+        own = {slot: (i.shape, i.capacity) for slot, i in zip(instruction.inputs, given) if i is not None}
         if ready is None or any([own.get(slot, lies) != lies for slot, lies in rests.items()]):
             return None
         # Where the range begins later, the binding of now stays for what is before. Where it ends earlier, who goes beyond
@@ -148,12 +148,12 @@ cdef class Readers:
         if self.memory.known[slot] is not None:
             return None
         shape = (*shape[:p.axis], p.base + p.slope * number, *shape[p.axis + 1:])
-        room = self.memory.specs.room(p.spec)
-        return Input(slot, dtype, shape, None, lambda: self.memory.look(slot).copy(), room=room)
+        capacity = self.memory.specs.capacity(p.spec)
+        return Input(slot, dtype, shape, None, lambda: self.memory.look(slot).copy(), capacity=capacity)
 
     cdef object view_of(self, int pc, int slot, tuple shape, dict rests, set candidates):
         """What a node shows in a result of this shape, some of which may vary; None: it cannot be told. ``rests`` gets the
-        shapes and rooms of the slots that this follows from."""
+        shapes and capacities of the slots that this follows from."""
         cdef Varying *v = node_at(self.s, pc).varying
         cdef int other
         instruction = self.memory.plan.code[pc]
@@ -168,7 +168,7 @@ cdef class Readers:
                 given.append(None)
                 continue
             found = self.binder.input(other) if v == NULL else self.input_at(v, other, number)
-            if found is None or rests.setdefault(other, (found.shape, found.room)) != (found.shape, found.room):
+            if found is None or rests.setdefault(other, (found.shape, found.capacity)) != (found.shape, found.capacity):
                 return None
             given.append(found)
             if self.is_passed(other, candidates):
@@ -191,7 +191,7 @@ cdef class Readers:
             elif self.is_passed(slot, candidates):
                 return False
             found = self.binder.input(slot)
-            if rests.setdefault(slot, (found.shape, found.room)) != (found.shape, found.room):
+            if rests.setdefault(slot, (found.shape, found.capacity)) != (found.shape, found.capacity):
                 return False
         return True
 

@@ -206,7 +206,7 @@ cdef class Views:
         cdef Instr *ins = self.s.code + reader
         cdef FastNode *n = node_at(self.s, reader)
         instruction = self.memory.plan.code[reader] if reader < len(self.memory.plan.code) else None
-        if instruction is None or instruction.inside != self.memory.plan.code[pc].inside or instruction.ahead is not None:
+        if instruction is None or instruction.inside != self.memory.plan.code[pc].inside or instruction.hoisted is not None:
             return False
         if ins.kind != NATIVE or n.once >= 0 or ins.nguards or n.elided or reader <= pc or reader in members:
             return False
@@ -230,7 +230,7 @@ cdef class Views:
             self.aliases[pc] = slot, self.s.code[pc].binding, <uintptr_t>call.run
             self.memory.aliases[slot] = views[0].index, views[0].offset
             call.run = alias_memory
-            # Whoever is to write to the slot makes room first.
+            # Whoever is to write to the slot makes capacity first.
             self.s.slots[slot].flags = 0
         self.aliased_at = self.s.generation
         return 0

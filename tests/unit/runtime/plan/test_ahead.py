@@ -83,7 +83,7 @@ def given(rows: int = 11, trips: int | None = None, **more: Any) -> dict[str, An
 
 def ahead(m: loopdbg.Model) -> list[str]:
     """The nodes that run ahead."""
-    return [m.plan.slots[instruction.outputs[0]].name for instruction in m.plan.code if instruction.ahead is not None]
+    return [m.plan.slots[instruction.outputs[0]].name for instruction in m.plan.code if instruction.hoisted is not None]
 
 
 def alone(m: loopdbg.Model, inputs: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Values that grow along an axis with others before it: their memory has room for more, so that no row moves."""
+"""Values that grow along an axis with others before it: their memory has capacity for more, so that no row moves."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ COPIED = loop(
 )
 
 
-def rooms(m: loopdbg.Model) -> dict[str, tuple[int, int]]:
-    """Names of the values that have room, and how much."""
+def capacities(m: loopdbg.Model) -> dict[str, tuple[int, int]]:
+    """Names of the values that have capacity, and how much."""
     assert m._engine is not None
-    found = {value.name: m._engine.memory.room(k) for k, value in enumerate(m.plan.slots)}
-    return {name: room for name, room in found.items() if room is not None}
+    found = {value.name: m._engine.memory.capacity(k) for k, value in enumerate(m.plan.slots)}
+    return {name: capacity for name, capacity in found.items() if capacity is not None}
 
 
 def test_rows_stay_where_they_are() -> None:
@@ -45,17 +45,17 @@ def test_rows_stay_where_they_are() -> None:
     for trips in (20, 80, 20, 300):
         given = inputs_of("cache", trips)
         same(m.run(given), by_nodes(m, given))
-        assert set(rooms(m)) == {"k", "v", "keys", "values"}
-        assert all(axis == 2 and extent > trips + 1 for axis, extent in rooms(m).values())
+        assert set(capacities(m)) == {"k", "v", "keys", "values"}
+        assert all(axis == 2 and extent > trips + 1 for axis, extent in capacities(m).values())
 
 
 def test_an_append_writes_its_rows_alone() -> None:
     concat = next(i.op for i in model(CACHE).plan.code if i.node is not None and i.node.op_type == "Concat")
     shapes, f32 = ((1, 2, 5, 4), (1, 2, 1, 4)), np.dtype(F)
 
-    def bound(room: tuple[int, int] | None) -> Bound:
+    def bound(capacity: tuple[int, int] | None) -> Bound:
         inputs = [Input(k, f32, shape, None, list) for k, shape in enumerate(shapes)]
-        inputs[0].room = room
+        inputs[0].capacity = capacity
         return bind_to_memory(concat, inputs, None, (0, (2, 64)))
 
     there, elsewhere = bound((2, 64)), bound((2, 32))
@@ -68,25 +68,25 @@ def test_whoever_looks_sees_values_without_gaps() -> None:
     m = model(CACHE)
     given = inputs_of("cache", 30)
     expected = m.run(given)
-    assert rooms(m)
+    assert capacities(m)
     seen = []
     for _ in range(2):
         same(m.run(given, on_iteration=lambda frame: seen.append(frame.carried["k"].copy())), expected)
-        assert not rooms(m)
+        assert not capacities(m)
         same(m.run(given), expected)
-        assert rooms(m)
+        assert capacities(m)
     first = model(CACHE)
     first.run(given, on_iteration=lambda frame: None)
-    assert not rooms(first)
+    assert not capacities(first)
     same(first.run(given), expected)
-    assert rooms(first)
+    assert capacities(first)
     assert [k.shape[2] for k in seen[:31]] == list(range(1, 32))
     assert all(np.array_equal(k, expected["o0"][:, :, : k.shape[2]]) for k in seen)
 
 
 @pytest.mark.parametrize("length", [0, 1, 3, 4, 5, 17])
 def test_more_room_is_taken_when_it_is_full(monkeypatch: pytest.MonkeyPatch, length: int) -> None:
-    monkeypatch.setattr(varying, "least_room", 4)
+    monkeypatch.setattr(varying, "least_capacity", 4)
     m = model(CACHE)
     for trips in (12, 50, 0, 1, 7, 50):
         given = inputs_of("cache", trips) | {v: numbers(1, 2, length, 4) for v in ("v0", "v1")}
@@ -106,14 +106,14 @@ def test_others_lie_as_ever(text: str, shape: tuple[int, ...]) -> None:
     m = model(text)
     given: dict[str, Any] = {"M": np.array(40)} | {name: numbers(*shape) for name in ("v0", "v1", "v2")}
     same(m.run(given), by_nodes(m, given))
-    assert "keys" not in rooms(m)
+    assert "keys" not in capacities(m)
 
 
 def test_readers_that_take_no_strides_get_a_copy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(varying, "least_room", 8)
+    monkeypatch.setattr(varying, "least_capacity", 8)
     m = model(COPIED)
     given: dict[str, Any] = {"v0": numbers(2, 1), "e": numbers(2, 3)}
     for trips in (30, 4, 30):
         expected = by_nodes(m, given | {"M": np.array(trips)})
         same(m.run(given | {"M": np.array(trips)}), expected)
-        assert "y" in rooms(m)
+        assert "y" in capacities(m)
