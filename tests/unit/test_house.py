@@ -20,7 +20,7 @@ def test_imports_of_every_kind_are_seen() -> None:
     assert "runtime/frontends" in found["runtime/model"], "within a function"
     assert "runtime/engine/wavefront/wavefront" in found["runtime/model"], "for types"
     assert "tui/cli/terminal" in found["tui/cli/run"], "from . import"
-    assert "runtime/engine/memory/state" in found["runtime/engine/memory/memory"], "cimport"
+    assert "runtime/engine/plain/state" in found["runtime/engine/plain/memory"], "cimport"
 
 
 def test_circles_are_found() -> None:

@@ -1,1 +1,1 @@
-"""Elementwise nodes that run together, one cache-sized block after the other."""
+"""What makes an execution fast, above the plain engine: regions, and the accelerator that makes them."""

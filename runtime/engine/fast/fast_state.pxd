@@ -190,7 +190,7 @@ cdef struct Varying:
     char **cells
     npy_intp *outer
 
-# A result that is as long as the calls that made it say (growing/follow.pyx).
+# A result that is as long as the calls that made it say (nodes.pyx).
 cdef struct Tally:
     State *state
     int slot

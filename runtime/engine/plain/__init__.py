@@ -1,1 +1,1 @@
-"""What an execution stands in: its state in C, the specs of values, slots and their memory."""
+"""What runs a plan: state, memory, binder, interpreter, loops. It knows nothing of what makes it fast."""

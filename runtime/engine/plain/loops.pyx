@@ -1,6 +1,6 @@
 """Loops: what entering one, a boundary and leaving need before the hot path can do them.
 
-What an entry begins with and what a boundary does stand in ``hot.pyx``, once. Where a spec is another than the last time,
+What an entry begins with and what a boundary does stand in ``interpreter.pyx``, once. Where a spec is another than the last time,
 memory is missing or values are Python objects, it is prepared here first; everything that a loop's own system rejects is
 found here.
 """

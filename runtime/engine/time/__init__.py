@@ -1,1 +1,1 @@
-"""What the values of loops were at all boundaries, for whoever looks: off unless asked for."""
+"""What an execution was, and what it could be: checkpoints, changes by hand, predicates, histories."""

@@ -1,1 +1,1 @@
-"""Elementwise nodes that run together, one cache-sized block after the other."""
+"""Copy elision: nodes that only show memory in another way, and need not run."""

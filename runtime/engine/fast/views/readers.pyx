@@ -1,7 +1,7 @@
 """Who reads memory in place of a copy of it, and how they are bound for that: see views.pyx.
 
 A reader is bound to what a node shows, or to what that is shown of, through several nodes if need be. Where extents vary, it
-is bound for a range of them (growing/).
+is bound for a range of them (ranges/).
 """
 
 from libc.stdint cimport int64_t
