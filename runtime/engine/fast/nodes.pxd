@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t
 
 from ...kernels.call cimport Call
-from ..plain.state cimport Instr, Region, State
+from ..plain.state cimport Instr, LoopState, Region, State
 from .fast_state cimport FastNode, Port, Tally, Varying
 
 cdef void load_node(State *s, int pc, int once) noexcept nogil
@@ -11,6 +11,8 @@ cdef void lead(Instr *ins, Region *r) noexcept nogil
 cdef void lead_no_more(Instr *ins, Region *r) noexcept nogil
 cdef void follow_node(State *s, FastNode *n) noexcept nogil
 cdef int run_node(State *s, int pc) noexcept nogil
+cdef void turn_back(State *s, LoopState *loop, int64_t i) noexcept nogil
+cdef void turn_forth(State *s, LoopState *loop) noexcept nogil
 cdef int matches(State *s, Varying *v, int64_t *extent) noexcept nogil
 cdef void put_in_cache(State *s, FastNode *n) noexcept nogil
 cdef int select(State *s, FastNode *n, int64_t *extent) noexcept nogil

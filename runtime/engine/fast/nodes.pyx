@@ -274,3 +274,52 @@ cdef void forget(State *s, Region *r) noexcept nogil:
     n.done = -1
     for k in range(s.code[n.pc].ncalls):
         drop_block(s.code[n.pc].calls + k)
+
+
+# -- at a boundary, back in the iteration before
+
+
+cdef void turn_back(State *s, LoopState *loop, int64_t i) noexcept nogil:
+    """At a boundary: let the slots of a body be what they were in the iteration before, until ``turn_forth``."""
+    cdef int k
+    cdef Edge *e
+    cdef Slice *c
+    for k in range(loop.nedges - 1, -1, -1):
+        e = loop.edges + k
+        if not e.identity:
+            exchange_slots(s.slots + e.param, previous_of(s, e))
+    for k in range(loop.nslices):
+        c = loop.slices + k
+        if c.part_spec:
+            s.slots[c.inner].data = c.base + i * c.step
+    if loop.iteration >= 0:
+        set_number(s.slots + loop.iteration, loop.iteration_wide, i)
+
+
+cdef void turn_forth(State *s, LoopState *loop) noexcept nogil:
+    cdef int k
+    cdef Edge *e
+    cdef Slice *c
+    for k in range(loop.nedges):
+        e = loop.edges + k
+        if not e.identity:
+            exchange_slots(s.slots + e.param, previous_of(s, e))
+    for k in range(loop.nslices):
+        c = loop.slices + k
+        if c.part_spec and loop.i < loop.parts:
+            s.slots[c.inner].data = c.base + loop.i * c.step
+    if loop.iteration >= 0:
+        set_number(s.slots + loop.iteration, loop.iteration_wide, loop.i)
+
+
+cdef inline void exchange_slots(Slot *a, Slot *b) noexcept nogil:
+    cdef Slot other = a[0]
+    a[0] = b[0]
+    b[0] = other
+
+
+cdef inline void set_number(Slot *slot, int wide, int64_t number) noexcept nogil:
+    if wide:
+        (<int64_t *>slot.data)[0] = number
+    else:
+        (<int32_t *>slot.data)[0] = <int32_t>number

@@ -1,8 +1,6 @@
 """Groups of nodes, for the engine."""
 
-from libc.stdint cimport int64_t
-
-from ...plain.state cimport LoopState, State
+from ...plain.state cimport State
 from ..fast_state cimport Group
 
 # Where an execution stands, as seen from a group.
@@ -16,6 +14,4 @@ cdef Group *make_group(State *s, object group) except NULL
 cdef void take_apart(State *s, Group *g) noexcept nogil
 cdef int results_are(const State *s, const Group *g) noexcept nogil
 cdef int show_results(State *s, Group *g) noexcept nogil
-cdef void turn_back(State *s, LoopState *loop, int64_t i) noexcept nogil
-cdef void turn_forth(State *s, LoopState *loop) noexcept nogil
 cdef void ask_for_groups(State *s, int loop) noexcept nogil

@@ -4,7 +4,7 @@ A group is a region that its first node leads, and it goes on behind its last on
 by one, as without it: nothing that a group reads is written by it, so that it can be begun anew.
 """
 
-from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
 cimport numpy as np
 from numpy cimport npy_intp
 
@@ -14,7 +14,7 @@ from ...plain.clock cimport clock_in
 from ...plain.pieces cimport hold, release, take
 from ...plain.schedule cimport wait_for
 from ...plain.state cimport *
-from ..nodes cimport lead, lead_no_more, run_node
+from ..nodes cimport lead, lead_no_more, run_node, turn_back, turn_forth
 from ..fast_state cimport *
 
 import numpy as np
@@ -335,49 +335,3 @@ cdef void forget(State *s, Region *r) noexcept nogil:
     """What it left out is of another moment, and it is not under way."""
     (<Group *>r).ran = -1
     (<Group *>r).running = 0
-
-
-cdef void turn_back(State *s, LoopState *loop, int64_t i) noexcept nogil:
-    """At a boundary: let the slots of a body be what they were in the iteration before, until ``turn_forth``."""
-    cdef int k
-    cdef Edge *e
-    cdef Slice *c
-    for k in range(loop.nedges - 1, -1, -1):
-        e = loop.edges + k
-        if not e.identity:
-            exchange_slots(s.slots + e.param, previous_of(s, e))
-    for k in range(loop.nslices):
-        c = loop.slices + k
-        if c.part_spec:
-            s.slots[c.inner].data = c.base + i * c.step
-    if loop.iteration >= 0:
-        set_number(s.slots + loop.iteration, loop.iteration_wide, i)
-
-
-cdef void turn_forth(State *s, LoopState *loop) noexcept nogil:
-    cdef int k
-    cdef Edge *e
-    cdef Slice *c
-    for k in range(loop.nedges):
-        e = loop.edges + k
-        if not e.identity:
-            exchange_slots(s.slots + e.param, previous_of(s, e))
-    for k in range(loop.nslices):
-        c = loop.slices + k
-        if c.part_spec and loop.i < loop.parts:
-            s.slots[c.inner].data = c.base + loop.i * c.step
-    if loop.iteration >= 0:
-        set_number(s.slots + loop.iteration, loop.iteration_wide, loop.i)
-
-
-cdef inline void exchange_slots(Slot *a, Slot *b) noexcept nogil:
-    cdef Slot other = a[0]
-    a[0] = b[0]
-    b[0] = other
-
-
-cdef inline void set_number(Slot *slot, int wide, int64_t number) noexcept nogil:
-    if wide:
-        (<int64_t *>slot.data)[0] = number
-    else:
-        (<int32_t *>slot.data)[0] = <int32_t>number

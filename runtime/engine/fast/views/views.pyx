@@ -19,12 +19,11 @@ from libc.stdint cimport uintptr_t
 cimport numpy as np
 
 from ..binding cimport FastBinder
-from ..fusion.group cimport turn_back, turn_forth
 from ...plain.memory cimport Memory
 from .elision cimport copy_again, elide_copies, run_elided, shut
 from ...plain.state cimport *
 from ...plain.schedule cimport Turn, wait_for
-from ..nodes cimport follow_node
+from ..nodes cimport follow_node, turn_back, turn_forth
 from ..fast_state cimport *
 from .readers cimport Readers
 from ....kernels.call cimport Call
