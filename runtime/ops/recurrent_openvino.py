@@ -11,25 +11,33 @@ from typing import Any
 from ..errors import ModelError
 from ..record import record
 from .cells import GATES, Activation, Computed, Step, activations, columns, of_shape, weights_of
-from .registry import Floats, openvino
+from .registry import Floats, attributes_of, openvino
 
 P = Any  # Primitives[T]; T is an array or a buffer description, and stays anonymous here
 T = Any
 
 
-def functions_of(names: str, alphas: Floats, betas: Floats, count: int) -> list[Activation]:
-    """The functions that an attribute ``activations`` names; there have to be ``count``."""
-    listed = names.replace(" ", "").split(",")
-    if len(listed) != count:
-        raise ModelError(f'activations="{names}" names {len(listed)} functions instead of {count}')
-    return activations(listed, alphas, betas)
+@record(frozen=True)
+class CellAttributes:
+    """The attributes of every recurrent cell and sequence of OpenVINO."""
 
+    hidden_size: int | None = None
+    activations_alpha: Floats = ()
+    activations_beta: Floats = ()
+    clip: float = 0.0
 
-def hidden_size_of(state: T, hidden_size: int | None) -> int:
-    """The size of a state, which the attribute may say as well."""
-    if hidden_size is not None and hidden_size != state.shape[-1]:
-        raise ModelError(f"hidden_size is {hidden_size}, and the state has shape {state.shape}")
-    return int(state.shape[-1])
+    def functions(self, names: str, count: int) -> list[Activation]:
+        """The functions that an attribute ``activations`` names; there have to be ``count``."""
+        listed = names.replace(" ", "").split(",")
+        if len(listed) != count:
+            raise ModelError(f'activations="{names}" names {len(listed)} functions instead of {count}')
+        return activations(listed, self.activations_alpha, self.activations_beta)
+
+    def hidden(self, state: T) -> int:
+        """The size of a state, which the attribute may say as well."""
+        if self.hidden_size is not None and self.hidden_size != state.shape[-1]:
+            raise ModelError(f"hidden_size is {self.hidden_size}, and the state has shape {state.shape}")
+        return int(state.shape[-1])
 
 
 def split_bias(p: P, step: Step, bias: T | None, hidden: int) -> tuple[T | None, T | None]:
@@ -120,6 +128,7 @@ def state_half(function: Callable[..., Any], states: int, p: P, products: T, *ot
 
 
 @openvino("LSTMCell")
+@attributes_of(CellAttributes)
 def lstm_cell(
     p: P,
     x: T,
@@ -130,28 +139,27 @@ def lstm_cell(
     b: T | None = None,
     peepholes: T | None = None,
     *,
-    hidden_size: int | None = None,
     activations: str = "sigmoid,tanh,tanh",
-    activations_alpha: Floats = (),
-    activations_beta: Floats = (),
-    clip: float = 0.0,
     input_forget: bool = False,
+    **attributes: Any,
 ) -> tuple[T, ...]:
     """The sixth input is optional. The written specification's TensorIterator example has another form with five: W
     and R joined [4H, I + H], and B. Opset 1 could have peepholes f, i, o and ``input_forget`` (i = 1 - f). What its
     ``weights_format`` says is without effect: OpenVINO writes ifco there, and reads the weights as f, i, c, o.
     """
-    hidden = hidden_size_of(initial_h, hidden_size)
+    how = CellAttributes(**attributes)
+    hidden = how.hidden(initial_h)
     if b is None and r.ndim == 1:
         b = r
         of_shape(w, "joined W and R", (4 * hidden, x.shape[-1] + hidden))
         w, r = columns(p, w, 0, x.shape[-1]), columns(p, w, x.shape[-1], x.shape[-1] + hidden)
-    functions = functions_of(activations, activations_alpha, activations_beta, 3)
-    step = Step("LSTM", functions, "fico", "i" if input_forget else "", clip)
+    functions = how.functions(activations, 3)
+    step = Step("LSTM", functions, "fico", "i" if input_forget else "", how.clip)
     return _cell(p, step, x, w, r, b, (initial_h, initial_c), hidden, peepholes)
 
 
 @openvino("GRUCell", since=3)
+@attributes_of(CellAttributes)
 def gru_cell(
     p: P,
     x: T,
@@ -160,20 +168,19 @@ def gru_cell(
     r: T,
     b: T | None = None,
     *,
-    hidden_size: int | None = None,
     activations: str = "sigmoid,tanh",
-    activations_alpha: Floats = (),
-    activations_beta: Floats = (),
-    clip: float = 0.0,
     linear_before_reset: bool = False,
+    **attributes: Any,
 ) -> tuple[T, ...]:
-    hidden = hidden_size_of(initial_h, hidden_size)
-    functions = functions_of(activations, activations_alpha, activations_beta, 2)
-    step = Step("GRU", functions, clip=clip, linear_before_reset=linear_before_reset)
+    how = CellAttributes(**attributes)
+    hidden = how.hidden(initial_h)
+    functions = how.functions(activations, 2)
+    step = Step("GRU", functions, clip=how.clip, linear_before_reset=linear_before_reset)
     return _cell(p, step, x, w, r, b, (initial_h,), hidden)
 
 
 @openvino("RNNCell")
+@attributes_of(CellAttributes)
 def rnn_cell(
     p: P,
     x: T,
@@ -182,12 +189,10 @@ def rnn_cell(
     r: T,
     b: T | None = None,
     *,
-    hidden_size: int | None = None,
     activations: str = "tanh",
-    activations_alpha: Floats = (),
-    activations_beta: Floats = (),
-    clip: float = 0.0,
+    **attributes: Any,
 ) -> tuple[T, ...]:
-    hidden = hidden_size_of(initial_h, hidden_size)
-    functions = functions_of(activations, activations_alpha, activations_beta, 1)
-    return _cell(p, Step("RNN", functions, clip=clip), x, w, r, b, (initial_h,), hidden)
+    how = CellAttributes(**attributes)
+    hidden = how.hidden(initial_h)
+    functions = how.functions(activations, 1)
+    return _cell(p, Step("RNN", functions, clip=how.clip), x, w, r, b, (initial_h,), hidden)

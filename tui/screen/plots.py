@@ -81,8 +81,8 @@ def heat(rows: Sequence[Array | TensorRef], width: int) -> list[str]:
 
 @dataclass(frozen=True)
 class Shading:
-    """How numbers become cells: from light (``low``) to dark (``high``). Where a few numbers are so far from the rest
-    that these would have one colour, the scale ends before them; ``least`` and ``most`` are the ends of all numbers."""
+    """How numbers become cells: from light (``low``) to dark (``high``). If a few numbers are so far from all others
+    that these would have one colour, the scale ends before them. ``least``, ``most``: the ends of all numbers."""
 
     low: float = math.nan
     high: float = math.nan

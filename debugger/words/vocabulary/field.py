@@ -19,15 +19,15 @@ FIELD: Mapping[str, str] = {
         "boundary of the next."
     ),
     "boundary": (
-        "The moment between two iterations: carried values are handed on, scan outputs grow, the condition is "
-        "looked at. step runs to the next one, and breakpoints on values are tested there."
+        "The point between two iterations: carried values go to the next one, scan outputs grow, the condition is "
+        "tested. step runs to the next boundary, and breakpoints on values are tested there."
     ),
     "trip count": (
         "The most iterations that a loop may run: it can end a loop sooner than the condition would, and never makes "
         "one run on. Absent, or -1 in OpenVINO, means no limit; in ONNX and TensorRT a negative one runs nothing."
     ),
     "execution condition": (
-        "The boolean that lets a loop go on: the initial one is looked at before iteration 0, then the one that "
+        "The boolean that lets a loop go on: the initial one is tested before iteration 0, then the one that "
         "each iteration yields decides whether the next one runs. So the iteration that yields false has run, and "
         "counts. cond in expressions."
     ),

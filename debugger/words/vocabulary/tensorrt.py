@@ -52,7 +52,7 @@ def _limits(context: Context) -> Iterator[Row]:
     if count:
         yield f"ITripLimit kCOUNT = {count}", "TripLimit.COUNT in Python"
     if ending.decides or ending.initial is not True:
-        yield f"ITripLimit kWHILE = {_while(context)}", "TripLimit.WHILE in Python; looked at before each iteration"
+        yield f"ITripLimit kWHILE = {_while(context)}", "TripLimit.WHILE in Python; tested before each iteration"
 
 
 def _while(context: Context) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from ...errors import ModelError
@@ -12,9 +11,9 @@ from ...graph import (
     System,
     Value,
 )
-from ...ops.cells import Activation, Step, activations
-from ...ops.recurrent_openvino import functions_of
-from ...ops.registry import Floats
+from ...ops.cells import Step, activations
+from ...ops.recurrent_openvino import CellAttributes
+from ...ops.registry import Floats, attributes_of
 from ...ops.sequences import (
     Shape,
     onnx_weights,
@@ -48,29 +47,34 @@ class Layer:
     quantized: Sequence[V] = ()
 
 
+@record(frozen=True)
+class _OnnxAttributes:
+    """The attributes of every recurrent operator of ONNX's kind. ``output_sequence`` (opset 1) only said whether Y is
+    wanted."""
+
+    activations: Sequence[str] | None = None
+    activation_alpha: Floats | None = None
+    activation_beta: Floats | None = None
+    clip: float = 0.0
+    direction: str = "forward"
+    hidden_size: int | None = None
+    layout: int = 0
+    output_sequence: int = 1
+
+
 def _onnx_layer(
-    kind: str,
-    defaults: Sequence[str],
-    inputs: Sequence[Any],
-    peepholes: V,
-    step: Callable[[list[Activation]], Step],
-    names: Sequence[str] | None,
-    alphas: Floats | None,
-    betas: Floats | None,
-    direction: str,
-    hidden_size: int | None,
-    layout: int,
+    step: Step, defaults: Sequence[str], inputs: Sequence[Any], how: _OnnxAttributes, peepholes: V = None
 ) -> Layer:
     x, w, r, b, lengths, *states = inputs
-    backwards = _backwards(direction)
+    backwards = _backwards(how.direction)
     each, count = len(defaults), len(backwards)
-    names = list(names or list(defaults) * count)
+    names = list(how.activations or list(defaults) * count)
     if len(names) != each * count:
         raise ModelError(f"{len(names)} activations instead of {each * count}")
-    functions = activations(names, alphas or (), betas or ())
-    steps = [step(functions[d * each : (d + 1) * each]) for d in range(count)]
-    shape = Shape(kind, count, bool(layout), hidden_size)
-    return Layer(shape, steps, backwards, x, lengths, states, w, r, b, peepholes, onnx_weights, 2 if layout else 1)
+    functions = activations(names, how.activation_alpha or (), how.activation_beta or ())
+    steps = [replace(step, functions=functions[d * each : (d + 1) * each], clip=how.clip) for d in range(count)]
+    shape = Shape(step.kind, count, bool(how.layout), how.hidden_size)
+    return Layer(shape, steps, backwards, x, lengths, states, w, r, b, peepholes, onnx_weights, 2 if how.layout else 1)
 
 
 def _backwards(direction: str) -> list[bool]:
@@ -81,6 +85,10 @@ def _backwards(direction: str) -> list[bool]:
     return known[direction.lower()]
 
 
+_LSTM = ("Sigmoid", "Tanh", "Tanh")
+
+
+@attributes_of(_OnnxAttributes)
 def _lstm(
     _: None,
     x: Value,
@@ -92,27 +100,15 @@ def _lstm(
     initial_c: V | None = None,
     peepholes: V | None = None,
     *,
-    activations: Sequence[str] | None = None,
-    activation_alpha: Floats | None = None,
-    activation_beta: Floats | None = None,
-    clip: float = 0.0,
-    direction: str = "forward",
-    hidden_size: int | None = None,
     input_forget: int = 0,
-    layout: int = 0,
-    output_sequence: int = 1,
+    **attributes: Any,
 ) -> Layer:
-    """``output_sequence`` (opset 1) only said whether Y is wanted."""
-    step = partial(_lstm_step, "iofc", "f" if input_forget else "", clip)
+    step = Step("LSTM", (), "iofc", "f" if input_forget else "")
     inputs = (x, w, r, b, sequence_lens, initial_h, initial_c)
-    rest = (activations, activation_alpha, activation_beta, direction, hidden_size, layout)
-    return _onnx_layer("LSTM", ("Sigmoid", "Tanh", "Tanh"), inputs, peepholes, step, *rest)
+    return _onnx_layer(step, _LSTM, inputs, _OnnxAttributes(**attributes), peepholes)
 
 
-def _lstm_step(order: str, coupled: str, clip: float, functions: list[Activation]) -> Step:
-    return Step("LSTM", functions, order, coupled, clip)
-
-
+@attributes_of(_OnnxAttributes)
 def _gru(
     _: None,
     x: Value,
@@ -122,26 +118,15 @@ def _gru(
     sequence_lens: V | None = None,
     initial_h: V | None = None,
     *,
-    activations: Sequence[str] | None = None,
-    activation_alpha: Floats | None = None,
-    activation_beta: Floats | None = None,
-    clip: float = 0.0,
-    direction: str = "forward",
-    hidden_size: int | None = None,
-    layout: int = 0,
     linear_before_reset: int = 0,
-    output_sequence: int = 1,
+    **attributes: Any,
 ) -> Layer:
-    step = partial(_gru_step, clip, bool(linear_before_reset))
+    step = Step("GRU", (), linear_before_reset=bool(linear_before_reset))
     inputs = (x, w, r, b, sequence_lens, initial_h)
-    rest = (activations, activation_alpha, activation_beta, direction, hidden_size, layout)
-    return _onnx_layer("GRU", ("Sigmoid", "Tanh"), inputs, None, step, *rest)
+    return _onnx_layer(step, ("Sigmoid", "Tanh"), inputs, _OnnxAttributes(**attributes))
 
 
-def _gru_step(clip: float, linear_before_reset: bool, functions: list[Activation]) -> Step:
-    return Step("GRU", functions, clip=clip, linear_before_reset=linear_before_reset)
-
-
+@attributes_of(_OnnxAttributes)
 def _rnn(
     _: None,
     x: Value,
@@ -150,27 +135,16 @@ def _rnn(
     b: V | None = None,
     sequence_lens: V | None = None,
     initial_h: V | None = None,
-    *,
-    activations: Sequence[str] | None = None,
-    activation_alpha: Floats | None = None,
-    activation_beta: Floats | None = None,
-    clip: float = 0.0,
-    direction: str = "forward",
-    hidden_size: int | None = None,
-    layout: int = 0,
-    output_sequence: int = 1,
+    **attributes: Any,
 ) -> Layer:
     """The attribute's own default names activations for two directions; one direction takes the first."""
-    names = None if activations is None else activations[: len(_backwards(direction))]
+    how = _OnnxAttributes(**attributes)
+    names = None if how.activations is None else how.activations[: len(_backwards(how.direction))]
     inputs = (x, w, r, b, sequence_lens, initial_h)
-    rest = (names, activation_alpha, activation_beta, direction, hidden_size, layout)
-    return _onnx_layer("RNN", ("Tanh",), inputs, None, partial(_rnn_step, clip), *rest)
+    return _onnx_layer(Step("RNN", ()), ("Tanh",), inputs, replace(how, activations=names))
 
 
-def _rnn_step(clip: float, functions: list[Activation]) -> Step:
-    return Step("RNN", functions, clip=clip)
-
-
+@attributes_of(_lstm, "layout", "output_sequence")
 def _dynamic_quantize_lstm(
     _: None,
     x: Value,
@@ -185,35 +159,26 @@ def _dynamic_quantize_lstm(
     w_zero: V | None,
     r_scale: Value,
     r_zero: V | None = None,
-    *,
-    activations: Sequence[str] | None = None,
-    activation_alpha: Floats | None = None,
-    activation_beta: Floats | None = None,
-    clip: float = 0.0,
-    direction: str = "forward",
-    hidden_size: int | None = None,
-    input_forget: int = 0,
+    **attributes: Any,
 ) -> Layer:
     """com.microsoft's: X as a whole, and h in each step, are quantized for their products."""
-    step = partial(_lstm_step, "iofc", "f" if input_forget else "", clip)
-    inputs = (x, w, r, b, sequence_lens, initial_h, initial_c)
-    rest = (activations, activation_alpha, activation_beta, direction, hidden_size, 0)
-    layer = _onnx_layer("LSTM", ("Sigmoid", "Tanh", "Tanh"), inputs, peepholes, step, *rest)
+    layer: Layer = _lstm(None, x, w, r, b, sequence_lens, initial_h, initial_c, peepholes, **attributes)
     quantized = (w_scale, w_zero, r_scale, r_zero)
     return replace(layer, shape=replace(layer.shape, turned=True), weights=quantized_weights, quantized=quantized)
 
 
 def _openvino_layer(
-    step: Step, direction: str, hidden_size: int | None, inputs: Sequence[Any], peepholes: V = None
+    step: Step, direction: str, how: CellAttributes, inputs: Sequence[Any], peepholes: V = None
 ) -> Layer:
     """X [B, T, I], states [B, D, H], W [D, gates * H, I], R, B; Y [B, D, T, H]."""
     x, lengths, states, w, r, b = inputs
     backwards = _backwards(direction)
     count = len(backwards)
-    shape = Shape(step.kind, count, True, hidden_size)
+    shape = Shape(step.kind, count, True, how.hidden_size)
     return Layer(shape, [step] * count, backwards, x, lengths, states, w, r, b, peepholes, openvino_weights, 1)
 
 
+@attributes_of(CellAttributes)
 def _lstm_sequence(
     _: None,
     x: Value,
@@ -226,20 +191,19 @@ def _lstm_sequence(
     peepholes: V | None = None,
     *,
     direction: str,
-    hidden_size: int | None = None,
     activations: str = "sigmoid,tanh,tanh",
-    activations_alpha: Floats = (),
-    activations_beta: Floats = (),
-    clip: float = 0.0,
     input_forget: bool = False,
+    **attributes: Any,
 ) -> Layer:
     """Peepholes f, i, o and ``input_forget`` (i = 1 - f) are those of opset 1."""
-    functions = functions_of(activations, activations_alpha, activations_beta, 3)
-    step = Step("LSTM", functions, "fico", "i" if input_forget else "", clip)
+    how = CellAttributes(**attributes)
+    functions = how.functions(activations, 3)
+    step = Step("LSTM", functions, "fico", "i" if input_forget else "", how.clip)
     inputs = (x, sequence_lengths, (initial_h, initial_c), w, r, b)
-    return _openvino_layer(step, direction, hidden_size, inputs, peepholes)
+    return _openvino_layer(step, direction, how, inputs, peepholes)
 
 
+@attributes_of(CellAttributes)
 def _gru_sequence(
     _: None,
     x: Value,
@@ -250,18 +214,17 @@ def _gru_sequence(
     b: Value,
     *,
     direction: str,
-    hidden_size: int | None = None,
     activations: str = "sigmoid,tanh",
-    activations_alpha: Floats = (),
-    activations_beta: Floats = (),
-    clip: float = 0.0,
     linear_before_reset: bool = False,
+    **attributes: Any,
 ) -> Layer:
-    functions = functions_of(activations, activations_alpha, activations_beta, 2)
-    step = Step("GRU", functions, clip=clip, linear_before_reset=linear_before_reset)
-    return _openvino_layer(step, direction, hidden_size, (x, sequence_lengths, (initial_h,), w, r, b))
+    how = CellAttributes(**attributes)
+    functions = how.functions(activations, 2)
+    step = Step("GRU", functions, clip=how.clip, linear_before_reset=linear_before_reset)
+    return _openvino_layer(step, direction, how, (x, sequence_lengths, (initial_h,), w, r, b))
 
 
+@attributes_of(CellAttributes)
 def _rnn_sequence(
     _: None,
     x: Value,
@@ -272,15 +235,13 @@ def _rnn_sequence(
     b: Value,
     *,
     direction: str,
-    hidden_size: int | None = None,
     activations: str = "tanh",
-    activations_alpha: Floats = (),
-    activations_beta: Floats = (),
-    clip: float = 0.0,
+    **attributes: Any,
 ) -> Layer:
-    functions = functions_of(activations, activations_alpha, activations_beta, 1)
-    step = Step("RNN", functions, clip=clip)
-    return _openvino_layer(step, direction, hidden_size, (x, sequence_lengths, (initial_h,), w, r, b))
+    how = CellAttributes(**attributes)
+    functions = how.functions(activations, 1)
+    step = Step("RNN", functions, clip=how.clip)
+    return _openvino_layer(step, direction, how, (x, sequence_lengths, (initial_h,), w, r, b))
 
 
 #: Operator (OpenVINO's reader looks types up without regard to case) -> (the first opset that has it, what it says).

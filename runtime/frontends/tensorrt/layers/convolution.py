@@ -77,19 +77,30 @@ class Sliding(ILayer):
 
     def pads(self, k: int, size: Dim) -> tuple[int, int] | None:
         """The padding of an axis, before and behind; None: it follows from a size that is not known."""
-        pre, post, stride = self._pre[k], self._post[k], self._stride[k]
-        reach = 1 + self._dilation[k] * (self._window[k] - 1)
-        mode = enum_argument(PaddingMode, self.padding_mode, f"{self}: padding_mode")
-        if mode in (_SAME_UPPER, _SAME_LOWER):
-            if not isinstance(size, int):
-                return None
-            total = max((size - 1) // stride * stride + reach - size, 0)
-            halves = total // 2, total - total // 2
-            return halves if mode is _SAME_UPPER else (halves[1], halves[0])
-        return pre, post
+        if not self._is_same():
+            return self._pre[k], self._post[k]
+        if not isinstance(size, int):
+            return None
+        stride = self._stride[k]
+        return self._halves((size - 1) // stride * stride + self._reach(k) - size)
 
-    def padding(self, spatial: Sequence[Dim]) -> dict[str, Any]:
-        """The padding in ONNX's attributes; where it follows from sizes that only a run tells, by its rule."""
+    def _is_same(self) -> bool:
+        """Does the padding follow from the sizes?"""
+        mode = enum_argument(PaddingMode, self.padding_mode, f"{self}: padding_mode")
+        return mode in (_SAME_UPPER, _SAME_LOWER)
+
+    def _halves(self, total: int) -> tuple[int, int]:
+        """A padding before and behind; what is odd lies behind with SAME_UPPER, before with SAME_LOWER."""
+        less, more = max(total, 0) // 2, (max(total, 0) + 1) // 2
+        return (less, more) if self.padding_mode is _SAME_UPPER else (more, less)
+
+    def _reach(self, k: int) -> int:
+        """The elements of an axis from the first to the last one under a window."""
+        return 1 + self._dilation[k] * (self._window[k] - 1)
+
+    def padding(self) -> dict[str, Any]:
+        """The padding in ONNX's attributes; if it follows from sizes that only a run tells, by its rule."""
+        spatial = self.spatial(self.input(0).type) or (None,) * len(self._window)
         found = [self.pads(k, size) for k, size in enumerate(spatial)]
         known = [pads for pads in found if pads is not None]
         if len(known) < len(found):
@@ -101,7 +112,7 @@ class Sliding(ILayer):
         pads = self.pads(k, size)
         if not isinstance(size, int) or pads is None:
             return None
-        stride, reach = self._stride[k], 1 + self._dilation[k] * (self._window[k] - 1)
+        stride, reach = self._stride[k], self._reach(k)
         free = size + sum(pads) - reach
         if free < 0:
             raise self.error(f"its window reaches over {reach} elements, and axis {k + 2} has {size + sum(pads)}")
@@ -188,6 +199,19 @@ class _Convolution(Sliding):
             given[2] = scope.constant(self._bias)
         return given
 
+    def _lowered(
+        self, scope: Scope, op: str, inputs: Sequence[Value | None], padding: dict[str, Any]
+    ) -> Sequence[Value]:
+        x, *weights = self._operands(scope, inputs)
+        attributes = {
+            "kernel_shape": list(self._window),
+            "strides": list(self._stride),
+            "dilations": list(self._dilation),
+            "group": self.num_groups,
+            **padding,
+        }
+        return [self.batched(scope, x, lambda one: scope.op(op, one, *weights, **attributes))]
+
 
 class IConvolutionLayer(_Convolution):
     """A convolution."""
@@ -199,28 +223,14 @@ class IConvolutionLayer(_Convolution):
         return (self.num_output_maps, channels // self.num_groups, *self._window)
 
     def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
-        padding = self.padding(self.spatial(self.input(0).type) or (None,) * len(self._window))
+        padding = self.padding()
         if self.padding_mode is _UP:
             # Zeros behind for less than a stride: the last place is reached, and no further one.
             axes = len(self._window)
             padding["pads"] = [
                 n + (self._stride[k - axes] - 1 if k >= axes else 0) for k, n in enumerate(padding["pads"])
             ]
-        x, *weights = self._operands(scope, inputs)
-
-        def slide(one: Value | None) -> Value:
-            return scope.op(
-                "Conv",
-                one,
-                *weights,
-                kernel_shape=list(self._window),
-                strides=list(self._stride),
-                dilations=list(self._dilation),
-                group=self.num_groups,
-                **padding,
-            )
-
-        return [self.batched(scope, x, slide)]
+        return self._lowered(scope, "Conv", inputs, padding)
 
 
 class IDeconvolutionLayer(_Convolution):
@@ -233,39 +243,18 @@ class IDeconvolutionLayer(_Convolution):
         return (channels, self.num_output_maps // self.num_groups, *self._window)
 
     def pads(self, k: int, size: Dim) -> tuple[int, int] | None:
-        mode = enum_argument(PaddingMode, self.padding_mode, f"{self}: padding_mode")
-        if mode not in (_SAME_UPPER, _SAME_LOWER):
-            return self._pre[k], self._post[k]
-        reach = 1 + self._dilation[k] * (self._window[k] - 1)
-        total = max(reach - self._stride[k], 0)
-        halves = total // 2, total - total // 2
-        return halves if mode is _SAME_UPPER else (halves[1], halves[0])
+        return self._halves(self._reach(k) - self._stride[k]) if self._is_same() else (self._pre[k], self._post[k])
 
     def extent(self, k: int, size: Dim) -> int | None:
         if not isinstance(size, int):
             return None
-        reach = 1 + self._dilation[k] * (self._window[k] - 1)
-        found = (size - 1) * self._stride[k] + reach - sum(self.pads(k, size) or ())
+        found = (size - 1) * self._stride[k] + self._reach(k) - sum(self.pads(k, size) or ())
         if found < 0:
             raise self.error(f"its padding trims all of axis {k + 2}, and more")
         return found
 
     def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
-        x, *weights = self._operands(scope, inputs)
-
-        def slide(one: Value | None) -> Value:
-            return scope.op(
-                "ConvTranspose",
-                one,
-                *weights,
-                kernel_shape=list(self._window),
-                strides=list(self._stride),
-                dilations=list(self._dilation),
-                group=self.num_groups,
-                **self.padding(self.spatial(self.input(0).type) or (None,) * len(self._window)),
-            )
-
-        return [self.batched(scope, x, slide)]
+        return self._lowered(scope, "ConvTranspose", inputs, self.padding())
 
 
 @adds
@@ -323,7 +312,7 @@ class IPoolingLayer(Sliding):
             "kernel_shape": list(self._window),
             "strides": list(self._stride),
             "ceil_mode": int(self.padding_mode is _UP),
-            **self.padding(self.spatial(self.input(0).type) or (None,) * len(self._window)),
+            **self.padding(),
         }
         return [self.batched(scope, inputs[0], lambda x: self._pooled(scope, x, attributes))]
 

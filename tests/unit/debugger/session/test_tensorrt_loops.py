@@ -1,4 +1,4 @@
-"""Loops whose condition is looked at before the iteration that it is about (TensorRT's kWHILE), under the debugger."""
+"""Loops whose condition is tested before the iteration that it is about (TensorRT's kWHILE), under the debugger."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def test_a_while_loop_as_openvino() -> None:
 def test_a_while_loop_as_tensorrt() -> None:
     found = sample("newton_sqrt.onnx", System.TENSORRT)
     assert rows(found, "limits") == [
-        ("ITripLimit kWHILE = the recurrence of keep", "TripLimit.WHILE in Python; looked at before each iteration")
+        ("ITripLimit kWHILE = the recurrence of keep", "TripLimit.WHILE in Python; tested before each iteration")
     ]
     assert ("IRecurrence keep_in", "keep0, then keep") in rows(found, "recurrences")
     assert ("ILoopOutput kLAST_VALUE root", "of x") in rows(found, "outputs")
