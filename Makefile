@@ -26,8 +26,9 @@ STAMP := $(VENV)/.loopdbg
 INSTALLED := $(STAMP)-installed
 EXTENSIONS := $(STAMP)-extensions-$(MODE)
 
-# PYTHONHOME breaks virtual environments, PYTHONPATH hides what is installed in them.
-unexport PYTHONHOME PYTHONPATH
+# PYTHONHOME breaks virtual environments, PYTHONPATH hides what is installed in them. Without bytecode every process that
+# tests start compiles all modules again.
+unexport PYTHONHOME PYTHONPATH PYTHONDONTWRITEBYTECODE
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
@@ -42,11 +43,12 @@ help:  ## list the targets
 demo: $(INSTALLED)-run $(EXTENSIONS) samples  ## open the debugger on a sample model (no terminal: run it headless)
 	$(Q)if [ -t 0 ] && [ -t 1 ]; then exec $(BIN)/loopdbg $(DEMO); else exec $(BIN)/loopdbg run $(DEMO); fi
 
-# Tests run side by side, those of a file one after the other; ARGS=-n0: all in one process, as a debugger wants it.
-PARALLEL := --numprocesses=auto --maxprocesses=4 --dist=loadfile
+# Tests run side by side, those of a file one after the other, files with slow ones first (tests/conftest.py); ARGS=-n0: all
+# in one process, as a debugger wants it.
+PARALLEL := --numprocesses=auto --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
 
 test: $(INSTALLED)-test $(EXTENSIONS) samples  ## run all tests (ARGS for pytest)
-	$(Q)$(BIN)/pytest $(PARALLEL) $(ARGS)
+	$(Q)$(BIN)/pytest $(PARALLEL) --durations=20 $(ARGS)
 
 # Python itself is not built for it, so the library comes first, but for our dlopen (tests/dlopen.c); C++ libraries throw
 # through it, so theirs comes along. Leaks are what Python leaves behind at exit (tests/unit/test_leaks.py looks for ours),

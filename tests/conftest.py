@@ -1,10 +1,13 @@
 """Shared by all tests: a binder that fails for any reason but NotNative fails the test."""
 
+import asyncio
+import gc
 import itertools
 import locale
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import cache
@@ -13,14 +16,20 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from textual.css.stylesheet import Stylesheet
 
 from fresh import Crash, Fresh, at
 from loopdbg.runtime.engine.plain import binder as nodes
 from loopdbg.runtime.frontends.onnx import functions, types
 
+#: Seconds of a look at whether a screen rests; it is drawn more often than that.
+LOOK = 0.005
+
 # Nothing depends on how busy the machine is.
 settings.register_profile("loopdbg", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("loopdbg")
+# OpenVINO's converter tells its makers of each model, from a process that it waits for, but not on such build machines.
+os.environ["TF_BUILD"] = "1"
 # What is started in the background of a shell ignores Ctrl-C, and so do its children.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -67,6 +76,58 @@ def forks_for_inference() -> Iterator[None]:
 
         for module in (functions, types):
             patch.setattr(module, "apart", apart)
+        yield
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with slow tests begin first: one that began last would run alone."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
+
+
+def pytest_collection_finish() -> None:
+    """Twenty thousand tests stay to the end; they need not be looked through for garbage."""
+    gc.freeze()
+
+
+async def rested(min_sleep: float = 0, max_sleep: float = 1) -> None:
+    """Wait until an app has done what there is to do: nothing waits in its event loop, and no thread works.
+
+    Textual's own looks fifty times a second, three times for a key.
+    """
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    while loop.time() < began + max_sleep:
+        worked = time.process_time()
+        await asyncio.sleep(LOOK)
+        waits = loop._ready  # type: ignore[attr-defined]
+        if not waits and time.process_time() - worked < LOOK / 5 and loop.time() >= began + min_sleep:
+            return
+
+
+@pytest.fixture(autouse=True, scope="session")
+def screens_come_to_rest_soon() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("textual.app.wait_for_idle", "textual.pilot.wait_for_idle"):
+            patch.setattr(name, rested)
+        patch.setattr("textual.screen.UPDATE_PERIOD", LOOK / 2)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def styles_are_parsed_once() -> Iterator[None]:
+    """Each app parses its styles anew; of the same colours they are the same."""
+    parsed: dict[Any, Any] = {}
+    parse = Stylesheet._parse_rules
+
+    def rules(self: Stylesheet, css: str, **of: Any) -> Any:
+        key = css, *of.items(), *self._variables.items()
+        if key not in parsed:
+            parsed[key] = parse(self, css, **of)
+        return parsed[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Stylesheet, "_parse_rules", rules)
         yield
 
 

@@ -33,4 +33,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     wanted = [item for item in items if "conformance" in item.nodeid and _SIGNED_WEIGHTS.search(item.nodeid)]
     if wanted and _peer_saturates():
         for item in wanted:
-            item.add_marker(pytest.mark.skip(reason="onnxruntime's 8-bit sums saturate without VNNI"))
+            item.add_marker(
+                pytest.mark.skip(reason="runs on processors with VNNI, without which onnxruntime's 8-bit sums saturate")
+            )

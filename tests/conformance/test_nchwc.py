@@ -20,7 +20,7 @@ from loopdbg.runtime.model import Model
 Array = np.ndarray[Any, np.dtype[Any]]
 NCHWC = blocks.NCHWC
 BLOCK = blocks.block_of_this_machine()
-pytestmark = pytest.mark.skipif(BLOCK != 16, reason="the networks here are for blocks of 16 channels")
+pytestmark = pytest.mark.skipif(BLOCK != 16, reason="runs on processors with AVX-512, whose blocks have 16 channels")
 
 
 class Net:

@@ -19,6 +19,7 @@ from loopdbg.runtime.ops import convolution
 from loopdbg.runtime.ops.eager import Eager
 from loopdbg.runtime.ops.primitives import Routine
 from loopdbg.runtime.ops.windows import windows
+from processors import LANES, needs
 
 from .single_node import close, onnx_node, openvino_node, ours
 
@@ -113,8 +114,7 @@ def tolerance(dtype: Any) -> float:
 @pytest.mark.parametrize("seed", range(30))
 def test_sums_of_all_kinds_of_processors(seed: int, kind: int) -> None:
     transposed, x, w, bias, attributes, extra = some(seed * 3 + kind)
-    if not conv.choose(kind):
-        pytest.skip("this processor has no such instructions")
+    needs(conv.choose(kind), LANES[kind])
     try:
         inputs = [x, w] if bias is None else [x, w, bias]
         more = {"output_padding": extra} if transposed else {}
@@ -141,8 +141,7 @@ def test_vectors_put_together_of_parts_of_rows(seed: int, kind: int) -> None:
     x, w = numbers(rng, n, icg, *size, dtype=dtype), numbers(rng, ocg, icg, *kernel, dtype=dtype)
     pads, strides = [int(p) for p in rng.integers(0, 3, 2 * len(size))], [int(s) for s in rng.integers(1, 4, len(size))]
     attributes: dict[str, Any] = {"group": 1, "strides": strides, "dilations": [1] * len(size), "pads": pads}
-    if not conv.choose(kind):
-        pytest.skip("this processor has no such instructions")
+    needs(conv.choose(kind), LANES[kind])
     try:
         y, few = mine("Conv", x, w, **attributes), mine("Conv", x, w[:24], **attributes)
     finally:
@@ -165,8 +164,7 @@ def test_positions_beyond_the_last_vector(kernel: int, stride: int, icg: int, si
         numbers(rng, 40, dtype=dtype),
         {"strides": [stride] * len(size), "pads": [kernel // 2] * 2 * len(size)},
     )
-    if not conv.choose(kind):
-        pytest.skip("this processor has no such instructions")
+    needs(conv.choose(kind), LANES[kind])
     try:
         for images in (x, x[:1]):
             y = convolution.conv(Guarded(), images, w, bias, **attributes)
@@ -192,8 +190,7 @@ def test_channels_by_themselves(seed: int, kind: int) -> None:
     x, w = numbers(rng, n, groups, *size, dtype=dtype), numbers(rng, groups, 1, *kernel, dtype=dtype)
     attributes: dict[str, Any] = {"group": groups, "strides": strides, "dilations": dilations, "pads": pads}
     last = groups - 1
-    if not conv.choose(kind):
-        pytest.skip("this processor has no such instructions")
+    needs(conv.choose(kind), LANES[kind])
     try:
         y = mine("Conv", x, w, **attributes)
         alone = mine("Conv", x[-1:, last:], w[last:], **{**attributes, "group": 1})
@@ -214,8 +211,7 @@ def test_rows_that_share_what_they_read(taps: int, step: int, width: int, kind: 
     x[:, 1], w[1] = x[:, 1] * 1e-30, -abs(w[1]) * 1e-30  # sums of what is too small may be -0.0
     x[0, 0, 0, 0], w[0, 0, 0, 0] = np.inf, np.nan
     attributes: dict[str, Any] = {"group": 7, "strides": [step, step], "dilations": [1, 1]}
-    if not conv.choose(kind):
-        pytest.skip("this processor has no such instructions")
+    needs(conv.choose(kind), LANES[kind])
     try:
         for pads in ([0, taps // 2, 0, taps // 2], [1, 0, 2, 0], [2, 1, 0, 4]):
             y, bare = mine("Conv", x, w, bias, **attributes, pads=pads), mine("Conv", x, w, **attributes, pads=pads)
@@ -234,8 +230,7 @@ def test_rows_that_share_what_they_read(taps: int, step: int, width: int, kind: 
 def test_the_same_bits_with_avx2_and_avx512(seed: int) -> None:
     of_each: list[list[Array]] = []
     for kind in (2, 3):
-        if not conv.choose(kind):
-            pytest.skip("this processor has no such instructions")
+        needs(conv.choose(kind), LANES[kind])
         try:
             transposed, x, w, bias, attributes, extra = some(seed + 900)
             more = {"output_padding": extra} if transposed else {}
@@ -273,8 +268,7 @@ def test_tiles_of_all_kinds_of_processors(seed: int, kind: int) -> None:
     x, w, bias, attributes = by_tiles(seed * 3 + kind)
     small = [np.rint(4 * values) for values in (x, w, bias)]
     assert is_by_tiles(x, w, attributes["pads"])
-    if not conv.choose(kind):
-        pytest.skip("this processor has no such instructions")
+    needs(conv.choose(kind), LANES[kind])
     try:
         y, bare = mine("Conv", x, w, bias, **attributes), mine("Conv", x, w, **attributes)
         whole = mine("Conv", *small, **attributes)
@@ -303,8 +297,7 @@ class Guarded(Eager):
 
 @pytest.mark.parametrize("kind", [1, 2, 3])
 def test_tiles_stay_in_their_memory(kind: int) -> None:
-    if not conv.choose(kind):
-        pytest.skip("this processor has no such instructions")
+    needs(conv.choose(kind), LANES[kind])
     try:
         for seed in range(40, 60):
             x, w, bias, attributes = by_tiles(seed)
@@ -319,8 +312,7 @@ def test_what_is_not_finite_stays_where_it_belongs(kind: int) -> None:
     x[0, 3, 4, 5], x[0, 7, 6, 1], x[0, 1, 0, 0], w[8, 2, 1, 1] = np.inf, -np.inf, np.nan, 1e38
     with np.errstate(invalid="ignore"):
         expected = by_hand(x, w, *attributes.values(), False, ()) + bias.reshape(-1, 1, 1)
-    if not conv.choose(kind):
-        pytest.skip("this processor has no such instructions")
+    needs(conv.choose(kind), LANES[kind])
     try:
         y = mine("Conv", x, w, bias, **attributes)
     finally:
@@ -475,8 +467,7 @@ def test_infinite_weights_of_transposed_ones_reach_what_they_meet(seed: int, kin
     more = {**attributes, "output_padding": extra}
     broken = w.copy()
     broken.flat[RNG(seed).integers(w.size, size=2)] = [np.nan, np.inf]
-    if not conv.choose(kind):
-        pytest.skip("this processor has no such instructions")
+    needs(conv.choose(kind), LANES[kind])
     try:
         with np.errstate(invalid="ignore"):
             expected = by_hand(x, broken, *attributes.values(), True, extra)  # type: ignore[misc]

@@ -10,6 +10,7 @@ import pytest
 from loopdbg.runtime.kernels.routines import grid as routine
 from loopdbg.runtime.ops import sampling
 from loopdbg.runtime.ops.eager import Eager
+from processors import LANES, needs
 
 from .single_node import Array, close, onnx_node
 
@@ -31,8 +32,7 @@ def places(rng: np.random.Generator, *shape: int) -> Array:
 def test_the_same_bits_as_by_primitives(
     size: tuple[int, int], padding: str, aligned: bool, clamp_first: bool, kind: int
 ) -> None:
-    if not routine.use_lanes(kind):
-        pytest.skip("this processor has no such instructions")
+    needs(routine.use_lanes(kind), LANES[kind])
     try:
         compare(size, (padding, aligned, clamp_first))
     finally:

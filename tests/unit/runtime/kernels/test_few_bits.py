@@ -12,12 +12,12 @@ from loopdbg.runtime.errors import ModelError
 from loopdbg.runtime.kernels.routines import few_bits
 from loopdbg.runtime.ops.eager import Eager
 from loopdbg.runtime.ops.microsoft_quantized import matmul_nbits, unpacked
+from processors import LANES, needs
 
 
 @pytest.fixture(params=[1, 2, 3], ids=["any", "avx2", "avx512"])
 def way(request: Any) -> Iterator[None]:
-    if not few_bits.use(request.param):
-        pytest.skip("this processor cannot")
+    needs(few_bits.use(request.param), LANES[request.param])
     yield
     few_bits.use(0)
 

@@ -14,6 +14,7 @@ from loopdbg.runtime.kernels import drivers
 from loopdbg.runtime.kernels import kernel as kernels
 from loopdbg.runtime.ops import arithmetic
 from loopdbg.runtime.ops.primitives import Elementwise, OwnLoop
+from processors import LANES, needs
 
 FLOAT = np.dtype(np.float32)
 
@@ -57,8 +58,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 @pytest.fixture(params=[1, 2, 3], ids=["any", "avx2", "avx512"])
 def width(request: Any) -> Iterator[int]:
-    if not kernels.use_lanes(request.param):
-        pytest.skip("this processor has no lanes so wide")
+    needs(kernels.use_lanes(request.param), LANES[request.param])
     yield request.param
     kernels.use_lanes(0)
 

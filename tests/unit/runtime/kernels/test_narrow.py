@@ -20,6 +20,7 @@ from loopdbg.runtime.ops.activations import GELU, SIGMOID, SOFTPLUS
 from loopdbg.runtime.ops.eager import Eager
 from loopdbg.runtime.ops.elementwise import ERF
 from loopdbg.runtime.ops.normalize import softmax_over
+from processors import HALVES, needs
 
 BRAIN = np.dtype(ml_dtypes.bfloat16)
 HALF = np.dtype(np.float16)
@@ -37,8 +38,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 @pytest.fixture(params=[1, 2, 3], ids=["any", "f16c", "avx512"])
 def way(request: Any) -> Iterator[None]:
-    if not kernels.use_halves(request.param):
-        pytest.skip("this processor cannot")
+    needs(kernels.use_halves(request.param), HALVES[request.param])
     kernels.use_lanes(request.param)
     yield
     kernels.use_halves(0)

@@ -11,6 +11,7 @@ import pytest
 from loopdbg.runtime.kernels import drivers
 from loopdbg.runtime.kernels import kernel as kernels
 from loopdbg.runtime.kernels.routines import rows
+from processors import LANES, needs
 
 ROWS, BEHIND = 19, 16
 BRAIN = np.dtype(ml_dtypes.bfloat16)
@@ -30,8 +31,7 @@ BRAIN = np.dtype(ml_dtypes.bfloat16)
 def test_rows_of_every_short_length(
     kind: int, logarithm: int, dtype: Any, routine: str, extra: tuple[int, ...], digits: int
 ) -> None:
-    if not rows.use_lanes(kind):
-        pytest.skip("this processor has no lanes so wide")
+    needs(rows.use_lanes(kind), LANES[kind])
     rng = np.random.default_rng(5)
     near = {"rtol": 16 * 2.0**-digits, "atol": 16 * 2.0**-digits}
     try:
@@ -80,8 +80,7 @@ def test_log_sum_exp(inner: int) -> None:
 
 @pytest.mark.parametrize("kind", [1, 2, 3])
 def test_powers_of_all_sizes(kind: int) -> None:
-    if not rows.use_lanes(kind):
-        pytest.skip("this processor has no lanes so wide")
+    needs(rows.use_lanes(kind), LANES[kind])
     # Rows of two: the first is the greatest, the second far below it; the sum is 1 as soon as that is below 2 ** -24.
     x = np.stack([np.zeros(200_001), np.linspace(-110, -17, 200_001)], 1).astype(np.float32)
     x = np.concatenate([x, [[0, -np.inf]]], dtype=np.float32)

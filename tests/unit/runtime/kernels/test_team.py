@@ -18,6 +18,7 @@ from loopdbg.runtime.ops.byte_convolution import wide_sums
 from loopdbg.runtime.ops.eager import Eager
 from loopdbg.runtime.ops.integer_matmul import integer_product
 from loopdbg.runtime.ops.windows import windows
+from processors import LANES, needs
 
 from .prepared import Prepared
 
@@ -162,8 +163,7 @@ def test_bits_of_each_processor(name: str) -> None:
     "name", [name for name in JOBS if name.startswith(("1 x", "3 x", "long", "wino", "depth", "doubles"))]
 )
 def test_convolutions_of_each_processor(name: str, kind: int) -> None:
-    if not routines.choose(kind):
-        pytest.skip("this processor has no such instructions")
+    needs(routines.choose(kind), LANES[kind])
     try:
         test_bits(name)
     finally:

@@ -78,12 +78,15 @@ SAME: dict[str, tuple[Callable[[], Net], tuple[Any, ...], int]] = {
 }
 
 
-@pytest.mark.parametrize("version", [10, 11])
-@pytest.mark.parametrize("case", SAME)
+#: By the names of version 10 an output is an input, and OpenVINO refuses that.
+ONLY_11 = "values passed through"
+
+
+@pytest.mark.parametrize(
+    ("case", "version"), [(case, n) for case in SAME for n in (10, 11) if (case, n) != (ONLY_11, 10)]
+)
 def test_the_same(openvino: Peer, save: Save, case: str, version: int) -> None:
     net, inputs, iterations = SAME[case]
-    if version == 10 and case == "values passed through":
-        pytest.skip("OpenVINO refuses it: by the names of version 10 an output is an input")
     lockstep, free = against(openvino, save, net(), *inputs, version=version)
     assert lockstep.same and free.same, (lockstep, free)
     assert lockstep.loops[0].iterations == free.loops[0].iterations == iterations
