@@ -155,7 +155,7 @@ class OutOfRange:
     """The first result that its type does not hold: infinities or NaN on the side of the narrower floats alone, or what
     a quantised value is cut off at.
 
-    ``iteration``: None where a node of the main graph computed it before the loop; ``name``: the result; ``count``: how
+    ``iteration``: None where a node of the main graph computed it; ``name``: the result; ``count``: how
     many of its ``size`` elements.
     """
 
@@ -195,14 +195,17 @@ class Reach:
 
 @dataclass
 class Saturation:
-    """A value that is quantised: how much of the range between ``low`` and ``high`` it takes.
+    """A value that is quantised: how much of the range between ``low`` and ``high`` it takes. ``dtype``: or, of a
+    FakeQuantize, how many levels it has.
 
-    ``largest``: the element that takes the greatest part of the room on its side of zero, in iteration ``at``;
+    ``largest``: the element that takes the greatest part of the room on its side of zero, in iteration ``at`` (None: in
+    the main graph);
     ``first``: where something was cut off.
     """
 
     side: int
     node: str
+    op_type: str
     dtype: str
     low: float
     high: float
@@ -244,7 +247,7 @@ class LoopFindings:
     ranges: list[Range] = field(default_factory=list)
     #: All results of the body, where one of two models has narrower floats.
     reach: Reach | None = None
-    #: What QuantizeLinear nodes of the body were given, in the order in which they run.
+    #: What nodes of the body that quantise were given, in the order in which they run.
     quantised: list[Saturation] = field(default_factory=list)
     cause: Cause | None = None
     trips: TripDifference | None = None
@@ -303,6 +306,8 @@ class Comparison:
     written: list[Written] = field(default_factory=list)
     loops: list[LoopFindings] = field(default_factory=list)
     outputs: list[Difference] = field(default_factory=list)
+    #: What nodes of the main graph that quantise were given, in the order in which they run.
+    quantised: list[Saturation] = field(default_factory=list)
     #: Where outputs differ and no loop does: where the first of them comes from.
     cause: Cause | None = None
     #: How many outputs were compared.

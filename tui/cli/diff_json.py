@@ -55,6 +55,7 @@ def _comparison(comparison: Comparison) -> dict[str, Any]:
         "verdict": comparison.verdict.value,
         "written": [_written(one) for one in comparison.written],
         "loops": [_loop(loop) for loop in comparison.loops],
+        "quantised": [_saturation(one) for one in comparison.quantised],
         "outputs": {
             "compared": comparison.compared_outputs,
             "differing": [_difference(difference) for difference in comparison.outputs],
@@ -128,6 +129,7 @@ def _reach(one: Reach) -> dict[str, Any]:
 def _saturation(one: Saturation) -> dict[str, Any]:
     return {
         "node": one.node,
+        "op_type": one.op_type,
         "dtype": one.dtype,
         "low": number(one.low),
         "high": number(one.high),
