@@ -127,8 +127,20 @@ class TripDifference:
     reasons: list[Reason] = field(default_factory=list)
 
 
+class _OfAType:
+    """Numbers of a type that holds none beyond ``limit``."""
+
+    limit: float
+    largest: float
+
+    @property
+    def headroom(self) -> float:
+        """The largest number that the type holds over the largest that there was."""
+        return self.limit / self.largest if self.largest else math.inf
+
+
 @dataclass
-class Range:
+class Range(_OfAType):
     """A value whose type is narrower on one side: how much of what that type holds is used.
 
     ``largest``: the largest finite magnitude on that side, in iteration ``at``; ``limit``: the largest of the type.
@@ -143,11 +155,6 @@ class Range:
     largest: float = 0.0
     at: int | None = None
     infinite: int | None = None
-
-    @property
-    def headroom(self) -> float:
-        """The largest number that the type holds over the largest that there was."""
-        return self.limit / self.largest if self.largest else math.inf
 
 
 @dataclass(frozen=True)
@@ -169,7 +176,7 @@ class OutOfRange:
 
 
 @dataclass
-class Reach:
+class Reach(_OfAType):
     """How far all results of a body reach into the narrower float type of two models, carried or not; and those of the
     main graph from before the loop.
 
@@ -186,11 +193,6 @@ class Reach:
     op_type: str = ""
     infinite: OutOfRange | None = None
     until: int | None = None
-
-    @property
-    def headroom(self) -> float:
-        """The largest number that the type holds over the largest that there was."""
-        return self.limit / self.largest if self.largest else math.inf
 
 
 @dataclass

@@ -105,9 +105,7 @@ def _range(one: Range) -> dict[str, Any]:
         "dtypes": list(one.dtypes),
         "narrow": one.dtypes[one.side],
         "limit": number(one.limit),
-        "largest": number(one.largest),
-        "iteration": one.at,
-        "headroom": number(one.headroom),
+        **_used(one),
         "first_not_finite": one.infinite,
     }
 
@@ -116,11 +114,9 @@ def _reach(one: Reach) -> dict[str, Any]:
     return {
         "dtype": one.dtype,
         "limit": number(one.limit),
-        "largest": number(one.largest),
-        "iteration": one.at,
         "node": one.node,
         "op_type": one.op_type,
-        "headroom": number(one.headroom),
+        **_used(one),
         "first_not_finite": _out_of_range(one.infinite),
         "until": one.until,
     }
@@ -133,11 +129,14 @@ def _saturation(one: Saturation) -> dict[str, Any]:
         "dtype": one.dtype,
         "low": number(one.low),
         "high": number(one.high),
-        "largest": number(one.largest),
-        "iteration": one.at,
-        "headroom": number(one.headroom),
+        **_used(one),
         "first_saturated": _out_of_range(one.first),
     }
+
+
+def _used(one: Range | Reach | Saturation) -> dict[str, Any]:
+    """How much of a type is used, and when most."""
+    return {"largest": number(one.largest), "iteration": one.at, "headroom": number(one.headroom)}
 
 
 def _out_of_range(at: OutOfRange | None) -> dict[str, Any] | None:
