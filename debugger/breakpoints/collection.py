@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ...runtime.errors import UsageError
 from ...runtime.graph import Node
 from ..expression.language import Expression, parse
 from ..expression.template import Template
 from ..values.iterations import TimedFrame
+from ..words.numbered import numbered
 from .breakpoint import Breakpoint, Mode, Trigger
 from .host import Host
 from .locations import LocationReader
@@ -41,11 +41,7 @@ class Breakpoints(Sequence[Breakpoint]):
         Raises:
             UsageError: there is none.
         """
-        for breakpoint_ in self._all:
-            if breakpoint_.number == number:
-                return breakpoint_
-        have = ", ".join(str(b.number) for b in self._all)
-        raise UsageError(f"there is no breakpoint {number}" + (f"; there are {have}" if have else "; there are none"))
+        return numbered("breakpoint", self._all, number)
 
     def add(self, text: str, *, temporary: bool = False, log: str | None = None) -> Breakpoint:
         """Set a breakpoint at a place in the words of the ``break`` command: ``iter 40``, ``line 3``, ``h_new``,

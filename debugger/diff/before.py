@@ -15,8 +15,8 @@ import numpy as np
 from ...runtime.errors import UnsupportedError, one_line
 from ...runtime.graph import Array, Graph, If, Loop, Node, System, Value, bodies, nodes_of_file
 from ..peers.process import Peer, PeerError
-from .align import Alignment, read_by
 from .cause import Tracer
+from .correspondence import Itself, read_by
 from .findings import Cause, Comparison, Difference, LoopFindings
 from .halves import begun
 from .iteration_values import Computed
@@ -62,7 +62,7 @@ class _Search:
         self._feeds = feeds
         self._peer = peer
         self._tolerance = options.tolerance
-        self._aligned = Alignment.of_itself(side.model.graph)
+        self._aligned = Itself(side.model.graph)
         self._ours = side.end()
         #: Ifs that the search entered, and the branch that was taken.
         self._taken: dict[If, Graph] = {}

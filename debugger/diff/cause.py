@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ...runtime.graph import If, Loop, Node, Value, bodies
-from .align import Alignment, read_by
+from .correspondence import Correspondence, read_by
 from .findings import Cause, Difference, NodeDifference
 from .halves import Half, begun
 from .iteration_values import Moment
@@ -40,7 +40,7 @@ class Tracer:
     ``exact``: bits tell, not the tolerance. ``earlier`` finds where a carried value began to differ.
     """
 
-    alignment: Alignment
+    alignment: Correspondence
     left: Moment
     right: Moment
     tolerance: Tolerance

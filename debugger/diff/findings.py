@@ -127,8 +127,20 @@ class TripDifference:
     reasons: list[Reason] = field(default_factory=list)
 
 
+class _OfAType:
+    """Numbers of a type that holds none beyond ``limit``."""
+
+    limit: float
+    largest: float
+
+    @property
+    def headroom(self) -> float:
+        """The largest number that the type holds over the largest that there was."""
+        return self.limit / self.largest if self.largest else math.inf
+
+
 @dataclass
-class Range:
+class Range(_OfAType):
     """A value whose type is narrower on one side: how much of what that type holds is used.
 
     ``largest``: the largest finite magnitude on that side, in iteration ``at``; ``limit``: the largest of the type.
@@ -144,18 +156,13 @@ class Range:
     at: int | None = None
     infinite: int | None = None
 
-    @property
-    def headroom(self) -> float:
-        """The largest number that the type holds over the largest that there was."""
-        return self.limit / self.largest if self.largest else math.inf
-
 
 @dataclass(frozen=True)
 class OutOfRange:
     """The first result that its type does not hold: infinities or NaN on the side of the narrower floats alone, or what
     a quantised value is cut off at.
 
-    ``iteration``: None where a node of the main graph computed it before the loop; ``name``: the result; ``count``: how
+    ``iteration``: None where a node of the main graph computed it; ``name``: the result; ``count``: how
     many of its ``size`` elements.
     """
 
@@ -169,7 +176,7 @@ class OutOfRange:
 
 
 @dataclass
-class Reach:
+class Reach(_OfAType):
     """How far all results of a body reach into the narrower float type of two models, carried or not; and those of the
     main graph from before the loop.
 
@@ -187,22 +194,20 @@ class Reach:
     infinite: OutOfRange | None = None
     until: int | None = None
 
-    @property
-    def headroom(self) -> float:
-        """The largest number that the type holds over the largest that there was."""
-        return self.limit / self.largest if self.largest else math.inf
-
 
 @dataclass
 class Saturation:
-    """A value that is quantised: how much of the range between ``low`` and ``high`` it takes.
+    """A value that is quantised: how much of the range between ``low`` and ``high`` it takes. ``dtype``: or, of a
+    FakeQuantize, how many levels it has.
 
-    ``largest``: the element that takes the greatest part of the range on its side of zero, in iteration ``at``;
+    ``largest``: the element that takes the greatest part of the range on its side of zero, in iteration ``at`` (None: in
+    the main graph);
     ``first``: where something was cut off.
     """
 
     side: int
     node: str
+    op_type: str
     dtype: str
     low: float
     high: float
@@ -244,7 +249,7 @@ class LoopFindings:
     ranges: list[Range] = field(default_factory=list)
     #: All results of the body, where one of two models has narrower floats.
     reach: Reach | None = None
-    #: What QuantizeLinear nodes of the body were given, in the order in which they run.
+    #: What nodes of the body that quantise were given, in the order in which they run.
     quantised: list[Saturation] = field(default_factory=list)
     cause: Cause | None = None
     trips: TripDifference | None = None
@@ -303,6 +308,8 @@ class Comparison:
     written: list[Written] = field(default_factory=list)
     loops: list[LoopFindings] = field(default_factory=list)
     outputs: list[Difference] = field(default_factory=list)
+    #: What nodes of the main graph that quantise were given, in the order in which they run.
+    quantised: list[Saturation] = field(default_factory=list)
     #: Where outputs differ and no loop does: where the first of them comes from.
     cause: Cause | None = None
     #: How many outputs were compared.

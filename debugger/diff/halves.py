@@ -72,6 +72,7 @@ class Half:
         #: Constants that hold quantised weights.
         self.weights: set[Value] = set()
         self._constants = Constants(self.origins, graph.system)
+        self._declared = Constants(self.origins, graph.system, declared=True)
         #: Of what was paired, and of what a model is given.
         self.fixed: dict[Value, int] = {}
         #: Of what follows from that.
@@ -155,6 +156,10 @@ class Half:
         """The data of a constant, also of what follows from constants alone."""
         data = self.phrases.constant(value)
         return self._constants.of(value) if data is None else data
+
+    def declared(self, value: Value) -> Array | None:
+        """The data of what follows from constants and declared shapes alone, which some tools fold."""
+        return self._declared.of(self.origin(value))
 
     def is_constant(self, value: Value) -> bool:
         """Whether a value is a constant; its data may be left out, as in a trace."""

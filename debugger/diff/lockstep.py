@@ -18,9 +18,9 @@ from ...runtime.graph import Array, BackEdge, Loop, SlicedInput, Value
 from ...runtime.graph.slices import entry_parts
 from ...runtime.plan.plan import LoopPlan
 from ..peers.process import Loaded, Peer, PeerError
-from .align import Alignment
 from .bodies import BodyJob, BodyModel, fed_values
 from .cause import Tracer
+from .correspondence import Itself
 from .findings import Comparison, Difference, Failure, LoopFindings
 from .iteration_values import Computed, Iteration, asked_before, scalar
 from .precision import saturation
@@ -62,7 +62,7 @@ class Lockstep:
         self.result = Comparison("lockstep", side.label, "" if peer is None else peer.name)
         self._loops: dict[int, _Loop] = {}
         self._seen = 0
-        self._aligned = Alignment.of_itself(side.model.graph)
+        self._aligned = Itself(side.model.graph)
         self._narrow = peer is not None and peer.name == "openvino"
         tolerance = options.tolerance
         self._tolerance = replace(tolerance, single=True) if self._narrow else tolerance

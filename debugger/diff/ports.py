@@ -60,12 +60,15 @@ def best_pairs(
         if wanted is not None and match is not None:
             found[k] = match, "given"
             taken.add(match)
+    # As in matching.py: a name with a number tells only where both sides have the same names.
+    names = {name(one) for one in left}, {name(other) for other in right}
+    tells = names[0] <= names[1] or names[1] <= names[0]
     marks = []
     for k, one in enumerate(left):
         for j, other in enumerate(right):
             mark = None if k in found or j in taken else score(one, other)
             if mark is not None:
-                mark += evidence(name(one), name(other))
+                mark += evidence(name(one), name(other), tells)
                 marks.append((-mark, abs(k - j), k, j))
     for mark, _, k, j in sorted(marks):
         if k not in found and j not in taken:
@@ -80,9 +83,9 @@ def is_numbered(name: str) -> bool:
     return _NUMBERED.search(name) is not None
 
 
-def evidence(left: str, right: str) -> float:
-    """What a name says: less than any structure."""
-    if left != right:
+def evidence(left: str, right: str, numbers: bool = True) -> float:
+    """What a name says: less than any structure. ``numbers``: one that ends in a number may be the same thing's."""
+    if left != right or (is_numbered(left) and not numbers):
         return 0.1 if _NUMBER_AT_END.sub("", left) == _NUMBER_AT_END.sub("", right) else 0.0
     return 0.3 if is_numbered(left) else 0.6
 

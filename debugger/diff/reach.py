@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...runtime.graph import Array, Graph, If, Loop, Node, Value, bodies
-from .align import Alignment
+from .correspondence import Correspondence
 from .findings import OutOfRange, Reach
 from .iteration_values import Moment
 from .ports import LoopPair
@@ -36,7 +36,7 @@ class _Result:
 class Watch:
     """The results of one loop's body that are of the type ``dtype``, on the side that has it."""
 
-    def __init__(self, alignment: Alignment, ports: LoopPair, side: int, dtype: str) -> None:
+    def __init__(self, alignment: Correspondence, ports: LoopPair, side: int, dtype: str) -> None:
         loop = (ports.left, ports.right)[side]
         # What a condition that is asked before an iteration needs is the next one's by then.
         early = set(loop.body.nodes[: loop.tested or 0])
@@ -102,7 +102,7 @@ def _alone(
     return OutOfRange(node.name, result.value.name, node.op_type, entry, iteration, count, data.size)
 
 
-def _results(alignment: Alignment, graph: Graph, side: int) -> Iterator[_Result]:
+def _results(alignment: Correspondence, graph: Graph, side: int) -> Iterator[_Result]:
     """Of the nodes of a body, those in branches included; a loop inside is a pair of its own."""
     for node in graph.nodes:
         if isinstance(node, If):

@@ -1,12 +1,13 @@
 """Where a quantised value leaves the range of its bytes, while two runs are compared.
 
-A QuantizeLinear has its scale from a few inputs that were tried; what is beyond that range is cut off. A
-DynamicQuantizeLinear fits its scale to what it is given, and cuts nothing off.
+A QuantizeLinear has its scale, and a FakeQuantize its ends, from a few inputs that were tried; what is beyond is cut
+off. A DynamicQuantizeLinear fits its scale to what it is given, and cuts nothing off.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,53 +18,91 @@ from .iteration_values import Moment
 
 
 class Quantisers:
-    """The QuantizeLinear nodes of one loop's body. ``side``: that of the model (0: the left one)."""
+    """The nodes of one graph that quantise. ``side``: that of the model (0: the left one); ``early``: nodes that are
+    none of an iteration's."""
 
-    def __init__(self, loop: Loop, side: int) -> None:
-        early = set(loop.body.nodes[: loop.tested or 0])
-        self._nodes = [node for node in _quantisers(loop.body) if node not in early]
+    def __init__(self, graph: Graph, side: int, early: Collection[Node] = ()) -> None:
+        self._nodes = [node for node in _quantisers(graph) if node not in early]
         self._found: dict[Node, Saturation] = {}
         self._side = side
+
+    @classmethod
+    def of_loop(cls, loop: Loop, side: int) -> Quantisers:
+        """Those of a loop's body."""
+        return cls(loop.body, side, loop.body.nodes[: loop.tested or 0])
 
     @property
     def found(self) -> list[Saturation]:
         """What was found of each, in the order in which they run."""
         return [self._found[node] for node in self._nodes if node in self._found]
 
-    def see(self, entry: tuple[int, ...], iteration: int, moment: Moment) -> None:
-        """Test what an iteration quantised."""
+    def see(self, entry: tuple[int, ...], iteration: int | None, moment: Moment) -> None:
+        """Test what an iteration quantised; None: the main graph."""
         for node in self._nodes:
             fed = [_read(moment, value) for value in node.inputs[:3]]
             made = None if node.outputs[0] is None else _read(moment, node.outputs[0])
-            if fed[0] is None or fed[1] is None or made is None or not fed[0].size:
+            if fed[0] is None or made is None or not fed[0].size:
                 continue
-            zero = fed[2] if len(fed) > 2 and fed[2] is not None else np.zeros((), made.dtype)
-            self._look(node, fed[0], fed[1], zero, made, entry, iteration)
+            held = _HELD[node.op_type](node, fed, made)
+            if held is not None:
+                self._look(node, fed[0], held, entry, iteration)
 
-    def _look(
-        self, node: Operation, x: Array, scale: Array, zero: Array, made: Array, entry: tuple[int, ...], iteration: int
-    ) -> None:
-        bounds = _bounds(made.dtype)
-        if bounds is None:
-            return
-        steps = [_along(one, x, int(node.attributes.get("axis", 1))) for one in (scale, zero)]
+    def _look(self, node: Operation, x: Array, held: _Held, entry: tuple[int, ...], iteration: int | None) -> None:
         with np.errstate(all="ignore"):
-            low, high = ((bound - steps[1]) * steps[0] for bound in bounds)
-            places = np.rint(x.astype(np.float64) / steps[0]) + steps[1]
             # How much of the range on its own side of zero an element takes.
-            part = np.nan_to_num(np.where(x < 0, x / low, x / high), nan=0.0, posinf=np.inf)
-        beyond = (places < bounds[0]) | (places > bounds[1])
+            part = np.nan_to_num(np.where(x < 0, x / held.low, x / held.high), nan=0.0, posinf=np.inf)
         found = self._found.get(node)
         if found is None:
-            found = Saturation(self._side, node.name, made.dtype.name, float(np.min(low)), float(np.max(high)))
+            low, high = float(np.min(held.low)), float(np.max(held.high))
+            found = Saturation(self._side, node.name, node.op_type, held.kind, low, high)
             self._found[node] = found
         most = int(np.argmax(part))
         if float(part.flat[most]) > found.part:
             found.part, found.largest, found.at = float(part.flat[most]), float(x.flat[most]), iteration
-        if found.first is None and beyond.any():
-            count = int(np.count_nonzero(beyond))
+        if found.first is None and held.beyond.any():
+            count = int(np.count_nonzero(held.beyond))
             name = "" if node.outputs[0] is None else node.outputs[0].name
             found.first = OutOfRange(node.name, name, node.op_type, entry, iteration, count, x.size)
+
+
+@dataclass(frozen=True)
+class _Held:
+    """What a node can give back: ``low`` to ``high``, in numbers of some ``kind``; which elements are ``beyond``."""
+
+    low: Any
+    high: Any
+    kind: str
+    beyond: Any
+
+
+def _in_bytes(node: Operation, fed: Sequence[Array | None], made: Array) -> _Held | None:
+    """Of a QuantizeLinear."""
+    x, scale, *more = fed
+    bounds = _bounds(made.dtype)
+    if bounds is None or x is None or scale is None:
+        return None
+    zero = more[0] if more and more[0] is not None else np.zeros((), made.dtype)
+    steps = [_along(one, x, int(node.attributes.get("axis", 1))) for one in (scale, zero)]
+    with np.errstate(all="ignore"):
+        low, high = ((bound - steps[1]) * steps[0] for bound in bounds)
+        places = np.rint(x.astype(np.float64) / steps[0]) + steps[1]
+    return _Held(low, high, made.dtype.name, (places < bounds[0]) | (places > bounds[1]))
+
+
+def _in_levels(node: Operation, fed: Sequence[Array | None], made: Array) -> _Held | None:
+    """Of a FakeQuantize, which says itself where it cuts off."""
+    x, *ends = fed
+    if x is None or len(ends) < 2 or ends[0] is None or ends[1] is None:
+        return None
+    low, high = np.minimum(ends[0], ends[1]), np.maximum(ends[0], ends[1])
+    return _Held(low, high, f"{node.attributes.get('levels')} levels", (x < low) | (x > high))
+
+
+#: Operator -> what it holds.
+_HELD: Mapping[str, Callable[[Operation, Sequence[Array | None], Array], _Held | None]] = {
+    "QuantizeLinear": _in_bytes,
+    "FakeQuantize": _in_levels,
+}
 
 
 def _quantisers(graph: Graph) -> Iterator[Operation]:
@@ -71,7 +110,7 @@ def _quantisers(graph: Graph) -> Iterator[Operation]:
         if isinstance(node, If):
             for _, branch in bodies(node):
                 yield from _quantisers(branch)
-        elif isinstance(node, Operation) and node.op_type == "QuantizeLinear":
+        elif isinstance(node, Operation) and node.op_type in _HELD:
             yield node
 
 

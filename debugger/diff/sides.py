@@ -11,7 +11,7 @@ from ...runtime.engine.engine import Engine
 from ...runtime.errors import ExecutionError, InterruptError
 from ...runtime.frame import Frame
 from ...runtime.frontends import is_database
-from ...runtime.graph import Graph, Loop, Value
+from ...runtime.graph import MAIN, Graph, Loop, Value
 from ...runtime.model import Data, LoopNode, Model, load
 from ...runtime.notes import observed
 from ..breakpoints.breakpoint import MAIN_GRAPH
@@ -85,8 +85,10 @@ class ModelSide:
         #: What it is given, by name and in the types that it declares.
         self.inputs = {port.name: self._given[slot] for (_, slot), port in ports if port.name in named}
         self._observed: dict[str, list[str]] = {}
-        #: Paths of loops of which somebody asks what is ``here``.
+        #: Paths of loops of which somebody asks what is ``here``, and the main graph's where it is what was there last.
         self.watched: set[str] = set()
+        #: The values of the main graph after a run to its end, where that is watched.
+        self.ended: Moment | None = None
         self._at: Frame | None = None
         self._got: dict[str, dict[Value, Any]] = {}
 
@@ -144,6 +146,7 @@ class ModelSide:
                 self.limited = True
             else:
                 self.outputs = self.model.results(engine)
+                self.ended = Frame(engine, MAIN_GRAPH).values if MAIN in self.watched else None
                 self._observed = {
                     plan.path: list(observed(plan, engine))
                     for plan in self.model.plan.loops

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ...runtime.errors import ExecutionError, LimitError
-from ...runtime.graph import Loop, SlicedInput, StoppedBy, Value
+from ...runtime.graph import MAIN, Loop, SlicedInput, StoppedBy, Value
 from ..session.boundary import Boundary
 from .align import Alignment
 from .cause import Earlier, Tracer
 from .eight_bits import PEAK
-from .findings import Cause, Comparison, Difference, LoopFindings, TripDifference
+from .findings import Cause, Comparison, Difference, LoopFindings, Saturation, TripDifference
 from .iteration_values import Moment
 from .matching import Matched, Names, Pair, chosen, match_loops, match_names
 from .outputs import compare_outputs
@@ -82,6 +82,8 @@ def compare_sides(
             result.note(f"{side.label}: no loop ran more than {side.limit} iterations, the limit that was set")
     if not options.loops:
         compare_outputs(result, left, right, options.tolerance, options.names)
+        if alignment is not None and alignment.quantised is not None:
+            result.quantised = _quantised(left, right, alignment.quantised)
     for loop in result.loops:
         loop.reasons = list(dict.fromkeys([*left.reasons(loop.left), *right.reasons(loop.right)]))
         if loop.trips is not None:
@@ -95,6 +97,16 @@ def _alignment(left: Side, right: Side, matched: Matched, options: Options) -> A
         return None
     loops = [(p.left.loop, p.right.loop) for p in matched.pairs if p.left.loop is not None and p.right.loop is not None]
     return Alignment(left.graph, right.graph, loops, options.names)
+
+
+def _quantised(left: Side, right: Side, which: int) -> list[Saturation]:
+    """What the main graph of the side in 8 bits quantised, once it ran to its end."""
+    side = (left, right)[which]
+    if not isinstance(side, ModelSide) or side.ended is None:
+        return []
+    quantisers = Quantisers(side.model.graph, which)
+    quantisers.see((), None, side.ended)
+    return quantisers.found
 
 
 def _because(loop: LoopFindings) -> str:
@@ -154,6 +166,8 @@ class _Merge:
             if isinstance(side, ModelSide):
                 watched = [pair for pair in pairs if pair.index in self.watches or pair.index in self.quantisers]
                 side.watched = {(pair.left, pair.right)[k].path for pair in watched}
+                if alignment is not None and alignment.quantised == k:
+                    side.watched.add(MAIN)
 
     def run(self) -> None:
         """Read both to their ends."""
@@ -229,7 +243,7 @@ class _Merge:
         if side is None:
             return {}
         loops = {pair.index: (pair.left, pair.right)[side].loop for pair in self.pairs}
-        return {index: Quantisers(loop, side) for index, loop in loops.items() if loop is not None}
+        return {index: Quantisers.of_loop(loop, side) for index, loop in loops.items() if loop is not None}
 
     def _watch(self, pair: Pair, boundary: Boundary) -> None:
         """Test what the iteration that just ended computed: both sides stand there."""

@@ -15,7 +15,7 @@ from ..words.endings import Ending, carries_condition_on, ending
 from ..words.names import named
 from ..words.node_text import SIGNS
 from ..words.subscripts import slice_text
-from .align import Alignment
+from .correspondence import Correspondence
 from .findings import Written
 from .halves import Half
 from .normal import Operand
@@ -23,7 +23,7 @@ from .ports import LoopPair, same_parts
 from .values import Tolerance, compare
 
 
-def written(alignment: Alignment, paths: dict[Loop, str], everything: bool) -> list[Written]:
+def written(alignment: Correspondence, paths: dict[Loop, str], everything: bool) -> list[Written]:
     """What differs of loops that are compared, outer before inner; ``everything``: of the main graph as well."""
     found: list[Written] = []
     seen: set[tuple[Value, Value]] = set()
@@ -44,7 +44,7 @@ class _Body:
     """The nodes of one graph, without those of loops inside."""
 
     def __init__(
-        self, alignment: Alignment, left: Graph, right: Graph, place: str, seen: set[tuple[Value, Value]]
+        self, alignment: Correspondence, left: Graph, right: Graph, place: str, seen: set[tuple[Value, Value]]
     ) -> None:
         self.alignment = alignment
         self.graphs = left, right
@@ -108,7 +108,14 @@ class _Body:
             if a is not None and b is not None and self.alignment.rewired(a, b):
                 return self._identities(a, b, depth - 1)
         one, other = (_nature(half, value) for half, value in zip(self._halves(), (left, right), strict=True))
+        if one == other:
+            one, other = self._matched(0, left), self._matched(1, right)
         return f"{told[0]}, {one}", f"{told[1]}, {other}"
+
+    def _matched(self, side: int, value: Value) -> str:
+        """What stands for a value on the other side, where two that are called the same do not stand for each other."""
+        twin = self.alignment.twin(side, value)
+        return "matched with nothing" if twin is None else f"matched with {named(twin)} on the other side"
 
     def _halves(self) -> tuple[Half, Half]:
         return self.alignment.left, self.alignment.right
@@ -210,7 +217,7 @@ class _Body:
 class _Loops(_Body):
     """A pair of loops: their ports, and their bodies."""
 
-    def __init__(self, alignment: Alignment, pair: LoopPair, path: str, seen: set[tuple[Value, Value]]) -> None:
+    def __init__(self, alignment: Correspondence, pair: LoopPair, path: str, seen: set[tuple[Value, Value]]) -> None:
         super().__init__(alignment, pair.left.body, pair.right.body, path, seen)
         self.pair = pair
         self.endings = _ending(pair.left, alignment.left), _ending(pair.right, alignment.right)

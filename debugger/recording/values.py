@@ -221,32 +221,27 @@ class RecordedValues(Mapping[str, Any]):
     def _read_tested(self, value: Value) -> _Found:
         """What decided before an iteration whether it runs: a boundary has what its own iteration computed. Where the
         trip count ends the loop there is nothing newer than that of the iteration before."""
-        frame, body, mark = self._frame, self._body, self._frame.mark
-        assert body is not None
+        frame, mark = self._frame, self._frame.mark
         iteration = frame.iteration
         if mark is not None and mark.ended is StoppedBy.TRIP_COUNT:
             iteration -= 1
             mark = frame.mark_at(iteration) if iteration >= 0 else None
-        if mark is None:
-            return _NOTHING
-        found = frame.recorded(PortKind.NODE, mark).find(value.name)
-        if found[0]:
-            return found
-        if value is body.loop.condition and mark.condition is not None:
-            return True, np.asarray(mark.condition)
-        return self._became(frame.mark_at(iteration + 1), value)
+        return _NOTHING if mark is None else self._seen(mark, frame.mark_at(iteration + 1), value)
 
     def _result_at(self, mark: Mark | None, value: Value) -> _Found:
         """What the iteration before a boundary computed: recorded, or known from what became of it."""
-        frame, body = self._frame, self._body
-        if mark is None or body is None:
-            return _NOTHING
-        found = frame.recorded(PortKind.NODE, mark).find(value.name)
+        return _NOTHING if mark is None or self._body is None else self._seen(mark, mark, value)
+
+    def _seen(self, mark: Mark, after: Mark | None, value: Value) -> _Found:
+        """What a mark has of a result; where it has nothing, what became of it ``after``."""
+        body = self._body
+        assert body is not None
+        found = self._frame.recorded(PortKind.NODE, mark).find(value.name)
         if found[0]:
             return found
         if value is body.loop.condition and mark.condition is not None:
             return True, np.asarray(mark.condition)
-        return self._became(mark, value)
+        return self._became(after, value)
 
     def _became(self, mark: Mark | None, value: Value) -> _Found:
         """A result of the iteration before a boundary, known from what became of it."""

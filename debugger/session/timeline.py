@@ -19,6 +19,7 @@ from ...runtime.errors import InterruptError, UsageError
 from ...runtime.frame import Frame
 from ...runtime.model import Data
 from ..statistics.tensor import Findings
+from ..words.numbered import numbered
 from .boundary import Boundary, read
 from .branches import Branch, drop_one
 from .contents import Contents
@@ -340,11 +341,7 @@ class Timeline:
         Raises:
             UsageError: there is none.
         """
-        for branch in self.branches:
-            if branch.number == number:
-                return branch
-        have = ", ".join(str(branch.number) for branch in self.branches)
-        raise UsageError(f"there is no branch {number}; there are {have}")
+        return numbered("branch", self.branches, number)
 
     def edit(self, change: Callable[[], str]) -> Branch:
         """Make a change to the engine's state, which ``change`` tells in words, and begin a branch with it; a further

@@ -19,6 +19,8 @@ class Constants:
 
     origins: Origins
     system: System
+    #: A declared shape counts as the one that a tensor has, also where the specification lets a file be wrong about it.
+    declared: bool = False
     #: Values that follow from constants, as far as anybody asked.
     known: dict[Value, Array | None] = field(default_factory=dict)
 
@@ -36,9 +38,10 @@ class Constants:
         if not isinstance(node, Operation):
             return None
         if node.op_type == "ShapeOf":  # what lengths of sequences are made of by OpenVINO's converter
-            declared = node.inputs[0].type if node.inputs and node.inputs[0] is not None else None
-            shape = declared.shape if isinstance(declared, TensorType) else None
-            return np.array(shape, np.int64) if shape and all(isinstance(n, int) for n in shape) else None
+            return _declared(node)
+        if node.op_type == "Shape" and self.declared and not node.foreign:
+            shape = _declared(node)
+            return None if shape is None else shape[node.attributes.get("start", 0) : node.attributes.get("end")]
         given = [self.of(one) for one in node.inputs]
         if any(one is not None and array is None for one, array in zip(node.inputs, given, strict=True)):
             return None
@@ -50,3 +53,10 @@ class Constants:
                 return np.asarray(op.apply(Eager(), given)[node.outputs.index(value)])
         except Exception:  # whatever is wrong with it is said where it runs
             return None
+
+
+def _declared(node: Operation) -> Array | None:
+    """The shape that is declared for a node's input, where that is known whole."""
+    declared = node.inputs[0].type if node.inputs and node.inputs[0] is not None else None
+    shape = declared.shape if isinstance(declared, TensorType) else None
+    return np.array(shape, np.int64) if shape and all(isinstance(n, int) for n in shape) else None

@@ -3,14 +3,18 @@ told where a quantised value is cut off. Checked against NumPy."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+import loopdbg
 from differing import blamed, compared, entries, told
 from loopdbg.debugger.diff.findings import Comparison, Verdict
 from loopdbg.debugger.diff.sides import ModelSide
 from loopdbg.debugger.diff.streams import Options, compare_sides
 from loopdbg.debugger.diff.values import Tolerance
+from loopdbg.tui.cli.diff_json import as_json
 from models import model
 
 WEIGHT = np.float32([[0.5, -0.25, 0.125], [0.75, 0.3, -0.6], [-0.1, 0.9, 0.4]])
@@ -131,6 +135,59 @@ def test_a_part_that_is_cut_off_is_seen_in_its_iteration() -> None:
     (seen,) = found.loops[0].quantised
     assert seen.first is None and seen.at == 1 and seen.headroom == pytest.approx(1)
     assert found.verdict is Verdict.SAME
+
+
+OUTSIDE = """g (float[4] x) => (float[4] y) { CONSTANTS  BODY  y = Neg (t) }"""
+
+
+def test_what_the_main_graph_cuts_off_is_seen() -> None:
+    constants = "q_scale = Constant <value = float {0.1}> ()  q_zero = Constant <value = int8 {0}> ()"
+    bytes_ = "p8 = QuantizeLinear (x, q_scale, q_zero)  t = DequantizeLinear (p8, q_scale, q_zero)"
+    left = OUTSIDE.replace("CONSTANTS", "").replace("BODY", "t = Identity (x)")
+    right = OUTSIDE.replace("CONSTANTS", constants).replace("BODY", bytes_)
+    found = compared(left, right, x=np.float32([1, 13, -2, 25.4]))
+    (seen,) = found.quantised
+    assert seen.first is not None and (seen.first.name, seen.first.iteration, seen.first.count) == ("p8", None, 2)
+    assert seen.headroom == pytest.approx(0.5) and (seen.at, seen.largest) == (None, np.float32(25.4))
+    assert f"first saturated in right: main graph, QuantizeLinear '{seen.node}', 2 of 4 elements" in told(found)
+    assert as_json(found)["comparisons"][0]["quantised"][0]["first_saturated"]["count"] == 2
+    (seen,) = compared(left, right, x=np.float32([1, 2, -12.8, 12.7])).quantised
+    assert seen.first is None and seen.headroom == pytest.approx(1)
+
+
+@pytest.mark.parametrize("looped", [False, True])
+def test_a_fake_quantize_that_cuts_off_is_seen(tmp_path: Path, looped: bool) -> None:
+    sides = [
+        ModelSide(
+            _ir(tmp_path / f"{label}.xml", label == "right", looped), {"x": np.float32([[1, 3], [0, -1]])}, None, label
+        )
+        for label in ("left", "right")
+    ]
+    found = compare_sides(*sides, Options())
+    (seen,) = found.loops[0].quantised if looped else found.quantised
+    assert (seen.op_type, seen.low, seen.high, seen.dtype) == ("FakeQuantize", -2, 2, "256 levels")
+    assert seen.first is not None and (seen.first.count, seen.first.size) == ((1, 2) if looped else (1, 4))
+    assert seen.first.iteration == (0 if looped else None) and seen.headroom == pytest.approx(2 / 3)
+    assert "first saturated in right" in told(found)
+
+
+def _ir(path: Path, quantised: bool, looped: bool) -> loopdbg.Model:
+    """Twice an input, or each of its rows in a TensorIterator, in floats or through a FakeQuantize."""
+    ov = pytest.importorskip("openvino")
+    op = ov.opset13
+    x = op.parameter([2, 2], np.float32, name="x")
+    part = op.parameter([1, 2], np.float32, name="part") if looped else x
+    ends = [np.float32(-2), np.float32(2)] * 2
+    same = op.fake_quantize(part, *ends, 256) if quantised else op.relu(op.negative(part))
+    twice = op.add(same, same)
+    result = op.result(twice)
+    if looped:
+        loop = op.tensor_iterator()
+        loop.set_function(ov.Model([result], [part], "body"))
+        loop.set_sliced_input(part, x.output(0), 0, 1, 1, -1, 0)
+        result = op.result(loop.get_concatenated_slices(result.output(0), 0, 1, 1, -1, 0))
+    ov.save_model(ov.Model([result], [x]), path, compress_to_fp16=False)
+    return loopdbg.load(path)
 
 
 TWICE = """p8 = QuantizeLinear (part, q_scale, q_zero)

@@ -120,6 +120,15 @@ def test_requests_that_are_none_are_refused(run: Run, summing: str, tmp_path: Pa
     assert "--requests gives them" in run("run", summing, "--requests", xs, "--seed", "3").complaint
 
 
+def test_requests_that_do_not_fit_are_no_single_inputs(run: Run, summing: str, tmp_path: Path) -> None:
+    np.savez(tmp_path / "flat.npz", x=np.ones(2, np.float32))
+    np.savez(tmp_path / "none.npz", y=np.ones(2, np.float32))
+    flat = run("run", summing, "--requests", str(tmp_path / "flat.npz")).complaint
+    assert flat.endswith("got shape [2]; the first axis counts the requests") and "--input" not in flat
+    none = run("run", summing, "--requests", str(tmp_path / "none.npz")).complaint
+    assert none.endswith("it holds 'y'; add it") and "--input" not in none
+
+
 @pytest.mark.parametrize("turned", [False, True])
 def test_a_loop_is_compared_with_requests_of_its_body(run: Run, tmp_path: Path, turned: bool) -> None:
     paths = [saved(cell(STEPS, 0.5), tmp_path / "ti.xml"), low_latency(tmp_path / "ll.xml", 0.5)]

@@ -55,6 +55,7 @@ def _comparison(comparison: Comparison) -> dict[str, Any]:
         "verdict": comparison.verdict.value,
         "written": [_written(one) for one in comparison.written],
         "loops": [_loop(loop) for loop in comparison.loops],
+        "quantised": [_saturation(one) for one in comparison.quantised],
         "outputs": {
             "compared": comparison.compared_outputs,
             "differing": [_difference(difference) for difference in comparison.outputs],
@@ -104,9 +105,7 @@ def _range(one: Range) -> dict[str, Any]:
         "dtypes": list(one.dtypes),
         "narrow": one.dtypes[one.side],
         "limit": number(one.limit),
-        "largest": number(one.largest),
-        "iteration": one.at,
-        "headroom": number(one.headroom),
+        **_used(one),
         "first_not_finite": one.infinite,
     }
 
@@ -115,11 +114,9 @@ def _reach(one: Reach) -> dict[str, Any]:
     return {
         "dtype": one.dtype,
         "limit": number(one.limit),
-        "largest": number(one.largest),
-        "iteration": one.at,
         "node": one.node,
         "op_type": one.op_type,
-        "headroom": number(one.headroom),
+        **_used(one),
         "first_not_finite": _out_of_range(one.infinite),
         "until": one.until,
     }
@@ -128,14 +125,18 @@ def _reach(one: Reach) -> dict[str, Any]:
 def _saturation(one: Saturation) -> dict[str, Any]:
     return {
         "node": one.node,
+        "op_type": one.op_type,
         "dtype": one.dtype,
         "low": number(one.low),
         "high": number(one.high),
-        "largest": number(one.largest),
-        "iteration": one.at,
-        "headroom": number(one.headroom),
+        **_used(one),
         "first_saturated": _out_of_range(one.first),
     }
+
+
+def _used(one: Range | Reach | Saturation) -> dict[str, Any]:
+    """How much of a type is used, and when most."""
+    return {"largest": number(one.largest), "iteration": one.at, "headroom": number(one.headroom)}
 
 
 def _out_of_range(at: OutOfRange | None) -> dict[str, Any] | None:

@@ -72,6 +72,9 @@ def _comparison(comparison: Comparison) -> Iterator[str]:
         yield from _first(first, first.first, _sides(comparison))
     for loop in comparison.loops:
         yield from _loop(loop, _sides(comparison), loop is first, comparison.mode)
+    if comparison.quantised:
+        yield "    main graph:"
+        yield from _quantised(comparison.quantised, _sides(comparison))
     yield from _outputs(comparison)
     yield from _reasons(_told_nowhere(comparison), "    ")
 
@@ -292,17 +295,19 @@ def _quantised(found: Sequence[Saturation], sides: tuple[str, str]) -> Iterator[
     first = min((one for one in found if one.first is not None), key=_when_cut_off, default=None)
     if first is not None and first.first is not None:
         at = first.first
+        where = "main graph" if at.iteration is None else _out_of_range(at)
         yield (
-            f"      first saturated in {printable(sides[first.side])}: {_out_of_range(at)}, QuantizeLinear "
+            f"      first saturated in {printable(sides[first.side])}: {where}, {at.op_type} "
             f"'{printable(at.node)}', {at.count} of {counted(at.size, 'element')}"
         )
     for one in sorted(found, key=lambda one: one.headroom)[:_LISTED]:
+        when = "" if one.at is None else f" in iteration {one.at}"
         yield (
-            f"      QuantizeLinear '{printable(one.node)}' holds {one.low:.4g} to {one.high:.4g} in {one.dtype}: got "
-            f"{one.largest:.4g} in iteration {one.at}, headroom {_short(one.headroom)}x"
+            f"      {one.op_type} '{printable(one.node)}' holds {one.low:.4g} to {one.high:.4g} in {one.dtype}: got "
+            f"{one.largest:.4g}{when}, headroom {_short(one.headroom)}x"
         )
     if len(found) > _LISTED:
-        yield f"      ... and {len(found) - _LISTED} more QuantizeLinear, with more headroom"
+        yield f"      ... and {len(found) - _LISTED} more that quantise, with more headroom"
 
 
 def _when_cut_off(one: Saturation) -> tuple[tuple[int, ...], int]:

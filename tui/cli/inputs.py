@@ -133,9 +133,10 @@ def gather(model: Model, options: argparse.Namespace) -> Inputs:
     given = _given(options.input, ports | {alias: port for port in model.inputs for alias in port.aliases})
     state = give_state([model], options.state)
     wants_made = options.seed is not None or bool(options.dim)
-    asked = getattr(options, "requests", None) or options.inputs
+    several = getattr(options, "requests", None) is not None
+    asked = options.requests if several else options.inputs
     if wants_made and asked is not None:
-        option = "--inputs" if options.inputs is not None else "--requests"
+        option = "--requests" if several else "--inputs"
         raise UsageError(f"--seed and --dim make inputs, and {option} gives them: use one or the other")
     no_search = wants_made or given.keys() >= ports.keys()
     source, where, chosen_here = _source(model, asked, no_search and bool(ports))
@@ -147,7 +148,7 @@ def gather(model: Model, options: argparse.Namespace) -> Inputs:
         if port.name in given:
             values[port.name] = check_value(port.name, port.type, given[port.name], named)
         elif port.name in found:
-            values[port.name] = _check(port, found[port.name], named, where)
+            values[port.name] = _check(port, found[port.name], named, where, several)
     remarks = [
         f"{where}: ignored '{name}', which the model has no input for{did_you_mean(name, list(ports))}"
         for name in found
@@ -169,7 +170,7 @@ def gather(model: Model, options: argparse.Namespace) -> Inputs:
                 values[port.name] = check_value(port.name, port.type, value, named)
                 made.append(_described(port, value) if usual is None else f"{port} = {usual.tolist()}, as is usual")
     elif missing:
-        raise InputError(_lacks(where, missing[0], found))
+        raise InputError(_lacks(where, missing[0], found, several))
     where = f"{where} (beside the model)" if chosen_here else where
     note = _note([*given, *state], taken, where, made, seed)
     unasked = bool(made) and not wants_made
@@ -251,10 +252,13 @@ def _folder(model: Model, asked: str | None) -> Path | None:
     return model.path.parent / "test_data_set_0"
 
 
-def _check(port: Port, value: Data, named: dict[str, int], where: str) -> Data:
+def _check(port: Port, value: Data, named: dict[str, int], where: str, several: bool) -> Data:
+    """What a file has for an input. ``several``: of several requests, which none gives alone."""
     try:
         return check_value(port.name, port.type, value, named)
     except InputError as error:
+        if several:
+            raise InputError(f"{where}: {error.what}; the first axis counts the requests") from None
         raise InputError.at(where, error) from None
 
 
@@ -262,12 +266,10 @@ def _may_be_absent(port: Port) -> bool:
     return port.optional or isinstance(port.type, OptionalType)
 
 
-def _lacks(where: str, port: Port, found: Mapping[str, Data]) -> str:
+def _lacks(where: str, port: Port, found: Mapping[str, Data], several: bool) -> str:
     have = ", ".join(f"'{name}'" for name in found) or "nothing"
-    return (
-        f"{where} lacks the input '{port.name}' ({port.type}); it holds {have}; add it, "
-        f"or give it as --input {port.name}=VALUE"
-    )
+    otherwise = "" if several else f", or give it as --input {port.name}=VALUE"
+    return f"{where} lacks the input '{port.name}' ({port.type}); it holds {have}; add it{otherwise}"
 
 
 def _described(port: Port, value: Data) -> str:

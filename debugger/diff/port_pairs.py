@@ -1,0 +1,172 @@
+"""Which port of one loop is which of another: what is carried, sliced, collected and given out at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+from ...runtime.graph import Array, BackEdge, LastValueOutput, Loop, ScanOutput, SlicedInput, Value
+from ..words.endings import begins_with_condition, carried_condition
+from .correspondence import Correspondence
+from .halves import Half
+from .node_pairs import Both, NodePairs
+from .normal import operator
+from .ports import LoopPair, best_pairs, evidence, fit, same_parts
+from .purposes import Purposes
+
+_ROUNDS = 3
+
+
+class PortPairs:
+    """The ports of two models' loops."""
+
+    def __init__(self, known: Correspondence, nodes: NodePairs) -> None:
+        self._known = known
+        self._nodes = nodes
+
+    def carried_conditions(self, left: Loop, right: Loop) -> tuple[BackEdge | None, BackEdge | None]:
+        """The edges that carry the condition from one iteration to the next. An IR has no other way to tell a body its
+        condition: there it is the other side's condition input."""
+        found = carried_condition(left), carried_condition(right)
+        if found == (None, None) and (left.condition_input is None) is not (right.condition_input is None):
+            wanted = left.condition_input or right.condition_input
+            assert wanted is not None
+            halves = (self._known.left, left), (self._known.right, right)
+            one, other = (
+                None if loop.condition_input is not None else _told_condition(half, loop, wanted.name)
+                for half, loop in halves
+            )
+            return one, other
+        return found
+
+    def slices(self, left: Loop, right: Loop) -> list[tuple[SlicedInput, SlicedInput, str]]:
+        def score(a: SlicedInput, b: SlicedInput) -> float | None:
+            mark = fit(a.outer, b.outer)
+            return None if mark is None else mark + 2.0 * self._known.same(a.outer, b.outer) + same_parts(a, b)
+
+        return best_pairs(
+            left.sliced_inputs, right.sliced_inputs, lambda port: port.inner.name, score, self._known.names
+        )
+
+    def edges(
+        self, left: Loop, right: Loop, apart: Sequence[BackEdge], around: Both
+    ) -> list[tuple[BackEdge, BackEdge, str]]:
+        """What is carried: by what it begins with, what the body makes of it and what becomes of it after the loop
+        (``around``); what is ``apart`` stays so."""
+        exact = [self._colours(self._known.left, left, False), self._colours(self._known.right, right, False)]
+        types = [self._colours(self._known.left, left, True), self._colours(self._known.right, right, True)]
+
+        def score(a: BackEdge, b: BackEdge) -> float | None:
+            marks = fit(a.param, b.param), fit(a.result, b.result)
+            if None in marks:
+                return None
+            same = exact[0][a] == exact[1][b]
+            computed = 2.0 * same or 1.5 * (types[0][a] == types[1][b])
+            after = _given_out(left, a, around[0]), _given_out(right, b, around[1])
+            # What comes after the loop tells where the bodies do not.
+            tells = same or (exact[0][a] not in exact[1].values() and exact[1][b] not in exact[0].values())
+            last = tells and after[0] == after[1] is not None
+            return (marks[0] or 0.0) + self._same_begin(a, b) + computed + last
+
+        edges = [[edge for edge in loop.back_edges if edge not in apart] for loop in (left, right)]
+        return best_pairs(edges[0], edges[1], lambda edge: edge.param.name, score, self._known.names)
+
+    def _same_begin(self, left: BackEdge, right: BackEdge) -> bool:
+        one, other = left.initial, right.initial
+        if isinstance(one, SlicedInput) and isinstance(other, SlicedInput):
+            return self._known.same(one.outer, other.outer) and same_parts(one, other)
+        return isinstance(one, Value) and isinstance(other, Value) and self._known.same(one, other)
+
+    def _colours(self, half: Half, loop: Loop, relaxed: bool) -> dict[BackEdge, int]:
+        """A number for each carried value that says what becomes of it in a few iterations, whatever it is called."""
+        params = {edge.param for edge in loop.back_edges}
+        kept = dict(half.found)
+        colours = dict.fromkeys(loop.back_edges, self._known.table.of("edge"))
+        for _ in range(_ROUNDS):
+            half.fixed.update((edge.param, colours[edge]) for edge in loop.back_edges)
+            self._nodes.keys(half, loop.body, relaxed)
+            after = {edge: half.number(edge.result, relaxed) for edge in loop.back_edges}
+            colours = {edge: self._known.table.of(("edge", colours[edge], after[edge])) for edge in loop.back_edges}
+        for value in params:
+            half.fixed.pop(value, None)
+        half.found = kept
+        return colours
+
+    def scans(self, left: Loop, right: Loop, around: Both) -> list[tuple[ScanOutput, ScanOutput, str]]:
+        """What is collected: by what that is, and by what becomes of it after the loop."""
+
+        def score(a: ScanOutput, b: ScanOutput) -> float | None:
+            mark = fit(a.result, b.result)
+            after = around[0].of(a.outer), around[1].of(b.outer)
+            alike = self._known.same(a.result, b.result) + (after[0] == after[1] is not None)
+            return None if mark is None else mark + 2.0 * alike
+
+        found = best_pairs(
+            left.scan_outputs, right.scan_outputs, lambda scan: scan.outer.name, score, self._known.names
+        )
+        here, there = {a for a, _, _ in found}, {b for _, b, _ in found}
+        # What was paired with nothing by what it collects: what stands in its place.
+        for a in left.scan_outputs:
+            b = next((b for b in right.scan_outputs if b not in there and self._one_place(left, right, a, b)), None)
+            if a not in here and b is not None:
+                found.append((a, b, "position"))
+        return found
+
+    def last_values(self, pair: LoopPair) -> None:
+        edges = {a: b for a, b, _ in pair.edges}
+        left, right, free = pair.left, pair.right, list(pair.right.last_values)
+
+        def same(last: LastValueOutput, other: LastValueOutput) -> bool:
+            edge, other_edge = left.edge_of(last), right.edge_of(other)
+            if edge is None or other_edge is None:
+                return self._known.same(last.result, other.result)
+            return edges.get(edge) is other_edge
+
+        # Of several that are the last of one value each stands for the one in its place.
+        for of_one, in_place in ((True, True), (True, False), (False, True)):
+            for last in left.last_values:
+                for other in () if any(last is a for a, _, _ in pair.lasts) else free:
+                    if same(last, other) >= of_one and self._one_place(left, right, last, other) >= in_place:
+                        free.remove(other)
+                        pair.lasts.append((last, other, of_one))
+                        break
+
+    def _one_place(self, left: Loop, right: Loop, a: object, b: object) -> bool:
+        """Whether two outputs stand in one place among those of their loops."""
+        places = [
+            loop.outputs.index(port.outer)  # type: ignore[attr-defined]
+            for loop, port in ((left, a), (right, b))
+            if port.outer in loop.outputs  # type: ignore[attr-defined]
+        ]
+        return self._known.one_system and len(places) == 2 and places[0] == places[1]
+
+
+def _given_out(loop: Loop, edge: BackEdge, around: Purposes) -> Hashable:
+    """What becomes of a carried value's last after the loop; None where nothing reads it."""
+    return around.of_all(last.outer for last in loop.last_values if loop.edge_of(last) is edge)
+
+
+def _told_condition(half: Half, loop: Loop, name: str) -> BackEdge | None:
+    """The edge that tells the body its condition, ``name`` where there are several."""
+    if loop.condition is None:
+        return None
+    result = half.origin(loop.condition)
+    edges = [edge for edge in loop.back_edges if half.origin(edge.result) is result]
+    edges = [edge for edge in edges if begins_with_condition(edge, loop, half.origins)]
+    return max(edges, key=lambda edge: evidence(name, edge.param.name), default=None)
+
+
+def is_known(half: Half, loop: Loop, edge: BackEdge) -> bool:
+    """Whether a carried value is the condition, or counts the iterations."""
+    result = half.origin(edge.result)
+    if loop.condition is not None and result is half.origin(loop.condition):
+        return True
+    node = half.maker(result)
+    if node is None or operator(node) != "+" or isinstance(edge.initial, SlicedInput):
+        return False
+    step = [half.data(value) for value in node.inputs if value is not None and half.origin(value) is not edge.param]
+    first = half.data(edge.initial)
+    return len(step) == 1 and _is_number(first, 0) and _is_number(step[0], 1)
+
+
+def _is_number(data: Array | None, number: int) -> bool:
+    return data is not None and data.dtype.kind in "iu" and data.size == 1 and int(data.reshape(-1)[0]) == number
