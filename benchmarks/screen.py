@@ -1,4 +1,5 @@
-"""What the screen costs: a key to its last byte, bytes a key, stopping what runs, live updates, a very large tensor.
+"""What the screen costs: a key to its last byte, bytes and Python calls a key, stopping what runs, live updates, a very
+large tensor.
 
 Keys are written to the command in a pseudo-terminal. For the rest the app runs as it does for a person, in this process
 with a terminal that only counts what is written.
@@ -20,6 +21,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
+import calls
 from terminal import Terminal, saved
 
 SAMPLES = Path(__file__).resolve().parents[1] / "sample_models"
@@ -241,4 +243,12 @@ def lines(quick: bool) -> list[str]:
     """The whole report."""
     load = ", ".join(f"{one:.1f}" for one in os.getloadavg())
     head = f"load of the machine before: {load} on {os.cpu_count()} processors"
-    return [head, *key_lines(quick), "", *stop_lines(), *large_lines(10_000_000 if quick else 100_000_000)]
+    return [
+        head,
+        *key_lines(quick),
+        "",
+        *calls.lines(),
+        "",
+        *stop_lines(),
+        *large_lines(10_000_000 if quick else 100_000_000),
+    ]

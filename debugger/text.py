@@ -17,6 +17,9 @@ from ..runtime.text import counted, printable
 from .statistics.onepass import Statistics
 from .statistics.tensor import OverError, TensorRef
 
+#: Whole numbers of so many digits are shorter in full than with an exponent.
+_WHOLE = 6
+
 
 def dtype_name(dtype: np.dtype[Any] | str | None) -> str:
     """The full name of an element type: ``float32``, ``string``; ``?`` where the model does not tell."""
@@ -41,14 +44,16 @@ def value_text(value: Any, width: int = 40) -> str:
     array = value if isinstance(value, TensorRef) else np.asarray(value)
     if array.ndim == 0:
         return _cut(scalar_text(array[()]), width)
+    return full_text(array, width) or summary_text(array, statistics_of(array))
+
+
+def full_text(array: Array | TensorRef, width: int) -> str:
+    """All elements of an array in at most ``width`` characters; "" where there is no room for that."""
     if array.size == 0:
         return "[]" if array.ndim == 1 else f"empty [{','.join(map(str, array.shape))}]"
     # The shortest text of n elements is "[a, b]": three characters each.
-    if 3 * array.size <= width:
-        full = _nested(np.asarray(array))
-        if len(full) <= width:
-            return full
-    return summary_text(array)
+    full = _nested(np.asarray(array)) if 3 * array.size <= width else ""
+    return full if len(full) <= width else ""
 
 
 def scalar_text(value: Any) -> str:
@@ -93,11 +98,10 @@ def statistics_of(array: Array | TensorRef) -> Statistics | None:
         return None
 
 
-def summary_text(array: Array | TensorRef) -> str:
+def summary_text(array: Array | TensorRef, stats: Statistics | None) -> str:
     """The statistics of a large array; of booleans and strings what can be said; ``…`` of what has gone on."""
     if array.dtype.kind in "OUST":
         return f"{array.size} strings"
-    stats = statistics_of(array)
     if stats is None:
         return "…"
     if array.dtype.kind == "b":
@@ -113,9 +117,13 @@ def summary_text(array: Array | TensorRef) -> str:
     return ", ".join(parts)
 
 
-def number_text(value: float | None) -> str:
-    """A statistic with three digits: ``-0.81``, ``1.2e-07``."""
-    return "none" if value is None else f"{value:.3g}"
+def number_text(value: float | None, digits: int = 3) -> str:
+    """A statistic with three digits, or ``digits``: ``-0.81``, ``1.2e-07``; the whole part has all of its own, up to
+    six: ``1234``."""
+    if value is None:
+        return "none"
+    whole = f"{value:.0f}"
+    return whole if digits < len(whole.lstrip("-")) <= _WHOLE else f"{value:.{digits}g}"
 
 
 def _nested(array: Array) -> str:

@@ -18,6 +18,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from ..statistics.history import History, Numbers
+from ..text import number_text
 
 _T = TypeVar("_T")
 _STYLES = ("-", "--", "-.", ":")
@@ -126,7 +127,7 @@ def _say_threshold(axis: Axes, history: History) -> None:
     if len(seen) != 1 or not math.isfinite(value := seen.pop()):
         return
     across = axis.get_yaxis_transform()
-    axis.text(1.01, value, f"{value:.3g}", transform=across, va="center", fontsize="small")
+    axis.text(1.01, value, number_text(value), transform=across, va="center", fontsize="small")
 
 
 def apart(pairs: Sequence[tuple[Curve, Curve]], title: str) -> Figure:

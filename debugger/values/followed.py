@@ -73,9 +73,9 @@ class Followed:
 
 
 def _history(name: str, seen: Seen, k: int, iterations: npt.NDArray[np.int64], stats: Numbers) -> History:
-    value, low, high, mean = (Series(*(stats[:, c, j] for j in range(5))) for c in range(4))
     if not seen.wide[k]:
-        return History(name, iterations, seen.width, value, whole=seen.whole)
+        return History(name, iterations, seen.width, Series(*stats[:, 0].T), whole=seen.whole)
+    value, low, high, mean = (Series(*column.T) for column in np.moveaxis(stats, 1, 0))
     return History(name, iterations, seen.width, value, low, high, mean, seen.whole)
 
 

@@ -25,10 +25,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         signal.signal(signal.SIGINT, _leave)
     from .tui.cli import main as run
 
-    try:
+    def loaded() -> None:
         if ours:
             signal.signal(signal.SIGINT, handler)
-        return run(argv)
+
+    try:
+        return run(argv, loaded)
     except KeyboardInterrupt:
         return 130
     finally:

@@ -203,8 +203,11 @@ def batches(names: Sequence[str], count: int) -> Iterator[list[tuple[str, int]]]
 
 def fuzz(names: Sequence[str], count: int, seed: int, jobs: int = 2, seconds: float = SECONDS) -> Report:
     """Try ``count`` files of these kinds."""
-    import loopdbg.tui.cli  # noqa: F401  workers are forked from here, and find everything imported
+    from loopdbg.tui.cli import COMMANDS
 
+    # Workers are forked from here, and find everything imported.
+    for command in COMMANDS.values():
+        command.load()
     importlib.import_module("onnx.reference")
     table = kinds()
     for name in names:  # what a kind makes once, it makes here

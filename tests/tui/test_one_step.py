@@ -113,6 +113,34 @@ async def test_a_step_goes_through_few_files() -> None:
         assert not [what for what in SETTLED if called[f"debugger/words/{what[0]}", what[1]]]
 
 
+@pytest.mark.parametrize(("name", "most"), [("greedy_decoder.onnx", 6000), ("lstm.xml", 4200)])
+async def test_a_step_makes_few_calls(name: str, most: int) -> None:
+    """Far more than it needs: what is far beyond is something made anew that did not change."""
+    async with opened(*sample(name)) as screen:
+        for _ in range(2):
+            await screen.press("s")
+        shown, work = await one_step(screen)
+        assert shown.seen.total() + work.seen.total() < most, (shown.seen + work.seen).most_common(20)
+
+
+async def test_what_did_not_change_is_not_made_again() -> None:
+    async with opened(*sample("greedy_decoder.onnx")) as screen:
+        await screen.press("s", "s")
+        shown, _ = await one_step(screen)
+        for path, function in (
+            ("tui/screen/listing.py", "_Layout.__init__"),
+            ("tui/actions/table.py", "at"),
+            ("tui/actions/keys.py", "key_name"),
+            ("runtime/graph/origins.py", "Origins.__init__"),
+        ):
+            assert not shown.seen[path, function], function
+        assert shown.seen["tui/widgets/keys.py", "Keys._find"] <= 2
+        assert shown.seen["tui/screens/panes.py", "PanesApp.check_action"]
+        # Of lines that stay as they are nothing is coloured anew.
+        lines = sum(len(pane.lines) for pane in screen.app.panes.values() if pane.display)
+        assert shown.seen["tui/widgets/strips.py", "Looks.strip"] < lines
+
+
 HALVES = """
 <ir_version: 10, opset_import: ["" : 21]>
 main (int64 m, float[N] x0, float[N] w) => (float[N] x_last) {

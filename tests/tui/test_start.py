@@ -13,7 +13,8 @@ from loopdbg.runtime.model import Model
 from loopdbg.tui.actions import remapped
 from loopdbg.tui.app import LoopdbgApp
 from loopdbg.tui.cli.draft import Draft
-from loopdbg.tui.cli.inputs import add_run_options, gather
+from loopdbg.tui.cli.inputs import gather
+from loopdbg.tui.cli.options import add_run_options
 from loopdbg.tui.cli.start import samples
 from loopdbg.tui.driver import Driver
 from loopdbg.tui.screens.help import HelpScreen

@@ -17,17 +17,22 @@ import json, os, sys
 from loopdbg.tui.cli import main
 sys.stdout = open(os.devnull, "w")
 status = main(sys.argv[1:])
-print(json.dumps([status, [name for name in sys.modules if "." not in name]]), file=sys.__stdout__)
+print(json.dumps([status, list(sys.modules)]), file=sys.__stdout__)
 """
 
 
-def imported(*arguments: str) -> set[str]:
-    """The top-level packages that a command line leaves imported."""
+def modules(*arguments: str) -> set[str]:
+    """The modules that a command line leaves imported."""
     ran = run_code(LIST, *arguments)
     assert ran.status == 0, ran.err
     status, names = json.loads(ran.out)
     assert status == 0, ran.err
     return set(names)
+
+
+def imported(*arguments: str) -> set[str]:
+    """The same, the top-level packages alone."""
+    return {name for name in modules(*arguments) if "." not in name}
 
 
 @pytest.mark.parametrize(
@@ -44,6 +49,20 @@ def imported(*arguments: str) -> set[str]:
 )
 def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
     assert imported(*arguments).isdisjoint(HEAVY)
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["--version"], ["learn", "--help"]])
+def test_help_waits_for_no_engine(arguments: list[str]) -> None:
+    found = modules(*arguments)
+    assert "loopdbg.tui.cli" in found
+    ours = {name for name in found if name.startswith(("loopdbg.runtime", "loopdbg.debugger"))}
+    assert ours <= {f"loopdbg.runtime{name}" for name in ("", ".errors", ".files", ".text")}
+    assert not {name.partition(".")[0] for name in found} & {"numpy", *HEAVY}
+
+
+def test_a_run_would_be_noticed() -> None:
+    found = modules("run", str(SAMPLES / "lstm.xml"))
+    assert {"numpy", "loopdbg.runtime.engine.engine"} <= found and "loopdbg.tui.cli.diff" not in found
 
 
 def test_a_list_of_lessons_imports_nothing_heavy() -> None:

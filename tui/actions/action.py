@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 
 from ...runtime.graph import loops
 from ..screen.target import Target
@@ -61,38 +62,38 @@ class Now:
     #: What is inspected, where the inspector is in front.
     looking: Looking = Looking()
 
-    @property
+    @cached_property
     def here(self) -> bool:
         """Something is shown, and nothing runs for long."""
         return self.shown is not None and not self.slow
 
-    @property
+    @cached_property
     def ahead(self) -> bool:
         """There is something left to run."""
         return self.here and self.shown is not None and not self.shown.done
 
-    @property
+    @cached_property
     def behind(self) -> bool:
         """There is somewhere to go back to."""
         return self.here and self.shown is not None and not self.shown.view.beginning
 
-    @property
+    @cached_property
     def recorded(self) -> bool:
         """A recording is shown: nothing runs."""
         return self.shown is not None and self.shown.view.recorded
 
-    @property
+    @cached_property
     def looping(self) -> bool:
         """A loop is in focus."""
         return self.here and self.shown is not None and self.shown.frame.frame.loop is not None
 
-    @property
+    @cached_property
     def around(self) -> bool:
         """The loop in focus has one inside."""
         frame = None if self.shown is None else self.shown.frame.frame
         return frame is not None and frame.loop is not None and next(loops(frame.loop.body), None) is not None
 
-    @property
+    @cached_property
     def nested(self) -> bool:
         """There are frames to choose from."""
         return self.here and self.shown is not None and len(self.shown.view.frames) > 1

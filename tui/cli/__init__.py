@@ -8,51 +8,52 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 
 from ...runtime.errors import InterruptError, LoopdbgError, UsageError, one_line
 from ...runtime.text import did_you_mean
 from . import terminal
 from .command import Command
-from .convert import Convert
-from .diff import Diff
-from .explain import Explain
-from .export import Export
-from .info import Info
-from .learn import Learn
 from .open import Open, has_terminal
-from .plot import Plot
 from .remedies import told
-from .run import Run
-from .serve import Serve
 from .start import Start
 from .trust import check_trust
 
-COMMANDS: dict[str, Command] = {
-    command.name: command
-    for command in (
-        Run(),
-        Info(),
-        Explain(),
-        Diff(),
-        Convert(),
-        Export(),
-        Learn(),
-        Plot(),
-        Serve(),
-    )
-}
+
+class _Commands(Mapping[str, Command]):
+    """The subcommands by name; the module of one, which has that name, is imported when it is asked for."""
+
+    _NAMES = ("run", "info", "explain", "diff", "convert", "export", "learn", "plot", "serve")
+
+    def __getitem__(self, name: str) -> Command:
+        if name not in self._NAMES:
+            raise KeyError(name)
+        command: Command = getattr(import_module(f".{name}", __package__), name.capitalize())()
+        return command
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._NAMES
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._NAMES)
+
+    def __len__(self) -> int:
+        return len(self._NAMES)
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command line; returns the exit status.
+COMMANDS = _Commands()
+
+
+def main(argv: Sequence[str] | None = None, loaded: Callable[[], object] = lambda: None) -> int:
+    """Run a command line; returns the exit status. ``loaded`` is called once all is imported that the command needs.
 
     0: done; 1: a bad model or input; 2: wrong usage; 4: a limit was hit; 6: diff found a difference; 130: interrupted.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     terminal.prepare()
-    status = guarded(lambda: _run(arguments))
+    status = guarded(lambda: _run(arguments, loaded))
     # What is still buffered may be what cannot be written.
     unwritten = guarded(terminal.finish)
     return status or unwritten
@@ -91,10 +92,12 @@ def _traceback_wanted() -> bool:
     return os.environ.get("LOOPDBG_TRACEBACK", "") not in ("", "0")
 
 
-def _run(arguments: list[str]) -> int:
+def _run(arguments: list[str], loaded: Callable[[], object]) -> int:
     command, rest = _choose(arguments)
     options = command.parser().parse(rest)
-    check_trust(options, isinstance(command, Serve))
+    check_trust(options, command.name == "serve")
+    command.load()
+    loaded()
     return command.run(options)
 
 

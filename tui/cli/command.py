@@ -25,6 +25,10 @@ class Command(ABC):
     def configure(self, parser: argparse.ArgumentParser) -> None:
         """Add the options."""
 
+    def load(self) -> None:  # noqa: B027  most need nothing more
+        """Import what :meth:`run` needs, where the module of the command itself does not: nothing waits for it that
+        only asks for help, and ctrl-c leaves at once meanwhile."""
+
     @abstractmethod
     def run(self, options: argparse.Namespace) -> int:
         """Do it; returns the exit status. Errors are raised."""

@@ -11,8 +11,9 @@ from ...runtime.errors import InputError, UsageError, one_line
 from ...runtime.text import plural
 from . import terminal
 from .command import Command, at_least
-from .inputs import add_input_options, gather
-from .recorded import add_weights_option, model_of
+from .inputs import gather
+from .options import add_input_options, add_weights_option
+from .recorded import model_of
 from .save import one_file
 
 

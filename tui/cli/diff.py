@@ -13,8 +13,9 @@ from ...runtime.frontends import is_database
 from ...runtime.model import Data, Model, Port
 from . import terminal
 from .command import Command
-from .inputs import add_run_options, as_requests, gather, give_state, to_run
-from .recorded import add_weights_of_two, names_of_two, weights_of_two
+from .inputs import as_requests, gather, give_state, to_run
+from .options import add_run_options, add_weights_of_two
+from .recorded import names_of_two, weights_of_two
 from .remedies import told
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ from ...runtime.text import did_you_mean
 from . import terminal
 from .command import Command
 from .loop_info import variable_line, variables
-from .recorded import add_weights_option, model_of
+from .options import add_weights_option
+from .recorded import model_of
 
 if TYPE_CHECKING:
     from ...debugger.words.explain import Explanation

@@ -12,7 +12,8 @@ from ...runtime.text import counted
 from . import terminal
 from .command import Command
 from .loop_info import describe, variable_line
-from .recorded import add_weights_option, model_of
+from .options import add_weights_option
+from .recorded import model_of
 
 _SYSTEMS = {"onnx": "ONNX", "openvino": "OpenVINO IR", "tensorrt": "TensorRT"}
 #: Of constants that a body captures at most this many are listed.

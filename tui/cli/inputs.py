@@ -14,7 +14,6 @@ from ...runtime.graph import OptionalType
 from ...runtime.inputs import Data, check_value
 from ...runtime.model import Model, Port, load
 from ...runtime.text import did_you_mean
-from .command import at_least
 from .input_files import read_folder, read_npz
 from .input_values import parse
 from .made_inputs import Dims, make
@@ -38,59 +37,6 @@ class Inputs:
     test_data: Path | None = None
     #: The outputs that are expected, by name, and where they are from.
     expected: tuple[Mapping[str, Data], str] = ({}, "")
-
-
-def add_run_options(parser: argparse.ArgumentParser) -> None:
-    """The options of whatever runs a model: its inputs, and how far it may go."""
-    add_input_options(parser).add_argument(
-        "--requests",
-        metavar="FILE.npz",
-        help="inputs of several requests, on an axis of their own in front: a loop that carries the variables",
-    )
-    parser.add_argument(
-        "--max-iterations",
-        type=at_least(1),
-        metavar="N",
-        help="stop any loop after N iterations; needed where nothing can end a loop",
-    )
-
-
-def add_input_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
-    """The options that give a model its inputs; returns their group."""
-    inputs = parser.add_argument_group(
-        "inputs",
-        "With none given: MODEL.inputs.npz or test_data_set_0/ beside the model,\n"
-        "else random ones that fit its signature.",
-    )
-    inputs.add_argument(
-        "--input",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="one input: a number, a JSON list, true, false, text, or a path to a .npy file; repeatable",
-    )
-    inputs.add_argument(
-        "--inputs", metavar="FILE|DIR", help="an .npz file, or a folder with input_0.pb, ... (ONNX test data)"
-    )
-    inputs.add_argument(
-        "--state",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a variable of an OpenVINO model before the run; repeatable",
-    )
-    inputs.add_argument(
-        "--seed", type=at_least(0), metavar="N", help="make random inputs, from this seed (0 where not given)"
-    )
-    inputs.add_argument(
-        "--dim",
-        action="append",
-        default=[],
-        metavar="NAME=N",
-        help="size of an unknown dimension of random inputs, by its name or as "
-        "INPUT:AXIS=N (1 where not given); repeatable",
-    )
-    return inputs
 
 
 def to_run(path: str | Path, weights: str | Path | None, options: argparse.Namespace) -> Model:

@@ -7,15 +7,8 @@ import os
 import sys
 
 from ... import __version__
-from ...runtime.errors import ModelError, UsageError
-from ...runtime.frontends import is_database, split
-from ...runtime.model import Model
-from .. import settings
-from . import terminal
 from .command import Command
-from .inputs import Inputs, add_run_options, gather, to_run
-from .recorded import add_weights_option, opened
-from .remedies import told
+from .options import add_run_options, add_weights_option
 
 
 class Open(Command):
@@ -55,48 +48,13 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
             "--version", action="version", version=f"loopdbg {__version__}", help="show the version and exit"
         )
 
+    def load(self) -> None:
+        from . import opening  # noqa: F401
+
     def run(self, options: argparse.Namespace) -> int:
-        file, _ = split(options.model)
-        if not file.exists():
-            raise ModelError(f"{file}: no such file; give the path of a model file")
-        if not has_terminal():
-            raise UsageError(f"the debugger needs a terminal; without one use: {_headless(options.model)}")
-        terminal.prepare_screen()
-        if is_database(options.model):
-            return _replay(options)
-        model = to_run(options.model, options.weights, options)
-        inputs: Inputs | None = gather(model, options)
-        settings.opened(options.model)
-        # Here, since neither --help nor a mistake should wait for it.
-        from .screen import run_app
+        from .opening import run
 
-        if inputs is not None and inputs.unasked and not is_served():
-            inputs = _asked(model, inputs)
-        if inputs is None:
-            return 0
-        return run_app(model, inputs, options.max_iterations, told)
-
-
-def _asked(model: Model, random: Inputs) -> Inputs | None:
-    """The inputs as a person wants them; None where the model is not to be opened."""
-    from ..actions import chosen
-    from ..screens.inputs import InputsApp
-    from .draft import Draft
-
-    draft = Draft(model, random)
-    return draft.finished() if InputsApp(draft, model.name, actions=chosen()).run() else None
-
-
-def _headless(path: str) -> str:
-    return f"loopdbg run {path} -ex COMMAND" if is_database(path) else f"loopdbg run {path}"
-
-
-def _replay(options: argparse.Namespace) -> int:
-    """Open a recording. It has its inputs, and nothing runs."""
-    with opened(options) as replay:
-        from .screen import replay_app
-
-        return replay_app(replay, told)
+        return run(options)
 
 
 def has_terminal() -> bool:

@@ -22,8 +22,9 @@ from ...runtime.model import Data, Model
 from ...runtime.text import did_you_mean
 from . import terminal
 from .command import Command, at_least
-from .inputs import add_run_options, gather, to_run
-from .recorded import add_weights_of_two, names_of_two, opened, weights_of_two
+from .inputs import gather, to_run
+from .options import add_run_options, add_weights_of_two
+from .recorded import names_of_two, opened, weights_of_two
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import TextIO
 
 from ...runtime.model import LoopTotals, Run
-from ..screen.text import printable
+from ..screen.text import number_text, printable
 from .report import is_nested
 
 #: Seconds before a run is worth a line, and between two of them.
@@ -116,8 +116,8 @@ class Late(Progress):
 def _short(rate: float) -> str:
     for size, sign in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if rate >= size:
-            return f"{rate / size:.3g}{sign}"
-    return f"{rate:.3g}"
+            return f"{number_text(rate / size)}{sign}"
+    return number_text(rate)
 
 
 def _clock_text(seconds: float) -> str:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from ...runtime.errors import UsageError
 from ...runtime.frontends import is_database
 from ...runtime.model import Model, load
-from .trust import add_trust_option
 
 if TYPE_CHECKING:
     from ...debugger.recording.replay import Replay
@@ -55,22 +54,6 @@ def opened(options: argparse.Namespace) -> Iterator[Replay]:
 
     with Trace.open(options.model) as trace:
         yield Replay(trace)
-
-
-_WEIGHTS = "OpenVINO IR: the file with its constants, if not MODEL.bin beside MODEL.xml"
-
-
-def add_weights_option(parser: argparse.ArgumentParser) -> None:
-    """The option of whatever opens a model file."""
-    parser.add_argument("--weights", metavar="FILE", help=_WEIGHTS)
-    add_trust_option(parser)
-
-
-def add_weights_of_two(parser: argparse.ArgumentParser) -> None:
-    """The same of what opens two; :func:`weights_of_two` tells whose is which."""
-    help = f"{_WEIGHTS}; of two IRs give the first one's, then the other's"
-    parser.add_argument("--weights", action="append", default=[], metavar="FILE", help=help)
-    add_trust_option(parser)
 
 
 def weights_of_two(paths: Sequence[str], given: Sequence[str]) -> list[str | None]:

@@ -14,36 +14,10 @@ from ...runtime.frame import Frame
 from ...runtime.model import Data, Model, Run
 from ...runtime.text import grouped, plural, size_text
 from . import terminal
-from .command import at_least
 from .remedies import told
 
 if TYPE_CHECKING:
     from ...debugger.recording.recorder import Recorder
-
-
-def add_record_options(parser: argparse.ArgumentParser) -> None:
-    """The options that make a trace."""
-    group = parser.add_argument_group(
-        "recording", "A trace is an SQLite file: 'loopdbg FILE' opens it without the model, docs/traces.md tells more."
-    )
-    group.add_argument("--record", type=Path, metavar="FILE", help="write every boundary to FILE (run.loopdb)")
-    group.add_argument("--record-nodes", action="store_true", help="write the values of all body nodes as well")
-    group.add_argument(
-        "--every",
-        type=at_least(1),
-        metavar="K",
-        help="write only every K-th boundary, and the first and the last of each entry of a loop",
-    )
-    group.add_argument(
-        "--only", metavar="NAMES", help="write only these values, separated by commas: carried, scan, body values"
-    )
-    group.add_argument("--force", action="store_true", help="overwrite a trace that is there already")
-    group.add_argument(
-        "--resume",
-        type=Path,
-        metavar="FILE",
-        help="go on where the recorded run was cut off, with its inputs; with --record FILE it is recorded on",
-    )
 
 
 def check_options(options: argparse.Namespace) -> None:

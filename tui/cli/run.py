@@ -3,31 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
-import time
-from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
-from ...runtime.errors import ExecutionError, InterruptError, LimitError, TraceError, UsageError
-from ...runtime.frontends import is_database, split
-from ...runtime.graph import StoppedBy
-from ...runtime.model import Model, OnIteration
-from ...runtime.model import Run as Result
-from . import report, scripted, terminal
 from .command import Command
-from .expected import compare_with, expected
-from .inputs import Inputs, add_run_options, beside, gather, to_run
-from .progress import Late, Progress
-from .recorded import add_weights_option, opened
-from .recording import Recording, Resumed, add_record_options, check_options
-from .save import check_kind, check_target, save
-
-_STATUS = {
-    None: 0,
-    StoppedBy.LIMIT: LimitError.exit_status,
-    StoppedBy.INTERRUPT: InterruptError.exit_status,
-}
+from .options import add_record_options, add_run_options, add_session_options, add_weights_option
 
 
 class Run(Command):
@@ -75,155 +54,12 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 3 stopped by --break,
             "ONNX test data that gives the inputs is compared in any case",
         )
         parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
-        scripted.add_options(parser)
+        add_session_options(parser)
+
+    def load(self) -> None:
+        from . import headless  # noqa: F401
 
     def run(self, options: argparse.Namespace) -> int:
-        if options.output is not None:
-            check_target(options.output, _read(options))
-            check_kind(options.output)
-        if is_database(options.model):
-            return self._replay(options)
-        check_options(options)
-        model = to_run(options.model, options.weights, options)
-        if options.resume is None:
-            return self._run(model, None, options)
-        with closing(Resumed(options.resume, model)) as resumed:
-            return self._run(model, resumed, options)
+        from .headless import run
 
-    def _run(self, model: Model, resumed: Resumed | None, options: argparse.Namespace) -> int:
-        inputs = gather(model, options) if resumed is None else Inputs(resumed.inputs, resumed.note, chosen_here=True)
-        inputs = replace(inputs, expected=expected(model, inputs, options.expect))
-        if scripted.wanted(options):
-            return self._debug(model, inputs, options)
-        with Recording(options, model, inputs.values, resumed) as recording:
-            result, seconds = _execute(model, inputs, options.max_iterations, recording.hook, resumed)
-            recording.finish(result)
-        return self._tell(model, inputs, options, result, seconds, recording)
-
-    def _debug(self, model: Model, inputs: Inputs, options: argparse.Namespace) -> int:
-        """A session instead of a run; at its end the outputs are told as those of a run."""
-        if options.record is not None or options.resume is not None:
-            raise UsageError("--record and --resume are for runs without commands and breakpoints")
-        if inputs.chosen_here:
-            terminal.err(f"inputs: {inputs.note}")
-        from ...debugger.session.session import Session
-
-        attended = scripted.asks(options) and sys.stdin.isatty()
-        session = Session(model, inputs.values, max_iterations=options.max_iterations, attended=attended)
-        status, result, stopped, seconds = scripted.run(session, options)
-        if result is not None:
-            return status or self._tell(model, inputs, options, result, seconds, stepped=True)
-        if options.json:
-            terminal.out_json({"stopped": stopped})
-        return status
-
-    def _replay(self, options: argparse.Namespace) -> int:
-        """A recording in place of a session; at its end the recorded outputs are told."""
-        with opened(options) as replay:
-            if not scripted.wanted(options):
-                raise UsageError(
-                    f"{options.model} is a recording, which cannot be run: -ex COMMAND, --break and --assert ask it, "
-                    f"loopdbg {options.model} opens it, loopdbg export {options.model} OUT.csv writes it out"
-                )
-            status, result, stopped, _ = scripted.run(replay, options)
-            if result is not None:
-                # The time that the run took, not what reading it took.
-                seconds = sum(loop.seconds for loop in result.loops)
-                return status or self._tell(replay.model, Inputs(replay.inputs, ""), options, result, seconds)
-            if options.json:
-                terminal.out_json({"stopped": stopped})
-            return status
-
-    def _tell(
-        self,
-        model: Model,
-        inputs: Inputs,
-        options: argparse.Namespace,
-        result: Result,
-        seconds: float,
-        recording: Recording | None = None,
-        *,
-        stepped: bool = False,
-    ) -> int:
-        """Print and save what a run gave; returns the exit status. ``stepped``: a session ran it, whose stops are in
-        the seconds."""
-        remarks = list(inputs.remarks)
-        saved_as = ""
-        if options.output is not None and result.stopped_by is None:
-            remarks += save(options.output, result.outputs)
-            saved_as = str(options.output)
-        for remark in remarks:
-            terminal.err(f"note: {remark}")
-        if options.json:
-            told = report.as_json(result, seconds)
-            if recording is not None and recording.summary:
-                told["recorded"] = recording.summary
-            terminal.out_json(told)
-        else:
-            for note in report.notes(result):
-                terminal.err(f"note: {note}")
-            for line in report.loop_lines(model.name, result, None if stepped else seconds):
-                terminal.out(line)
-            for line in report.output_lines(result.outputs, saved_as):
-                terminal.out(line)
-            if recording is not None and recording.summary:
-                terminal.out(recording.line)
-        if result.stopped_by is not None:
-            terminal.err(f"loopdbg: {result.message}")
-        failed = recording is not None and recording.failed
-        status = _STATUS[result.stopped_by] or (TraceError.exit_status if failed else 0)
-        return status or (0 if result.stopped_by else compare_with(*inputs.expected, result.outputs))
-
-
-def _read(options: argparse.Namespace) -> list[Path]:
-    """Files that a run reads or records; a model's other files are none that outputs could replace."""
-    model, _ = split(options.model)
-    of_the_model = [model, model.with_suffix(".bin"), beside(model)] if model.name else []
-    named = [options.weights, options.inputs, options.requests, options.expect, options.record, options.resume]
-    return [*of_the_model, *(Path(path) for path in named if path is not None)]
-
-
-def _execute(
-    model: Model,
-    inputs: Inputs,
-    max_iterations: int | None,
-    hook: OnIteration | None,
-    resumed: Resumed | None,
-) -> tuple[Result, float]:
-    """Run it; seconds are those of the run alone, without reading and compiling."""
-    watched = sys.stderr.isatty()
-    said = f"inputs: {inputs.note}" if inputs.chosen_here else ""
-    if said and watched:
-        terminal.err(said)
-    _ = model.plan  # compiles
-    unasked = f"inputs: {inputs.note}" if inputs.unasked else ""
-    progress = Progress(sys.stderr) if watched else Late(sys.stderr, unasked, lambda path: _bounds(model, path))
-    start = time.perf_counter()
-    try:
-        with progress:
-            result = model.execute(
-                inputs.values,
-                on_iteration=hook,
-                max_iterations=max_iterations,
-                on_tick=progress.tick,
-                begin=resumed.begin if resumed else None,
-            )
-    except ExecutionError as error:
-        # What was run is part of what went wrong, unless the user chose it.
-        raise ExecutionError(f"{error} (inputs: {inputs.note})" if said and not watched else str(error)) from None
-    seconds = time.perf_counter() - start
-    if said and not watched:
-        # Not before: an error is one line.
-        terminal.err(said)
-    return result, seconds
-
-
-def _bounds(model: Model, path: str) -> str:
-    """What can end a loop, in a sentence."""
-    from ...debugger.words.ends import ends
-    from ...debugger.words.node_text import Phrases
-    from ...runtime.graph.origins import Origins
-
-    loop = next(plan.loop for plan in model.plan.loops if plan.path == path)
-    first = next(ends(loop, Phrases(Origins.of(model.graph))), "")
-    return f"it ends {first[:1].lower()}{first[1:].rstrip('.')}" if first else ""
+        return run(options)

@@ -25,34 +25,6 @@ if TYPE_CHECKING:
 STOPPED, ASSERTION_FAILED = 3, 7
 
 
-class _InOrder(argparse.Action):
-    """Keeps -x and -ex in the order in which they were given."""
-
-    def __call__(self, parser: Any, namespace: Any, values: Any, option: str | None = None) -> None:
-        line = f"source {values}" if self.dest == "script" else values
-        namespace.commands = [*namespace.commands, line]
-
-
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Options that make a session of a run."""
-    group = parser.add_argument_group("debugging")
-    group.add_argument(
-        "--break", dest="breaks", action="append", metavar="EXPR", help="stop where EXPR is true: exit status 3"
-    )
-    group.add_argument(
-        "--assert",
-        dest="asserts",
-        action="append",
-        metavar="EXPR",
-        help="EXPR must hold at every boundary, or status 7",
-    )
-    group.add_argument("-x", dest="script", action=_InOrder, metavar="FILE", help="run the commands in FILE")
-    group.add_argument("-ex", dest="command", action=_InOrder, metavar="COMMAND", help="run one command; repeatable")
-    parser.set_defaults(commands=[])
-    group.add_argument("-i", dest="asking", action="store_true", help="ask for commands, after those given")
-    group.add_argument("--batch", action="store_true", help="never ask: leave after the commands")
-
-
 def wanted(options: argparse.Namespace) -> bool:
     """True where the options ask for a session."""
     return bool(options.breaks or options.asserts or options.commands or options.batch or options.asking)

@@ -15,8 +15,8 @@ from ...runtime.errors import ModelError, UsageError
 from ...runtime.frontends import is_database, split
 from . import terminal
 from .command import Command, at_least
-from .inputs import add_run_options, gather, to_run
-from .recorded import add_weights_option
+from .inputs import gather, to_run
+from .options import add_run_options, add_weights_option
 
 if TYPE_CHECKING:
     from aiohttp import web

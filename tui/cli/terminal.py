@@ -10,7 +10,7 @@ import sys
 from typing import Any, TextIO
 
 from ...runtime.errors import LoopdbgError
-from ..screen.text import printable
+from ...runtime.text import printable
 
 #: Signs of our own texts, for streams that cannot encode them.
 _PLAIN = {

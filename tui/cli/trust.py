@@ -7,19 +7,9 @@ import os
 import sys
 
 from ...runtime.errors import UsageError
-from ...runtime.frontends import is_database, split
 
 #: Arguments that are models.
 _MODELS = ("model", "a", "b", "against")
-
-
-def add_trust_option(parser: argparse.ArgumentParser) -> None:
-    """The option of whatever opens a model."""
-    parser.add_argument(
-        "--trust-script",
-        action="store_true",
-        help="run a model that is a script, in CI and serve too",
-    )
 
 
 def check_trust(options: argparse.Namespace, serving: bool) -> None:
@@ -30,6 +20,8 @@ def check_trust(options: argparse.Namespace, serving: bool) -> None:
     """
     if getattr(options, "trust_script", False) or not (serving or _in_ci()):
         return
+    from ...runtime.frontends import is_database, split
+
     for name in _MODELS:
         path = getattr(options, name, None)
         if path and split(path)[0].suffix.lower() == ".py" and not is_database(path) and not _agreed(path):

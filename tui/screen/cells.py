@@ -9,16 +9,17 @@ from typing import Any
 import numpy as np
 
 from ...debugger.statistics.tensor import TensorRef
-from ...debugger.text import statistics_of
+from ...debugger.text import full_text, statistics_of, summary_text
 from ...runtime.graph import Array, TensorType, ValueType
 from .lines import fit
-from .plots import number_of
 from .text import number_text, type_text, value_text
 
 #: What stands where a value is not computed yet.
 NOT_YET = "·"
 #: Before a value that was set by hand.
 SET = "✎"
+#: Types that have no norm.
+_WORDS = "OUSTM"
 
 
 @dataclass(frozen=True)
@@ -39,13 +40,17 @@ def short_value(value: Any, width: int, shape: bool = True) -> str:
     """
     if isinstance(value, np.ndarray | np.generic) and value.ndim == 0:
         return _scalar(value, width)
-    text = value_text(value, width)
-    if len(text) <= width or not isinstance(value, np.ndarray | TensorRef):
-        return fit(text, width)
+    if not isinstance(value, np.ndarray | TensorRef):
+        return fit(value_text(value, width), width)
+    full = full_text(value, width)
+    # What is in it is looked for once.
+    stats = None if full else statistics_of(value)
+    text = full or summary_text(value, stats)
+    if len(text) <= width:
+        return text
     if isinstance(value, np.ndarray) and value.size == 1 and width > 2 * value.ndim + 2:
         # A range would say the same number twice.
         return "[" * value.ndim + _scalar(value.reshape(()), width - 2 * value.ndim) + "]" * value.ndim
-    stats = statistics_of(value)
     if stats is None:
         return fit(shape_of(value), width)
     odd = [f"{count} {word}" for count, word in ((stats.nan, "nan"), (stats.inf, "inf")) if count]
@@ -57,7 +62,7 @@ def short_value(value: Any, width: int, shape: bool = True) -> str:
         forms = [", ".join([f"{dims} {span}", *odd])] if shape else []
         forms.append(", ".join([span, *odd]))
         if not odd:
-            forms += [f"{low:.2g}..{high:.2g}", f"{low:.1g}..{high:.1g}"]
+            forms += [f"{number_text(low, digits)}..{number_text(high, digits)}" for digits in (2, 1)]
     forms += [f"{dims} {', '.join(odd)}", ", ".join(odd)] if odd else []
     return fit(next((form for form in (*forms, dims) if len(form) <= width), dims), width)
 
@@ -82,14 +87,13 @@ def norm_value(value: Any, width: int) -> str:
         return _norm_text(value.norm, (value.low, value.high), width)
     if not isinstance(value, np.ndarray | TensorRef) or value.size < 2:
         return short_value(value, width)
-    norm = number_of(value)
-    full = value_text(value, width)
-    if math.isnan(norm) or (full.startswith("[") and len(full) <= width):
+    if full := full_text(value, width):
+        return full
+    stats = None if value.dtype.kind in _WORDS else statistics_of(value)
+    if stats is None or stats.nan:
         return short_value(value, width)
-    stats = statistics_of(value)
-    if stats is None:
-        return fit(shape_of(value), width)
-    return _norm_text(norm, None if stats.nan or stats.inf else (stats.min, stats.max), width)
+    norm = math.inf if stats.inf or stats.norm is None else stats.norm
+    return _norm_text(norm, None if stats.inf else (stats.min, stats.max), width)
 
 
 def _norm_text(norm: float, ends: tuple[Any, Any] | None, width: int) -> str:
@@ -99,7 +103,7 @@ def _norm_text(norm: float, ends: tuple[Any, Any] | None, width: int) -> str:
         more = f"{text}   {number_text(ends[0])} .. {number_text(ends[1])}"
         if len(more) <= width:
             return more
-    return text if len(text) <= width else fit(f"norm {norm:.2g}", width)
+    return text if len(text) <= width else fit(f"norm {number_text(norm, 2)}", width)
 
 
 def shape_of(value: Array | TensorRef) -> str:

@@ -150,10 +150,7 @@ def _rows(scan: ScanSnapshot, sample: Sample, width: int, height: int) -> Pictur
         cells = [np.abs(line) for line in cells]
     # What is filling has no say in how dark the others are.
     shading = Shading.of([line[~mask] for line, mask in zip(cells, masks, strict=True)])
-    lines = [
-        "".join(FILLING if one else sign for sign, one in zip(shading.draw(line), mask, strict=True))
-        for line, mask in zip(cells, masks, strict=True)
-    ]
+    lines = [_with_filling(shading.draw(line), mask) for line, mask in zip(cells, masks, strict=True)]
     starts = range(0, total, each)
     lines += [FILLING * len(lines[0])] * (len(starts) - len(lines))
     labels = tuple(f"{_iteration(scan, start):>{label - 1}} " for start in starts)
@@ -161,6 +158,10 @@ def _rows(scan: ScanSnapshot, sample: Sample, width: int, height: int) -> Pictur
     cell_of = f", 1 cell = max |x| of {many}" if many > 1 else ""
     note = f"{_which(scan)}{line_of}   {shading.text}{_sampled(sample)}{cell_of}"
     return Picture(labels, tuple(lines), note)
+
+
+def _with_filling(line: str, mask: Array) -> str:
+    return "".join(np.where(mask, FILLING, [*line]).tolist()) if mask.any() else line
 
 
 def _label(scan: ScanSnapshot) -> int:

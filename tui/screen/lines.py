@@ -6,7 +6,7 @@ be compared in a test, and is cut to the width that there is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -47,12 +47,16 @@ class Line:
     @property
     def text(self) -> str:
         """The line without its roles."""
-        return "".join(text for text, _ in self.spans)
+        return "".join([text for text, _ in self.spans])
+
+    def looks_like(self, other: Line) -> bool:
+        """Whether both are drawn the same, whatever they stand for."""
+        return self.spans == other.spans and self.current == other.current
 
 
 def line(*spans: Span | str, current: bool = False, target: Target | None = None) -> Line:
     """A line of spans; bare strings are plain."""
-    return Line(tuple((s, Role.PLAIN) if isinstance(s, str) else s for s in spans), current, target)
+    return Line(tuple([(s, Role.PLAIN) if isinstance(s, str) else s for s in spans]), current, target)
 
 
 def fit(text: str, width: int) -> str:
@@ -75,30 +79,41 @@ def pad(text: str, width: int) -> str:
 def fit_spans(spans: Iterable[Span], width: int) -> tuple[Span, ...]:
     """Spans cut to ``width`` cells together."""
     kept: list[Span] = []
-    for text, role in spans:
-        room = width - sum(cell_len(t) for t, _ in kept)
-        if cell_len(text) <= room:
-            kept.append((text, role))
-            continue
-        if room > 0:
-            kept.append((fit(text, room), role))
-        elif kept:
-            last, last_role = kept[-1]
-            kept[-1] = (fit(last + "…", cell_len(last)), last_role)
-        break
+    room = width
+    for span in spans:
+        used = cell_len(span[0])
+        if used > room:
+            return _cut(kept, span, room)
+        kept.append(span)
+        room -= used
     return tuple(kept)
+
+
+def _cut(kept: Sequence[Span], span: Span, room: int) -> tuple[Span, ...]:
+    """Spans, and what of another one has room; a sign that there is more where none of it has."""
+    text, role = span
+    if room > 0:
+        return (*kept, (fit(text, room), role))
+    if not kept:
+        return ()
+    last, last_role = kept[-1]
+    return (*kept[:-1], (fit(last + "…", cell_len(last)), last_role))
+
+
+def cells_of(spans: Iterable[Span]) -> int:
+    """The cells that spans take together."""
+    return sum([cell_len(text) for text, _ in spans])
 
 
 def fit_middle(spans: Sequence[Span], width: int) -> list[Span]:
     """Spans cut to ``width`` cells together; what is cut lies left of their end, a third of the width from it."""
-    used = sum(cell_len(text) for text, _ in spans)
-    if used <= width:
+    if cells_of(spans) <= width:
         return list(spans)
     tail = max(0, width // 3)
     kept = list(fit_spans(spans, width - tail))
     end: list[Span] = []
     for text, role in reversed(spans):
-        room = tail - sum(cell_len(t) for t, _ in end)
+        room = tail - cells_of(end)
         if room <= 0:
             break
         end.insert(0, (text if cell_len(text) <= room else _tail(text, room), role))
@@ -136,38 +151,73 @@ def table(
     Where the columns do not fit, those of the highest rank are left out; where the rest does not either, the widest is
     squeezed until it does.
     """
-    shown = list(range(len(columns)))
-    wanted = [
-        max([cell_len(column.title) if header else 0, *(cell_len(row[k][0]) for row in rows)])
-        for k, column in enumerate(columns)
-    ]
+    return Table(columns, rows, width, header).lines(targets)
 
-    def least(k: int) -> int:
-        return min(columns[k].least, wanted[k])
 
-    def gaps() -> int:
-        return sum(columns[k].gap for k in shown[1:])
+class Table:
+    """What :func:`table` makes, for whoever wants to know how wide it is before the lines are made."""
 
-    while len(shown) > 1 and sum(map(least, shown)) + gaps() > width:
-        worst = max(shown, key=lambda k: (columns[k].rank, k))
-        if columns[worst].rank == 0:
-            break
-        shown.remove(worst)
-    sizes = dict(zip(shown, (wanted[k] for k in shown), strict=True))
-    excess = sum(sizes.values()) + gaps() - width
-    while excess > 0:
-        widest = max(shown, key=lambda k: (sizes[k] - least(k), sizes[k]))
-        if sizes[widest] <= 1:
-            break
-        sizes[widest] -= 1
-        excess -= 1
+    def __init__(
+        self, columns: Sequence[Column], rows: Sequence[Sequence[Span]], width: int, header: bool = True
+    ) -> None:
+        self._columns, self._width, self._header = columns, width, header
+        self._rows = [[(column.title, Role.DIM) for column in columns], *rows] if header else rows
+        self._cells = [[cell_len(text) for text, _ in row] for row in self._rows]
+        self._sizes = self._squeezed(self._kept([max(cells) for cells in zip(*self._cells, strict=True)]))
 
-    def row_line(row: Sequence[Span], target: Target | None = None) -> Line:
+    @property
+    def used(self) -> int:
+        """The cells of the longest line, without what fills up its end."""
+        return max(map(self._end, self._cells))
+
+    def lines(self, targets: Sequence[Target | None] = ()) -> list[Line]:
+        """The lines; ``targets``: what the rows stand for."""
+        of = [*[None] * self._header, *(targets or [None] * (len(self._rows) - self._header))]
+        return [
+            Line(self._spans(row, cells), target=target)
+            for row, cells, target in zip(self._rows, self._cells, of, strict=True)
+        ]
+
+    def _kept(self, wanted: Sequence[int]) -> dict[int, int]:
+        """The columns that stay, and the cells that each wants."""
+        sizes = dict(enumerate(wanted))
+        while len(sizes) > 1 and self._wide({k: self._least(k, size) for k, size in sizes.items()}) > self._width:
+            worst = max(sizes, key=lambda k: (self._columns[k].rank, k))
+            if self._columns[worst].rank == 0:
+                break
+            del sizes[worst]
+        return sizes
+
+    def _squeezed(self, sizes: dict[int, int]) -> dict[int, int]:
+        """The cells that each column gets."""
+        least = {k: self._least(k, size) for k, size in sizes.items()}
+        for _ in range(self._wide(sizes) - self._width):
+            widest = max(sizes, key=lambda k: (sizes[k] - least[k], sizes[k]))
+            if sizes[widest] <= 1:
+                break
+            sizes[widest] -= 1
+        return sizes
+
+    def _least(self, k: int, wanted: int) -> int:
+        return min(self._columns[k].least, wanted)
+
+    def _wide(self, sizes: Mapping[int, int]) -> int:
+        """The cells of columns and what is between them."""
+        return sum(sizes.values()) + sum([self._columns[k].gap for k in sizes][1:])
+
+    def _end(self, cells: Sequence[int]) -> int:
+        """Where the last text of a row ends."""
+        at, end = -self._columns[next(iter(self._sizes))].gap, 0
+        for k, size in self._sizes.items():
+            at += self._columns[k].gap
+            end = at + min(cells[k], size) if cells[k] else end
+            at += size
+        return min(end, self._width)
+
+    def _spans(self, row: Sequence[Span], cells: Sequence[int]) -> tuple[Span, ...]:
         spans: list[Span] = []
-        for k in shown:
+        for k, size in self._sizes.items():
             text, role = row[k]
-            spans += [(" " * columns[k].gap, Role.PLAIN), (pad(text, sizes[k]), role)]
-        return Line(fit_spans(spans[1:], width), target=target)
-
-    lines = [row_line([(column.title, Role.DIM) for column in columns])] if header else []
-    return lines + [row_line(row, targets[k] if targets else None) for k, row in enumerate(rows)]
+            filled = text + " " * (size - cells[k]) if cells[k] <= size else pad(text, size)
+            spans += [(" " * self._columns[k].gap, Role.PLAIN), (filled, role)]
+        return tuple(spans[1:]) if self._wide(self._sizes) <= self._width else fit_spans(spans[1:], self._width)

@@ -1,9 +1,10 @@
-"""The rows of a listing in the width that there is; a line is made when it is drawn, since bodies can be long."""
+"""The rows of a listing in the width that there is; a line is made when it is looked at, since bodies can be long."""
 
 from __future__ import annotations
 
 import re
 import textwrap
+from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby
@@ -17,7 +18,7 @@ from ...debugger.words.source import Line as SourceLine
 from ...debugger.words.source import LineKind, Source
 from ...runtime.graph import Node
 from .cells import SET, short_value
-from .lines import Line, Role, Span, fit, fit_middle, fit_spans, line, pad
+from .lines import Line, Role, Span, cells_of, fit, fit_middle, fit_spans, line, pad
 from .targets import LineTarget, ValueTarget
 from .text import printable
 
@@ -37,14 +38,6 @@ _PREFIX = 6
 
 
 @lru_cache(maxsize=4)
-def _texts(source: Source, prefix: str) -> tuple[tuple[str, ...], tuple[str, ...], tuple[int, ...], tuple[int, ...]]:
-    """The lines without and with comments, and their widths: the same at every stop."""
-    bare = tuple(code(one).replace(prefix, _FROM) if prefix else code(one) for one in source.lines)
-    whole = tuple(text.replace(prefix, _FROM) if prefix else text for text in source.text())
-    return bare, whole, tuple(map(cell_len, bare)), tuple(map(cell_len, whole))
-
-
-@lru_cache(maxsize=4)
 def _prefix(source: Source) -> str:
     """What the long names of the lines begin with."""
     names = {value.name for one in source.lines for value in one.values if not value.short}
@@ -53,16 +46,97 @@ def _prefix(source: Source) -> str:
     return prefix if len(prefix) >= _PREFIX else ""
 
 
-@lru_cache(maxsize=16)
-def _rows(source: Source, folded: frozenset[int]) -> tuple[int, ...]:
-    """The visible lines: not those below a folded head."""
-    rows, hidden = [], None
-    for k, one in enumerate(source.lines):
-        if hidden is not None and one.indent > hidden:
-            continue
-        hidden = one.indent if one.number in folded else None
-        rows.append(k)
-    return tuple(rows)
+@lru_cache(maxsize=4)
+def _texts(source: Source) -> tuple[tuple[str, ...], tuple[str, ...], tuple[int, ...], tuple[int, ...]]:
+    """The lines without and with comments, and their widths."""
+    prefix = _prefix(source)
+    bare = tuple(code(one).replace(prefix, _FROM) if prefix else code(one) for one in source.lines)
+    whole = tuple(text.replace(prefix, _FROM) if prefix else text for text in source.text())
+    return bare, whole, tuple(map(cell_len, bare)), tuple(map(cell_len, whole))
+
+
+@lru_cache(maxsize=4)
+def _laid_out(source: Source, width: int, folded: frozenset[int]) -> _Layout:
+    return _Layout(source, width, folded)
+
+
+class _Layout:
+    """What the lines of a program say in a width, and where their values stand: the same at every stop. ``folded``: the
+    numbers of heads whose lines are hidden; ``rows``: the lines that are seen."""
+
+    def __init__(self, source: Source, width: int, folded: frozenset[int]) -> None:
+        self._lines, self._folded = source.lines, folded
+        self.first = _NUMBERED if width >= _NARROW else _SIGN
+        self.rows = self._seen_lines()
+        room = width - self.first - len(BESIDE)
+        self._bare, self._whole, bare, whole = _texts(source)
+        # Comments stand where there is room for them beside the values.
+        self._commented = max(whole, default=0) <= room - _LEAST_VALUE - len(NOT_YET)
+        widths = whole if self._commented else bare
+        least = max(10, min(14, room * 3 // 10))
+        beside = [width for line, width in zip(self._lines, widths, strict=True) if line.kind in _MAKES]
+        heads = [width for line, width in zip(self._lines, widths, strict=True) if line.kind in _HEADS]
+        # What heads other lines is not cut for what it gives, and makes the others no narrower.
+        wanted = max((*beside, *(width for width in heads if width <= room - least)), default=0)
+        self._text = max(4, min(wanted, room - least))
+        self.value = max(0, room - self._text)
+        self._widths = widths
+        #: By line, and whether it is in a branch that was not taken.
+        self._said: dict[tuple[int, bool], list[Span]] = {}
+        self._said_beside: dict[tuple[int, bool], list[Span]] = {}
+
+    def _seen_lines(self) -> tuple[int, ...]:
+        rows, hidden = [], None
+        for k, one in enumerate(self._lines):
+            if hidden is not None and one.indent > hidden:
+                continue
+            hidden = one.indent if one.number in self._folded else None
+            rows.append(k)
+        return tuple(rows)
+
+    def row_of(self, index: int) -> int:
+        """The row of a line, or of the head that hides it."""
+        return bisect_right(self.rows, index) - 1
+
+    def fits(self, index: int) -> bool:
+        """Whether a value has room beside a line: beside a head only where that is as short as other lines."""
+        line = self._lines[index]
+        return line.kind not in _HEADS or (line.number not in self._folded and self._widths[index] <= self._text)
+
+    def number(self, index: int) -> str:
+        """The number of a line, where there is room for it."""
+        return f"{self._lines[index].number:>3}  " if self.first == _NUMBERED else ""
+
+    def said(self, index: int, skipped: bool, beside: bool) -> list[Span]:
+        """A line in roles; ``beside``: a value follows, in a column of its own."""
+        known = self._said_beside if beside else self._said
+        if (index, skipped) not in known:
+            spans = self._code(index, skipped)
+            known[index, skipped] = [*_padded(spans, self._text), (BESIDE, Role.DIM)] if beside else spans
+        return known[index, skipped]
+
+    def _code(self, index: int, skipped: bool) -> list[Span]:
+        """What a line writes, what it computes, what it means."""
+        line, text = self._lines[index], self._bare[index]
+        comment = self._whole[index][len(text) :] if self._commented else ""
+        plain = Role.DIM if skipped else Role.PLAIN
+        assigned = mask(text).find(" = ")
+        if line.number in self._folded:
+            comment = f"  … {self._hidden(index)} lines"
+        if line.kind is LineKind.LOOP:
+            spans = [(text, Role.NAME)]
+        elif assigned < 0:
+            spans = [(text, plain)]
+        else:
+            name = Role.DIM if skipped else Role.NAME
+            spans = [(text[:assigned], name), (" = ", Role.DIM), (text[assigned + 3 :], plain)]
+        return [*spans, (comment, Role.DIM)] if comment else spans
+
+    def _hidden(self, index: int) -> int:
+        """The lines that a folded head hides."""
+        lines = self._lines
+        after = next((k for k in range(index + 1, len(lines)) if lines[k].indent <= lines[index].indent), len(lines))
+        return after - index - 1
 
 
 class BodyLines(Sequence[Line]):
@@ -84,40 +158,18 @@ class BodyLines(Sequence[Line]):
         self.listing = listing
         self.prefix = _prefix(listing.source)
         self._depth, self._marks, self._edited = depth, marks, edited
-        self._folded = frozenset(folded)
         self._width = width
-        self._first = _NUMBERED if width >= _NARROW else _SIGN
+        self._layout = _laid_out(listing.source, width, frozenset(folded))
+        self._rows = self._layout.rows
         self._notes = [
             part for note in listing.notes() for part in textwrap.wrap(note, max(20, width), subsequent_indent="  ")
         ]
-        lines = listing.source.lines
-        self._rows = _rows(listing.source, self._folded)
-        self.next = None if listing.next is None else self._seen(listing.next)
-        room = width - self._first - len(BESIDE)
-        self._bare, self._whole, bare, whole = _texts(listing.source, self.prefix)
-        # Comments stand where there is room for them beside the values.
-        self._commented = max(whole, default=0) <= room - _LEAST_VALUE - len(NOT_YET)
-        self._widths = whole if self._commented else bare
-        least = max(10, min(14, room * 3 // 10))
-        beside = [width for line, width in zip(lines, self._widths, strict=True) if line.kind in _MAKES]
-        heads = [width for line, width in zip(lines, self._widths, strict=True) if line.kind in _HEADS]
-        # What heads other lines is not cut for what it gives, and makes the others no narrower.
-        wanted = max((*beside, *(width for width in heads if width <= room - least)), default=0)
-        self._text = max(4, min(wanted, room - least))
-        self._value = max(0, room - self._text)
+        self.next = None if listing.next is None else self._layout.row_of(listing.next)
         #: The lines that somebody asked for: the cursor's is asked for often.
         self._made: dict[int, Line] = {}
 
-    def _seen(self, index: int) -> int:
-        """The row of a line of the listing, or of the head that hides it."""
-        low, high = 0, len(self._rows) - 1
-        while low < high:
-            middle = (low + high + 1) // 2
-            low, high = (middle, high) if self._rows[middle] <= index else (low, middle - 1)
-        return low
-
     def row_of(self, number: int) -> int | None:
-        """The row of the line with a number, if it is visible."""
+        """The row of the line with a number, where it is seen."""
         lines = self.listing.source.lines
         return next((k for k, index in enumerate(self._rows) if lines[index].number == number), None)
 
@@ -150,27 +202,24 @@ class BodyLines(Sequence[Line]):
             raise IndexError(index)
         if index < len(self._rows):
             if index not in self._made:
-                self._made[index] = self._line(index, self.listing.row(self._rows[index]))
+                self._made[index] = self._line(index, self._rows[index])
             return self._made[index]
         below = index - len(self._rows) - 1
         return line((self._notes[below], Role.DIM)) if below >= 0 else line()
 
-    def _line(self, at: int, row: Row) -> Line:
-        index = self._rows[at]
-        number = f"{row.line.number:>3}  " if self._first == _NUMBERED else ""
+    def _line(self, at: int, index: int) -> Line:
+        row, layout = self.listing.row(index), self._layout
         sign, mark = row.sign, Role.ERROR if row.sign == FAILED else Role.MARK
         if at == self.next and row.sign == " ":
             # What runs next is hidden below this head.
             sign = FAILED if self.listing.stop.failed else "▶"
         on = self._marks.get(row.line.node) if row.line.node is not None else None
         dot = " " if on is None else _ON if on else _OFF
-        spans = self._code(index, row)
-        head = row.line.kind in _HEADS
-        fits = not head or (row.line.number not in self._folded and self._widths[index] <= self._text)
-        if row.beside is not Beside.NOTHING and self._value >= 3 and fits:
-            value = (self._beside(row), Role.VALUE if row.beside is Beside.NEW else Role.DIM)
-            spans = [*_padded(spans, self._text), (BESIDE, Role.DIM), value]
-        gutter = [(sign, mark), (dot, Role.ERROR if on else Role.DIM), (number, Role.DIM)]
+        beside = row.beside is not Beside.NOTHING and layout.value >= 3 and layout.fits(index)
+        spans = layout.said(index, row.beside is Beside.SKIPPED, beside)
+        if beside:
+            spans = [*spans, (self._beside(row), Role.VALUE if row.beside is Beside.NEW else Role.DIM)]
+        gutter = [(sign, mark), (dot, Role.ERROR if on else Role.DIM), (layout.number(index), Role.DIM)]
         return Line(fit_spans([*gutter, *spans], self._width), at == self.next, self._target(row.line))
 
     def _target(self, line: SourceLine) -> LineTarget:
@@ -179,31 +228,8 @@ class BodyLines(Sequence[Line]):
         made = None if value is None else ValueTarget(value.name, self._depth, declared=value)
         return LineTarget(line.number, line.text, told, made, line.kind in (*_HEADS, LineKind.ELSE))
 
-    def _code(self, index: int, row: Row) -> list[Span]:
-        """The line in roles: what it writes, what it computes, what it means."""
-        text = self._bare[index]
-        comment = self._whole[index][len(text) :] if self._commented else ""
-        plain = Role.DIM if row.beside is Beside.SKIPPED else Role.PLAIN
-        assigned = mask(text).find(" = ")
-        if row.line.number in self._folded:
-            comment = f"  … {self._hidden(index)} lines"
-        if row.line.kind is LineKind.LOOP:
-            spans = [(text, Role.NAME)]
-        elif assigned < 0:
-            spans = [(text, plain)]
-        else:
-            name = Role.DIM if row.beside is Beside.SKIPPED else Role.NAME
-            spans = [(text[:assigned], name), (" = ", Role.DIM), (text[assigned + 3 :], plain)]
-        return [*spans, (comment, Role.DIM)] if comment else spans
-
-    def _hidden(self, index: int) -> int:
-        """The lines that a folded head hides."""
-        lines = self.listing.source.lines
-        after = next((k for k in range(index + 1, len(lines)) if lines[k].indent <= lines[index].indent), len(lines))
-        return after - index - 1
-
     def _beside(self, row: Row) -> str:
-        values, room = row.values, self._value
+        values, room = row.values, self._layout.value
         if not values:
             return SKIPPED if row.beside is Beside.SKIPPED else NOT_YET
         if any(value.name in self._edited for value in row.line.values):
@@ -216,14 +242,14 @@ class BodyLines(Sequence[Line]):
         if len(values) > 1 and each < _LEAST_VALUE:
             more = f" +{len(values) - 1}"
             return short_value(values[0], room - len(more)) + more
-        return ", ".join(short_value(value, each) for value in values)
+        return ", ".join([short_value(value, each) for value in values])
 
 
 def _padded(spans: Sequence[Span], width: int) -> list[Span]:
     """Spans in exactly ``width`` cells; where there is no room, their middle goes: the end tells most."""
-    used = sum(cell_len(text) for text, _ in spans)
+    used = cells_of(spans)
     if used <= width:
-        return [*spans, (pad("", width - used), Role.PLAIN)]
+        return [*spans, (" " * (width - used), Role.PLAIN)]
     return fit_middle(spans, width)
 
 

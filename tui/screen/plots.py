@@ -119,14 +119,13 @@ class Shading:
         """A cell for each number."""
         # Halves, since the range of the largest numbers is no number any more.
         span = self.high / 2 - self.low / 2
-        return "".join(map(self._sign, row.tolist(), ((row / 2 - self.low / 2) / (span if span > 0 else 1.0)).tolist()))
-
-    def _sign(self, number: float, part: float) -> str:
-        if not math.isfinite(number):
-            return NOT_FINITE
-        if number > self.high:
-            return ABOVE
-        return BELOW if number < self.low else SHADES[round(part * (len(SHADES) - 1))]
+        parts = (row / 2 - self.low / 2) / (span if span > 0 else 1.0)
+        last = len(SHADES) - 1
+        shades = np.rint(np.clip(np.where(np.isfinite(parts), parts, 0.0), 0.0, 1.0) * last).astype(np.intp)
+        signs = np.array([*SHADES])[shades]
+        signs[row > self.high], signs[row < self.low] = ABOVE, BELOW
+        signs[~np.isfinite(row)] = NOT_FINITE
+        return "".join(signs.tolist())
 
 
 def _fold(tensor: TensorRef, width: int) -> Array:

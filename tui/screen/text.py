@@ -13,7 +13,7 @@ import numpy as np
 
 from ...debugger.statistics.onepass import Statistics
 from ...debugger.statistics.tensor import OverError, TensorRef, tensor_of
-from ...debugger.text import dtype_name, number_text, scalar_text, summary_text, value_text
+from ...debugger.text import dtype_name, number_text, scalar_text, value_text
 from ...runtime.graph import Dim
 from ...runtime.text import plural, printable
 
@@ -29,7 +29,6 @@ __all__ = [
     "rate_text",
     "scalar_text",
     "sparkline",
-    "summary_text",
     "type_text",
     "value_text",
 ]
@@ -69,8 +68,8 @@ def rate_text(rate: float) -> str:
     """``1.2 M/s``: iterations a second."""
     for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if rate >= size:
-            return f"{rate / size:.3g} {unit}/s"
-    return f"{rate:.3g} /s"
+            return f"{number_text(rate / size)} {unit}/s"
+    return f"{number_text(rate)} /s"
 
 
 def delta_text(previous: Any, new: Any) -> str:
@@ -120,8 +119,8 @@ def _delta_of_tensors(a: TensorRef, b: TensorRef) -> str:
     if one and "c" not in (a.dtype.kind, b.dtype.kind):
         with np.errstate(all="ignore"):
             moved = float(np.asarray(b).astype(np.float64).item()) - float(np.asarray(a).astype(np.float64).item())
-        return f"{moved:+.2g}"
-    return f"±{found.largest:.2g}"
+        return f"{'-' if moved < 0 else '+'}{number_text(abs(moved), 2)}"
+    return f"±{number_text(found.largest, 2)}"
 
 
 def sparkline(values: Iterable[float], width: int, gaps: Collection[int] = ()) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -90,24 +91,24 @@ class Shown:
     #: What is known of a loop beside its lines is left out: a lesson asks for it.
     quiet: bool = False
 
-    @property
+    @cached_property
     def done(self) -> bool:
         """The model ran to its end."""
         return self.view.snapshot.done
 
-    @property
+    @cached_property
     def failed(self) -> bool:
         """The node or the boundary that is next failed."""
         stop = self.view.snapshot.stop
         # A breakpoint that cannot be tested is no fault of the node.
         return stop.reason is Reason.ERROR and not stop.breakpoints
 
-    @property
+    @cached_property
     def has_loops(self) -> bool:
         """False for a model without any loop."""
         return next(loops(self.main), None) is not None
 
-    @property
+    @cached_property
     def depth(self) -> int | None:
         """Which of the running frames is shown, 0 the main graph; None for a loop that has ended."""
         return next((k for k, frame in enumerate(self.view.frames) if frame is self.frame), None)

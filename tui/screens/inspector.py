@@ -25,7 +25,7 @@ from ..driver import Driver
 from ..screen.inspected import course_lines, fact_lines, place_text
 from ..screen.lines import Line, Role, line
 from ..screen.targets import Of, ValueTarget
-from ..screen.text import printable, scalar_text, value_text
+from ..screen.text import number_text, printable, scalar_text, value_text
 from ..screen.view import Shown
 from ..widgets.inspector_lines import LineBox
 from ..widgets.tensor_grid import TensorGrid
@@ -220,7 +220,7 @@ class InspectorScreen(Above[str | None]):
             self.say(f"nothing changed since iteration {self.subject.other_iteration}")
             return
         self.grid.show_place(found.at)
-        self.say(f"changed most: by {found.largest:.4g} at {place_text(tensor, found.at)}")
+        self.say(f"changed most: by {number_text(found.largest, 4)} at {place_text(tensor, found.at)}")
 
     def action_plot(self) -> None:
         self.toggle_class("-plot")

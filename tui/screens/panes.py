@@ -59,6 +59,7 @@ class PanesApp(CommonApp[int]):
         self, model: str, complete: Complete, actions: Sequence[Action], arrangement: Arrangement | None = None
     ) -> None:
         super().__init__(Place.PANES, actions)
+        self._by_doing = _by_doing(at(Place.PANES, self.actions))
         # Kept, not looked up: a lookup searches the screen on top, which may be the help.
         self._base = _Panes(id="_default")
         self.header = Header(model, id="header")
@@ -164,11 +165,12 @@ class PanesApp(CommonApp[int]):
 
     def look_around(self) -> None:
         """After anything changed that the last two lines tell of."""
-        self.keys.now = self.now
-        if self.shown is None:
+        now = self.now
+        if now == self.keys.now:
             return
-        target = self.target
-        self.detail.say("" if target is None else target.text(self.shown))
+        self.keys.now = now
+        if now.shown is not None:
+            self.detail.say("" if now.target is None else now.target.text(now.shown))
 
     @property
     def now(self) -> Now:
@@ -207,9 +209,9 @@ class PanesApp(CommonApp[int]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Whether a key's action is free to be done now; see :meth:`..actions.Action.bound`."""
-        now = self.now
-        meant = [one for one in at(Place.PANES, self.actions) if _does(one, action, parameters)]
-        return not meant or any(one.bound(now) for one in meant)
+        written = action if not parameters else f"{action}({', '.join(map(repr, parameters))})"
+        meant = self._by_doing.get(written)
+        return meant is None or any(one.bound(self.now) for one in meant)
 
     # -- panes
 
@@ -333,9 +335,10 @@ class PanesApp(CommonApp[int]):
         settings.remember(theme=self.theme)
 
 
-def _does(action: Action, name: str, parameters: tuple[object, ...]) -> bool:
-    """Whether an action of the table is what Textual is about to do."""
-    if not action.does or not action.does.removeprefix("app.").startswith(name):
-        return False
-    written = name if not parameters else f"{name}({', '.join(map(repr, parameters))})"
-    return action.does.removeprefix("app.") == written
+def _by_doing(actions: Sequence[Action]) -> dict[str, list[Action]]:
+    """Actions by what they do, as Textual asks for it."""
+    found: dict[str, list[Action]] = {}
+    for one in actions:
+        if one.does:
+            found.setdefault(one.does.removeprefix("app."), []).append(one)
+    return found

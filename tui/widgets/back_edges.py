@@ -17,7 +17,7 @@ from ...runtime.graph.picks import picks
 from ..screen.cells import NOT_YET, SET, Summary, norm_value, short_value, type_of
 from ..screen.evolution import band, flat_note, is_flat, iterations_a_cell, spark
 from ..screen.layout import Need
-from ..screen.lines import Column, Line, Role, Span, fit, line, table
+from ..screen.lines import Column, Line, Role, Span, Table, fit, line
 from ..screen.sequence import is_lazy, recurrence
 from ..screen.targets import Of, ValueTarget
 from ..screen.text import delta_text, number_text
@@ -65,15 +65,15 @@ class BackEdges(Pane):
         if not frame.back_edges:
             return [line(("this loop carries nothing from iteration to iteration", Role.DIM))]
         room = max(8, min(36, (width - 28) // 2))
-        lines = self._table(shown, frame.loop, width, room, room)
-        if any(map(len, frame.history.values())) and _used(lines) > width - 2 - _WELL:
+        rows = self._table(shown, frame.loop, width, room, room)
+        if any(map(len, frame.history.values())) and rows.used > width - 2 - _WELL:
             # How it went tells more than many digits.
             short = self._table(shown, frame.loop, width, min(room, _SHORT), min(room, _SCALAR))
-            lines = short if _used(short) <= width - 2 - _LEAST else lines
-        lines = self._with_history(lines, shown, width, height)
+            rows = short if short.used <= width - 2 - _LEAST else rows
+        lines = self._with_history(rows.lines(_targets(shown, frame.loop)), shown, width, height)
         return _with_sequences(lines, shown, width, height) if is_lazy(shown.frame.frame) else lines
 
-    def _table(self, shown: Shown, loop: Loop, width: int, room: int, single: int) -> list[Line]:
+    def _table(self, shown: Shown, loop: Loop, width: int, room: int, single: int) -> Table:
         """A row for each, its values in at most so many cells, single numbers in ``single``: they keep digits."""
         frame = shown.frame.frame
         first, indices = frame.at_boundary and not frame.iteration, picks(loop)
@@ -81,14 +81,8 @@ class BackEdges(Pane):
             _row(edge, (room, single), first, _called(port.param, shown), named(port.result), port.param in indices)
             for edge, port in zip(frame.back_edges, loop.back_edges, strict=True)
         ]
-        targets = [
-            ValueTarget(edge.param, shown.depth, Of.CARRIED, port.param)
-            for edge, port in zip(frame.back_edges, loop.back_edges, strict=True)
-        ]
-        lines = table((*_COLUMNS, _FROM), rows, width, targets=targets)
-        if _used(lines) > width - 12:
-            lines = table(_COLUMNS, [row[:-1] for row in rows], width, targets=targets)
-        return lines
+        whole = Table((*_COLUMNS, _FROM), rows, width)
+        return whole if whole.used <= width - 12 else Table(_COLUMNS, [row[:-1] for row in rows], width)
 
     def _with_history(self, lines: list[Line], shown: Shown, width: int, height: int) -> list[Line]:
         room = min(width - max(len(x.text) for x in lines) - 2, _MOST)
@@ -119,9 +113,9 @@ class BackEdges(Pane):
         return [*titled, line((fit(notes, width), Role.DIM))] if notes and len(titled) < height else titled
 
 
-def _used(lines: Sequence[Line]) -> int:
-    """The cells of the longest line."""
-    return max(len(one.text.rstrip()) for one in lines)
+def _targets(shown: Shown, loop: Loop) -> list[ValueTarget]:
+    """What the rows stand for."""
+    return [ValueTarget(port.param.name, shown.depth, Of.CARRIED, port.param) for port in loop.back_edges]
 
 
 def _with_sequences(lines: list[Line], shown: Shown, width: int, height: int) -> list[Line]:

@@ -9,13 +9,12 @@ from dataclasses import replace
 
 from ...debugger.statistics.history import History
 from ...debugger.why.trend import Estimate
-from ...debugger.words.condition import OPPOSITE, DecidingComparison, Inverted, comparisons, decision, decision_text
+from ...debugger.words.condition import OPPOSITE, DecidingComparison, Inverted, comparisons, decision_text
 from ...debugger.words.loop_text import LoopText
 from ...debugger.words.moments import ended
 from ...debugger.words.names import named
 from ...debugger.words.node_text import Phrases
 from ...runtime.graph import Loop, Value
-from ...runtime.graph.origins import Origins
 from ...runtime.text import counted
 from ..screen.cells import NOT_YET, short_value
 from ..screen.evolution import both_sides, distance, meeting
@@ -55,10 +54,10 @@ class Condition(Pane):
         decides = view.frame.condition is not None and text.decides
         self.set_title(f"Condition  {text.condition if decides else 'decides nothing'}".rstrip())
         ends = _ends(shown, text, width)
-        found = _estimate(view, text, loop) if decides else None
+        found = _estimate(view, text) if decides else None
         rest = [
             *(_seen(view, width) if decides else ()),
-            *(_meeting(view, text, loop, found, width) if decides else ()),
+            *(_meeting(view, text, found, width) if decides else ()),
             *_trips(view, width),
             *_ignored(loop),
         ]
@@ -186,16 +185,16 @@ def _ignored(loop: Loop) -> list[Line]:
     return [_row("note", (f"{named(loop.ignored_condition)} is ignored: the loop's cond is absent", Role.DIM))]
 
 
-def _compared(view: FrameView, text: LoopText, loop: Loop) -> tuple[History, History] | None:
+def _compared(view: FrameView, text: LoopText) -> tuple[History, History] | None:
     """The two sides while one comparison of them decides whether it goes on."""
     sides = view.frame.history.sides
     there = sides is not None and text.sides is not None and view.frame.stopped_by is None and len(sides[0]) > 0
-    return sides if there and _sign(loop) else None
+    return sides if there and _sign(text) else None
 
 
-def _meeting(view: FrameView, text: LoopText, loop: Loop, found: Estimate | None, width: int) -> list[Line]:
+def _meeting(view: FrameView, text: LoopText, found: Estimate | None, width: int) -> list[Line]:
     """How far the two sides are apart, and about when they meet."""
-    sides = _compared(view, text, loop)
+    sides = _compared(view, text)
     if sides is None:
         return []
     told = distance(float(sides[0].values[-1]), float(sides[1].values[-1]))
@@ -207,16 +206,14 @@ def _meeting(view: FrameView, text: LoopText, loop: Loop, found: Estimate | None
     return [_row("" if k else "apart", (row, Role.PLAIN)) for k, row in enumerate(rows)]
 
 
-def _estimate(view: FrameView, text: LoopText, loop: Loop) -> Estimate | None:
-    sides = _compared(view, text, loop)
-    return None if sides is None or text.sides is None else meeting(sides, _sign(loop), text.sides)
+def _estimate(view: FrameView, text: LoopText) -> Estimate | None:
+    sides = _compared(view, text)
+    return None if sides is None or text.sides is None else meeting(sides, _sign(text), text.sides)
 
 
-def _sign(loop: Loop) -> str:
+def _sign(text: LoopText) -> str:
     """The comparison that is true while the loop goes on; "" where it is not one comparison."""
-    if loop.condition is None:
-        return ""
-    of, opposite = decision(loop.condition, Origins.of(loop.body)), False
+    of, opposite = text.decision, False
     while isinstance(of, Inverted):
         of, opposite = of.of, not opposite
     if not isinstance(of, DecidingComparison):

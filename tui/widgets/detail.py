@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from textual.strip import Strip
-from textual.widget import Widget
 
 from ..screen.lines import Role, fit, line
 from ..screen.text import printable
-from .strips import COMPONENTS, strip
+from .strips import Lined
 
 
-class Detail(Widget):
+class Detail(Lined):
     """One line."""
 
-    COMPONENT_CLASSES = COMPONENTS
-
     def __init__(self, id: str) -> None:
-        super().__init__(id=id)
+        super().__init__(id)
         self.text = ""
 
     def say(self, text: str) -> None:
@@ -29,4 +26,4 @@ class Detail(Widget):
     def render_line(self, y: int) -> Strip:
         """See :class:`~textual.widget.Widget`."""
         width = self.size.width
-        return strip(self, line((fit(f" {self.text}", width), Role.DIM)), width)
+        return self.looks.strip(line((fit(f" {self.text}", width), Role.DIM)), width)

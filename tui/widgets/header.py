@@ -5,29 +5,26 @@ from __future__ import annotations
 from rich.cells import cell_len
 from textual.reactive import reactive
 from textual.strip import Strip
-from textual.widget import Widget
 
 from ..driver import Progress
 from ..screen.lines import Line, Role, Span, fit, fit_spans, line
 from ..screen.plots import progress
 from ..screen.text import NO_LIMIT, limit_text, printable, rate_text
 from ..screen.view import Shown
-from .strips import COMPONENTS, strip
+from .strips import Lined
 
 _BAR = 20
 
 
-class Header(Widget):
+class Header(Lined):
     """One line; its left part gives way where there is no room."""
-
-    COMPONENT_CLASSES = COMPONENTS
 
     shown: reactive[Shown | None] = reactive(None)
     #: What runs, once it has run for a short time.
     progress: reactive[Progress | None] = reactive(None)
 
     def __init__(self, model: str, id: str) -> None:
-        super().__init__(id=id)
+        super().__init__(id)
         self._model = printable(model)
 
     @property
@@ -38,7 +35,7 @@ class Header(Widget):
     def render_line(self, y: int) -> Strip:
         """See :class:`~textual.widget.Widget`."""
         width = self.size.width
-        return strip(self, self._line(width) if y == 0 else Line(), width)
+        return self.looks.strip(self._line(width) if y == 0 else Line(), width)
 
     def _line(self, width: int) -> Line:
         state = self._state()

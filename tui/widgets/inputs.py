@@ -19,6 +19,8 @@ _COLUMNS = (Column("name", 4), Column("type", 6, rank=1), Column("value", 8), Co
 _Row = tuple[list[Span], ValueTarget]
 #: Below this width the value says what it can of its type.
 _NARROW = 34
+#: Constants of so many elements stand in the body itself.
+_IN_PLACE = 3
 
 
 class Inputs(Pane):
@@ -28,7 +30,9 @@ class Inputs(Pane):
         super().__init__("Inputs", id)
 
     def need(self, shown: Shown) -> Need | None:
-        return Need(1, max(1, len(_rows(shown, _NARROW))))
+        loop = shown.frame.frame.loop
+        ports = (*loop.sliced_inputs, *loop.invariants) if loop is not None else ()
+        return Need(1, max(1, len(ports) + len(_captured(shown))))
 
     def build(self, shown: Shown, width: int, height: int) -> Sequence[Line]:
         frame = shown.frame.frame
@@ -94,15 +98,22 @@ def _read_in(graph: Graph) -> Mapping[str, Value]:
     return {value.name: value for node in walk(graph) for value in node.inputs if value}
 
 
-def _captures(shown: Shown, width: int) -> Iterator[_Row]:
+def _captured(shown: Shown) -> list[tuple[Value, Any]]:
+    """What the body reads from outside, constants after what is computed, the small ones left out."""
     frame = shown.frame.frame
     read = _read_in(graph_of(frame, shown.main))
-    constants = {name for name, value in read.items() if value.constant is not None}
-    given = [(name, value) for name, value in frame.captures if name not in constants]
-    large = [(n, v) for n, v in frame.captures if n in constants and (not hasattr(v, "size") or v.size > 3)]
-    origin = "captured" if frame.loop else ""
-    for name, value in given:
-        yield _row(named(read[name]), value, origin, width), ValueTarget(name, shown.depth, declared=read[name])
-    for name, value in large:
-        row = _row(named(read[name]), value, "constant", width, dim=True)
-        yield row, ValueTarget(name, shown.depth, declared=read[name])
+    found = [(read[name], value) for name, value in frame.captures]
+    given = [(declared, value) for declared, value in found if declared.constant is None]
+    return given + [(declared, value) for declared, value in found if declared.constant is not None and _large(value)]
+
+
+def _large(value: Any) -> bool:
+    return not hasattr(value, "size") or value.size > _IN_PLACE
+
+
+def _captures(shown: Shown, width: int) -> Iterator[_Row]:
+    origin = "captured" if shown.frame.frame.loop else ""
+    for declared, value in _captured(shown):
+        constant = declared.constant is not None
+        row = _row(named(declared), value, "constant" if constant else origin, width, dim=constant)
+        yield row, ValueTarget(declared.name, shown.depth, declared=declared)

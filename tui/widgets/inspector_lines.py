@@ -9,17 +9,14 @@ from textual.content import Content
 from textual.geometry import Size
 from textual.message import Message
 from textual.strip import Strip
-from textual.widget import Widget
 
 from ..screen.lines import Line
 from ..screen.text import printable
-from .strips import COMPONENTS, strip
+from .strips import Lined
 
 
-class LineBox(Widget):
+class LineBox(Lined):
     """Shows the lines it was given; only those that changed are drawn again."""
-
-    COMPONENT_CLASSES = COMPONENTS
 
     class Resized(Message):
         """It has another size, and may want other lines."""
@@ -40,7 +37,7 @@ class LineBox(Widget):
             self.lines = lines
 
     def __init__(self, title: str, id: str) -> None:
-        super().__init__(id=id)
+        super().__init__(id)
         self.lines: Sequence[Line] = ()
         self.heading = ("", "")
         self.set_title(title)
@@ -80,8 +77,8 @@ class LineBox(Widget):
         """See :class:`~textual.widget.Widget`."""
         width = self.inner.width
         if y >= len(self.lines):
-            return Strip.blank(width, self.rich_style)
-        return strip(self, self.lines[y], width)
+            return Strip.blank(width, self.looks.of())
+        return self.looks.strip(self.lines[y], width)
 
     def on_resize(self, event: events.Resize) -> None:
         self.post_message(self.Resized())

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.segment import Segment
-from rich.style import Style
 from textual import events
 from textual.content import Content
 from textual.geometry import Region, Size
@@ -20,7 +19,7 @@ from ..screen.lines import Line
 from ..screen.target import Target
 from ..screen.text import printable
 from ..screen.view import Shown
-from .strips import COMPONENTS, look_of, strip
+from .strips import COMPONENTS, Looks
 
 #: Left of the line that the cursor is on, in the pane that has the focus.
 _CURSOR = "▌"
@@ -56,14 +55,14 @@ class Pane(ScrollView, can_focus=True, inherit_bindings=False):
         self.lines: Sequence[Line] = ()
         #: The index of the line that the cursor is on.
         self.cursor = 0
-        #: The text of the search, "" for none.
+        #: The text that is looked for, "" for none.
         self.search = ""
         #: Something changed while it was hidden.
         self._stale = False
         #: Which stop it went to what matters at.
         self._moment: object = None
         self._strips: dict[int, Strip] = {}
-        self._looks: dict[str, Style] = {}
+        self._looks = Looks(self)
         self._built = Size(-1, -1)
 
     def build(self, shown: Shown, width: int, height: int) -> Sequence[Line]:
@@ -93,7 +92,7 @@ class Pane(ScrollView, can_focus=True, inherit_bindings=False):
     def _show_title(self) -> None:
         title, subtitle = self.heading
         numbered = f"{self._number} {title}" if self._number else title
-        # Content, not text: names out of a model may read as markup. Set below the descriptors, which would draw the
+        # Content, not text: names out of a model may look like markup. Set below the descriptors, which would draw the
         # whole pane again.
         self._border_title = self.render_str(Content(printable(numbered)))
         self._border_subtitle = self.render_str(Content(printable(subtitle)))
@@ -123,7 +122,7 @@ class Pane(ScrollView, can_focus=True, inherit_bindings=False):
                 self.show_line(self.cursor, 0)
 
     def catch_up(self) -> None:
-        """It is visible again."""
+        """It is seen again."""
         if self._stale:
             self.rebuild()
 
@@ -140,7 +139,7 @@ class Pane(ScrollView, can_focus=True, inherit_bindings=False):
             return
         resized, self._built = inner != self._built, inner
         before = self._target()
-        old, old_strips = len(self.lines), self._strips
+        old, old_strips = self.lines, self._strips
         self.lines = self.build(self.shown, inner.width, inner.height)
         self._strips = {}
         self._set_size(Size(inner.width + 1, len(self.lines)))
@@ -150,7 +149,7 @@ class Pane(ScrollView, can_focus=True, inherit_bindings=False):
         if resized:
             self.refresh()
         else:
-            self._refresh_changed(old_strips, old)
+            self._refresh_changed(old, old_strips)
         if self._target() != before:
             self.post_message(self.Moved())
 
@@ -163,17 +162,16 @@ class Pane(ScrollView, can_focus=True, inherit_bindings=False):
         else:
             self.virtual_size = size
 
-    def _refresh_changed(self, old: dict[int, Strip], count: int) -> None:
-        """Draw the visible lines that have changed."""
+    def _refresh_changed(self, old: Sequence[Line], strips: Mapping[int, Strip]) -> None:
+        """Draw the visible lines that have changed; ``strips``: how those of before looked."""
         top = self.scroll_offset.y
-        for index in range(top, top + self._built.height):
-            there, was = index < len(self.lines), index < count
-            if not there and not was:
-                break
-            if not there or not was or index not in old:
+        for index in range(top, min(top + self._built.height, max(len(self.lines), len(old)))):
+            if index >= len(self.lines) or index not in strips:
                 self.refresh_line(index)
-            elif self._strip(index) != old[index]:
-                begin, end = _changed(old[index], self._strip(index))
+            elif self.lines[index].looks_like(old[index]):
+                self._strips[index] = strips[index]
+            elif self._strip(index) != strips[index]:
+                begin, end = _changed(strips[index], self._strip(index))
                 self.refresh(Region(1 + begin, index - top, end - begin, 1))
 
     def watch_show_vertical_scrollbar(self, shown: bool) -> None:
@@ -279,23 +277,23 @@ class Pane(ScrollView, can_focus=True, inherit_bindings=False):
     def notify_style_update(self) -> None:
         super().notify_style_update()
         self._strips.clear()
-        self._looks.clear()
+        self._looks.forget()
 
     def _strip(self, index: int) -> Strip:
         if index not in self._strips:
-            self._strips[index] = strip(self, self.lines[index], self._built.width, self._looks)
+            self._strips[index] = self._looks.strip(self.lines[index], self._built.width)
         return self._strips[index]
 
     def render_line(self, y: int) -> Strip:
         """See :class:`~textual.scroll_view.ScrollView`."""
         index = y + self.scroll_offset.y
         if index >= len(self.lines):
-            return Strip.blank(self._built.width + 1, look_of(self, "", self._looks))
+            return Strip.blank(self._built.width + 1, self._looks.of())
         marked = self.has_focus and index == self.cursor
         return Strip.join([self._mark(marked), self._strip(index)])
 
     def _mark(self, marked: bool) -> Strip:
-        style = look_of(self, "mark" if marked else "", self._looks)
+        style = self._looks.of("mark" if marked else "")
         return Strip([Segment(_CURSOR if marked else " ", style)], 1)
 
 
@@ -307,5 +305,5 @@ def _changed(before: Strip, after: Strip) -> tuple[int, int]:
         begin += 1
     while end < min(len(old), len(new)) - begin and old[-1 - end] == new[-1 - end]:
         end += 1
-    first = sum(segment.cell_length for segment in new[:begin])
-    return first, after.cell_length - sum(segment.cell_length for segment in new[len(new) - end :])
+    cells = [segment.cell_length for segment in new]
+    return sum(cells[:begin]), after.cell_length - sum(cells[len(cells) - end :])

@@ -11,31 +11,58 @@ from textual.widget import Widget
 from ..screen.lines import Line, Role, fit_spans
 from ..screen.text import printable
 
-#: The component classes that a widget needs for :func:`strip`.
+#: The component classes that a widget needs for :class:`Looks`.
 COMPONENTS = {f"role--{role}" for role in Role} | {"role--current"}
 
 
-def look_of(widget: Widget, role: str, looks: dict[str, Style]) -> Style:
-    """The style of a role, ``""`` for the widget's own, on top of that; ``looks``: what is known of its styles already,
-    which go through all that is around it each time."""
-    if role not in looks:
-        own = widget.rich_style if not role else look_of(widget, "", looks)
-        looks[role] = own + widget.get_component_rich_style(f"role--{role}", partial=True) if role else own
-    return looks[role]
+class Looks:
+    """The styles of a widget's lines. A look-up of one goes through all that is around the widget, so each is kept
+    until the widget says that they changed (:meth:`forget`)."""
+
+    def __init__(self, widget: Widget) -> None:
+        self._widget = widget
+        self._known: dict[tuple[str, bool], Style] = {}
+
+    def forget(self) -> None:
+        """The widget's style changed."""
+        self._known.clear()
+
+    def of(self, role: str = "", current: bool = False) -> Style:
+        """The style of a role, ``""`` for the widget's own; ``current``: on the current line."""
+        found = self._known.get((role, current))
+        if found is None:
+            found = self._known[role, current] = self._find(role, current)
+        return found
+
+    def _find(self, role: str, current: bool) -> Style:
+        if not role and not current:
+            return self._widget.rich_style
+        own = self._widget.get_component_rich_style(f"role--{role or 'current'}", partial=True)
+        return self.of("", current and bool(role)) + own
+
+    def strip(self, line: Line, width: int) -> Strip:
+        """A line in the widget's colours, cut or filled to ``width`` cells."""
+        spans = [(printable(text), role) for text, role in line.spans]
+        segments = [Segment(text, self.of(role, line.current)) for text, role in fit_spans(spans, width)]
+        return filled(segments, width, self.of("", line.current))
 
 
-def strip(widget: Widget, line: Line, width: int, looks: dict[str, Style] | None = None) -> Strip:
-    """A line in the widget's colours, cut or filled to ``width`` cells; ``looks``: see :func:`look_of`."""
-    looks = {} if looks is None else looks
-    base = look_of(widget, "current" if line.current else "", looks)
-    segments = [
-        Segment(text, _on(widget, base, line, role, looks))
-        for text, role in fit_spans(((printable(text), role) for text, role in line.spans), width)
-    ]
-    return Strip(segments).adjust_cell_length(width, base)
+def filled(segments: list[Segment], width: int, style: Style) -> Strip:
+    """Segments of at most ``width`` cells as a strip of so many."""
+    room = width - sum([segment.cell_length for segment in segments])
+    return Strip([*segments, Segment(" " * room, style)] if room > 0 else segments, width)
 
 
-def _on(widget: Widget, base: Style, line: Line, role: str, looks: dict[str, Style]) -> Style:
-    if line.current:
-        return base + widget.get_component_rich_style(f"role--{role}", partial=True)
-    return look_of(widget, role, looks)
+class Lined(Widget):
+    """A widget that shows lines."""
+
+    COMPONENT_CLASSES = COMPONENTS
+
+    def __init__(self, id: str) -> None:
+        super().__init__(id=id)
+        self.looks = Looks(self)
+
+    def notify_style_update(self) -> None:
+        """See :class:`~textual.widget.Widget`."""
+        super().notify_style_update()
+        self.looks.forget()

@@ -5,17 +5,14 @@ from __future__ import annotations
 from textual import events
 from textual.message import Message
 from textual.strip import Strip
-from textual.widget import Widget
 
 from ..screen.layout import TABS
 from ..screen.lines import Role, Span, line
-from .strips import COMPONENTS, strip
+from .strips import Lined
 
 
-class Tabs(Widget):
+class Tabs(Lined):
     """One line with the names of the tabs; the one in front stands in brackets."""
-
-    COMPONENT_CLASSES = COMPONENTS
 
     class Chosen(Message):
         """A tab was clicked."""
@@ -25,7 +22,7 @@ class Tabs(Widget):
             self.tab = tab
 
     def __init__(self, id: str) -> None:
-        super().__init__(id=id)
+        super().__init__(id)
         self.front = 0
 
     @property
@@ -48,7 +45,7 @@ class Tabs(Widget):
 
     def render_line(self, y: int) -> Strip:
         """See :class:`~textual.widget.Widget`."""
-        return strip(self, line((" ", Role.PLAIN), *self._spans()), self.size.width)
+        return self.looks.strip(line((" ", Role.PLAIN), *self._spans()), self.size.width)
 
     def on_click(self, event: events.Click) -> None:
         """To the tab that was clicked."""

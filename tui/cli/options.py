@@ -1,0 +1,140 @@
+"""Options that several commands have. Nothing here knows what is done with them: a help text waits for no engine."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from .command import at_least
+
+
+def add_run_options(parser: argparse.ArgumentParser) -> None:
+    """The options of whatever runs a model: its inputs, and how far it may go."""
+    add_input_options(parser).add_argument(
+        "--requests",
+        metavar="FILE.npz",
+        help="inputs of several requests, on an axis of their own in front: a loop that carries the variables",
+    )
+    parser.add_argument(
+        "--max-iterations",
+        type=at_least(1),
+        metavar="N",
+        help="stop any loop after N iterations; needed where nothing can end a loop",
+    )
+
+
+def add_input_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+    """The options that give a model its inputs; returns their group."""
+    inputs = parser.add_argument_group(
+        "inputs",
+        "With none given: MODEL.inputs.npz or test_data_set_0/ beside the model,\n"
+        "else random ones that fit its signature.",
+    )
+    inputs.add_argument(
+        "--input",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="one input: a number, a JSON list, true, false, text, or a path to a .npy file; repeatable",
+    )
+    inputs.add_argument(
+        "--inputs", metavar="FILE|DIR", help="an .npz file, or a folder with input_0.pb, ... (ONNX test data)"
+    )
+    inputs.add_argument(
+        "--state",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a variable of an OpenVINO model before the run; repeatable",
+    )
+    inputs.add_argument(
+        "--seed", type=at_least(0), metavar="N", help="make random inputs, from this seed (0 where not given)"
+    )
+    inputs.add_argument(
+        "--dim",
+        action="append",
+        default=[],
+        metavar="NAME=N",
+        help="size of an unknown dimension of random inputs, by its name or as "
+        "INPUT:AXIS=N (1 where not given); repeatable",
+    )
+    return inputs
+
+
+_WEIGHTS = "OpenVINO IR: the file with its constants, if not MODEL.bin beside MODEL.xml"
+
+
+def add_weights_option(parser: argparse.ArgumentParser) -> None:
+    """The option of whatever opens a model file."""
+    parser.add_argument("--weights", metavar="FILE", help=_WEIGHTS)
+    add_trust_option(parser)
+
+
+def add_weights_of_two(parser: argparse.ArgumentParser) -> None:
+    """The same of what opens two; :func:`weights_of_two` tells whose is which."""
+    help = f"{_WEIGHTS}; of two IRs give the first one's, then the other's"
+    parser.add_argument("--weights", action="append", default=[], metavar="FILE", help=help)
+    add_trust_option(parser)
+
+
+def add_trust_option(parser: argparse.ArgumentParser) -> None:
+    """The option of whatever opens a model."""
+    parser.add_argument(
+        "--trust-script",
+        action="store_true",
+        help="run a model that is a script, in CI and serve too",
+    )
+
+
+def add_record_options(parser: argparse.ArgumentParser) -> None:
+    """The options that make a trace."""
+    group = parser.add_argument_group(
+        "recording", "A trace is an SQLite file: 'loopdbg FILE' opens it without the model, docs/traces.md tells more."
+    )
+    group.add_argument("--record", type=Path, metavar="FILE", help="write every boundary to FILE (run.loopdb)")
+    group.add_argument("--record-nodes", action="store_true", help="write the values of all body nodes as well")
+    group.add_argument(
+        "--every",
+        type=at_least(1),
+        metavar="K",
+        help="write only every K-th boundary, and the first and the last of each entry of a loop",
+    )
+    group.add_argument(
+        "--only", metavar="NAMES", help="write only these values, separated by commas: carried, scan, body values"
+    )
+    group.add_argument("--force", action="store_true", help="overwrite a trace that is there already")
+    group.add_argument(
+        "--resume",
+        type=Path,
+        metavar="FILE",
+        help="go on where the recorded run was cut off, with its inputs; with --record FILE it is recorded on",
+    )
+
+
+class _InOrder(argparse.Action):
+    """Keeps -x and -ex in the order in which they were given."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option: str | None = None) -> None:
+        line = f"source {values}" if self.dest == "script" else values
+        namespace.commands = [*namespace.commands, line]
+
+
+def add_session_options(parser: argparse.ArgumentParser) -> None:
+    """Options that make a session of a run."""
+    group = parser.add_argument_group("debugging")
+    group.add_argument(
+        "--break", dest="breaks", action="append", metavar="EXPR", help="stop where EXPR is true: exit status 3"
+    )
+    group.add_argument(
+        "--assert",
+        dest="asserts",
+        action="append",
+        metavar="EXPR",
+        help="EXPR must hold at every boundary, or status 7",
+    )
+    group.add_argument("-x", dest="script", action=_InOrder, metavar="FILE", help="run the commands in FILE")
+    group.add_argument("-ex", dest="command", action=_InOrder, metavar="COMMAND", help="run one command; repeatable")
+    parser.set_defaults(commands=[])
+    group.add_argument("-i", dest="asking", action="store_true", help="ask for commands, after those given")
+    group.add_argument("--batch", action="store_true", help="never ask: leave after the commands")
