@@ -15,6 +15,7 @@ import house
 
 ROOT = house.ROOT
 FILES = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+FORMS = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*_*.yml"))
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 MAKEFILE = (ROOT / "Makefile").read_text("utf-8")
 RELEASE = runpy.run_path(str(ROOT / ".ci" / "release.py"))
@@ -134,3 +135,31 @@ def test_what_was_forgotten_before_a_release_is_told(released: Path) -> None:
 
 def test_the_version_stands_in_two_places_and_is_one() -> None:
     assert not [line for line in RELEASE["forgotten"](f"v{PROJECT['project']['version']}") if " says " in line]
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*_*.yml")), ids=lambda path: path.stem
+)
+def test_a_form_for_issues_asks_and_says_what_is_needed(path: Path) -> None:
+    form = yaml.safe_load(path.read_text("utf-8"))
+    assert form["name"] and form["description"]
+    assert any(field.get("validations", {}).get("required") for field in form["body"])
+    identities = [field["id"] for field in form["body"]]
+    assert len(set(identities)) == len(identities)
+
+
+def test_tools_before_a_commit_are_those_of_the_dev_extra() -> None:
+    hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text("utf-8"))["repos"][0]["hooks"]
+    asked = {name for hook in hooks for name in hook["additional_dependencies"]}
+    declared = set(PROJECT["project"]["optional-dependencies"]["dev"])
+    # Asked for where there is a style for it.
+    assert asked - declared <= {"clang-format"}
+    assert {hook["entry"].split()[0] for hook in hooks} == {re.match(r"[\w-]+", name)[0] for name in asked}
+
+
+def test_every_change_has_a_kind_and_words() -> None:
+    kinds = {kind["directory"] for kind in PROJECT["tool"]["towncrier"]["type"]}
+    for path in (ROOT / "changelog.d").iterdir():
+        if path.name != "README.md":
+            assert re.fullmatch(rf"\+[a-z0-9-]+\.({'|'.join(kinds)})\.md", path.name), path.name
+            assert path.read_text("utf-8").strip()
