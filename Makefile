@@ -35,7 +35,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .SUFFIXES:
 # Two pips in one environment break it.
 .NOTPARALLEL:
-.PHONY: help demo test conformance sanitize fuzz check format bench screenshots build dist clean samples same-python
+.PHONY: help demo test conformance sanitize fuzz check format bench screenshots build wheels clean samples same-python
 
 help:  ## list the targets
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -68,12 +68,13 @@ conformance: $(INSTALLED)-test $(EXTENSIONS) samples  ## run the operator suites
 fuzz: $(INSTALLED)-test $(EXTENSIONS) samples  ## try thousands of broken models and traces (ARGS for tests/fuzz/run.py)
 	$(Q)$(PY) tests/fuzz/run.py $(ARGS)
 
-check: $(INSTALLED)-dev  ## lint, format, types, import contracts
+check: $(INSTALLED)-dev  ## lint, format, types, import contracts, changelog
 	$(Q)$(BIN)/ruff check .
 	$(Q)$(BIN)/ruff format --check .
 	$(Q)$(BIN)/mypy
 	$(Q)$(PY) .ci/import_tree.py build/imports
 	$(Q)PYTHONPATH=build/imports $(BIN)/lint-imports --no-logo --no-cache
+	$(Q)$(BIN)/towncrier build --draft --version next >build/changes.md
 
 format: $(INSTALLED)-dev  ## format the code and repair what lint can repair
 	$(Q)$(BIN)/ruff check --fix-only .
@@ -87,14 +88,20 @@ screenshots: $(INSTALLED)-run $(EXTENSIONS) samples  ## draw the pictures of REA
 
 build: $(INSTALLED)-run $(EXTENSIONS)  ## install into VENV, extension modules in place
 
-# The wheel is built from the sdist and then run, so what either lacks shows here.
-dist: $(INSTALLED)-dev  ## make the sdist and the wheel in dist/
+# The wheel is built from the sdist, so what that lacks shows. auditwheel names the oldest C library that it runs with.
+wheels: $(INSTALLED)-wheels  ## make the sdist and a wheel for this Python in dist/; try the wheel without a compiler
 	$(say) 'building sdist and wheel'
-	$(Q)rm -rf dist build/wheel; mkdir -p build
-	$(Q)$(PY) -P -m build --no-isolation --outdir dist . $(if $(V),,>build/dist.log 2>&1 || { cat build/dist.log; exit 1; })
-	$(Q)$(PIP) install --no-deps --target build/wheel dist/*.whl
-	$(Q)PYTHONPATH=build/wheel $(PY) -P -m loopdbg run $(DEMO) >build/dist.log 2>&1 || { cat build/dist.log; exit 1; }
-	@ls dist/*
+	$(Q)rm -rf dist build/wheels; mkdir -p build dist
+	$(Q)$(PY) -P -m build --no-isolation --outdir build/wheels . $(call logged,build/wheels.log)
+	$(Q)$(REPAIR) $(call logged,build/repair.log)
+	$(Q)mv build/wheels/*.tar.gz dist
+	$(say) 'trying the wheel'
+	$(Q).ci/try_wheel $(PY) dist/*.whl
+	@ls -lh dist | awk 'NR > 1 { print $$5, $$NF }'
+
+logged = $(if $(V),,>$1 2>&1 || { cat $1; exit 1; })
+AUDITWHEEL = PATH="$(BIN):$$PATH" auditwheel repair --wheel-dir dist build/wheels/*.whl
+REPAIR = $(if $(filter Linux,$(shell uname)),$(AUDITWHEEL),mv build/wheels/*.whl dist)
 
 clean:  ## remove what make made, VENV included
 	$(Q)rm -rf build dist src/*.egg-info; find runtime -name '*.so' -delete

@@ -4,6 +4,7 @@ python benchmarks/run.py                       every case and cost against size,
 python benchmarks/run.py --threads both        1 thread, then each runtime's default
 python benchmarks/run.py --case lstm --no-sizes
 python benchmarks/run.py --json report.json --figure docs/benchmarks.svg
+python benchmarks/run.py --record              keep the figures of this version (benchmarks/history)
 python benchmarks/run.py --real                models as people export them; --real 'lstm*' vision llama/onnx/int8: some
 python benchmarks/run.py --real --check        only whether they run right
 python benchmarks/run.py --real --threads default    with all cores
@@ -16,6 +17,7 @@ Exit status: 1 where loopdbg failed on a case or gave another result than the pe
 from __future__ import annotations
 
 import argparse
+import datetime
 import json
 import os
 import subprocess
@@ -59,6 +61,8 @@ def main() -> int:
     unknown = set(options.case or ()) - set(CASES)
     if unknown:
         parser.error(f"no case {', '.join(sorted(unknown))}; there are {', '.join(CASES)}")
+    if options.record and (options.case or options.quick or options.threads != "1"):
+        parser.error("--record is of all cases, in full, with one thread")
     report = _both(options) if options.threads == "both" else _measured(options)
 
     import table
@@ -80,6 +84,10 @@ def main() -> int:
 
         figure.draw(report, options.figure)
     wrong = table.failures(report)
+    if options.record and not wrong:
+        import record
+
+        record.draw(record.add(record.record(report, datetime.date.today())))
     for text in wrong:
         print(text, file=sys.stderr)
     return 1 if wrong else 0
@@ -103,6 +111,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--recurrent", action="store_true", help="the recurrent operators by size, and nothing else")
     parser.add_argument("--screen", action="store_true", help="what the screen costs, and nothing else")
     parser.add_argument("--json", metavar="FILE", help="also write the report as JSON; - writes it instead of tables")
+    parser.add_argument("--record", action="store_true", help="also keep it as the figures of this version")
     parser.add_argument("--figure", metavar="PATH", type=Path, help="also draw it; the suffix is the format")
     return parser
 

@@ -26,8 +26,8 @@ def opened(path: str | os.PathLike[str], buffering: int = -1) -> BinaryIO:
     Raises:
         OSError: there is no such file, it cannot be read, or it is no regular file.
     """
-    # Not to wait for somebody who writes into a pipe.
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
+    # Not to wait for somebody who writes into a pipe; and on Windows the bytes as they are.
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     try:
         kind = os.fstat(descriptor).st_mode
         if stat.S_ISDIR(kind):

@@ -200,8 +200,8 @@ class Saturation:
     """A value that is quantised: how much of the range between ``low`` and ``high`` it takes. ``dtype``: or, of a
     FakeQuantize, how many levels it has.
 
-    ``largest``: the element that takes the greatest part of the range on its side of zero, in iteration ``at`` (None: in
-    the main graph);
+    ``largest``: the element that takes the greatest part of the range on its side of zero, in iteration ``at`` (None:
+    in the main graph);
     ``first``: where something was cut off.
     """
 

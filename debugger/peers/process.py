@@ -55,6 +55,10 @@ class Peer:
             raise UsageError(f"there is no peer '{name}'; peers are {', '.join(PEERS)}")
         if not module and importlib.util.find_spec(name) is None:
             raise UsageError(f"{name} is not installed; install it: pip install {name}")
+        if not hasattr(os, "fork"):
+            raise UsageError(
+                f"{name} is asked in a process of its own, for which this system lacks fork; use Linux or macOS"
+            )
         self.name = name
         self.version = ""
         #: What it is told to be, and what else decides its numbers; known once it has started.

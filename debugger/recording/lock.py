@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import os
 from pathlib import Path
 
@@ -24,9 +23,9 @@ class Lock:
     def __init__(self, trace: Path) -> None:
         self._path = trace.with_name(f"{trace.name}-lock")
         while True:
-            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o666)
             try:
-                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                _lock(self._file)
             except OSError as error:
                 if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
                     self._let_go()
@@ -58,3 +57,16 @@ class Lock:
     def _let_go(self) -> None:
         file, self._file = self._file, -1
         os.close(file)
+
+
+def _lock(file: int) -> None:
+    """Lock an open file for this program alone.
+
+    Raises:
+        OSError: another program has it, or its file system knows no locks.
+    """
+    try:
+        import fcntl
+    except ImportError:  # Windows: nothing tells two recorders on one file of each other
+        return
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -317,7 +317,7 @@ cdef inline FastNode *node_at(const State *s, int pc) noexcept nogil:
 
 
 cdef inline FastLoop *fast_loop(const State *s, const LoopState *loop) noexcept nogil:
-    return (<FastState *>s.above).loops + (loop - s.loops)
+    return (<FastState *>s.above).loops + loop.index
 
 
 cdef inline int ran_once(const State *s, const FastNode *n) noexcept nogil:

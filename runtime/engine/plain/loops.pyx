@@ -56,7 +56,7 @@ cdef class Loops:
         cdef int k
         plan = self.plan.loops[index]
         node = plan.loop
-        loop.top, loop.head, loop.exit = plan.top, plan.head, plan.exit
+        loop.index, loop.top, loop.head, loop.exit = index, plan.top, plan.head, plan.exit
         loop.trip_slot, loop.initial_slot = plan.trip_count, plan.initial_condition
         loop.condition, loop.condition_input, loop.yielded = plan.condition, plan.condition_input, plan.yielded
         loop.iteration = plan.iteration

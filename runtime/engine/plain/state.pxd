@@ -213,6 +213,7 @@ cdef struct BoundaryLog:
     void (*note)(State *s, LoopState *loop, int entering) noexcept nogil
 
 cdef struct LoopState:
+    int index            # in the plan
     int top              # where an iteration begins: what its own condition needs, else the head
     int head
     int exit

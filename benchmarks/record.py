@@ -1,0 +1,114 @@
+"""The benchmarks from release to release: a line of JSON for each, and a picture of all of them.
+
+python benchmarks/run.py --record       adds the line of this version, on a machine that does nothing else
+python benchmarks/record.py             draws the picture anew
+
+Times of two machines say nothing of two releases. What is drawn is therefore how many times as fast as the faster of
+ONNX Runtime and OpenVINO loopdbg is, which were measured in turn with it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict
+
+if TYPE_CHECKING:
+    from report import Report
+
+FOLDER = Path(__file__).parent / "history"
+LINES = FOLDER / "releases.jsonl"
+PICTURE = FOLDER / "releases.svg"
+
+
+class Figures(TypedDict):
+    """Of one case: medians in microseconds per iteration by runner, and what ``ratio`` is in a report."""
+
+    us: dict[str, float]
+    ratio: float | None
+
+
+class Record(TypedDict):
+    """One release, measured on one machine with one thread each."""
+
+    version: str
+    date: str
+    machine: dict[str, str]
+    cases: dict[str, Figures]
+
+
+def record(report: Report, day: date) -> Record:
+    """What of a report is kept, with three digits: no more of them come out again."""
+    machine = dict(report["machine"])
+    part = report["parts"][0]
+    cases: dict[str, Figures] = {
+        case["name"]: {
+            "us": {runner: _digits(timing["median_us"]) for runner, timing in case["times"].items()},
+            "ratio": None if case["ratio"] is None else _digits(case["ratio"]),
+        }
+        for case in part["cases"]
+    }
+    return {"version": machine.pop("loopdbg"), "date": day.isoformat(), "machine": machine, "cases": cases}
+
+
+def _digits(number: float) -> float:
+    return float(f"{number:.3g}")
+
+
+def read(path: Path = LINES) -> list[Record]:
+    """All lines, the oldest first."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+
+
+def add(new: Record, path: Path = LINES) -> list[Record]:
+    """Write a line behind the others; one of the same version and processor is written over."""
+    kept = [old for old in read(path) if _measured(old) != _measured(new)]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(one) + "\n" for one in [*kept, new]), encoding="utf-8")
+    return [*kept, new]
+
+
+def _measured(one: Record) -> tuple[str, str]:
+    return one["version"], one["machine"]["processor"]
+
+
+def draw(records: Sequence[Record], path: Path = PICTURE) -> None:
+    """A line for each case, over the releases; the suffix is the format."""
+    import matplotlib
+
+    matplotlib.use("agg")
+    import matplotlib.pyplot as plt
+
+    # Text stays text, and the same records give the same file.
+    with plt.rc_context({"svg.fonttype": "none", "svg.hashsalt": "loopdbg", "font.size": 9}):
+        figure, axis = plt.subplots(figsize=(9, 5), layout="constrained")
+        for name, points in series(records).items():
+            axis.plot(*zip(*points, strict=True), marker="o", ms=4, label=name)
+        _label(axis, records)
+        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else {})
+        plt.close(figure)
+
+
+def series(records: Sequence[Record]) -> dict[str, list[tuple[int, float]]]:
+    """The ratios of each case, with the number of the record."""
+    found: dict[str, list[tuple[int, float]]] = {}
+    for number, one in enumerate(records):
+        for name, figures in one["cases"].items():
+            if figures["ratio"] is not None:
+                found.setdefault(name, []).append((number, figures["ratio"]))
+    return found
+
+
+def _label(axis: Any, records: Sequence[Record]) -> None:
+    axis.set_xticks(range(len(records)), [f"{one['version']}\n{one['date']}" for one in records])
+    axis.set_yscale("log")
+    axis.set_ylabel("times as fast as the faster of ONNX Runtime and OpenVINO")
+    axis.axhline(1, color="#8a8a8a", linewidth=1)
+    axis.grid(axis="y", alpha=0.3)
+    axis.legend(fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
+
+
+if __name__ == "__main__":
+    draw(read())
