@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import loopdbg
+from loopdbg.runtime.engine import engine as engines
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.graph import Graph, Operation, SequenceType, System, TensorType, Value, ValueType
 from loopdbg.runtime.model import Model
@@ -94,6 +95,10 @@ def arranged(case: Case, several: bool, one_way: bool, few: bool) -> Iterator[tu
                 yield taken(grid[:, 1], row[0, 1]), grid[:, 1]
 
 
+#: Operators whose results are as long as the numbers say.
+DATA_DEPENDENT = {"NonZero", "Compress", "Unique", "NonMaxSuppression"}
+
+
 def _bits(x: Array) -> Array:
     return np.atleast_1d(x).view(f"u{x.itemsize}")
 
@@ -171,8 +176,8 @@ def test_the_same_bits_from_kernels_and_in_python(system: System, definition: De
         if node.name in expected:
             whole, places = expected[node.name]
             assert_same(fast[node.outputs[0].name], whole[places], case, "an element among others")  # type: ignore[union-attr]
-    # Where nothing ran in a kernel, nothing was compared.
-    assert bound, "no kernel ran"
+    # Where nothing ran in a kernel, nothing was compared. Shapes that depend on the data take what is fast.
+    assert bound or (not engines.fast and definition.op_type in DATA_DEPENDENT), "no kernel ran"
 
 
 def test_every_row_is_of_an_operator() -> None:

@@ -13,6 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import in_onnxruntime
 from agreement import runs
+from floors import needs_fast
 from loopdbg.runtime.ops.registry import Op
 from models import loaded
 from strategies.draws import Draw, FromSeed
@@ -109,6 +110,7 @@ def test_onnxruntime_agrees(seed: int) -> None:
         np.testing.assert_allclose(ours, theirs[name], rtol=1e-4, atol=2e-5)
 
 
+@needs_fast
 def test_a_cache_that_grows_is_bound_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
     applied = []
     apply = Op.apply

@@ -13,6 +13,7 @@ import pytest
 
 import loopdbg
 from command_line import finish, save, start
+from floors import needs_fast
 from models import model
 
 SCAN = """g (int64 n, bool go) => (float[m,k] y) {
@@ -55,6 +56,7 @@ def test_a_scan_output_names_its_loop_and_what_it_needs(tmp_path: Path) -> None:
     assert re.search(r"loop 'Loop_0', iteration \d+: scan output 'y' .*needs .* GB", ran.err), ran.err
 
 
+@needs_fast
 @pytest.mark.parametrize("axis", [0, 1])
 def test_a_value_that_grows_names_its_node(tmp_path: Path, axis: int) -> None:
     path = save(tmp_path, GROWN.format(axis=axis, before="2," * axis))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import loopdbg
+from floors import needs_fast
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.kernels import drivers
 from loopdbg.runtime.ops import weights as panels
@@ -100,6 +101,7 @@ def same(have: dict[str, Any], wanted: dict[str, Any]) -> None:
     assert all_bits(have) == all_bits(wanted)
 
 
+@needs_fast
 @pytest.mark.parametrize("rows", [2, 3, 4, 5, 11, 12])
 @pytest.mark.parametrize(
     "x_W",
@@ -215,6 +217,7 @@ def test_a_cell_of_openvino_whose_loop_counts_nothing(cell: str, states: int, sh
 # ------------------------------------------------------------------ while somebody looks and changes
 
 
+@needs_fast
 def test_every_value_of_every_iteration(rows_read: list[int]) -> None:
     m, inputs = layer(), given()
     session = loopdbg.debug(m, inputs)
