@@ -49,11 +49,15 @@ class Terminal:
         self.seen += read.decode(self._encoding, "replace")
         return bool(read)
 
+    def _drain(self) -> None:
+        while self._read(0):
+            pass
+
     def _taken(self) -> str:
         seen, self.seen = self.seen, ""
         return seen
 
-    def wait(self, until: Callable[[str], bool], seconds: float = 60) -> str:
+    def wait(self, until: Callable[[str], bool], seconds: float = 120) -> str:
         """What it wrote since the last wait, once that is enough."""
         end = time.monotonic() + seconds
         while not until(self.seen):
@@ -70,13 +74,14 @@ class Terminal:
 
     def stopped(self) -> bool:
         """Wait until it is stopped; False where it ends or goes on for too long."""
-        return os.WIFSTOPPED(self._change())
+        stopped = os.WIFSTOPPED(self._change())
+        self._drain()
+        return stopped
 
     def ended(self) -> int:
         """Wait until it has ended; its exit status."""
         status = os.waitstatus_to_exitcode(self._change())
-        while self._read(0):
-            pass
+        self._drain()
         return status
 
     def go_on(self) -> None:
@@ -84,7 +89,7 @@ class Terminal:
         self.seen = ""
         os.kill(self.pid, signal.SIGCONT)
 
-    def _change(self, seconds: float = 60) -> int:
+    def _change(self, seconds: float = 120) -> int:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             # It goes on writing until then.

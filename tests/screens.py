@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,16 @@ from loopdbg.tui.app import LoopdbgApp
 from loopdbg.tui.driver import Driver
 from models import sample
 from recordings import record
+
+#: What takes so many seconds does not happen at all.
+NEVER = 120
+
+
+async def until(there: Callable[[], object]) -> None:
+    """Wait until something is so."""
+    async with asyncio.timeout(NEVER):
+        while not there():
+            await asyncio.sleep(0.01)
 
 
 class Screen:
@@ -39,10 +49,15 @@ class Screen:
             await self.pilot.press(key)
             await self.settle()
 
-    async def tap(self, key: str) -> None:
-        """Press a key without waiting for what it starts; the pilot's own presses wait for an idle processor."""
+    async def tap(self, key: str, there: Callable[[], object]) -> None:
+        """Press a key, and wait until what it leads to is there, not until what it starts has stopped; the pilot's own
+        presses wait for an idle processor."""
         self.app.simulate_key(key)
-        await asyncio.sleep(0.1)
+        await self.until(there)
+
+    async def until(self, there: Callable[[], object]) -> None:
+        """Wait until something is so, however long a busy machine takes for it."""
+        await until(there)
 
     async def type(self, line: str) -> str:
         """Type a line into the open console and wait for what it does; returns what it says to that."""
@@ -51,7 +66,7 @@ class Screen:
         return self.app.prompt.text.rpartition(f"> {line}\n")[2]
 
     async def settle(self) -> None:
-        await asyncio.wait_for(self.app.idle(), 60)
+        await asyncio.wait_for(self.app.idle(), NEVER)
         await self.pilot.pause()
 
     @property

@@ -206,7 +206,7 @@ async def test_a_recording_is_gone_into_where_there_is_a_loop_inside(tmp_path: P
 
 async def test_the_palette_finds_and_does() -> None:
     async with opened(*sample("newton_sqrt.onnx")) as screen:
-        await screen.tap("ctrl+p")
+        await screen.tap("ctrl+p", lambda: isinstance(screen.app.screen, PaletteScreen))
         # At once, before it was ever drawn.
         await screen.press("pagedown", "pageup", "down", "up")
         palette = screen.app.screen

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import numpy as np
 import pytest
+from rich.cells import cell_len
 
-from models import SAMPLES, model
+from models import SAMPLES, loaded, model, proto, renamed
 from screens import Screen, opened, sample
 
 NAMES = sorted(path.name for path in (*SAMPLES.glob("*.onnx"), *SAMPLES.glob("*.xml")))
@@ -110,16 +109,15 @@ ENDLESS = """g (int64 M, float v0, float limit) => (float v) {
 async def test_pictures_move_while_a_loop_runs() -> None:
     inputs = {"M": np.array(2**62), "v0": np.float32(0), "limit": np.float32(1e30)}
     async with opened(model(ENDLESS), inputs) as screen:
-        await screen.tap("c")
-        seen: list[str] = []
-        for _ in range(60):
-            await asyncio.sleep(0.1)
+        seen: set[str] = set()
+
+        def moved() -> bool:
             text = screen.text("back-edges")
-            if "1 cell = " in text and text not in seen:
-                seen.append(text)
-            if len(seen) >= 3:
-                break
-        assert len(seen) >= 3
+            if "1 cell = " in text:
+                seen.add(text)
+            return len(seen) >= 3
+
+        await screen.tap("c", moved)
         assert "apart" in screen.text("condition")
         screen.app.driver.interrupt()
         await screen.settle()
@@ -143,11 +141,10 @@ async def test_what_is_collected_and_carried_tensors_move_while_a_loop_runs() ->
     inputs = {"M": np.array(2**40), "v0": np.zeros(3, np.float32), "w0": np.ones(20000, np.float32)}
     async with opened(model(GROWS), inputs, size=(200, 60)) as screen:
         await screen.press("s")
-        await screen.tap("c")
         counts: list[int] = []
         edges: list[str] = []
-        for _ in range(100):
-            await asyncio.sleep(0.05)
+
+        def moved() -> bool:
             scans, carried = screen.lines("scans"), screen.lines("back-edges")
             count = int(scans[0].split("  ")[2].split(" of ")[0].split()[0])
             assert f"[{count}]" in scans[0]
@@ -161,9 +158,10 @@ async def test_what_is_collected_and_carried_tensors_move_while_a_loop_runs() ->
                 # What is too large to be copied is told from the history.
                 assert "norm" in carried[2]
                 assert f"iter {count}/" in screen.text("stack")
-            if len(counts) >= 4:
-                break
-        assert len(counts) >= 4 and counts == sorted(counts)
+            return len(counts) >= 4
+
+        await screen.tap("c", moved)
+        assert counts == sorted(counts)
         assert len(set(edges)) >= 4
         assert screen.app.driver.busy
         # Time moves as well.
@@ -172,3 +170,34 @@ async def test_what_is_collected_and_carried_tensors_move_while_a_loop_runs() ->
         await screen.settle()
         frame = screen.session.frame
         assert f"[{frame.iteration}]" in screen.lines("scans")[0]
+
+
+SPIKE = """g (int64 M, float x0, float w0) => (float x_last, float w_last) {
+  x_last, w_last = Loop (M, , x0, w0) <body = body (int64 i, bool c, float x, float wide_name)
+      => (bool k, float y, float z) {
+    k = Identity (c)
+    at = Constant <value_int = 7> ()
+    peak = Constant <value_float = 1234.0> ()
+    one = Constant <value_float = 1.0> ()
+    here = Equal (i, at)
+    y = Where (here, peak, one)
+    z = Neg (y)
+  }>
+}"""
+
+
+async def test_a_history_with_a_spike_stays_within_its_frame() -> None:
+    """Beside names of wide signs, too."""
+    spike = proto(SPIKE)
+    # The text form of ONNX knows no such names.
+    body = next(one.g for node in spike.graph.node for one in node.attribute if one.name == "body")
+    renamed(body, {"wide_name": "値の名"})
+    inputs = {"M": np.array(600), "x0": np.float32(1), "w0": np.float32(1)}
+    async with opened(loaded(spike), inputs) as screen:
+        pane = screen.app.panes["back-edges"]
+        for stop in (9, 12, 599):
+            await screen.press("colon")
+            await screen.type(f"goto {stop}")
+            await screen.press("escape")
+            assert "値の名" in screen.text("back-edges") and "hist" in screen.text("back-edges")
+            assert max(cell_len(line.text) for line in pane.lines) <= pane._built.width

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -42,11 +41,10 @@ class Inspector:
         await self.press("enter")
 
     async def settle(self) -> None:
-        for _ in range(200):
-            await self.screen.pilot.pause()
-            if not self.screen.app.driver.busy and not any(w.is_running for w in self.top.workers):
-                break
-            await asyncio.sleep(0.01)
+        await self.screen.pilot.pause()
+        await self.screen.until(
+            lambda: not self.screen.app.driver.busy and not any(w.is_running for w in self.top.workers)
+        )
         await self.screen.pilot.pause()
 
     @property

@@ -54,7 +54,7 @@ def served(*options: str) -> Iterator[str]:
         yield found[0]
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(60)
         assert process.stdout is not None and process.stderr is not None
         process.stdout.close()
         process.stderr.close()
@@ -62,7 +62,7 @@ def served(*options: str) -> Iterator[str]:
 
 def get(address: str, opener: urllib.request.OpenerDirector | None = None, **headers: str) -> tuple[int, str]:
     """Status and text of a page; a server may take a moment until it listens."""
-    for _ in range(100):
+    for _ in range(600):
         try:
             request = urllib.request.Request(address, headers=headers)
             with (opener or urllib.request.build_opener()).open(request, timeout=20) as answer:
@@ -99,11 +99,11 @@ async def test_a_server_that_is_told_to_end_ends_at_once_with_a_page_open() -> N
         async with aiohttp.ClientSession() as session, session.ws_connect(f"{address}ws") as page:
             await page.receive(60)
             os.kill(SERVERS[-1].pid, signal.SIGTERM)
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(120):
                 async for _ in page:
                     pass
             assert page.close_code == aiohttp.WSCloseCode.GOING_AWAY
-            assert await asyncio.to_thread(SERVERS[-1].wait, 20) == 0
+            assert await asyncio.to_thread(SERVERS[-1].wait, 60) == 0
 
 
 async def test_a_page_that_comes_back_finds_its_debugger() -> None:
@@ -127,7 +127,7 @@ async def test_a_page_that_comes_back_finds_its_debugger() -> None:
 
 async def _drawn(page: aiohttp.ClientWebSocketResponse, text: str) -> None:
     screen = ""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(120):
         while text not in screen:
             screen += PLAIN.sub("", (await page.receive_bytes()).decode(errors="replace"))
 
@@ -192,7 +192,7 @@ class Browser:
 
     async def wait_for(self, text: str) -> None:
         """Until the server has drawn a text."""
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(120):
             while text not in self.screen:
                 await self._next()
 
@@ -237,7 +237,7 @@ async def test_keys_in_a_real_browser_step_the_loop() -> None:
                     await browser.wait_for("before iteration 2")
         finally:
             process.terminate()
-            process.wait(20)
+            process.wait(60)
 
 
 async def _port(file: Path, process: subprocess.Popen[bytes]) -> int:

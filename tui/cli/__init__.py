@@ -16,7 +16,7 @@ from ...runtime.errors import InterruptError, LoopdbgError, UsageError, one_line
 from ...runtime.text import did_you_mean
 from . import terminal
 from .command import Command
-from .open import Open, has_terminal
+from .open import Open
 from .remedies import told
 from .start import Start
 from .trust import check_trust
@@ -107,7 +107,7 @@ def _choose(arguments: list[str]) -> tuple[Command, list[str]]:
     Raises:
         UsageError: there is nothing to do, or the first word is neither a command nor a file.
     """
-    if not arguments and has_terminal():
+    if not arguments and terminal.has_terminal():
         return Start(), arguments
     if not arguments:
         raise UsageError("no model given; 'loopdbg MODEL' opens one, 'loopdbg --help' tells more")

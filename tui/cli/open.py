@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 
 from ... import __version__
 from .command import Command
@@ -55,17 +53,3 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
         from .opening import run
 
         return run(options)
-
-
-def has_terminal() -> bool:
-    """Whether a person can read a screen and press keys."""
-    return is_served() or (_is_terminal(sys.stdin) and _is_terminal(sys.stdout))
-
-
-def is_served() -> bool:
-    """Whether the screen is in a browser, which shows one app only."""
-    return "WebDriver" in os.environ.get("TEXTUAL_DRIVER", "")
-
-
-def _is_terminal(stream: object) -> bool:
-    return bool(stream is not None and getattr(stream, "isatty", lambda: False)())

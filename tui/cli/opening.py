@@ -10,7 +10,6 @@ from ...runtime.model import Model
 from .. import settings
 from . import terminal
 from .inputs import Inputs, gather, to_run
-from .open import has_terminal, is_served
 from .recorded import opened
 from .remedies import told
 
@@ -20,7 +19,7 @@ def run(options: argparse.Namespace) -> int:
     file, _ = split(options.model)
     if not file.exists():
         raise ModelError(f"{file}: no such file; give the path of a model file")
-    if not has_terminal():
+    if not terminal.has_terminal():
         raise UsageError(f"the debugger needs a terminal; without one use: {_headless(options.model)}")
     terminal.prepare_screen()
     if is_database(options.model):
@@ -31,7 +30,7 @@ def run(options: argparse.Namespace) -> int:
     # Here, since neither --help nor a mistake should wait for it.
     from .screen import run_app
 
-    if inputs is not None and inputs.unasked and not is_served():
+    if inputs is not None and inputs.unasked and not terminal.is_served():
         inputs = _asked(model, inputs)
     if inputs is None:
         return 0

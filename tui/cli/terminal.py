@@ -156,3 +156,17 @@ def _silence(stream: TextIO) -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)
+
+
+def has_terminal() -> bool:
+    """Whether a person can read a screen and press keys."""
+    return is_served() or (_is_terminal(sys.stdin) and _is_terminal(sys.stdout))
+
+
+def is_served() -> bool:
+    """Whether the screen is in a browser, which shows one app only."""
+    return "WebDriver" in os.environ.get("TEXTUAL_DRIVER", "")
+
+
+def _is_terminal(stream: object) -> bool:
+    return bool(stream is not None and getattr(stream, "isatty", lambda: False)())

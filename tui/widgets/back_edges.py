@@ -17,7 +17,7 @@ from ...runtime.graph.picks import picks
 from ..screen.cells import NOT_YET, SET, Summary, norm_value, short_value, type_of
 from ..screen.evolution import band, flat_note, is_flat, iterations_a_cell, spark
 from ..screen.layout import Need
-from ..screen.lines import Column, Line, Role, Span, Table, fit, line
+from ..screen.lines import Column, Line, Role, Span, Table, cells_of, fit, line
 from ..screen.sequence import is_lazy, recurrence
 from ..screen.targets import Of, ValueTarget
 from ..screen.text import delta_text, number_text
@@ -85,7 +85,7 @@ class BackEdges(Pane):
         return whole if whole.used <= width - 12 else Table(_COLUMNS, [row[:-1] for row in rows], width)
 
     def _with_history(self, lines: list[Line], shown: Shown, width: int, height: int) -> list[Line]:
-        room = min(width - max(len(x.text) for x in lines) - 2, _MOST)
+        room = min(width - max(cells_of(row.spans) for row in lines) - 2, _MOST)
         edges = shown.frame.frame.back_edges
         histories = [shown.frame.frame.history.get(edge.param) for edge in edges]
         known = [history for history in histories if history is not None and len(history) > 1]

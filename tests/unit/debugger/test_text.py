@@ -6,7 +6,46 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from loopdbg.tui.screen.text import Statistics, delta_text, printable, scalar_text, sparkline, type_text, value_text
+from loopdbg.tui.screen.text import (
+    Statistics,
+    delta_text,
+    number_text,
+    printable,
+    rate_text,
+    scalar_text,
+    sparkline,
+    type_text,
+    value_text,
+)
+
+
+@pytest.mark.parametrize(
+    ("number", "digits", "text"),
+    [
+        (1234.0, 4, "1234"),
+        (1234.5678, 3, "1235"),
+        (-1000.0, 1, "-1000"),
+        (999.96, 3, "1000"),
+        (999_999.4, 3, "999999"),
+        (999_999.6, 3, "1e+06"),
+        (12.345, 3, "12.3"),
+        (12.345, 1, "12"),
+        (0.00012345, 2, "0.00012"),
+        (-1.2345e-07, 3, "-1.23e-07"),
+        (float("nan"), 1, "nan"),
+        (float("-inf"), 3, "-inf"),
+        (None, 3, "none"),
+    ],
+)
+def test_statistics_have_their_whole_part_in_full(number: float | None, digits: int, text: str) -> None:
+    assert number_text(number, digits) == text
+
+
+def test_changes_and_rates_do_as_well() -> None:
+    assert delta_text(np.float32(1), np.float32(2345)) == "+2344"
+    assert delta_text(np.float32(2345), np.float32(1)) == "-2344"
+    assert delta_text(np.zeros(2, np.float32), np.array([0, -1234], np.float32)) == "±1234"
+    assert rate_text(999_999.9) == "1000 k/s"
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,7 @@ def test_the_debugger_is_opened_with_model_and_inputs(
 ) -> None:
     app = pytest.importorskip("loopdbg.tui.cli.screen")
     seen = []
-    monkeypatch.setattr("loopdbg.tui.cli.open._is_terminal", lambda stream: True)
+    monkeypatch.setattr("loopdbg.tui.cli.terminal._is_terminal", lambda stream: True)
     monkeypatch.setattr(app, "run_app", lambda *arguments: seen.append(arguments) or 0)
     ran = loopdbg(capsys, SAMPLES / "newton_sqrt.onnx", "--input", "a=3", "--max-iterations", 9)
     assert (ran.status, ran.err) == (0, "")
