@@ -56,6 +56,7 @@ def every_way(
         same("hot at once", ways.by_engine(model, feeds, ways.hot_at_once), first)
         same("never hot", ways.by_engine(model, feeds, ways.never_hot), first)
         same("node by node", ways.by_engine(model, feeds, drive=ways.by_nodes(80)), first)
+        same("on the plain engine", ways.by_engine(model, feeds, plain=True), first)
         same("in Python", ways.by_engine(model, feeds, ways.python_only), first)
         with ways.shared_by(3):
             same("by three threads", ways.by_engine(model, feeds), first)

@@ -93,11 +93,12 @@ def by_engine(
     inputs: Mapping[str, Any],
     prepare: Callable[[Engine], object] = lambda engine: None,
     drive: Callable[[Engine], Any] = lambda engine: engine.resume(),
+    plain: bool = False,
 ) -> Outcome:
-    """A run on an engine of its own."""
+    """A run on an engine of its own; ``plain``: one that nothing makes fast."""
 
     def run() -> Outcome:
-        engine = Engine(model.plan)
+        engine = Engine(model.plan, plain=plain)
         prepare(engine)
         engine.start(model.check(inputs))
         engine.set_limits(None, refuse_endless=True)
