@@ -11,6 +11,10 @@ from loopdbg.runtime.engine.engine import Engine
 
 #: For tests of one way to be fast.
 needs_fast = pytest.mark.skipif(not engines.fast, reason="LOOPDBG_FAST=0: the plain engine has no such way to be fast")
+#: For tests that count what runs.
+runs_once = pytest.mark.skipif(
+    engines.checked, reason="builds with bounds checks run some iterations on a plain engine as well"
+)
 
 
 def fast(engine: Engine) -> Any:

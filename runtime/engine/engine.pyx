@@ -41,6 +41,8 @@ np.import_array()
 
 #: Whether new engines have what makes them fast; without it they give the same bits.
 fast = os.environ.get("LOOPDBG_FAST", "") != "0"
+#: Whether this is a build with bounds checks, which runs some iterations on a plain engine as well (selfcheck.py).
+checked = bool(LOOPDBG_CHECKED)
 
 cdef int _SIGINT = signal.SIGINT
 # How long run_plan may run before signals and limits are looked at.
@@ -342,20 +344,35 @@ cdef class Engine:
                 return ("interrupt", -1)
 
     cdef int look(self, int index) except -1:
-        """A loop that just crossed a boundary may be due for the floor above. Builds with bounds checks compare the two
-        iterations that follow with those of a plain engine: where something new was made, and where values have grown."""
+        """A loop that just crossed a boundary may be due for the floor above. Builds with bounds checks run the two iterations
+        that follow on a plain engine as well: where something new was made, and where values have grown."""
         cdef LoopState *loop = self.s.loops + index
         cdef bint due = is_due(loop)
         if due:
             self.accelerator.look(index)
-        if LOOPDBG_CHECKED and (due or loop.i in (3, 30)) and self.fast is not None and not self.comparing and \
-                not loop.observers and not self.s.watch:
-            self.comparing, self.s.running = True, 0
+        if LOOPDBG_CHECKED and (due or loop.i in (3, 30)) and self.fast is not None and self.may_compare():
+            self.comparing = True
             try:
                 self.loops.checks.against_plain(self, index)
             finally:
-                self.comparing, self.s.running = False, 1
+                self.comparing = False
         return 0
+
+    cdef bint may_compare(self) noexcept:
+        """Does nobody want a stop in these iterations?"""
+        cdef LoopState *loop
+        cdef int k
+        for k in range(self.memory.nloops):
+            loop = self.s.loops + k
+            if loop.observers or loop.nbreaks or loop.event_at_end or loop.next_event != INT64_MAX:
+                return False
+        return not (self.comparing or self.s.watch or self.s.stepping)
+
+    def limit_like(self, Engine other not None):
+        """Take over the limits of another engine of the same plan."""
+        cdef int k
+        for k in range(self.memory.nloops):
+            self.s.loops[k].limit, self.s.loops[k].endless_at = other.s.loops[k].limit, other.s.loops[k].endless_at
 
     def retest(self):
         """Something was changed at a boundary: where the condition is that of the iteration itself, decide again.

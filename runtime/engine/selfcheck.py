@@ -6,13 +6,12 @@ Nothing of this runs in other builds.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ..errors import LoopdbgError
+from ..plan.plan import Opcode
 from ..record import record
 from .plain.loops import Loops
 
@@ -100,32 +99,44 @@ def state(engine: Any) -> list[Any]:
         for edge in loop.edges
         if edge.swap
     }
-    values = (None if k in left or not engine.has_value(k) else engine.value(k) for k in range(len(loops.plan.slots)))
+    # Nor the last part of a sliced input: what it is a part of may be another by then.
+    left.update(sliced.inner for loop in loops.plan.loops if not loops.state(loop.index)[4] for sliced in loop.slices)
+    # Nor what a branch computed that was not taken since.
+    branches = 0
+    for instruction in loops.plan.code:
+        branches += (instruction.kind is Opcode.BRANCH) - (instruction.kind is Opcode.JOIN)
+        left.update(instruction.outputs if branches and instruction.kind is Opcode.NODE else ())
+    left |= engine.checkpoints.gone
+    memory = engine.memory
+    values = (memory.value(k) if memory.has_value(k) and k not in left else None for k in range(len(loops.plan.slots)))
     return [loops.position, *entries, *values, *scans]
 
 
-def outcome(engine: Any, run: Callable[[], object]) -> list[Any]:
-    """How a run ends, and what there is then; or its error."""
-    try:
-        return [run(), *state(engine)]
-    except LoopdbgError as error:
-        return [str(error)]
-
-
 def against_plain(engine: Any, index: int) -> None:
-    """Run two iterations of a loop as the engine does and as a plain one does, and put the execution back.
+    """Let an engine run two iterations of a loop, and a plain engine the same two.
 
     Raises:
+        LoopdbgError: both failed.
         AssertionError: they differ; a fault of ours.
     """
-    begin = engine.checkpoints.take()
     iteration = engine.loop_state(index)[0] + 2
     twin = type(engine)(engine.plan, plain=True)
     twin.binder.seed = engine.binder.seed
-    twin.checkpoints.restore(begin)
-    plain = outcome(twin, partial(twin.run_to, index, iteration))
-    fast = outcome(engine, partial(engine.run_to, index, iteration))
-    engine.checkpoints.restore(begin)
+    twin.checkpoints.restore(engine.checkpoints.take())
+    twin.clear_stops()
+    twin.limit_like(engine)
+    try:
+        plain = [twin.run_to(index, iteration), *state(twin)]
+    except LoopdbgError as error:
+        plain = [str(error)]
+    try:
+        fast = [engine.run_to(index, iteration), *state(engine)]
+        if fast[0][0] == "interrupt":
+            engine.interrupt()  # whoever runs the engine is to hear of it
+            return
+    except LoopdbgError as error:
+        assert plain == [str(error)], f"{error}, and not {plain[0]}"
+        raise
     differing = [k for k, (a, b) in enumerate(zip(fast, plain, strict=False)) if a is not None and not same(a, b)]
     assert len(fast) == len(plain) and not differing, f"{engine.memory.at(index)}: what is fast differs in {differing}"
 

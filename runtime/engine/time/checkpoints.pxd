@@ -97,7 +97,7 @@ cdef class Checkpoints:
     cdef State *s
     cdef object plan
     cdef set given               # slots whose memory the engine gets and never writes: inputs and constants
-    cdef set gone                # slots without a value, whatever is in their memory
+    cdef readonly set gone       # slots without a value, whatever is in their memory
     cdef list branches           # positions of the Ifs
     cdef dict scan_logs          # (loop, k) -> (log, rows that are sure to be in it, entry of the loop)
     cdef object latest           # weak reference to the checkpoint that was saved or restored last

@@ -13,7 +13,7 @@ import pytest
 
 import loopdbg
 from engine_state import CHook
-from floors import fast
+from floors import fast, runs_once
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.graph import StoppedBy
 from loopdbg.runtime.plan.plan import Opcode
@@ -533,6 +533,7 @@ def _inner(k: int, body: str, trips: str, start: str) -> str:
     }}> ({trips}, , {start})"""
 
 
+@runs_once
 def test_loops_nested_as_deep_as_a_file_can_hold() -> None:
     depth = 28
     text = "o0 = Add (u0, one)"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import loopdbg
-from floors import fast, turn
+from floors import fast, runs_once, turn
 from fusing import by_nodes, check, members, same
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.engine.fast.fusion import fuse as planner
@@ -53,6 +53,7 @@ def start(m: int = 5, dtype: Any = np.float32, shape: tuple[int, ...] = (ROWS, C
 # ------------------------------------------------------------------ elementwise nodes
 
 
+@runs_once
 def test_a_chain_runs_in_one_group_and_what_is_between_gets_no_memory() -> None:
     m = loop("a = Mul (x, x)\nb = Abs (a)\nd = Sub (b, x)\ny = Mul (d, d)")
     assert check(m, start()) == [["a", "b", "d", "y"]]
@@ -469,6 +470,7 @@ def test_sliced_inputs_and_swapped_back_edges() -> None:
 # ------------------------------------------------------------------ what groups must not change
 
 
+@runs_once
 def test_small_tensors_and_scalars_are_left_alone() -> None:
     m = loop("a = Mul (x, x)\nb = Add (a, x)\ny = Tanh (b)", carried="float[30,30] x")
     assert check(m, start(shape=(30, 30)), python=False) == []

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from engine_state import CHook
-from floors import needs_fast
+from floors import needs_fast, runs_once
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.plan.plan import Opcode
 from models import model
@@ -98,6 +98,7 @@ def test_thousands_of_shapes_take_no_memory() -> None:
     assert peak < 5 * 4 * trips
 
 
+@runs_once
 @pytest.mark.parametrize("case", ["append", "cache", "found", "kept", "chosen", "different", "branches"])
 def test_bindings_are_kept_for_when_a_loop_starts_small_again(case: str) -> None:
     """After two runs of every length a third one binds nothing: the operators' own functions are not called."""

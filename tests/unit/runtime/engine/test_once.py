@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import loopdbg
-from floors import fast, needs_fast
+from floors import fast, needs_fast, runs_once
 from fusing import check
 from loopdbg.runtime.engine.engine import Engine
 from models import model
@@ -69,6 +69,7 @@ def test_how_far_out() -> None:
     assert {found[name] for name in ("of_inner", "v2", "noise", "zero", "row")} == {-1}
 
 
+@runs_once
 @needs_fast
 def test_they_run_that_often() -> None:
     m = model(NESTED)
@@ -118,6 +119,7 @@ def test_what_is_changed_by_hand_counts() -> None:
         session.back()
 
 
+@runs_once
 def test_in_scalar_programs() -> None:
     m = model(HOT)
     for w in (0.25, 3.0, 0.25):
