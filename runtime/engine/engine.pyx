@@ -364,7 +364,7 @@ cdef class Engine:
         cdef int k
         for k in range(self.memory.nloops):
             loop = self.s.loops + k
-            if loop.observers or loop.nbreaks or loop.event_at_end or loop.next_event != INT64_MAX:
+            if loop.observers or loop.nbreaks or loop.event_at_end or loop.next_event != INT64_MAX or loop.await_rows != NULL:
                 return False
         return not (self.comparing or self.s.watch or self.s.stepping)
 

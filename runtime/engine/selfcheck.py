@@ -87,7 +87,7 @@ def state(engine: Any) -> list[Any]:
     scans = [
         loops.scans.view(loop.index, k, 1)[0] and loops.scans.whole(loop.index, k).copy()
         for loop in loops.plan.loops
-        if loops.totals(loop.index)[1]  # else its scan outputs are those of another run
+        if loops.state(loop.index)[4]  # once it was left, its outputs have them
         for k in range(len(loop.scans))
     ]
     # Of an inner loop that ended nobody sees the results of its last iteration: crossing exchanged them for what was
