@@ -49,7 +49,7 @@ _PROMPT = "(loopdbg) "
 _VARIES = (
     (re.compile(r"\b\d+(\.\d+)?(e[+-]?\d+)? (ns|us|ms|s)\b"), "0.1 ms"),
     (re.compile(r'"seconds": [\d.e+-]+'), '"seconds": 0.0001'),
-    (re.compile(r"\b\d+ checkpoints, [\d.]+ [KMG]?B"), "9 checkpoints, 9.9 KB"),
+    (re.compile(r"\b\d+ checkpoints?, [\d.]+ [KMG]?B"), "9 checkpoints, 9.9 KB"),
     (re.compile(r"(recorded \d+ boundaries in \S+), [\d.]+ [KMG]?B"), r"\1, 9.9 KB"),
 )
 
