@@ -108,7 +108,7 @@ class _Body:
             if a is not None and b is not None and self.alignment.rewired(a, b):
                 return self._identities(a, b, depth - 1)
         one, other = (_nature(half, value) for half, value in zip(self._halves(), (left, right), strict=True))
-        if one == other:
+        if one == other and self.alignment.one_system:
             twin = self.alignment.twin(1, right)
             other = f"which stands for {'nothing' if twin is None else named(twin)}"
         return f"{told[0]}, {one}", f"{told[1]}, {other}"
