@@ -115,7 +115,7 @@ class Alignment(Correspondence):
         self._graphs(left.body, right.body, results, ends)
         pair.scans = self._ports.scans(left, right, around)
         self._graphs(left.body, right.body, [*results, *((a.result, b.result) for a, b, _ in pair.scans)], ends)
-        self._ports.last_values(pair)
+        self._ports.last_values(pair, around)
         given_out = [(a.outer, b.outer) for a, b, _ in pair.scans] + [(a.outer, b.outer) for a, b, _ in pair.lasts]
         for outer, other in given_out:
             self.fix(outer, other)

@@ -111,7 +111,8 @@ class PortPairs:
                 found.append((a, b, "position"))
         return found
 
-    def last_values(self, pair: LoopPair) -> None:
+    def last_values(self, pair: LoopPair, around: Both) -> None:
+        """What is given out at the end: of one carried value each."""
         edges = {a: b for a, b, _ in pair.edges}
         left, right, free = pair.left, pair.right, list(pair.right.last_values)
 
@@ -121,11 +122,16 @@ class PortPairs:
                 return self._known.same(last.result, other.result)
             return edges.get(edge) is other_edge
 
-        # Of several that are the last of one value each stands for the one in its place.
-        for of_one, in_place in ((True, True), (True, False), (False, True)):
+        def becomes_one(last: LastValueOutput, other: LastValueOutput) -> bool:
+            after = around[0].of(last.outer), around[1].of(other.outer)
+            return self._one_place(left, right, last, other) or after[0] == after[1] is not None
+
+        # Of several that are the last of one value each stands for the one in its place, or with its purpose.
+        for of_one, alike in ((True, True), (True, False), (False, True)):
             for last in left.last_values:
                 for other in () if any(last is a for a, _, _ in pair.lasts) else free:
-                    if same(last, other) >= of_one and self._one_place(left, right, last, other) >= in_place:
+                    fits = becomes_one(last, other) if of_one else self._one_place(left, right, last, other)
+                    if same(last, other) >= of_one and fits >= alike:
                         free.remove(other)
                         pair.lasts.append((last, other, of_one))
                         break

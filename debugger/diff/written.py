@@ -108,14 +108,10 @@ class _Body:
             if a is not None and b is not None and self.alignment.rewired(a, b):
                 return self._identities(a, b, depth - 1)
         one, other = (_nature(half, value) for half, value in zip(self._halves(), (left, right), strict=True))
-        if one == other:
-            one, other = self._matched(0, left), self._matched(1, right)
+        if one == other and self.alignment.one_system:
+            twin = self.alignment.twin(1, right)
+            other = f"which stands for {'nothing' if twin is None else named(twin)}"
         return f"{told[0]}, {one}", f"{told[1]}, {other}"
-
-    def _matched(self, side: int, value: Value) -> str:
-        """What stands for a value on the other side, where two that are called the same do not stand for each other."""
-        twin = self.alignment.twin(side, value)
-        return "matched with nothing" if twin is None else f"matched with {named(twin)} on the other side"
 
     def _halves(self) -> tuple[Half, Half]:
         return self.alignment.left, self.alignment.right

@@ -5,8 +5,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from differing import compared, entries
+from differing import compared, entries, told
 from loopdbg.debugger.diff.findings import Verdict
+from loopdbg.debugger.diff.sides import ModelSide
+from loopdbg.debugger.diff.streams import Options, compare_sides
+from models import model
 
 F32 = np.float32
 CHAIN = """g (bool yes) => (bool y) { t1 = Not (yes)  t16 = Not (t1)  y = Identity (t16) }"""
@@ -95,6 +98,14 @@ def test_scan_outputs_in_another_order() -> None:
     turned = SCANS.replace("y, us, vs", "y, vs, us").replace("float[2] u, float[2] v", "float[2] v, float[2] u")
     found = compared(SCANS, turned, x=F32([1, -2]))
     assert entries(found) == [] and found.verdict is Verdict.SAME
+
+
+def test_what_is_matched_crosswise_is_told() -> None:
+    text = SCANS.replace("us, float[k, 2] vs)", "a, float[k, 2] b)").removesuffix("}") + "a = Neg (us)  b = Neg (vs) }"
+    sides = [ModelSide(model(text), {"x": F32([1, -2])}, None, label) for label in ("left", "right")]
+    found = compare_sides(sides[0], sides[1], Options(names={"us": "vs", "vs": "us"}))
+    assert entries(found)[-2:] == [("inputs", "a"), ("inputs", "b")]
+    assert "which stands for vs" in told(found)
 
 
 def test_a_shape_that_was_folded() -> None:
