@@ -65,6 +65,8 @@ async def inspector(
         await screen.pilot.pause()
         assert isinstance(screen.app.screen, InspectorScreen)
         found = Inspector(screen, screen.app.screen)
+        # It is drawn once it has a size.
+        await screen.until(lambda: found.top.grid.lines or not found.top.grid.display)
         await found.settle()
         yield found
 

@@ -108,7 +108,7 @@ async def test_a_step_goes_through_few_files() -> None:
         await screen.press("s")
         shown, work = await one_step(screen)
         found = {path for path in shown.files | work.files if not path.startswith(DRAWS)}
-        assert len(found) <= 36, sorted(found)
+        assert len(found) <= 34, sorted(found)
         called = shown.seen + work.seen
         assert not [what for what in SETTLED if called[f"debugger/words/{what[0]}", what[1]]]
 

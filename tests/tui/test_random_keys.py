@@ -25,7 +25,7 @@ from loopdbg.tui.app import LoopdbgApp
 from loopdbg.tui.lessons import LessonApp, lesson_driver
 from loopdbg.tui.requests import Command
 from models import SAMPLES, sample
-from screens import Screen, opened, opened_recording, running
+from screens import NEVER, Screen, opened, opened_recording, running
 
 FILES = [*SAMPLES.glob("*.onnx"), *SAMPLES.glob("*.xml"), *SAMPLES.glob("trt/*.py"), SAMPLES / "lessons/digits.onnxtxt"]
 NAMES = [*sorted(path.relative_to(SAMPLES).as_posix() for path in FILES), "a lesson", "a recording"]
@@ -107,7 +107,7 @@ class Hand:
         # Until the app has taken them, which is not until they are drawn.
         taken = asyncio.Event()
         app.call_later(taken.set)
-        await asyncio.wait_for(taken.wait(), 30)
+        await asyncio.wait_for(taken.wait(), NEVER)
 
     def _key(self, typing: bool, above: bool) -> str:
         """A key; ``typing``: into a line; ``above``: the panes may be below something."""
@@ -138,7 +138,7 @@ async def calm(screen: Screen) -> None:
     """Wait until what was pressed is done; what runs on is interrupted."""
     screen.app.driver.interrupt()
     try:
-        await asyncio.wait_for(screen.app.idle(), 30)
+        await asyncio.wait_for(screen.app.idle(), NEVER)
     except TimeoutError:
         driver = screen.app.driver
         raise AssertionError(f"{driver._running!r} does not end; waiting: {driver._waiting!r}") from None

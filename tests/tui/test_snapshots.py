@@ -36,6 +36,7 @@ from loopdbg.tui.screens.start import Choice, StartApp
 from models import BRANCHES, ROWS, model, sample
 from pictures import picture
 from recordings import record
+from screens import NEVER
 
 SIZES = ((80, 24), (120, 36), (200, 60))
 NORMAL = SIZES[1:2]
@@ -191,7 +192,7 @@ async def calm(pilot: Pilot[Any]) -> None:
     app = pilot.app
     while True:
         if isinstance(app, LoopdbgApp):
-            await asyncio.wait_for(app.idle(), 60)
+            await asyncio.wait_for(app.idle(), NEVER)
         await pilot.pause()
         if not (any(one.is_running for one in app.workers) or (isinstance(app, LoopdbgApp) and app.driver.busy)):
             break
