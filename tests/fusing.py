@@ -30,7 +30,7 @@ def by_nodes(m: loopdbg.Model, inputs: dict[str, Any], native: bool = True) -> d
     engine.start(m.check(inputs))
     engine.resume()
     assert not engine.groups
-    return m.results(engine)
+    return m._inside.results(engine)
 
 
 def same(a: dict[str, Any], b: dict[str, Any]) -> None:
