@@ -117,8 +117,6 @@ class Recorder:
         Raises:
             UsageError: the file cannot be written.
 
-        ``loopdbg run MODEL --resume run.loopdb`` does it.
-
         >>> loopdbg.Recorder.resumed(folder / "none.loopdb", model, None)
         Traceback (most recent call last):
         loopdbg.TraceError: none.loopdb: no such file
