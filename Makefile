@@ -35,7 +35,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .SUFFIXES:
 # Two pips in one environment break it.
 .NOTPARALLEL:
-.PHONY: help demo test conformance sanitize fuzz check format bench screenshots build wheels clean samples same-python
+.PHONY: help demo test conformance sanitize fuzz check format bench screenshots docs build wheels clean samples same-python
 
 help:  ## list the targets
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -85,6 +85,9 @@ bench: $(INSTALLED)-test $(EXTENSIONS) samples  ## run the benchmarks (ARGS for 
 
 screenshots: $(INSTALLED)-run $(EXTENSIONS) samples  ## draw the pictures of README and docs anew, from the app
 	$(Q)$(PY) docs/make_screenshots.py
+
+docs: $(INSTALLED)-run $(EXTENSIONS)  ## write docs/api.md from the docstrings
+	$(Q)$(PY) docs/make_api.py
 
 build: $(INSTALLED)-run $(EXTENSIONS)  ## install into VENV, extension modules in place
 

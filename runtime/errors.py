@@ -30,6 +30,14 @@ class LoopdbgError(Exception):
 
     ``what`` went wrong, and what to do about it, where somebody who calls Python does that otherwise than somebody at a
     command line: ``remedy``, with ``fields`` for its words.
+
+    ``exit_status``: what the command line ends with.
+
+    >>> try:
+    ...     loopdbg.load("nowhere.onnx")
+    ... except loopdbg.LoopdbgError as error:
+    ...     print(type(error).__name__, error.exit_status)
+    ModelError 1
     """
 
     exit_status = 1
@@ -42,11 +50,19 @@ class LoopdbgError(Exception):
 
     @classmethod
     def at(cls, where: str, error: LoopdbgError) -> Self:
-        """An error of this class that says where ``error`` happened; what can be done about it stays."""
+        """An error of this class that says where ``error`` happened; what can be done about it stays.
+
+        >>> loopdbg.UsageError.at("line 3", loopdbg.UsageError("no such value"))
+        UsageError('line 3: no such value')
+        """
         return cls(f"{where}: {error.what}", error.remedy, **error.fields)
 
     def told(self, words: Mapping[Remedy, str]) -> str:
-        """The text in the words of a front end; a remedy that has none there is told as in Python."""
+        """The text in the words of a front end; a remedy that has none there is told as in Python.
+
+        >>> loopdbg.UsageError("no such value").told({})
+        'no such value'
+        """
         if self.remedy is None:
             return self.what
         return f"{self.what}; {words.get(self.remedy, self.remedy.value).format(**self.fields)}"
@@ -56,39 +72,76 @@ class LoopdbgError(Exception):
 
 
 class ModelError(LoopdbgError):
-    """The model file is broken, or its own specification rejects it."""
+    """The model file is broken, or its own specification rejects it.
+
+    >>> loopdbg.load("nowhere.onnx")
+    Traceback (most recent call last):
+    loopdbg.ModelError: nowhere.onnx: no such file
+    """
 
 
 class UnsupportedError(ModelError):
-    """The model is legal, but something in it (an operator, a type) cannot be run here."""
+    """The model is legal, but something in it (an operator, a type) cannot be run here.
+
+    >>> issubclass(loopdbg.UnsupportedError, loopdbg.ModelError)
+    True
+    """
 
 
 class InputError(LoopdbgError):
-    """A model input is missing, unknown, or has the wrong dtype or shape."""
+    """A model input is missing, unknown, or has the wrong dtype or shape.
+
+    >>> model.run({"a": 2.0})
+    Traceback (most recent call last):
+    loopdbg.InputError: input 'tol' (float32[]) is missing; give it as inputs={'tol': ...}
+    """
 
 
 class ExecutionError(LoopdbgError):
-    """A node or a boundary failed while the model ran; the text names loop, iteration and node."""
+    """A node or a boundary failed while the model ran; the text names loop, iteration and node.
+
+    >>> issubclass(loopdbg.ExecutionError, loopdbg.LoopdbgError)
+    True
+    """
 
 
 class LimitError(LoopdbgError):
-    """A limit that the user set, or the refusal to start a loop that nothing can end."""
+    """A limit that the user set, or the refusal to start a loop that nothing can end.
+
+    >>> model.run(inputs, max_iterations=2)
+    Traceback (most recent call last):
+    loopdbg.LimitError: loop 'sqrt' reached the limit of 2 iterations without ending
+    """
 
     exit_status = 4
 
 
 class TraceError(LoopdbgError):
-    """A recorded trace is broken, is none at all, or cannot be written; the text names the file."""
+    """A recorded trace is broken, is none at all, or cannot be written; the text names the file.
+
+    >>> loopdbg.Trace.open("newton_sqrt.onnx")
+    Traceback (most recent call last):
+    loopdbg.TraceError: newton_sqrt.onnx: this is no trace
+    """
 
 
 class UsageError(LoopdbgError):
-    """A command or an API call that makes no sense as given."""
+    """A command or an API call that makes no sense as given.
+
+    >>> session.step(0)
+    Traceback (most recent call last):
+    loopdbg.UsageError: 0 times makes no sense; give 1 or more
+    """
 
     exit_status = 2
 
 
 class InterruptError(LoopdbgError):
-    """The run was interrupted (Ctrl-C, or ``Session.interrupt``)."""
+    """The run was interrupted (Ctrl-C, or ``Session.interrupt``).
+
+    >>> loopdbg.InterruptError().exit_status
+    130
+    """
 
     exit_status = 130
 

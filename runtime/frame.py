@@ -2,34 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
-from enum import StrEnum
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import Any
 
-import numpy as np
-
-from .engine.engine import Engine
-from .errors import UsageError
-from .graph import MAIN, Array, Loop, Node, StoppedBy, Value, ValueType, visible
+from .body import BodyNode, NodeState, Standing, Values, Way, made_in
+from .graph import StoppedBy, ValueType
 from .limits import most_iterations
-from .plan.plan import LoopPlan, Opcode, Plan
 from .record import record
-from .text import did_you_mean
-
-_T = TypeVar("_T")
-#: The branches that lead to a node: positions of BRANCHes, and which way each must have gone.
-Way = tuple[tuple[int, bool], ...]
-
-
-class NodeState(StrEnum):
-    """Where a body node stands in the current iteration."""
-
-    DONE = "done"
-    NEXT = "next"
-    TODO = "todo"
-    #: In the branch that the iteration did not take.
-    SKIPPED = "skipped"
 
 
 @record(frozen=True, eq=False)
@@ -39,6 +18,11 @@ class CarriedValue:
     Before the body runs: ``previous`` is what the last iteration got and ``value`` what it yielded, which the next one
     gets; at iteration 0 there is no previous. Inside an iteration: ``previous`` is what it got, and ``value`` what it
     yields, None (and ``ready`` false) until that is computed.
+
+    >>> _ = session.step()
+    >>> edge = session.frame.back_edges[0]
+    >>> edge.param, edge.previous, edge.value
+    ('x', array(2., dtype=float32), array(1.5, dtype=float32))
     """
 
     param: str
@@ -49,96 +33,30 @@ class CarriedValue:
     ready: bool = True
 
 
-@record(frozen=True)
-class BodyNode:
-    """One node of the body, in order. ``branch``: then or else inside an If; ``depth`` counts Ifs around it."""
-
-    position: int
-    node: Node
-    depth: int
-    branch: str
-    state: NodeState
-
-
-class Frame:
+class Frame(Standing):
     """One loop that is running, or the main graph where none is (``loop`` is None).
 
     Values are read when asked for, as copies; the frame is good until the engine goes on, and asking later is a
     :class:`~.errors.UsageError`.
+
+    >>> def watch(frame: loopdbg.Frame) -> None:
+    ...     print(frame.iteration, frame.carried["x"])
+    >>> _ = model.run(inputs, on_iteration=watch)
+    0 2.0
+    1 1.5
+    2 1.4166667
+    3 1.4142157
+    4 1.4142135
+    5 1.4142135
     """
-
-    def __init__(self, engine: Engine, index: int) -> None:
-        self._engine = engine
-        self._index = index
-        self._moment = engine.epoch
-        self._plan = engine.plan.loops[index] if index >= 0 else None
-        #: What was computed of the frame, and the state of the loop that it is right for: an edit can change that.
-        self._found: dict[str, Any] = {}
-        self._found_in: tuple[Any, ...] = ()
-
-    def __repr__(self) -> str:
-        return f"<Frame {self.path}, iteration {self.iteration}>"
-
-    def _state(self) -> tuple[int, int | None, bool, StoppedBy | None, bool]:
-        if self._engine.epoch != self._moment:
-            raise UsageError("this frame is over: the loop has gone on since; copy what is needed while it is current")
-        if self._index < 0:
-            return 0, None, True, None, True
-        return self._engine.loop_state(self._index)
-
-    def _once(self, what: str, find: Callable[[], _T]) -> _T:
-        """What ``find`` gives, which is asked once as long as the frame's loop stands as it does."""
-        state = self._state()
-        if self._found_in != state:
-            self._found, self._found_in = {}, state
-        if what not in self._found:
-            self._found[what] = find()
-        found: _T = self._found[what]
-        return found
-
-    @property
-    def engine(self) -> Engine:
-        """The engine that the frame looks at: for what has to read very many frames."""
-        return self._engine
-
-    @property
-    def index(self) -> int:
-        """The loop's index in the plan; -1 for the main graph."""
-        return self._index
-
-    @property
-    def enter(self) -> int:
-        """Position in the plan of the loop's first instruction; -1: no loop."""
-        return self._plan.enter if self._plan else -1
-
-    @property
-    def head(self) -> int:
-        """Position in the plan where the loop's boundaries are; -1: no loop."""
-        return self._plan.head if self._plan else -1
-
-    @property
-    def loop(self) -> Loop | None:
-        """The loop in the loop graph; None in the main graph."""
-        return self._plan.loop if self._plan else None
-
-    @property
-    def name(self) -> str:
-        """The loop's name, or that of the main graph."""
-        return self._plan.loop.name if self._plan else MAIN
-
-    @property
-    def path(self) -> str:
-        """Where the loop stands: ``main ▸ outer ▸ inner``."""
-        return self._plan.path if self._plan else self.name
-
-    @property
-    def iteration(self) -> int:
-        """The iteration that runs, or at a boundary the one that would run next."""
-        return self._state()[0]
 
     @property
     def entry(self) -> tuple[int, ...]:
-        """The iterations that the loops around this one are in, outermost first."""
+        """The iterations that the loops around this one are in, outermost first.
+
+        >>> session.frame.entry
+        ()
+        """
         self._state()
         around = []
         index = self._plan.parent if self._plan else -1
@@ -149,13 +67,21 @@ class Frame:
 
     @property
     def trip_count(self) -> int | None:
-        """The most iterations that this entry may run; None: no limit. Sliced inputs count where they decide."""
+        """The most iterations that this entry may run; None: no limit. Sliced inputs count where they decide.
+
+        >>> session.frame.trip_count is None
+        True
+        """
         self._state()
         return None if self._plan is None else most_iterations(self._engine, self._plan)
 
     @property
     def condition(self) -> bool | None:
-        """The execution condition in force: whether the next iteration may run. None where the loop has none."""
+        """The execution condition in force: whether the next iteration may run. None where the loop has none.
+
+        >>> session.frame.condition
+        True
+        """
         keep = self._state()[2]
         if self._plan is None or (self._plan.condition < 0 and self._plan.initial_condition < 0):
             return None
@@ -163,38 +89,43 @@ class Frame:
 
     @property
     def stopped_by(self) -> StoppedBy | None:
-        """Why the loop ends at this boundary; None while it goes on."""
+        """Why the loop ends at this boundary; None while it goes on.
+
+        >>> _ = session.finish()
+        >>> session.frame.stopped_by
+        <StoppedBy.CONDITION: 'condition'>
+        """
         return self._state()[3]
 
     @property
-    def at_boundary(self) -> bool:
-        """True between two iterations: before iteration 0, after the last one, and once the loop has been left."""
-        running = self._state()[4]
-        return self._plan is not None and (not running or self._engine.pc == self._plan.head)
-
-    @property
     def around(self) -> Frame | None:
-        """The frame in which this loop runs; None of the main graph."""
+        """The frame in which this loop runs; None of the main graph.
+
+        >>> session.frame.around
+        <Frame main>
+        """
         return None if self._plan is None else Frame(self._engine, self._plan.parent)
-
-    def _value(self, slot: int) -> Any:
-        """What is shown of a slot: a copy."""
-        return self._engine.value(slot)
-
-    def _previous(self, k: int) -> Any:
-        """What is shown of what back edge k carried into the iteration before."""
-        return self._engine.loops.previous(self._index, k)
 
     @property
     def carried(self) -> Mapping[str, Any]:
-        """Parameter name -> the carried value that this iteration got, or at a boundary that the next one gets."""
+        """Parameter name -> the carried value that this iteration got, or at a boundary that the next one gets.
+
+        >>> _ = session.step()
+        >>> session.frame.carried["x"]
+        array(1.5, dtype=float32)
+        """
         self._state()
         edges = self._plan.edges if self._plan else []
         return {e.edge.param.name: self._value(e.param) for e in edges}
 
     @property
     def back_edges(self) -> list[CarriedValue]:
-        """Every back edge with its previous and its new value."""
+        """Every back edge with its previous and its new value.
+
+        >>> _ = session.step()
+        >>> [(edge.param, edge.ready) for edge in session.frame.back_edges]
+        [('x', True), ('err', True)]
+        """
         iteration = self._state()[0]
         boundary = self.at_boundary
         edges = []
@@ -205,213 +136,31 @@ class Frame:
                 previous = self._previous(k) if iteration else None
                 edges.append(CarriedValue(*names, previous, now))
             else:
-                ready = e.result == e.param or self._is_computed(e.edge.result)
+                ready = e.result == e.param or self._inside.is_computed(e.edge.result)
                 edges.append(CarriedValue(*names, now, self._value(e.result) if ready else None, ready))
         return edges
 
     @property
     def scan_outputs(self) -> Mapping[str, Any]:
-        """Name -> what the scan output has collected so far, as the loop would return it."""
+        """Name -> what the scan output has collected so far, as the loop would return it.
+
+        >>> _ = session.step(2)
+        >>> session.frame.scan_outputs["xs"]
+        array([1.5      , 1.4166667], dtype=float32)
+        """
         self._state()
         scans = self._plan.scans if self._plan else []
         return {s.output.outer.name: self._engine.scans.whole(self._index, k).copy() for k, s in enumerate(scans)}
 
-    def scan_tail(self, k: int, length: int) -> tuple[int, tuple[int, ...], str, list[Array]]:
-        """Of scan output k: how many elements, the shape of the whole, its dtype, and the newest elements."""
-        self._state()
-        assert self._plan is not None
-        count, whole, newest = self._engine.scans.view(self._index, k, length)
-        return count, tuple(whole.shape), whole.dtype.name, [np.array(row, newest.dtype) for row in newest]
-
     @property
     def values(self) -> Values:
-        """Every value that a body node could use, by name: computed ones, parameters, captures and constants."""
+        """Every value that a body node could use, by name: computed ones, parameters, captures and constants.
+
+        >>> _ = session.step()
+        >>> session.frame.values["x_new"], session.frame.values["a"]
+        (array(1.5, dtype=float32), array(2., dtype=float32))
+        """
         return self._once("values", lambda: Values(self))
 
-    @property
-    def nodes(self) -> list[BodyNode]:
-        """The body's nodes in order, those inside Ifs included, and where each stands in the current iteration."""
-        return list(self._once("nodes", self._find_nodes))
 
-    def _find_nodes(self) -> list[BodyNode]:
-        engine = self._engine
-        code = engine.plan.code
-        boundary = self.at_boundary
-        first = self._plan.top if self._plan else 0
-        last = self._plan.next if self._plan else len(code) - 1
-        ended = self._state()[3] is not None and boundary
-        now = self._plan.head + 1 if self._plan and boundary else engine.pc
-        # What decided that the iteration does not run was computed for it all the same.
-        decided = self._plan.head if self._plan and self._state()[3] is StoppedBy.CONDITION else -1
-        nodes: list[BodyNode] = []
-        branches: list[tuple[Node, str, bool]] = []
-        pc = first
-        while pc < last:
-            instruction = code[pc]
-            step = 1
-            if instruction.kind is Opcode.JUMP:
-                branches[-1] = (branches[-1][0], "else", not engine.loops.taken(_start(code, branches[-1][0])))
-            elif instruction.kind is Opcode.JOIN:
-                start = branches.pop()[0]
-                # Inside a branch the If has begun, but its outputs are written where the branches join.
-                k = next(k for k, n in enumerate(nodes) if n.node is start)
-                if now <= pc and nodes[k].state is NodeState.DONE:
-                    nodes[k] = replace(nodes[k], state=NodeState.TODO)
-            elif instruction.node is not None and instruction.kind is not Opcode.HEAD:
-                skipped = any(not taken for _, _, taken in branches) and pc < now
-                state = NodeState.SKIPPED if skipped else NodeState.DONE if pc < now else NodeState.TODO
-                inside_now = instruction.kind is Opcode.ENTER and pc < now <= self._exit_of(pc)
-                if (pc == now or inside_now) and not ended:
-                    state = NodeState.NEXT
-                if ended and pc > decided:
-                    state = NodeState.TODO
-                nodes.append(BodyNode(pc, instruction.node, len(branches), branches[-1][1] if branches else "", state))
-                if instruction.kind is Opcode.BRANCH:
-                    branches.append((instruction.node, "then", engine.loops.taken(pc)))
-                elif instruction.kind is Opcode.ENTER:
-                    step = self._exit_of(pc) + 1 - pc
-            pc += step
-        return nodes
-
-    def _exit_of(self, enter: int) -> int:
-        plan = self._engine.plan
-        exit_: int = plan.loops[plan.code[enter].loop].exit
-        return exit_
-
-    def _is_computed(self, value: Value) -> bool:
-        """True where a body node computed the value in the iteration that runs."""
-        return all(n.state is NodeState.DONE for n in self.nodes if value in n.node.outputs)
-
-    def ways(self) -> dict[Value, Way]:
-        """What the nodes inside the body's Ifs compute, with the branches that lead there."""
-        plan: Plan = self._engine.plan
-        if self._index not in plan.ways:
-            plan.ways[self._index] = {value: way for value, way in made_in(plan, self._plan) if way}
-        return plan.ways[self._index]
-
-    def went(self, way: Way) -> bool:
-        """True where the Ifs of the body went that way when they last ran."""
-        return all(self._engine.loops.taken(pc) is word for pc, word in way)
-
-    def scope(self) -> dict[str, Value]:
-        """The values of the graph by name. Names as the body sees them: its own before those of enclosing graphs; of
-        those that both branches of an If use, the branch that was taken last."""
-        return dict(self._once("scope", self._find_scope))
-
-    def _find_scope(self) -> dict[str, Value]:
-        found = dict(self._names())
-        for value, way in self.ways().items():
-            if found[value.name] is not value and self.went(way):
-                found.update(dict.fromkeys(value.names, value))
-        return found
-
-    def _names(self) -> dict[str, Value]:
-        plan: Plan = self._engine.plan
-        if self._index not in plan.names:
-            graphs = []
-            index = self._index
-            while index >= 0:
-                graphs.append(plan.loops[index].loop.body)
-                index = plan.loops[index].parent
-            plan.names[self._index] = visible([*graphs, plan.graph])
-        return plan.names[self._index]
-
-
-class Values(Mapping[str, Any]):
-    """The values of a frame by name; reading one copies it.
-
-    A body value that the current iteration has not computed yet has the value of the iteration before; it has none,
-    and is not listed, in iteration 0 and where that iteration took another branch.
-    """
-
-    def __init__(self, frame: Frame) -> None:
-        self._frame = frame
-        self._scope = frame.scope()
-        # Which node of the body makes a value; a body can have thousands of both.
-        self._made = {value: node for node in frame.nodes for value in node.node.outputs if value is not None}
-        self._ways = frame.ways()
-
-    def _read(self, value: Value) -> tuple[bool, Any]:
-        frame = self._frame
-        engine = frame._engine
-        slot = engine.plan.slot_of.get(value)
-        if slot is None or not engine.has_value(slot):
-            return False, None
-        made_here = self._made.get(value)
-        if made_here is not None and made_here.state is not NodeState.DONE:
-            if frame._index < 0 or frame.iteration == 0 or not self._is_left(value, made_here):
-                return False, None
-            # The last boundary may have swapped this result's buffer with its parameter's.
-            for k, edge in enumerate(frame._plan.edges if frame._plan else []):
-                if edge.result == slot and engine.loops.was_swapped(frame._index, k):
-                    slot = edge.param
-        return True, frame._value(slot)
-
-    def _is_left(self, value: Value, node: BodyNode) -> bool:
-        """Whether the iteration before computed what this one has not."""
-        frame = self._frame
-        way = self._ways.get(value, ())
-        # Where this iteration came by an If, which way the one before went is not known any more.
-        decided = not frame.at_boundary and any(pc < frame._engine.pc for pc, _ in way)
-        return node.state is not NodeState.SKIPPED and not decided and frame.went(way)
-
-    def read(self, value: Value) -> tuple[bool, Any]:
-        """Whether a value of the loop graph has one now, and a copy of it; tells values that share a name apart."""
-        self._frame._state()
-        return self._read(value)
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in self._scope:
-            hint = did_you_mean(name, self._scope)
-            where = "the main graph" if self._frame._index < 0 else f"loop '{self._frame.name}'"
-            raise KeyError(f"{where} has no value '{name}'{hint}")
-        there, value = self._read(self._scope[name])
-        if not there:
-            raise KeyError(self._absent(name, self._scope[name]))
-        return value
-
-    def _absent(self, name: str, value: Value) -> str:
-        """Why a value has none."""
-        frame = self._frame
-        if frame._index < 0:
-            return f"'{name}' is not computed yet"
-        between = frame.at_boundary and frame.iteration > 0
-        made = self._made.get(value)
-        if made is not None and (
-            made.state is NodeState.SKIPPED or (between and not frame.went(self._ways.get(value, ())))
-        ):
-            return f"'{name}' has no value in iteration {frame.iteration - between}, which took the other branch"
-        return f"'{name}' is not computed yet in iteration {frame.iteration}"
-
-    def __iter__(self) -> Iterator[str]:
-        return (name for name, value in self._scope.items() if name != value.short and self._read(value)[0])
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-
-def _start(code: list[Any], node: Node) -> int:
-    return next(pc for pc, i in enumerate(code) if i.node is node and i.kind is Opcode.BRANCH)
-
-
-def made_in(plan: Plan, loop: LoopPlan | None) -> Iterator[tuple[Value, Way]]:
-    """What a body's nodes compute (None: those of the main graph), those inside Ifs included, each with the branches
-    that lead to it."""
-    branches: list[tuple[int, bool]] = []
-    pc, end = (0, len(plan.code) - 1) if loop is None else (loop.top, loop.next)
-    while pc < end:
-        instruction = plan.code[pc]
-        node = None if instruction.kind is Opcode.HEAD else instruction.node
-        outputs: list[Value | None] = [] if node is None else node.outputs
-        if instruction.kind is Opcode.ENTER:
-            pc = plan.loops[instruction.loop].exit
-        elif instruction.kind is Opcode.BRANCH:
-            branches.append((pc, True))
-            outputs = []
-        elif instruction.kind is Opcode.JUMP:
-            branches[-1] = (branches[-1][0], False)
-            outputs = []
-        elif instruction.kind is Opcode.JOIN:
-            branches.pop()
-        yield from ((value, tuple(branches)) for value in outputs if value is not None)
-        pc += 1
+__all__ = ["BodyNode", "CarriedValue", "Frame", "NodeState", "Values", "Way", "made_in"]

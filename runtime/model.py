@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,9 +33,9 @@ from .graph import (
 )
 from .graph.short_names import shorten
 from .inputs import Data, check_value, state_inputs
-from .limits import most_iterations
+from .model_inside import LoopTotals, ModelInside, Run
 from .notes import observed
-from .plan.plan import LoopPlan, Plan, compile_graph
+from .plan.plan import Plan, compile_graph
 from .record import record
 
 if TYPE_CHECKING:
@@ -53,7 +53,11 @@ MOST_SHAPES = 1000
 
 @record(frozen=True)
 class Port:
-    """One input or output of a model. ``dtype`` and ``shape`` are None where the model does not tell."""
+    """One input or output of a model. ``dtype`` and ``shape`` are None where the model does not tell.
+
+    >>> model.inputs
+    [Port(name='a', ...), Port(name='tol', ...)]
+    """
 
     name: str
     type: ValueType
@@ -75,7 +79,11 @@ class Port:
 
 @record(frozen=True, repr=False)
 class LoopNode:
-    """A loop of the model in the tree of loops; ``path`` says where it stands: ``main ▸ outer ▸ inner``."""
+    """A loop of the model in the tree of loops; ``path`` says where it stands: ``main ▸ outer ▸ inner``.
+
+    >>> model.loops
+    [<Loop main ▸ sqrt>]
+    """
 
     loop: Loop
     path: str
@@ -88,37 +96,6 @@ class LoopNode:
     @property
     def name(self) -> str:
         return self.loop.name
-
-
-@record(frozen=True)
-class LoopTotals:
-    """How often a loop ran in one run: iterations over all its entries, and why entries ended."""
-
-    name: str
-    path: str
-    iterations: int
-    entries: int
-    #: Why the last entry ended; None: the loop was never entered.
-    stopped_by: StoppedBy | None
-    reasons: Mapping[StoppedBy, int]
-    #: The most iterations that the last entry might run; None: no limit.
-    trip_count: int | None
-    #: Wall time inside the loop, seconds; 0.0 for nested loops.
-    seconds: float
-    notes: tuple[str, ...] = ()
-
-
-@record
-class Run:
-    """One headless run: what it gave, and how its loops went."""
-
-    outputs: dict[str, Data] = field(default_factory=dict)
-    loops: list[LoopTotals] = field(default_factory=list)
-    #: The limit or interrupt that ended the run before its end, else None.
-    stopped_by: StoppedBy | None = None
-    message: str = ""
-    #: What is odd about the file, or about what ran of it outside of any loop; one sentence each.
-    notes: tuple[str, ...] = ()
 
 
 def _reopened(path: str, function: str, weights: str, requests: bool, was: str, state: dict[str, Array]) -> Model:
@@ -180,18 +157,20 @@ class _Late:
 
 
 class Model:
-    """What :func:`load` returns. ``graph`` is the loop graph as the front end read it."""
+    """What :func:`load` returns. ``graph`` is the loop graph as the front end read it.
+
+    ``inputs``, ``outputs``: its signature, a :class:`Port` each; ``loops``: the loops of the main graph, a
+    :class:`LoopNode` each, with those inside as their ``children``; ``path``: the file, None where it came from none;
+    ``state``: what runs assigned to variables (OpenVINO's ReadValue and Assign), by name: the next run reads it.
+
+    >>> model
+    <Model newton_sqrt.onnx: (a float32[], tol float32[]) -> (root float32[], xs float32[n]), 1 loops>
+    """
 
     def __init__(self, graph: Graph, path: Path | None = None, function: str = "", weights: Path | None = None) -> None:
         shorten(graph)
         self.graph = graph
         self.path = path
-        #: Of an IR: the file with its constants, if one was named.
-        self.weights = weights
-        #: Of a script: what builds the model, if it was named.
-        self.function = function
-        #: Its runs are several runs of what is in the file.
-        self.requests = False
         #: What runs assigned to variables, by name (OpenVINO's ReadValue and Assign); the next run reads it.
         self.state: dict[str, Array] = {}
         kept = {value for variable in graph.variables for value in variable.inputs}
@@ -201,6 +180,8 @@ class Model:
         self.outputs = [Port(name, v.type) for name, v in zip(names[:count], graph.outputs, strict=False)]
         self.loops = _tree(graph, MAIN)
         self._names = {port.name for port in self.inputs}
+        #: For our own readers: what is in there may change with any version.
+        self._inside = ModelInside(graph, self._names, function, weights)
         #: The arrays that fitted last: name, slot, dtype, shape. None: what fitted were no arrays.
         self._fitted: list[tuple[str, int, np.dtype[Any], tuple[int, ...]]] | None = None
         self._plan: Plan | None = None
@@ -213,9 +194,13 @@ class Model:
 
     @property
     def name(self) -> str:
-        """The file's name, or the graph's where the model came from no file."""
+        """The file's name, or the graph's where the model came from no file.
+
+        >>> model.name
+        'newton_sqrt.onnx'
+        """
         name = self.path.name if self.path else self.graph.name
-        return f"{name}:{self.function}" if self.function else name
+        return f"{name}:{self._inside.function}" if self._inside.function else name
 
     @property
     def plan(self) -> Plan:
@@ -223,6 +208,9 @@ class Model:
 
         Raises:
             UnsupportedError: an operator that nothing can run.
+
+        >>> [loop.path for loop in model.plan.loops]
+        ['main ▸ sqrt']
         """
         if self._plan is None:
             try:
@@ -244,7 +232,7 @@ class Model:
             raise UsageError(
                 f"{self.name}: a model that came from no file cannot be pickled; save it, and load the file"
             )
-        opened = str(self.path), self.function, str(self.weights or ""), self.requests
+        opened = str(self.path), self._inside.function, str(self._inside.weights or ""), self._inside.requests
         return _reopened, (*opened, digest(self.graph), self.state)
 
     def __repr__(self) -> str:
@@ -259,20 +247,16 @@ class Model:
 
         Raises:
             InputError: an input is missing, unknown, or has the wrong dtype or shape.
+
+        >>> sorted(str(value) for value in model.check(inputs).values())
+        ['1e-06', '2.0']
         """
         # Arrays as they were before need no second look: in a short run, looking is what takes the time.
         checked = None if self._fitted is None else fitting(self._fitted, inputs)
         return self._check(inputs) if checked is None else checked
 
-    def named(self, inputs: Mapping[str, Data]) -> Mapping[str, Data]:
-        """The same by the inputs' own names."""
-        if inputs.keys() <= self._names:
-            return inputs
-        aliases = {alias: name for alias, name in self.graph.aliases.items() if name not in inputs}
-        return {aliases.get(name, name): value for name, value in inputs.items()}
-
     def _check(self, inputs: Mapping[str, Data]) -> dict[int, Data]:
-        inputs = self.named(inputs)
+        inputs = self._inside.named(inputs)
         if not inputs.keys() <= self._names:
             name = next(name for name in inputs if name not in self._names)
             have = ", ".join(f"'{port.name}'" for port in self.inputs) or "none"
@@ -321,6 +305,9 @@ class Model:
             ExecutionError: a node or boundary failed.
             LimitError: ``max_iterations`` was reached in a loop, or a loop that nothing can end was refused.
             InterruptError: Ctrl-C.
+
+        >>> model.run({"a": 2.0, "tol": 1e-6})["root"]
+        array(1.4142135, dtype=float32)
         """
         given = self.check(inputs or {})
         engine = self._borrow()
@@ -346,6 +333,9 @@ class Model:
 
         ``on_tick(run)`` is called a few times a second at most, with the totals so far. ``begin(engine)`` may bring the
         engine, which stands before the first instruction, to where the run is to go on; no hook is called till then.
+
+        >>> model.execute(inputs).loops[0].iterations
+        5
         """
         given = self.check(inputs or {})
         engine = self._borrow()
@@ -361,7 +351,7 @@ class Model:
                     run.loops[follower.index : follower.index + len(loops)] = loops
             else:
                 run.stopped_by = StoppedBy.INTERRUPT if what == "interrupt" else StoppedBy.LIMIT
-                run.loops = self.totals(engine, run.stopped_by)
+                run.loops = self._inside.totals(engine, run.stopped_by)
                 run.message = self._where(engine, what, index, max_iterations)
             return run
         finally:
@@ -390,7 +380,7 @@ class Model:
             finally:
                 engine.on_tick = None
         if on_tick is not None:
-            late.on_tick = lambda: on_tick(Run({}, self.totals(engine)))
+            late.on_tick = lambda: on_tick(Run({}, self._inside.totals(engine)))
         if begin is not None:
             begin(engine)
         try:
@@ -407,7 +397,7 @@ class Model:
 
     def _taken(self, engine: Engine) -> dict[str, Data]:
         """The results of a run that ended, and what it leaves for the next one."""
-        results = self.results(engine)
+        results = self._inside.results(engine)
         if self.graph.variables:
             self._keep_state(engine)
         return results
@@ -485,22 +475,16 @@ class Model:
             replace(loop, notes=(*loop.notes, *observed(plan, engine), *contradicted(engine, plan)))
             if loop.entries
             else loop
-            for loop, plan in zip(self.totals(engine), engine.plan.loops, strict=True)
+            for loop, plan in zip(self._inside.totals(engine), engine.plan.loops, strict=True)
         ]
 
-    def results(self, engine: Engine) -> dict[str, Data]:
-        """The outputs of an engine that ran to the end, by name; copies.
-
-        Raises:
-            ExecutionError: an output that nothing wrote.
-        """
-        results: dict[str, Data] = engine.results()
-        for variable in self.graph.variables:
-            results.pop(variable.output_name, None)
-        return results
-
     def reset(self) -> None:
-        """Forget what runs assigned to variables: the next one begins with their initial values."""
+        """Forget what runs assigned to variables: the next one begins with their initial values.
+
+        >>> model.reset()
+        >>> model.state
+        {}
+        """
         self.state.clear()
 
     def over_requests(self) -> Model:
@@ -509,11 +493,15 @@ class Model:
 
         Raises:
             UsageError: it keeps no variables, has no inputs, or one that is no tensor.
+
+        >>> model.over_requests()
+        Traceback (most recent call last):
+        loopdbg.UsageError: newton_sqrt.onnx keeps no variables
         """
         from .graph.requests import each_its_own
 
-        made = Model(each_its_own(self.graph), self.path, self.function, self.weights)
-        made.requests = True
+        made = Model(each_its_own(self.graph), self.path, self._inside.function, self._inside.weights)
+        made._inside.requests = True
         made.state.update(self.state)
         return made
 
@@ -521,10 +509,6 @@ class Model:
         for variable in self.graph.variables:
             if variable.assigned is not None:
                 self.state[variable.name] = np.array(engine.value(engine.plan.slot_of[variable.assigned]))
-
-    def totals(self, engine: Engine, ended: StoppedBy | None = None) -> list[LoopTotals]:
-        """How the loops went; ``ended``: what stopped the loops that are still running."""
-        return [_totals(plan, engine, ended) for plan in engine.plan.loops]
 
 
 def _input(graph: Graph, value: Value) -> Port:
@@ -549,6 +533,9 @@ def load(path: str | Path, weights: str | Path | None = None) -> Model:
 
     Raises:
         ModelError: a file is missing or broken, or its own specification rejects the model.
+
+    >>> loopdbg.load("newton_sqrt.onnx").outputs[0].name
+    'root'
     """
     from .frontends import read, split
 
@@ -566,22 +553,6 @@ def _tree(graph: Graph, path: str) -> list[LoopNode]:
             for word, branch in bodies(node):
                 found.extend(_tree(branch, f"{path} ▸ {node.name} ({word})"))
     return found
-
-
-def _totals(plan: LoopPlan, engine: Engine, ended: StoppedBy | None) -> LoopTotals:
-    iterations, entries, reasons, seconds = engine.loops.totals(plan.index)
-    _, _, _, last, active = engine.loop_state(plan.index)
-    return LoopTotals(
-        plan.loop.name,
-        plan.path,
-        iterations,
-        entries,
-        (ended if active else last) if entries else None,
-        reasons,
-        most_iterations(engine, plan),
-        seconds,
-        tuple(plan.loop.notes),
-    )
 
 
 __all__ = ["Data", "LoopNode", "LoopTotals", "Model", "Node", "Port", "Run", "Value", "load"]

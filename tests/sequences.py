@@ -131,7 +131,7 @@ def _with_incident(model: loopdbg.Model, run: Run, draw: Draw) -> ways.Outcome:
         elif by_signal:
             signal.raise_signal(signal.SIGINT)
         else:
-            frame.engine.interrupt()
+            frame._inside.engine.interrupt()
 
     try:
         ran = ways.executed(model, run.feeds, on_iteration=hook)
@@ -201,9 +201,9 @@ def _set(one: Session, number: int) -> None:
 
 def _stands(one: Session) -> Any:
     outputs = None if one.outputs is None else all_bits(one.outputs)
-    engine = one._engine
+    engine = one._inside.engine
     frames = [ways.shown(Frame(engine, index)) for index in engine.stack]
-    return one.position, one.stop.reason, one.stop.text, frames, outputs, ways.told(one.totals)
+    return one._inside.position, one.stop.reason, one.stop.text, frames, outputs, ways.told(one.totals)
 
 
 def alone(program: Program, run: Run) -> ways.Outcome:

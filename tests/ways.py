@@ -85,7 +85,7 @@ def hooked(model: loopdbg.Model, inputs: Mapping[str, Any]) -> tuple[Outcome, li
 
 def _ended(model: loopdbg.Model, engine: Engine, what: Any) -> Outcome:
     assert what[0] == "end", what
-    return None, "", all_bits(model.results(engine)), told(model.totals(engine))
+    return None, "", all_bits(model._inside.results(engine)), told(model._inside.totals(engine))
 
 
 def by_engine(
@@ -192,7 +192,7 @@ def debugged(model: loopdbg.Model, inputs: Mapping[str, Any]) -> tuple[Outcome, 
 
     def run() -> Outcome:
         session = loopdbg.debug(model, inputs)
-        engine = session._engine
+        engine = session._inside.engine
         moves = 0
         while not session.done:
             if engine.stack and engine.pc == engine.plan.loops[engine.stack[-1]].head:

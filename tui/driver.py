@@ -216,7 +216,7 @@ class Driver:
     def refusal(self, what: str) -> str:
         """Why something is not possible here, such as in a recording, and what can be done about it."""
         try:
-            self._session.refuse(what)
+            self._session._inside.refuse(what)
         except UsageError as problem:
             return self.told(problem)
 

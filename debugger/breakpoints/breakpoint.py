@@ -259,7 +259,7 @@ class Breakpoint:
     def _before(self, key: _Key, last: Memory, frame: TimedFrame, scope: FrameScope) -> Any:
         """What there was at the boundary before."""
         index, entry, iteration = key
-        earlier = frame.before()
+        earlier = frame._inside.before()
         if earlier is not None:
             known = last.key == (index, entry, earlier.iteration)
             return last.value if known else self._seen_at(earlier, earlier.history)
@@ -287,7 +287,7 @@ class Breakpoint:
     def _was_settled(self, key: _Key, last: Memory, frame: TimedFrame) -> bool:
         """Whether the value was settled at the boundary before already."""
         index, entry, iteration = key
-        earlier = frame.before()
+        earlier = frame._inside.before()
         before = iteration - 1 if earlier is None else earlier.iteration
         if earlier is None or last.key == (index, entry, before):
             return last.settled and last.key == (index, entry, before)

@@ -95,7 +95,9 @@ class _Slots:
         self.plan = engine.plan.loops[index]
         # Of what both branches of an If call the same another slot counts in each iteration: for Python to test.
         several = _several(engine, index)
-        self._scope = {name: value for name, value in Frame(engine, index).scope().items() if name not in several}
+        self._scope = {
+            name: value for name, value in Frame(engine, index)._inside.scope().items() if name not in several
+        }
 
     def of(self, ref: Ref) -> _Place | None:
         """The slot that a lowered expression means; None: no slot has it."""
@@ -143,7 +145,7 @@ def _several(engine: Engine, index: int) -> set[str]:
     """Names that more than one branch in a body, or in those around it, uses."""
     counted: Counter[tuple[int, str]] = Counter()
     while True:
-        counted.update((index, name) for value in Frame(engine, index).ways() for name in value.names)
+        counted.update((index, name) for value in Frame(engine, index)._inside.ways() for name in value.names)
         if index < 0:
             return {name for (_, name), count in counted.items() if count > 1}
         index = engine.plan.loops[index].parent

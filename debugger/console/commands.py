@@ -364,7 +364,7 @@ def _set(console: Console, rest: str) -> None:
         size = re.fullmatch(r"history\s+(\d{1,15})\s*([kKmMgG]?)i?[bB]?", rest)
         if size is None:
             raise UsageError("set history needs a size, as in set history 512M")
-        console.session.timeline.set_limit(int(size[1]) * _SIZES[size[2].lower()])
+        console.session._inside.timeline.set_limit(int(size[1]) * _SIZES[size[2].lower()])
         console.say(history_lines(console.session)[0])
         return
     frame = console.selected_frame()

@@ -27,7 +27,7 @@ def given(text: str, model: Model, scope: Scope) -> Mapping[str, Data]:
     types = {port.name: port.type for port in model.inputs}
     found: dict[str, Data] = {}
     for name, expression in _parts(text):
-        [own] = model.named({name: None})
+        [own] = model._inside.named({name: None})
         if own in found:
             raise UsageError(f"'{name}' stands there twice")
         found[own] = _fitted(parse(expression).evaluate(scope), types.get(own))

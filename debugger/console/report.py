@@ -54,7 +54,7 @@ def frame_lines(frame: AnyFrame) -> list[str]:
         before = "" if edge.previous is None else f"{value_text(edge.previous, _WIDTH)} → "
         told.append(f"  {name:<{width}}  {before}{now}")
     for k, name in enumerate(scan_names(frame.loop)):
-        count, shape, dtype, tail = frame.scan_tail(k, 1)
+        count, shape, dtype, tail = frame._inside.scan_tail(k, 1)
         last = f", last {value_text(tail[-1], _WIDTH)}" if tail else ""
         told.append(f"  {quote(name)}: {dtype} {list(shape)}, {count} so far{last}")
     return told
@@ -99,7 +99,7 @@ def breakpoint_lines(breakpoints: Iterable[Breakpoint], session: Debuggee) -> li
             parts.append(f"hit {counted(one.hits, 'time')}")
         if one.ignore:
             parts.append(f"passes {one.ignore} more")
-        if session.is_slow(one):
+        if session._inside.is_slow(one):
             parts.append("slow: tested in Python at every boundary")
         told.append(", ".join(parts))
         told += [f"    {line}" for line in one.commands]
@@ -108,7 +108,7 @@ def breakpoint_lines(breakpoints: Iterable[Breakpoint], session: Debuggee) -> li
 
 def _places(one: Breakpoint, session: Debuggee) -> list[str]:
     """The lines that a breakpoint stops before, or the loop that it is about, where its text does not say so."""
-    places = session.places
+    places = session._inside.places
     if one.nodes:
         found = {places.source.line_of(node) for node in one.nodes}
         numbers = sorted(line.number for line in found if line is not None)
@@ -144,7 +144,7 @@ def listing_lines(session: Debuggee, frame: AnyFrame, which: str = "", quiet: bo
         UsageError: there is no such line here.
     """
     listing = Listing(
-        session.places.source,
+        session._inside.places.source,
         ShownStop(
             frame.loop,
             frame.iteration,
@@ -213,17 +213,17 @@ def help_lines(word: str, more: Mapping[str, Command]) -> list[str]:
 
 def next_line(session: Debuggee) -> list[str]:
     """The line of the pseudo-code that runs next, where a session stands inside of a body."""
-    if session.done or session.at_boundary():
+    if session.done or session._inside.at_boundary():
         return []
     node = next((entry.node for entry in session.frame.nodes if entry.state is NodeState.NEXT), None)
-    line = None if node is None else session.places.source.line_of(node)
+    line = None if node is None else session._inside.places.source.line_of(node)
     return [] if line is None else [f"▶ {line.number:>3}  {line.text}"]
 
 
 def values_lines(frame: AnyFrame) -> list[str]:
     """Every value of a frame, by name."""
     values, told, scope = frame.values, [], FrameScope(frame)
-    for name, value in sorted(frame.scope().items()):
+    for name, value in sorted(frame._inside.scope().items()):
         # A value of a short name stands under that alone.
         there, content = values.read(value) if not value.short or name != value.name else (False, None)
         if there:
@@ -233,7 +233,7 @@ def values_lines(frame: AnyFrame) -> list[str]:
 
 def names_lines(frame: AnyFrame) -> list[str]:
     """The short names that can be used in a frame, and what they are short for."""
-    rows = short_name_rows(short_names(frame.scope().values()))
+    rows = short_name_rows(short_names(frame._inside.scope().values()))
     width = max((len(short) for short, _ in rows), default=0)
     return [f"{short:<{width}}  {name}" for short, name in rows] or ["no name is long enough to have a short one"]
 
@@ -273,7 +273,7 @@ def _name(node: Any) -> str:
 
 def history_lines(session: Debuggee) -> list[str]:
     """How many checkpoints there are, and what they take."""
-    timeline = session.timeline
+    timeline = session._inside.timeline
     return [
         f"{counted(len(timeline), 'checkpoint')}, {size_text(timeline.nbytes)} of {size_text(timeline.limit)}, on "
         f"{counted(len(timeline.branches), 'branch', 'branches')}"
@@ -299,7 +299,7 @@ def value_lines(value: Any) -> list[str]:
 def compare_lines(session: Debuggee, number: int) -> list[str]:
     """Where another branch (0: the one that this came from) and the current one first differ."""
     here = session.branch
-    other = session.timeline.numbered(number) if number else here.parent
+    other = session._inside.timeline.numbered(number) if number else here.parent
     if other is None or other is here:
         raise UsageError("compare needs another branch; branch lists them")
     return _difference_lines(other, here, session.side_by_side(other, here))

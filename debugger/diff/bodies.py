@@ -117,7 +117,7 @@ class BodyModel:
             [self._shapes[value] for value in body.inputs],
             [np.asarray(feeds[value]).dtype.name for value in body.inputs],
             [(name, k) for _, name, k in further],
-            "" if self.model.weights is None else str(self.model.weights),
+            "" if self.model._inside.weights is None else str(self.model._inside.weights),
         )
         inputs = {value: str(k) for k, value in enumerate(body.inputs)}
         return BodyJob(job, inputs, [*body.outputs, *(value for value, _, _ in further)])

@@ -96,7 +96,7 @@ def run_free(side: ModelSide, inputs: Mapping[str, Data], peer: Peer, options: O
         result.reasons += [
             r for loop in result.loops if loop.trips for r in loop.trips.reasons if r not in result.reasons
         ]
-    if result.verdict is Verdict.DIFFER and not side.model.requests:
+    if result.verdict is Verdict.DIFFER and not side.model._inside.requests:
         follow_back(result, side, feeds, peer, options, {path: seen.loop for path, seen in profile.loops.items()})
     return result
 
@@ -259,7 +259,7 @@ def _wanted(side: ModelSide, profile: Profile, options: Options) -> dict[Loop, l
         seen = next((p for p in profile.loops.values() if p.loop is node), None)
         if seen is None or (options.loops and not {node.name, _path(profile, node)} & set(options.loops)):
             continue
-        known = made_by_operations(node.body) if side.model.requests else results_of_file(node)
+        known = made_by_operations(node.body) if side.model._inside.requests else results_of_file(node)
         values: list[tuple[Value, TensorType]] = []
         for value, kind in seen.types.items():
             if value not in known:

@@ -85,7 +85,7 @@ class Lockstep:
     # -- one boundary
 
     def _boundary(self, frame: Frame) -> None:
-        plan = frame.engine.plan.loops[frame.index]
+        plan = frame._inside.engine.plan.loops[frame.index]
         state = self._loops.get(plan.index)
         if state is None:
             findings = LoopFindings(plan.path, plan.path, "path")
@@ -102,7 +102,7 @@ class Lockstep:
             state.feeds = self._feeds(state, plan, frame)
 
     def _enter(self, state: _Loop, plan: LoopPlan, frame: Frame) -> None:
-        loop, engine = plan.loop, frame.engine
+        loop, engine = plan.loop, frame._inside.engine
         changing = {edge.param for edge in loop.back_edges} | {loop.iteration, loop.condition_input}
         changing |= {sliced.inner for sliced in loop.sliced_inputs}
         state.parts = {
@@ -115,7 +115,7 @@ class Lockstep:
         state.held = False
 
     def _feeds(self, state: _Loop, plan: LoopPlan, frame: Frame) -> dict[Value, Any]:
-        loop, engine = plan.loop, frame.engine
+        loop, engine = plan.loop, frame._inside.engine
         feeds = {edge.edge.param: engine.value(edge.param) for edge in plan.edges}
         feeds.update(
             (value, np.array(parts[frame.iteration]))
@@ -273,7 +273,7 @@ def _results(plan: LoopPlan, frame: Frame) -> dict[Value, tuple[str, str, Any]]:
     loop = plan.loop
     found: dict[Value, tuple[str, str, Any]] = {}
     for k, scan in enumerate(loop.scan_outputs):
-        found[scan.result] = "scan", scan.outer.name, frame.scan_tail(k, 1)[3][-1]
+        found[scan.result] = "scan", scan.outer.name, frame._inside.scan_tail(k, 1)[3][-1]
     carried = frame.carried
     for edge in loop.back_edges:
         found[edge.result] = "carried", edge.param.name, carried[edge.param.name]

@@ -39,7 +39,7 @@ def as_the_loop(model: Model, other: Model, names: Mapping[str, str]) -> Model |
                 for value in graph.inputs:
                     if theirs.name in ports and value.name == ports[theirs.name].name:
                         value.name, value.type = theirs.name, theirs.type
-            return Model(graph, model.path, model.function, model.weights)
+            return Model(graph, model.path, model._inside.function, model._inside.weights)
     return None
 
 

@@ -15,7 +15,7 @@ from ...runtime.graph import MAIN, Graph, Loop, Value
 from ...runtime.model import Data, LoopNode, Model, load
 from ...runtime.notes import observed
 from ..breakpoints.breakpoint import MAIN_GRAPH
-from ..recording.frames import RecordedFrame
+from ..recording.frames import frame_at
 from ..recording.outline import Outline
 from ..session.boundary import Boundary, read
 from .findings import Reason
@@ -81,7 +81,7 @@ class ModelSide:
         self.limited = False
         self._given = model.check(inputs)
         ports = zip(model.plan.inputs, model.inputs, strict=False)
-        named = model.named(inputs)
+        named = model._inside.named(inputs)
         #: What it is given, by name and in the types that it declares.
         self.inputs = {port.name: self._given[slot] for (_, slot), port in ports if port.name in named}
         self._observed: dict[str, list[str]] = {}
@@ -145,7 +145,7 @@ class ModelSide:
             if what == "limit":
                 self.limited = True
             else:
-                self.outputs = self.model.results(engine)
+                self.outputs = self.model._inside.results(engine)
                 self.ended = Frame(engine, MAIN_GRAPH).values if MAIN in self.watched else None
                 self._observed = {
                     plan.path: list(observed(plan, engine))
@@ -209,15 +209,15 @@ class TraceSide:
         started = self.outline.started(index, entry)
         if started is None:
             return None
-        first = RecordedFrame.at(self.outline, started[1])
+        first = frame_at(self.outline, started[1])
         if iteration is None:
             return first.values
-        before, after = first.mark_at(iteration), first.mark_at(iteration + 1)
+        before, after = first._inside.mark_at(iteration), first._inside.mark_at(iteration + 1)
         if after is None:
             return None
-        got = {} if before is None else given(RecordedFrame.at(self.outline, before))
+        got = {} if before is None else given(frame_at(self.outline, before))
         params = [] if first.loop is None else [*first.loop.body.inputs, *asked_before(first.loop)]
-        return Iteration(got, params, RecordedFrame.at(self.outline, after).values)
+        return Iteration(got, params, frame_at(self.outline, after).values)
 
     def reasons(self, loop: str) -> list[Reason]:
         """A trace has none of its own."""

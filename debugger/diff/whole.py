@@ -40,7 +40,7 @@ def following(side: ModelSide, wanted: Mapping[Loop, Sequence[tuple[Value, Tenso
     model = side.model
     if model.graph.system is not System.OPENVINO:
         return _written(model.graph, wanted)
-    if model.requests:
+    if model._inside.requests:
         made = [made_by_operations(loop.body)[value] for loop, values in wanted.items() for value, _ in values]
         return replace(_file(model), values=made)
     followed = [(loop.name, loop.body.outputs.index(value)) for loop, values in wanted.items() for value, _ in values]
@@ -79,7 +79,7 @@ def run_whole(loaded: Loaded, feeds: Mapping[str, Any], model: Model) -> list[An
     Raises:
         PeerError: it failed, crashed or hung.
     """
-    if not model.requests:
+    if not model._inside.requests:
         return loaded.run(feeds)
     count = len(next(iter(feeds.values())))
     runs = [loaded.run({name: value[k] for name, value in feeds.items()}) for k in range(count)]
@@ -88,7 +88,9 @@ def run_whole(loaded: Loaded, feeds: Mapping[str, Any], model: Model) -> list[An
 
 def _file(model: Model) -> IrJob:
     """An IR as it is."""
-    return IrJob(str(model.path), weights="" if model.weights is None else str(model.weights), state=model.state)
+    return IrJob(
+        str(model.path), weights="" if model._inside.weights is None else str(model._inside.weights), state=model.state
+    )
 
 
 def _written(graph: Graph, wanted: Mapping[Loop, Sequence[tuple[Value, TensorType]]]) -> Job:

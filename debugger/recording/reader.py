@@ -62,9 +62,15 @@ class Mark:
 class Trace(Database):
     """A recorded run, opened read-only.
 
-    >>> with Trace.open("run.loopdb") as trace:
+    >>> with loopdbg.Trace.open(recording) as trace:
     ...     for boundary in trace.boundaries("main ▸ sqrt"):
     ...         print(boundary.iteration, boundary.carried["x"])
+    0 2.0
+    1 1.5
+    2 1.4166667
+    3 1.4142157
+    4 1.4142135
+    5 1.4142135
 
     A trace is used by one thread at a time. Whatever is found broken while reading is a :class:`TraceError`.
     """

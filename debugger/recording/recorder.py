@@ -83,7 +83,7 @@ class _Piece:
 class Recorder:
     """Records one run of a model in a file: give it to the run as its hook, then :meth:`finish`.
 
-    >>> with Recorder(Path("run.loopdb"), model, inputs) as recorder:
+    >>> with loopdbg.Recorder(folder / "run.loopdb", model, inputs) as recorder:
     ...     recorder.finish(model.execute(inputs, on_iteration=recorder))
 
     When the file can no longer be written (the disk is full) the run goes on unrecorded: ``on_error`` is told at once,
@@ -116,6 +116,10 @@ class Recorder:
 
         Raises:
             UsageError: the file cannot be written.
+
+        >>> loopdbg.Recorder.resumed(folder / "none.loopdb", model, None)
+        Traceback (most recent call last):
+        loopdbg.TraceError: none.loopdb: no such file
         """
         with Trace.open(path) as trace:
             options = Options(trace.nodes, trace.every, trace.only)
@@ -199,7 +203,13 @@ class Recorder:
 
     @property
     def recorded(self) -> int:
-        """How many boundaries are in the file by this recorder."""
+        """How many boundaries are in the file by this recorder.
+
+        >>> with loopdbg.Recorder(folder / "run.loopdb", model, inputs) as recorder:
+        ...     recorder.finish(model.execute(inputs, on_iteration=recorder))
+        >>> recorder.recorded
+        6
+        """
         return self._store.written
 
     # -- the run's side
@@ -207,7 +217,7 @@ class Recorder:
     def __call__(self, frame: Frame) -> None:
         """Record a frame that stands at a boundary."""
         index = frame.index
-        engine = frame.engine
+        engine = frame._inside.engine
         loop = self._loops[index]
         iteration, _, keep, ended, _ = engine.loop_state(index)
         now = time.perf_counter()
@@ -294,7 +304,15 @@ class Recorder:
     # -- the end
 
     def finish(self, run: Run) -> None:
-        """Take note of how the run ended, outputs included; written when the recorder is closed."""
+        """Take note of how the run ended, outputs included; written when the recorder is closed.
+
+        >>> recorder = loopdbg.Recorder(folder / "run.loopdb", model, inputs)
+        >>> recorder.finish(model.execute(inputs, on_iteration=recorder))
+        >>> recorder.close()
+        >>> with loopdbg.Trace.open(folder / "run.loopdb") as trace:
+        ...     trace.outputs["root"]
+        array(1.4142135, dtype=float32)
+        """
         self._run = run
 
     def __enter__(self) -> Recorder:
@@ -316,6 +334,12 @@ class Recorder:
 
         Raises:
             TraceError: something could not be written, now or before.
+
+        >>> recorder = loopdbg.Recorder(folder / "run.loopdb", model, inputs)
+        >>> recorder.finish(model.execute(inputs, on_iteration=recorder))
+        >>> recorder.close()
+        >>> recorder.recorded
+        6
         """
         run = self._run
 

@@ -1,148 +1,88 @@
 """A recorded run under the debugger: everything but execution.
 
-A replay stands at recorded boundaries and goes from one to another, in either direction. Breakpoints are tested at each
-boundary on the way, as those of a run are; since any boundary can be read at any time, nothing has to be run for that.
+A replay stands at recorded boundaries and goes from one to another, in either direction.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from functools import cached_property
-from typing import NoReturn
+from collections.abc import Mapping
 
-from ...runtime.errors import Remedy, UsageError
-from ...runtime.model import Data, LoopTotals
-from ..breakpoints.breakpoint import MAIN_GRAPH, Breakpoint, Trigger
-from ..breakpoints.places import Places
-from ..expression.language import Expression
+from ...runtime.errors import UsageError
+from ...runtime.model import Data
 from ..session.debuggee import Debuggee
-from ..session.stop import Reason, Stop, boundary_stop, gave_nan, interrupted, no_iteration
+from ..session.stop import Reason, Stop, no_iteration
 from .frames import RecordedFrame
-from .outline import Outline
 from .queries import Which
-from .reader import Mark, Trace
-from .recorded_model import ONLY_RECORDED, RecordedModel
+from .reader import Trace
+from .replaying import Replaying
 
 
 class Replay(Debuggee):
     """A recording, standing at one of its boundaries; at first before iteration 0 of the first loop.
 
     It is used as a :class:`~..session.session.Session` is; what would have to run something is a :class:`UsageError`.
+
+    >>> with loopdbg.Trace.open(recording) as trace:
+    ...     replay = loopdbg.Replay(trace)
+    ...     print(replay.goto(3).text, replay.frame.carried["x"])
+    before iteration 3 of loop 'sqrt' 1.4142157
     """
 
-    why_not = ONLY_RECORDED
-    remedy = Remedy.RUN_MODEL
-    has_nodes = False
-    has_branches = False
+    _inside: Replaying
 
     def __init__(self, trace: Trace) -> None:
-        self.trace = trace
-        self._outline = Outline(trace)
-        self._mark: Mark | None = None
-        self._interrupted = False
-        #: During a search: the loop and the iteration that are tested.
-        self._passing = (-1, 0)
-        self._moment = 0
-        super().__init__(RecordedModel(trace), Places(trace.graph), self._outline.inputs)
+        super().__init__(Replaying(trace))
         self.restart()
 
     def __repr__(self) -> str:
         return f"<Replay {self.trace.path}: {self.stop.text}>"
 
-    # -- where it stands
-
     @property
-    def running(self) -> bool:
-        """True while another thread searches for the next stop."""
-        return self._turns.taken
+    def trace(self) -> Trace:
+        """What is replayed.
 
-    @property
-    def moment(self) -> int:
-        """Grows whenever the replay moves."""
-        return self._moment
-
-    @cached_property
-    def _outputs(self) -> dict[str, Data] | None:
-        return self.trace.outputs
-
-    @property
-    def outputs(self) -> dict[str, Data] | None:
-        """The outputs of the recorded run, once the replay is at its end; None before."""
-        return self._outputs if self.done else None
+        >>> with loopdbg.Trace.open(recording) as trace:
+        ...     loopdbg.Replay(trace).trace is trace
+        True
+        """
+        return self._inside.trace
 
     @property
     def frame(self) -> RecordedFrame:
         """The innermost loop that ran here; at the end the loop that ended last."""
-        return self._main() if self._mark is None else RecordedFrame.at(self._outline, self._mark, over=self.done)
+        return self._inside.frame
 
     @property
     def frames(self) -> list[RecordedFrame]:
         """All loops that ran here, outermost first, the main graph before them."""
-        if self._mark is None or self.done:
-            return [self._main()]
-        found = [self.frame]
-        while (around := found[0].around) is not None:
-            found.insert(0, around)
-        return found
-
-    def _main(self) -> RecordedFrame:
-        now = 0 if self._mark is None else self._mark.id
-        return RecordedFrame(self._outline, -1, now, over=self.done)
-
-    def at_boundary(self) -> bool:
-        return not self.done and self.frame.at_boundary
-
-    def here(self) -> int:
-        index = self.frame.index
-        return index if index >= 0 else 0 if self.places.loops else -1
-
-    @property
-    def position(self) -> tuple[int, ...]:
-        return (0 if self._mark is None else self._mark.id,)
-
-    @property
-    def progress(self) -> dict[str, int]:
-        # Without the trace, which is used by one thread at a time.
-        index, iteration = self._passing
-        return {one.path: iteration if one.index == index else 0 for one in self.places.loops}
-
-    @property
-    def totals(self) -> list[LoopTotals]:
-        """How often each loop had run here."""
-        if self.done:
-            return self.trace.totals
-        counted = self.trace.counts(0 if self._mark is None else self._mark.id)
-        seconds = 0.0 if self._mark is None else self._mark.time
-        told = []
-        for loop in self.trace.loops:
-            iterations, entries, ended = counted.get(loop.index, (0, 0, None))
-            spent = seconds if loop.parent is None and entries else 0.0
-            told.append(LoopTotals(loop.name, loop.path, iterations, entries, ended, {}, None, spent))
-        return told
+        return self._inside.frames
 
     # -- on
 
     def restart(self, inputs: Mapping[str, Data] | None = None) -> Stop:
         """Go to the first boundary."""
         if inputs:
-            self.refuse("giving other inputs")
-        with self._turns.turn():
-            return self._to_first()
+            self._inside.refuse("giving other inputs")
+        inside = self._inside
+        with inside.turns.turn():
+            return inside.to_first()
 
     def step(self, count: int = 1) -> Stop:
         """To the next recorded boundary of this loop, ``count`` times; from a loop's end to that of any loop."""
         return self._repeat(count, self._step)
 
     def _step(self) -> Stop:
-        with self._turns.turn():
-            mark = self._current("step")
-            following = None if mark.ended else self._in_entry(mark, 1)
-            return self._advance(following or self._after(mark))
+        inside = self._inside
+        with inside.turns.turn():
+            mark = inside.current("step")
+            following = None if mark.ended else inside.in_entry(mark, 1)
+            return inside.advance(following or inside.after(mark))
 
     def into(self) -> Stop:
         """To the next recorded boundary of any loop: down into a loop inside this one."""
-        with self._turns.turn():
-            return self._advance(self._after(self._current("go on")))
+        inside = self._inside
+        with inside.turns.turn():
+            return inside.advance(inside.after(inside.current("go on")))
 
     def finish(self, count: int = 1) -> Stop:
         """To the end of this loop; at its end already: to the end of the loop around it. ``count``: so many loops, from
@@ -150,13 +90,14 @@ class Replay(Debuggee):
         return self._repeat(count, self._finish)
 
     def _finish(self) -> Stop:
-        with self._turns.turn():
-            mark = self._running_mark(self._current("finish"))
+        inside = self._inside
+        with inside.turns.turn():
+            mark = inside.running_mark(inside.current("finish"))
             if mark is None:
-                return self._advance(self._after(self._current("finish")))
+                return inside.advance(inside.after(inside.current("finish")))
             end = self.trace.mark(Which(entry=mark.entry), newest=True)
             # A loop that was cut off has no end.
-            return self._advance(end if end is not None and end.ended else None)
+            return inside.advance(end if end is not None and end.ended else None)
 
     def until(self, iteration: int) -> Stop:
         """On to the first recorded boundary of this entry from that iteration on, or to the loop's end.
@@ -164,20 +105,22 @@ class Replay(Debuggee):
         Raises:
             UsageError: the iteration is not ahead, or no loop is running.
         """
-        with self._turns.turn():
-            mark = self._running_mark(self._current("go on"))
+        inside = self._inside
+        with inside.turns.turn():
+            mark = inside.running_mark(inside.current("go on"))
             if mark is None:
                 raise UsageError("no loop is running here; until needs one")
             if iteration <= mark.iteration:
                 raise UsageError(f"iteration {iteration} is not ahead of {mark.iteration}; goto {iteration} goes back")
             found = self.trace.mark(Which(entry=mark.entry, above=mark.iteration, until=iteration))
-            return self._advance(found)
+            return inside.advance(found)
 
     def continue_(self) -> Stop:
         """To the next recorded boundary at which a breakpoint hits, or to the end of the recording."""
-        with self._turns.turn():
-            self._current("go on")
-            return self._advance(None)
+        inside = self._inside
+        with inside.turns.turn():
+            inside.current("go on")
+            return inside.advance(None)
 
     # -- back
 
@@ -190,14 +133,15 @@ class Replay(Debuggee):
         return self._repeat(count, self._back, back=True)
 
     def _back(self) -> Stop:
-        with self._turns.turn():
+        inside = self._inside
+        with inside.turns.turn():
             if self.done:
-                return self._go(self._last())
-            mark = self._current("go back")
-            before = self._in_entry(mark, -1) or self.trace.mark(Which(before=mark.id), newest=True)
+                return inside.go(inside.last())
+            mark = inside.current("go back")
+            before = inside.in_entry(mark, -1) or self.trace.mark(Which(before=mark.id), newest=True)
             if before is None:
                 raise UsageError("this is the first boundary of the recording; there is nothing before")
-            return self._go(before)
+            return inside.go(before)
 
     def goto(self, iteration: int) -> Stop:
         """Go to the boundary before that iteration, of the loop and entry where the replay stands; breakpoints in
@@ -208,11 +152,12 @@ class Replay(Debuggee):
         """
         if iteration < 0:
             raise UsageError(f"there is no iteration {iteration}")
-        with self._turns.turn():
-            mark = self._mark or self._current("go there")
+        inside = self._inside
+        with inside.turns.turn():
+            mark = inside.mark or inside.current("go there")
             found = self.trace.mark(Which(entry=mark.entry, iteration=iteration))
             if found is not None:
-                return self._go(found)
+                return inside.go(found)
             below = self.trace.mark(Which(entry=mark.entry, below=iteration), newest=True)
             above = self.trace.mark(Which(entry=mark.entry, above=iteration))
             loop = self.frame.loop
@@ -221,7 +166,7 @@ class Replay(Debuggee):
                 why = no_iteration(loop, iteration, below.iteration)
                 if mark.id != below.id:
                     # As a run, which has to get there to find out.
-                    self._go(below)
+                    inside.go(below)
                     why += ", where the session stands now"
                 raise UsageError(why)
             near = " and ".join(str(one.iteration) for one in (below, above) if one is not None)
@@ -231,174 +176,12 @@ class Replay(Debuggee):
 
     def reverse_continue(self) -> Stop:
         """Go back to the last recorded boundary before this at which a breakpoint hits; without one to the first."""
-        with self._turns.turn():
-            here = self._mark
-            if self._look(Which(before=0 if here is None else here.id + self.done), back=True):
+        inside = self._inside
+        with inside.turns.turn():
+            here = inside.mark
+            if inside.look(Which(before=0 if here is None else here.id + self.done), back=True):
                 return self.stop
-            stop = self._to_first()
+            stop = inside.to_first()
             if here is not None:
-                self.stop = stop = Stop(Reason.START, f"no breakpoint would have stopped before; {stop.text}")
+                inside.stop = stop = Stop(Reason.START, f"no breakpoint would have stopped before; {stop.text}")
             return stop
-
-    @property
-    def timeline(self) -> NoReturn:
-        """There is none.
-
-        Raises:
-            UsageError: always.
-        """
-        raise UsageError("a recording needs no checkpoints: it goes to any recorded boundary")
-
-    # -- breakpoints
-
-    def check_expression(self, expression: Expression, index: int) -> None:
-        """See that an expression can be tested in a loop's body (-1: in the main graph), and all it needs is recorded.
-
-        Raises:
-            UsageError: it cannot, or is not.
-        """
-        super().check_expression(expression, index)
-        outline = self._outline
-        scope = outline.scope(index)
-        for name in sorted(expression.names & scope.keys()):
-            if index == MAIN_GRAPH and scope[name].name in outline.outputs:
-                # Known at the end, where it is tested.
-                continue
-            if not outline.holds(index, scope[name]):
-                raise UsageError(f"the recording holds no value '{name}' (in '{expression.text}')", Remedy.RECORD_NODES)
-        if expression.uses_history and self.trace.every > 1:
-            raise UsageError(
-                f"'{expression.text}' looks at other iterations, and only every {self.trace.every}th was recorded; "
-                f"watch compares with the recorded boundary before"
-            )
-
-    def _advance(self, target: Mark | None) -> Stop:
-        """On to a recorded boundary (None: the end), unless a breakpoint hits on the way."""
-        here = 0 if self._mark is None else self._mark.id
-        if self._look(Which(after=here, before=None if target is None else target.id + 1)):
-            return self.stop
-        ended = self._go(target)
-        if target is not None:
-            return ended
-        # What the main graph has at its end was never at a boundary.
-        hits = self.breakpoints.hits(self._main())
-        if hits:
-            self.stop = self._hit_stop(hits, ended.text)
-        return self.stop
-
-    def _look(self, which: Which, *, back: bool = False) -> bool:
-        """Stop at the first of some boundaries at which a breakpoint hits, or at the last, silently; False: at none of
-        them."""
-        for mark, frame in self._may_hit(which, back):
-            if self._interrupted:
-                self._place(mark)
-                self.stop = interrupted(frame)
-                return True
-            hits = self.breakpoints.hits(frame, silently=back)
-            if hits:
-                self._place(mark)
-                self.stop = self._where()
-                self.stop = self._hit_stop(hits)
-                return True
-        return False
-
-    def _may_hit(self, which: Which, back: bool) -> Iterator[tuple[Mark, RecordedFrame]]:
-        """Of some boundaries those at which a breakpoint might hit."""
-        any_of: list[Which] = []
-        for one in self.breakpoints:
-            for loop in one.loops if one.enabled else ():
-                if one.kind is Trigger.ITERATION:
-                    any_of.append(Which(loop=loop, ended=False, iteration=one.iterations[-1]))
-                else:
-                    any_of.append(Which(loop=loop, ended=True if one.kind is Trigger.END else None))
-        if not any_of:
-            return
-        for mark in self.trace.marks(which, any_of, newest_first=back):
-            frame = RecordedFrame.at(self._outline, mark)
-            self._passing = frame.index, mark.iteration
-            yield mark, frame
-
-    def _to_first_nan(self, breakpoint_: Breakpoint) -> str:
-        """The first node of the body that gave a NaN; only where all body values were recorded it can be told."""
-        frame = self.frame
-        if not frame.iteration or not self.trace.nodes or self.trace.only is not None:
-            return ""
-        made = (entry.node for entry in frame.nodes if breakpoint_.made_nan(frame, entry.node))
-        maker = next(made, None)
-        return "" if maker is None else gave_nan(maker, frame.iteration - 1, frame.loop)
-
-    def _ask_to_stop(self) -> None:
-        self._interrupted = True
-
-    def _forget_to_stop(self) -> None:
-        self._interrupted = False
-        self._passing = (-1, 0)
-
-    # -- how
-
-    def _current(self, what: str) -> Mark:
-        if self.done:
-            raise UsageError("the recording is at its end; restart to see it again")
-        if self._mark is None:
-            raise UsageError(f"the recording holds no boundary; there is nowhere to {what}")
-        return self._mark
-
-    def _running_mark(self, mark: Mark) -> Mark | None:
-        """The newest recorded boundary of the innermost loop that goes on here; None: none does."""
-        if mark.ended is None:
-            return mark
-        around = RecordedFrame.at(self._outline, mark).around
-        if around is None or around.entry_id is None:
-            return None
-        return self.trace.mark(Which(entry=around.entry_id, before=mark.id), newest=True)
-
-    def _after(self, mark: Mark) -> Mark | None:
-        return self.trace.mark(Which(after=mark.id))
-
-    def _last(self) -> Mark | None:
-        return self.trace.mark(newest=True)
-
-    def _in_entry(self, mark: Mark, way: int) -> Mark | None:
-        if way > 0:
-            return self.trace.mark(Which(entry=mark.entry, above=mark.iteration))
-        return self.trace.mark(Which(entry=mark.entry, below=mark.iteration), newest=True)
-
-    @property
-    def at_beginning(self) -> bool:
-        return self._mark is None or self.trace.mark(Which(before=self._mark.id)) is None
-
-    def _place(self, mark: Mark | None) -> None:
-        self._mark = mark
-        self._moment += 1
-
-    def _to_first(self) -> Stop:
-        return self._go(self.trace.mark())
-
-    def _go(self, mark: Mark | None) -> Stop:
-        """Stand at a boundary, or at the end of the recording."""
-        if mark is None:
-            return self._end()
-        for breakpoint_ in self.breakpoints:
-            breakpoint_.passed = False
-        self._place(mark)
-        self.stop = self._where()
-        return self.stop
-
-    def _where(self) -> Stop:
-        return boundary_stop(self.frame)
-
-    def _end(self) -> Stop:
-        """Behind the last boundary: the model's end, or where the recording was cut off."""
-        self._place(self._last())
-        trace = self.trace
-        if trace.ended == "end":
-            # What a screen shows then is the loop of the main graph that ended last.
-            main = self.trace.mark(Which(outermost=True), newest=True)
-            self._mark = main or self._mark
-            self.stop = Stop(Reason.DONE, "the model ran to its end" + ("" if trace.loops else "; it has no loop"))
-        elif trace.ended is not None or trace.error:
-            reason = {"limit": Reason.LIMIT, "interrupt": Reason.INTERRUPT}.get(trace.ended or "", Reason.ERROR)
-            self.stop = Stop(reason, f"the recording ends here: {trace.error or trace.ended}")
-        else:
-            self.stop = Stop(Reason.INTERRUPT, "the recording ends here: its program was ended, or still records")
-        return self.stop

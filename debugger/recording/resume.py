@@ -253,12 +253,12 @@ def model_hash(model: Model) -> str:
         if not path.is_file():
             return ""
         _take_in(digest, path)
-        path = model.weights or path.with_suffix(".bin")
+        path = model._inside.weights or path.with_suffix(".bin")
         if model.path.suffix == ".xml" and path.is_file():
             _take_in(digest, path)
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror or one_line(error)}") from None
-    digest.update(model.function.encode())
+    digest.update(model._inside.function.encode())
     return digest.hexdigest()
 
 

@@ -52,16 +52,28 @@ class PortValues(Mapping[str, Any]):
         return sum(1 for _ in self)
 
 
-class Recorded(Protocol):
-    """What values need of the frame that they are of; :class:`~.frames.RecordedFrame` says what each name means."""
+class Behind(Protocol):
+    """What values need from behind a frame; :class:`~.frames.RecordedInside` says what each name means."""
 
-    index: int
     now: int
     over: bool
     outline: Outline
     mark: Mark | None
     body: Body | None
 
+    def scope(self) -> Mapping[str, Value]: ...
+    def recorded(self, kind: PortKind, mark: Mark | None = None) -> PortValues: ...
+    def mark_at(self, iteration: int) -> Mark | None: ...
+    def state_of(self, value: Value) -> NodeState | None: ...
+
+
+class Recorded(Protocol):
+    """What values need of the frame that they are of; :class:`~.frames.RecordedFrame` says what each name means."""
+
+    @property
+    def _inside(self) -> Behind: ...
+    @property
+    def index(self) -> int: ...
     @property
     def name(self) -> str: ...
     @property
@@ -78,10 +90,6 @@ class Recorded(Protocol):
     def around(self) -> Recorded | None: ...
     @property
     def values(self) -> RecordedValues: ...
-    def scope(self) -> Mapping[str, Value]: ...
-    def recorded(self, kind: PortKind, mark: Mark | None = None) -> PortValues: ...
-    def mark_at(self, iteration: int) -> Mark | None: ...
-    def state_of(self, value: Value) -> NodeState | None: ...
 
 
 class RecordedValues(Mapping[str, Any]):
@@ -90,11 +98,11 @@ class RecordedValues(Mapping[str, Any]):
 
     def __init__(self, frame: Recorded) -> None:
         self._frame = frame
-        self._outline = frame.outline
-        self._body: Body | None = frame.body
+        self._outline = frame._inside.outline
+        self._body: Body | None = frame._inside.body
 
     def __getitem__(self, name: str) -> Any:
-        scope = self._frame.scope()
+        scope = self._frame._inside.scope()
         if name not in scope:
             hint = did_you_mean(name, scope)
             where = "the main graph" if self._body is None else f"loop '{self._frame.name}'"
@@ -105,7 +113,9 @@ class RecordedValues(Mapping[str, Any]):
         return value
 
     def __iter__(self) -> Iterator[str]:
-        return (name for name, value in self._frame.scope().items() if name != value.short and self.read(value)[0])
+        return (
+            name for name, value in self._frame._inside.scope().items() if name != value.short and self.read(value)[0]
+        )
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -126,16 +136,16 @@ class RecordedValues(Mapping[str, Any]):
         """Why a value is not known."""
         frame, name = self._frame, value.name
         holder: Recorded | None = frame
-        while holder is not None and holder.body is not None and value not in holder.body.own:
+        while holder is not None and holder._inside.body is not None and value not in holder._inside.body.own:
             holder = holder.around
-        if holder is None or holder.body is None:
+        if holder is None or holder._inside.body is None:
             constants = self._outline.graph.constants
             where = f" of {MAIN}"
         else:
-            constants = holder.body.loop.body.constants
+            constants = holder._inside.body.loop.body.constants
             where = " here"
-            if value in holder.body.makers:
-                state = holder.state_of(value)
+            if value in holder._inside.body.makers:
+                state = holder._inside.state_of(value)
                 if holder.iteration == 0 and state is not NodeState.DONE:
                     return f"'{name}' is not computed yet in iteration 0"
                 return f"the recording holds no value '{name}' here; a recording with nodes holds all body values"
@@ -150,17 +160,17 @@ class RecordedValues(Mapping[str, Any]):
         if value in outline.graph.inputs:
             given = outline.inputs if name in outline.inputs else outline.graph.defaults
             return (True, _copied(given[name])) if name in given else _NOTHING
-        if self._frame.over and name in outline.outputs:
+        if self._frame._inside.over and name in outline.outputs:
             return True, _copied(outline.outputs[name])
         return self._read_inside(value)
 
     def _read_inside(self, value: Value) -> _Found:
         """What a loop inside read from here when it was entered, of those that were entered so far."""
         frame = self._frame
-        around = () if frame.body is None else (*frame.entry, frame.iteration)
+        around = () if frame._inside.body is None else (*frame.entry, frame.iteration)
         for inner in self._outline.inside(frame.index):
             started = self._outline.started(inner.index, around)
-            if started is None or started[1].id > frame.now:
+            if started is None or started[1].id > frame._inside.now:
                 continue
             trace, mark = self._outline.trace, started[1]
             found = trace.recorded(mark.id, inner.index, PortKind.CAPTURE, value.name)
@@ -177,7 +187,7 @@ class RecordedValues(Mapping[str, Any]):
         frame, body = self._frame, self._body
         assert body is not None
         if value in body.edges:
-            return frame.recorded(PortKind.CARRIED).find(value.name)
+            return frame._inside.recorded(PortKind.CARRIED).find(value.name)
         if value in body.sliced:
             return self._part(value)
         if value in body.invariants:
@@ -210,23 +220,23 @@ class RecordedValues(Mapping[str, Any]):
         frame = self._frame
         if self._body is not None and value in self._body.tested:
             return self._read_tested(value)
-        state = None if frame.at_boundary else frame.state_of(value)
+        state = None if frame.at_boundary else frame._inside.state_of(value)
         if state is NodeState.DONE:
-            found = self._result_at(frame.mark_at(frame.iteration + 1), value)
+            found = self._result_at(frame._inside.mark_at(frame.iteration + 1), value)
             return found if found[0] else self._read_inside(value)
         if state is NodeState.SKIPPED or not frame.iteration:
             return _NOTHING
-        return self._result_at(frame.mark, value)
+        return self._result_at(frame._inside.mark, value)
 
     def _read_tested(self, value: Value) -> _Found:
         """What decided before an iteration whether it runs: a boundary has what its own iteration computed. Where the
         trip count ends the loop there is nothing newer than that of the iteration before."""
-        frame, mark = self._frame, self._frame.mark
-        iteration = frame.iteration
+        inside, mark = self._frame._inside, self._frame._inside.mark
+        iteration = self._frame.iteration
         if mark is not None and mark.ended is StoppedBy.TRIP_COUNT:
             iteration -= 1
-            mark = frame.mark_at(iteration) if iteration >= 0 else None
-        return _NOTHING if mark is None else self._seen(mark, frame.mark_at(iteration + 1), value)
+            mark = inside.mark_at(iteration) if iteration >= 0 else None
+        return _NOTHING if mark is None else self._seen(mark, inside.mark_at(iteration + 1), value)
 
     def _result_at(self, mark: Mark | None, value: Value) -> _Found:
         """What the iteration before a boundary computed: recorded, or known from what became of it."""
@@ -236,7 +246,7 @@ class RecordedValues(Mapping[str, Any]):
         """What a mark has of a result; where it has nothing, what became of it ``after``."""
         body = self._body
         assert body is not None
-        found = self._frame.recorded(PortKind.NODE, mark).find(value.name)
+        found = self._frame._inside.recorded(PortKind.NODE, mark).find(value.name)
         if found[0]:
             return found
         if value is body.loop.condition and mark.condition is not None:
@@ -249,17 +259,17 @@ class RecordedValues(Mapping[str, Any]):
         if mark is None or body is None:
             return _NOTHING
         for name in body.scanned.get(value, ()):
-            found = frame.recorded(PortKind.SCAN, mark).find(name)
+            found = frame._inside.recorded(PortKind.SCAN, mark).find(name)
             if found[0]:
                 return found
         for edge in body.results.get(value, ()):
-            found = frame.recorded(PortKind.CARRIED, mark).find(edge.param.name)
+            found = frame._inside.recorded(PortKind.CARRIED, mark).find(edge.param.name)
             if found[0]:
                 return found
         return _NOTHING
 
     def _entered(self, kind: PortKind) -> PortValues:
-        return self._frame.recorded(kind, self._first)
+        return self._frame._inside.recorded(kind, self._first)
 
     @cached_property
     def _first(self) -> Mark | None:

@@ -48,18 +48,18 @@ def read(frame: Frame, *, computed: bool = False, only: Collection[str] | None =
     scanned = {}
     for k, port in enumerate(loop.scan_outputs if ran else ()):
         if chosen(port.outer.name):
-            scanned[port.outer.name] = frame.scan_tail(k, 1)[3][-1]
+            scanned[port.outer.name] = frame._inside.scan_tail(k, 1)[3][-1]
     values: dict[str, Any] = {}
     if computed:
         read_from = frame.values
-        plan = frame.engine.plan
+        plan = frame._inside.engine.plan
         tested = tested_values(loop)
         for value, branches in made_in(plan, plan.loops[frame.index]):
             # What decides about an iteration is computed before its boundary, unless the trip count ends the loop.
             if frame.stopped_by is StoppedBy.TRIP_COUNT if value in tested else not ran:
                 continue
             # What a branch computed that was not taken is of an earlier iteration.
-            taken = all(frame.engine.loops.taken(pc) is word for pc, word in branches)
+            taken = all(frame._inside.engine.loops.taken(pc) is word for pc, word in branches)
             if taken and chosen(value.name) and value.name in read_from:
                 values[value.name] = read_from[value.name]
     return Boundary(

@@ -1,31 +1,25 @@
-"""What is debugged: a model that runs, or a recording of a run. It stands somewhere, is moved, and has breakpoints.
+"""The commands of what is debugged, a model that runs or a recording of a run: what users see of both.
 
-Front ends and commands know nothing else; what one of the two cannot do it refuses.
+What a debuggee is made of is :mod:`.inside`; what one of the two cannot do it refuses.
 """
 
 from __future__ import annotations
 
 import contextlib
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
-from ...runtime.errors import Remedy, UsageError
-from ...runtime.graph import Node
+from ...runtime.errors import UsageError
 from ...runtime.model import Data, LoopTotals, Model
-from ...runtime.turns import Turns
-from ..breakpoints.breakpoint import Breakpoint, Trigger
+from ..breakpoints.breakpoint import Breakpoint
 from ..breakpoints.collection import Breakpoints
-from ..breakpoints.places import Places
-from ..expression.language import Expression
 from ..expression.tokens import quote
-from ..frame import AnyFrame
-from ..statistics.history import NOTHING, Evolution, History
+from ..statistics.history import Evolution, History
 from ..values.iterations import TimedFrame
 from .boundary import Boundary
 from .branches import Branch
+from .inside import Inside
 from .stop import Reason, Stop
-from .timeline import Timeline
 from .underway import Underway
 
 if TYPE_CHECKING:
@@ -35,112 +29,207 @@ if TYPE_CHECKING:
 _ON_THE_WAY = (Reason.NODE, Reason.STEP, Reason.ENTRY, Reason.LOOP_END)
 
 
-class Debuggee(ABC):
+class Debuggee:
     """Something that stands somewhere, and stops where its breakpoints say.
 
     Every command returns the :class:`Stop` that it came to, and raises a :class:`UsageError` where it is not possible.
     """
 
-    #: Why what is refused is not possible.
-    why_not = "nothing can be run here"
-    #: And what can be done about it.
-    remedy: Remedy | None = None
-    #: False where nothing but boundaries can be stopped at.
-    has_nodes = True
-    #: False where there is one line of time only.
-    has_branches = True
-
-    def __init__(self, model: Model, places: Places, inputs: Mapping[str, Data]) -> None:
-        self.model = model
-        self.name = model.name
-        self.places = places
-        self.inputs = dict(inputs)
-        #: Those that a restart gave.
-        self.given_again: frozenset[str] = frozenset()
-        self.stop = Stop(Reason.ENTRY, "")
-        self.breakpoints = Breakpoints(self)
-        #: What logpoints printed since somebody last took it; ``on_log`` gets each line at once, where it is set.
-        self.logged: list[str] = []
-        self.on_log: Callable[[str], object] | None = None
-        #: Nobody else moves it meanwhile: ``with self._turns.turn():``.
-        self._turns = Turns(self._ask_to_stop, self._forget_to_stop)
-
-    def refuse(self, what: str) -> NoReturn:
-        """Say that something is not possible, and why.
-
-        Raises:
-            UsageError: always.
-        """
-        raise UsageError(f"{what} is not possible: {self.why_not}", self.remedy)
+    def __init__(self, inside: Inside) -> None:
+        #: For our own front ends: what is in there may change with any version.
+        self._inside = inside
 
     # -- where it stands
 
     @property
+    def model(self) -> Model:
+        """The model that runs, or that ran when this was recorded.
+
+        >>> session.model.outputs[0].name
+        'root'
+        """
+        return self._inside.model
+
+    @property
+    def inputs(self) -> dict[str, Data]:
+        """The inputs of the run by name, as they were given: arrays, or lists of arrays for sequences.
+
+        >>> session.inputs
+        {'a': 2.0, 'tol': 1e-06}
+        """
+        return self._inside.inputs
+
+    @property
+    def stop(self) -> Stop:
+        """Where this stands and why: what the last command returned.
+
+        >>> session.stop.text
+        "before iteration 0 of loop 'sqrt'"
+        """
+        return self._inside.stop
+
+    @property
+    def breakpoints(self) -> Breakpoints:
+        """The breakpoints and watchpoints, a sequence in the order in which they were set: ``add``, ``watch``,
+        ``delete``, ``clear``.
+
+        >>> session.breakpoints.add("if err < 1e-3").number
+        1
+        >>> session.continue_().text
+        "breakpoint 1 (if err < 1e-3): before iteration 4 of loop 'sqrt'"
+        """
+        return self._inside.breakpoints
+
+    @property
+    def logged(self) -> list[str]:
+        """What logpoints printed while ``on_log`` was not set, a line each; clear it once it is read.
+
+        >>> _ = session.breakpoints.add("iter 2", log="x is {x}")
+        >>> _ = session.continue_()
+        >>> session.logged
+        ['x is 1.4166667']
+        """
+        return self._inside.logged
+
+    @property
+    def on_log(self) -> Callable[[str], object] | None:
+        """A function that gets each line of a logpoint at once, in the thread that runs this; None: they are kept in
+        ``logged``.
+
+        >>> session.on_log = print
+        >>> _ = session.breakpoints.add("iter 2", log="x is {x}")
+        >>> _ = session.continue_()
+        x is 1.4166667
+        """
+        return self._inside.on_log
+
+    @on_log.setter
+    def on_log(self, function: Callable[[str], object] | None) -> None:
+        self._inside.on_log = function
+
+    @property
     def done(self) -> bool:
-        """True once the model ran to its end."""
-        return self.stop.reason is Reason.DONE
+        """True once the model ran to its end.
+
+        >>> session.done, session.continue_().text, session.done
+        (False, 'the model ran to its end', True)
+        """
+        return self._inside.done
 
     @property
-    @abstractmethod
     def running(self) -> bool:
-        """True while another thread moves it."""
+        """True while another thread moves it.
+
+        >>> session.running
+        False
+        """
+        return self._inside.running
 
     @property
-    @abstractmethod
-    def moment(self) -> int:
-        """Grows whenever it moves, or is edited."""
-
-    @property
-    @abstractmethod
     def outputs(self) -> dict[str, Data] | None:
-        """The model's outputs by name once it ran to its end; None before."""
+        """The model's outputs by name once it ran to its end: arrays with the dtypes of ``model.outputs``; None before.
+
+        >>> session.outputs is None
+        True
+        >>> _ = session.continue_()
+        >>> session.outputs["root"], session.outputs["xs"].shape
+        (array(1.4142135, dtype=float32), (5,))
+        """
+        return self._inside.outputs
 
     @property
-    @abstractmethod
     def totals(self) -> list[LoopTotals]:
-        """How often each loop ran so far."""
+        """How often each loop ran so far, outer loops before inner ones; ``frame.index`` is the place in this list.
+
+        >>> _ = session.step(3)
+        >>> session.totals[0].iterations
+        3
+        """
+        return self._inside.totals
 
     @property
-    @abstractmethod
     def progress(self) -> Mapping[str, int]:
-        """The iterations of each loop by path, as they were lately; from any thread, while another one moves this."""
+        """The iterations of each loop by its path, as they were lately: for a thread that asks while another one moves
+        this. Empty where nothing was told yet.
+
+        >>> all(isinstance(count, int) for count in session.progress.values())
+        True
+        """
+        return self._inside.progress
 
     @property
     def lately(self) -> Mapping[str, Evolution]:
-        """What the values of each loop were, by path, as it was lately; from any thread, while another one moves this.
-        Empty where nothing is known of it."""
-        return {}
+        """The histories of each loop by its path, as they were lately: for a thread that asks while another one moves
+        this. Empty where nothing is known of it.
+
+        >>> dict(session.lately)
+        {}
+        """
+        return self._inside.lately
 
     @property
     def underway(self) -> Mapping[str, Underway]:
-        """Where each loop that runs stood, by path, as it was lately; from any thread, while another one moves this."""
-        return {}
+        """Where each loop that runs stood a moment ago, by its path: iteration, what it carries and what it has
+        collected; for a thread that asks while another one moves this. Empty where nothing is known of it.
+
+        >>> dict(session.underway)
+        {}
+        """
+        return self._inside.underway
+
+    @property
+    def frame(self) -> TimedFrame:
+        """The innermost running loop; the main graph where none runs; after the end the loop that ended last.
+
+        >>> _ = session.step()
+        >>> session.frame
+        <Frame main ▸ sqrt, before iteration 1>
+        """
+        return self._inside.frame
+
+    @property
+    def frames(self) -> Sequence[TimedFrame]:
+        """All running loops, outermost first, the main graph before them.
+
+        >>> [frame.path for frame in session.frames]
+        ['main', 'main ▸ sqrt']
+        """
+        return self._inside.frames
 
     def history(self, name: str, entry: int | None = None) -> History:
-        """What a carried value, or a side of the comparison that decides a loop, was in all iterations so far.
+        """What a carried value, or a side of the comparison that decides a loop, was in all iterations so far, as
+        float64 numbers: the value itself where it has one element, of a tensor the norm.
 
         The loop is the innermost running one that has it, or else any; ``entry``: of which of its entries, by number
         from 0 (the last ones are remembered), the present or last one by default.
 
         Raises:
             UsageError: nothing is known of that value, or of that entry.
+
+        >>> _ = session.step(2)
+        >>> session.history("x").values.round(4)
+        array([2.    , 1.5   , 1.4167])
         """
+        inside = self._inside
         running = [frame.index for frame in (self.frame, *reversed(self.frames)) if frame.loop is not None]
         known: list[str] = []
-        for index in dict.fromkeys([*running, *(one.index for one in self.places.loops)]):
-            evolution = self.evolution(index)
+        for index in dict.fromkeys([*running, *(one.index for one in inside.places.loops)]):
+            evolution = inside.evolution(index)
             if name in evolution:
-                return (evolution if entry is None else self.evolution(index, entry))[name]
+                return (evolution if entry is None else inside.evolution(index, entry))[name]
             known += evolution
         have = f"; there is one of {', '.join(map(quote, dict.fromkeys(known)))}" if known else ""
         raise UsageError(f"there is no history of '{name}'{have}")
 
     def plot(self, name: str | None = None) -> Figure:
-        """A figure: a value over iterations, or all that the innermost loop carries, in the entry that ran last where
-        those that run carry nothing; a scan output as it is so far.
+        """A Matplotlib figure: a value over iterations, or all that the innermost loop carries, in the entry that ran
+        last where those that run carry nothing; a scan output as it is so far.
 
         Raises:
             UsageError: no running loop has anything of that name that could be drawn.
+
+        >>> _ = session.continue_()
+        >>> session.plot("err").savefig(os.devnull, format="png")
         """
         from ..plots import frames as plots
 
@@ -149,65 +238,12 @@ class Debuggee(ABC):
             with contextlib.suppress(UsageError):
                 return plots.over_iterations(frame, name)
         last = list(frames)[-1] if frames else self.frame
-        for place in self.places.loops if name is None and last.loop is not None and not last.loop.back_edges else ():
-            evolution = self.evolution(place.index)
+        every = self._inside.places.loops
+        for place in every if name is None and last.loop is not None and not last.loop.back_edges else ():
+            evolution = self._inside.evolution(place.index)
             if place.loop.back_edges and len(evolution):
                 return plots.all_carried(place.loop, evolution, place.path)
         return plots.over_iterations(last, name)
-
-    def evolution(self, index: int, entry: int | None = None) -> Evolution:
-        """What the values of a loop were in one of its entries, the present or last one by default.
-
-        Raises:
-            UsageError: that is not remembered.
-        """
-        if entry is not None:
-            self.refuse("the history of another entry")
-        found = [frame for frame in (self.frame, *self.frames) if frame.index == index]
-        return found[0].evolution if found else NOTHING
-
-    @property
-    @abstractmethod
-    def position(self) -> tuple[int, ...]:
-        """Where this stands in the execution; positions of one branch compare in the order of time."""
-
-    @property
-    def at_beginning(self) -> bool:
-        """True where there is nothing to go back to."""
-        return False
-
-    @property
-    @abstractmethod
-    def frame(self) -> TimedFrame:
-        """The innermost running loop; the main graph where none runs; after the end the loop that ended last."""
-
-    @property
-    @abstractmethod
-    def frames(self) -> Sequence[TimedFrame]:
-        """All running loops, outermost first, the main graph before them."""
-
-    def standing(self, frame: Any) -> AnyFrame:
-        """One of its frames, to be read before it moves: what is large may be references
-        (:class:`..statistics.tensor.TensorRef`)."""
-        shown: AnyFrame = frame
-        return shown
-
-    @abstractmethod
-    def at_boundary(self) -> bool:
-        """True where a boundary of the innermost loop is what is stopped at."""
-
-    @abstractmethod
-    def here(self) -> int:
-        """The index of the loop that is stopped in; else of the one that ended last, else of the first; -1: there is
-        none."""
-
-    def node_here(self) -> Node:
-        """The node that runs next.
-
-        Raises:
-            UsageError: none does.
-        """
-        self.refuse("stopping at a node")
 
     # -- on
 
@@ -219,44 +255,94 @@ class Debuggee(ABC):
 
         Raises:
             InputError: an input is unknown or does not fit.
+            UsageError: a recording is to get other inputs.
+
+        >>> session.restart({"a": 9.0}).text
+        "before iteration 0 of loop 'sqrt'"
+        >>> _ = session.continue_()
+        >>> session.outputs["root"]
+        array(3., dtype=float32)
         """
-        self.refuse("a restart")
+        self._inside.refuse("a restart")
 
     def step(self, count: int = 1) -> Stop:
         """Go on to the next boundary of this loop, ``count`` times; inner loops run through.
 
         The last iteration's boundary, where the loop ends, is a stop as well; a step from there leaves the loop and
-        goes on to the next boundary of any loop.
+        goes on to the next boundary of any loop. What stops for another reason (a breakpoint, an error of the model, a
+        limit) ends the count.
+
+        Raises:
+            UsageError: the model ran to its end, or ``count`` is below 1.
+
+        >>> session.step().text
+        "before iteration 1 of loop 'sqrt'"
+        >>> session.step(2).text
+        "before iteration 3 of loop 'sqrt'"
         """
-        self.refuse("stepping")
+        self._inside.refuse("stepping")
 
     def next_node(self, count: int = 1) -> Stop:
         """Run one node of this body, ``count`` times; an inner loop counts as one node. After the last node: the
-        boundary."""
-        self.refuse("stepping by nodes")
+        boundary.
+
+        Raises:
+            UsageError: the model ran to its end, ``count`` is below 1, or this is a recording.
+
+        >>> session.next_node().text
+        "before Div 'Div_1' in iteration 0 of loop 'sqrt'"
+        """
+        self._inside.refuse("stepping by nodes")
 
     def into(self) -> Stop:
-        """Run one node, but stop at the first boundary of the loop where it is a loop."""
-        self.refuse("stepping")
+        """Run one node, but stop at the first boundary of the loop where it is a loop; a recording goes to the next
+        boundary of any loop.
+
+        Raises:
+            UsageError: the model ran to its end.
+
+        >>> nested = loopdbg.debug("loop_nested.xml", dict(np.load("loop_nested.inputs.npz")))
+        >>> while len(nested.frames) < 3:
+        ...     _ = nested.into()
+        >>> nested.stop.reason
+        <Reason.ENTRY: 'entry'>
+        """
+        self._inside.refuse("stepping")
 
     def finish(self, count: int = 1) -> Stop:
         """Go on to the end of this loop and stop there; at its end already: to the end of the loop around it.
 
         ``count``: so many loops, from the inside out.
+
+        Raises:
+            UsageError: the model ran to its end, or ``count`` is below 1.
+
+        >>> session.finish().text
+        "loop 'sqrt' ends after 5 iterations: the condition is false"
         """
-        self.refuse("stepping")
+        self._inside.refuse("stepping")
 
     def until(self, iteration: int) -> Stop:
         """Go on to the boundary of this loop before an iteration ahead, or to its end.
 
         Raises:
             UsageError: the iteration is not ahead, or no loop is running.
+
+        >>> session.until(3).text
+        "before iteration 3 of loop 'sqrt'"
         """
-        self.refuse("stepping")
+        self._inside.refuse("stepping")
 
     def continue_(self) -> Stop:
-        """Go on to the next breakpoint, the end of the model, or the first limit."""
-        self.refuse("going on")
+        """Go on to the next breakpoint, the end of the model, or the first limit.
+
+        Raises:
+            UsageError: the model ran to its end already.
+
+        >>> session.continue_().reason
+        <Reason.DONE: 'done'>
+        """
+        self._inside.refuse("going on")
 
     # -- back
 
@@ -264,30 +350,46 @@ class Debuggee(ABC):
         """Go back to the boundary before, up to ``count`` times.
 
         Raises:
-            UsageError: there is nothing before.
+            UsageError: there is nothing before, or ``count`` is below 1.
+
+        >>> _ = session.step(4)
+        >>> session.back(2).text
+        "before iteration 2 of loop 'sqrt'"
         """
-        self.refuse("going back")
+        self._inside.refuse("going back")
 
     def back_node(self, count: int = 1) -> Stop:
         """Go back by one node of this body, up to ``count`` times; an inner loop counts as one node.
 
         Raises:
-            UsageError: there is nothing before.
+            UsageError: there is nothing before, ``count`` is below 1, or this is a recording.
+
+        >>> _ = session.next_node(3)
+        >>> session.back_node(2).text
+        "before Div 'Div_1' in iteration 0 of loop 'sqrt'"
         """
-        self.refuse("stepping by nodes")
+        self._inside.refuse("stepping by nodes")
 
     def goto(self, iteration: int) -> Stop:
         """Go to the boundary of this loop before an iteration, back or ahead; breakpoints in between do not stop it.
 
         Raises:
             UsageError: no loop is running, or it ends before that iteration (and this stands at its end).
+
+        >>> session.goto(4).text, session.goto(1).text
+        ("before iteration 4 of loop 'sqrt'", "before iteration 1 of loop 'sqrt'")
         """
-        self.refuse("going to an iteration")
+        self._inside.refuse("going to an iteration")
 
     def reverse_continue(self) -> Stop:
         """Go back to the last stop that a breakpoint or watchpoint would have made before this; without one to where
-        it began."""
-        self.refuse("going back")
+        it began.
+
+        >>> _ = session.continue_(), session.breakpoints.add("if err > 0.01")
+        >>> session.reverse_continue().text
+        "breakpoint 1 (if err > 0.01): before iteration 2 of loop 'sqrt'"
+        """
+        self._inside.refuse("going back")
 
     # -- what if
 
@@ -295,12 +397,19 @@ class Debuggee(ABC):
         """Change a value and begin a branch of the timeline with it.
 
         ``target``: a carried, computed or captured value or a constant by name, ``name[indices]``, ``cond`` or
-        ``trip_count``; ``value``: what it becomes. Tensors keep their dtype.
+        ``trip_count``; ``value``: what it becomes, anything that ``np.asarray`` takes. Tensors keep their dtype; a
+        carried value may change its shape where the model lets it.
 
         Raises:
-            UsageError: there is no such value, it is not computed yet, or the new one does not fit.
+            UsageError: there is no such value, it is not computed yet, or the new one does not fit; the model ran to
+                its end; or this is a recording.
+
+        >>> session.set("x", 3.0)
+        <Branch 2 from 1: x = 3.0>
+        >>> session.frame.carried["x"]
+        array(3., dtype=float32)
         """
-        self.refuse("changing a value")
+        self._inside.refuse("changing a value")
 
     def assign(self, text: str, frame: Any = None) -> Branch:
         """``h = zeros_like(h)``, ``h[0, 3] = 1.5``, ``cond = false``, ``trip_count = 10``: as :meth:`set`, from text.
@@ -309,146 +418,104 @@ class Debuggee(ABC):
 
         Raises:
             UsageError: as for :meth:`set`, or the text is no assignment.
+
+        >>> session.assign("x = x + 1")
+        <Branch 2 from 1: x = 3.0>
         """
-        self.refuse("changing a value")
+        self._inside.refuse("changing a value")
 
     def undo(self) -> Stop:
         """Leave the current branch for the one that it came from, where it began.
 
         Raises:
-            UsageError: nothing was set on this line.
+            UsageError: nothing was set on this line of time.
+
+        >>> _ = session.set("x", 3.0), session.continue_()
+        >>> session.undo().text, session.frame.carried["x"]
+        ("before iteration 0 of loop 'sqrt'", array(2., dtype=float32))
         """
-        self.refuse("changing a value")
+        self._inside.refuse("changing a value")
 
     def switch(self, number: int) -> Stop:
         """Go to the last position that was reached on another branch.
 
         Raises:
             UsageError: there is no such branch.
+
+        >>> _ = session.step(2), session.set("x", 3.0), session.step()
+        >>> session.switch(1).text, session.switch(2).text
+        ("before iteration 2 of loop 'sqrt'", "before iteration 3 of loop 'sqrt'")
         """
-        self.refuse("a branch")
+        self._inside.refuse("a branch")
 
     @property
     def branches(self) -> list[Branch]:
-        """The lines of time: the first run, and one more for each edit."""
-        self.refuse("a branch")
+        """The lines of time: the first run, and one more for each edit.
+
+        Raises:
+            UsageError: this is a recording.
+
+        >>> _ = session.set("x", 3.0)
+        >>> session.branches
+        [<Branch 1>, <Branch 2 from 1: x = 3.0>]
+        """
+        self._inside.refuse("a branch")
 
     @property
     def branch(self) -> Branch:
-        """The line of time that this is on."""
-        self.refuse("a branch")
-
-    @property
-    def timeline(self) -> Timeline:
-        """The checkpoints and the branches."""
-        self.refuse("a checkpoint")
-
-    def side_by_side(self, first: Branch, second: Branch) -> Iterator[tuple[Boundary, Boundary]]:
-        """The boundaries of two branches in pairs, from where they parted to where either was left."""
-        self.refuse("a branch")
-
-    # -- breakpoints
-
-    def watch(self, text: str) -> Breakpoint:
-        """Set a watchpoint: ``session.watch("h")``, ``session.watch("err crosses 1e-3")``; see
-        :meth:`..breakpoints.collection.Breakpoints.watch`."""
-        return self.breakpoints.watch(text)
-
-    def check_expression(self, expression: Expression, index: int) -> None:
-        """See that an expression can be tested in a loop's body (-1: in the main graph).
+        """The line of time that this is on: its ``number``, its ``parent`` and its ``edits``.
 
         Raises:
-            UsageError: it cannot; the text says why.
+            UsageError: this is a recording.
+
+        >>> session.branch.number, session.branch.edits
+        (1, [])
         """
-        self.places.check(expression, index)
+        self._inside.refuse("a branch")
 
-    # What is read while something moves has nothing to prepare.
-    def prime(self, *breakpoints: Breakpoint) -> None:  # noqa: B027
-        """Tell breakpoints that compare with the boundary before where this stands now."""
+    def side_by_side(self, first: Branch, second: Branch) -> Iterator[tuple[Boundary, Boundary]]:
+        """The boundaries of two branches in pairs, from where they parted to where either was left.
 
-    def add(self, breakpoint_: Breakpoint) -> None:  # noqa: B027
-        """Test a breakpoint from now on."""
+        Raises:
+            UsageError: this is a recording.
 
-    def remove(self, breakpoint_: Breakpoint) -> None:  # noqa: B027
-        """Test it no more."""
-
-    def is_slow(self, breakpoint_: Breakpoint) -> bool:
-        """True where testing a breakpoint slows the run down: in Python at every boundary of some loop, which takes
-        microseconds."""
-        return False
-
-    def log(self, text: str) -> None:
-        """What a logpoint says."""
-        if self.on_log is not None:
-            self.on_log(text)
-        else:
-            self.logged.append(text)
-
-    def check(self) -> Stop:
-        """Test the breakpoints at the boundary that this stands at, as if it had just come there; without a hit nothing
-        changes. For breakpoints that are set at the boundary which they are about; of a model without loops, before its
-        first node."""
-        with self._turns.turn():
-            if self.at_boundary() or self.frame.loop is None:
-                for breakpoint_ in self.breakpoints:
-                    breakpoint_.passed = False
-                hits = self.breakpoints.hits(self.frame)
-                if hits:
-                    self.stop = self._hit_stop(hits)
-            return self.stop
+        >>> _ = session.step(2), session.set("x", 3.0), session.step(), session.switch(1), session.step()
+        >>> for one, other in session.side_by_side(*session.branches):
+        ...     print(one.iteration, one.carried["x"], other.carried["x"])
+        2 1.4166667 3.0
+        3 1.4142157 1.8333334
+        """
+        self._inside.refuse("a branch")
 
     # -- how
 
+    def watch(self, text: str) -> Breakpoint:
+        """Set a watchpoint, which stops where a value differs from that of the boundary before: ``h``,
+        ``err crosses 1e-3``, ``x settles 1e-6``, ``v shape``, ``h nan``, ``delta(x) sign``.
+
+        Raises:
+            UsageError: the expression is wrong.
+
+        >>> session.watch("err crosses 1e-3").number
+        1
+        >>> session.continue_().text
+        "watchpoint 1 (err crosses 1e-3); err: 0.0024510622 → 2.1457672e-06: before iteration 4 of loop 'sqrt'"
+        """
+        return self.breakpoints.watch(text)
+
     def interrupt(self) -> None:
-        """Stop what is under way at the next boundary; from any thread. Without anything it does nothing."""
-        self._turns.interrupt()
+        """Stop what is under way at the next boundary; from any thread. Without anything under way it does nothing.
 
-    @abstractmethod
-    def _ask_to_stop(self) -> None:
-        """Let what runs stop soon."""
-
-    @abstractmethod
-    def _forget_to_stop(self) -> None:
-        """Let what runs next not stop for that."""
+        >>> session.interrupt()
+        """
+        self._inside.turns.interrupt()
 
     def _repeat(self, count: int, move: Callable[[], Stop], *, back: bool = False) -> Stop:
         if count < 1:
             raise UsageError(f"{count} times makes no sense; give 1 or more")
         stop = move()
         for _ in range(count - 1):
-            if stop.reason not in _ON_THE_WAY or self.done or (back and self.at_beginning):
+            if stop.reason not in _ON_THE_WAY or self.done or (back and self._inside.at_beginning):
                 break
             stop = move()
         return stop
-
-    def _hit_stop(self, hits: list[Breakpoint], where: str = "") -> Stop:
-        """The stop for breakpoints that hit here; one that waits for NaN says which node made it, if it can. ``where``:
-        what the text calls this place, instead of what it is called without breakpoints."""
-        told = []
-        for breakpoint_ in hits:
-            told.append(f"{breakpoint_.word} {breakpoint_.number} ({breakpoint_.title})")
-            if breakpoint_.temporary:
-                self.breakpoints.delete(breakpoint_.number)
-        numbers = tuple(breakpoint_.number for breakpoint_ in hits)
-        where = where or self._where().text
-        failed = next((breakpoint_ for breakpoint_ in hits if breakpoint_.failure), None)
-        if failed is not None:
-            text = f"{failed.word} {failed.number} cannot be tested: {failed.failure}"
-            return Stop(Reason.ERROR, f"{text}; {where}", numbers)
-        watched = all(breakpoint_.kind is Trigger.WATCH for breakpoint_ in hits)
-        if self.at_boundary() and all(b.kind is Trigger.NAN for b in hits):
-            # One that is about any value knows best: a carried value is made by no node.
-            first = min(hits, key=lambda hit: hit.expression is not None)
-            where = self._to_first_nan(first) or where
-        reason = Reason.WATCHPOINT if watched else Reason.BREAKPOINT
-        changes = [b.change for b in hits if b.kind is Trigger.WATCH]
-        return Stop(reason, f"{'; '.join([', '.join(told), *changes])}: {where}", numbers)
-
-    def _to_first_nan(self, breakpoint_: Breakpoint) -> str:
-        """Find the node that made the NaN of a boundary, and go to it where that can be; says which, "" if
-        none did."""
-        return ""
-
-    @abstractmethod
-    def _where(self) -> Stop:
-        """The stop for where this stands, whatever led here."""

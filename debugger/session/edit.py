@@ -63,7 +63,7 @@ class Editor:
 
     def _unread(self, name: str) -> list[Value] | None:
         """Of a variable that a ReadValue is still going to read: its value, and whether it has one."""
-        value = self._frame.scope().get(name)
+        value = self._frame._inside.scope().get(name)
         for entry in self._frame.nodes:
             node = entry.node
             if node.op_type == "ReadValue" and value in node.outputs and entry.state is not NodeState.DONE:
@@ -131,7 +131,7 @@ class Editor:
             UsageError: there is none, or setting it would change nothing.
         """
         frame, loop = self._frame, self._frame.loop
-        value = frame.scope().get(name)
+        value = frame._inside.scope().get(name)
         if value is None:
             self._scope.value(name)  # says what is near
             raise UsageError(f"'{name}' is an output of the loop and grows by itself; it cannot be set")

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...runtime import frame as runtime
+from ...runtime.body import FrameInside
 from ...runtime.engine.plain.memory import read_only
 from ...runtime.graph import Array, Value
 from ...runtime.turns import Turns
@@ -34,7 +35,11 @@ _CELLS = 32
 
 
 class SessionFrame(runtime.Frame):
-    """A frame of a session; see :class:`~...runtime.frame.Frame` for what it shows."""
+    """A frame of a session; see :class:`~...runtime.frame.Frame` for what it shows.
+
+    >>> session.frame
+    <Frame main ▸ sqrt, before iteration 0>
+    """
 
     def __init__(self, timeline: Timeline, index: int) -> None:
         super().__init__(timeline.engine, index)
@@ -45,12 +50,22 @@ class SessionFrame(runtime.Frame):
 
     @property
     def history(self) -> Iterations:
-        """The values of this entry of the loop in other iterations, computed without moving the session."""
+        """The values of this entry of the loop in other iterations, computed without moving the session.
+
+        >>> _ = session.step(3)
+        >>> session.frame.history.value("x", 1)
+        array(1.5, dtype=float32)
+        """
         return self._timeline.iterations(self)
 
     @property
     def evolution(self) -> Evolution:
-        """What this entry's values were in all iterations so far, as numbers, by name."""
+        """What this entry's values were in all iterations so far, as numbers, by name.
+
+        >>> _ = session.step(3)
+        >>> sorted(session.frame.evolution)[:2]
+        ['err', 'err_new']
+        """
         self._state()
         return self._timeline.histories.of(self.index)
 
@@ -59,14 +74,15 @@ class SessionFrame(runtime.Frame):
         """The frame in which this loop runs; None of the main graph."""
         return None if self._plan is None else SessionFrame(self._timeline, self._plan.parent)
 
-    def before(self) -> None:
-        """The frame at the boundary before this one, where that can be had without running anything: never here."""
-
     def __getitem__(self, expression: str) -> Any:
         """The value of an expression, as ``frame["max(abs(h))"]``.
 
         Raises:
             UsageError: it is no expression, or something in it has no value here.
+
+        >>> _ = session.step()
+        >>> session.frame["abs(x * x - a)"]
+        np.float32(0.25)
         """
         return parse(expression).evaluate(FrameScope(self, self.history))
 
@@ -78,11 +94,19 @@ class SessionFrame(runtime.Frame):
 
         Raises:
             UsageError: the loop has no value of that name.
+
+        >>> _ = session.step(3)
+        >>> session.frame.iteration_of("x"), session.frame.iteration_of("x_new"), session.frame.iteration_of("a")
+        (3, 2, None)
         """
         return FrameScope(self).iteration_of(name)
 
     def show(self, expression: str) -> Shown:
-        """The same as something that a notebook draws."""
+        """The same as something that a notebook draws.
+
+        >>> session.frame.show("x")
+        x = 2.0
+        """
         found = parse(expression)
         scope = FrameScope(self, self.history)
         return Shown(expression, found.evaluate(scope), scope.remark(found.present))
@@ -92,6 +116,8 @@ class SessionFrame(runtime.Frame):
 
         Raises:
             UsageError: it has no value here, or none that could be drawn.
+
+        >>> session.frame.plot("x").savefig(os.devnull, format="png")
         """
         from ..plots import frames as plots
 
@@ -126,13 +152,9 @@ class StandingFrame(SessionFrame):
         #: One reference for one tensor, which knows its statistics once somebody asked.
         self._refs: dict[object, TensorRef] = {}
 
-    # What takes long to find is found once for both.
-
-    def _find_nodes(self) -> list[runtime.BodyNode]:
-        return self._same.nodes
-
-    def scope(self) -> dict[str, Value]:
-        return self._same.scope()
+    @property
+    def _inside(self) -> StandingInside:
+        return StandingInside(self)
 
     def _value(self, slot: int) -> Any:
         engine = self._engine
@@ -196,9 +218,22 @@ class StandingFrame(SessionFrame):
             found[port.outer.name] = self._referred(("scan", k), partial(_untouched, whole), partial(_copied, whole))
         return found
 
+
+class StandingInside(FrameInside):
+    """What is behind it: what takes long to find is found once for both frames."""
+
+    __slots__ = ()
+    _frame: StandingFrame
+
+    def find_nodes(self) -> list[runtime.BodyNode]:
+        return self._frame._same.nodes
+
+    def scope(self) -> dict[str, Value]:
+        return self._frame._same._inside.scope()
+
     def scan_tail(self, k: int, length: int) -> tuple[int, tuple[int, ...], str, list[Any]]:
-        """See :class:`~...runtime.frame.Frame`: of large elements the newest alone, and that as a reference."""
-        assert self.loop is not None
+        """See :class:`~...runtime.body.FrameInside`: of large elements the newest alone, and that as a reference."""
+        assert self._frame.loop is not None
         scans, index = self._engine.scans, self._index
         count, whole, newest = scans.view(index, k, length)
         told = count, tuple(whole.shape), whole.dtype.name
@@ -208,7 +243,7 @@ class StandingFrame(SessionFrame):
         def last() -> Any:
             return read_only(scans.view(index, k, 1)[2][-1])
 
-        return *told, [self._referred(("tail", k), last, last)]
+        return *told, [self._frame._referred(("tail", k), last, last)]
 
 
 def _untouched(find: Callable[[], Array]) -> Array:

@@ -76,7 +76,7 @@ class PastIterations(Iterations):
     def boundary(self, iteration: int) -> Frame:
         """The frame as it stood at an earlier boundary of this entry; good until something else is asked."""
         frame = self.frame
-        return Frame(self._visit((*self._around, frame.enter, iteration, frame.head)), frame.index)
+        return Frame(self._visit((*self._around, frame._inside.enter, iteration, frame._inside.head)), frame.index)
 
     def evolution(self) -> Evolution:
         """See :class:`~..values.iterations.Iterations`."""

@@ -19,10 +19,11 @@ from ..breakpoints.breakpoint import MAIN_GRAPH, Breakpoint, Trigger
 from ..breakpoints.places import Places
 from ..statistics.history import Evolution
 from . import destinations
-from .debuggee import Debuggee
+from .branches import Branch
 from .frames import SessionFrame, StandingFrame
+from .inside import Inside
 from .positions import Position, nodes_until
-from .stop import Reason, Stop, boundary_stop, gave_nan, interrupted, loop_name
+from .stop import Reason, Stop, boundary_stop, gave_nan, interrupted, loop_name, no_iteration
 from .timeline import Timeline
 from .underway import Underway
 
@@ -41,24 +42,24 @@ def kept(value: Data) -> Data:
     return copy.deepcopy(value)
 
 
-class Running(Debuggee):
-    """A debuggee with an engine, which runs from stop to stop."""
+class Running(Inside):
+    """A model's engine, which runs from stop to stop."""
 
     def __init__(
         self,
         model: Model,
         inputs: Mapping[str, Data],
-        given: Mapping[int, Data],
         max_iterations: int | None,
         attended: bool,
     ) -> None:
+        given = {slot: kept(value) for slot, value in model.check(inputs).items()}
         super().__init__(model, Places(model.graph), inputs)
         self.max_iterations = max_iterations
         self.attended = attended
         self._given = given
-        self._engine = Engine(model.plan)
-        self._timeline = Timeline(self._engine, given, self._note_progress)
-        self._arming = Arming(self._engine, self._test_at)
+        self.engine = Engine(model.plan)
+        self._timeline = Timeline(self.engine, given, self._note_progress)
+        self._arming = Arming(self.engine, self._test_at)
         self._outputs: dict[str, Data] | None = None
         self._last_loop = -1
         #: The frames that were asked for in the epoch in which the session stands, by loop.
@@ -70,11 +71,11 @@ class Running(Debuggee):
 
     @property
     def running(self) -> bool:
-        return bool(self._engine.running)
+        return bool(self.engine.running)
 
     @property
     def moment(self) -> int:
-        return self._engine.epoch
+        return self.engine.epoch
 
     @property
     def position(self) -> Position:
@@ -91,7 +92,7 @@ class Running(Debuggee):
 
     @property
     def totals(self) -> list[LoopTotals]:
-        return self.model.totals(self._engine)
+        return self.model._inside.totals(self.engine)
 
     @property
     def progress(self) -> Mapping[str, int]:
@@ -119,12 +120,12 @@ class Running(Debuggee):
 
     @property
     def frame(self) -> SessionFrame:
-        stack = self._engine.stack
+        stack = self.engine.stack
         return self._frame(stack[-1] if stack else self._last_loop if self.done else MAIN_GRAPH)
 
     @property
     def frames(self) -> list[SessionFrame]:
-        return [self._frame(index) for index in (MAIN_GRAPH, *self._engine.stack)]
+        return [self._frame(index) for index in (MAIN_GRAPH, *self.engine.stack)]
 
     def _frame(self, index: int) -> SessionFrame:
         """The frame of a loop; one and the same as long as nothing moves, since it keeps what was computed of it."""
@@ -136,25 +137,25 @@ class Running(Debuggee):
         return self._frames[index]
 
     def standing(self, frame: SessionFrame) -> StandingFrame:
-        return StandingFrame(frame, self._timeline, self._turns)
+        return StandingFrame(frame, self._timeline, self.turns)
 
     def at_boundary(self) -> bool:
         return self._timeline.at_boundary()
 
     def here(self) -> int:
-        stack = self._engine.stack
+        stack = self.engine.stack
         last = stack[-1] if stack else self._timeline.last_left()
         return last if last >= 0 else 0 if self.places.loops else -1
 
     def node_here(self) -> Node:
-        for instruction in self._engine.plan.code[self._engine.pc :]:
+        for instruction in self.engine.plan.code[self.engine.pc :]:
             if instruction.kind in _STOPPABLE:
                 assert instruction.node is not None
                 return instruction.node
         raise UsageError("no node comes after this")
 
     def _node_at(self, position: int) -> Node:
-        node = self._engine.plan.code[position].node
+        node = self.engine.plan.code[position].node
         assert node is not None
         return node
 
@@ -162,34 +163,75 @@ class Running(Debuggee):
         self._timeline.interrupt()
 
     def _forget_to_stop(self) -> None:
-        self._engine.clear_interrupt()
+        self.engine.clear_interrupt()
 
     @property
     def at_beginning(self) -> bool:
         return self.position == self._timeline.entry
 
-    def _give(self, inputs: Mapping[str, Data]) -> None:
+    def give(self, inputs: Mapping[str, Data]) -> None:
         """Make ready for a run with some other inputs.
 
         Raises:
             InputError: an input is unknown or does not fit.
         """
-        given = {**self.model.named(self.inputs), **self.model.named(inputs)}
+        given = {**self.model._inside.named(self.inputs), **self.model._inside.named(inputs)}
         changed = {name: kept(value) for name, value in given.items()}
         self._given = self.model.check(changed)
         self.inputs = changed
-        self.given_again |= self.model.named(inputs).keys()
+        self.given_again |= self.model._inside.named(inputs).keys()
         limit = self._timeline.limit
-        self._timeline = Timeline(self._engine, self._given, self._note_progress)
+        self._timeline = Timeline(self.engine, self._given, self._note_progress)
         self._timeline.limit = limit
         self._frames.clear()
 
+    def begin(self) -> Stop:
+        """Run from the first instruction to before iteration 0 of the first loop.
+
+        Raises:
+            ExecutionError: a node failed before.
+        """
+        timeline = self._timeline
+        self.engine.start(self._given)
+        self.engine.set_limits(self.max_iterations)
+        timeline.save()
+        first = destinations.AnyBoundary() if self.places.loops else destinations.FirstNode()
+        stop = self.advance(first, quietly=True, raising=True)
+        timeline.entry = self.position
+        self.prime_all()
+        return stop
+
+    def edit(self, change: Callable[[], str]) -> Branch:
+        """Make a change, which tells itself in words, and begin a branch with it. The turn is held.
+
+        Raises:
+            UsageError: nothing would use it.
+        """
+        if self.done:
+            raise UsageError("the model ran to its end, so nothing would use it; go back first: back, or goto N")
+        branch = self._timeline.edit(change)
+        self._outputs = None
+        self.stop = self.where()
+        return branch
+
     # -- running on
 
-    def _advance(self, to: destinations.Destination, *, quietly: bool = False, raising: bool = False) -> Stop:
+    def running_stack(self) -> list[int]:
+        """The running loops without the one whose end this stands at."""
+        stack = list(self.engine.stack)
+        if self.at_boundary() and self.frame.stopped_by is not None:
+            stack.pop()
+        return stack
+
+    def next_node(self, into: bool = False) -> destinations.NextNode:
+        """The next node of this body, or a boundary of a loop around it."""
+        ahead = [destinations.LoopBoundary(k, self.engine.loop_state(k)[0] + 1) for k in self.running_stack()]
+        return destinations.NextNode(len(self.engine.stack), ahead, into)
+
+    def advance(self, to: destinations.Destination, *, quietly: bool = False, raising: bool = False) -> Stop:
         """Run on until a destination is reached or a breakpoint hits. ``quietly``: whatever breakpoints there are;
         ``raising``: an error of the model is raised, not returned as a stop."""
-        engine = self._engine
+        engine = self.engine
         self._outputs = None
         self._timeline.put_off()
         self._progress = {}
@@ -220,7 +262,7 @@ class Running(Debuggee):
                 self._arming.disarm()
             self._allow_endless()
         if hits:
-            self.stop = self._hit_stop(hits)
+            self.stop = self.hit_stop(hits)
             self._outputs = None
         elif what in ("node", "boundary"):
             self.stop = self._explain(what)
@@ -235,7 +277,7 @@ class Running(Debuggee):
             what, index = self._timeline.resume()
         except LimitError:
             # Not an error of the model: a command that is refused.
-            self.stop = self._where()
+            self.stop = self.where()
             self._timeline.reached()
             raise
         except LoopdbgError as error:
@@ -253,18 +295,18 @@ class Running(Debuggee):
         if self.attended or self.max_iterations is not None:
             return
         bounded = not isinstance(to, destinations.TheEnd | destinations.LoopEnd)
-        running = [self._engine.plan.loops[index] for index in self._engine.stack]
+        running = [self.engine.plan.loops[index] for index in self.engine.stack]
         ended = any(plan.endless_from >= 0 and (bounded or self._surely_stops(plan.index)) for plan in running)
-        self._engine.set_limits(None, not ended)
+        self.engine.set_limits(None, not ended)
 
     def _allow_endless(self) -> None:
         """Let what goes to a position run through any loop."""
         if not self.attended and self.max_iterations is None:
-            self._engine.set_limits(None)
+            self.engine.set_limits(None)
 
     def _surely_stops(self, index: int) -> bool:
         """True where a breakpoint stops in a running loop whatever happens."""
-        now = self._engine.loop_state(index)[0]
+        now = self.engine.loop_state(index)[0]
         for one in self.breakpoints:
             if not one.enabled or one.condition is not None or one.log is not None or one.ignore:
                 continue
@@ -293,7 +335,7 @@ class Running(Debuggee):
     def _hits_here(self, *, silently: bool = False) -> list[Breakpoint]:
         """The breakpoints that stop where the engine stands."""
         return self.breakpoints.hits(
-            self.frame, None if self.at_boundary() else self._node_at(self._engine.pc), silently=silently
+            self.frame, None if self.at_boundary() else self._node_at(self.engine.pc), silently=silently
         )
 
     def _to_first_nan(self, breakpoint_: Breakpoint) -> str:
@@ -306,7 +348,7 @@ class Running(Debuggee):
         timeline = self._timeline
         self._move(lambda: timeline.go_to((*here[:-2], iteration - 1, here[-1])))
         maker = None
-        for position in nodes_until(self._engine, here):
+        for position in nodes_until(self.engine, here):
             frame = self.frame
             if maker is not None and breakpoint_.made_nan(frame, maker):
                 break
@@ -330,10 +372,10 @@ class Running(Debuggee):
             elif boundary:
                 breakpoint_.prime(self.frame)
 
-    def _prime_all(self) -> None:
+    def prime_all(self) -> None:
         self.prime(*self.breakpoints)
 
-    def _travel(self, move: Callable[[], None]) -> Stop:
+    def travel(self, move: Callable[[], None]) -> Stop:
         """Go through time; what is met on the way becomes the stop."""
         self._timeline.reached()
         try:
@@ -343,7 +385,7 @@ class Running(Debuggee):
         except ExecutionError as error:
             self.stop = Stop(Reason.ERROR, str(error))
         else:
-            self.stop = self._where()
+            self.stop = self.where()
         return self.stop
 
     def _move(self, move: Callable[[], None]) -> None:
@@ -353,25 +395,50 @@ class Running(Debuggee):
         finally:
             if self.moment != before:
                 self._outputs = None
-        self._prime_all()
+        self.prime_all()
 
-    def _reverse(self) -> Stop:
+    def go_to(self, position: Position) -> Stop:
+        """Go to a position at which this line of time has stood."""
+        with self.turns.turn():
+            return self.travel(lambda: self._timeline.go_to(position))
+
+    def go_to_iteration(self, iteration: int) -> Stop:
+        """Go to the boundary of this loop before an iteration, back or ahead. The turn is held.
+
+        Raises:
+            UsageError: there is none.
+        """
+        around, index = self._timeline.this_entry()
+        target = self._timeline.boundary(around, index, iteration)
+        now, _, _, ended, _ = self.engine.loop_state(index)
+        if iteration > now and ended is not None:
+            raise UsageError(no_iteration(self.places.loops[index].loop, iteration, now))
+        if iteration < now or target <= self.position:
+            return self.travel(lambda: self._timeline.go_to(target))
+        stop = self.advance(destinations.LoopBoundary(index, iteration), quietly=True)
+        if self.position != target and stop.reason in (Reason.LOOP_END, Reason.ENTRY):
+            ran = self.engine.loop_state(index)[0]
+            why = no_iteration(self.places.loops[index].loop, iteration, ran)
+            raise UsageError(f"{why}, where the session stands now")
+        return stop
+
+    def reverse(self) -> Stop:
         """Go to the last hit before here, or to where the session began."""
         timeline = self._timeline
         timeline.reached()
         try:
-            found = timeline.find_back(partial(self._arming.arm, self.breakpoints), self._prime_all, self._seen_here)
+            found = timeline.find_back(partial(self._arming.arm, self.breakpoints), self.prime_all, self._seen_here)
         finally:
             self._arming.disarm()
         if found is None:
             self._move(lambda: timeline.go_to(timeline.entry or (0,), anew=True))
-            self.stop = Stop(Reason.START, f"no breakpoint would have stopped before; {self._where().text}")
+            self.stop = Stop(Reason.START, f"no breakpoint would have stopped before; {self.where().text}")
             return self.stop
         position, seen = found
         self._move(lambda: timeline.go_to(position, anew=True))
         for breakpoint_, change, failure in seen:
             breakpoint_.change, breakpoint_.failure = change, failure
-        self.stop = self._hit_stop([breakpoint_ for breakpoint_, _, _ in seen])
+        self.stop = self.hit_stop([breakpoint_ for breakpoint_, _, _ in seen])
         return self.stop
 
     def _seen_here(self) -> list[tuple[Breakpoint, str, str]] | None:
@@ -380,21 +447,21 @@ class Running(Debuggee):
 
     # -- in words
 
-    def _where(self) -> Stop:
+    def where(self) -> Stop:
         """The stop for a position that was reached by travelling."""
-        if self._engine.pc == len(self._engine.plan.code) - 1:
+        if self.engine.pc == len(self.engine.plan.code) - 1:
             return self._explain("end")
         return self._explain("boundary" if self.at_boundary() else "node")
 
     def _explain(self, what: str) -> Stop:
-        stack = self._engine.stack
+        stack = self.engine.stack
         if what == "end":
-            self._outputs = self.model.results(self._engine)
+            self._outputs = self.model._inside.results(self.engine)
             self._last_loop = self._timeline.last_left()
             text = "the model ran to its end" if self.model.loops else "the model ran to its end; it has no loop"
             return Stop(Reason.DONE, text)
         if what == "node":
-            node = self._node_at(self._engine.pc)
+            node = self._node_at(self.engine.pc)
             text = f"before {node.op_type} '{printable(node.name)}'"
             if stack:
                 text += f" in iteration {self.frame.iteration} of {loop_name(self.frame.loop)}"

@@ -1,9 +1,9 @@
-"""A debugging session: where it stands, the steps that lead on, and those that lead back.
+"""A debugging session: the steps that lead on, those that lead back, and what if.
 
 A session drives one engine. Every step runs until its stop and returns a :class:`Stop` that says why. A session may be
 driven from any thread, by one at a time; :meth:`Session.interrupt` may be called from any thread at any time.
 
-Where it has been, and going there again, is a matter of its :mod:`.timeline`.
+How a step runs is a matter of :mod:`.running`; where it has been, and going there again, of its :mod:`.timeline`.
 """
 
 from __future__ import annotations
@@ -19,21 +19,32 @@ from ...runtime.model import Data, Model, load
 from . import destinations
 from .boundary import Boundary
 from .branches import Branch
+from .debuggee import Debuggee
 from .frames import SessionFrame
-from .positions import Position
-from .running import Running, kept
-from .stop import Reason, Stop, no_iteration
+from .running import Running
+from .stop import Reason, Stop
 
 
-class Session(Running):
-    """A model that runs under control.
+class Session(Debuggee):
+    """A model that runs under control, stopped before iteration 0 of its first loop at first.
 
-    ``attended``: False where nobody could interrupt a loop that nothing ends, so that running into one is an error.
+    Iterating over it gives the frame at this stop and after each step, to the end of the model or an error.
+
+    ``inputs``: by name, anything that ``np.asarray`` takes where that loses nothing; they are copied.
+    ``max_iterations``: the most iterations of a loop before a command stops there; None: no limit. ``attended``: False
+    where nobody could interrupt a loop that nothing ends, so that running into one is an error.
 
     Raises:
         InputError: inputs that do not fit the signature.
+        UnsupportedError: an operator that nothing can run.
         ExecutionError: a node failed before the first loop.
+
+    >>> session = loopdbg.Session(loopdbg.load("newton_sqrt.onnx"), {"a": 2.0, "tol": 1e-6})
+    >>> [frame.iteration for frame in session]
+    [0, 1, 2, 3, 4, 5]
     """
+
+    _inside: Running
 
     def __init__(
         self,
@@ -43,40 +54,52 @@ class Session(Running):
         max_iterations: int | None = None,
         attended: bool = True,
     ) -> None:
-        given = {slot: kept(value) for slot, value in model.check(inputs or {}).items()}
-        super().__init__(model, inputs or {}, given, max_iterations, attended)
+        super().__init__(Running(model, inputs or {}, max_iterations, attended))
         self.restart()
 
     def __repr__(self) -> str:
         return f"<Session {self.model.name}: {self.stop.text}>"
 
     def __iter__(self) -> Iterator[SessionFrame]:
-        """The frame at this stop and after each step, to the end of the model or an error."""
         while not self.done:
             yield self.frame
             if self.step().reason in (Reason.ERROR, Reason.INTERRUPT, Reason.LIMIT):
                 return
 
+    @property
+    def max_iterations(self) -> int | None:
+        """The most iterations of a loop before a command stops there; None: no limit. Going on from such a stop runs as
+        many again.
+
+        >>> session = loopdbg.debug("newton_sqrt.onnx", {"a": 2.0, "tol": 1e-6}, max_iterations=3)
+        >>> session.continue_().text
+        "loop 'sqrt' reached the limit of 3 iterations"
+        """
+        return self._inside.max_iterations
+
+    @max_iterations.setter
+    def max_iterations(self, most: int | None) -> None:
+        self._inside.max_iterations = most
+
+    @property
+    def frame(self) -> SessionFrame:
+        return self._inside.frame
+
+    @property
+    def frames(self) -> list[SessionFrame]:
+        return self._inside.frames
+
     # -- on
 
     def restart(self, inputs: Mapping[str, Data] | None = None) -> Stop:
-        with self._turns.turn():
+        inside = self._inside
+        with inside.turns.turn():
             if inputs:
-                self._give(inputs)
-            timeline, entry = self._timeline, self._timeline.entry
+                inside.give(inputs)
+            timeline, entry = inside.timeline, inside.timeline.entry
             if entry is not None:
-                return self._travel(lambda: timeline.go_to(entry, timeline.branches[0]))
-            self._engine.start(self._given)
-            self._engine.set_limits(self.max_iterations)
-            timeline.save()
-            stop = self._advance(
-                destinations.AnyBoundary() if self.places.loops else destinations.FirstNode(),
-                quietly=True,
-                raising=True,
-            )
-            timeline.entry = self.position
-            self._prime_all()
-            return stop
+                return inside.travel(lambda: timeline.go_to(entry, timeline.branches[0]))
+            return inside.begin()
 
     def step(self, count: int = 1) -> Stop:
         return self._repeat(count, self._step)
@@ -85,25 +108,25 @@ class Session(Running):
         return self._repeat(count, self._next_node)
 
     def into(self) -> Stop:
-        with self._going_on():
-            return self._from_boundary() or self._advance(self._next(into=True))
+        with self._going_on() as inside:
+            return self._from_boundary() or inside.advance(inside.next_node(into=True))
 
     def finish(self, count: int = 1) -> Stop:
         return self._repeat(count, self._finish)
 
     def until(self, iteration: int) -> Stop:
-        with self._going_on():
-            stack = self._running_stack()
+        with self._going_on() as inside:
+            stack = inside.running_stack()
             if not stack:
                 raise UsageError("no loop is running here; until needs one")
-            now = self._engine.loop_state(stack[-1])[0]
+            now = inside.engine.loop_state(stack[-1])[0]
             if iteration <= now:
                 raise UsageError(f"iteration {iteration} is not ahead of {now}; goto {iteration} goes back")
-            return self._advance(destinations.LoopBoundary(stack[-1], iteration))
+            return inside.advance(destinations.LoopBoundary(stack[-1], iteration))
 
     def continue_(self) -> Stop:
-        with self._going_on():
-            return self._advance(destinations.TheEnd())
+        with self._going_on() as inside:
+            return inside.advance(destinations.TheEnd())
 
     # -- back
 
@@ -117,29 +140,12 @@ class Session(Running):
         iteration = operator.index(iteration)
         if iteration < 0:
             raise UsageError(f"there is no iteration {iteration}")
-        with self._turns.turn():
-            around, index = self._timeline.this_entry()
-            target = self._timeline.boundary(around, index, iteration)
-            now, _, _, ended, _ = self._engine.loop_state(index)
-            if iteration > now and ended is not None:
-                raise UsageError(no_iteration(self.places.loops[index].loop, iteration, now))
-            if iteration < now or target <= self.position:
-                return self._travel(lambda: self._timeline.go_to(target))
-            stop = self._advance(destinations.LoopBoundary(index, iteration), quietly=True)
-            if self.position != target and stop.reason in (Reason.LOOP_END, Reason.ENTRY):
-                ran = self._engine.loop_state(index)[0]
-                why = no_iteration(self.places.loops[index].loop, iteration, ran)
-                raise UsageError(f"{why}, where the session stands now")
-            return stop
+        with self._inside.turns.turn():
+            return self._inside.go_to_iteration(iteration)
 
     def reverse_continue(self) -> Stop:
-        with self._turns.turn():
-            return self._reverse()
-
-    def travel(self, position: Position) -> Stop:
-        """Go to a position at which this line of time has stood."""
-        with self._turns.turn():
-            return self._travel(lambda: self._timeline.go_to(position))
+        with self._inside.turns.turn():
+            return self._inside.reverse()
 
     # -- what if
 
@@ -152,94 +158,83 @@ class Session(Running):
     def _edit(self, frame: SessionFrame, change: Callable[[Any], str]) -> Branch:
         from .edit import Editor
 
-        with self._turns.turn():
-            if self.done:
-                raise UsageError("the model ran to its end, so nothing would use it; go back first: back, or goto N")
-            branch = self._timeline.edit(lambda: change(Editor(self._engine, frame, frame.history)))
-            self._outputs = None
-            self.stop = self._where()
-            return branch
+        inside = self._inside
+        with inside.turns.turn():
+            return inside.edit(lambda: change(Editor(inside.engine, frame, frame.history)))
 
     @property
     def branches(self) -> list[Branch]:
-        return list(self._timeline.branches)
+        return list(self._inside.timeline.branches)
 
     @property
     def branch(self) -> Branch:
-        return self._timeline.current
+        return self._inside.timeline.current
 
     def switch(self, number: int) -> Stop:
-        with self._turns.turn():
-            branch = self._timeline.numbered(number)
-            self._timeline.reached()
-            return self._travel(lambda: self._timeline.go_to(branch.tip, branch))
+        timeline = self._inside.timeline
+        with self._inside.turns.turn():
+            branch = timeline.numbered(number)
+            timeline.reached()
+            return self._inside.travel(lambda: timeline.go_to(branch.tip, branch))
 
     def undo(self) -> Stop:
-        with self._turns.turn():
+        timeline = self._inside.timeline
+        with self._inside.turns.turn():
             parent, fork = self.branch.parent, self.branch.fork
             if parent is None or fork is None:
                 raise UsageError("nothing was set on this branch")
-            return self._travel(lambda: self._timeline.go_to(fork, parent))
+            return self._inside.travel(lambda: timeline.go_to(fork, parent))
 
     def side_by_side(self, first: Branch, second: Branch) -> Iterator[tuple[Boundary, Boundary]]:
-        with self._turns.turn():
-            yield from self._timeline.side_by_side(first, second)
+        with self._inside.turns.turn():
+            yield from self._inside.timeline.side_by_side(first, second)
 
     # -- how
 
     @contextmanager
-    def _going_on(self) -> Iterator[None]:
+    def _going_on(self) -> Iterator[Running]:
         """Hold the session for a step that leads on, which needs somewhere to go."""
-        with self._turns.turn():
+        inside = self._inside
+        with inside.turns.turn():
             if self.done:
                 raise UsageError("the model ran to its end; restart to run it again")
-            if self.stop.reason is Reason.LIMIT and self._engine.stack:
-                self._engine.raise_limit(self._engine.stack[-1], self.max_iterations or 1)
-            yield
+            if self.stop.reason is Reason.LIMIT and inside.engine.stack:
+                inside.engine.raise_limit(inside.engine.stack[-1], self.max_iterations or 1)
+            yield inside
 
     def _step(self) -> Stop:
-        with self._going_on():
-            stack = self._running_stack()
-            if stack and len(stack) == len(self._engine.stack):
-                return self._advance(destinations.LoopBoundary(stack[-1], self.frame.iteration + 1))
-            return self._advance(destinations.AnyBoundary())
+        with self._going_on() as inside:
+            stack = inside.running_stack()
+            if stack and len(stack) == len(inside.engine.stack):
+                return inside.advance(destinations.LoopBoundary(stack[-1], self.frame.iteration + 1))
+            return inside.advance(destinations.AnyBoundary())
 
     def _next_node(self) -> Stop:
-        with self._going_on():
-            return self._from_boundary() or self._advance(self._next())
+        with self._going_on() as inside:
+            return self._from_boundary() or inside.advance(inside.next_node())
 
     def _from_boundary(self) -> Stop | None:
         """From a boundary to the first node of the body; a stop that came instead, or None."""
-        if not self.at_boundary() or self.frame.stopped_by is not None:
+        inside = self._inside
+        if not inside.at_boundary() or self.frame.stopped_by is not None:
             return None
-        stop = self._advance(self._next())
+        stop = inside.advance(inside.next_node())
         return None if stop.reason is Reason.NODE else stop
 
     def _finish(self) -> Stop:
-        with self._going_on():
-            stack = self._running_stack()
+        with self._going_on() as inside:
+            stack = inside.running_stack()
             if stack:
-                return self._advance(destinations.LoopEnd(stack[-1]))
-            return self._advance(destinations.AnyBoundary() if self._engine.stack else destinations.TheEnd())
-
-    def _running_stack(self) -> list[int]:
-        """The running loops without the one whose end we stand at."""
-        stack = list(self._engine.stack)
-        if self.at_boundary() and self.frame.stopped_by is not None:
-            stack.pop()
-        return stack
-
-    def _next(self, into: bool = False) -> destinations.NextNode:
-        ahead = [destinations.LoopBoundary(k, self._engine.loop_state(k)[0] + 1) for k in self._running_stack()]
-        return destinations.NextNode(len(self._engine.stack), ahead, into)
+                return inside.advance(destinations.LoopEnd(stack[-1]))
+            return inside.advance(destinations.AnyBoundary() if inside.engine.stack else destinations.TheEnd())
 
     def _back(self) -> Stop:
-        with self._turns.turn():
-            return self._travel(self._timeline.back)
+        with self._inside.turns.turn():
+            return self._inside.travel(self._inside.timeline.back)
 
     def _back_node(self) -> Stop:
-        with self._turns.turn():
-            return self._travel(self._timeline.back_node)
+        with self._inside.turns.turn():
+            return self._inside.travel(self._inside.timeline.back_node)
 
 
 def debug(
@@ -247,9 +242,17 @@ def debug(
 ) -> Session:
     """Start a session on a model or a path, stopped before iteration 0 of its first loop.
 
+    ``inputs``: by name, anything that ``np.asarray`` takes where that loses nothing. ``max_iterations``: the most
+    iterations of a loop before a command stops there; None: no limit.
+
     Raises:
         ModelError: the file cannot be read.
         InputError: the inputs do not fit.
+        UnsupportedError: an operator that nothing can run.
+        ExecutionError: a node failed before the first loop.
+
+    >>> loopdbg.debug("newton_sqrt.onnx", {"a": 2.0, "tol": 1e-6}).stop.text
+    "before iteration 0 of loop 'sqrt'"
     """
     return Session(model if isinstance(model, Model) else load(model), inputs, max_iterations=max_iterations)
 

@@ -18,6 +18,7 @@ from ...runtime.graph import Array, Loop, Node, ScanOutput, SlicedInput, Stopped
 from ...runtime.graph.picks import picks
 from ...runtime.graph.slices import entry_parts
 from ..breakpoints.breakpoint import Breakpoint, Trigger
+from ..breakpoints.places import Places
 from ..frame import AnyFrame, AnyValues
 from ..statistics.history import Evolution
 from ..statistics.sample import Sample
@@ -162,26 +163,27 @@ class Snapshot:
 
 def take(debuggee: Debuggee) -> Snapshot:
     """A snapshot of what is stopped."""
-    frames = tuple(_frame(debuggee.standing(frame), frame.evolution) for frame in debuggee.frames)
+    inside = debuggee._inside
+    frames = tuple(_frame(inside.standing(frame), frame.evolution) for frame in debuggee.frames)
     top, last = frames[-1], debuggee.frame
     if debuggee.done and last.loop is not None:
-        top = _frame(debuggee.standing(last), last.evolution)
+        top = _frame(inside.standing(last), last.evolution)
     outputs = debuggee.outputs
     return Snapshot(
-        debuggee.name,
+        debuggee.model.name,
         debuggee.stop,
-        debuggee.position,
+        inside.position,
         frames,
         top,
         None if outputs is None else tuple(outputs.items()),
-        tuple(_breakpoint(one, debuggee) for one in debuggee.breakpoints),
-        tuple(_branch(one, one is debuggee.branch) for one in debuggee.branches) if debuggee.has_branches else (),
+        tuple(_breakpoint(one, inside.places) for one in debuggee.breakpoints),
+        tuple(_branch(one, one is debuggee.branch) for one in debuggee.branches) if inside.has_branches else (),
     )
 
 
-def _breakpoint(one: Breakpoint, debuggee: Debuggee) -> BreakpointSnapshot:
+def _breakpoint(one: Breakpoint, places: Places) -> BreakpointSnapshot:
     every = one.loops if one.kind is Trigger.BOUNDARY else ()
-    heads = frozenset(debuggee.places.loops[k].loop for k in every)
+    heads = frozenset(places.loops[k].loop for k in every)
     return BreakpointSnapshot(
         one.number, one.word, one.title, one.enabled, one.hits, one.nodes, one.loops, heads, tuple(one.iterations)
     )
@@ -305,7 +307,7 @@ def _scan(frame: AnyFrame) -> list[ScanSnapshot]:
     scans = []
     wholes = frame.scan_outputs
     for k, (port, name) in enumerate(zip(frame.loop.scan_outputs, scan_names(frame.loop), strict=True)):
-        count, shape, dtype, tail = frame.scan_tail(k, SCAN_TAIL)
+        count, shape, dtype, tail = frame._inside.scan_tail(k, SCAN_TAIL)
         scans.append(
             ScanSnapshot(
                 name,

@@ -12,7 +12,11 @@ from ..words.endings import why_ended
 
 
 class Reason(StrEnum):
-    """Why a session stands where it stands."""
+    """Why a session stands where it stands.
+
+    >>> session.step().reason
+    <Reason.STEP: 'step'>
+    """
 
     ENTRY = "entry"
     STEP = "step"
@@ -30,7 +34,15 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True)
 class Stop:
-    """Where the session stands and why, in words for a person. ``breakpoints``: numbers of those that hit."""
+    """Where the session stands and why, in words for a person. ``breakpoints``: numbers of those that hit.
+
+    >>> _ = session.breakpoints.add("iter 2")
+    >>> stop = session.continue_()
+    >>> stop.reason, stop.breakpoints
+    (<Reason.BREAKPOINT: 'breakpoint'>, (1,))
+    >>> stop.text
+    "breakpoint 1 (iter 2): before iteration 2 of loop 'sqrt'"
+    """
 
     reason: Reason
     text: str

@@ -121,8 +121,7 @@ def _exactly(history: History, iterations: range, now: Any) -> list[Any] | None:
 
 
 class TimedFrame(AnyFrame, Protocol):
-    """A frame that other iterations can be asked of. ``evolution``: its values in all of them, as numbers; ``before``:
-    the frame at the boundary before this one, where that can be had without running anything."""
+    """A frame that other iterations can be asked of. ``evolution``: its values in all of them, as numbers."""
 
     @property
     def history(self) -> Iterations: ...
@@ -130,4 +129,3 @@ class TimedFrame(AnyFrame, Protocol):
     def evolution(self) -> Evolution: ...
     @property
     def around(self) -> TimedFrame | None: ...
-    def before(self) -> TimedFrame | None: ...

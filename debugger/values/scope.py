@@ -143,7 +143,7 @@ class FrameScope:
 
     @cached_property
     def _names(self) -> Mapping[str, Value]:
-        return self._frame.scope()
+        return self._frame._inside.scope()
 
     @cached_property
     def _scans(self) -> dict[str, ScanOutput]:

@@ -32,7 +32,11 @@ class System(StrEnum):
 
 
 class StoppedBy(StrEnum):
-    """Why a loop ended, one word each (docs/semantics.md 2.4)."""
+    """Why a loop ended, one word each (docs/semantics.md 2.4).
+
+    >>> model.execute(inputs).loops[0].stopped_by
+    <StoppedBy.CONDITION: 'condition'>
+    """
 
     TRIP_COUNT = "trip_count"
     CONDITION = "condition"
@@ -48,6 +52,9 @@ class TensorType:
     """A tensor's declared type. ``dtype`` None: any; ``shape`` None: any rank. Strings have dtype object.
 
     ``bounds``: by axis, the least and the greatest size (None: no limit) of a dimension that is not known.
+
+    >>> str(model.inputs[0].type), model.inputs[0].type.shape
+    ('float32[]', ())
     """
 
     dtype: np.dtype[Any] | None = None
@@ -82,7 +89,11 @@ class TensorType:
 
 @record(frozen=True)
 class SequenceType:
-    """A list of elements of one type."""
+    """A list of elements of one type.
+
+    >>> str(loopdbg.SequenceType(loopdbg.TensorType(np.dtype("int64"), (2, None))))
+    'seq(int64[2,?])'
+    """
 
     element: ValueType
 
@@ -92,7 +103,11 @@ class SequenceType:
 
 @record(frozen=True)
 class OptionalType:
-    """A value of the element type, or nothing (None)."""
+    """A value of the element type, or nothing (None).
+
+    >>> str(loopdbg.OptionalType(loopdbg.TensorType(np.dtype("int64"), ())))
+    'optional(int64[])'
+    """
 
     element: ValueType
 

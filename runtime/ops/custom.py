@@ -28,11 +28,9 @@ _FUNCTIONS: dict[tuple[str, str], Function] = {}
 def operator(domain: str, name: str) -> Callable[[F], F]:
     """Register a Python function for the nodes of an operator that loopdbg has no implementation of.
 
-    ::
-
-        @loopdbg.operator("my.domain", "Clamp")
-        def clamp(x, limit=None, *, low=0.0):
-            return np.clip(x, low, limit)
+    >>> @loopdbg.operator("my.domain", "Clamp")
+    ... def clamp(x, limit=None, *, low=0.0):
+    ...     return np.clip(x, low, limit)
 
     ``domain``: as the model has it; of an OpenVINO layer its ``version``, such as ``extension``. The function gets the
     inputs by position, as arrays that must not be written to (a list for a sequence, None for an absent one), and the

@@ -117,7 +117,7 @@ def run(cases: list[tuple[Operation, Case]], system: System, native: bool) -> tu
     bound = {
         i.node.name for pc, i in enumerate(code) if i.kind is Opcode.NODE and i.node and engine.binder.is_native(pc)
     }
-    return model.results(engine), bound
+    return model._inside.results(engine), bound
 
 
 def told(x: Any) -> str:

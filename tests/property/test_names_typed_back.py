@@ -74,7 +74,7 @@ def check_listings(session: Session, talk: Talk) -> None:
     frame = session.frame
     loop = frame.loop
     assert loop is not None
-    for line in session.places.source.within(loop).lines:
+    for line in session._inside.places.source.within(loop).lines:
         if line.kind is LineKind.NODE:
             assert left_side(line.text) == [named(value) for value in line.values]
             assert all(unquote(n) in v.names for n, v in zip(left_side(line.text), line.values, strict=True))
@@ -92,7 +92,7 @@ def check_values(session: Session, talk: Talk) -> None:
     """Every value that there is can be had by the name that is printed for it."""
     values = session.frame.values
     listed = talk("info values")
-    for name, value in session.frame.scope().items():
+    for name, value in session.frame._inside.scope().items():
         there, content = values.read(value)
         if not there:
             continue
@@ -128,7 +128,7 @@ def test_names_of_an_onnx_model(data: st.DataObject) -> None:
     def value(key: str) -> str:
         full = one(talk(f"print {quote(new[key])}"))
         # What it is called where it is shown means the same.
-        shown = named(session.frame.scope()[new[key]])
+        shown = named(session.frame._inside.scope()[new[key]])
         assert one(talk(f"print {shown}")) == full
         return full
 
@@ -144,7 +144,7 @@ def test_names_of_an_onnx_model(data: st.DataObject) -> None:
     check_commands(session, talk, new, collected)
     talk("restart")
     talk("step 2")
-    scope = session.frame.scope()
+    scope = session.frame._inside.scope()
     check_commands(session, talk, {key: unquote(named(scope[new[key]])) for key in "abk"}, collected)
 
 
@@ -179,7 +179,7 @@ def check_commands(session: Session, talk: Talk, new: dict[str, str], collected:
     talk("delete")
     talk("goto 2")
     talk(f"set {a} = {a} + 100")
-    assert session.frame.carried[session.frame.scope()[new["a"]].name] == 106
+    assert session.frame.carried[session.frame._inside.scope()[new["a"]].name] == 106
     talk(f"set {k} = 1")
     assert one(talk(f"print {k}")) == "1.0"
     completed = talk.console.complete(f"print {a[:1]}")

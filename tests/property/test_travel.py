@@ -25,7 +25,7 @@ WORDS = ("step", "next", "into", "finish", "back", "back-node", "goto", "set-und
 
 def state(session: Session) -> list[Any]:
     """Everything that can be seen of a session."""
-    told: list[Any] = [session.position, str(session.stop.reason in ("done",))]
+    told: list[Any] = [session._inside.position, str(session.stop.reason in ("done",))]
     for frame in session.frames:
         told.append((frame.path, frame.iteration, frame.trip_count, frame.condition, frame.stopped_by))
         told.append([(e.param, bytes_of(e.previous), bytes_of(e.value), e.ready) for e in frame.back_edges])
@@ -79,8 +79,8 @@ def move(session: Session, word: str, number: int) -> None:
 def direct(name: str, position: tuple[int, ...]) -> Session:
     """A session that steps by nodes and boundaries until it stands at a position, without ever going back."""
     session = loopdbg.debug(*MODELS[name])
-    while session.position != position:
-        assert session.position < position
+    while session._inside.position != position:
+        assert session._inside.position < position
         session.into()
     return session
 
@@ -91,22 +91,22 @@ def direct(name: str, position: tuple[int, ...]) -> Session:
 def test_a_walk_ends_in_the_state_of_the_direct_way(name: str, walk: list[tuple[str, int]]) -> None:
     session = loopdbg.debug(*MODELS[name])
     # Checkpoints at every stop, at none, and so few that most are thinned out.
-    session.timeline.set_limit([1 << 29, 0, 4000][len(walk) % 3])
+    session._inside.timeline.set_limit([1 << 29, 0, 4000][len(walk) % 3])
     for word, number in walk:
         try:
             move(session, word, number)
         except UsageError:
             continue  # nothing to go back to, or to go on to
-    assert state(session) == state(direct(name, session.position))
+    assert state(session) == state(direct(name, session._inside.position))
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_every_stop_can_be_gone_back_to(name: str) -> None:
     session = loopdbg.debug(*MODELS[name])
-    seen = [(session.position, state(session))]
+    seen = [(session._inside.position, state(session))]
     while not session.done:
         session.into()
-        seen.append((session.position, state(session)))
+        seen.append((session._inside.position, state(session)))
     for position, expected in [*seen[::-1], *seen[::3], *seen[::-2]]:
-        session.travel(position)
+        session._inside.go_to(position)
         assert state(session) == expected

@@ -107,7 +107,9 @@ def test_watching_what_is_computed_once() -> None:
 
 def test_the_line_of_a_loop_is_every_boundary_of_it() -> None:
     session = Session(model(MODEL), INPUTS)
-    [line] = [line.number for line in session.places.source.lines if line.node is session.places.loops[0].loop]
+    [line] = [
+        line.number for line in session._inside.places.source.lines if line.node is session._inside.places.loops[0].loop
+    ]
     said = Talk(session)(f"break {line}", "continue", "continue", "continue", "continue", "list")
     assert said[0] == f"breakpoint 1: {line}, line {line}, every boundary"
     assert [text.partition(": ")[2] for text in said[1:4]] == [
@@ -121,4 +123,4 @@ def test_the_line_of_a_loop_with_a_condition() -> None:
     session.breakpoints.add("last if x > 3")
     session.continue_()
     assert session.frame.iteration == 2
-    assert not session.is_slow(session.breakpoints[0])
+    assert not session._inside.is_slow(session.breakpoints[0])

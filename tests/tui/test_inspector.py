@@ -102,7 +102,7 @@ async def test_enter_on_a_value_opens_it_with_its_statistics() -> None:
 
 async def test_arrows_lead_to_other_iterations_without_moving_the_session() -> None:
     async with inspector("lstm.xml", C) as found:
-        position = found.screen.session.position
+        position = found.screen.session._inside.position
         await found.press("left")
         assert "into iteration 2 of 25   (the stop is at 3)" in found.head
         expected = found.screen.session.frame.history.value("c", 2)
@@ -118,7 +118,7 @@ async def test_arrows_lead_to_other_iterations_without_moving_the_session() -> N
         await found.type("g", "x")
         assert "no iteration" in found.top.note and found.top.prompt.display
         await found.press("escape")
-        assert found.screen.session.position == position
+        assert found.screen.session._inside.position == position
 
 
 async def test_differences_to_another_iteration() -> None:

@@ -98,9 +98,9 @@ async def test_a_frame_is_looked_at_once() -> None:
             _, work = await one_step(screen, key)
             frames = len(screen.app.shown.view.frames)  # type: ignore[union-attr]
             assert work.seen["debugger/session/snapshot.py", "take"] == 1
-            assert work.seen["runtime/frame.py", "Frame._find_nodes"] <= frames
-            assert work.seen["runtime/frame.py", "Frame._find_scope"] <= frames
-            assert work.seen["runtime/frame.py", "Values.__init__"] <= frames
+            assert work.seen["runtime/body.py", "FrameInside.find_nodes"] <= frames
+            assert work.seen["runtime/body.py", "FrameInside._find_scope"] <= frames
+            assert work.seen["runtime/body.py", "Values.__init__"] <= frames
 
 
 async def test_a_step_goes_through_few_files() -> None:
@@ -108,7 +108,7 @@ async def test_a_step_goes_through_few_files() -> None:
         await screen.press("s")
         shown, work = await one_step(screen)
         found = {path for path in shown.files | work.files if not path.startswith(DRAWS)}
-        assert len(found) <= 34, sorted(found)
+        assert len(found) <= 38, sorted(found)
         called = shown.seen + work.seen
         assert not [what for what in SETTLED if called[f"debugger/words/{what[0]}", what[1]]]
 

@@ -123,7 +123,7 @@ class Draft:
                 raise InputError(f"input '{port.name}' is no tensor ({port.type}); load an .npz")
             self._take(port, read_npy(path, port.type), path.name)
             return f"{port.name} from {path.name}"
-        found = self.model.named(read_npz(path, self.model.inputs))
+        found = self.model._inside.named(read_npz(path, self.model.inputs))
         known = [one for one in self.ports if one.name in found]
         if not known:
             names = ", ".join(map(repr, found)) or "nothing"

@@ -86,7 +86,7 @@ def gather(model: Model, options: argparse.Namespace) -> Inputs:
         raise UsageError(f"--seed and --dim make inputs, and {option} gives them: use one or the other")
     no_search = wants_made or given.keys() >= ports.keys()
     source, where, chosen_here = _source(model, asked, no_search and bool(ports))
-    found = {} if source is None else model.named(source())
+    found = {} if source is None else model._inside.named(source())
 
     named: dict[str, int] = {}
     values: dict[str, Data] = {}

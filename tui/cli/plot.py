@@ -190,17 +190,17 @@ def _at_end(session: Debuggee, options: argparse.Namespace, early: list[LoopdbgE
     from ...debugger.session.stop import Reason
     from ...debugger.words.names import quote
 
-    places = session.places.loops
+    places = session._inside.places.loops
     if not places:
-        raise UsageError(f"{session.name} has no loop to draw")
+        raise UsageError(f"{session.model.name} has no loop to draw")
     place = _meant(places, options)
     if place is None:
         hint = did_you_mean(options.loop, [one.loop.name for one in places])
         have = hint or f"; it has {', '.join(repr(one.loop.name) for one in places)}"
-        raise UsageError(f"{session.name} has no loop '{options.loop}'{have}")
+        raise UsageError(f"{session.model.name} has no loop '{options.loop}'{have}")
     breakpoint_ = session.breakpoints.add(f"end in {quote(place.path)}")
     breakpoint_.ignore = options.entry
-    stop = session.check()
+    stop = session._inside.check()
     while breakpoint_.number not in stop.breakpoints:
         if stop.reason in (Reason.LIMIT, Reason.INTERRUPT):
             error = (LimitError if stop.reason is Reason.LIMIT else InterruptError)(stop.text)

@@ -71,7 +71,7 @@ def run(session: Debuggee, options: argparse.Namespace) -> tuple[int, Result | N
     try:
         try:
             # What is so before iteration 0 already is met there.
-            if session.check().breakpoints:
+            if session._inside.check().breakpoints:
                 console.moved(session.stop)
             elif not options.commands and (options.breaks or options.asserts):
                 console.execute("continue")

@@ -69,7 +69,15 @@ def look(session: Debuggee, past: SeenTimes, selected: int = 0) -> View:
     frames = tuple(map(seen, snapshot.frames))
     top = frames[-1] if snapshot.frame is snapshot.frames[-1] else seen(snapshot.frame)
     chosen = frames[-1 - selected] if 0 < selected < len(frames) else top
-    return View(snapshot, frames, top, chosen, not session.has_nodes, session.at_beginning, session.given_again)
+    return View(
+        snapshot,
+        frames,
+        top,
+        chosen,
+        not session._inside.has_nodes,
+        session._inside.at_beginning,
+        session._inside.given_again,
+    )
 
 
 def graph_of(frame: FrameSnapshot, main: Graph) -> Graph:

@@ -112,8 +112,8 @@ def test_what_was_changed_by_hand_is_tested_anew(session: Session) -> None:
     assert session.continue_().breakpoints == (1,)
     hit = session.breakpoints[0].hits
     session.set("product", 1)
-    session.check()
+    session._inside.check()
     assert session.breakpoints[0].hits == hit
     session.undo()
-    session.check()
+    session._inside.check()
     assert session.breakpoints[0].hits == hit + 1

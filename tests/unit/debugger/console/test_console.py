@@ -207,8 +207,8 @@ def test_nested_loops() -> None:
 )
 def test_what_makes_no_sense_gets_one_line_and_changes_nothing(line: str, error: str) -> None:
     talk = count()
-    before = talk.session.position
+    before = talk.session._inside.position
     (said,) = talk(line)
     assert said.startswith(f"error: {error}")
-    assert talk.session.position == before
+    assert talk.session._inside.position == before
     assert len(talk.session.breakpoints) == 0 and len(talk.session.branches) == 1

@@ -90,7 +90,9 @@ def test_every_stop_shows_what_the_session_showed(tmp_path: Path, name: str) -> 
                 session.finish()
                 replay.finish()
             elif (
-                not replay.trace.entry(replay._mark.entry).around and replay.frame.stopped_by is None and moves % 3 == 1
+                not replay.trace.entry(replay._inside.mark.entry).around
+                and replay.frame.stopped_by is None
+                and moves % 3 == 1
             ):  # type: ignore[union-attr]
                 # Down into an inner loop, where there is one.
                 replay.into()
@@ -176,7 +178,7 @@ def test_a_thin_recording_shows_what_it_has(tmp_path: Path) -> None:
         assert frame.iteration == 8
         # What was carried into iteration 7 is not known, and not all scan elements are.
         assert frame.back_edges[0].previous is None and frame.back_edges[0].value == 8
-        assert frame.scan_outputs == {} and [int(e) for e in frame.scan_tail(0, 9)[3]] == [3, 7]
+        assert frame.scan_outputs == {} and [int(e) for e in frame._inside.scan_tail(0, 9)[3]] == [3, 7]
         with pytest.raises(UsageError, match="the nearest are 4 and 8"):
             replay.goto(6)
         with pytest.raises(KeyError, match="a recording with nodes holds all body values"):

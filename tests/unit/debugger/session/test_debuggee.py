@@ -9,14 +9,15 @@ import pytest
 
 from loopdbg.debugger.breakpoints.places import Places
 from loopdbg.debugger.session.debuggee import Debuggee
+from loopdbg.debugger.session.inside import Inside
 from loopdbg.debugger.session.stop import Stop
 from loopdbg.runtime.errors import UsageError
 from loopdbg.runtime.model import Data
 from models import COUNT, model
 
 
-class Nothing(Debuggee):
-    """A debuggee that stands in front of a model and can do nothing."""
+class Picture(Inside):
+    """What stands in front of a model and can do nothing."""
 
     why_not = "this is a picture of a model"
 
@@ -48,8 +49,15 @@ class Nothing(Debuggee):
     def _forget_to_stop(self) -> None:
         pass
 
-    def _where(self) -> Stop:
+    def where(self) -> Stop:
         return self.stop
+
+
+class Nothing(Debuggee):
+    """A debuggee that has its commands from nowhere."""
+
+    def __init__(self) -> None:
+        super().__init__(Picture())
 
 
 COMMANDS: list[Callable[[Debuggee], object]] = [
@@ -70,9 +78,9 @@ COMMANDS: list[Callable[[Debuggee], object]] = [
     lambda d: d.switch(1),
     lambda d: d.branches,
     lambda d: d.branch,
-    lambda d: d.timeline,
+    lambda d: d._inside.timeline,
     lambda d: d.side_by_side(None, None),  # type: ignore[arg-type]
-    lambda d: d.node_here(),
+    lambda d: d._inside.node_here(),
 ]
 
 
@@ -85,8 +93,8 @@ def test_everything_is_refused_with_the_reason(command: Callable[[Debuggee], obj
 def test_breakpoints_are_set_on_any() -> None:
     nothing = Nothing()
     assert nothing.breakpoints.add("iter 3").loops == (0,)
-    assert not nothing.is_slow(nothing.breakpoints[0])
+    assert not nothing._inside.is_slow(nothing.breakpoints[0])
     nothing.breakpoints.clear()
     nothing.interrupt()
-    nothing.log("said")
+    nothing._inside.log("said")
     assert nothing.logged == ["said"]

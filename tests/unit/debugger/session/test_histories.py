@@ -76,7 +76,7 @@ def test_after_one_command_all_is_as_if_every_iteration_had_been_looked_at(name:
     stepped, seen = opened(name), Collected()
     for _ in range(5000):
         seen.look(take(stepped).frames[-1])
-        if stepped._advance(destinations.AnyBoundary()).reason in (Reason.DONE, Reason.LIMIT):
+        if stepped._inside.advance(destinations.AnyBoundary()).reason in (Reason.DONE, Reason.LIMIT):
             break
     session = opened(name)
     session.continue_()
@@ -86,9 +86,9 @@ def test_after_one_command_all_is_as_if_every_iteration_had_been_looked_at(name:
     assert looked == len(frame.back_edges)
     if frame.back_edges == ():
         # What is inside ended as well: its last entry.
-        index = len(session.places.loops) - 1
-        last = max(entry for path, entry, _ in seen.carried if path == session.places.loops[index].path)
-        assert check(session.timeline.histories.of(index), session.places.loops[index].path, last, seen)
+        index = len(session._inside.places.loops) - 1
+        last = max(entry for path, entry, _ in seen.carried if path == session._inside.places.loops[index].path)
+        assert check(session._inside.timeline.histories.of(index), session._inside.places.loops[index].path, last, seen)
 
 
 def test_each_entry_of_an_inner_loop_has_its_own() -> None:
@@ -209,7 +209,7 @@ def test_a_recording_tells_the_same(name: str, tmp_path: Path) -> None:
 def test_it_can_be_asked_while_the_loop_runs() -> None:
     session = opened("loop_infinite.xml")
     session.max_iterations = None
-    session._engine.set_limits(None)
+    session._inside.engine.set_limits(None)
     thread = threading.Thread(target=session.finish)
     thread.start()
     found: list[int] = []

@@ -75,18 +75,18 @@ def test_a_boundary_knows_whether_its_iteration_runs() -> None:
 
 def test_nodes_of_the_condition_come_before_the_boundary_and_back() -> None:
     session = start()
-    forward = [session._engine.position]
+    forward = [session._inside.engine.position]
     for _ in range(5):
         session.next_node()
-        forward.append(session._engine.position)
+        forward.append(session._inside.engine.position)
     assert forward == sorted(forward)
-    names = [session._engine.plan.code[position[-1]].node for position in forward[1:]]
+    names = [session._inside.engine.plan.code[position[-1]].node for position in forward[1:]]
     assert [node.outputs[0].name for node in names if node is not None][:3] == ["below", "doubled", "below"]
     for position in reversed(forward[:-1]):
         session.back_node()
         # Before the first node of an iteration is its boundary.
-        assert session._engine.position <= position
-    assert session._engine.position <= forward[1]
+        assert session._inside.engine.position <= position
+    assert session._inside.engine.position <= forward[1]
 
 
 def test_going_anywhere_gives_the_same() -> None:
@@ -218,7 +218,7 @@ def test_a_run_goes_on_from_its_trace(tmp_path: Path, after: int) -> None:
 def test_breakpoints_on_what_a_boundary_knows(condition: str, iteration: int) -> None:
     for native in (True, False):
         session = start()
-        session._engine.binder.native = native
+        session._inside.engine.binder.native = native
         said(session, f"break if {condition}")
         session.continue_()
         assert session.frame.iteration == iteration

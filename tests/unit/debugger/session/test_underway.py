@@ -24,7 +24,7 @@ def test_it_is_what_a_stop_shows(name: str) -> None:
     for _ in range(40):
         if run.done or run.stop.reason == "limit":
             break
-        told = Underways(run._engine, run.timeline.histories)._look()
+        told = Underways(run._inside.engine, run._inside.timeline.histories)._look()
         assert list(told) == [frame.path for frame in run.frames[1:]]
         for frame in run.frames[1:]:
             now = told[frame.path]
@@ -54,7 +54,7 @@ def test_it_is_what_a_stop_shows(name: str) -> None:
                     )
                 looked += 1
         run.step()
-    assert looked or not any(place.loop.scan_outputs for place in run.places.loops)
+    assert looked or not any(place.loop.scan_outputs for place in run._inside.places.loops)
 
 
 LONG = """g (int64 M, float v0) => (float v, float[n] vs) {

@@ -167,7 +167,7 @@ def test_the_command_line_prints_the_same_lines(which: str, tmp_path: Path) -> N
     printed = [re.sub(r"\s+", " ", line).strip() for line in out.getvalue().splitlines()]
     session = Session(model, inputs, max_iterations=100)
     console = [line.partition(BESIDE)[0] for line in listed(session)]
-    for line in session.places.source.within(session.frame.loop).lines if session.frame.loop else ():
+    for line in session._inside.places.source.within(session.frame.loop).lines if session.frame.loop else ():
         text = re.sub(r"\s+", " ", str(line)).strip()
         assert text in printed
         assert any(row.endswith(f"{line.number} {text}") for row in console)

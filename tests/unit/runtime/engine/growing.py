@@ -407,4 +407,4 @@ def in_python(m: loopdbg.Model, inputs: Inputs) -> dict[str, Any]:
     engine.binder.native = False
     engine.start(m.check(inputs))
     assert engine.resume() == ("end", -1)
-    return m.results(engine)
+    return m._inside.results(engine)

@@ -111,7 +111,7 @@ def test_stops_show_what_the_nodes_give() -> None:
     for engine in engines:
         engine.clear_stops()
         engine.resume()
-    same(*(m.results(engine) for engine in engines))
+    same(*(m._inside.results(engine) for engine in engines))
 
 
 def test_chains_of_the_main_graph_run_where_nobody_looks() -> None:

@@ -35,7 +35,7 @@ def slot(m: loopdbg.Model, name: str) -> int:
 
 def outputs(engine: Engine, m: loopdbg.Model) -> dict[str, Any]:
     assert resume(engine)[0] == "end"
-    return m.results(engine)
+    return m._inside.results(engine)
 
 
 @pytest.mark.parametrize("hot_after", [-1, 1])

@@ -304,7 +304,7 @@ def test_native_and_python_instructions_agree() -> None:
             engine.binder.native = native
             engine.start(m.check(inputs))
             assert engine.resume() == ("end", -1)
-            results.append(m.results(engine))
+            results.append(m._inside.results(engine))
         for name, value in results[0].items():
             np.testing.assert_array_equal(value, results[1][name])
 
@@ -401,7 +401,7 @@ def test_a_c_hook_sees_carried_values_and_can_stop() -> None:
     assert seen == [(0, 10), (1, 11), (2, 12)]
     engine.set_c_hook(0)
     assert engine.resume() == ("end", -1)
-    assert m.results(engine)["v"] == 19
+    assert m._inside.results(engine)["v"] == 19
 
 
 ENDLESS = COUNT.replace("(M, cond, v0)", "( , cond, v0)")
@@ -476,7 +476,7 @@ def test_ctrl_c_before_a_run_asked_for_signals_stops_it() -> None:
     assert 0 < engine.loop_state(0)[0] < 1000
     engine.clear_interrupt()
     assert engine.resume() == ("end", -1)
-    assert m.results(engine)["v"] == 1000
+    assert m._inside.results(engine)["v"] == 1000
 
 
 def test_an_interrupt_stops_between_the_nodes_of_a_long_body() -> None:

@@ -92,5 +92,5 @@ def test_a_value_by_hand_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
         engine.changes.set(slot, np.full(engine.value(slot).shape, 3, F))
         engine.clear_stops()
         engine.resume()
-        results.append(m.results(engine))
+        results.append(m._inside.results(engine))
     same(*results)

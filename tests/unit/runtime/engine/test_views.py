@@ -68,8 +68,8 @@ def test_who_is_passed_over(m: loopdbg.Model) -> None:
     engine = started(m, inputs())
     assert engine.resume() == ("end", -1)
     assert names(engine) == ["apart", "turned", "again"]
-    same(m.results(engine), by_nodes(m, inputs()))
-    same(m.results(engine), by_nodes(m, inputs(), native=False))
+    same(m._inside.results(engine), by_nodes(m, inputs()))
+    same(m._inside.results(engine), by_nodes(m, inputs(), native=False))
 
 
 @pytest.mark.parametrize(("apart", "shape"), [("[2, 8, 32]", (16, 32)), ("[1, 64, 40]", (64, 40))], ids=str)
@@ -83,8 +83,8 @@ def test_matrices_are_turned_by_a_copy(apart: str, shape: tuple[int, int]) -> No
     engine = started(m, given)
     engine.resume()
     assert names(engine) == ["apart", "again"]
-    same(m.results(engine), by_nodes(m, given))
-    same(m.results(engine), by_nodes(m, given, native=False))
+    same(m._inside.results(engine), by_nodes(m, given))
+    same(m._inside.results(engine), by_nodes(m, given, native=False))
 
 
 def test_a_second_execution_passes_them_from_its_first_iteration_on(m: loopdbg.Model) -> None:
@@ -95,7 +95,7 @@ def test_a_second_execution_passes_them_from_its_first_iteration_on(m: loopdbg.M
     assert names(engine) == ["apart", "turned", "again"]
     assert not engine.has_value(slot(m, "again")), "that of the execution before"
     engine.resume()
-    same(m.results(engine), by_nodes(m, other))
+    same(m._inside.results(engine), by_nodes(m, other))
 
 
 STARTS = """
@@ -127,8 +127,8 @@ def test_sums_start_with_rows_that_lie_apart(rows: int) -> None:
     engine = started(m, given)
     engine.resume()
     assert names(engine) == ["part"]
-    same(m.results(engine), by_nodes(m, given))
-    same(m.results(engine), by_nodes(m, given, native=False))
+    same(m._inside.results(engine), by_nodes(m, given))
+    same(m._inside.results(engine), by_nodes(m, given, native=False))
 
 
 OUTSIDE = """
@@ -152,7 +152,7 @@ def test_nothing_outside_of_loops_is_passed_over() -> None:
         engine.start(m.check({"M": np.int64(2), "x": x, "w": w}), True)
         assert engine.resume() == ("end", -1)
         assert names(engine) == []
-        np.testing.assert_array_equal(m.results(engine)["y"], x * x)
+        np.testing.assert_array_equal(m._inside.results(engine)["y"], x * x)
 
 
 def test_a_boundary_shows_what_they_would_have_given(m: loopdbg.Model) -> None:
@@ -217,7 +217,7 @@ def test_what_is_set_by_hand_is_read(m: loopdbg.Model, name: str, after: str) ->
         engine.changes.set(slot(m, name), engine.value(slot(m, name)) * 3)
         engine.clear_stops()
         engine.resume()
-        seen.append(m.results(engine))
+        seen.append(m._inside.results(engine))
     same(*seen)
 
 
@@ -232,7 +232,7 @@ def test_a_value_of_another_shape_by_hand(m: loopdbg.Model) -> None:
             engine.changes.set(slot(m, name), np.ones(shape, np.float32))
             engine.clear_stops()
             engine.resume()
-            seen.append(m.results(engine))
+            seen.append(m._inside.results(engine))
         same(*seen)
 
 
@@ -306,7 +306,7 @@ def lent(engine: Engine) -> list[str]:
 def unseen(m: loopdbg.Model, engine: Engine, given: dict[str, Any]) -> dict[str, Any]:
     engine.start(m.check(given), unseen=True)
     assert engine.resume()[0] == "end"
-    return m.results(engine)
+    return m._inside.results(engine)
 
 
 def test_nodes_of_the_main_graph_lend_memory() -> None:
@@ -319,7 +319,7 @@ def test_nodes_of_the_main_graph_lend_memory() -> None:
             engine.start(m.check(given))
             assert engine.resume()[0] == "end"
             assert lent(engine) == []
-            same(m.results(engine), by_nodes(m, given))
+            same(m._inside.results(engine), by_nodes(m, given))
         same(unseen(m, engine, given), by_nodes(m, given))
     assert lent(engine) == ALL_LENT
     turn(engine, fuse=False)
@@ -362,7 +362,7 @@ def test_who_looks_after_runs_that_nobody_saw_sees_what_nodes_give() -> None:
     for engine in (used, fresh):
         engine.clear_stops()
         engine.resume()
-    same(m.results(used), m.results(fresh))
+    same(m._inside.results(used), m._inside.results(fresh))
 
 
 @pytest.mark.parametrize("name", ["made", "apart", "rows", "x_last", "start"])
@@ -381,7 +381,7 @@ def test_what_is_set_in_an_engine_that_lent_is_set_alone(name: str) -> None:
         values = {n: engine.value(slot(m, n)) for n in ("made", "apart", "turned", "rows", "x_last", "start")}
         engine.set_traps([])
         engine.resume()
-        seen.append({**values, **m.results(engine)})
+        seen.append({**values, **m._inside.results(engine)})
     same(*seen)
 
 
@@ -405,4 +405,4 @@ def test_an_engine_that_lends_goes_to_a_checkpoint() -> None:
     for engine in (used, taken):
         engine.set_traps([])
         engine.resume()
-    same(m.results(used), m.results(taken))
+    same(m._inside.results(used), m._inside.results(taken))

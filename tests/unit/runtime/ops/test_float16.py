@@ -106,7 +106,7 @@ def test_formulas_of_several_steps_are_native() -> None:
     plain.binder.native = False
     plain.start(m.check(inputs))
     plain.resume()
-    for name, value in m.results(plain).items():
+    for name, value in m._inside.results(plain).items():
         assert bits(native[name]) == bits(value)
 
 

@@ -282,7 +282,7 @@ def test_a_part_of_a_sliced_input_that_is_changed() -> None:
     assert engine.resume()[0] == "end"
     changed = inputs["X"].copy()
     changed[:, 5] *= 2
-    same(m.results(engine), alone(m, {**inputs, "X": changed}))
+    same(m._inside.results(engine), alone(m, {**inputs, "X": changed}))
 
 
 def test_a_checkpoint_taken_after_a_change_is_of_the_changed_execution() -> None:
@@ -309,7 +309,7 @@ def test_a_checkpoint_taken_after_a_change_is_of_the_changed_execution() -> None
             one.checkpoints.restore(mark)
             one.clear_stops()
             assert one.resume()[0] == "end"
-            same(m.results(one), wanted[mark])
+            same(m._inside.results(one), wanted[mark])
 
 
 def at(engine: Engine, index: int, iteration: int) -> None:
@@ -331,10 +331,10 @@ def test_going_back_within_and_beyond_a_block() -> None:
     for mark in (marks[1], marks[3], marks[0], marks[2], marks[3], marks[1]):
         engine.checkpoints.restore(mark)
         assert engine.resume()[0] == "end"
-        same(m.results(engine), wanted)
+        same(m._inside.results(engine), wanted)
     # Another engine, which never was where it goes on.
     other = Engine(m.plan)
     other.start(m.check(inputs))
     other.checkpoints.restore(marks[3])
     assert other.resume()[0] == "end"
-    same(m.results(other), wanted)
+    same(m._inside.results(other), wanted)

@@ -1,0 +1,248 @@
+"""What commands are made of: where a debuggee stands, what stops it there, and what it cannot do.
+
+Front ends of our own read it as ``debuggee._inside``; for users there are the commands of :mod:`.debuggee`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn
+
+from ...runtime.errors import Remedy, UsageError
+from ...runtime.graph import Node
+from ...runtime.model import Data, LoopTotals, Model
+from ...runtime.turns import Turns
+from ..breakpoints.breakpoint import Breakpoint, Trigger
+from ..breakpoints.collection import Breakpoints
+from ..breakpoints.places import Places
+from ..expression.language import Expression
+from ..frame import AnyFrame
+from ..statistics.history import NOTHING, Evolution
+from ..values.iterations import TimedFrame
+from .stop import Reason, Stop
+from .timeline import Timeline
+from .underway import Underway
+
+
+class Inside(ABC):
+    """Something that stands somewhere, and stops where its breakpoints say."""
+
+    #: Why what is refused is not possible.
+    why_not = "nothing can be run here"
+    #: And what can be done about it.
+    remedy: Remedy | None = None
+    #: False where nothing but boundaries can be stopped at.
+    has_nodes = True
+    #: False where there is one line of time only.
+    has_branches = True
+
+    def __init__(self, model: Model, places: Places, inputs: Mapping[str, Data]) -> None:
+        self.model = model
+        self.places = places
+        self.inputs = dict(inputs)
+        #: Those that a restart gave.
+        self.given_again: frozenset[str] = frozenset()
+        self.stop = Stop(Reason.ENTRY, "")
+        self.breakpoints = Breakpoints(self)
+        #: What logpoints printed since somebody last took it; ``on_log`` gets each line at once, where it is set.
+        self.logged: list[str] = []
+        self.on_log: Callable[[str], object] | None = None
+        #: Nobody else moves it meanwhile: ``with turns.turn():``.
+        self.turns = Turns(self._ask_to_stop, self._forget_to_stop)
+
+    def refuse(self, what: str) -> NoReturn:
+        """Say that something is not possible, and why.
+
+        Raises:
+            UsageError: always.
+        """
+        raise UsageError(f"{what} is not possible: {self.why_not}", self.remedy)
+
+    # -- where it stands
+
+    @property
+    def done(self) -> bool:
+        """True once the model ran to its end."""
+        return self.stop.reason is Reason.DONE
+
+    @property
+    @abstractmethod
+    def running(self) -> bool:
+        """True while another thread moves it."""
+
+    @property
+    @abstractmethod
+    def moment(self) -> int:
+        """Grows whenever it moves, or is edited."""
+
+    @property
+    @abstractmethod
+    def position(self) -> tuple[int, ...]:
+        """The moment at which it stands; positions of one line of time compare in its order."""
+
+    @property
+    @abstractmethod
+    def outputs(self) -> dict[str, Data] | None:
+        """The model's outputs by name once it ran to its end; None before."""
+
+    @property
+    @abstractmethod
+    def totals(self) -> list[LoopTotals]:
+        """How often each loop ran so far."""
+
+    @property
+    @abstractmethod
+    def progress(self) -> Mapping[str, int]:
+        """The iterations of each loop by path, as they were lately; from any thread."""
+
+    @property
+    def lately(self) -> Mapping[str, Evolution]:
+        """What the values of each loop were, by path, as it was lately; from any thread."""
+        return {}
+
+    @property
+    def underway(self) -> Mapping[str, Underway]:
+        """Where each loop that runs stood, by path, as it was lately; from any thread."""
+        return {}
+
+    def evolution(self, index: int, entry: int | None = None) -> Evolution:
+        """What the values of a loop were in one of its entries, the present or last one by default.
+
+        Raises:
+            UsageError: that is not remembered.
+        """
+        if entry is not None:
+            self.refuse("the history of another entry")
+        found = [frame for frame in (self.frame, *self.frames) if frame.index == index]
+        return found[0].evolution if found else NOTHING
+
+    @property
+    def at_beginning(self) -> bool:
+        """True where there is nothing to go back to."""
+        return False
+
+    @property
+    @abstractmethod
+    def frame(self) -> TimedFrame:
+        """The innermost running loop; the main graph where none runs; after the end the loop that ended last."""
+
+    @property
+    @abstractmethod
+    def frames(self) -> Sequence[TimedFrame]:
+        """All running loops, outermost first, the main graph before them."""
+
+    def standing(self, frame: Any) -> AnyFrame:
+        """One of its frames to be looked at before it moves: what is large may be references
+        (:class:`..statistics.tensor.TensorRef`)."""
+        shown: AnyFrame = frame
+        return shown
+
+    @abstractmethod
+    def at_boundary(self) -> bool:
+        """True where a boundary of the innermost loop is what is stopped at."""
+
+    @abstractmethod
+    def here(self) -> int:
+        """The index of the loop that is stopped in; else of the one that ended last, else of the first; -1: there is
+        none."""
+
+    def node_here(self) -> Node:
+        """The node that runs next.
+
+        Raises:
+            UsageError: none does.
+        """
+        self.refuse("stopping at a node")
+
+    @property
+    def timeline(self) -> Timeline:
+        """The checkpoints and the branches."""
+        self.refuse("a checkpoint")
+
+    # -- breakpoints
+
+    def check_expression(self, expression: Expression, index: int) -> None:
+        """See that an expression can be tested in a loop's body (-1: in the main graph).
+
+        Raises:
+            UsageError: it cannot; the text says why.
+        """
+        self.places.check(expression, index)
+
+    # What is looked at where something moves has nothing to prepare.
+    def prime(self, *breakpoints: Breakpoint) -> None:  # noqa: B027
+        """Tell breakpoints that compare with the boundary before where this stands now."""
+
+    def add(self, breakpoint_: Breakpoint) -> None:  # noqa: B027
+        """Look for a breakpoint from now on."""
+
+    def remove(self, breakpoint_: Breakpoint) -> None:  # noqa: B027
+        """Look for it no more."""
+
+    def is_slow(self, breakpoint_: Breakpoint) -> bool:
+        """True where testing a breakpoint slows the run down: in Python at every boundary of some loop, which takes
+        microseconds."""
+        return False
+
+    def log(self, text: str) -> None:
+        """What a logpoint says."""
+        if self.on_log is not None:
+            self.on_log(text)
+        else:
+            self.logged.append(text)
+
+    def check(self) -> Stop:
+        """Test the breakpoints at the boundary that this stands at, as if it had just come there; without a hit nothing
+        changes. For breakpoints that are set at the boundary which they are about; of a model without loops, before its
+        first node."""
+        with self.turns.turn():
+            if self.at_boundary() or self.frame.loop is None:
+                for breakpoint_ in self.breakpoints:
+                    breakpoint_.passed = False
+                hits = self.breakpoints.hits(self.frame)
+                if hits:
+                    self.stop = self.hit_stop(hits)
+            return self.stop
+
+    def hit_stop(self, hits: list[Breakpoint], where: str = "") -> Stop:
+        """The stop for breakpoints that hit here; one that waits for NaN says which node made it, if it can. ``where``:
+        what the text calls this place, instead of what it is called without breakpoints."""
+        told = []
+        for breakpoint_ in hits:
+            told.append(f"{breakpoint_.word} {breakpoint_.number} ({breakpoint_.title})")
+            if breakpoint_.temporary:
+                self.breakpoints.delete(breakpoint_.number)
+        numbers = tuple(breakpoint_.number for breakpoint_ in hits)
+        where = where or self.where().text
+        failed = next((breakpoint_ for breakpoint_ in hits if breakpoint_.failure), None)
+        if failed is not None:
+            text = f"{failed.word} {failed.number} cannot be tested: {failed.failure}"
+            return Stop(Reason.ERROR, f"{text}; {where}", numbers)
+        watched = all(breakpoint_.kind is Trigger.WATCH for breakpoint_ in hits)
+        if self.at_boundary() and all(b.kind is Trigger.NAN for b in hits):
+            # One that is about any value knows best: a carried value is made by no node.
+            first = min(hits, key=lambda hit: hit.expression is not None)
+            where = self._to_first_nan(first) or where
+        reason = Reason.WATCHPOINT if watched else Reason.BREAKPOINT
+        changes = [b.change for b in hits if b.kind is Trigger.WATCH]
+        return Stop(reason, f"{'; '.join([', '.join(told), *changes])}: {where}", numbers)
+
+    def _to_first_nan(self, breakpoint_: Breakpoint) -> str:
+        """Find the node that made the NaN which a boundary shows, and go to it where that can be; says which, "" if
+        none did."""
+        return ""
+
+    @abstractmethod
+    def where(self) -> Stop:
+        """The stop for where this stands, whatever led here."""
+
+    # -- how
+
+    @abstractmethod
+    def _ask_to_stop(self) -> None:
+        """Let what runs stop soon."""
+
+    @abstractmethod
+    def _forget_to_stop(self) -> None:
+        """Let what runs next not stop for that."""

@@ -1,0 +1,92 @@
+"""The public API: which names there are, that each is told with an example, and that the examples are true."""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+import io
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import loopdbg
+from models import SAMPLES
+
+sys.path.insert(0, str(SAMPLES.parent / "docs"))
+import make_api
+
+#: A new public name is a decision: it is written here as well, and stays.
+PUBLIC = {
+    "loopdbg": """
+        CarriedValue ExecutionError Frame InputError InterruptError LimitError LoopNode LoopTotals LoopdbgError Model
+        ModelError OptionalType Port Reason Recorder Replay Run SequenceType Session Stop StoppedBy TensorType Trace
+        TraceError UnsupportedError UsageError __version__ debug load operator""",
+    "Session": """
+        assign back back_node branch branches breakpoints continue_ done finish frame frames goto history inputs
+        interrupt into lately logged max_iterations model next_node on_log outputs plot progress restart
+        reverse_continue running set side_by_side step stop switch totals underway undo until watch""",
+    "Replay": """
+        assign back back_node branch branches breakpoints continue_ done finish frame frames goto history inputs
+        interrupt into lately logged model next_node on_log outputs plot progress restart reverse_continue running set
+        side_by_side step stop switch totals trace underway undo until watch""",
+    "Frame": """
+        around at_boundary back_edges carried condition entry index iteration loop name nodes path scan_outputs
+        stopped_by trip_count values""",
+    "SessionFrame": """
+        around at_boundary back_edges carried condition entry evolution history index iteration iteration_of loop name
+        nodes path plot scan_outputs show stopped_by trip_count values""",
+    "Model": "check execute graph inputs loops name outputs over_requests path plan reset run state",
+}
+
+
+def shown(thing: Any) -> list[str]:
+    """What completion offers."""
+    return [name for name in dir(thing) if not name.startswith("_")]
+
+
+def test_the_public_names() -> None:
+    model = loopdbg.load(SAMPLES / "newton_sqrt.onnx")
+    session = loopdbg.debug(model, {"a": 2.0, "tol": 1e-6})
+    there = {
+        "loopdbg": loopdbg.__all__,
+        "Session": shown(session),
+        "Replay": shown(loopdbg.Replay),
+        "Frame": shown(loopdbg.Frame),
+        "SessionFrame": shown(session.frame),
+        "Model": shown(model),
+    }
+    assert {name: sorted(names) for name, names in there.items()} == {k: sorted(v.split()) for k, v in PUBLIC.items()}
+
+
+def test_each_name_stands_in_one_section_of_the_page() -> None:
+    told = [name for names in make_api.SECTIONS.values() for name in names]
+    assert sorted(told) == sorted({*loopdbg.__all__} - {"__version__"})
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("api") / "run.loopdb"
+    model, inputs = loopdbg.load(SAMPLES / "newton_sqrt.onnx"), {"a": 2.0, "tol": 1e-6}
+    with loopdbg.Recorder(path, model, inputs) as recorder:
+        recorder.finish(model.execute(inputs, on_iteration=recorder))
+    return path
+
+
+@pytest.mark.parametrize(("name", "value"), make_api.documented(), ids=lambda one: one if isinstance(one, str) else "")
+def test_the_example_of_a_name(
+    name: str, value: Any, recording: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(SAMPLES)
+    names: dict[str, Any] = {"recording": recording, "folder": tmp_path}
+    exec(make_api.SETUP, names)
+    test = doctest.DocTestParser().get_doctest(inspect.getdoc(value) or "", names, name, None, None)
+    assert test.examples, f"{name} has no example"
+    options = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
+    said = io.StringIO()
+    assert not doctest.DocTestRunner(optionflags=options).run(test, out=said.write).failed, said.getvalue()
+
+
+def test_the_page_is_current() -> None:
+    assert make_api.PAGE.read_text(encoding="utf-8") == make_api.page(), "make docs writes docs/api.md anew"
