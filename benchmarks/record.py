@@ -84,6 +84,7 @@ def draw(records: Sequence[Record], path: Path = PICTURE) -> None:
     # Text stays text, and the same records give the same file.
     with plt.rc_context({"svg.fonttype": "none", "svg.hashsalt": "loopdbg", "font.size": 9}):
         figure, axis = plt.subplots(figsize=(9, 5), layout="constrained")
+        axis.set_prop_cycle(color=plt.get_cmap("tab20").colors)
         for name, points in series(records).items():
             axis.plot(*zip(*points, strict=True), marker="o", ms=4, label=name)
         _label(axis, records)

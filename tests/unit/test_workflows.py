@@ -91,6 +91,12 @@ def test_extras_that_make_installs_are_declared() -> None:
     assert {"test", "dev", "wheels"} <= asked <= set(PROJECT["project"]["optional-dependencies"])
 
 
+def test_extras_that_texts_tell_of_are_declared() -> None:
+    texts = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "benchmarks").glob("*.py")]
+    told = {name for path in texts for name in re.findall(r"\.\[([a-z]+)\]'", path.read_text("utf-8"))}
+    assert told and told <= set(PROJECT["project"]["optional-dependencies"])
+
+
 CHANGES = """# Changelog
 
 ## [1.2.3] - 2026-01-02
