@@ -33,7 +33,7 @@ from loopdbg.runtime.model import Model  # noqa: E402
 from real import without  # noqa: E402
 from scalar_models import scalar  # noqa: E402
 from switched import Running, compare  # noqa: E402
-from tensor_models import grow, heat  # noqa: E402
+from tensor_models import cache, grow, heat  # noqa: E402
 
 
 def transposed(hidden: int = 256, iterations: int = 500) -> Case:
@@ -60,6 +60,30 @@ def transposed(hidden: int = 256, iterations: int = 500) -> Case:
     return Case("transposed", "Transpose, MatMul, Tanh", iterations, build, inputs)
 
 
+def rewritten(rows: int = 1024, iterations: int = 200) -> Case:
+    """A row is written into a carried cache, as decoders write keys and values."""
+
+    state = f"float[{rows},{rows}]"
+
+    def build() -> Any:
+        return parse(
+            f"""
+            g (int64 M, bool cond, {state} h0, float[1,{rows}] x) => ({state} h_last) {{
+              h_last = Loop (M, cond, h0) <body = b (int64 i, bool c, {state} h) => (bool c2, {state} h2) {{
+                c2 = Identity (c)
+                axes = Constant <value = int64[2] {{0, 1}}> ()
+                at = Unsqueeze (i, axes)
+                h2 = ScatterND (h, at, x)
+              }}>
+            }}"""
+        )
+
+    def inputs() -> Inputs:
+        return {**trips(iterations), "h0": weight(4, rows, rows), "x": weight(5, 1, rows)}
+
+    return Case("rewritten", "ScatterND", iterations, build, inputs)
+
+
 #: Each with a loop that lives by it.
 LOOPS = {
     "scalar programs": scalar,
@@ -68,6 +92,9 @@ LOOPS = {
     "invariants": transposed,
     "groups": heat,
     "ranges of shapes": grow,
+    "appends in place": grow,
+    "room for more": cache,
+    "renewed caches": rewritten,
 }
 
 
