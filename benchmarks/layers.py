@@ -1,46 +1,39 @@
-"""What each layer brings that makes something fast: a loop with it, and the same loop with this layer switched off.
+"""What each way of the engine to be fast brings: a model with it, and the same model with this one switched off.
 
-python benchmarks/layers.py
+python benchmarks/layers.py                     a small loop for each
+python benchmarks/layers.py --real [PATTERN...] all of them on real models: names, or patterns as llama/onnx/int8
+                                                (benchmarks/run.py --real --check builds the models)
 
-Each can be taken out of a run without another result, to the bit, but for the panels, which settle the order of sums.
-The least of the rounds counts: processor time of one thread, and for layers side by side the clock, on all cores.
+Each can be taken out without another result, to the bit, but for the panels, which settle the order of sums. The least
+of many short turns counts: processor time of one thread, and for layers side by side the clock, on all cores.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 
 #: Runs itself with this for what needs several threads.
 SIDE_BY_SIDE = "--side-by-side"
+THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
 if __name__ == "__main__" and SIDE_BY_SIDE not in sys.argv:
     # Before NumPy is imported, which settles how many threads BLAS has.
-    os.environ["OPENBLAS_NUM_THREADS"] = "1"
+    os.environ[THREADS[0]] = "1"
 
 import subprocess  # noqa: E402
 import time  # noqa: E402
-from collections.abc import Callable, Iterator  # noqa: E402
-from contextlib import contextmanager  # noqa: E402
-from dataclasses import dataclass  # noqa: E402
 from typing import Any  # noqa: E402
-from unittest.mock import patch  # noqa: E402
 
-import loopdbg.runtime.model  # noqa: E402
-from case import Case, Inputs, Outputs, f32, parse, trips, weight  # noqa: E402
+import switches  # noqa: E402
+from case import Case, Inputs, f32, parse, trips, weight  # noqa: E402
 from cell_models import lstm, two_lstm  # noqa: E402
-from loopdbg.runtime.engine.engine import Engine  # noqa: E402
-from loopdbg.runtime.engine.fast.ranges import varying  # noqa: E402
 from loopdbg.runtime.frontends.onnx import reader  # noqa: E402
-from loopdbg.runtime.graph import Graph  # noqa: E402
 from loopdbg.runtime.model import Model  # noqa: E402
-from loopdbg.runtime.ops import weights  # noqa: E402
-from loopdbg.runtime.plan.plan import Plan, compile_graph  # noqa: E402
+from real import without  # noqa: E402
 from scalar_models import scalar  # noqa: E402
-from tensor_models import grow, heat  # noqa: E402
-
-ROUNDS = 9
-#: A turn lasts at least this long.
-TURN_SECONDS = 0.05
+from switched import Running, compare  # noqa: E402
+from tensor_models import cache, grow, heat  # noqa: E402
 
 
 def transposed(hidden: int = 256, iterations: int = 500) -> Case:
@@ -67,121 +60,89 @@ def transposed(hidden: int = 256, iterations: int = 500) -> Case:
     return Case("transposed", "Transpose, MatMul, Tanh", iterations, build, inputs)
 
 
-@dataclass(frozen=True)
-class Layer:
-    """``off`` takes it out of the models that are loaded, and of the engines that are made, within it."""
+def rewritten(rows: int = 1024, iterations: int = 200) -> Case:
+    """A row is written into a carried cache, as decoders write keys and values."""
 
-    name: str
-    case: Case
-    off: Callable[[], Any]
-    clock: Callable[[], float] = time.process_time
+    state = f"float[{rows},{rows}]"
 
+    def build() -> Any:
+        return parse(
+            f"""
+            g (int64 M, bool cond, {state} h0, float[1,{rows}] x) => ({state} h_last) {{
+              h_last = Loop (M, cond, h0) <body = b (int64 i, bool c, {state} h) => (bool c2, {state} h2) {{
+                c2 = Identity (c)
+                axes = Constant <value = int64[2] {{0, 1}}> ()
+                at = Unsqueeze (i, axes)
+                h2 = ScatterND (h, at, x)
+              }}>
+            }}"""
+        )
 
-@contextmanager
-def _plans(change: Callable[[Plan], None]) -> Iterator[None]:
-    """Models get plans that were changed."""
+    def inputs() -> Inputs:
+        return {**trips(iterations), "h0": weight(4, rows, rows), "x": weight(5, 1, rows)}
 
-    def changed(graph: Graph) -> Plan:
-        plan = compile_graph(graph)
-        change(plan)
-        return plan
-
-    with patch.object(loopdbg.runtime.model, "compile_graph", changed):
-        yield
-
-
-def _nothing_once(plan: Plan) -> None:
-    for instruction in plan.code:
-        instruction.once = -1
+    return Case("rewritten", "ScatterND", iterations, build, inputs)
 
 
-def _nothing_ahead(plan: Plan) -> None:
-    for instruction in plan.code:
-        instruction.hoisted = None
+#: Each with a loop that lives by it.
+LOOPS = {
+    "scalar programs": scalar,
+    "panels": lstm,
+    "products in blocks": lstm,
+    "invariants": transposed,
+    "groups": heat,
+    "ranges of shapes": grow,
+    "appends in place": grow,
+    "room for more": cache,
+    "renewed caches": rewritten,
+}
 
 
-@contextmanager
-def _engines(**knobs: Any) -> Iterator[None]:
-    """Engines of models have some of their knobs turned."""
-    borrow = Model._borrow
+def row(switch: switches.Switch, case: Case, clock: Any = time.process_time) -> str:
+    """A line of the table of small loops."""
 
-    def turned(model: Model) -> Engine:
-        engine = borrow(model)
-        for name, value in knobs.items():
-            setattr(engine, name, value)
-        return engine
+    def load() -> tuple[Model, Inputs]:
+        return Model(reader.from_proto(case.build(), case.name)), case.inputs()
 
-    with patch.object(Model, "_borrow", turned):
-        yield
+    found = compare(Running(load, clock), load, switch)
+    fast, slow = (seconds / case.iterations * 1e6 for seconds in (found.with_it, found.without))
+    other = "" if found.same else "  other bits"
+    return f"{switch.name:22}{case.name:14}{fast:>10.3g}{slow:>10.3g}{found.brings:>8.2f}x{other}"
 
 
-def layers() -> list[Layer]:
-    """Those that run on one thread, each with a loop that lives by it."""
-    return [
-        Layer("scalar programs", scalar(), lambda: _engines(hot_after=-1)),
-        Layer("panels, with blocks", lstm(), lambda: patch.object(weights, "WEIGHTED", frozenset())),
-        Layer("products in blocks", lstm(), lambda: _plans(_nothing_ahead)),
-        Layer("invariants", transposed(), lambda: _plans(_nothing_once)),
-        Layer("groups", heat(), lambda: _engines(fuse=False)),
-        Layer("growing values", grow(), lambda: patch.object(varying, "follow", lambda *_: None)),
-    ]
-
-
-def side_by_side() -> Layer:
-    """The one that needs several threads."""
-    off = lambda: patch.object(Model, "_side_by_side", lambda model, engine: (*engine.resume(), ()))  # noqa: E731
-    return Layer("layers side by side", two_lstm(), off, time.perf_counter)
-
-
-def _model(case: Case) -> tuple[Model, Outputs]:
-    model = Model(reader.from_proto(case.build(), case.name))
-    return model, model.run(case.inputs())
-
-
-def _seconds(layer: Layer, model: Model, inputs: Any, repeats: int) -> float:
-    started = layer.clock()
-    for _ in range(repeats):
-        model.run(inputs)
-    return (layer.clock() - started) / repeats
-
-
-def measure(layer: Layer) -> tuple[float, float, bool]:
-    """(microseconds per iteration with it, without it, whether both gave the same bits)."""
-    inputs = layer.case.inputs()
-    model, outputs = _model(layer.case)
-    with layer.off():
-        without, others = _model(layer.case)
-    repeats = max(1, int(TURN_SECONDS / _seconds(layer, model, inputs, 1)))
-    times: tuple[list[float], list[float]] = ([], [])
-    for _ in range(ROUNDS):
-        times[0].append(_seconds(layer, model, inputs, repeats))
-        with layer.off():
-            times[1].append(_seconds(layer, without, inputs, repeats))
-    same = all(outputs[name].tobytes() == others[name].tobytes() for name in outputs)
-    fast, slow = (min(t) / layer.case.iterations * 1e6 for t in times)
-    return fast, slow, same
-
-
-def row(layer: Layer) -> str:
-    """A line of the table."""
-    fast, slow, same = measure(layer)
-    bits = "" if same else "  other bits"
-    return f"{layer.name:22}{layer.case.name:14}{fast:>10.3g}{slow:>10.3g}{slow / fast:>8.2f}x{bits}"
-
-
-def main() -> None:
-    """Print the table, a row as soon as it is measured."""
+def small_loops() -> None:
+    """Print their table, a row as soon as it is measured."""
     print(f"{'us an iteration':22}{'loop':14}{'with it':>10}{'without':>10}", flush=True)
-    for layer in layers():
-        print(row(layer), flush=True)
-    several = {
-        name: value for name, value in os.environ.items() if name not in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
-    }
-    subprocess.run([sys.executable, __file__, SIDE_BY_SIDE], check=True, env=several)
+    for name, case in LOOPS.items():
+        print(row(switches.SWITCHES[name], case()), flush=True)
+
+
+def _on_all_cores(arguments: list[str]) -> int:
+    several = {name: value for name, value in os.environ.items() if name not in THREADS}
+    return subprocess.run([sys.executable, __file__, SIDE_BY_SIDE, *arguments], check=False, env=several).returncode
+
+
+def main() -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--real", nargs="*", metavar="PATTERN", help="real models, all or these")
+    parser.add_argument("--only", action="append", metavar="WAY", help="with --real: this way, and no others")
+    parser.add_argument("--json", metavar="FILE", help="with --real: also append the rows, a line of JSON each")
+    parser.add_argument(SIDE_BY_SIDE, action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    clock = time.perf_counter if options.side_by_side else time.process_time
+    chosen = [switches.SIDE_BY_SIDE] if options.side_by_side else [*switches.SWITCHES.values()]
+    if options.real is not None:
+        chosen = [switch for switch in chosen if not options.only or switch.name in options.only]
+        status = without.main(options.real, chosen, clock, options.json) if chosen else 0
+    else:
+        status = 0
+        if options.side_by_side:
+            print(row(switches.SIDE_BY_SIDE, two_lstm(), clock))
+        else:
+            small_loops()
+    return status if options.side_by_side else status or _on_all_cores(sys.argv[1:])
 
 
 if __name__ == "__main__":
-    if SIDE_BY_SIDE in sys.argv:
-        print(row(side_by_side()))
-    else:
-        main()
+    sys.exit(main())
