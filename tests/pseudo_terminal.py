@@ -53,7 +53,7 @@ class Terminal:
         seen, self.seen = self.seen, ""
         return seen
 
-    def wait(self, until: Callable[[str], bool], seconds: float = 60) -> str:
+    def wait(self, until: Callable[[str], bool], seconds: float = 300) -> str:
         """What it wrote since the last wait, once that is enough."""
         end = time.monotonic() + seconds
         while not until(self.seen):
@@ -84,7 +84,7 @@ class Terminal:
         self.seen = ""
         os.kill(self.pid, signal.SIGCONT)
 
-    def _change(self, seconds: float = 60) -> int:
+    def _change(self, seconds: float = 300) -> int:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             # It goes on writing until then.

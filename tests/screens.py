@@ -51,7 +51,7 @@ class Screen:
         return self.app.prompt.text.rpartition(f"> {line}\n")[2]
 
     async def settle(self) -> None:
-        await asyncio.wait_for(self.app.idle(), 60)
+        await asyncio.wait_for(self.app.idle(), 300)
         await self.pilot.pause()
 
     @property
