@@ -182,7 +182,9 @@ def _every_slot(plan: Plan) -> set[int]:
 SWITCHES = {
     switch.name: switch
     for switch in (
-        Switch("scalar programs", lambda: _engines(hot_after=-1), _engine_says(lambda engine: engine.fast.program_runs)),
+        Switch(
+            "scalar programs", lambda: _engines(hot_after=-1), _engine_says(lambda engine: engine.fast.program_runs)
+        ),
         Switch("panels", lambda: patch.object(weights, "WEIGHTED", frozenset()), _answered(_on_weights)),
         _of_instructions("products in blocks", lambda i: i.hoisted is not None, hoisted=None),
         _of_instructions("invariants", lambda i: i.once >= 0, once=-1),

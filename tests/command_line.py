@@ -76,7 +76,7 @@ def start(*arguments: object, telling: bool = False, **options: Any) -> subproce
     return python(*(["-c", TELLING] if telling else ["-m", "loopdbg"]), *arguments, **options)
 
 
-def finish(process: subprocess.Popen[str], seconds: float = 60) -> Ran:
+def finish(process: subprocess.Popen[str], seconds: float = 300) -> Ran:
     """Wait for a process to end; one that does not is ended."""
     try:
         out, err = process.communicate(timeout=seconds)
@@ -87,7 +87,7 @@ def finish(process: subprocess.Popen[str], seconds: float = 60) -> Ran:
     return Ran(process.returncode, out or "", err or "")
 
 
-def run_code(code: str, *arguments: object, seconds: float = 60, **options: Any) -> Ran:
+def run_code(code: str, *arguments: object, seconds: float = 300, **options: Any) -> Ran:
     """Run Python code in a process of its own."""
     return finish(python("-c", code, *arguments, **options), seconds)
 

@@ -37,7 +37,7 @@ class Terminal:
         os.close(slave)
         self.said, self._raw = "", b""
 
-    def wait_for(self, text: str, seconds: float = 60) -> None:
+    def wait_for(self, text: str, seconds: float = 300) -> None:
         """Read until a text is there."""
         until = time.monotonic() + seconds
         while text not in self.said:
@@ -59,7 +59,7 @@ class Terminal:
 
     def close(self) -> int:
         try:
-            until = time.monotonic() + 30
+            until = time.monotonic() + 300
             # What nobody reads stops who writes.
             while self.process.poll() is None and time.monotonic() < until:
                 self._read()
