@@ -80,7 +80,7 @@ def documented() -> Iterator[tuple[str, Any]]:
         yield name, value
         if inspect.isclass(value) and name in ("Frame", "Model", "Recorder", "Session"):
             yield from ((f"{name}.{member}", getattr(value, member)) for member in members(value))
-    for member in members(SessionFrame).keys() - members(loopdbg.Frame).keys():
+    for member in sorted(members(SessionFrame).keys() - members(loopdbg.Frame).keys()):
         yield f"SessionFrame.{member}", getattr(SessionFrame, member)
     yield "SessionFrame[expression]", SessionFrame.__getitem__
 
