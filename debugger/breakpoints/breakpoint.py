@@ -291,7 +291,7 @@ class Breakpoint:
         before = iteration - 1 if earlier is None else earlier.iteration
         if earlier is None or last.key == (index, entry, before):
             return last.settled and last.key == (index, entry, before)
-        first = earlier.before()
+        first = earlier._inside.before()
         if first is None:
             return False
         old, new = self._seen_at(first, first.history), self._seen_at(earlier, earlier.history)

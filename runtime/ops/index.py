@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-#: System, domain, family -> operators. What is missing here is searched in all families.
+#: System, domain, family -> operators. What is missing here is looked for in all families.
 INDEX: tuple[tuple[str, str, str, str], ...] = (
     (
         "onnx",

@@ -40,7 +40,7 @@ from loopdbg.tui import cli
 run.KEPT = pathlib.Path({str(tmp_path)!r})
 run.ROOT = run.KEPT.parent
 calls = []
-def broken(arguments):
+def broken(arguments, *_):
     calls.append(arguments)
     if len(calls) < 4:
         return 0

@@ -78,14 +78,14 @@ def watched(inputs: dict[str, np.ndarray], monkeypatch: pytest.MonkeyPatch) -> t
         while not done.wait(0.02):
             assert all(one.iteration for one in run.underway.values())
 
-    tick = run.timeline._on_tick
+    tick = run._inside.timeline._on_tick
     with ThreadPoolExecutor(2) as threads:
 
         def ticked() -> None:
             tick()
             told.extend(threads.submit(lambda: list(run.underway.values())).result())
 
-        monkeypatch.setattr(run.timeline, "_on_tick", ticked)
+        monkeypatch.setattr(run._inside.timeline, "_on_tick", ticked)
         asking = threads.submit(ask_all_the_time)
         run.continue_()
         done.set()
