@@ -9,9 +9,9 @@
 #ifndef LOOPDBG_SCALAR_PROGRAM_H
 #define LOOPDBG_SCALAR_PROGRAM_H
 
-#include "call.h"
+#include "kernels/call.h"
 #include "history.h"
-#include "scalar_ops.h"
+#include "kernels/elementwise/scalar_ops.h"
 
 enum { LOOPDBG_SCALAR_ARGS = 4 }; /* of an elementwise loop */
 enum { SCALAR_STAGED = 32 };      /* moves that are read before any is written */
