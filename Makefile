@@ -3,6 +3,7 @@
 #   make test ARGS="-k newton"               arguments for the program that the target runs
 #   make test PYTHON=python3.12 VENV=.venv312
 #   make test LOOPDBG_DEBUG_BUILD=1          extension modules with bounds and overflow checks
+#   make test LOOPDBG_PORTABLE=1             without what is written for x86
 #   make sanitize ARGS=tests/unit            the same under AddressSanitizer (gcc or clang)
 #   make build V=1                           show what is run
 
@@ -19,7 +20,10 @@ say := @printf '%s\n'
 
 DEMO := sample_models/newton_sqrt.onnx
 MODE := $(if $(filter address,$(LOOPDBG_DEBUG_BUILD)),address,$(if $(filter-out 0,$(LOOPDBG_DEBUG_BUILD)),debug,release))
-CYTHON_SOURCES := $(wildcard $(foreach folder,runtime runtime/* runtime/*/*,$(addprefix src/loopdbg/$(folder)/*.,pyx pxd h)))
+MODE := $(MODE)$(if $(filter-out 0,$(LOOPDBG_PORTABLE)),-portable)
+CYTHON_SOURCES := $(wildcard $(foreach folder,runtime runtime/* runtime/*/* runtime/*/*/*,$(addprefix src/loopdbg/$(folder)/*.,pyx pxd h c)))
+
+C_SOURCES := $(wildcard runtime/kernels/*.h runtime/kernels/*/*.h runtime/kernels/*/*.c)
 
 # What was done to VENV is noted in VENV. An extra of pyproject.toml has a stamp of its own.
 STAMP := $(VENV)/.loopdbg
@@ -71,6 +75,7 @@ fuzz: $(INSTALLED)-test $(EXTENSIONS) samples  ## try thousands of broken models
 check: $(INSTALLED)-dev  ## lint, format, types, import contracts, changelog
 	$(Q)$(BIN)/ruff check .
 	$(Q)$(BIN)/ruff format --check .
+	$(Q)$(BIN)/clang-format --dry-run -Werror $(C_SOURCES)
 	$(Q)$(BIN)/mypy
 	$(Q)$(PY) .ci/import_tree.py build/imports
 	$(Q)PYTHONPATH=build/imports $(BIN)/lint-imports --no-logo --no-cache
@@ -79,6 +84,7 @@ check: $(INSTALLED)-dev  ## lint, format, types, import contracts, changelog
 format: $(INSTALLED)-dev  ## format the code and repair what lint can repair
 	$(Q)$(BIN)/ruff check --fix-only .
 	$(Q)$(BIN)/ruff format .
+	$(Q)$(BIN)/clang-format -i $(C_SOURCES)
 
 bench: $(INSTALLED)-test $(EXTENSIONS) samples  ## run the benchmarks (ARGS for benchmarks/run.py)
 	$(Q)$(PY) benchmarks/run.py $(ARGS)

@@ -3,7 +3,7 @@
 from numpy cimport npy_intp
 
 
-cdef extern from "call.h":
+cdef extern from "kernels/call.h":
     cdef enum:
         MAX_ARGS "LOOPDBG_MAX_ARGS"
         MAX_DIMS "LOOPDBG_MAX_DIMS"

@@ -12,18 +12,18 @@ from .team cimport loopdbg_share, loopdbg_team, team_members, team_share
 
 import numpy as np
 
-cdef extern from "two_axes.h" nogil:
+cdef extern from "kernels/data_movement/two_axes.h" nogil:
     void loopdbg_copy_rows(char *dst, const char *src, npy_intp rows, npy_intp bytes, npy_intp dst_step,
                            npy_intp src_step) noexcept
     void loopdbg_where_rows(char **, const npy_intp *, const npy_intp *, void *) noexcept
     int loopdbg_gather(const char *x, const char *indices, char *out, npy_intp outer, npy_intp length, npy_intp block,
                        npy_intp n, npy_intp index_size) noexcept
 
-cdef extern from "extremes.h" nogil:
+cdef extern from "kernels/reduce/extremes.h" nogil:
     int loopdbg_arg(char type, const char *x, int64_t *out, npy_intp outer, npy_intp n, npy_intp inner, int max,
                     int last) noexcept
 
-cdef extern from "products.h" nogil:
+cdef extern from "kernels/gemm/products.h" nogil:
     ctypedef struct Edges "loopdbg_edges":
         npy_intp few
         npy_intp most_few
@@ -37,7 +37,7 @@ cdef extern from "products.h" nogil:
     void loopdbg_products(const Edges *edges, char **args, const npy_intp *dims, const npy_intp *steps,
                           const npy_intp *axis) noexcept
 
-cdef extern from "panels.h" nogil:
+cdef extern from "kernels/gemm/panels.h" nogil:
     enum:
         LOOPDBG_PANEL
     ctypedef struct Tiling "loopdbg_tiling":
@@ -50,7 +50,7 @@ cdef extern from "panels.h" nogil:
     void loopdbg_panels(const Tiling *tiling, const float *x, const void *weights, float *out, npy_intp m, npy_intp k,
                         npy_intp n, int backwards, const float *start, npy_intp step) noexcept
 
-cdef extern from "bytes.h" nogil:
+cdef extern from "kernels/data_movement/bytes.h" nogil:
     void loopdbg_bytes(char *target, const char *source, size_t n) noexcept
 
 np.import_array()

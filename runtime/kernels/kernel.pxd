@@ -4,7 +4,7 @@ from .call cimport MAX_ARGS, Call, halves_loop, inner_loop, run_call
 from numpy cimport npy_intp
 
 
-cdef extern from "call.h" nogil:
+cdef extern from "kernels/call.h" nogil:
     ctypedef struct Through "loopdbg_through":
         inner_loop loop, fold
         void *data

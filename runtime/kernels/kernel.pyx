@@ -1,3 +1,4 @@
+# distutils: sources = src/loopdbg/runtime/kernels/elementwise/inner_loops.c src/loopdbg/runtime/kernels/elementwise/functions.c src/loopdbg/runtime/kernels/elementwise/scalars.c src/loopdbg/runtime/kernels/reduce/folds.c
 """Native kernels: NumPy's own ufunc and gufunc inner loops (BLAS among them), and our own where NumPy has none.
 
 A :class:`Kernel` is a description made once by the binder; drivers.pyx turns a call of one into a C ``Call``.
@@ -13,37 +14,33 @@ from importlib import import_module
 
 import numpy as np
 
-cdef extern from "inner_loops.h" nogil:
+cdef extern from "kernels/elementwise/inner_loops.h" nogil:
     void loopdbg_copy(char **, const npy_intp *, const npy_intp *, void *) noexcept
     void loopdbg_where(char **, const npy_intp *, const npy_intp *, void *) noexcept
+    inner_loop loopdbg_turn(npy_intp size) noexcept
     inner_loop loopdbg_cast(char from_type, char to_type) noexcept
     inner_loop loopdbg_rows(const char *name, char type) noexcept
     inner_loop loopdbg_map(const char *name, char type) noexcept
-    inner_loop loopdbg_fold(const char *name, char type, int rows) noexcept
     inner_loop loopdbg_fold_neighbours(const char *name, char type, int rows) noexcept
-    inner_loop loopdbg_narrow_fold_of(const char *name, int brain) noexcept
     inner_loop loopdbg_own(const char *name, char type) noexcept
-
-cdef extern from "narrow.h" nogil:
     void loopdbg_through_floats(char **, const npy_intp *, const npy_intp *, void *) noexcept
-    void loopdbg_turn_f16(char **, const npy_intp *, const npy_intp *, void *) noexcept
-    void loopdbg_turn_bf16(char **, const npy_intp *, const npy_intp *, void *) noexcept
     void loopdbg_fold_floats(char **, const npy_intp *, const npy_intp *, void *) noexcept
     void loopdbg_fold_directly(char **, const npy_intp *, const npy_intp *, void *) noexcept
     void loopdbg_fold_highest(char **, const npy_intp *, const npy_intp *, void *) noexcept
     void loopdbg_fold_lowest(char **, const npy_intp *, const npy_intp *, void *) noexcept
-    int loopdbg_use_halves(int kind) noexcept
-    int loopdbg_half_operation_of(const char *name) noexcept
+    inner_loop loopdbg_narrow_fold_of(const char *name, int brain) noexcept
+    inner_loop loopdbg_turn_narrow(int brain) noexcept
+    int loopdbg_use_narrow(int kind) noexcept
+    int loopdbg_narrow_operation_of(const char *name) noexcept
 
-cdef extern from "functions.h" nogil:
+cdef extern from "kernels/reduce/folds.h" nogil:
+    inner_loop loopdbg_fold(const char *name, char type, int rows) noexcept
+
+cdef extern from "kernels/elementwise/functions.h" nogil:
     halves_loop loopdbg_halves_function(const char *name) noexcept
-    int loopdbg_use_lanes(int wanted) noexcept
+    int loopdbg_use_function_lanes(int wanted) noexcept
 
-cdef extern from "two_axes.h" nogil:
-    void loopdbg_turn_4(char **, const npy_intp *, const npy_intp *, void *) noexcept
-    void loopdbg_turn_8(char **, const npy_intp *, const npy_intp *, void *) noexcept
-
-cdef extern from "scalars.h" nogil:
+cdef extern from "kernels/elementwise/scalars.h" nogil:
     run_call loopdbg_find_scalar(const char *name, char type) noexcept
     int loopdbg_opcode(run_call run) noexcept
 
@@ -194,7 +191,7 @@ cdef Kernel _through_floats(np.ufunc ufunc, tuple dtypes):
     kernel = _narrow(floats, dtypes[0], <int>len(dtypes), ufunc.__name__)
     # A loop of one input gets neighbours in any case.
     kernel.exact = len(dtypes) == 1 or ufunc in _EXACT or ufunc in (np.maximum, np.minimum)
-    kernel.through.operation = loopdbg_half_operation_of(ufunc.__name__.encode())
+    kernel.through.operation = loopdbg_narrow_operation_of(ufunc.__name__.encode())
     if len(dtypes) == 2 and kernel.through.narrow:
         kernel.rows = loopdbg_rows(ufunc.__name__.encode(), ord(type_char(dtypes[0])))
         kernel.fold_neighbours_rows = loopdbg_fold_neighbours(ufunc.__name__.encode(), ord(type_char(dtypes[0])), True)
@@ -237,7 +234,7 @@ def use_halves(int kind):
 
     False where this processor cannot.
     """
-    return loopdbg_use_halves(kind) != 0
+    return loopdbg_use_narrow(kind) != 0
 
 
 use_halves(0)
@@ -248,7 +245,7 @@ def use_lanes(int kind):
 
     False where this processor cannot.
     """
-    return loopdbg_use_lanes(kind) != 0
+    return loopdbg_use_function_lanes(kind) != 0
 
 
 use_lanes(0)
@@ -271,8 +268,7 @@ def copy_kernel(dtype):
     size = dtype.itemsize
     cdef Kernel kernel = _kernel(<inner_loop>loopdbg_copy, <void *><npy_intp>size, "copy", dtype, True, _one("copy", size))
     kernel.sizes[0] = kernel.sizes[1] = size
-    if size == 4 or size == 2:
-        kernel.turned = <inner_loop>loopdbg_turn_4 if size == 4 else <inner_loop>loopdbg_turn_8
+    kernel.turned = loopdbg_turn(size)
     return kernel
 
 
@@ -293,7 +289,7 @@ def cast_kernel(source, target):
     cdef Kernel kernel = _kernel(loop, NULL, "loop", target, True, _one("cast " + b, ord(a)))
     if b == "f" and a in ("e", _BRAIN):
         kernel.sizes[0], kernel.sizes[1] = 2, 4
-        kernel.turned = <inner_loop>loopdbg_turn_f16 if a == "e" else <inner_loop>loopdbg_turn_bf16
+        kernel.turned = loopdbg_turn_narrow(a == _BRAIN)
     return kernel
 
 

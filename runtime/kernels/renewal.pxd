@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t
 
-cdef extern from "renewal.h" nogil:
+cdef extern from "kernels/data_movement/renewal.h" nogil:
     ctypedef struct Journal "loopdbg_journal":
         pass
     struct loopdbg_renewal:

@@ -3,7 +3,7 @@
 cimport cython
 from libc.stdint cimport int64_t
 
-cdef extern from "stream.h" nogil:
+cdef extern from "kernels/stream.h" nogil:
     ctypedef struct CStream "loopdbg_stream":
         const int64_t *count
         int64_t rows

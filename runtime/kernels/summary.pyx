@@ -9,7 +9,7 @@ import numpy as np
 
 np.import_array()
 
-cdef extern from "summary.h" nogil:
+cdef extern from "kernels/reduce/summary.h" nogil:
     enum:
         KIND_NONE
         KIND_BOOL

@@ -2,7 +2,7 @@
 
 from numpy cimport npy_intp
 
-cdef extern from "team.h" nogil:
+cdef extern from "kernels/threads/team.h" nogil:
     ctypedef void (*piece_of_work "loopdbg_piece")(const void *job, npy_intp piece, int worker) noexcept nogil
     ctypedef void (*sharing "loopdbg_sharing")(piece_of_work piece, const void *job, npy_intp pieces, double work,
                                                int backwards) noexcept nogil

@@ -4,7 +4,7 @@ from libc.stdint cimport uint64_t
 
 import os
 
-cdef extern from "threads.h" nogil:
+cdef extern from "kernels/threads/threads.h" nogil:
     enum:
         LOOPDBG_MOST_WORKERS
     Members loopdbg_everybody

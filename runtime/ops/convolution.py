@@ -1,4 +1,4 @@
-"""Convolutions and transposed ones: where what lies is computed here, the sums are those of kernels/routines/conv.h."""
+"""Convolutions and transposed ones: where what lies is computed here, the sums are those of kernels/conv/conv.h."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pooling over windows: maxima and sums are those of kernels/routines/pool.h."""
+"""Pooling over windows: maxima and sums are those of kernels/conv/pool.h."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ cdef extern from *:
     enum:
         LOOPDBG_CHECKED
 
-cdef extern from "bytes.h" nogil:
+cdef extern from "kernels/data_movement/bytes.h" nogil:
     void loopdbg_bytes(char *target, const char *source, size_t n) noexcept
     void loopdbg_soon_written(const char *target, size_t n) noexcept
 

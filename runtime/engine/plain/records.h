@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "call.h"
+#include "kernels/call.h"
 
 /* A row: iteration, entry, then the values, each padded to 8 bytes. The engine owns it, and gives it more capacity. */
 typedef struct {

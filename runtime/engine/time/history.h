@@ -14,11 +14,11 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#if defined(__SSE2__)
+#if defined(__SSE2__) && !defined(LOOPDBG_PORTABLE)
 #include <emmintrin.h>
 #endif
 
-#include "elements.h"
+#include "kernels/elements/elements.h"
 
 enum {
     HISTORY_ROWS = 512,    /* of a ring */
@@ -130,7 +130,7 @@ static inline history_stat history_reduce(double const *x, int64_t n) {
     history_stat all = history_of(x[0]);
     int64_t k = 0;
     all.last = x[n - 1];
-#if defined(__SSE2__)
+#if defined(__SSE2__) && !defined(LOOPDBG_PORTABLE)
     if (n >= 8) {
         /* What is not finite leaves a NaN in `rest`. */
         __m128d low = _mm_loadu_pd(x), high = low, low2 = low, high2 = low, rest = _mm_setzero_pd(), rest2 = rest;
@@ -175,7 +175,7 @@ static inline history_stat history_reduce_floats(uint64_t const *cells, int64_t 
     history_stat all = history_of(first);
     int64_t k = 0;
     all.last = last;
-#if defined(__SSE2__)
+#if defined(__SSE2__) && !defined(LOOPDBG_PORTABLE)
     if (n >= 8) {
         __m128 low = _mm_set1_ps(first), high = low, rest = _mm_setzero_ps();
         for (; k + 4 <= n; k += 4) {

@@ -3,7 +3,7 @@
 #define LOOPDBG_HISTORY_TENSORS_H
 
 #include "history.h"
-#include "wide.h"
+#include "kernels/dispatch/wide.h"
 
 /* Sums and extremes in four lanes, so that every processor adds in one order. */
 typedef struct {
@@ -12,7 +12,7 @@ typedef struct {
 
 static inline void history_add(history_lanes *to, double const *x, int64_t n) {
     int64_t k = 0;
-#if defined(__SSE2__)
+#if defined(__SSE2__) && !defined(LOOPDBG_PORTABLE)
     /* The same lanes, two to a register. */
     __m128d low[2], high[2], sum[2], squares[2];
     for (int j = 0; j < 2; j++) {

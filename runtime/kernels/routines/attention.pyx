@@ -2,10 +2,10 @@
 
 from ..call cimport Call, run_call
 
-cdef extern from "lanes.h" nogil:
+cdef extern from "kernels/dispatch/lanes.h" nogil:
     int loopdbg_use_lanes(int wanted) noexcept
 
-cdef extern from "attention.h" nogil:
+cdef extern from "kernels/attention/attention.h" nogil:
     int loopdbg_attend(Call *call) noexcept
     enum:
         LOOPDBG_MOST_HEAD

@@ -3,7 +3,7 @@
 from ..call cimport Call, run_call
 from ..team cimport loopdbg_share, loopdbg_team, team_members, team_share
 
-cdef extern from "conv.h" nogil:
+cdef extern from "kernels/conv/conv.h" nogil:
     int loopdbg_conv_f32(Call *call) noexcept
     int loopdbg_conv_f64(Call *call) noexcept
     int loopdbg_conv_winograd(Call *call) noexcept

@@ -2,7 +2,7 @@
 
 from ..call cimport Call, run_call
 
-cdef extern from "counted.h" nogil:
+cdef extern from "kernels/data_movement/counted.h" nogil:
     int loopdbg_non_zero(Call *call) noexcept
     int loopdbg_compress(Call *call) noexcept
     int loopdbg_unique(Call *call) noexcept

@@ -2,7 +2,7 @@
 
 from ..call cimport Call, run_call
 
-cdef extern from "few_bits.h" nogil:
+cdef extern from "kernels/gemm/few_bits.h" nogil:
     enum:
         LOOPDBG_FEW_PANEL
     int loopdbg_few_product(Call *call) noexcept

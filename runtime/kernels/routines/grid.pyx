@@ -2,10 +2,10 @@
 
 from ..call cimport Call, run_call
 
-cdef extern from "lanes.h" nogil:
+cdef extern from "kernels/dispatch/lanes.h" nogil:
     int loopdbg_use_lanes(int wanted) noexcept
 
-cdef extern from "grid.h" nogil:
+cdef extern from "kernels/image/grid.h" nogil:
     int loopdbg_grid(Call *call) noexcept
 
 loopdbg_use_lanes(0)

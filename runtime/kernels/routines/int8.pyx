@@ -4,7 +4,7 @@ int8_conv.h)."""
 from ..call cimport Call, run_call
 from ..team cimport loopdbg_share, loopdbg_team, team_members, team_share
 
-cdef extern from "int8.h" nogil:
+cdef extern from "kernels/int8/int8.h" nogil:
     enum:
         LOOPDBG_INT8_PANEL
         LOOPDBG_INT8_BEYOND

@@ -2,7 +2,7 @@
 
 from ..call cimport Call, run_call
 
-cdef extern from "places.h" nogil:
+cdef extern from "kernels/data_movement/places.h" nogil:
     int loopdbg_gather_elements(Call *call) noexcept
     int loopdbg_scatter_elements(Call *call) noexcept
     int loopdbg_gather_tuples(Call *call) noexcept
@@ -12,7 +12,7 @@ cdef extern from "places.h" nogil:
     enum:
         LOOPDBG_MOST_AXES
 
-cdef extern from "picks.h" nogil:
+cdef extern from "kernels/reduce/picks.h" nogil:
     int loopdbg_top(Call *call) noexcept
     int loopdbg_first(Call *call) noexcept
 

@@ -2,7 +2,7 @@
 
 from ..call cimport Call, run_call
 
-cdef extern from "pool.h" nogil:
+cdef extern from "kernels/conv/pool.h" nogil:
     int loopdbg_pool_max_f32(Call *call) noexcept
     int loopdbg_pool_max_f64(Call *call) noexcept
     int loopdbg_pool_max_i8(Call *call) noexcept

@@ -2,7 +2,7 @@
 
 from ..call cimport Call, run_call
 
-cdef extern from "quantize.h" nogil:
+cdef extern from "kernels/int8/quantize.h" nogil:
     int loopdbg_quantize(Call *call) noexcept
     int loopdbg_requantize(Call *call) noexcept
     int loopdbg_dequantize(Call *call) noexcept

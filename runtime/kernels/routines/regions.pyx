@@ -2,7 +2,7 @@
 
 from ..call cimport Call, run_call
 
-cdef extern from "regions.h" nogil:
+cdef extern from "kernels/image/regions.h" nogil:
     int loopdbg_regions(Call *call) noexcept
     enum:
         LOOPDBG_REGION_MEAN

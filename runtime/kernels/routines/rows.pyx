@@ -2,10 +2,10 @@
 
 from ..call cimport Call, run_call
 
-cdef extern from "lanes.h" nogil:
+cdef extern from "kernels/dispatch/lanes.h" nogil:
     int loopdbg_use_lanes(int wanted) noexcept
 
-cdef extern from "rows.h" nogil:
+cdef extern from "kernels/reduce/rows.h" nogil:
     int loopdbg_use_halves(int kind) noexcept
     int loopdbg_softmax(Call *call) noexcept
     int loopdbg_softmax_rounded(Call *call) noexcept

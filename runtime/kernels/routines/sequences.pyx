@@ -22,7 +22,7 @@ import numpy as np
 cdef extern from "Python.h":
     PyObject *PyList_GET_ITEM(object, Py_ssize_t)   # borrowed
 
-cdef extern from "bytes.h" nogil:
+cdef extern from "kernels/data_movement/bytes.h" nogil:
     void loopdbg_bytes(char *target, const char *source, size_t n) noexcept
 
 np.import_array()

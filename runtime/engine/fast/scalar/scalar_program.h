@@ -9,11 +9,11 @@
 #ifndef LOOPDBG_SCALAR_PROGRAM_H
 #define LOOPDBG_SCALAR_PROGRAM_H
 
-#include "call.h"
 #include "endings.h"
 #include "history.h"
+#include "kernels/call.h"
+#include "kernels/elementwise/scalar_ops.h"
 #include "records.h"
-#include "scalar_ops.h"
 
 enum { LOOPDBG_SCALAR_ARGS = 4 }; /* of an elementwise loop */
 enum { SCALAR_STAGED = 32 };      /* moves that are read before any is written */

@@ -1,0 +1,270 @@
+/* Results that are as long as the numbers say: what is not 0, what a condition keeps, what differs. Each routine tells how long
+ * they are in an int64 behind its outputs. */
+#ifndef LOOPDBG_COUNTED_H
+#define LOOPDBG_COUNTED_H
+
+#include <stdint.h>
+#include <string.h>
+#include "bytes.h"
+#include "../call.h"
+#include "../elements/numbers.h"
+#include "../dispatch/wide.h"
+
+/* Which elements are not 0, 64 in a word; returns how many. ``mask``: the bits that count, without a float's sign. */
+#define COUNTED_MARKS(BITS)                                                                                   \
+    WIDE static npy_intp loopdbg_marks_##BITS(uint##BITS##_t const *x, npy_intp n, uint##BITS##_t mask, uint64_t *marks) { \
+        npy_intp count = 0;                                                                                   \
+        for (npy_intp k = 0; k < n; k += 64) {                                                                \
+            uint8_t one[64];                                                                                  \
+            uint64_t word = 0, eight;                                                                         \
+            if (n - k >= 64)                                                                                  \
+                for (int j = 0; j < 64; j++) one[j] = (x[k + j] & mask) != 0;                                 \
+            else {                                                                                            \
+                memset(one, 0, 64);                                                                           \
+                for (npy_intp j = 0; j < n - k; j++) one[j] = (x[k + j] & mask) != 0;                         \
+            }                                                                                                 \
+            for (int j = 0; j < 64; j += 8) {                                                                 \
+                memcpy(&eight, one + j, 8);                                                                   \
+                word |= (eight * UINT64_C(0x0102040810204080)) >> 56 << j; /* a bit of each byte, in order */ \
+            }                                                                                                 \
+            marks[k / 64] = word;                                                                             \
+            count += __builtin_popcountll(word);                                                              \
+        }                                                                                                     \
+        return count;                                                                                         \
+    }
+COUNTED_MARKS(8)
+COUNTED_MARKS(16)
+COUNTED_MARKS(32)
+COUNTED_MARKS(64)
+
+static npy_intp loopdbg_marks(char const *x, npy_intp n, npy_intp size, int is_float, uint64_t *marks) {
+    switch (size) {
+        case 1: return loopdbg_marks_8((uint8_t const *)x, n, UINT8_MAX, marks);
+        case 2: return loopdbg_marks_16((uint16_t const *)x, n, is_float ? INT16_MAX : UINT16_MAX, marks);
+        case 4: return loopdbg_marks_32((uint32_t const *)x, n, is_float ? INT32_MAX : UINT32_MAX, marks);
+        default: return loopdbg_marks_64((uint64_t const *)x, n, is_float ? INT64_MAX : UINT64_MAX, marks);
+    }
+}
+
+/* Where the marks are, in order; then a row of places becomes two: along all axes but the last, and along that one. */
+#define COUNTED_PLACES(BITS)                                                                                  \
+    static void loopdbg_places_##BITS(uint64_t const *marks, npy_intp n, int##BITS##_t *out) {                \
+        for (npy_intp k = 0; k < n; k += 64) {                                                                \
+            uint64_t word = marks[k / 64];                                                                    \
+            if (word == UINT64_MAX)                                                                           \
+                for (int j = 0; j < 64; j++) *out++ = (int##BITS##_t)(k + j);                                 \
+            else                                                                                              \
+                for (; word; word &= word - 1) *out++ = (int##BITS##_t)(k + __builtin_ctzll(word));           \
+        }                                                                                                     \
+    }                                                                                                         \
+    WIDE static void loopdbg_split_##BITS(int##BITS##_t *high, int##BITS##_t *low, npy_intp count, uint32_t extent) { \
+        uint32_t const part = (uint32_t)((UINT64_C(1) << 32) / extent); /* the quotient or one less */        \
+        for (npy_intp j = 0; j < count; j++) {                                                                \
+            uint32_t place = (uint32_t)low[j], times = (uint32_t)(((uint64_t)place * part) >> 32);            \
+            uint32_t rest = place - times * extent, more = rest >= extent;                                    \
+            high[j] = (int##BITS##_t)(times + more);                                                          \
+            low[j] = (int##BITS##_t)(rest - (more ? extent : 0));                                             \
+        }                                                                                                     \
+    }                                                                                                         \
+    static void loopdbg_rows_of_places_##BITS(npy_intp n, int rank, npy_intp const *extents, npy_intp count,  \
+                                              int##BITS##_t *rows) {                                          \
+        for (int d = rank - 1; d > 0; d--) {                                                                  \
+            int##BITS##_t *low = rows + d * count, *high = low - count;                                       \
+            npy_intp extent = extents[d - 1];                                                                 \
+            if (n <= UINT32_MAX && extent > 1)                                                                \
+                loopdbg_split_##BITS(high, low, count, (uint32_t)extent);                                     \
+            else                                                                                              \
+                for (npy_intp j = 0; j < count; j++) {                                                        \
+                    high[j] = (int##BITS##_t)(low[j] / extent);                                               \
+                    low[j] = (int##BITS##_t)(low[j] % extent);                                                \
+                }                                                                                             \
+        }                                                                                                     \
+    }
+COUNTED_PLACES(32)
+COUNTED_PLACES(64)
+
+/* x -> a row of indices for each axis; scratch: a bit an element, in whole words.
+ * extra: elements, bytes of one, whether they are floats, axes, bytes of an index, all extents but the first. */
+static int loopdbg_non_zero(loopdbg_call *call) {
+    npy_intp n = call->extra[0], rank = call->extra[3];
+    uint64_t *marks = (uint64_t *)LOOPDBG_ARG(call, 3);
+    npy_intp count = loopdbg_marks(LOOPDBG_ARG(call, 0), n, call->extra[1], (int)call->extra[2], marks);
+    char *rows = LOOPDBG_ARG(call, 1);
+    *(int64_t *)LOOPDBG_ARG(call, 2) = count;
+    if (!count || !rank) return 0;
+    if (call->extra[4] == 8) {
+        loopdbg_places_64(marks, n, (int64_t *)rows + (rank - 1) * count);
+        loopdbg_rows_of_places_64(n, (int)rank, call->extra + 5, count, (int64_t *)rows);
+    } else {
+        loopdbg_places_32(marks, n, (int32_t *)rows + (rank - 1) * count);
+        loopdbg_rows_of_places_32(n, (int)rank, call->extra + 5, count, (int32_t *)rows);
+    }
+    return 0;
+}
+
+/* The blocks that are marked, one behind the other; returns where the next one would be. */
+static inline char *loopdbg_keep_marked(char *out, char const *x, uint64_t const *marks, npy_intp n, size_t block) {
+    for (npy_intp k = 0; k < n; k += 64) {
+        uint64_t word = marks[k / 64];
+        char const *from = x + k * block;
+        if (word == UINT64_MAX) {
+            loopdbg_bytes(out, from, 64 * block);
+            out += 64 * block;
+        } else
+            for (; word; word &= word - 1, out += block) loopdbg_bytes(out, from + __builtin_ctzll(word) * block, block);
+    }
+    return out;
+}
+
+/* x, condition -> the parts of x along an axis for which the condition is true; scratch: as for loopdbg_non_zero.
+ * extra: how many times the axis comes, its extent, bytes of a part, elements of the condition, bytes of one, whether they are
+ * floats. */
+static int loopdbg_compress(loopdbg_call *call) {
+    npy_intp length = call->extra[1], block = call->extra[2], n = call->extra[3];
+    char const *x = LOOPDBG_ARG(call, 0);
+    char *out = LOOPDBG_ARG(call, 2);
+    uint64_t *marks = (uint64_t *)LOOPDBG_ARG(call, 4);
+    *(int64_t *)LOOPDBG_ARG(call, 3) = loopdbg_marks(LOOPDBG_ARG(call, 1), n, call->extra[4], (int)call->extra[5], marks);
+    for (npy_intp k = length; k < n; k++)
+        if (marks[k / 64] >> k % 64 & 1) return 1; /* there is no such part */
+    n = n < length ? n : length;
+    for (npy_intp o = 0; o < call->extra[0]; o++, x += length * block) {
+        switch (block) { /* copies of a length that is known: 3x */
+            case 1: out = loopdbg_keep_marked(out, x, marks, n, 1); break;
+            case 2: out = loopdbg_keep_marked(out, x, marks, n, 2); break;
+            case 4: out = loopdbg_keep_marked(out, x, marks, n, 4); break;
+            case 8: out = loopdbg_keep_marked(out, x, marks, n, 8); break;
+            case 12: out = loopdbg_keep_marked(out, x, marks, n, 12); break;
+            case 16: out = loopdbg_keep_marked(out, x, marks, n, 16); break;
+            default: out = loopdbg_keep_marked(out, x, marks, n, block);
+        }
+    }
+    return 0;
+}
+
+/* An element as a number that is ordered as NumPy orders them: all NaNs are one, behind all numbers, and -0 is 0. */
+typedef struct {
+    uint64_t key;
+    int64_t place;
+} loopdbg_keyed;
+
+#define COUNTED_WHOLE(ID, T, U, FIRST)                                                                        \
+    static void loopdbg_keys_##ID(T const *x, npy_intp n, loopdbg_keyed *out) {                               \
+        for (npy_intp j = 0; j < n; j++) out[j] = (loopdbg_keyed){(U)((U)x[j] ^ (U)(FIRST)), j};              \
+    }
+#define COUNTED_FLOAT(BITS, INFINITY)                                                                         \
+    static void loopdbg_keys_f##BITS(uint##BITS##_t const *x, npy_intp n, loopdbg_keyed *out) {               \
+        uint##BITS##_t const sign = (uint##BITS##_t)((uint##BITS##_t)1 << (BITS - 1));                        \
+        for (npy_intp j = 0; j < n; j++) {                                                                    \
+            uint##BITS##_t bits = x[j], size = bits & (uint##BITS##_t)~sign;                                  \
+            uint##BITS##_t key = (bits & sign) && size ? (uint##BITS##_t)~bits : size | sign;                 \
+            out[j] = (loopdbg_keyed){size > (INFINITY) ? (uint##BITS##_t)-1 : key, j};                        \
+        }                                                                                                     \
+    }
+COUNTED_WHOLE(u8, uint8_t, uint8_t, 0)
+COUNTED_WHOLE(i8, int8_t, uint8_t, 1 << 7)
+COUNTED_WHOLE(u16, uint16_t, uint16_t, 0)
+COUNTED_WHOLE(i16, int16_t, uint16_t, 1 << 15)
+COUNTED_WHOLE(u32, uint32_t, uint32_t, 0)
+COUNTED_WHOLE(i32, int32_t, uint32_t, UINT32_C(1) << 31)
+COUNTED_WHOLE(u64, uint64_t, uint64_t, 0)
+COUNTED_WHOLE(i64, int64_t, uint64_t, UINT64_C(1) << 63)
+COUNTED_FLOAT(16, 0x7C00)
+COUNTED_FLOAT(32, 0x7F800000)
+COUNTED_FLOAT(64, UINT64_C(0x7FF0000000000000))
+
+/* So few are sorted by inserting them. */
+enum { LOOPDBG_FEW_KEYS = 48 };
+
+/* Sort by key, equal ones as they stand, with room for as many; returns where they are then. */
+static loopdbg_keyed *loopdbg_sort_keys(loopdbg_keyed *a, loopdbg_keyed *b, npy_intp n, int bytes) {
+    npy_intp counts[256];
+    if (n <= LOOPDBG_FEW_KEYS) {
+        for (npy_intp k = 1; k < n; k++) {
+            loopdbg_keyed one = a[k];
+            npy_intp j = k;
+            for (; j > 0 && a[j - 1].key > one.key; j--) a[j] = a[j - 1];
+            a[j] = one;
+        }
+        return a;
+    }
+    for (int shift = 0; shift < 8 * bytes; shift += 8) {
+        npy_intp at = 0;
+        memset(counts, 0, sizeof counts);
+        for (npy_intp k = 0; k < n; k++) counts[a[k].key >> shift & 255]++;
+        if (counts[a[0].key >> shift & 255] == n) continue; /* small integers: most bytes are the same in all */
+        for (int k = 0; k < 256; k++) {
+            npy_intp more = counts[k];
+            counts[k] = at;
+            at += more;
+        }
+        for (npy_intp k = 0; k < n; k++) b[counts[a[k].key >> shift & 255]++] = a[k];
+        loopdbg_keyed *other = a;
+        a = b, b = other;
+    }
+    return a;
+}
+
+static inline void loopdbg_put_int(char *out, npy_intp k, int64_t value, npy_intp size) {
+    if (size == 8) ((int64_t *)out)[k] = value;
+    else ((int32_t *)out)[k] = (int32_t)value;
+}
+
+/* x -> each value that it has, where it comes first, for each element which of them it is, how often each comes; scratch: 32
+ * bytes an element. extra: elements, bytes of one, the type's character, whether values are ascending (else as they come),
+ * bytes of a place, bytes of a number of times. */
+static int loopdbg_unique(loopdbg_call *call) {
+    npy_intp n = call->extra[0], size = call->extra[1], wide = call->extra[4], times_wide = call->extra[5], count = 0;
+    char const *x = LOOPDBG_ARG(call, 0);
+    char *values = LOOPDBG_ARG(call, 1), *first = LOOPDBG_ARG(call, 2), *which = LOOPDBG_ARG(call, 3);
+    char *times = LOOPDBG_ARG(call, 4);
+    loopdbg_keyed *keys = (loopdbg_keyed *)LOOPDBG_ARG(call, 6), *sorted;
+    switch ((char)call->extra[2]) {
+        case '?':
+        case 'B': loopdbg_keys_u8((uint8_t const *)x, n, keys); break;
+        case 'b': loopdbg_keys_i8((int8_t const *)x, n, keys); break;
+        case 'H': loopdbg_keys_u16((uint16_t const *)x, n, keys); break;
+        case 'h': loopdbg_keys_i16((int16_t const *)x, n, keys); break;
+        case 'I': loopdbg_keys_u32((uint32_t const *)x, n, keys); break;
+        case 'i': loopdbg_keys_i32((int32_t const *)x, n, keys); break;
+        case 'L': loopdbg_keys_u64((uint64_t const *)x, n, keys); break;
+        case 'l': loopdbg_keys_i64((int64_t const *)x, n, keys); break;
+        case 'e': loopdbg_keys_f16((uint16_t const *)x, n, keys); break;
+        case 'f': loopdbg_keys_f32((uint32_t const *)x, n, keys); break;
+        case 'd': loopdbg_keys_f64((uint64_t const *)x, n, keys); break;
+        default: return 1;
+    }
+    sorted = loopdbg_sort_keys(keys, keys + n, n, (int)size);
+    if (!call->extra[3]) {
+        /* By their first places: each element's ``key`` becomes the first place of its value, in the order of places. */
+        loopdbg_keyed *by_place = sorted == keys ? keys + n : keys;
+        for (npy_intp k = 0, begin = 0; k < n; k++) {
+            if (sorted[k].key != sorted[begin].key) begin = k;
+            by_place[sorted[k].place] = (loopdbg_keyed){(uint64_t)sorted[begin].place, 0};
+        }
+        for (npy_intp k = 0; k < n; k++) {
+            loopdbg_keyed *own = by_place + by_place[k].key;
+            if (own == by_place + k) {
+                own->place = count;
+                memcpy(values + count * size, x + k * size, size);
+                loopdbg_put_int(first, count, k, wide);
+                loopdbg_put_int(times, count, 0, times_wide);
+                count++;
+            }
+            loopdbg_put_int(which, k, own->place, wide);
+            if (times_wide == 8) ((int64_t *)times)[own->place]++;
+            else ((int32_t *)times)[own->place]++;
+        }
+    } else
+        for (npy_intp k = 0; k < n; count++) {
+            npy_intp begin = k;
+            memcpy(values + count * size, x + sorted[k].place * size, size);
+            loopdbg_put_int(first, count, sorted[k].place, wide);
+            for (; k < n && sorted[k].key == sorted[begin].key; k++) loopdbg_put_int(which, sorted[k].place, count, wide);
+            loopdbg_put_int(times, count, k - begin, times_wide);
+        }
+    *(int64_t *)LOOPDBG_ARG(call, 5) = count;
+    return 0;
+}
+
+#endif

@@ -1,0 +1,59 @@
+/* How wide this processor works. Loops over rows are written once, in a header with a body that is included for each
+ * width; all keep 16 lanes (4 vectors of 4, 2 of 8, one of 16), whose sums are added in one order. What is said by
+ * PRODUCT_AND is rounded once with AVX2 and AVX-512, which give the same bits, and twice on other processors; everything
+ * else gives the same bits on all. */
+#ifndef LOOPDBG_LANES_H
+#define LOOPDBG_LANES_H
+
+#include <stdint.h>
+#include <string.h>
+#include "x86.h"
+#if defined(LOOPDBG_X86)
+#include <immintrin.h>
+#endif
+#include <numpy/npy_common.h>
+#include "../elements/exp.h"
+#include "processor.h"
+
+enum { LOOPDBG_LANES = 16 };
+
+typedef float loopdbg_f4 __attribute__((vector_size(16), aligned(4), may_alias));
+typedef float loopdbg_f8 __attribute__((vector_size(32), aligned(4), may_alias));
+typedef float loopdbg_f16 __attribute__((vector_size(64), aligned(4), may_alias));
+typedef int32_t loopdbg_i4 __attribute__((vector_size(16), aligned(4), may_alias));
+typedef int32_t loopdbg_i8 __attribute__((vector_size(32), aligned(4), may_alias));
+typedef int32_t loopdbg_i16 __attribute__((vector_size(64), aligned(4), may_alias));
+
+/* How wide the lanes of a module are: it says so when it is imported, and tests say otherwise. 0: there are none such. */
+static int loopdbg_lanes = 1;
+static inline int loopdbg_use_lanes(int wanted) {
+    int found = loopdbg_find_lanes(wanted);
+    if (found) loopdbg_lanes = found;
+    return found;
+}
+
+/* The function of that name for lanes so wide. */
+#if defined(LOOPDBG_X86)
+#define LOOPDBG_WIDEST(name) \
+    (loopdbg_lanes == 3 ? loopdbg_##name##_avx512 : loopdbg_lanes == 2 ? loopdbg_##name##_avx2 : loopdbg_##name##_any)
+#else
+#define LOOPDBG_WIDEST(name) loopdbg_##name##_any
+#endif
+
+/* The float in the bits of a number. */
+static inline float loopdbg_float(npy_intp bits) {
+    uint32_t low = (uint32_t)bits;
+    float value;
+    memcpy(&value, &low, sizeof value);
+    return value;
+}
+
+/* The sum of 16 lanes. */
+static inline float loopdbg_sum16(float const *lane) {
+    float sum[8];
+    for (int k = 0; k < 8; k++) sum[k] = lane[k] + lane[k + 8];
+    for (int k = 0; k < 4; k++) sum[k] += sum[k + 4];
+    return (sum[0] + sum[2]) + (sum[1] + sum[3]);
+}
+
+#endif

@@ -1,0 +1,198 @@
+/* Included for each width (lanes.h): V and VI are its vectors of floats and integers, N their length, ATTR how functions
+ * are compiled, and NAME(x) gives x a name of its own. */
+
+/* c + a * b, with one rounding where the processor has that. */
+#undef PRODUCT_AND
+#if N == 16
+#define PRODUCT_AND(a, b, c) ((V)_mm512_fmadd_ps((__m512)(a), (__m512)(b), (__m512)(c)))
+#elif N == 8
+#define PRODUCT_AND(a, b, c) ((V)_mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(c)))
+#else
+#define PRODUCT_AND LOOPDBG_ROUNDED_EACH
+#endif
+/* LESS and SAME say where something is so, PICK takes a there and b elsewhere. AT_MOST and AT_LEAST leave a NaN. */
+#undef LESS
+#undef SAME
+#undef PICK
+#undef AT_MOST
+#undef AT_LEAST
+#if N == 16
+#define LESS(a, b) _mm512_cmp_ps_mask((__m512)(a), (__m512)(b), _CMP_LT_OQ)
+#define SAME(a, b) _mm512_cmp_ps_mask((__m512)(a), (__m512)(b), _CMP_EQ_OQ)
+#define PICK(mask, a, b) ((V)_mm512_mask_blend_ps(mask, (__m512)(b), (__m512)(a)))
+#define AT_MOST(limit, x) ((V)_mm512_min_ps((__m512)(limit), (__m512)(x)))
+#define AT_LEAST(limit, x) ((V)_mm512_max_ps((__m512)(limit), (__m512)(x)))
+#elif N == 8
+#define LESS(a, b) _mm256_cmp_ps((__m256)(a), (__m256)(b), _CMP_LT_OQ)
+#define SAME(a, b) _mm256_cmp_ps((__m256)(a), (__m256)(b), _CMP_EQ_OQ)
+#define PICK(mask, a, b) ((V)_mm256_blendv_ps((__m256)(b), (__m256)(a), mask))
+#define AT_MOST(limit, x) ((V)_mm256_min_ps((__m256)(limit), (__m256)(x)))
+#define AT_LEAST(limit, x) ((V)_mm256_max_ps((__m256)(limit), (__m256)(x)))
+#else
+#define LESS(a, b) ((VI)((a) < (b)))
+#define SAME(a, b) ((VI)((a) == (b)))
+#define PICK(mask, a, b) ((V)(((mask) & (VI)(a)) | (~(mask) & (VI)(b))))
+#define AT_MOST(limit, x) PICK(LESS(limit, x), limit, x)
+#define AT_LEAST(limit, x) PICK(LESS(x, limit), limit, x)
+#endif
+#define ALL(x) ((V){0} + (x))
+
+/* exp (exp.h): 0 below -104, infinite from 88.73 on; NaN stays. */
+ATTR static inline __attribute__((always_inline)) V NAME(exp)(V x) {
+    V const low = ALL(-104.0f), high = ALL(89.0f);
+#if N == 8
+    /* Neither subnormal nor infinite, as nearly all are: a third less to do, and the same bits. */
+    __m256 size = _mm256_andnot_ps(_mm256_set1_ps(-0.0f), (__m256)x);
+    if (!_mm256_movemask_ps(_mm256_cmp_ps(size, _mm256_set1_ps(87.0f), _CMP_NLE_UQ))) {
+        V moved = LOOPDBG_EXP_SHIFTED(PRODUCT_AND, ALL, x), n = moved - LOOPDBG_EXP_MIDDLE, value;
+        V rest = LOOPDBG_EXP_REST(PRODUCT_AND, ALL, x, n);
+        LOOPDBG_EXP_POLYNOMIAL(PRODUCT_AND, ALL, rest, value);
+        return (V)((VI)value + ((VI)moved << 23));
+    }
+#endif
+    /* exp(0) at first, then 0: numbers that underflow take 50 times as long. */
+#if N == 16
+    __mmask16 inside = _mm512_cmp_ps_mask((__m512)x, (__m512)low, _CMP_NLT_UQ);
+    x = (V)_mm512_maskz_min_ps(inside, (__m512)high, (__m512)x); /* the second where one is NaN */
+#else
+    VI below = (VI)LESS(x, low);
+    x = AT_MOST(high, (V)(~below & (VI)x));
+#endif
+    V shifted = LOOPDBG_EXP_SHIFTED(PRODUCT_AND, ALL, x), whole = shifted - LOOPDBG_EXP_MIDDLE, y;
+    V r = LOOPDBG_EXP_REST(PRODUCT_AND, ALL, x, whole);
+    LOOPDBG_EXP_POLYNOMIAL(PRODUCT_AND, ALL, r, y);
+#if N == 16
+    return (V)_mm512_maskz_scalef_ps(inside, (__m512)y, (__m512)whole);
+#else
+    /* In two halves: the result may be subnormal. */
+    VI power = (VI)shifted - LOOPDBG_EXP_BITS, half = power >> 1;
+    y = y * (V)((half + 127) << 23) * (V)((power - half + 127) << 23);
+    return (V)(~below & (VI)y);
+#endif
+}
+#undef ALL
+
+#if N != 4
+/* The mask of the first ``count`` of 8 elements; below 0 as 0, above 8 as 8. */
+ATTR static inline __attribute__((always_inline)) __m256i NAME(first)(npy_intp count) {
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)count), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+#endif
+
+/* 16 elements, or fewer and then ``rest``. What is short is read and written by masks: through memory, a narrow write
+ * that a wide read waits for took longer than all of a short softmax. */
+ATTR static inline __attribute__((always_inline)) void NAME(load)(float const *x, npy_intp count, float rest,
+                                                                  V v[LOOPDBG_LANES / N]) {
+    if (count >= LOOPDBG_LANES) {
+        for (int q = 0; q < LOOPDBG_LANES / N; q++) v[q] = *(V const *)(x + q * N);
+        return;
+    }
+#if N == 16
+    v[0] = (V)_mm512_mask_loadu_ps(_mm512_set1_ps(rest), (__mmask16)((1u << count) - 1), x);
+#elif N == 8
+    for (int q = 0; q < 2; q++) {
+        __m256i m = NAME(first)(count - q * 8);
+        v[q] = (V)_mm256_blendv_ps(_mm256_set1_ps(rest), _mm256_maskload_ps(x + q * 8, m), (__m256)m);
+    }
+#else
+    float padded[LOOPDBG_LANES];
+    for (int k = 0; k < LOOPDBG_LANES; k++) padded[k] = rest;
+    for (npy_intp k = 0; k < count; k++) padded[k] = x[k];
+    for (int q = 0; q < LOOPDBG_LANES / N; q++) v[q] = *(V const *)(padded + q * N);
+#endif
+}
+
+ATTR static inline __attribute__((always_inline)) void NAME(store)(float *y, npy_intp count, V const v[LOOPDBG_LANES / N]) {
+    if (count >= LOOPDBG_LANES) {
+        for (int q = 0; q < LOOPDBG_LANES / N; q++) *(V *)(y + q * N) = v[q];
+        return;
+    }
+#if N == 16
+    _mm512_mask_storeu_ps(y, (__mmask16)((1u << count) - 1), (__m512)v[0]);
+#elif N == 8
+    for (int q = 0; q < 2; q++) _mm256_maskstore_ps(y + q * 8, NAME(first)(count - q * 8), (__m256)v[q]);
+#else
+    float padded[LOOPDBG_LANES];
+    for (int q = 0; q < LOOPDBG_LANES / N; q++) *(V *)(padded + q * N) = v[q];
+    for (npy_intp k = 0; k < count; k++) y[k] = padded[k];
+#endif
+}
+
+/* The 16 lanes as loopdbg_sum16 adds them, and their greatest in the same order. */
+#if N == 4
+ATTR static inline __attribute__((always_inline)) float NAME(sum)(V const v[LOOPDBG_LANES / N]) {
+    float lane[LOOPDBG_LANES];
+    for (int q = 0; q < LOOPDBG_LANES / N; q++) *(V *)(lane + q * N) = v[q];
+    return loopdbg_sum16(lane);
+}
+
+ATTR static inline __attribute__((always_inline)) float NAME(most)(V const v[LOOPDBG_LANES / N]) {
+    float lane[LOOPDBG_LANES];
+    for (int q = 0; q < LOOPDBG_LANES / N; q++) *(V *)(lane + q * N) = v[q];
+    for (int half = LOOPDBG_LANES / 2; half; half /= 2)
+        for (int k = 0; k < half; k++) lane[k] = lane[k + half] > lane[k] ? lane[k + half] : lane[k];
+    return lane[0];
+}
+#else
+#if N == 16
+#define LOOPDBG_HALVES(v, low, high)                       \
+    __m256 low = _mm512_castps512_ps256((__m512)(v)[0]), \
+           high = (__m256)_mm512_extractf64x4_pd((__m512d)(v)[0], 1)
+#else
+#define LOOPDBG_HALVES(v, low, high) __m256 low = (__m256)(v)[0], high = (__m256)(v)[1]
+#endif
+ATTR static inline __attribute__((always_inline)) float NAME(sum)(V const v[LOOPDBG_LANES / N]) {
+    LOOPDBG_HALVES(v, low, high);
+    __m256 eight = _mm256_add_ps(low, high);
+    __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+}
+
+ATTR static inline __attribute__((always_inline)) float NAME(most)(V const v[LOOPDBG_LANES / N]) {
+    LOOPDBG_HALVES(v, low, high);
+    __m256 eight = _mm256_max_ps(high, low); /* high > low ? high : low */
+    __m128 four = _mm_max_ps(_mm256_extractf128_ps(eight, 1), _mm256_castps256_ps128(eight));
+    __m128 two = _mm_max_ps(_mm_movehl_ps(four, four), four);
+    return _mm_cvtss_f32(_mm_max_ss(_mm_movehdup_ps(two), two));
+}
+#undef LOOPDBG_HALVES
+#endif
+
+/* v where that is greater, else most. */
+ATTR static inline __attribute__((always_inline)) V NAME(larger)(V v, V most) {
+#if N == 16
+    return (V)_mm512_max_ps((__m512)v, (__m512)most);
+#elif N == 8
+    return (V)_mm256_max_ps((__m256)v, (__m256)most);
+#else
+    VI more = (VI)(v > most);
+    return (V)((~more & (VI)most) | (more & (VI)v));
+#endif
+}
+
+/* The greatest; a NaN counts or not. */
+ATTR static inline __attribute__((always_inline)) float NAME(greatest)(float const *x, npy_intp n) {
+    V most[LOOPDBG_LANES / N], v[LOOPDBG_LANES / N];
+    for (int q = 0; q < LOOPDBG_LANES / N; q++) most[q] = (V){0} - __builtin_inff();
+    for (npy_intp i = 0; i < n; i += LOOPDBG_LANES) {
+        NAME(load)(x + i, n - i, -__builtin_inff(), v);
+        for (int q = 0; q < LOOPDBG_LANES / N; q++) most[q] = NAME(larger)(v[q], most[q]);
+    }
+    return NAME(most)(most);
+}
+
+/* out = exp(x - shift), and the sum of it. */
+ATTR static inline __attribute__((always_inline)) float NAME(powers)(float const *x, npy_intp n, float shift, float *out) {
+    V total[LOOPDBG_LANES / N], v[LOOPDBG_LANES / N];
+    for (int q = 0; q < LOOPDBG_LANES / N; q++) total[q] = (V){0};
+    for (npy_intp i = 0; i < n; i += LOOPDBG_LANES) {
+        NAME(load)(x + i, n - i, -__builtin_inff(), v);
+        for (int q = 0; q < LOOPDBG_LANES / N; q++) {
+            v[q] = NAME(exp)(v[q] - shift);
+            total[q] += v[q];
+        }
+        if (out) NAME(store)(out + i, n - i, v);
+    }
+    return NAME(sum)(total);
+}

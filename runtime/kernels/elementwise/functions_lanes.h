@@ -1,0 +1,297 @@
+/* Functions of float32, element by element, for one width: see lanes.h and functions.h. */
+#include "../dispatch/lanes_math.h"
+#include "../elements/halves_lanes.h"
+
+#define ALL(x) ((V){0} + (x))
+#define SIGN_OF(x) ((VI)(x) & INT32_MIN)
+#define WITHOUT_SIGN(x) ((V)((VI)(x) & INT32_MAX))
+
+/* What is positive and finite, subnormal numbers too, as 2^whole times what lies around 1, from the root of a half on. */
+ATTR static inline __attribute__((always_inline)) V NAME(mantissa)(V x, V *whole) {
+    V apart = PICK(LESS(x, ALL(1.17549435e-38f)), ALL(23.0f), ALL(0.0f));
+    VI bits = (VI)PICK(LESS(x, ALL(1.17549435e-38f)), x * 8388608.0f, x) - 0x3F3504F3;
+    *whole = __builtin_convertvector(bits >> 23, V) - apart;
+    return (V)((bits & 0x7FFFFF) + 0x3F3504F3);
+}
+
+/* log of the same: Cephes' polynomial, one unit in the last place. */
+ATTR static inline __attribute__((always_inline)) V NAME(log_of_positive)(V x) {
+    V whole, square, y, f = NAME(mantissa)(x, &whole) - 1.0f;
+    square = f * f;
+    y = PRODUCT_AND(ALL(7.0376836292e-2f), f, ALL(-1.1514610310e-1f));
+    y = PRODUCT_AND(y, f, ALL(1.1676998740e-1f));
+    y = PRODUCT_AND(y, f, ALL(-1.2420140846e-1f));
+    y = PRODUCT_AND(y, f, ALL(1.4249322787e-1f));
+    y = PRODUCT_AND(y, f, ALL(-1.6668057665e-1f));
+    y = PRODUCT_AND(y, f, ALL(2.0000714765e-1f));
+    y = PRODUCT_AND(y, f, ALL(-2.4999993993e-1f));
+    y = PRODUCT_AND(y, f, ALL(3.3333331174e-1f));
+    y = y * f * square;
+    y = PRODUCT_AND(whole, ALL(-2.12194440e-4f), y);
+    y = PRODUCT_AND(square, ALL(-0.5f), y);
+    return PRODUCT_AND(whole, ALL(0.693359375f), f + y);
+}
+ATTR static inline __attribute__((always_inline)) V NAME(log)(V x) {
+    V y = NAME(log_of_positive)(x);
+    y = PICK(SAME(x, ALL(0.0f)), ALL(-__builtin_inff()), y);
+    y = PICK(SAME(x, ALL(__builtin_inff())), x, y);
+    y = PICK(LESS(x, ALL(0.0f)), ALL(__builtin_nanf("")), y);
+    return PICK(SAME(x, x), y, x);
+}
+
+/* log(1 + u) for u from 0 to 1: what 1 + u rounds away is put back. */
+ATTR static inline __attribute__((always_inline)) V NAME(log_one_and)(V u) {
+    V w = 1.0f + u;
+    return NAME(log_of_positive)(w) + (u - (w - 1.0f)) / w;
+}
+
+/* log(1 + exp(x)). */
+ATTR static inline __attribute__((always_inline)) V NAME(softplus)(V x) {
+    V y = NAME(log_one_and)(NAME(exp)((V)((VI)x | INT32_MIN)));
+    return AT_LEAST(ALL(0.0f), x) + PICK(SAME(x, x), y, ALL(0.0f));
+}
+
+/* exp(x) - 1, with all its digits where x is small: 2^n times (exp(r) - 1), and 2^n - 1. */
+ATTR static inline __attribute__((always_inline)) V NAME(expm1)(V x) {
+    V a = AT_LEAST(ALL(-25.0f), AT_MOST(ALL(89.0f), x));
+    V shifted = LOOPDBG_EXP_SHIFTED(PRODUCT_AND, ALL, a), whole = shifted - LOOPDBG_EXP_MIDDLE, y;
+    V r = LOOPDBG_EXP_REST(PRODUCT_AND, ALL, a, whole);
+    V half = (V)(((VI)shifted - LOOPDBG_EXP_BITS + 126) << 23);
+    LOOPDBG_EXP_CURVE(PRODUCT_AND, ALL, r, (r * r), y);
+    y = PRODUCT_AND(y, r * r, r);
+    y = 2.0f * PRODUCT_AND(half, y, half - 0.5f);
+    return PICK(LESS(ALL(5.9604645e-8f), WITHOUT_SIGN(x)), y, PICK(SAME(x, x), x, y));
+}
+
+/* As e / (e + 1), e = (exp(2 x) - 1) / 2, which needs none of the cases of expm1: at most 2.61 units in the last place,
+ * small results too. */
+ATTR static inline __attribute__((always_inline)) V NAME(tanh)(V x) {
+    V a = AT_MOST(ALL(20.0f), WITHOUT_SIGN(x + x)), e;
+    V shifted = LOOPDBG_EXP_SHIFTED(PRODUCT_AND, ALL, a), whole = shifted - LOOPDBG_EXP_MIDDLE;
+    V r = LOOPDBG_EXP_REST(PRODUCT_AND, ALL, a, whole);
+    V half = (V)(((VI)shifted + 126) << 23);
+    LOOPDBG_EXP_CURVE(PRODUCT_AND, ALL, r, (r * r), e);
+    e = PRODUCT_AND(half, PRODUCT_AND(e, r * r, r), half - 0.5f);
+    return (V)((VI)(e / (e + 1.0f)) | SIGN_OF(x));
+}
+
+/* 1 / (1 + exp(-x)), at most 2.5 units in the last place from it; below 0 as exp(x) / (1 + exp(x)), which keeps small
+ * results. NumPy's four loops for it take four times as long. */
+ATTR static inline __attribute__((always_inline)) V NAME(sigmoid)(V x) {
+    V e = NAME(exp)((V)((VI)x | INT32_MIN));
+    return PICK(LESS(x, ALL(0.0f)), e, ALL(1.0f)) / (1.0f + e);
+}
+
+/* 1.8 units in the last place at most: by a polynomial of x^2 below 0.92, and 1 - 2^another above. erff takes ten times as
+ * long. */
+ATTR static inline __attribute__((always_inline)) V NAME(erf)(V x) {
+    V a = WITHOUT_SIGN(x), near = AT_MOST(ALL(3.95f), a), square = near * near, small, p, whole, e;
+    small = PRODUCT_AND(ALL(-6.00410334e-4f), square, ALL(4.99591278e-3f));
+    small = PRODUCT_AND(small, square, ALL(-2.67686173e-2f));
+    small = PRODUCT_AND(small, square, ALL(1.12818778e-1f));
+    small = PRODUCT_AND(small, square, ALL(-3.76125008e-1f));
+    small = PRODUCT_AND(small, square, ALL(1.28379151e-1f));
+    small = PRODUCT_AND(small, near, near);
+    p = PRODUCT_AND(ALL(-1.77605741e-3f), near, ALL(2.22463477e-2f));
+    p = PRODUCT_AND(p, near, ALL(-1.30749032e-1f));
+    p = PRODUCT_AND(p, near, ALL(-9.39863324e-1f));
+    p = PRODUCT_AND(p, near, ALL(-1.61535954f));
+    p = PRODUCT_AND(p, near, ALL(-2.91492022e-3f));
+    whole = p + LOOPDBG_EXP_MIDDLE;
+    p = p - (whole - LOOPDBG_EXP_MIDDLE);
+    e = PRODUCT_AND(ALL(1.32723851e-3f), p, ALL(9.67143476e-3f));
+    e = PRODUCT_AND(e, p, ALL(5.55070452e-2f));
+    e = PRODUCT_AND(e, p, ALL(2.40222439e-1f));
+    e = PRODUCT_AND(e, p, ALL(6.93147004e-1f));
+    e = PRODUCT_AND(e, p, ALL(1.0f));
+    e = 1.0f - (V)((VI)e + ((VI)whole << 23));
+    e = PICK(LESS(ALL(0.92f), near), e, small);
+    return (V)((VI)e | SIGN_OF(x));
+}
+
+ATTR static inline __attribute__((always_inline)) V NAME(gelu)(V x) {
+    return x * 0.5f * (NAME(erf)(x * 0.707106781186547524f) + 1.0f);
+}
+
+/* x^c for x that is positive and finite and c that is finite, as 2^(c log2(x)) in doubles, rounded once: nearly as exact as
+ * can be. powf takes twice as long as this with AVX2, four times with AVX-512. */
+typedef double NAME(doubles) __attribute__((vector_size(N * 4), aligned(4), may_alias));
+typedef int64_t NAME(wide_whole) __attribute__((vector_size(N * 4), aligned(4), may_alias));
+typedef float NAME(half) __attribute__((vector_size(N * 2), aligned(4), may_alias));
+#undef PRODUCT_AND_DOUBLES
+#undef BETWEEN
+#if N == 16
+#define PRODUCT_AND_DOUBLES(a, b, c) ((NAME(doubles))_mm512_fmadd_pd((__m512d)(a), (__m512d)(b), (__m512d)(c)))
+#define BETWEEN(low, x, high) ((NAME(doubles))_mm512_max_pd((__m512d)(low), _mm512_min_pd((__m512d)(high), (__m512d)(x))))
+#elif N == 8
+#define PRODUCT_AND_DOUBLES(a, b, c) ((NAME(doubles))_mm256_fmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(c)))
+#define BETWEEN(low, x, high) ((NAME(doubles))_mm256_max_pd((__m256d)(low), _mm256_min_pd((__m256d)(high), (__m256d)(x))))
+#else
+#define PRODUCT_AND_DOUBLES LOOPDBG_ROUNDED_EACH
+#define BETWEEN(low, x, high) NAME(between)(low, x, high)
+static inline NAME(doubles) NAME(between)(NAME(doubles) low, NAME(doubles) x, NAME(doubles) high) {
+    for (int k = 0; k < N / 2; k++) x[k] = x[k] < low[k] ? low[k] : x[k] > high[k] ? high[k] : x[k];
+    return x;
+}
+#endif
+#define DOUBLES(x) ((NAME(doubles)){0} + (x))
+ATTR static inline __attribute__((always_inline)) V NAME(power)(V x, V exponent) {
+    float m[N], n[N], c[N], out[N];
+    V whole;
+    *(V *)m = NAME(mantissa)(x, &whole);
+    *(V *)n = whole;
+    *(V *)c = exponent;
+    for (int k = 0; k < N; k += N / 2) {
+        NAME(doubles) f = __builtin_convertvector(*(NAME(half) const *)(m + k), NAME(doubles)), square, y, shifted;
+        f = (f - 1.0) / (f + 1.0);
+        square = f * f;
+        y = PRODUCT_AND_DOUBLES(DOUBLES(0.28291141898333105), square, DOUBLES(0.31990495155881737));
+        y = PRODUCT_AND_DOUBLES(y, square, DOUBLES(0.41220926943919106));
+        y = PRODUCT_AND_DOUBLES(y, square, DOUBLES(0.57707794220782649));
+        y = PRODUCT_AND_DOUBLES(y, square, DOUBLES(0.96179669411383883));
+        y = PRODUCT_AND_DOUBLES(y, square, DOUBLES(2.8853900817778499));
+        y = PRODUCT_AND_DOUBLES(y, f, __builtin_convertvector(*(NAME(half) const *)(n + k), NAME(doubles)));
+        y = y * __builtin_convertvector(*(NAME(half) const *)(c + k), NAME(doubles));
+        f = BETWEEN(DOUBLES(-160.0), y, DOUBLES(130.0)); /* beyond which there is 0, and infinity */
+        shifted = f + 0x1.8p52; /* the nearest whole number in the low bits */
+        f = f - (shifted - 0x1.8p52);
+        y = PRODUCT_AND_DOUBLES(DOUBLES(1.5353472462379571e-4), f, DOUBLES(1.3398889346947366e-3));
+        y = PRODUCT_AND_DOUBLES(y, f, DOUBLES(9.6184370360231849e-3));
+        y = PRODUCT_AND_DOUBLES(y, f, DOUBLES(5.550332424150816e-2));
+        y = PRODUCT_AND_DOUBLES(y, f, DOUBLES(0.24022647915305068));
+        y = PRODUCT_AND_DOUBLES(y, f, DOUBLES(0.69314720288613074));
+        y = PRODUCT_AND_DOUBLES(y, f, DOUBLES(1.0));
+        y = (NAME(doubles))((NAME(wide_whole))y + ((NAME(wide_whole))shifted << 52));
+        *(NAME(half) *)(out + k) = __builtin_convertvector(y, NAME(half));
+    }
+    return *(V *)out;
+}
+#undef DOUBLES
+
+/* Does NAME(power) do for all of these? */
+ATTR static inline __attribute__((always_inline)) int NAME(plain_powers)(V x, V c) {
+#if N == 16
+    __mmask16 plain = LESS(ALL(0.0f), x) & LESS(x, ALL(__builtin_inff())) & LESS(WITHOUT_SIGN(c), ALL(__builtin_inff()));
+    return plain == 0xFFFF && !(SAME(c, ALL(2.0f)) | SAME(c, ALL(3.0f)) | SAME(c, ALL(0.5f)));
+#elif N == 8
+    __m256 plain = _mm256_and_ps(LESS(ALL(0.0f), x), LESS(x, ALL(__builtin_inff())));
+    plain = _mm256_and_ps(plain, LESS(WITHOUT_SIGN(c), ALL(__builtin_inff())));
+    __m256 other = _mm256_or_ps(_mm256_or_ps(SAME(c, ALL(2.0f)), SAME(c, ALL(3.0f))), SAME(c, ALL(0.5f)));
+    return _mm256_movemask_ps(_mm256_andnot_ps(other, plain)) == 0xFF;
+#else
+    int plain = 1;
+    for (int k = 0; k < N; k++) plain &= loopdbg_is_plain_power(x[k], c[k]);
+    return plain;
+#endif
+}
+ATTR static void NAME(power_each)(char **args, npy_intp const *dims, npy_intp const *steps) {
+    npy_intp const size = sizeof(float);
+    char const *p = args[0], *q = args[1];
+    char *to = args[2];
+    for (npy_intp i = 0; i < dims[0]; i += LOOPDBG_LANES) {
+        npy_intp count = dims[0] - i < LOOPDBG_LANES ? dims[0] - i : LOOPDBG_LANES;
+        float x[LOOPDBG_LANES], c[LOOPDBG_LANES], out[LOOPDBG_LANES];
+        V v[LOOPDBG_LANES / N], w[LOOPDBG_LANES / N];
+        if (steps[0] == size) NAME(load)((float const *)p, count, 1, v);
+        else {
+            for (npy_intp k = 0; k < LOOPDBG_LANES; k++) x[k] = k < count ? *(float const *)(p + k * steps[0]) : 1;
+            NAME(load)(x, LOOPDBG_LANES, 0, v);
+        }
+        if (steps[1] == size) NAME(load)((float const *)q, count, 1, w);
+        else {
+            for (npy_intp k = 0; k < LOOPDBG_LANES; k++) c[k] = k < count ? *(float const *)(q + k * steps[1]) : 1;
+            NAME(load)(c, LOOPDBG_LANES, 0, w);
+        }
+        for (int k = 0; k < LOOPDBG_LANES / N; k++) {
+            if (NAME(plain_powers)(v[k], w[k])) {
+                *(V *)(out + k * N) = NAME(power)(v[k], w[k]);
+                continue;
+            }
+            *(V *)(x + k * N) = v[k];
+            *(V *)(c + k * N) = w[k];
+            *(V *)(out + k * N) = NAME(power)(v[k], w[k]);
+            for (int l = k * N; l < k * N + N; l++)
+                if (!loopdbg_is_plain_power(x[l], c[l])) out[l] = loopdbg_power_one(x[l], c[l]);
+        }
+        if (steps[2] == size) {
+            for (int k = 0; k < LOOPDBG_LANES / N; k++) v[k] = *(V const *)(out + k * N);
+            NAME(store)((float *)to, count, v);
+        } else
+            for (npy_intp k = 0; k < count; k++) *(float *)(to + k * steps[2]) = out[k];
+        p += LOOPDBG_LANES * steps[0], q += LOOPDBG_LANES * steps[1], to += LOOPDBG_LANES * steps[2];
+    }
+}
+#undef ALL
+#undef SIGN_OF
+#undef WITHOUT_SIGN
+
+/* The loops: 16 elements at a time, neighbours or not. */
+#define LOOPDBG_LOOP(FUNCTION)                                                                                \
+    ATTR static void NAME(FUNCTION##_each)(char **args, npy_intp const *dims, npy_intp const *steps) {         \
+        npy_intp n = dims[0], size = sizeof(float);                                                           \
+        char const *from = args[0];                                                                           \
+        char *to = args[1];                                                                                   \
+        V v[LOOPDBG_LANES / N];                                                                               \
+        if (n == 1 || (steps[0] == size && steps[1] == size)) {                                               \
+            float const *x = (float const *)from;                                                             \
+            float *out = (float *)to;                                                                         \
+            for (npy_intp i = 0; i < n; i += LOOPDBG_LANES) {                                                 \
+                NAME(load)(x + i, n - i, 0, v);                                                               \
+                for (int q = 0; q < LOOPDBG_LANES / N; q++) v[q] = NAME(FUNCTION)(v[q]);                       \
+                NAME(store)(out + i, n - i, v);                                                               \
+            }                                                                                                 \
+            return;                                                                                           \
+        }                                                                                                     \
+        for (npy_intp i = 0; i < n; i += LOOPDBG_LANES) {                                                     \
+            npy_intp count = n - i < LOOPDBG_LANES ? n - i : LOOPDBG_LANES;                                   \
+            float beside[LOOPDBG_LANES] = {0};                                                                \
+            for (npy_intp k = 0; k < count; k++, from += steps[0]) beside[k] = *(float const *)from;          \
+            NAME(load)(beside, LOOPDBG_LANES, 0, v);                                                          \
+            for (int q = 0; q < LOOPDBG_LANES / N; q++) v[q] = NAME(FUNCTION)(v[q]);                           \
+            NAME(store)(beside, LOOPDBG_LANES, v);                                                            \
+            for (npy_intp k = 0; k < count; k++, to += steps[1]) *(float *)to = beside[k];                    \
+        }                                                                                                     \
+    }
+LOOPDBG_FUNCTIONS(LOOPDBG_LOOP)
+#undef LOOPDBG_LOOP
+/* The same of float16 and bfloat16. Is there a NaN among these? Those go the way that leaves one as it is. */
+ATTR static inline __attribute__((always_inline)) int NAME(some_nan)(V const v[LOOPDBG_LANES / N]) {
+#if N == 16
+    return HALF_NAN_16((__m512)v[0]) != 0;
+#elif N == 8
+    return (HALF_NAN_8((__m256)v[0]) | HALF_NAN_8((__m256)v[1])) != 0;
+#else
+    (void)v;
+    return 0;
+#endif
+}
+#define LOOPDBG_LOOP(FUNCTION)                                                                                \
+    ATTR static __attribute__((noinline)) void NAME(FUNCTION##_with_nan)(uint16_t const *x, uint16_t *y, npy_intp count, \
+                                                                         int brain) {                         \
+        float near[LOOPDBG_LANES] = {0};                                                                      \
+        V v[LOOPDBG_LANES / N];                                                                               \
+        for (npy_intp k = 0; k < count; k++) near[k] = brain ? loopdbg_from_brain(x[k]) : loopdbg_from_half(x[k]); \
+        NAME(load)(near, LOOPDBG_LANES, 0, v);                                                                \
+        for (int q = 0; q < LOOPDBG_LANES / N; q++) v[q] = NAME(FUNCTION)(v[q]);                              \
+        NAME(store)(near, LOOPDBG_LANES, v);                                                                  \
+        for (npy_intp k = 0; k < count; k++) y[k] = brain ? loopdbg_to_brain(near[k]) : loopdbg_to_half_f32(near[k]); \
+    }                                                                                                         \
+    ATTR static inline __attribute__((always_inline)) void NAME(FUNCTION##_of)(uint16_t const *x, uint16_t *y, npy_intp n, \
+                                                                               int brain) {                   \
+        V v[LOOPDBG_LANES / N];                                                                               \
+        for (npy_intp i = 0; i < n; i += LOOPDBG_LANES) {                                                     \
+            NAME(load_halves)(x + i, n - i, 0, brain, v);                                                     \
+            if (__builtin_expect(NAME(some_nan)(v), 0)) {                                                     \
+                NAME(FUNCTION##_with_nan)(x + i, y + i, n - i < LOOPDBG_LANES ? n - i : LOOPDBG_LANES, brain); \
+                continue;                                                                                     \
+            }                                                                                                 \
+            for (int q = 0; q < LOOPDBG_LANES / N; q++) v[q] = NAME(FUNCTION)(v[q]);                          \
+            NAME(store_halves)(y + i, n - i, brain, v);                                                       \
+        }                                                                                                     \
+    }                                                                                                         \
+    ATTR static void NAME(FUNCTION##_halves)(uint16_t const *x, uint16_t *y, npy_intp n, int brain) {         \
+        if (brain) NAME(FUNCTION##_of)(x, y, n, 1);                                                           \
+        else NAME(FUNCTION##_of)(x, y, n, 0);                                                                 \
+    }
+LOOPDBG_FUNCTIONS(LOOPDBG_LOOP)
+#undef LOOPDBG_LOOP

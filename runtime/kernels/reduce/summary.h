@@ -1,0 +1,351 @@
+/* What is in a tensor, and how it differs from another one, in one pass over its memory.
+ *
+ * Blocks are looked at in lanes that compilers make vectors of. What lanes cannot tell, for something in the block is not
+ * finite or its squares are no numbers, is done once more, element by element, while the block is in the cache. */
+#ifndef LOOPDBG_SUMMARY_H
+#define LOOPDBG_SUMMARY_H
+
+#include <float.h>
+
+#include "../elements/elements.h"
+#include "../dispatch/wide.h"
+
+enum { SUMMARY_BLOCK = 1024, SUMMARY_LANES = 16 };
+
+typedef struct {
+    int64_t size, finite, nan, inf, zeros;
+    int64_t low_at, high_at; /* -1: nothing is finite */
+    double low, high;
+    int64_t whole_low, whole_high; /* the same of 64 bits, with the bits that the type has */
+    double mean, spread, squares; /* the sum of squared distances from it, and that of squares, in units of `unit` */
+    double unit;
+} loopdbg_summary;
+
+typedef struct {
+    int64_t size, same;
+    int64_t lost; /* elements of which the difference is NaN */
+    int64_t at;   /* where the largest one is; -1: there is none */
+    double largest;
+} loopdbg_change;
+
+static inline void loopdbg_summary_begin(loopdbg_summary *s) {
+    memset(s, 0, sizeof *s);
+    s->low_at = s->high_at = -1;
+    s->unit = 1;
+}
+
+static inline void loopdbg_change_begin(loopdbg_change *c) {
+    memset(c, 0, sizeof *c);
+    c->at = -1;
+}
+
+typedef struct {
+    double low, high;
+    double sum, squares; /* of the distances from the first element */
+    int64_t zeros;
+} loopdbg_block;
+
+typedef struct {
+    double most, sum;
+    int64_t same;
+} loopdbg_apart;
+
+/* Of squared distances from one of the elements the spread is known to within a few of their count's bits, however far all
+ * are from zero. */
+#define SUMMARY_LANES_OF(NAME, T)                                                                             \
+    WIDE static void loopdbg_block_##NAME(T const *x, int64_t n, loopdbg_block *b) {                          \
+        T low[SUMMARY_LANES], high[SUMMARY_LANES];                                                            \
+        double sum[SUMMARY_LANES], squares[SUMMARY_LANES];                                                    \
+        int32_t zeros[SUMMARY_LANES];                                                                         \
+        double const first = x[0];                                                                            \
+        int64_t k = 0;                                                                                        \
+        for (int j = 0; j < SUMMARY_LANES; j++) {                                                             \
+            low[j] = high[j] = x[0];                                                                          \
+            sum[j] = squares[j] = 0;                                                                          \
+            zeros[j] = 0;                                                                                     \
+        }                                                                                                     \
+        for (; k + SUMMARY_LANES <= n; k += SUMMARY_LANES)                                                    \
+            for (int j = 0; j < SUMMARY_LANES; j++) {                                                         \
+                T const v = x[k + j];                                                                         \
+                double const d = (double)v - first;                                                           \
+                low[j] = v < low[j] ? v : low[j];                                                             \
+                high[j] = v > high[j] ? v : high[j];                                                          \
+                sum[j] += d;                                                                                  \
+                squares[j] += d * d;                                                                          \
+                zeros[j] += v == 0;                                                                           \
+            }                                                                                                 \
+        for (; k < n; k++) {                                                                                  \
+            double const d = (double)x[k] - first;                                                            \
+            low[0] = x[k] < low[0] ? x[k] : low[0];                                                           \
+            high[0] = x[k] > high[0] ? x[k] : high[0];                                                        \
+            sum[0] += d;                                                                                      \
+            squares[0] += d * d;                                                                              \
+            zeros[0] += x[k] == 0;                                                                            \
+        }                                                                                                     \
+        b->low = low[0], b->high = high[0];                                                                   \
+        b->sum = b->squares = 0;                                                                              \
+        b->zeros = 0;                                                                                         \
+        for (int j = 0; j < SUMMARY_LANES; j++) {                                                             \
+            b->low = low[j] < b->low ? low[j] : b->low;                                                       \
+            b->high = high[j] > b->high ? high[j] : b->high;                                                  \
+            b->sum += sum[j];                                                                                 \
+            b->squares += squares[j];                                                                         \
+            b->zeros += zeros[j];                                                                             \
+        }                                                                                                     \
+    }                                                                                                         \
+    WIDE static void loopdbg_apart_##NAME(T const *x, T const *y, int64_t n, loopdbg_apart *a) {              \
+        double most[SUMMARY_LANES], sum[SUMMARY_LANES];                                                       \
+        int32_t same[SUMMARY_LANES];                                                                          \
+        int64_t k = 0;                                                                                        \
+        for (int j = 0; j < SUMMARY_LANES; j++) {                                                             \
+            most[j] = sum[j] = 0;                                                                             \
+            same[j] = 0;                                                                                      \
+        }                                                                                                     \
+        for (; k + SUMMARY_LANES <= n; k += SUMMARY_LANES)                                                    \
+            for (int j = 0; j < SUMMARY_LANES; j++) {                                                         \
+                double const d = fabs((double)y[k + j] - (double)x[k + j]);                                   \
+                most[j] = d > most[j] ? d : most[j];                                                          \
+                sum[j] += d;                                                                                  \
+                same[j] += x[k + j] == y[k + j];                                                              \
+            }                                                                                                 \
+        for (; k < n; k++) {                                                                                  \
+            double const d = fabs((double)y[k] - (double)x[k]);                                               \
+            most[0] = d > most[0] ? d : most[0];                                                              \
+            sum[0] += d;                                                                                      \
+            same[0] += x[k] == y[k];                                                                          \
+        }                                                                                                     \
+        a->most = a->sum = 0;                                                                                 \
+        a->same = 0;                                                                                          \
+        for (int j = 0; j < SUMMARY_LANES; j++) {                                                             \
+            a->most = most[j] > a->most ? most[j] : a->most;                                                  \
+            a->sum += sum[j];                                                                                 \
+            a->same += same[j];                                                                               \
+        }                                                                                                     \
+    }
+SUMMARY_LANES_OF(f32, float)
+SUMMARY_LANES_OF(f64, double)
+
+/* -- moments */
+
+/* Take the moments of some elements, in the unit of the summary, together with those so far. As in: Chan, Golub, LeVeque,
+ * updating formulae for sample variances. */
+static inline void loopdbg_join(loopdbg_summary *s, int64_t count, double mean, double spread, double squares) {
+    double const together = (double)(s->finite + count), apart = mean - s->mean;
+    s->spread += spread + apart * apart * ((double)s->finite / together) * (double)count;
+    s->squares += squares;
+    s->mean += apart * ((double)count / together);
+    s->finite += count;
+}
+
+/* Squares of the largest numbers overflow, those of the smallest vanish. */
+static inline int loopdbg_is_extreme(double most) { return most > 1e140 || (most > 0 && most < 1e-140); }
+
+/* Let the unit be one in which the moments so far and those of numbers up to `most` can be told. */
+static inline void loopdbg_settle_unit(loopdbg_summary *s, double most) {
+    double unit = most == 0 ? s->unit : 1;
+    if (loopdbg_is_extreme(most)) {
+        int exponent;
+        frexp(most, &exponent);
+        unit = ldexp(1, exponent - 1);
+    }
+    /* Zeros are the same in all. */
+    if (s->mean == 0 && s->squares == 0) s->unit = unit;
+    else if (unit > s->unit) {
+        double const ratio = s->unit / unit;
+        s->mean *= ratio;
+        s->spread *= ratio * ratio;
+        s->squares *= ratio * ratio;
+        s->unit = unit;
+    }
+}
+
+/* Elements one by one, whatever they are. */
+static void loopdbg_summary_slowly(loopdbg_summary *s, double const *x, int64_t n, int64_t at) {
+    int64_t finite = 0;
+    double most = 0, sum = 0, mean, spread = 0, squares = 0;
+    for (int64_t k = 0; k < n; k++) {
+        if (x[k] - x[k] != 0) {
+            if (x[k] != x[k]) s->nan++;
+            else s->inf++;
+            continue;
+        }
+        finite++;
+        s->zeros += x[k] == 0;
+        most = fabs(x[k]) > most ? fabs(x[k]) : most;
+        if (s->low_at < 0 || x[k] < s->low) s->low = x[k] + 0.0, s->low_at = at + k;
+        if (s->high_at < 0 || x[k] > s->high) s->high = x[k] + 0.0, s->high_at = at + k;
+    }
+    if (!finite) return;
+    loopdbg_settle_unit(s, most);
+    for (int64_t k = 0; k < n; k++)
+        if (x[k] - x[k] == 0) sum += x[k] / s->unit;
+    mean = sum / (double)finite;
+    for (int64_t k = 0; k < n; k++) {
+        double const v = x[k] / s->unit;
+        if (x[k] - x[k] != 0) continue;
+        spread += (v - mean) * (v - mean);
+        squares += v * v;
+    }
+    loopdbg_join(s, finite, mean, spread, squares);
+}
+
+#define SUMMARY_OF(NAME, T)                                                                                   \
+    static inline void loopdbg_summary_##NAME(loopdbg_summary *s, T const *x, int64_t n, int64_t at) {        \
+        loopdbg_block b;                                                                                      \
+        loopdbg_block_##NAME(x, n, &b);                                                                       \
+        double const most = fabs(b.low) > fabs(b.high) ? fabs(b.low) : fabs(b.high), apart = b.sum / (double)n; \
+        if (b.sum - b.sum != 0 || b.squares - b.squares != 0 || s->unit != 1 || loopdbg_is_extreme(most)) {   \
+            double wide[SUMMARY_BLOCK];                                                                       \
+            for (int64_t k = 0; k < n; k++) wide[k] = x[k];                                                   \
+            loopdbg_summary_slowly(s, wide, n, at);                                                           \
+            return;                                                                                           \
+        }                                                                                                     \
+        double const mean = (double)x[0] + apart, spread = b.squares - b.sum * apart > 0 ? b.squares - b.sum * apart : 0; \
+        loopdbg_join(s, n, mean, spread, spread + (double)n * mean * mean);                                   \
+        s->zeros += b.zeros;                                                                                  \
+        if (s->low_at < 0 || b.low < s->low) {                                                                \
+            int64_t k = 0;                                                                                    \
+            while (x[k] != b.low) k++;                                                                        \
+            s->low = b.low + 0.0, s->low_at = at + k;                                                         \
+        }                                                                                                     \
+        if (s->high_at < 0 || b.high > s->high) {                                                             \
+            int64_t k = 0;                                                                                    \
+            while (x[k] != b.high) k++;                                                                       \
+            s->high = b.high + 0.0, s->high_at = at + k;                                                      \
+        }                                                                                                     \
+    }
+SUMMARY_OF(f32, float)
+SUMMARY_OF(f64, double)
+
+/* The smallest and the largest of 64 bits: as doubles they have not all digits. */
+#define SUMMARY_WHOLE(NAME, T)                                                                                \
+    WIDE static void loopdbg_ends_##NAME(T const *x, int64_t n, T *low, T *high) {                            \
+        T least = x[0], most = x[0];                                                                          \
+        for (int64_t k = 0; k < n; k++) {                                                                     \
+            least = x[k] < least ? x[k] : least;                                                              \
+            most = x[k] > most ? x[k] : most;                                                                 \
+        }                                                                                                     \
+        *low = least, *high = most;                                                                           \
+    }                                                                                                         \
+    static inline void loopdbg_whole_##NAME(loopdbg_summary *s, char const *data, int64_t n, int64_t at, int first) { \
+        T const *x = (T const *)data;                                                                         \
+        T low, high, known_low, known_high;                                                                   \
+        int64_t k = 0;                                                                                        \
+        loopdbg_ends_##NAME(x, n, &low, &high);                                                               \
+        memcpy(&known_low, &s->whole_low, 8), memcpy(&known_high, &s->whole_high, 8);                         \
+        if (first || low < known_low) {                                                                       \
+            for (k = 0; x[k] != low;) k++;                                                                    \
+            memcpy(&s->whole_low, &low, 8);                                                                   \
+            s->low_at = at + k;                                                                               \
+        }                                                                                                     \
+        if (first || high > known_high) {                                                                     \
+            for (k = 0; x[k] != high;) k++;                                                                   \
+            memcpy(&s->whole_high, &high, 8);                                                                 \
+            s->high_at = at + k;                                                                              \
+        }                                                                                                     \
+    }
+SUMMARY_WHOLE(i64, int64_t)
+SUMMARY_WHOLE(u64, uint64_t)
+
+/* -- changes */
+
+static inline void loopdbg_note(loopdbg_change *c, double apart, int64_t at) {
+    if (c->at < 0 || apart > c->largest) c->largest = apart, c->at = at;
+}
+
+static inline void loopdbg_change_one(loopdbg_change *c, int same, double apart, int64_t at) {
+    if (same) c->same++;
+    else if (apart != apart) c->lost++;
+    else loopdbg_note(c, apart, at);
+}
+
+#define CHANGE_OF(NAME, T)                                                                                    \
+    static inline void loopdbg_change_##NAME(loopdbg_change *c, T const *x, T const *y, int64_t n, int64_t at) { \
+        loopdbg_apart a;                                                                                      \
+        loopdbg_apart_##NAME(x, y, n, &a);                                                                    \
+        if (a.sum - a.sum != 0) {                                                                             \
+            for (int64_t k = 0; k < n; k++)                                                                   \
+                loopdbg_change_one(c, x[k] == y[k] || (x[k] != x[k] && y[k] != y[k]),                         \
+                                   fabs((double)y[k] - (double)x[k]), at + k);                                \
+            return;                                                                                           \
+        }                                                                                                     \
+        c->same += a.same;                                                                                    \
+        if (a.same < n && (c->at < 0 || a.most > c->largest)) {                                               \
+            int64_t k = 0;                                                                                    \
+            while (x[k] == y[k] || fabs((double)y[k] - (double)x[k]) != a.most) k++;                          \
+            c->largest = a.most, c->at = at + k;                                                              \
+        }                                                                                                     \
+    }
+CHANGE_OF(f32, float)
+CHANGE_OF(f64, double)
+
+#define CHANGE_ONE_BY_ONE(T, SAME, APART)                                                                     \
+    for (int64_t k = 0; k < n; k++) {                                                                         \
+        T a, b;                                                                                               \
+        memcpy(&a, x + k * (int64_t)sizeof a, sizeof a), memcpy(&b, y + k * (int64_t)sizeof b, sizeof b);     \
+        loopdbg_change_one(c, SAME, APART, at + k);                                                           \
+    }
+#define IS_NAN(z) ((z).re != (z).re || (z).im != (z).im)
+
+/* Those whose doubles, or whose magnitudes, do not tell whether they are the same. */
+static void loopdbg_change_other(loopdbg_change *c, int kind, char const *x, char const *y, int64_t n, int64_t at) {
+    if (kind == KIND_I64) CHANGE_ONE_BY_ONE(int64_t, a == b, fabs((double)b - (double)a))
+    else if (kind == KIND_U64) CHANGE_ONE_BY_ONE(uint64_t, a == b, fabs((double)b - (double)a))
+    else if (kind == KIND_C64)
+        CHANGE_ONE_BY_ONE(loopdbg_c64, (a.re == b.re && a.im == b.im) || (IS_NAN(a) && IS_NAN(b)),
+                          hypot((double)b.re - a.re, (double)b.im - a.im))
+    else
+        CHANGE_ONE_BY_ONE(loopdbg_c128, (a.re == b.re && a.im == b.im) || (IS_NAN(a) && IS_NAN(b)),
+                          hypot(b.re - a.re, b.im - a.im))
+}
+
+/* -- the pass */
+
+/* Look at the n elements that come next, and where `c` is given at what they were in `before`; at either or both. */
+static void loopdbg_look(int kind, double const *table, int64_t itemsize, char const *data, char const *before, int64_t n,
+                         loopdbg_summary *s, loopdbg_change *c) {
+    double wide[SUMMARY_BLOCK], other[SUMMARY_BLOCK];
+    for (int64_t at = 0; at < n; at += SUMMARY_BLOCK) {
+        int64_t const m = n - at < SUMMARY_BLOCK ? n - at : SUMMARY_BLOCK;
+        char const *y = data + at * itemsize, *x = c ? before + at * itemsize : NULL;
+        int const plain = kind == KIND_F32 || kind == KIND_F64;
+        int const exact = !(kind == KIND_I64 || kind == KIND_U64 || kind == KIND_C64 || kind == KIND_C128);
+        if (!plain && (s || exact)) loopdbg_elements(kind, table, y, itemsize, m, wide);
+        if (s) {
+            int const first = s->low_at < 0;
+            if (kind == KIND_F32) loopdbg_summary_f32(s, (float const *)y, m, s->size);
+            else if (kind == KIND_F64) loopdbg_summary_f64(s, (double const *)y, m, s->size);
+            else loopdbg_summary_f64(s, wide, m, s->size);
+            if (kind == KIND_I64) loopdbg_whole_i64(s, y, m, s->size, first);
+            if (kind == KIND_U64) loopdbg_whole_u64(s, y, m, s->size, first);
+            s->size += m;
+        }
+        if (c) {
+            if (kind == KIND_F32) loopdbg_change_f32(c, (float const *)x, (float const *)y, m, c->size);
+            else if (kind == KIND_F64) loopdbg_change_f64(c, (double const *)x, (double const *)y, m, c->size);
+            else if (exact) {
+                loopdbg_elements(kind, table, x, itemsize, m, other);
+                loopdbg_change_f64(c, other, wide, m, c->size);
+            } else loopdbg_change_other(c, kind, x, y, m, c->size);
+            c->size += m;
+        }
+    }
+}
+
+/* Of each row the smallest, the largest and the mean of its finite elements, their norm, and how many are not finite; NaN
+ * where none is. */
+static void loopdbg_look_at_rows(int kind, double const *table, int64_t itemsize, char const *data, int64_t rows, int64_t n,
+                                 double *low, double *high, double *mean, double *norm, int64_t *odd) {
+    for (int64_t r = 0; r < rows; r++) {
+        loopdbg_summary s;
+        loopdbg_summary_begin(&s);
+        loopdbg_look(kind, table, itemsize, data + r * n * itemsize, NULL, n, &s, NULL);
+        low[r] = high[r] = mean[r] = norm[r] = NAN;
+        odd[r] = s.nan + s.inf;
+        if (!s.finite) continue;
+        low[r] = s.low, high[r] = s.high, mean[r] = s.mean * s.unit;
+        norm[r] = sqrt(s.squares) * s.unit;
+    }
+}
+
+#endif
