@@ -132,6 +132,8 @@ JOBS: dict[str, Callable[[], Job]] = {
 }
 
 
+#: What BLAS multiplies, on one thread, where there are no vectors of AVX2.
+BY_VECTORS = ("a stack", "a stack, turned", "a tall product")
 CONVOLUTIONS = ("1 x", "3 x", "long", "wino", "depth", "doubles")
 
 
@@ -139,8 +141,16 @@ def assert_same(got: Array, wanted: Array) -> None:
     np.testing.assert_array_equal(got.view(np.uint8), wanted.view(np.uint8))
 
 
+def has_vectors() -> bool:
+    found = drivers.use_tiling(2)
+    drivers.use_tiling(0)
+    return found
+
+
 @pytest.mark.parametrize("name", JOBS)
 def test_bits(name: str) -> None:
+    if name in BY_VECTORS and not has_vectors():
+        pytest.skip("this processor has no AVX2")
     job = JOBS[name]()
     team.use(1)
     alone = job()
