@@ -70,8 +70,8 @@ static void scalar_note_entry(char const *R, scalar_loop const *L) {
         if (L->notes[k].param >= 0) row[L->notes[k].column] = REG(uint64_t const, L->notes[k].param);
 }
 
-/* Runs from the head of loop `at_loop`, or goes on. `watch`: set by whoever wants a stop. One unit of `budget` is an instruction. */
-/* By itself: among the registers of its caller an iteration takes 4 % longer. */
+/* Runs from the head of loop `at_loop`, or goes on. `watch`: set by whoever wants a stop. One unit of `budget` is an instruction.
+ * Compiled by itself: inlined, it has to share registers, and an iteration takes 4 % longer. */
 __attribute__((noinline)) static int scalar_run(scalar_program *p, int const volatile *watch, int64_t *budget) {
     char *R = p->registers;
     scalar_loop *L = p->loops + p->at_loop;
