@@ -93,9 +93,10 @@ cdef class Kernel:
     ``out``: dtype of the result. ``elementwise``: the loop computes each element from those in its place; a gufunc's does
     not. ``exact``: what comes of an element depends on nothing else, not on the steps either.
 
-    ``sizes``: of the arguments' elements, where it is not exact or turns. ``one``: what to run instead where there is one element;
-    ``fold``: the loop to run instead where the output is one element that is read as well, ``fold_neighbours``: where the
-    others are neighbours besides, ``fold_neighbours_rows``: over two axes; ``rows``: over two, where the inner one is short; ``fold_around`` and
+    ``sizes``: of the arguments' elements, where it is not exact or turns. ``one``: what to run instead where there is one
+    element; ``fold``: the loop to run instead where the output is one element that is read as well, ``fold_neighbours``: where
+    the others are neighbours besides, ``fold_neighbours_rows``: over two axes; ``rows``: over two, where the inner one is short;
+    ``fold_around`` and
     ``fold_rows``: where the output stays along the axis around the inner one, or along the one around that, ``beside``:
     if what is along the inner one are neighbours; ``turned``: over two
     axes, of which the outer one is that of the input's neighbours.

@@ -1,7 +1,5 @@
 """Nodes bound in ways that are fast: for a range of shapes, for a block of iterations, to memory instead of its copy."""
 
-from libc.stdint cimport int64_t
-
 from ...kernels.call cimport Call
 from ...kernels.drivers cimport follow_stream
 from ...kernels.renewal cimport Journal, Renewal, loopdbg_forget
@@ -19,7 +17,6 @@ from .views.elision cimport close, copy_again, elide_copies, show_inputs, show_s
 from ...ops.primitives import NotNative
 from ...plan import ranges
 from ...plan.bound import DataDependent
-from ...plan.plan import Opcode
 from ...plan.through import bind_to_memory
 from ..plain import binder as plain
 from ..plain.binder import slots_of_temps

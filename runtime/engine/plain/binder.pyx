@@ -188,7 +188,7 @@ cdef class Binder:
         """Turn a Bound into C. ``around``: how many calls more there are before its own, and after them."""
         cdef Instr *ins = self.s.code + pc
         cdef Call *call
-        cdef int k, j, d, rows = 0
+        cdef int k, j, rows = 0
         self.s.generation += 1
         self.drop(pc)
         ins.ncalls = len(bound.calls) + 2 * around

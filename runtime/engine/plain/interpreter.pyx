@@ -94,7 +94,7 @@ cdef void gather(const State *s, const LoopState *loop) noexcept nogil:
     cdef const Slice *c
     cdef const char *source
     cdef char *at
-    cdef int64_t part, piece
+    cdef int64_t _, piece
     cdef int k
     for k in range(loop.nslices):
         c = loop.slices + k
@@ -104,7 +104,7 @@ cdef void gather(const State *s, const LoopState *loop) noexcept nogil:
         for piece in range(c.pieces):
             source = s.slots[c.outer].data + c.first + piece * c.apart
             at = c.base + piece * c.piece
-            for part in range(c.parts):
+            for _ in range(c.parts):
                 put(at, source, c.piece)
                 at += c.pieces * c.piece
                 source += c.along
@@ -303,7 +303,7 @@ cdef int exit_fast(State *s, LoopState *loop) noexcept nogil:
 
 cdef void join(char *out, const Scan *c) noexcept nogil:
     """Put the elements that a scan output has collected where they are in it (graph.slices.join)."""
-    cdef int64_t j, k
+    cdef int64_t _, k
     cdef Py_ssize_t piece
     cdef char *at
     cdef const char *element = c.buffer
@@ -313,7 +313,7 @@ cdef void join(char *out, const Scan *c) noexcept nogil:
     piece = c.nbytes // c.pieces if c.nbytes else 0
     for k in range(c.count if piece else 0):
         at = out + (c.count - 1 - k if c.reverse else k) * piece
-        for j in range(c.pieces):
+        for _ in range(c.pieces):
             put(at, element, piece)
             at += c.count * piece
             element += piece

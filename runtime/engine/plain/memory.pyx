@@ -15,7 +15,6 @@ from ...kernels.routines.sequences cimport Sequence, sequence_of
 from .specs cimport Specs, spec_of
 from .state cimport *
 
-import math
 import os
 
 import numpy as np
@@ -175,12 +174,15 @@ cdef class Memory:
             return 0
         dtype, shape = self.specs[spec]
         nbytes = self.specs.nbytes(spec)
-        who = lambda: f"{self.where(self.producers[k])}: its result" if k in self.producers else f"'{self.plan.slots[k].name}'"
         if self.specs.capacity(spec) is not None:
-            return self.put_buffer(k, memory_for(nbytes, who), spec, nbytes, OWN)
+            return self.put_buffer(k, memory_for(nbytes, lambda: self.value_of(k)), spec, nbytes, OWN)
         if nbytes < LARGE:
             return self.put_owner(k, np.empty(shape, dtype), spec, OWN)
-        return self.put_owner(k, memory_for(nbytes, who).view(dtype).reshape(shape), spec, OWN)
+        return self.put_owner(k, memory_for(nbytes, lambda: self.value_of(k)).view(dtype).reshape(shape), spec, OWN)
+
+    def value_of(self, int k):
+        """What a slot's value is, for messages."""
+        return f"{self.where(self.producers[k])}: its result" if k in self.producers else f"'{self.plan.slots[k].name}'"
 
     cdef int set_constant(self, int k, object array) except -1:
         if array.dtype.hasobject:
@@ -239,7 +241,9 @@ cdef class Memory:
         capacity = self.specs.capacity(spec)
         if capacity is None:
             return self.array_of(dtype, shape, data)
-        return self.array_of(dtype, with_capacity(shape, capacity), data)[(slice(None),) * capacity[0] + (slice(0, shape[capacity[0]]),)]
+        axis = capacity[0]
+        whole = self.array_of(dtype, with_capacity(shape, capacity), data)
+        return whole[(slice(None),) * axis + (slice(0, shape[axis]),)]
 
     cdef object array_of(self, object dtype, tuple shape, char *data):
         """An array over memory, or with its own where that is NULL."""

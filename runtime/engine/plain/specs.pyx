@@ -176,7 +176,8 @@ cdef class Specs:
                 have[shape[axis]] = spec
         for other in self.kin.values():
             other_axis = len(other.before)
-            if other.capacity is not None or other.dtype != kin.dtype or other_axis == axis or other_axis + 1 + len(other.after) != rank:
+            if other.capacity is not None or other.dtype != kin.dtype or other_axis == axis or \
+                    other_axis + 1 + len(other.after) != rank:
                 continue
             # Two lines through the shapes of a rank meet in one point at most.
             mine = (*kin.before, None, *kin.after)

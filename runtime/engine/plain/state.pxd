@@ -1,7 +1,7 @@
 """The state of an execution. Plain C structs, so that a run needs neither the GIL nor an allocation.
 
-What makes an execution fast keeps its own state (fast/fast_state.pxd). Of it the structs here know a ``Region`` alone: what runs in
-place of instructions.
+What makes an execution fast keeps its own state (fast/fast_state.pxd). Of it the structs here know a ``Region`` alone: what
+runs in place of instructions.
 """
 
 from cpython.object cimport PyObject

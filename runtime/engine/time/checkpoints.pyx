@@ -5,10 +5,8 @@ sequences, strings. What did not change since the checkpoint before is shared wi
 elements stand in logs that all checkpoints of one entry of a loop share; a checkpoint knows how many of them are its own.
 """
 
-cimport cython
 from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_Resize
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from cpython.object cimport PyObject
 from cpython.ref cimport Py_XDECREF
 from libc.stdint cimport int64_t
 from libc.string cimport memcmp, memcpy
@@ -25,7 +23,6 @@ from ..plain.specs cimport Specs
 from ..plain.state cimport *
 from ..plain.scans cimport Scans
 
-import math
 import weakref
 
 import numpy as np
@@ -372,7 +369,7 @@ cdef class Checkpoints:
             if layout.keeping[k] == SMALL:
                 small += self.s.slots[k].nbytes
         for index in range(self.memory.nloops):
-            for k in range(self.s.loops[index].nedges):
+            for _ in range(self.s.loops[index].nedges):
                 small += edge.nbytes
                 edge += 1
         c.block = PyBytes_FromStringAndSize(NULL, small)
@@ -499,7 +496,6 @@ cdef class Checkpoints:
     cdef int restore_loop(self, Reader reader, int index) except -1:
         cdef LoopState *loop = self.s.loops + index
         cdef LoopMark *mark = reader.c.loops + index
-        cdef Layout layout = reader.c.layout
         cdef int k
         entry_before = loop.entries
         loop.i, loop.trip, loop.parts = mark.i, mark.trip, mark.parts

@@ -12,7 +12,7 @@ cimport numpy as np
 
 from ...kernels.summary cimport kind_of, table_of
 from ..plain.memory cimport Memory
-from ..plain.pieces cimport hold, release, take
+from ..plain.pieces cimport release, take
 from ..plain.noter cimport Noter
 from ..plain.state cimport *
 from .history_state cimport *
@@ -261,9 +261,8 @@ cdef class Histories(Noter):
     cdef int unsteady(self, int slot) except -1:
         """Something that no loop writes is about to be changed by hand."""
         cdef loop_history *h
-        cdef history_entry *e
         cdef history_series *q
-        cdef int index, k, j, place
+        cdef int index, k, place
         for index in range(self.memory.nloops):
             h = history_of(self.s.loops + index)
             for k in range(0 if h == NULL else h.nseries):

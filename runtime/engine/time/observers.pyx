@@ -207,7 +207,7 @@ cdef class Observers:
     cdef int count_observers(self, int index) except -1:
         """After a change: what the hot path has to look at, and programs that look at something else are no more."""
         cdef LoopState *loop = self.s.loops + index
-        cdef int k, j
+        cdef int k
         loop.observers = loop.wants_previous = 0
         derived = range(loop.first_derived, loop.first_derived + loop.nedges)
         for entry, question, _ in self.questions.values():
@@ -352,8 +352,8 @@ cdef class Observers:
         taken = {recording.entry for recording in self.recordings.values()}
         k = next((j for j in range(self.nrecords) if j not in taken), -1)
         if k < 0:
-            self.s.records = <boundary_record **>retake(self.s.own, self.s.records, self.nrecords, self.nrecords + 1,
-                                                      sizeof(boundary_record *))
+            self.s.records = <boundary_record **>retake(
+                self.s.own, self.s.records, self.nrecords, self.nrecords + 1, sizeof(boundary_record *))
             k = self.nrecords
             self.nrecords += 1
         record = self.s.records[k] = <boundary_record *>take(self.s.own, 1, sizeof(boundary_record))

@@ -104,9 +104,9 @@ class Message:
 def define(schema, kept, enums):
     """Classes of messages, by name. ``schema``: name -> fields, ``1 name kind`` with commas between them.
 
-    A kind is one of protobuf's, ``raw`` for bytes that are neither copied nor read, the name of a message, or one of ``enums``, which
-    tells the numbers that there are; ``*`` before it: any number of them, ``?``: no more than one of these fields.
-    ``kept``: messages that know their bytes.
+    A kind is one of protobuf's, ``raw`` for bytes that are neither copied nor read, the name of a message, or one of
+    ``enums``, which tells the numbers that there are; ``*`` before it: any number of them, ``?``: no more than one of these
+    fields. ``kept``: messages that know their bytes.
     """
     made = {name: type(name, (Message,), {}) for name in schema}
     for name, text in schema.items():

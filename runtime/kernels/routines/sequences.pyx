@@ -192,7 +192,7 @@ cdef int _joined(Call *c) except -1:
     """Sequence -> its elements, which are alike, beside one another. extra: how many, before the axis, bytes of an
     element behind it, the tensor that each of them is."""
     cdef Sequence given = _given(c, 0)
-    cdef npy_intp outer = c.extra[1], block = c.extra[2], k, o
+    cdef npy_intp outer = c.extra[1], block = c.extra[2], k, _
     cdef char *out
     cdef const char *x
     if given is None or given.count != c.extra[0]:
@@ -203,7 +203,7 @@ cdef int _joined(Call *c) except -1:
     for k in range(given.count):
         x = np.PyArray_BYTES(<object>PyList_GET_ITEM(given.items, k))
         out = _at(c, 1) + k * block
-        for o in range(outer):
+        for _ in range(outer):
             loopdbg_bytes(out, x, block)
             x += block
             out += given.count * block

@@ -35,7 +35,7 @@ cdef Group *make_group(State *s, object group) except NULL:
     cdef Group *g = <Group *>take(s.own, 1, sizeof(Group))
     try:
         fill(s, g, group)
-    except:
+    except BaseException:
         release(g)
         raise
     g.region.fits, g.region.run, g.region.materialise, g.region.invalidate = may_run, run_group, show, forget

@@ -17,8 +17,6 @@ with one that looks whether it is there, and end with one that gives the slot it
 know.
 """
 
-from cpython.object cimport PyObject
-from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 cimport numpy as np
@@ -296,8 +294,9 @@ cdef class Growing:
         """Remember the integers that a binding looked at: the next one may see how they change."""
         if self.last_bound[pc] is not None:
             for k in looked:
-                if inputs[k] is not None and inputs[k].known is None and inputs[k].dtype in (np.int32, np.int64) and math.prod(inputs[k].shape) <= MOST_NUMBERS:
-                    self.last_bound[pc][2][k] = integers_of(inputs[k])
+                i = inputs[k]
+                if i is not None and i.known is None and i.dtype in (np.int32, np.int64) and math.prod(i.shape) <= MOST_NUMBERS:
+                    self.last_bound[pc][2][k] = integers_of(i)
         return 0
 
     cdef int begin(self, bint unseen) except -1:

@@ -6,7 +6,7 @@ back at the boundary where something happens; from there on it is as if the engi
 Mul, Add and Less takes 15 ns an iteration instead of 40.
 """
 
-from libc.stdint cimport int64_t, INT64_MAX
+from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
 from ....kernels.call cimport Call
@@ -14,13 +14,10 @@ from ....kernels.drivers cimport is_gather, is_single
 from ....kernels.kernel cimport opcode
 from ...plain.pieces cimport release, take
 from ...plain.interpreter cimport next_break
-from ...plain.schedule cimport Turn
 from ...plain.state cimport *
 from ...time.history_state cimport *
 from ..nodes cimport lead, lead_no_more
 from ..fast_state cimport *
-
-from ....plan.plan import Opcode
 
 cdef extern from "scalar_run.h" nogil:
     int scalar_run(scalar_program *p, const int *watch, int64_t *budget)
@@ -380,7 +377,7 @@ cdef Program *make_program(State *s, object plan, int root) except? NULL:
         program = <Program *>take(s.own, 1, sizeof(Program))
         try:
             fill(program, maker, root)
-        except:
+        except BaseException:
             release(program)
             raise
     except NotScalar:

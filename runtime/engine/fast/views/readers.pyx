@@ -9,7 +9,6 @@ from libc.stdint cimport int64_t
 from ..binding cimport FastBinder
 from ...plain.memory cimport Memory
 from ...plain.state cimport *
-from ..nodes cimport follow_node
 from ..fast_state cimport *
 
 from ....kernels.extents import Extent, Followed, Span, varies
@@ -197,7 +196,6 @@ cdef class Readers:
 
     cdef int install_for_range(self, int reader, object found) except -1:
         """In place of the binding in use."""
-        cdef Instr *ins = self.s.code + reader
         cdef FastNode *n = node_at(self.s, reader)
         cdef int64_t fitted = n.varying.fitted, before = n.varying.seen
         (followed, bound, appended), given, seen, beyond = found

@@ -293,7 +293,6 @@ cdef class Views:
     cdef bint show(self, int pc) except -1:
         """Let the slots of a node have their values; False where they cannot be had."""
         cdef int inside = self.memory.plan.code[pc].inside
-        cdef Instr *ins = self.s.code + pc
         cdef FastNode *n = node_at(self.s, pc)
         cdef LoopState *loop = self.s.loops + inside
         cdef int status = result_is(self.s, pc, inside)
