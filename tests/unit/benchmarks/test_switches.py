@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import loopdbg
+from floors import needs_fast
 from models import model, with_weights
 
 sys.path.append(str(Path(__file__).resolve().parents[3] / "benchmarks"))
@@ -174,6 +175,7 @@ def test_each_has_a_loop() -> None:
     assert LIVES_BY.keys() == SWITCHES.keys()
 
 
+@needs_fast
 @pytest.mark.parametrize("name", SWITCHES)
 def test_off_is_off(name: str) -> None:
     switch, load = SWITCHES[name], LIVES_BY[name]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import loopdbg
-from floors import fast, runs_once, turn
+from floors import fast, needs_fast, runs_once, turn
 from fusing import by_nodes, check, members, same
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.engine.fast.fusion import fuse as planner
@@ -645,6 +645,7 @@ def test_a_node_that_changes_is_followed() -> None:
         assert [len(group.members) for group, _ in fast(engine).groups] == ([] if rows == 20 else [3])
 
 
+@needs_fast
 def test_what_is_planned_for_shapes_that_come_back_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     planned: list[int] = []
     plan = planner.plan_groups

@@ -40,6 +40,7 @@ def capacities(m: loopdbg.Model) -> dict[str, tuple[int, int]]:
     return {name: capacity for name, capacity in found.items() if capacity is not None}
 
 
+@needs_fast
 def test_rows_stay_where_they_are() -> None:
     m = model(CACHE)
     for trips in (20, 80, 20, 300):
@@ -109,6 +110,7 @@ def test_others_lie_as_ever(text: str, shape: tuple[int, ...]) -> None:
     assert "keys" not in capacities(m)
 
 
+@needs_fast
 def test_readers_that_take_no_strides_get_a_copy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(varying, "least_capacity", 8)
     m = model(COPIED)
