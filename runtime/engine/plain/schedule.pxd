@@ -4,7 +4,7 @@ Whatever costs more than an iteration (binding a node anew, planning a group, ma
 later and later while that is in vain. Everything that waits for its turn waits here.
 """
 
-from libc.stdint cimport int64_t, INT64_MAX
+from libc.stdint cimport int64_t
 
 # Something that is looked at after so many boundaries of a loop.
 cdef struct Turn:
@@ -28,7 +28,7 @@ cdef enum:
 
 
 cdef inline void wait_for(Turn *turn, int64_t now) noexcept nogil:
-    """It was in vain: look again, and later than this time."""
+    """It was in vain: look again after ``wait`` more; whoever waits says how that grows."""
     turn.at = now + turn.wait
 
 
