@@ -21,7 +21,7 @@ LENGTH = struct.Struct("<Q")
 
 
 class OptionError(ValueError):
-    """A setting that a runtime does not have, or not with that value."""
+    """A setting that a runtime does not have, or not with that value; a device or a library that it cannot use."""
 
 
 class Runnable(Protocol):
@@ -32,7 +32,7 @@ class Runnable(Protocol):
 
 
 class Runtime(Protocol):
-    """What a module of this package offers under the name ``Runtime``."""
+    """What a module of this package offers under the name ``Runtime``: a class that is made with a ``Setup``."""
 
     version: str
     configuration: Mapping[str, str]
@@ -63,8 +63,8 @@ def main() -> None:
         try:
             answer: Any = None
             if what == "start":
-                module, options = given
-                runtime = importlib.import_module(module, __package__).Runtime(options)
+                module, setup = given
+                runtime = importlib.import_module(module, __package__).Runtime(setup)
                 answer = runtime.version, runtime.configuration
             elif what == "open":
                 assert runtime is not None

@@ -8,6 +8,19 @@ from typing import Any
 
 
 @dataclass(frozen=True)
+class Setup:
+    """How a runtime is to run models.
+
+    ``device``: by its own name: an execution provider of onnxruntime (``CUDA``), a device of OpenVINO (``GPU``); empty:
+    the processor. ``options``: its settings, by its own names. ``libraries``: files with operators that it is to load.
+    """
+
+    device: str = ""
+    options: Mapping[str, str] = field(default_factory=dict)
+    libraries: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
 class OnnxJob:
     """An ONNX model: a file, or its bytes. Outputs come in the model's order.
 

@@ -1,15 +1,18 @@
-"""ONNX Runtime's CPU provider, one thread. Runs inside the peer's process."""
+"""ONNX Runtime, one thread, on its CPU provider or another. Runs inside the peer's process."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import onnxruntime
 
 from .child import OptionError
-from .jobs import Job, OnnxJob
+from .jobs import Job, OnnxJob, Setup
+
+#: What the names of execution providers end in.
+_PROVIDER = "ExecutionProvider"
 
 
 class Runtime:
@@ -17,33 +20,34 @@ class Runtime:
 
     version = str(onnxruntime.__version__)
 
-    def __init__(self, options: Mapping[str, str]) -> None:
-        self._options = options
-        settings(options)
+    def __init__(self, setup: Setup) -> None:
+        self._setup = setup
+        settings(setup)
+        self._providers = providers(setup.device)
         self.configuration: Mapping[str, str] = {
-            "provider": "CPUExecutionProvider",
+            "provider": ", ".join(self._providers),
             "intra_op_num_threads": "1",
             "use_deterministic_compute": "True",
-            **options,
+            **setup.options,
         }
 
     def open(self, job: Job) -> Session:
         """Load a model."""
         if not isinstance(job, OnnxJob):
             raise TypeError("onnxruntime reads ONNX models only")
-        return Session(job, self._options)
+        return Session(job, self._setup, self._providers)
 
 
 class Session:
     """A loaded model."""
 
-    def __init__(self, job: OnnxJob, given: Mapping[str, str]) -> None:
-        options = settings(given)
+    def __init__(self, job: OnnxJob, setup: Setup, providers: Sequence[str]) -> None:
+        options = settings(setup)
         if job.plain:
             options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         # A path keeps external data in reach; other forms than protobuf are known to onnx alone.
         model = job.data or (job.path if job.path.endswith((".onnx", ".pb")) else serialized(job.path))
-        self._session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+        self._session = onnxruntime.InferenceSession(model, options, providers=providers)
 
     def run(self, feeds: Mapping[str, Any]) -> list[Any]:
         """The outputs, in order."""
@@ -53,18 +57,38 @@ class Session:
         return list(self._session.run(None, {name: value for name, value in feeds.items() if name in known}))
 
 
-def settings(given: Mapping[str, str]) -> Any:
-    """The options of a session: ours, and those that are given: attributes of SessionOptions, or configuration entries,
-    which have a dot in their names.
+def providers(device: str) -> list[str]:
+    """The execution providers of a session: the one that is asked for, and the CPU's for what that does not compute.
 
     Raises:
-        OptionError: it has no such attribute, or not with that value.
+        OptionError: this onnxruntime does not have it.
+    """
+    there = onnxruntime.get_available_providers()
+    wanted = (device or "CPU").lower().removesuffix(_PROVIDER.lower())
+    found = next((name for name in there if name.lower().removesuffix(_PROVIDER.lower()) == wanted), None)
+    if found is None:
+        names = ", ".join(name.removesuffix(_PROVIDER) for name in there)
+        raise OptionError(f"onnxruntime {onnxruntime.__version__} has no provider '{device}' here; it has {names}")
+    return list(dict.fromkeys([found, f"CPU{_PROVIDER}"]))
+
+
+def settings(setup: Setup) -> Any:
+    """The options of a session: ours, and those that are given: attributes of SessionOptions, or configuration entries,
+    which have a dot in their names; with the libraries that are given.
+
+    Raises:
+        OptionError: it has no such attribute, or not with that value; a library that it cannot load.
     """
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.use_deterministic_compute = True
     options.log_severity_level = 4
-    for name, value in given.items():
+    for library in setup.libraries:
+        try:
+            options.register_custom_ops_library(library)
+        except Exception as error:
+            raise OptionError(f"onnxruntime cannot load the operators of {library}: {error}") from None
+    for name, value in setup.options.items():
         if "." in name:
             options.add_session_config_entry(name, value)
             continue

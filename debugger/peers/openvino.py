@@ -1,4 +1,4 @@
-"""OpenVINO's CPU plugin, one thread, as exact as it can be told to be. Runs inside the peer's process."""
+"""OpenVINO, its CPU plugin or another, one thread, as exact as it can be told to be. Runs inside the peer's process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import openvino
 from openvino import opset13 as ops
 
 from .child import OptionError
-from .jobs import IrBodyJob, IrJob, Job, OnnxJob
+from .jobs import IrBodyJob, IrJob, Job, OnnxJob, Setup
 
 #: float32 is computed as float32 also where the processor has bfloat16, and caches of attention are kept in it.
 _CONFIG = {
@@ -20,6 +20,8 @@ _CONFIG = {
     "INFERENCE_NUM_THREADS": "1",
     "NUM_STREAMS": "1",
 }
+#: Plugins that run models on other devices: HETERO:GPU,CPU.
+_OVER_OTHERS = ("AUTO", "HETERO", "MULTI", "BATCH")
 
 
 class Runtime:
@@ -27,15 +29,47 @@ class Runtime:
 
     version = str(openvino.__version__).split("-")[0]
 
-    def __init__(self, options: Mapping[str, str]) -> None:
+    def __init__(self, setup: Setup) -> None:
         self._core = openvino.Core()
-        known = self._core.get_property("CPU", "SUPPORTED_PROPERTIES")
-        unknown = next((name for name in options if name not in known), None)
+        for library in setup.libraries:
+            self._load(library)
+        self._device = setup.device or "CPU"
+        plugin, _, others = self._device.partition(":")
+        for device in self._present(
+            [name for name in others.split(",") if name] if plugin in _OVER_OTHERS else [plugin]
+        ):
+            self._core.set_property(device, self._exact(device))
+        known = self._core.get_property(plugin, "SUPPORTED_PROPERTIES")
+        unknown = next((name for name in setup.options if name not in known), None)
         if unknown is not None:
             settable = ", ".join(sorted(name for name, access in known.items() if access == "RW"))
-            raise OptionError(f"openvino's CPU plugin has no property '{unknown}'; it has {settable}")
-        self._config = {name: value for name, value in _CONFIG.items() if name in known} | dict(options)
-        self.configuration: Mapping[str, str] = {"device": "CPU", **self._config}
+            raise OptionError(f"openvino's {plugin} plugin has no property '{unknown}'; it has {settable}")
+        self._config = self._exact(plugin) | dict(setup.options)
+        self.configuration: Mapping[str, str] = {"device": self._device, **self._config}
+
+    def _load(self, library: str) -> None:
+        try:
+            self._core.add_extension(library)
+        except Exception as error:
+            raise OptionError(f"openvino cannot load the operators of {library}: {error}") from None
+
+    def _present(self, names: Sequence[str]) -> Sequence[str]:
+        """The devices that models will run on; with no names, any of those that are there.
+
+        Raises:
+            OptionError: one of them is not there.
+        """
+        there = self._core.available_devices
+        # GPU stands for GPU.0 where there are several.
+        missing = next((name for name in names if not any(name in (one, one.split(".")[0]) for one in there)), None)
+        if missing is not None:
+            devices = ", ".join([*there, *_OVER_OTHERS])
+            raise OptionError(f"openvino {Runtime.version} has no device '{missing}' here; it has {devices}")
+        return names or there
+
+    def _exact(self, plugin: str) -> dict[str, str]:
+        known = self._core.get_property(plugin, "SUPPORTED_PROPERTIES")
+        return {name: value for name, value in _CONFIG.items() if name in known}
 
     def open(self, job: Job) -> Compiled:
         """Load a model."""
@@ -54,7 +88,7 @@ class Runtime:
         else:
             model = _body(self._core.read_model(job.path, job.weights), job)
         by_position = isinstance(job, IrJob | IrBodyJob)
-        compiled = Compiled(self._core.compile_model(model, "CPU", self._config), by_position)
+        compiled = Compiled(self._core.compile_model(model, self._device, self._config), by_position)
         compiled.begin(job.state if isinstance(job, IrJob) else {})
         return compiled
 

@@ -12,20 +12,35 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from ...runtime.errors import UsageError
 from .child import LENGTH, send
-from .jobs import Job
+from .jobs import Job, Setup
 
 #: The peers there are, and what to install for them.
 PEERS = ("onnxruntime", "openvino")
+_EXAMPLES = {"onnxruntime": "onnxruntime:CUDA", "openvino": "openvino:GPU"}
 #: Seconds between tests whether a peer that does not answer is still there.
 _GLANCE = 1.0
 _START = "import sys; sys.path.append(sys.argv[1]); from {} import main; main()"
+
+
+def named(text: str) -> tuple[str, str]:
+    """A peer as a user writes it, ``onnxruntime`` or ``openvino:GPU``: its name, and its device or nothing.
+
+    Raises:
+        UsageError: there is no such peer, or no device behind the colon.
+    """
+    name, colon, device = text.partition(":")
+    if name not in PEERS:
+        raise UsageError(f"there is no peer '{name}'; peers are {', '.join(PEERS)}")
+    if colon and not device:
+        raise UsageError(f"'{text}' names no device: write {name}, or {_EXAMPLES[name]}")
+    return name, device
 
 
 class PeerError(Exception):
@@ -40,19 +55,24 @@ class PeerError(Exception):
 class Peer:
     """One peer in a child process; it is started when first needed, and anew after it died.
 
-    ``options``: settings of the runtime by its own names; some are given unless they say otherwise
-    (``configuration`` has all).
+    ``name``: its name, or with a device behind a colon: ``onnxruntime:CUDA``, ``openvino:GPU``. ``options``: settings
+    of the runtime by its own names; some are given unless they say otherwise (``configuration`` has all).
+    ``libraries``: files with operators that it loads.
 
     Raises:
-        UsageError: there is no such peer, or it is not installed; when it is first used, that it does not start, or an
-            option that it does not have.
+        UsageError: there is no such peer, or it is not installed; when it is first used, that it does not start, or
+            an option, a device or a library that it cannot use.
     """
 
     def __init__(
-        self, name: str, timeout: float = 60.0, module: str = "", options: Mapping[str, str] | None = None
+        self,
+        name: str,
+        timeout: float = 60.0,
+        module: str = "",
+        options: Mapping[str, str] | None = None,
+        libraries: Sequence[str] = (),
     ) -> None:
-        if name not in PEERS and not module:
-            raise UsageError(f"there is no peer '{name}'; peers are {', '.join(PEERS)}")
+        name, device = named(name)
         if not module and importlib.util.find_spec(name) is None:
             raise UsageError(f"{name} is not installed; install it: pip install {name}")
         if not hasattr(os, "fork"):
@@ -63,7 +83,7 @@ class Peer:
         self.version = ""
         #: What it is told to be, and what else decides its numbers; known once it has started.
         self.configuration: Mapping[str, str] = {}
-        self._options = dict(options or {})
+        self._setup = Setup(device, dict(options or {}), tuple(libraries))
         self.timeout = timeout
         self._module = module or f".{name}"
         self._process: subprocess.Popen[bytes] | None = None
@@ -123,7 +143,7 @@ class Peer:
             env={**os.environ, "OMP_NUM_THREADS": "1"},
         )
         try:
-            version, self.configuration = self.ask("start", 0, (self._module, self._options))
+            version, self.configuration = self.ask("start", 0, (self._module, self._setup))
             self.version = str(version)
         except PeerError as error:
             self.close()

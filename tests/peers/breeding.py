@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from loopdbg.debugger.peers.jobs import Job
+from loopdbg.debugger.peers.jobs import Job, Setup
 
 
 class Runtime:
@@ -16,8 +16,8 @@ class Runtime:
 
     version = "0"
 
-    def __init__(self, options: Mapping[str, str]) -> None:
-        self.configuration = dict(options)
+    def __init__(self, setup: Setup) -> None:
+        self.configuration = dict(setup.options)
 
     def open(self, job: Job) -> Peer:
         """Load nothing."""

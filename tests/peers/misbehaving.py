@@ -8,8 +8,8 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from loopdbg.debugger.peers.jobs import Job, OnnxJob
-from loopdbg.debugger.peers.onnxruntime import Session
+from loopdbg.debugger.peers.jobs import Job, OnnxJob, Setup
+from loopdbg.debugger.peers.onnxruntime import Session, providers
 
 #: What happens when the environment says so: at which run of a model, and what.
 HOW = os.environ.get("LOOPDBG_TEST_PEER", "")
@@ -21,8 +21,8 @@ class Runtime:
 
     version = "0"
 
-    def __init__(self, options: Mapping[str, str]) -> None:
-        self.configuration = dict(options)
+    def __init__(self, setup: Setup) -> None:
+        self.configuration = dict(setup.options)
 
     def open(self, job: Job) -> Peer:
         """Load a model."""
@@ -36,7 +36,7 @@ class Peer:
     """A loaded model."""
 
     def __init__(self, job: OnnxJob) -> None:
-        self._session = Session(job, {})
+        self._session = Session(job, Setup(), providers(""))
         self._runs = 0
 
     def run(self, feeds: Mapping[str, Any]) -> list[Any]:

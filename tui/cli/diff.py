@@ -57,7 +57,11 @@ peer that refused or crashed), 1 bad model or input, 2 wrong usage,
         how.add_argument(
             "--map", action="append", default=[], metavar="A=B", help="loop or value A is called B there; repeatable"
         )
-        how.add_argument("--against", choices=("onnxruntime", "openvino"), help="compare with this runtime, live")
+        how.add_argument(
+            "--against",
+            metavar="PEER",
+            help="compare with this runtime, live: onnxruntime, openvino, or on a device: onnxruntime:CUDA, openvino:GPU",
+        )
         how.add_argument("--lockstep", action="store_true", help="the peer from our values in each iteration, alone")
         how.add_argument("--free", action="store_true", help="the peer runs the whole model, alone")
         how.add_argument(
@@ -70,6 +74,13 @@ peer that refused or crashed), 1 bad model or input, 2 wrong usage,
             metavar="K=V",
             help="a setting of the peer by its own name: a property of OpenVINO's CPU plugin, an attribute or entry of "
             "onnxruntime's SessionOptions; repeatable",
+        )
+        how.add_argument(
+            "--ort-custom-ops",
+            action="append",
+            default=[],
+            metavar="LIB.so",
+            help="a library with operators that onnxruntime is to load; repeatable",
         )
         parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
 
@@ -118,7 +129,7 @@ def _check(options: argparse.Namespace) -> None:
     if options.against is None:
         if options.b is None:
             raise UsageError("diff needs two things to compare: loopdbg diff A B, or loopdbg diff MODEL --against PEER")
-        for option in ("lockstep", "free", "timeout", "peer_option"):
+        for option in ("lockstep", "free", "timeout", "peer_option", "ort_custom_ops"):
             if getattr(options, option):
                 raise UsageError(f"--{option.replace('_', '-')} is about a live peer: it needs --against")
     elif options.b is not None:
@@ -147,12 +158,15 @@ def _named(words: list[str], option: str, form: str) -> dict[str, str]:
 
 def _against(options: argparse.Namespace) -> Any:
     from ...debugger.diff.live import compare_live
-    from ...debugger.peers.process import Peer
+    from ...debugger.peers.process import Peer, named
 
     if is_database(options.a):
         raise UsageError(f"{options.a}: is a trace, and a peer can run a model only")
     settings = _named(options.peer_option, "--peer-option", "K=V")
-    with Peer(options.against, options.timeout or 60.0, options=settings) as peer:
+    libraries = options.ort_custom_ops
+    if libraries and named(options.against)[0] != "onnxruntime":
+        raise UsageError(f"--ort-custom-ops is about onnxruntime: leave out '{libraries[0]}'")
+    with Peer(options.against, options.timeout or 60.0, options=settings, libraries=libraries) as peer:
         model = to_run(options.a, weights_of_two([options.a], options.weights)[0], options)
         inputs = gather(model, options)
         _remark(inputs.remarks, inputs.note if inputs.chosen_here else "")
