@@ -11,6 +11,7 @@ from typing import Any
 from ...runtime.errors import LoopdbgError
 from ...runtime.graph import StoppedBy
 from .growth import Growth
+from .steps import within
 from .values import Delta
 
 
@@ -20,6 +21,10 @@ class Verdict(Enum):
 
     SAME = "same"
     DIFFER = "differ"
+    #: Everything was compared; what differs are quantised values, by one step of theirs at most.
+    STEP = "same within one quantisation step"
+    #: The peer gives something else each time it runs: what differs says nothing.
+    UNSTABLE = "the peer differs from itself"
     #: What was compared is the same; a limit ended both sides.
     LIMITED = "same up to a limit"
     #: What was compared is the same; one side has values that the other has not.
@@ -33,7 +38,10 @@ class Verdict(Enum):
         return _STATUS[self]
 
 
-_STATUS = {Verdict.SAME: 0, Verdict.DIFFER: 6, Verdict.LIMITED: 4, Verdict.PARTLY: 8, Verdict.NOT_COMPARED: 8}
+_STATUS = {
+    **{Verdict.SAME: 0, Verdict.DIFFER: 6, Verdict.STEP: 9, Verdict.LIMITED: 4},
+    **dict.fromkeys((Verdict.PARTLY, Verdict.NOT_COMPARED, Verdict.UNSTABLE), 8),
+}
 
 
 @dataclass(frozen=True)
@@ -54,6 +62,13 @@ class Difference:
     #: The values whole.
     left: Any = None
     right: Any = None
+    #: How far apart two neighbours of a quantised value are; 0: it is not quantised.
+    step: float = 0.0
+
+    @property
+    def within_step(self) -> bool:
+        """A quantised value that was rounded the other way, no more."""
+        return self.delta.kind == "value" and within(self.delta.absolute, self.step)
 
 
 @dataclass(frozen=True)
@@ -241,6 +256,8 @@ class LoopFindings:
     #: Boundaries that only one side has, beyond those of a trip count that differs.
     unmatched: int = 0
     first: Difference | None = None
+    #: Some value differs by more than one step of a quantised one.
+    beyond_step: bool = False
     #: Where it stands in time, to tell which loop's came first.
     position: tuple[int, ...] = ()
     #: Of the values that differed there, by name: the iteration from which on they did, to the bit; -1: from the start.
@@ -282,6 +299,11 @@ class LoopFindings:
         return self.first is None and self.trips is None
 
     @property
+    def within_step(self) -> bool:
+        """What differs in this loop are quantised values, by one step at most."""
+        return self.trips is None and not self.beyond_step
+
+    @property
     def whole(self) -> bool:
         """Every value was compared, to the end."""
         return self.unended is None and not (self.only_left or self.only_right)
@@ -319,6 +341,8 @@ class Comparison:
     #: Loops and outputs that only one side has.
     unpaired: list[str] = field(default_factory=list)
     lacking: list[str] = field(default_factory=list)
+    #: Where two runs of the peer on the same inputs differ beyond the tolerance.
+    unstable: Difference | None = None
     #: What ended a run of ours: the rest was not compared.
     error: LoopdbgError | None = None
     notes: list[str] = field(default_factory=list)
@@ -326,15 +350,17 @@ class Comparison:
     @property
     def verdict(self) -> Verdict:
         """What the evidence says."""
-        if self.outputs or any(not loop.same for loop in self.loops):
-            return Verdict.DIFFER
+        differing = [loop for loop in self.loops if not loop.same]
+        steps = all(loop.within_step for loop in differing) and all(one.within_step for one in self.outputs)
+        if not steps:
+            return Verdict.UNSTABLE if self.unstable is not None else Verdict.DIFFER
         if self.failures or self.error is not None or self.empty:
             return Verdict.NOT_COMPARED
         if any(loop.limited for loop in self.loops):
             return Verdict.LIMITED
         if self.unpaired or self.lacking or not all(loop.whole for loop in self.loops):
             return Verdict.PARTLY
-        return Verdict.SAME
+        return Verdict.STEP if differing or self.outputs else Verdict.SAME
 
     @property
     def same(self) -> bool:

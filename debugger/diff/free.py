@@ -15,13 +15,14 @@ import numpy as np
 from ...runtime.errors import UnsupportedError, one_line
 from ...runtime.graph import Graph, Loop, StoppedBy, System, TensorType, Value, bodies, captured, results_of_file
 from ...runtime.model import Data
-from ..peers.process import Peer, PeerError
+from ..peers.process import Loaded, Peer, PeerError
 from ..session.boundary import Boundary
 from .before import follow_back
 from .findings import Comparison, Difference, Failure, Reason, Verdict
 from .profile import LoopProfile, Profile, cannot_be_handed_over, is_double
 from .rules import fitting
 from .sides import LoopInfo, ModelSide
+from .steps import Steps
 from .streams import Options, compare_sides
 from .values import compare
 from .whole import following, made_by_operations, run_whole, whole_model
@@ -72,6 +73,7 @@ def run_free(side: ModelSide, inputs: Mapping[str, Data], peer: Peer, options: O
     try:
         loaded = peer.open(job)
         given = run_whole(loaded, feeds, side.model)
+        result.unstable = _unstable(side, loaded, feeds, given, options)
         loaded.close()
     except PeerError as error:
         what = "refused" if error.what == "failed" and loaded is None else error.what
@@ -101,15 +103,38 @@ def run_free(side: ModelSide, inputs: Mapping[str, Data], peer: Peer, options: O
     return result
 
 
+def _unstable(
+    side: ModelSide, loaded: Loaded, feeds: Mapping[str, Any], given: Sequence[Any], options: Options
+) -> Difference | None:
+    """The first output that differs from ours, and in which the peer differs from itself when it runs again. With
+    variables a run goes on from the one before."""
+    outputs = side.outputs
+    if side.model.graph.variables or outputs is None:
+        return None
+    names = [port.name for port in side.model.outputs]
+    pairs = zip(names, given, strict=False)
+    differing = [name for name, theirs in pairs if compare(outputs[name], theirs, options.tolerance).kind]
+    if not differing:
+        return None
+    once, again = (dict(zip(names, run, strict=False)) for run in (given, run_whole(loaded, feeds, side.model)))
+    for name in differing:
+        delta = compare(once[name], again[name], options.tolerance)
+        if delta.kind:
+            return Difference("output", name, name, delta, left=once[name], right=again[name])
+    return None
+
+
 def _outputs(
     result: Comparison, side: ModelSide, ours: Mapping[str, Data], given: Sequence[Any], options: Options
 ) -> None:
+    steps = Steps(side.graph)
     for port, theirs in zip(side.model.outputs, given, strict=False):
         mine = ours[port.name]
         delta = compare(mine, theirs, options.tolerance)
         result.compared_outputs += 1
         if delta.kind:
-            result.outputs.append(Difference("output", port.name, port.name, delta, left=mine, right=theirs))
+            step = steps.of_output(port.name, mine)
+            result.outputs.append(Difference("output", port.name, port.name, delta, left=mine, right=theirs, step=step))
 
 
 def _seen(profile: LoopProfile, trips: int, peer: str) -> list[Reason]:

@@ -34,7 +34,10 @@ class Live:
     def verdict(self) -> Verdict:
         """The gravest of the comparisons' verdicts; one that had nothing to compare says nothing beside another."""
         found = {comparison.verdict for comparison in self.comparisons if not comparison.empty or comparison.failures}
-        grave = (Verdict.DIFFER, Verdict.NOT_COMPARED, Verdict.LIMITED, Verdict.PARTLY, Verdict.SAME)
+        grave = (
+            *(Verdict.DIFFER, Verdict.UNSTABLE, Verdict.NOT_COMPARED, Verdict.LIMITED),
+            *(Verdict.PARTLY, Verdict.STEP, Verdict.SAME),
+        )
         return next((verdict for verdict in grave if verdict in found), Verdict.NOT_COMPARED)
 
     @property

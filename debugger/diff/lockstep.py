@@ -27,6 +27,7 @@ from .precision import saturation
 from .profile import Profile, cannot_be_handed_over, is_double, is_wide
 from .rules import fitting
 from .sides import ModelSide
+from .steps import Steps
 from .streams import Options
 from .values import compare
 
@@ -63,6 +64,7 @@ class Lockstep:
         self._loops: dict[int, _Loop] = {}
         self._seen = 0
         self._aligned = Itself(side.model.graph)
+        self._steps = Steps(side.model.graph)
         self._narrow = peer is not None and peer.name == "openvino"
         tolerance = options.tolerance
         self._tolerance = replace(tolerance, single=True) if self._narrow else tolerance
@@ -157,7 +159,7 @@ class Lockstep:
                 return
             self.result.note(f"{plan.path}: not compared iteration by iteration: {error}")
             return
-        self._compare(state, plan, frame, outputs)
+        self._compare(state, plan, frame, feeds, outputs)
 
     @property
     def _peer(self) -> Peer:
@@ -193,12 +195,17 @@ class Lockstep:
         if not state.held:
             state.loaded.hold({made.inputs[value]: data for value, data in state.steady.items()})
             state.held = True
-        given = state.loaded.run(
-            {name: feeds[value] for value, name in made.inputs.items() if value not in state.steady}
-        )
+        return self._run(state, feeds)
+
+    def _run(self, state: _Loop, feeds: Mapping[Value, Any]) -> list[tuple[Value, Any]]:
+        made, loaded = state.made, state.loaded
+        assert made is not None and loaded is not None
+        given = loaded.run({name: feeds[value] for value, name in made.inputs.items() if value not in state.steady})
         return list(dict(zip(made.outputs, given, strict=True)).items())
 
-    def _compare(self, state: _Loop, plan: LoopPlan, frame: Frame, outputs: list[tuple[Value, Any]]) -> None:
+    def _compare(
+        self, state: _Loop, plan: LoopPlan, frame: Frame, feeds: dict[Value, Any], outputs: list[tuple[Value, Any]]
+    ) -> None:
         findings, iteration = state.findings, frame.iteration - 1
         ours = _results(plan, frame)
         worst, relative, beyond = 0.0, 0.0, False
@@ -219,21 +226,35 @@ class Lockstep:
             worst, relative = max(worst, delta.absolute), max(relative, delta.relative)
             if delta.kind:
                 beyond = True
+                step = self._steps.of(value, mine)
+                difference = Difference(role, name, name, delta, plan.path, frame.entry, iteration, mine, theirs, step)
+                findings.beyond_step |= not difference.within_step
                 if findings.first is None:
-                    difference = Difference(role, name, name, delta, plan.path, frame.entry, iteration, mine, theirs)
                     findings.first, findings.position = difference, (self._seen,)
         self._seen += 1
         findings.iterations += 1
         findings.differing += beyond
         findings.growth.add(iteration, worst, relative, beyond)
         if beyond and findings.cause is None and findings.differing == 1:
-            self._find_cause(state, plan, frame)
+            self._find_unstable(state, feeds, dict(outputs))
+            self._find_cause(state, plan, frame, feeds)
+
+    def _find_unstable(self, state: _Loop, feeds: Mapping[Value, Any], once: Mapping[Value, Any]) -> None:
+        """Ask the peer again for an iteration that differs: whether it differs from itself."""
+        try:
+            again = self._run(state, feeds)
+        except PeerError:
+            return
+        first = state.findings.first
+        for value, data in again:
+            delta = compare(once[value], data, self._tolerance)
+            if delta.kind and first is not None and self.result.unstable is None:
+                place = (first.loop, first.entry, first.iteration)
+                self.result.unstable = Difference("result", value.name, value.name, delta, *place, once[value], data)
 
     # -- where the first difference comes from
 
-    def _find_cause(self, state: _Loop, plan: LoopPlan, frame: Frame) -> None:
-        values = frame.values
-        feeds = {**state.steady, **state.feeds, **{value: values[value.name] for value in state.drawn}}
+    def _find_cause(self, state: _Loop, plan: LoopPlan, frame: Frame, feeds: dict[Value, Any]) -> None:
         loaded = None
         try:
             made = state.body.job(feeds, everything=True)

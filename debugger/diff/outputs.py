@@ -11,6 +11,7 @@ from .findings import Comparison, Difference
 from .matching import match_names
 from .rooms import rooms
 from .sides import Side
+from .steps import Steps
 from .values import Tolerance, compare
 
 
@@ -22,6 +23,7 @@ def compare_outputs(
         return
     names = match_names(left.outputs, right.outputs, given)
     room = _rooms(left), _rooms(right)
+    steps = Steps(left.graph)
     for name, other, _ in names:
         a, b = left.outputs[name], right.outputs[other]
         delta = compare(a, b, tolerance)
@@ -36,7 +38,8 @@ def compare_outputs(
                 )
         result.compared_outputs += 1
         if delta.kind:
-            result.outputs.append(Difference("output", name, other, delta, left=a, right=b))
+            step = steps.of_output(name, a)
+            result.outputs.append(Difference("output", name, other, delta, left=a, right=b, step=step))
     for label, alone in ((left.label, names.only_left), (right.label, names.only_right)):
         for name in alone:
             result.note(f"the output '{name}' is only in {label}: not compared")

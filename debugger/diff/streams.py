@@ -25,6 +25,7 @@ from .reach import Watch
 from .rules import fitting
 from .saturating import Quantisers
 from .sides import ModelSide, Side
+from .steps import Steps, result_of
 from .values import Tolerance, compare
 from .written import written
 
@@ -160,6 +161,7 @@ class _Merge:
         self.since: dict[int, dict[str, int]] = {pair.index: {} for pair in pairs}
         #: Both are runs of ours: what is the same is so to the bit.
         self.exact = alignment is not None and alignment.exact
+        self.steps = Steps(left.graph)
         self.watches = self._watches()
         self.quantisers = self._quantisers()
         for k, side in enumerate((left, right)):
@@ -217,6 +219,8 @@ class _Merge:
                 note_range(findings.ranges, difference)
             if delta.kind:
                 beyond = True
+                difference = self._with_step(pair, difference)
+                findings.beyond_step |= not difference.within_step
                 if findings.first is None:
                     findings.first, findings.position = difference, position
         if findings.first is not None and not findings.since:
@@ -228,6 +232,10 @@ class _Merge:
             self._watch(pair, a)
         self._ended(pair, a, 0)
         self._ended(pair, b, 1)
+
+    def _with_step(self, pair: Pair, difference: Difference) -> Difference:
+        made = result_of(pair.left.loop, difference.role, difference.name, difference.iteration)
+        return replace(difference, step=self.steps.of(made, difference.left))
 
     def _watches(self) -> dict[int, Watch]:
         """By pair, what tests the results of bodies in a narrower type; recordings need not have that."""

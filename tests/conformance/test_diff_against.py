@@ -16,12 +16,13 @@ import pytest
 import loopdbg
 import models
 from command_line import loopdbg as command
-from loopdbg.debugger.diff.findings import Comparison
+from loopdbg.debugger.diff.findings import Comparison, Verdict
 from loopdbg.debugger.diff.live import Live, compare_live
 from loopdbg.debugger.diff.streams import Options
 from loopdbg.debugger.peers.process import Peer
 from loopdbg.runtime.errors import UsageError
 from loopdbg.runtime.graph import loops
+from loopdbg.tui.cli import diff_report
 from models import SAMPLES, loop_text
 
 ONNX = sorted(path.name for path in SAMPLES.glob("*.onnx"))
@@ -467,6 +468,24 @@ def test_the_lines_about_a_crash(capsys: pytest.CaptureFixture[str], tmp_path: P
     assert ran.status == 8 and ran.out.startswith("cannot compare: ")
     assert "onnxruntime crashed: the whole model\n      SIGSEGV\n      rule B17" in ran.out
     assert "Traceback" not in ran.out + ran.err
+
+
+def test_a_peer_that_differs_from_itself(
+    monkeypatch: pytest.MonkeyPatch, bad: Peer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("LOOPDBG_TEST_PEER", "shaky")
+    monkeypatch.setenv("LOOPDBG_TEST_PEER_AT", "1")
+    found = run_bad(bad)
+    lockstep, free = found.comparisons
+    assert lockstep.verdict is found.verdict is Verdict.UNSTABLE and found.verdict.status == 8
+    assert lockstep.unstable is not None and lockstep.unstable.iteration == 1
+    # It goes wrong from its second run on, and what is the same is not asked for twice.
+    assert free.verdict is Verdict.SAME and free.unstable is None
+    monkeypatch.setenv("LOOPDBG_TEST_PEER_AT", "0")
+    bad.close()
+    free = run_bad(bad, lockstep=False).comparisons[0]
+    assert free.unstable is not None and free.unstable.role == "output" and free.verdict is Verdict.UNSTABLE
+    assert any("gives something else each time it runs: output" in line for line in diff_report.lines(free))
 
 
 def test_a_peer_that_is_not_installed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

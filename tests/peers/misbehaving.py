@@ -52,6 +52,8 @@ class Peer:
                 time.sleep(3600)
             if HOW == "fail":
                 raise RuntimeError("bad\nluck")
+            if HOW == "shaky":
+                return [out * (1 + self._runs) if out.dtype.kind == "f" else out for out in self._session.run(feeds)]
             if HOW == "wrong":
                 return [out * 2 if out.dtype.kind == "f" else out for out in self._session.run(feeds)]
         return self._session.run(feeds)

@@ -38,9 +38,9 @@ examples:
   loopdbg diff model.onnx --against onnxruntime --json
 
 exit status: 0 the same, 6 they differ, 4 the same up to a limit (or a loop that
-nothing can end), 8 not all could be compared (a value that one side lacks, a
-peer that refused or crashed), 1 bad model or input, 2 wrong usage,
-130 interrupted"""
+nothing can end), 9 the same within one quantisation step, 8 not all could be
+compared (a value that one side lacks, a peer that refused, crashed or differs
+from itself), 1 bad model or input, 2 wrong usage, 130 interrupted"""
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parser.usage = "loopdbg diff A B [options]\n       loopdbg diff MODEL --against PEER [options]"
@@ -60,7 +60,7 @@ peer that refused or crashed), 1 bad model or input, 2 wrong usage,
         how.add_argument(
             "--against",
             metavar="PEER",
-            help="compare with this runtime, live: onnxruntime, openvino, or on a device: onnxruntime:CUDA, openvino:GPU",
+            help="compare with this runtime, live: onnxruntime, openvino; on a device: onnxruntime:CUDA, openvino:GPU",
         )
         how.add_argument("--lockstep", action="store_true", help="the peer from our values in each iteration, alone")
         how.add_argument("--free", action="store_true", help="the peer runs the whole model, alone")

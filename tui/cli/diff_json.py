@@ -62,6 +62,7 @@ def _comparison(comparison: Comparison) -> dict[str, Any]:
             "node": None if comparison.cause is None or comparison.cause.node is None else _node(comparison.cause.node),
             "source": None if comparison.cause is None else _source(comparison.cause),
         },
+        "unstable": None if comparison.unstable is None else _difference(comparison.unstable),
         "failures": [_failure(failure) for failure in comparison.failures],
         "reasons": [_reason(reason) for reason in comparison.reasons],
         "notes": comparison.notes,
@@ -225,6 +226,7 @@ def _difference(difference: Difference) -> dict[str, Any]:
         "max_relative": number(delta.relative),
         "count": delta.count,
         "size": delta.size,
+        "step": number(difference.step) if difference.step else None,
         "left": with_elements(difference.left),
         "right": with_elements(difference.right),
     }

@@ -67,6 +67,8 @@ def _comparison(comparison: Comparison) -> Iterator[str]:
         yield f"      {printable(failure.text[:_FAILURE])}"
         yield from _reasons(failure.reasons, "      ")
     yield from _written(comparison, _sides(comparison))
+    if comparison.unstable is not None:
+        yield from _unstable(comparison.unstable, comparison.right)
     first = comparison.first
     if first is not None and first.first is not None:
         yield from _first(first, first.first, _sides(comparison))
@@ -87,6 +89,13 @@ def _sides(comparison: Comparison) -> tuple[str, str]:
     if comparison.mode == "streams":
         return comparison.left, comparison.right
     return "loopdbg", comparison.right
+
+
+def _unstable(found: Difference, peer: str) -> Iterator[str]:
+    """Two runs of a peer on the same inputs."""
+    where = "" if not found.loop else f" of {_place(found)}"
+    yield f"    {printable(peer)} gives something else each time it runs: {_role(found)}{where}"
+    yield from _pair(found, ("once", "again"), "      ")
 
 
 # -- what differs before anything runs
@@ -208,7 +217,8 @@ def delta_text(difference: Difference) -> str:
     where = f"{delta.count} of {delta.size} elements differ, most at {list(delta.index)}: " if delta.size > 1 else ""
     pair = f"{scalar_text(delta.left)} and {scalar_text(delta.right)}, " if where else ""
     relative = f", relative {_short(delta.relative)}" if delta.relative < math.inf else ""
-    return f"{where}{pair}difference {_short(delta.absolute)}{relative}"
+    step = f", a step of {_short(difference.step)}" if difference.within_step else ""
+    return f"{where}{pair}difference {_short(delta.absolute)}{relative}{step}"
 
 
 def _short(number: float) -> str:
