@@ -18,6 +18,7 @@ class Remedy(Enum):
     GIVE_ARRAY = "give it as inputs={{'{name}': array}}"
     LIMIT_ITERATIONS = "give max_iterations=N to run it"
     LONGEST = "longest=N says the longest that it may get"
+    OPERATORS = "register a Python function for it (loopdbg.operator), or remove it"
     OVERWRITE = "Options(force=True) overwrites it"
     RECORD = "a trace is what loopdbg.Recorder writes"
     RECORD_NODES = "a recording with nodes holds all body values (Options(nodes=True))"

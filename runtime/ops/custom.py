@@ -55,6 +55,11 @@ def operator(domain: str, name: str) -> Callable[[F], F]:
     return register
 
 
+def registered() -> dict[tuple[str, str], Function]:
+    """What is registered now: by domain and name."""
+    return dict(_FUNCTIONS)
+
+
 def _function(given: Any, name: str) -> Function:
     """What is called for a node.
 

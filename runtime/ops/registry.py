@@ -26,7 +26,7 @@ from typing import Any, get_args, get_type_hints
 import numpy as np
 
 from ..dtypes import from_openvino
-from ..errors import ModelError, UnsupportedError
+from ..errors import ModelError, Remedy, UnsupportedError
 from ..graph import Array, Node, Operation, System, Value
 from ..record import record
 from ..text import counted
@@ -280,9 +280,8 @@ def resolve(node: Operation, system: System) -> Op:
 
         function = reference_op(node)
     if function is None:
-        advice = "register a Python function for it (loopdbg.operator), or remove it"
-        told = "; ".join((advice, *packages()))
-        raise UnknownOperatorError(f"no implementation of operator {node.describe()}; {told}")
+        what = "; ".join((f"no implementation of operator {node.describe()}", *packages()))
+        raise UnknownOperatorError(what, Remedy.OPERATORS)
     return Op(function, {}, native=False, pure=False)
 
 
@@ -295,10 +294,10 @@ def resolve_or_refuse(node: Operation, system: System) -> Op:
     try:
         return resolve(node, system)
     except UnknownOperatorError as error:
-        reason = str(error)
+        what = error.what
 
     def refuse(p: Any, *inputs: Any) -> Any:
-        raise UnknownOperatorError(reason)
+        raise UnknownOperatorError(what, Remedy.OPERATORS)
 
     return Op(refuse, {}, native=False, pure=False)
 

@@ -5,6 +5,7 @@ One subcommand a module. What goes wrong is raised as an exception and becomes a
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 import traceback
@@ -97,8 +98,17 @@ def _run(arguments: list[str], loaded: Callable[[], object]) -> int:
     options = command.parser().parse(rest)
     check_trust(options, command.name == "serve")
     command.load()
+    load_operators(options)
     loaded()
     return command.run(options)
+
+
+def load_operators(options: argparse.Namespace) -> None:
+    """Operators that the command line brings along."""
+    for path in getattr(options, "operators", ()):
+        from ...runtime.ops.operator_files import load_operators
+
+        load_operators(path)
 
 
 def _choose(arguments: list[str]) -> tuple[Command, list[str]]:

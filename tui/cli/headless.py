@@ -166,7 +166,8 @@ def _execute(
             )
     except ExecutionError as error:
         # What was run is part of what went wrong, unless the user chose it.
-        raise ExecutionError(f"{error} (inputs: {inputs.note})" if said and not watched else str(error)) from None
+        what = f"{error.what} (inputs: {inputs.note})" if said and not watched else error.what
+        raise ExecutionError(what, error.remedy, **error.fields) from None
     seconds = time.perf_counter() - start
     if said and not watched:
         # Not before: an error is one line.

@@ -79,11 +79,18 @@ def add_weights_of_two(parser: argparse.ArgumentParser) -> None:
 
 
 def add_trust_option(parser: argparse.ArgumentParser) -> None:
-    """The option of whatever opens a model."""
+    """The options of whatever opens a model, about programs that come with it."""
+    parser.add_argument(
+        "--operators",
+        action="append",
+        default=[],
+        metavar="FILE.py",
+        help="Python functions for operators that loopdbg does not have; repeatable",
+    )
     parser.add_argument(
         "--trust-script",
         action="store_true",
-        help="run a model that is a script, in CI and serve too",
+        help="run a model that is a script, and --operators, in CI and serve too",
     )
 
 

@@ -9,6 +9,7 @@ _WORDS = {
     Remedy.GIVE_ARRAY: "give it as --input {name}='[...]' or --input {name}=file.npy",
     Remedy.LIMIT_ITERATIONS: "give --max-iterations N to run it",
     Remedy.LONGEST: "--longest N says the longest that it may get",
+    Remedy.OPERATORS: "--operators FILE.py takes a Python function for it",
     Remedy.OVERWRITE: "--force overwrites it",
     Remedy.RECORD: "a trace is what 'loopdbg run MODEL --record FILE' writes",
     Remedy.RECORD_NODES: "--record-nodes records all body values",

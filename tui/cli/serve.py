@@ -77,7 +77,7 @@ def _command(options: argparse.Namespace) -> str:
     for option in ("weights", "inputs", "requests", "seed", "max_iterations"):
         if getattr(options, option) is not None:
             words += [f"--{option.replace('_', '-')}", str(getattr(options, option))]
-    for option in ("input", "dim", "state"):
+    for option in ("input", "dim", "state", "operators"):
         for word in getattr(options, option):
             words += [f"--{option}", word]
     if options.trust_script:

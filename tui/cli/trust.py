@@ -22,8 +22,8 @@ def check_trust(options: argparse.Namespace, serving: bool) -> None:
         return
     from ...runtime.frontends import is_database, split
 
-    for name in _MODELS:
-        path = getattr(options, name, None)
+    models = (getattr(options, name, None) for name in _MODELS)
+    for path in (*models, *getattr(options, "operators", ())):
         if path and split(path)[0].suffix.lower() == ".py" and not is_database(path) and not _agreed(path):
             raise UsageError(f"{path} is a Python script, which can do what you can: --trust-script lets it run")
 

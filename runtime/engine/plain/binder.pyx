@@ -318,7 +318,7 @@ cdef class Binder:
                 if not isinstance(results, tuple):
                     results = (results,)
         except LoopdbgError as error:
-            raise ExecutionError(f"{self.memory.where(pc)}: {one_line(error)}") from error
+            raise ExecutionError.at(self.memory.where(pc), error) from error
         except Exception as error:
             raise ExecutionError(f"{self.memory.where(pc)}: {one_line(error)} (inputs: {shapes_of(arguments)})") from error
         if any(slot >= 0 for slot in instruction.outputs[len(results):]):

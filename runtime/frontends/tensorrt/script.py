@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import LoopdbgError, ModelError, UnsupportedError, one_line
-from ...files import bytes_of
 from ...graph import Graph
+from ...programs import compiled
 from ...text import counted, did_you_mean
 from .builder import Builder
 from .building import Building, NoEngineError, building
@@ -29,8 +29,6 @@ from .standin import belongs, standing_in
 from .threads import watched
 from .usual import take_profiles
 
-#: No script has more bytes.
-_MOST = 1 << 28
 #: What is called where no function is named.
 _BUILD = "build"
 #: Modules that scripts use engines with: without them the part that builds the network still makes sense.
@@ -50,7 +48,7 @@ def read(path: str | os.PathLike[str], function: str = "") -> Graph:
     script = Path(path)
     if function and not function.isidentifier():
         raise ModelError(f"{script}:{function}: '{function}' cannot be the name of a function; give {script}:FUNCTION")
-    tree, code = _compiled(script)
+    tree, code = compiled(script)
     called = function or (_BUILD if _BUILD in _defined(tree) else "")
     folder = script.parent
 
@@ -66,21 +64,6 @@ def read(path: str | os.PathLike[str], function: str = "") -> Graph:
     take_profiles(graph, made.profiles_of(network))
     graph.notes += [note for note in made.notes if note not in graph.notes]
     return graph
-
-
-def _compiled(script: Path) -> tuple[ast.Module, types.CodeType]:
-    try:
-        source = bytes_of(script, _MOST)
-    except OSError as error:
-        raise ModelError(f"{script}: cannot be read: {error.strerror or one_line(error)}") from None
-    try:
-        tree = ast.parse(source, str(script))
-        return tree, compile(tree, str(script), "exec", dont_inherit=True)
-    except SyntaxError as error:
-        line = f":{error.lineno}" if error.lineno else ""
-        raise ModelError(f"{script}{line}: is no Python: {error.msg}") from None
-    except (ValueError, RecursionError, MemoryError) as error:
-        raise ModelError(f"{script}: is no Python: {one_line(error)}") from None
 
 
 def _defined(tree: ast.Module) -> set[str]:

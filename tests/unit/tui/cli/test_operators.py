@@ -1,0 +1,86 @@
+"""``--operators FILE.py``: operators that the command line brings along."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+import onnx
+import onnx.parser
+import pytest
+
+from command_line import loopdbg as command
+
+MODEL = """<ir_version: 10, opset_import: ["": 18, "test.brought": 1]>
+g (float[3] x) => (float[3] y) { y = test.brought.NAME <low = 0.5> (x) }"""
+FUNCTION = """
+    import numpy as np
+    import loopdbg
+
+    print("registering")
+
+    @loopdbg.operator("test.brought", "Floor")
+    def floor(x, *, low):
+        return np.maximum(x, np.float32(low))
+"""
+CLASS = """
+    import numpy as np
+    from onnx.reference.op_run import OpRun
+    from beside import at_least
+
+    class AtLeast(OpRun):
+        op_domain = "test.brought"
+
+        def _run(self, x, low=None):
+            return (at_least(x, low),)
+"""
+
+
+def written(folder: Path, text: str) -> Path:
+    beside = "import numpy as np\n\ndef at_least(x, low):\n    return np.maximum(x, np.float32(low))\n"
+    (folder / "beside.py").write_text(beside)
+    path = folder / "operators.py"
+    path.write_text(textwrap.dedent(text))
+    return path
+
+
+def model(folder: Path, name: str) -> Path:
+    path = folder / "model.onnx"
+    onnx.save(onnx.parser.parse_model(MODEL.replace("NAME", name)), path)
+    return path
+
+
+@pytest.mark.parametrize(("name", "text"), [("Floor", FUNCTION), ("AtLeast", CLASS)], ids=["function", "class"])
+def test_operators_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, text: str) -> None:
+    given = ["--input", "x=[0, 1, 2]"]
+    path, file = model(tmp_path, name), written(tmp_path, text)
+    ran = command(capsys, "run", path, *given)
+    assert ran.status == 1 and "--operators FILE.py takes a Python function for it" in ran.complaint
+    ran = command(capsys, "run", path, *given, "--operators", file)
+    assert ran.status == 0 and "[0.5, 1.0, 2.0]" in ran.out and "registering" not in ran.out
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("x = 1\n", "operators.py has no operator: register functions with @loopdbg.operator"),
+        ("x = (\n", "operators.py:1: is no Python"),
+        ("\nimport nothing_of_that_name\n", "operators.py:2: ModuleNotFoundError"),
+        ("raise SystemExit(3)\n", "operators.py:1: SystemExit: 3"),
+        ('import loopdbg\nloopdbg.operator("a", "B")(3)\n', "operators.py:2: the operator 'B' is registered as int"),
+    ],
+)
+def test_files_that_have_none(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, said: str) -> None:
+    ran = command(capsys, "run", model(tmp_path, "Floor"), "--operators", written(tmp_path, text))
+    assert ran.status in (1, 2) and said in ran.complaint
+
+
+def test_they_are_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CI", "true")
+    path, file = model(tmp_path, "Floor"), written(tmp_path, FUNCTION)
+    ran = command(capsys, "run", path, "--input", "x=[0, 1, 2]", "--operators", file)
+    assert ran.status == 2 and "operators.py is a Python script, which can do what you can" in ran.complaint
+    ran = command(capsys, "run", path, "--input", "x=[0, 1, 2]", "--operators", file, "--trust-script")
+    assert ran.status == 0
+    ran = command(capsys, "run", path, "--operators", tmp_path / "no.py", "--trust-script")
+    assert "no.py: cannot be read: No such file" in ran.complaint
