@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ...runtime.graph import If, Loop, Node, Value, bodies
+from .by_name import parting
 from .correspondence import Correspondence, read_by
 from .findings import Cause, Difference, NodeDifference
 from .halves import Half, begun
@@ -60,7 +61,7 @@ class Tracer:
             seen.add((pair, self.symptom.iteration))
             found = self._step(pair, reader)
             if isinstance(found, Cause):
-                return found
+                return self._by_name(found)
             pair, reader = found
         return None
 
@@ -76,6 +77,27 @@ class Tracer:
         if floats:
             return self.cause(floats[0][0].value, floats[0][1].value)
         return self._blamed(one, other, left, right, [Operand(value) for value in one.inputs[:1] if value is not None])
+
+    def _by_name(self, found: Cause) -> Cause:
+        """Where structure says no more which is which, of two systems: what the names that a converter kept say."""
+        if found.border is None or self.alignment.one_system:
+            return found
+        halves = self.alignment.left, self.alignment.right
+        at = parting(halves, *found.border, self._same_values)
+        if at is None:
+            return found
+        one, other = (half.maker(half.origin(v)) for half, v in zip(halves, (at.left, at.right), strict=True))
+        if one is None or other is None:
+            return found
+        told = "the two have one name, and what they are computed from is the same"
+        if any(at.only):
+            here, there = (" and ".join(f"'{name}'" for name in names) or "nothing else" for names in at.only)
+            told = f"it is computed from {here} here, from {there} there"
+        return self._blamed(one, other, at.left, at.right, [Operand(value) for value in at.fed], told)
+
+    def _same_values(self, left: Value, right: Value) -> bool | None:
+        delta = self._delta((Operand(left), Operand(right)))
+        return None if delta is None else not self._counts(delta)
 
     def _is_constant(self, operand: Operand, side: int) -> bool:
         return (self.alignment.left, self.alignment.right)[side].is_constant(operand.value)
@@ -179,6 +201,7 @@ class Tracer:
             self._difference("result", left, right),
             remark=f"{one.op_type} '{one.name}' here, {other.op_type} '{other.name}' there: what they are fed does not "
             "correspond",
+            border=(left, right),
         )
 
     def _other_value(self, pair: _Pair, reader: tuple[Node, Node] | None) -> Cause:
@@ -271,6 +294,7 @@ class Tracer:
         return Cause(
             self._difference("result", left, right),
             remark=f"the two are computed in other ways from here on: {told[0]}, {told[1]}",
+            border=(left, right),
         )
 
     # -- values

@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Any
 
 from ...runtime.errors import LoopdbgError
-from ...runtime.graph import StoppedBy
+from ...runtime.graph import StoppedBy, Value
 from .growth import Growth
 from .steps import within
 from .values import Delta
@@ -89,12 +89,14 @@ class NodeDifference:
 class Cause:
     """Where a difference comes from: a node that is fed the same, or else ``source``, what comes in and differs.
 
-    ``remark``: why the search ended there, where it did not come to either.
+    ``remark``: why the search ended there, where it did not come to either. ``border``: the two values up to which
+    structure says which is which.
     """
 
     source: Difference | None = None
     node: NodeDifference | None = None
     remark: str = ""
+    border: tuple[Value, Value] | None = None
 
 
 @dataclass(frozen=True)

@@ -98,7 +98,7 @@ class _Builder:
             values.update({(layer.id, port.id): value for port, value in zip(layer.outputs, made, strict=True)})
         for layer in self._in_order(network):
             graph.nodes.append(self._node(layer, network, values, graph))
-            if layer.kind in _LOOPS and len(layer.outputs) > 1:
+            if len(layer.outputs) > 1:
                 _name_outputs(layer, network, values, graph.nodes[-1])
         for layer in network.layers.values():
             if layer.kind == "result":
@@ -293,8 +293,8 @@ def _tell_apart(graph: Graph, taken: set[str], known: Collection[Value] = ()) ->
 
 
 def _name_outputs(layer: Layer, network: Network, values: Mapping[Port, Value], node: Node) -> None:
-    """Call what a loop gives as its tensors are called, which tells one output from another: where that is more than a
-    number, and nothing else beside the loop or in its body goes by it."""
+    """Call what a layer gives as its tensors are called, which tells one output from another: where that is more than a
+    number, and nothing else beside it, or in the body of a loop, goes by it."""
     taken = {other.name for other in network.layers.values() if other.kind != "result" and other is not layer}
     if isinstance(node, Loop):
         taken.update(value.name for value in own_values(node.body))
