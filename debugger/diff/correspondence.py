@@ -89,6 +89,12 @@ class Correspondence:
             return other.holding(number)[0]
         return namesake
 
+    def _is_kept(self, value: Value, side: int) -> bool:
+        """Whether a constant of one side is on the other as often as here, though not known under which name."""
+        half, other = (self.left, self.right) if side == 0 else (self.right, self.left)
+        number = half.number(value)
+        return len(half.holding(number)) == len(other.holding(number)) > 0
+
     def rewired(self, left: Value, right: Value) -> bool:
         """Whether two values that have one purpose are two things: neither is what the other is on its own side."""
         if self.same(left, right):
@@ -98,10 +104,11 @@ class Correspondence:
             return False
         twins = self.twin(0, here), self.twin(1, there)
         if self.left.is_constant(here) and self.right.is_constant(there):
-            if self.exact and (self.left.folded(here) or self.right.folded(there)) and twins != (None, None):
+            kept = twins[0] is not None or self._is_kept(here, 0), twins[1] is not None or self._is_kept(there, 1)
+            if self.exact and (self.left.folded(here) or self.right.folded(there)) and any(kept):
                 return twins[0] is not there and twins[1] is not here
             # Each model has both: it is not one whose numbers were changed.
-            return here.name != there.name and None not in twins
+            return here.name != there.name and all(kept)
         if not self.one_system and (self.left.maker(here) is not None or self.right.maker(there) is not None):
             # What one of them computes the other may compute by more nodes, or by fewer.
             return None not in twins and twins[0] is not there
