@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from ...runtime.graph import Graph, Loop, Node, Operation, Value, bodies, captured, walk
+from ...runtime.graph import Graph, Loop, Node, Operation, Value, walk
 from .eight_bits import PEAK
-from .halves import Half, Table, converts_to, float_types, narrower, quantised_side
+from .halves import Half, Table, captured_by, converts_to, float_types, narrower, quantised_side
 from .normal import COMMUTE, Operand, axes_of, digest, operator, widens
 from .ports import LoopPair
 from .values import Tolerance, kind_of
@@ -162,7 +162,7 @@ class Correspondence:
         if isinstance(left, Loop) and not self.one_system:
             ours, theirs = ([v for v in node.inputs if v is not None] for node in (left, right))
             yield from self._same_ones(
-                _operands([*ours, *captured_by(left)]), _operands([*theirs, *captured_by(right)])
+                _operands([*ours, *self.left.captured(left)]), _operands([*theirs, *self.right.captured(right)])
             )
             return
         here, there = self.left.form(left), self.right.form(right)
@@ -174,7 +174,7 @@ class Correspondence:
                 fed[0].remove(one)
                 fed[1].remove(other)
         yield from zip(*fed, strict=False)
-        yield from self._same_ones(_operands(captured_by(left)), _operands(captured_by(right)))
+        yield from self._same_ones(_operands(self.left.captured(left)), _operands(self.right.captured(right)))
 
     def _same_ones(self, left: Sequence[Operand], right: Sequence[Operand]) -> Iterator[tuple[Operand, Operand]]:
         free = list(right)
@@ -207,11 +207,6 @@ class Itself(Correspondence):
         super().__init__(graph, graph)
         self.right = self.left
         self.nodes = self.partners = {node: node for node in walk(graph)}
-
-
-def captured_by(node: Node) -> list[Value]:
-    """What the graphs inside a node take from outside, each once."""
-    return list(dict.fromkeys(value for _, body in bodies(node) for value in captured(body)))
 
 
 def read_by(node: Node) -> list[Value]:
