@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from ...runtime.graph import Graph, Loop, Node, Operation, Value, bodies, captured, walk
+from ...runtime.graph import Graph, Loop, Node, Operation, Value, walk
 from .eight_bits import PEAK
-from .halves import Half, Table, converts_to, float_types, narrower, quantised_side
+from .halves import Half, Table, captured_by, converts_to, float_types, narrower, quantised_side
 from .normal import COMMUTE, Operand, axes_of, digest, operator, widens
 from .ports import LoopPair
 from .values import Tolerance, kind_of
@@ -89,6 +89,12 @@ class Correspondence:
             return other.holding(number)[0]
         return namesake
 
+    def _is_kept(self, value: Value, side: int) -> bool:
+        """Whether a constant of one side is on the other as often as here, though not known under which name."""
+        half, other = (self.left, self.right) if side == 0 else (self.right, self.left)
+        number = half.number(value)
+        return len(half.holding(number)) == len(other.holding(number)) > 0
+
     def rewired(self, left: Value, right: Value) -> bool:
         """Whether two values that have one purpose are two things: neither is what the other is on its own side."""
         if self.same(left, right):
@@ -98,10 +104,11 @@ class Correspondence:
             return False
         twins = self.twin(0, here), self.twin(1, there)
         if self.left.is_constant(here) and self.right.is_constant(there):
-            if self.exact and (self.left.folded(here) or self.right.folded(there)) and twins != (None, None):
+            kept = twins[0] is not None or self._is_kept(here, 0), twins[1] is not None or self._is_kept(there, 1)
+            if self.exact and (self.left.folded(here) or self.right.folded(there)) and any(kept):
                 return twins[0] is not there and twins[1] is not here
             # Each model has both: it is not one whose numbers were changed.
-            return here.name != there.name and None not in twins
+            return here.name != there.name and all(kept)
         if not self.one_system and (self.left.maker(here) is not None or self.right.maker(there) is not None):
             # What one of them computes the other may compute by more nodes, or by fewer.
             return None not in twins and twins[0] is not there
@@ -155,7 +162,7 @@ class Correspondence:
         if isinstance(left, Loop) and not self.one_system:
             ours, theirs = ([v for v in node.inputs if v is not None] for node in (left, right))
             yield from self._same_ones(
-                _operands([*ours, *captured_by(left)]), _operands([*theirs, *captured_by(right)])
+                _operands([*ours, *self.left.captured(left)]), _operands([*theirs, *self.right.captured(right)])
             )
             return
         here, there = self.left.form(left), self.right.form(right)
@@ -167,7 +174,7 @@ class Correspondence:
                 fed[0].remove(one)
                 fed[1].remove(other)
         yield from zip(*fed, strict=False)
-        yield from self._same_ones(_operands(captured_by(left)), _operands(captured_by(right)))
+        yield from self._same_ones(_operands(self.left.captured(left)), _operands(self.right.captured(right)))
 
     def _same_ones(self, left: Sequence[Operand], right: Sequence[Operand]) -> Iterator[tuple[Operand, Operand]]:
         free = list(right)
@@ -200,11 +207,6 @@ class Itself(Correspondence):
         super().__init__(graph, graph)
         self.right = self.left
         self.nodes = self.partners = {node: node for node in walk(graph)}
-
-
-def captured_by(node: Node) -> list[Value]:
-    """What the graphs inside a node take from outside, each once."""
-    return list(dict.fromkeys(value for _, body in bodies(node) for value in captured(body)))
 
 
 def read_by(node: Node) -> list[Value]:

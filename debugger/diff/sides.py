@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from ...runtime.engine.engine import Engine
 from ...runtime.errors import ExecutionError, InterruptError
-from ...runtime.frame import Frame
+from ...runtime.frame import Frame, Way
 from ...runtime.frontends import is_database
 from ...runtime.graph import MAIN, Graph, Loop, Value
 from ...runtime.model import Data, LoopNode, Model, load
@@ -19,7 +19,7 @@ from ..recording.frames import frame_at
 from ..recording.outline import Outline
 from ..session.boundary import Boundary, read
 from .findings import Reason
-from .iteration_values import Iteration, Moment, asked_before, given
+from .iteration_values import Iteration, Left, Moment, asked_before, given, left_by
 from .rules import reasons_of
 
 
@@ -91,6 +91,8 @@ class ModelSide:
         self.ended: Moment | None = None
         self._at: Frame | None = None
         self._got: dict[str, dict[Value, Any]] = {}
+        #: Of each loop that was asked for, what its nodes compute.
+        self._left_by: dict[str, dict[Value, Way]] = {}
 
     def boundaries(self) -> Iterator[Boundary]:
         """Run the model."""
@@ -105,7 +107,10 @@ class ModelSide:
         frame = self._at
         if frame is None or frame.loop is None or frame.path not in self.watched:
             return None
-        return Iteration(self._got.get(frame.path, {}), frame.loop.body.inputs, frame.values)
+        if frame.path not in self._left_by:
+            self._left_by[frame.path] = left_by(frame)
+        left = Left(frame, self._left_by[frame.path])
+        return Iteration(self._got.get(frame.path, {}), frame.loop.body.inputs, left)
 
     def frames(self) -> Iterator[Frame]:
         """Run the model; it stands at the boundary of each frame as long as that is compared.
@@ -178,9 +183,10 @@ class ModelSide:
 def _params(frame: Frame) -> dict[Value, Any]:
     """What the next iteration gets, as far as it stands there already."""
     assert frame.loop is not None
-    values = frame.values
-    found = ((value, values.read(value)) for value in frame.loop.body.inputs)
-    return {value: data for value, (there, data) in found if there}
+    engine = frame._inside.engine
+    # Not by ``frame.values``, which look at all nodes first: this is asked at every boundary.
+    slots = ((value, engine.plan.slot_of.get(value)) for value in frame.loop.body.inputs)
+    return {value: engine.value(slot) for value, slot in slots if slot is not None and engine.has_value(slot)}
 
 
 def _info(loop: LoopNode) -> LoopInfo:
