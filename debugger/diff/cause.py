@@ -154,6 +154,9 @@ class Tracer:
         if isinstance(one, Loop):
             # What happens inside is compared by itself; not all that two loops are fed can be paired.
             return Cause(self._difference("result", left, right), remark=f"the loop '{one.name}' computes it")
+        alone = self._alone(one, other)
+        if alone:
+            return self._blamed(one, other, left, right, [pair[0] for pair in pairs], alone)
         if len(read_by(one)) != len(read_by(other)) and len(pairs) != len(self.alignment.left.form(one).operands):
             return self._apart(left, right)
         told = f"{one.op_type} '{one.name}'"
@@ -163,6 +166,15 @@ class Tracer:
                 remark=f"{told} computes it; '{unknown.name}', which it is fed, is not known on both sides",
             )
         return self._blamed(one, other, left, right, [pair[0] for pair in pairs])
+
+    def _alone(self, one: Node, other: Node) -> str:
+        """What one of two operators is fed, and the other is not."""
+        if not self.alignment.one_system:
+            return ""
+        ours, theirs = self.alignment.alone(one, other)
+        told = [f"'{value.name}' here, nothing there" for value in ours]
+        told += [f"nothing here, '{value.name}' there" for value in theirs]
+        return f"it is fed {', '.join(told)}" if told else ""
 
     def _blamed(self, one: Node, other: Node, left: Value, right: Value, fed: list[Operand], remark: str = "") -> Cause:
         inputs = [(operand.value.name, self._read(0, operand)[1]) for operand in fed]

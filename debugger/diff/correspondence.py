@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 
 from ...runtime.graph import Graph, Loop, Node, Operation, Value, walk
 from .eight_bits import PEAK
 from .halves import Half, Table, captured_by, converts_to, float_types, narrower, quantised_side
-from .normal import COMMUTE, Operand, axes_of, digest, operator, widens
+from .normal import COMMUTE, Form, Operand, axes_of, digest, operator, widens
 from .ports import LoopPair
 from .values import Tolerance, kind_of
 
@@ -166,15 +167,32 @@ class Correspondence:
             )
             return
         here, there = self.left.form(left), self.right.form(right)
+        if here.word == there.word and here.word not in COMMUTE:
+            # What is absent on one side has no counterpart.
+            both = zip(here.operands, there.operands, strict=False)
+            yield from ((a, b) for a, b in both if a is not None and b is not None)
+        else:
+            yield from self._in_any_order(here, there)
+        yield from self._same_ones(_operands(self.left.captured(left)), _operands(self.right.captured(right)))
+
+    def _in_any_order(self, here: Form, there: Form) -> Iterator[tuple[Operand, Operand]]:
         fed = [[operand for operand in form.operands if operand is not None] for form in (here, there)]
-        if here.word in COMMUTE and there.word == here.word:
+        if here.word == there.word:
             same = list(self._same_ones(*fed))
             yield from same
             for one, other in same:
                 fed[0].remove(one)
                 fed[1].remove(other)
         yield from zip(*fed, strict=False)
-        yield from self._same_ones(_operands(self.left.captured(left)), _operands(self.right.captured(right)))
+
+    def alone(self, left: Node, right: Node) -> tuple[list[Value], list[Value]]:
+        """What only one of two nodes of one operator is fed, where the other is fed nothing."""
+        here, there = self.left.form(left), self.right.form(right)
+        if here.word != there.word or here.word in COMMUTE:
+            return [], []
+        both = list(zip_longest(here.operands, there.operands))
+        ours = [a.value for a, b in both if a is not None and b is None]
+        return ours, [b.value for a, b in both if a is None and b is not None]
 
     def _same_ones(self, left: Sequence[Operand], right: Sequence[Operand]) -> Iterator[tuple[Operand, Operand]]:
         free = list(right)

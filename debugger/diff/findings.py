@@ -105,7 +105,8 @@ class Written:
 
     ``kind``: constant, operator, attributes, inputs, sliced input, initial value, back edge, condition, initial
     condition, scan output, trip count. ``place``: the path of the loop on the left, or ``main``. Of constants both
-    values are there, of anything else a text. ``deciding``: the condition depends on it.
+    values are there, of anything else a text. ``deciding``: the condition depends on it. ``likeness``: what the right
+    one of two constants is to the left one, where that is known.
     """
 
     kind: str
@@ -118,6 +119,7 @@ class Written:
     left: Any = None
     right: Any = None
     delta: Delta | None = None
+    likeness: str = ""
 
 
 @dataclass(frozen=True)

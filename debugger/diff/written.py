@@ -18,6 +18,7 @@ from ..words.subscripts import slice_text
 from .correspondence import Correspondence
 from .findings import Written
 from .halves import Half
+from .likeness import likeness
 from .normal import Operand
 from .ports import LoopPair, same_parts
 from .values import Tolerance, compare
@@ -156,7 +157,9 @@ class _Body:
         rounding = Tolerance(0.0, 0.0, peak=0.0 if self.alignment.quantised is None else 1 / 127)
         delta = compare(one.of(a), other.of(b), rounding, loose_shape=not self.alignment.one_system)
         if delta.kind:
-            yield self.told(kind, (names[0].name, ""), (names[1].name, ""), (one.of(a), other.of(b), delta), deciding)
+            values = one.of(a), other.of(b)
+            more = (*values, delta, likeness(*values))
+            yield self.told(kind, (names[0].name, ""), (names[1].name, ""), more, deciding)
 
     def _constants(self, node: Node, other: Node) -> Iterator[Written]:
         if not self.alignment.corresponds(node, other):
@@ -186,7 +189,8 @@ class _Body:
         if node in self.shifted:
             return ""
         rewired = any(self._rewired(a, b) for a, b in self.alignment.inputs(node, other))
-        return "inputs" if rewired else ""
+        lacking = one_system and operations and any(self.alignment.alone(node, other))
+        return "inputs" if rewired or lacking else ""
 
     def _texts(self, left: tuple[Node, Value], right: tuple[Node, Value], inputs: bool) -> list[str]:
         """What both nodes compute; ``inputs``: and which of their inputs are other values, where that does not show."""

@@ -164,6 +164,7 @@ def _written(one: Written) -> dict[str, Any]:
         "decides": one.deciding,
         "left": with_elements(one.left) if constant else one.left_text,
         "right": with_elements(one.right) if constant else one.right_text,
+        "likeness": one.likeness or None,
     }
 
 

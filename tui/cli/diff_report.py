@@ -117,6 +117,8 @@ def _written(comparison: Comparison, sides: tuple[str, str]) -> Iterator[str]:
         else:
             difference = Difference(one.kind, one.name, one.other, one.delta, left=one.left, right=one.right)
             yield from _pair(difference, sides, "        ")
+            if one.likeness:
+                yield f"        {one.likeness}"
     more = len(comparison.written) - _LISTED
     if more > 0:
         yield f"      ... and {more} more"

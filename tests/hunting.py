@@ -1,0 +1,315 @@
+"""Hunts for one fault each: models of a usual size, the commands that find it, and what their answer says.
+
+``docs/hunting.md`` shows them; ``python tests/hunting.py docs/hunting.md`` writes its table anew.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import hunt_models as models
+from hunt_models import changed, save
+
+_TABLE = re.compile(r"(<!-- hunts -->\n).*?(<!-- end -->)", re.S)
+_CELL = (models.CELL, models.CELL_WEIGHTS, models.CELL_INPUTS)
+_DECODER = (models.DECODER, models.DECODER_WEIGHTS, models.DECODER_INPUTS)
+_GRU = (models.OPERATOR, models.operator_weights(3), models.OPERATOR_INPUTS)
+_LSTM = (models.LSTM, models.operator_weights(4), models.OPERATOR_INPUTS)
+_FILTER = (models.QUANTISED, models.QUANTISED_WEIGHTS, models.QUANTISED_INPUTS)
+_DIFF = ("loopdbg diff trained.onnx converted.onnx",)
+_IR = ("loopdbg diff trained.onnx converted.xml",)
+
+Model = tuple[str, Mapping[str, Any], Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Hunt:
+    """``fault``: what is wrong; ``build`` writes its files into a folder; ``answer``: what the output of the commands
+    has, part by part."""
+
+    fault: str
+    build: Callable[[Path], None]
+    commands: Sequence[str]
+    answer: Sequence[str]
+
+
+def pair(
+    model: Model, *changes: tuple[str, str], weights: Mapping[str, Any] | None = None, ir: bool = False
+) -> Callable[[Path], None]:
+    """A model as it was trained, and one that was made of it with a fault; ``ir``: the latter as OpenVINO's."""
+    text, right, inputs = model
+
+    def build(folder: Path) -> None:
+        save(folder / "trained.onnx", text, right)
+        np.savez(folder / "trained.inputs.npz", **inputs)
+        save(folder / "converted.onnx", changed(text, *changes), {**right, **(weights or {})})
+        if ir:
+            import openvino
+
+            made = openvino.convert_model(folder / "converted.onnx")
+            openvino.save_model(made, folder / "converted.xml", compress_to_fp16=False)
+
+    return build
+
+
+def typed(right: str, wrong: str, factor: float) -> Callable[[Path], None]:
+    """A running sum in two types."""
+
+    def build(folder: Path) -> None:
+        for name, kind in (("trained", right), ("converted", wrong)):
+            dtype = {"float": "float32"}.get(kind, kind)
+            save(folder / f"{name}.onnx", models.SUMS.replace("TYPE", kind), {"factor": np.asarray(factor, dtype)})
+        dtype = {"float": "float32"}.get(right, right)
+        np.savez(folder / "trained.inputs.npz", xs=np.ones(400, dtype), start=np.asarray(1, dtype))
+
+    return build
+
+
+def descent(floor: float, rate: float, *changes: tuple[str, str]) -> Callable[[Path], None]:
+    """Gradient descent that goes wrong by itself: there is no other model."""
+
+    def build(folder: Path) -> None:
+        weights = {**models.DESCENT_WEIGHTS, "floor": np.float32(floor)}
+        save(folder / "descent.onnx", changed(models.DESCENT, *changes), weights)
+        np.savez(folder / "descent.inputs.npz", x0=np.float32(9), rate=np.float32(rate))
+
+    return build
+
+
+HUNTS = [
+    Hunt(
+        "gates exchanged: output and forget gate are read in the other order",
+        pair(_CELL, ("gate_o, gate_f", "gate_f, gate_o")),
+        _DIFF,
+        (
+            "o = Sigmoid(gate_o) (gate_o is output 2 of Split",
+            "iteration 0",
+            "first node that differs: Sigmoid 'Sigmoid_5'",
+        ),
+    ),
+    Hunt(
+        "gates exchanged, in an IR that a converter made",
+        pair(_CELL, ("gate_o, gate_f", "gate_f, gate_o"), ir=True),
+        _IR,
+        ("iteration 0", "first node that differs: Split 'Split_3'", "converted.xml  gate_o = "),
+    ),
+    Hunt(
+        "wrong direction: the frames are read from the last one",
+        pair(_CELL, ("directions: ints = [0]", "directions: ints = [1]")),
+        _DIFF,
+        ("sliced input 'frame'", "frame = frames[59-i, :, :]", "it comes from the sliced input 'frame'"),
+    ),
+    Hunt(
+        "wrong direction of an operator",
+        pair(_GRU, ('"forward"', '"reverse"')),
+        _DIFF,
+        ("attributes 'Y'", 'direction="reverse"', "GRU 'GRU_0', which the loop was made of, has other attributes"),
+    ),
+    Hunt(
+        "wrong state: the forget gate multiplies h instead of c",
+        pair(_CELL, ("Mul (f, c)", "Mul (f, h)")),
+        _DIFF,
+        ("inputs 'kept'", "kept = f * h", "first node that differs: Mul 'Mul_8'", "it reads 'c' here, 'h' there"),
+    ),
+    Hunt(
+        "wrong state, in an IR that a converter made",
+        pair(_CELL, ("Mul (f, c)", "Mul (f, h)"), ir=True),
+        _IR,
+        ("first node that differs: Mul 'Mul_8'", "it is computed from 'c' here, from 'h' there"),
+    ),
+    Hunt(
+        "initial states exchanged",
+        pair(_CELL, ("(h0, c0, frames)", "(c0, h0, frames)")),
+        _DIFF,
+        ("initial value 'h'", "h = c0", "before iteration 0", "it is 'h0' here, 'c0' there"),
+    ),
+    Hunt(
+        "off by one: the row of the state before is collected",
+        pair(_CELL, ("row = Identity (h_new)", "row = Identity (h)")),
+        _DIFF,
+        ("scan output 'states'", "row is h)", "it is 'h_new' here, 'h' there"),
+    ),
+    Hunt(
+        "epsilon of a normalisation",
+        pair(_CELL, ("0.00001", "0.001")),
+        _DIFF,
+        ("attributes 'c_new'", "epsilon=0.001", "first node that differs: LayerNormalization"),
+    ),
+    Hunt(
+        "bias dropped",
+        pair(_CELL, ("(frame, W, B)", "(frame, W)")),
+        _DIFF,
+        (
+            "from_input = Gemm(frame, W, transB=1)",
+            "iteration 0",
+            "first node that differs: Gemm 'Gemm_0'",
+            "it is fed 'B' here, nothing there",
+        ),
+    ),
+    Hunt(
+        "activation exchanged",
+        pair(_CELL, ("f = Sigmoid", "f = HardSigmoid")),
+        _DIFF,
+        ("operator 'f'", "first node that differs: Sigmoid 'Sigmoid_6', in its place in converted.onnx HardSigmoid"),
+    ),
+    Hunt(
+        "transposed weight",
+        pair(_DECODER, weights={"Wo": models.DECODER_WEIGHTS["Wo"].T.copy()}),
+        _DIFF,
+        ("constant 'Wo'", "the same, transposed", "iteration 1", "it comes from the constant 'Wo'"),
+    ),
+    Hunt(
+        "mask: a token does not see itself",
+        pair(_DECODER, ("LessOrEqual", "Less"), ir=True),
+        _IR,
+        (
+            "iteration 0",
+            "first node that differs: LessOrEqual 'LessOrEqual_13', in its place in converted.xml Less 'seen'",
+        ),
+    ),
+    Hunt(
+        "position: that of the next token",
+        pair(
+            _DECODER,
+            ("place = Gather (positions, i)", "later = Add (i, unit) place = Gather (positions, later)"),
+            weights={"unit": np.int64(1)},
+        ),
+        _DIFF,
+        ("inputs 'place'", "place = positions[later]", "it reads 'i' here, 'later' there"),
+    ),
+    Hunt(
+        "stale cache: attention reads the keys without those of this step",
+        pair(_DECODER, ("(keys_new)\n", "(keys)\n"), ir=True),
+        _IR,
+        ("iteration 10", "MatMul 'MatMul_11'", "it is computed from 'keys_new' here, from 'keys' there"),
+    ),
+    Hunt(
+        "captured instead of carried: each step embeds the first token",
+        pair(_DECODER, ("Gather (embedding, token)", "Gather (embedding, start)")),
+        _DIFF,
+        ("iteration 1", "first node that differs: Gather 'Gather_0'", "it reads 'token' here, 'start' there"),
+    ),
+    Hunt(
+        "scale of the attention left out",
+        pair(_DECODER, weights={"scale": np.float32(1)}),
+        _DIFF,
+        ("constant 'scale'", "iteration 4", "it comes from the constant 'scale'"),
+    ),
+    Hunt(
+        "one iteration too many",
+        pair(
+            _DECODER,
+            ("(count, yes", "(more, yes"),
+            ("yes = Con", "more = Add (count, unit) yes = Con"),
+            weights={"unit": np.int64(1)},
+        ),
+        _DIFF,
+        ("trip count", "converted.onnx 49 (ended by the trip count)"),
+    ),
+    Hunt(
+        "condition inverted",
+        pair(_DECODER, ("go_on = Not (ended)", "go_on = Identity (ended)")),
+        _DIFF,
+        (
+            "condition 'go_on'",
+            "iteration 0",
+            "converted.onnx 1 (ended by the condition)",
+        ),
+    ),
+    Hunt(
+        "linear_before_reset",
+        pair(_GRU, ("reset: int = 1", "reset: int = 0")),
+        _DIFF,
+        ("linear_before_reset=0", "GRU 'GRU_0', which the loop was made of, has other attributes"),
+    ),
+    Hunt(
+        "clip left out",
+        pair(_LSTM, ("clip: float = 1.5, ", "")),
+        _DIFF,
+        ("clip=1.5", "LSTM 'LSTM_0', which the loop was made of, has other attributes"),
+    ),
+    Hunt(
+        "sequence_lens left out",
+        pair(_GRU, ("(X, W, R, B, lens)", "(X, W, R, B)")),
+        _DIFF,
+        ("inputs 'Y'", "Y = GRU(X, W, R, B, hidden_size=64", "iteration 23"),
+    ),
+    Hunt(
+        "zero point: values below zero are cut off",
+        pair(_FILTER, weights={"zero": np.uint8(0)}),
+        _DIFF,
+        ("constant 'zero'", "it comes from the constant 'zero'"),
+    ),
+    Hunt(
+        "quantisation scale",
+        pair(_FILTER, weights={"scale": np.float32(0.0078125)}),
+        _DIFF,
+        ("constant 'scale'", "it comes from the constant 'scale'"),
+    ),
+    Hunt(
+        "float16 overflows",
+        typed("float", "float16", 1.05),
+        _DIFF,
+        ("'s' is float32 and float16", "of the 65504 that float16 holds", "first Inf or NaN in iteration 165"),
+    ),
+    Hunt(
+        "int32 overflows where int64 does not",
+        typed("int64", "int32", 3),
+        _DIFF,
+        ("iteration 19", "first node that differs: Mul 'Mul_0'", "of the 2.14748e+09 that int32 holds"),
+    ),
+    Hunt(
+        "NaN from iteration 295 on",
+        descent(1.0005, 0.0322),
+        ("loopdbg run descent.onnx -ex 'break nan' -ex continue -ex 'print left' -ex why --batch",),
+        ("breakpoint 1 (nan): Log 'Log_4' gave NaN or Inf in iteration 295", "-3.8146973e-06"),
+    ),
+    Hunt(
+        "stuck loop: the condition tests what never falls below it",
+        descent(0, 0.03, ("Abs (step)", "Abs (x_out)")),
+        (
+            "loopdbg run descent.onnx --max-iterations 500",
+            "loopdbg run descent.onnx -ex 'goto 400' -ex why --batch",
+        ),
+        ("what it carries is bit for bit as one iteration ago", "size = abs(x_out)"),
+    ),
+    Hunt(
+        "wrong output of a run that was recorded: another trace is the reference",
+        pair(_CELL, ("Tanh (c_new)", "Softsign (c_new)")),
+        (
+            "loopdbg run trained.onnx --record reference.loopdb --record-nodes",
+            "loopdbg diff converted.onnx reference.loopdb",
+        ),
+        (
+            "operator 'squashed'",
+            "first node that differs: Softsign 'Softsign_12', in its place in reference.loopdb Tanh",
+        ),
+    ),
+]
+
+
+def table() -> str:
+    """All hunts, as the rows of a table."""
+    rows = ["| fault | commands | what the answer has |", "| --- | --- | --- |"]
+    for hunt in HUNTS:
+        commands, answer = ("<br>".join(f"`{one}`" for one in some) for some in (hunt.commands, hunt.answer))
+        rows.append(f"| {hunt.fault} | {commands} | {answer} |")
+    return "".join(f"{row}\n" for row in rows)
+
+
+def page(text: str) -> str:
+    """The page with its table."""
+    return _TABLE.sub(lambda match: f"{match[1]}\n{table()}\n{match[2]}", text)
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:]:
+        path = Path(name)
+        path.write_text(page(path.read_text(encoding="utf-8")), encoding="utf-8")
