@@ -173,12 +173,26 @@ DESCENT = """descent (float x0, float rate) => (float x, float[n] losses) {
 }"""
 DESCENT_WEIGHTS = {"target": np.float32(1), "tolerance": np.float32(1e-9), "floor": np.float32(0)}
 
-#: Windows of a signal, reshaped in each iteration.
-WINDOWS = """windows (float[40, 0, 8] parts, float[3, 4, 6] x0) => (float[3, 4, 6] x) {
+#: Attention over two axes of a state; what it means depends on the opset.
+WINDOWS = """windows (float[40, 3, 4, 6] parts, float[3, 4, 6] x0) => (float[3, 4, 6] x) {
     x = Scan <num_scan_inputs: int = 1, body: graph = step
-        (float[3, 4, 6] x_in, float[0, 8] part) => (float[3, 4, 6] x_out) {
+        (float[3, 4, 6] x_in, float[3, 4, 6] part) => (float[3, 4, 6] x_out) {
         share = Softmax <axis: int = 1> (x_in)
-        mixed = Add (share, x_in)
-        x_out = Mul (mixed, half)
+        mixed = Mul (share, part)
+        x_out = Add (mixed, x_in)
     }> (x0, parts)
 }"""
+WINDOWS_INPUTS = {"parts": weight(61, 40, 3, 4, 6, scale=1), "x0": weight(62, 3, 4, 6, scale=1)}
+
+#: Heads that are split off and joined; a batch of none is a batch.
+HEADS = """heads (float[20, b, 32] frames, float[1, 32] h0) => (float[20, b, 32] all) {
+    h, all = Scan <num_scan_inputs: int = 1, body: graph = step
+        (float[1, 32] h, float[b, 32] frame) => (float[1, 32] h_new, float[b, 32] row) {
+        h_new = Tanh (h)
+        heads = Reshape (frame, split)
+        moved = Mul (heads, two)
+        row = Reshape <allowzero: int = 0> (moved, joined)
+    }> (h0, frames)
+}"""
+HEADS_WEIGHTS = {"split": np.int64([0, 4, 8]), "joined": np.int64([0, 32]), "two": np.float32(2)}
+HEADS_INPUTS = {"frames": weight(63, 20, 3, 32), "h0": weight(64, 1, 32)}

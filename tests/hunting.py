@@ -41,15 +41,19 @@ class Hunt:
 
 
 def pair(
-    model: Model, *changes: tuple[str, str], weights: Mapping[str, Any] | None = None, ir: bool = False
+    model: Model,
+    *changes: tuple[str, str],
+    weights: Mapping[str, Any] | None = None,
+    ir: bool = False,
+    opsets: tuple[int, int] = (18, 18),
 ) -> Callable[[Path], None]:
     """A model as it was trained, and one that was made of it with a fault; ``ir``: the latter as OpenVINO's."""
     text, right, inputs = model
 
     def build(folder: Path) -> None:
-        save(folder / "trained.onnx", text, right)
+        save(folder / "trained.onnx", text, right, opsets[0])
         np.savez(folder / "trained.inputs.npz", **inputs)
-        save(folder / "converted.onnx", changed(text, *changes), {**right, **(weights or {})})
+        save(folder / "converted.onnx", changed(text, *changes), {**right, **(weights or {})}, opsets[1])
         if ir:
             import openvino
 
@@ -264,6 +268,28 @@ HUNTS = [
         typed("int64", "int32", 3),
         _DIFF,
         ("iteration 19", "first node that differs: Mul 'Mul_0'", "of the 2.14748e+09 that int32 holds"),
+    ),
+    Hunt(
+        "Softmax of another opset: over the last axes together, and over one",
+        pair((models.WINDOWS, {}, models.WINDOWS_INPUTS), opsets=(12, 13)),
+        _DIFF,
+        ("share = Softmax(x_in, axis=1) (opset 13)", "iteration 0", "first node that differs: Softmax 'Softmax_0'"),
+    ),
+    Hunt(
+        "Softmax of opset 12, which another runtime takes for that of 13",
+        pair((models.WINDOWS, {}, models.WINDOWS_INPUTS), opsets=(12, 13)),
+        ("loopdbg diff trained.onnx --against openvino",),
+        ("first node that differs: Softmax 'Softmax_0'", "rule B35: OpenVINO would apply Softmax"),
+    ),
+    Hunt(
+        "allowzero: a size of 0 is taken as it is",
+        pair((models.HEADS, models.HEADS_WEIGHTS, models.HEADS_INPUTS), ("allowzero: int = 0", "allowzero: int = 1")),
+        _DIFF,
+        (
+            "attributes 'row'",
+            "allowzero=1",
+            "Reshape 'Reshape_3' (opset 18) in loop 'Scan_0', iteration 0:",
+        ),
     ),
     Hunt(
         "NaN from iteration 295 on",

@@ -42,6 +42,8 @@ _REDUCED: Mapping[int, str] = {1: "axes"}
 #: Operators whose axes are those of their result, which has more than their input.
 _WIDENING = frozenset({"Unsqueeze", "OneHot", "SequenceAt", "ConcatFromSequence", "SplitToSequence"})
 _PRODUCTS = frozenset({"MatMul", "Gemm"})
+#: Operators that before opset 13 take the axis and all after it as one.
+_FLATTENING = frozenset({"Softmax", "LogSoftmax", "Hardmax"})
 #: Operators whose results have as many dimensions as their first input, beside those with a sign.
 _KEPT = """
 Abs BatchNormalization Cast Ceil Clamp Clip Concat Convert Cos CumSum Dropout Elu Erf Exp Floor Gelu HardSigmoid
@@ -104,7 +106,11 @@ def form(
         operands = _products(named, operands, maker)
     first = node.inputs[0] if node.inputs else None
     if first is not None and word not in _WIDENING and word != "Slice":
-        return Form(word, axes_of(named, dims(first)), tuple(operands))
+        rank_of_first = dims(first)
+        settled = axes_of(named, rank_of_first)
+        if word in _FLATTENING and system is System.ONNX and node.version < 13 and rank_of_first is not None:
+            settled = {**settled, **({"flattened": True} if settled["axis"] != rank_of_first - 1 else {})}
+        return Form(word, settled, tuple(operands))
     return Form(word, named, tuple(operands))
 
 

@@ -199,6 +199,8 @@ class _Body:
             f"{node.op_type}: {named(value)} = {half.phrases.expression(node)}"
             for half, (node, value) in zip(halves, (left, right), strict=True)
         ]
+        if texts[0] == texts[1] and left[0].version != right[0].version:
+            texts = [f"{text} (opset {node.version})" for text, (node, _) in zip(texts, (left, right), strict=True)]
         others = [pair for pair in self.alignment.inputs(left[0], right[0]) if inputs and self._rewired(*pair)]
         for pair in others:
             constant = [half.is_constant(operand.value) for half, operand in zip(halves, pair, strict=True)]

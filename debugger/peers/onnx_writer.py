@@ -294,8 +294,9 @@ class _Writer:
             num_scan_inputs=len(node.sliced_inputs),
             scan_input_axes=[sliced.axis for sliced in node.sliced_inputs],
             scan_input_directions=[int(sliced.stride < 0) for sliced in node.sliced_inputs],
-            scan_output_axes=[*axes, *([0] * added)],
-            scan_output_directions=[*directions, *([0] * added)],
+            # An empty list has no type: without scan outputs there is no attribute.
+            scan_output_axes=[*axes, *([0] * added)] or None,
+            scan_output_directions=[*directions, *([0] * added)] or None,
         )
 
     def follow(self, node: Loop, body: GraphProto, outputs: list[str]) -> int:
