@@ -39,7 +39,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .SUFFIXES:
 # Two pips in one environment break it.
 .NOTPARALLEL:
-.PHONY: help demo test conformance sanitize fuzz check format bench screenshots docs build wheels clean samples same-python
+.PHONY: help demo test conformance sanitize fuzz editors check format bench screenshots docs build wheels clean samples same-python
 
 help:  ## list the targets
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -71,6 +71,9 @@ conformance: $(INSTALLED)-test $(EXTENSIONS) samples  ## run the operator suites
 
 fuzz: $(INSTALLED)-test $(EXTENSIONS) samples  ## try thousands of broken models and traces (ARGS for tests/fuzz/run.py)
 	$(Q)$(PY) tests/fuzz/run.py $(ARGS)
+
+editors:  ## what tests of editors need beside Python: node, and a client from the npm registry
+	$(Q)npm install --silent --no-audit --no-fund --no-save --prefix build @vscode/debugadapter-testsupport@1
 
 check: $(INSTALLED)-dev  ## lint, format, types, import contracts, changelog
 	$(Q)$(BIN)/ruff check .

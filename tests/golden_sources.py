@@ -255,11 +255,11 @@ c = C0                        # initial value
 for i in range(25):           # 25 = parts of X along axis 1
     x = X[:, i:i+1, :]        # sliced input, axis 1
     x_row = Reshape(x, [1, 512], special_zero=false)
-    `cell.0`, `cell.1` = LSTMCell(x_row, h, c, W, R, B, hidden_size=256)
-    y_slice = Reshape(`cell.0`, [1, 1, 256], special_zero=false)
+    h_next, c_next = LSTMCell(x_row, h, c, W, R, B, hidden_size=256)
+    y_slice = Reshape(h_next, [1, 1, 256], special_zero=false)
     Y[:, i:i+1, :] = y_slice  # scan output, concatenated on axis 1
-    h = `cell.0`              # back edge
-    c = `cell.1`              # back edge
+    h = h_next                # back edge
+    c = c_next                # back edge
 H = h                         # last value
 C = c                         # last value
 return Y, H, C

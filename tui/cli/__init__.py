@@ -5,7 +5,6 @@ One subcommand a module. What goes wrong is raised as an exception and becomes a
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import traceback
@@ -18,6 +17,7 @@ from ...runtime.text import did_you_mean
 from . import terminal
 from .command import Command
 from .open import Open
+from .operator_files import load_operators
 from .remedies import told
 from .start import Start
 from .trust import check_trust
@@ -26,7 +26,7 @@ from .trust import check_trust
 class _Commands(Mapping[str, Command]):
     """The subcommands by name; the module of one, which has that name, is imported when it is asked for."""
 
-    _NAMES = ("run", "info", "explain", "diff", "convert", "export", "learn", "plot", "serve")
+    _NAMES = ("run", "info", "explain", "diff", "convert", "export", "learn", "plot", "serve", "dap")
 
     def __getitem__(self, name: str) -> Command:
         if name not in self._NAMES:
@@ -101,14 +101,6 @@ def _run(arguments: list[str], loaded: Callable[[], object]) -> int:
     load_operators(options)
     loaded()
     return command.run(options)
-
-
-def load_operators(options: argparse.Namespace) -> None:
-    """Operators that the command line brings along."""
-    for path in getattr(options, "operators", ()):
-        from ...runtime.ops.operator_files import load_operators
-
-        load_operators(path)
 
 
 def _choose(arguments: list[str]) -> tuple[Command, list[str]]:

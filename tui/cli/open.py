@@ -30,7 +30,8 @@ commands:
   loopdbg export TRACE   write what was recorded as .npz or .csv
   loopdbg plot MODEL     draw a loop: values over iterations, condition, scan
   loopdbg learn          lessons on the loops inside model files
-  loopdbg serve MODEL    open it in a browser"""
+  loopdbg serve MODEL    open it in a browser
+  loopdbg dap            debug from an editor"""
     examples = """\
 'loopdbg run --help' and so on tell about those commands.
 
@@ -38,7 +39,7 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
 130 interrupted"""
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
-        parser.usage = "loopdbg [run|info|explain|diff|convert|export|plot|learn|serve] MODEL|TRACE [options]"
+        parser.usage = "loopdbg [run|info|explain|diff|convert|export|plot|learn|serve|dap] MODEL|TRACE [options]"
         parser.add_argument("model", metavar="MODEL", help="the model file, or a trace")
         add_weights_option(parser)
         add_run_options(parser)

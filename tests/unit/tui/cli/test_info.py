@@ -139,7 +139,7 @@ def test_a_tensor_iterator(capsys: pytest.CaptureFixture[str]) -> None:
     assert row(text, "sliced inputs") == [
         "x ← X float32[1,1,512], axis 1, start 0, end -1, stride 1, part size 1: 25 parts"
     ]
-    assert row(text, "back edges") == ["h ← H0, then cell.0 float32[1,256]", "c ← C0, then cell.1 float32[1,256]"]
+    assert row(text, "back edges") == ["h ← H0, then h_next float32[1,256]", "c ← C0, then c_next float32[1,256]"]
     assert row(text, "scan outputs") == ["Y = y_slice float32[1,25,256], concatenated on axis 1"]
 
 

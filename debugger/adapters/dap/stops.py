@@ -1,0 +1,116 @@
+"""Breakpoints of an editor as breakpoints of a session."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ....runtime.errors import LoopdbgError, UsageError
+from ...breakpoints.breakpoint import Breakpoint
+from ...session.debuggee import Debuggee
+from ...words.names import quote
+
+#: What exceptions are here, for the filters of an editor: name, label, what it is.
+FILTERS = (
+    ("nan", "NaN or infinity", "Stop where a node first gives one, in the iteration that did."),
+    ("end", "End of a loop", "Stop where a loop ends, and say what ended it."),
+)
+_HITS = re.compile(r"\s*(>=|>|==|=)?\s*([0-9]{1,9})\s*")
+
+
+class Stops:
+    """Which of the session's breakpoints came from which request: each request sets all of its kind anew."""
+
+    def __init__(self, session: Debuggee) -> None:
+        self.session = session
+        self._of: dict[str, list[Breakpoint]] = {}
+
+    def lines(self, wanted: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """Those on lines of the source."""
+        return self._set("line", wanted, lambda one: f"line {int(one['line'])}")
+
+    def functions(self, wanted: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """Those on what has a name: a place of the ``break`` command, a loop, a node, a value or an operator type."""
+        return self._set("function", wanted, lambda one: self._place(str(one["name"]).strip()))
+
+    def data(self, wanted: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """Watchpoints."""
+        return self._set("data", wanted, lambda one: str(one["dataId"]), watch=True)
+
+    def exceptions(self, filters: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """Those on what goes wrong."""
+        return self._set("exception", filters, lambda one: str(one["filterId"]))
+
+    def kind_of(self, number: int) -> str:
+        """Which request set a breakpoint; empty: the console did."""
+        return next((kind for kind, all in self._of.items() if any(one.number == number for one in all)), "")
+
+    def _place(self, name: str) -> str:
+        try:
+            probe = self.session.breakpoints.add(name)
+        except UsageError as error:
+            try:
+                probe = self.session.breakpoints.add(f"op {name}")
+            except UsageError:
+                raise error from None
+            name = f"op {name}"
+        self.session.breakpoints.delete(probe.number)
+        return name
+
+    def _set(
+        self,
+        kind: str,
+        wanted: Sequence[Mapping[str, Any]],
+        place: Callable[[Mapping[str, Any]], str],
+        watch: bool = False,
+    ) -> list[dict[str, Any]]:
+        there = list(self.session.breakpoints)
+        for old in self._of.pop(kind, ()):
+            if old in there:
+                self.session.breakpoints.delete(old.number)
+        kept = self._of.setdefault(kind, [])
+        told = []
+        for one in wanted:
+            try:
+                made = self._made(place(one), one, watch)
+            except (LoopdbgError, KeyError, ValueError, TypeError) as error:
+                told.append({"verified": False, "message": str(error) or type(error).__name__, **_line(one)})
+                continue
+            kept.append(made)
+            told.append({"id": made.number, "verified": True, **_line(one)})
+        return told
+
+    def _made(self, place: str, one: Mapping[str, Any], watch: bool) -> Breakpoint:
+        condition, log = (str(one.get(key) or "").strip() for key in ("condition", "logMessage"))
+        ignore, once = _hits(str(one.get("hitCondition") or ""))
+        text = f"{place} if {condition}" if condition else place
+        points = self.session.breakpoints
+        add = points.watch if watch else points.add
+        made = add(text, temporary=once, log=log or None)
+        made.ignore = ignore
+        return made
+
+
+def data_id(name: str, loop: str) -> str:
+    """What a watchpoint on a value is called: the value in its loop."""
+    return f"{quote(name)} in {quote(loop)}" if loop else quote(name)
+
+
+def _hits(text: str) -> tuple[int, bool]:
+    """How many hits are passed by, and whether the next one is the last.
+
+    Raises:
+        UsageError: it is no number of hits.
+    """
+    if not text.strip():
+        return 0, False
+    found = _HITS.fullmatch(text)
+    if found is None:
+        raise UsageError(f"a hit count is a number, >= N, > N or == N, not '{text}'")
+    number = int(found[2])
+    return (number if found[1] == ">" else max(number - 1, 0)), found[1] in ("==", "=")
+
+
+def _line(one: Mapping[str, Any]) -> dict[str, Any]:
+    return {"line": one["line"]} if type(one.get("line")) is int else {}

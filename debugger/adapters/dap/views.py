@@ -1,0 +1,148 @@
+"""What an editor shows of a stop: the stack, its scopes, the text of the model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ....runtime.graph import Loop
+from ....runtime.text import printable
+from ...expression.tokens import quote
+from ...session.debuggee import Debuggee
+from ...session.snapshot import FrameSnapshot, Snapshot, take
+from ...words.endings import stopper
+from ...words.listing import Listing, ShownStop
+from ...words.source import Line, Source
+from .variables import Children, Item, Variables
+
+#: The one text of a model, which is no file.
+TEXT = 1
+
+
+class Views:
+    """One stop. Made when the session stands still; good until it moves."""
+
+    def __init__(self, session: Debuggee, variables: Variables) -> None:
+        self.session = session
+        self.variables = variables
+        self.snapshot: Snapshot = take(session)
+        #: Innermost first, as editors list them.
+        self.frames = list(reversed(self.snapshot.frames)) if not self.snapshot.done else [self.snapshot.frame]
+
+    @property
+    def text(self) -> Source:
+        """The pseudo-code of the whole model."""
+        return self.session._inside.places.source
+
+    def frame(self, number: Any) -> FrameSnapshot | None:
+        """A frame by the number that the editor has for it: 1 is the innermost; without one that is meant."""
+        if number is None:
+            return self.frames[0]
+        return self.frames[number - 1] if type(number) is int and 1 <= number <= len(self.frames) else None
+
+    # -- the stack
+
+    def stack(self, start: int, count: int | None) -> list[dict[str, Any]]:
+        """The frames from one on."""
+        stop = len(self.frames) if not count else min(len(self.frames), start + count)
+        return [self._told(k) for k in range(max(0, start), stop)]
+
+    def _told(self, k: int) -> dict[str, Any]:
+        frame = self.frames[k]
+        line = self.line(frame)
+        return {
+            "id": k + 1,
+            "name": _name(frame),
+            "source": self.source(),
+            "line": 0 if line is None else line.number,
+            "column": 1,
+        }
+
+    def line(self, frame: FrameSnapshot) -> Line | None:
+        """The line that runs next in a frame; of a frame around another the head of the loop that runs there."""
+        live = next((one for one in self.session.frames if one.index == frame.index), self.session.frame)
+        states = {entry.node: entry.state for entry in live.nodes}
+        shown = ShownStop(frame.loop, frame.iteration, frame.at_boundary, frame.stopped_by, states=states)
+        listing = Listing(self.text, shown)
+        return None if listing.next is None else listing.source.lines[listing.next]
+
+    def source(self) -> dict[str, Any]:
+        """The text of the model as a source of the protocol."""
+        return {"name": f"{self.session.model.name} (loops)", "sourceReference": TEXT, "origin": "loopdbg"}
+
+    # -- the scopes of a frame
+
+    def scopes(self, frame: FrameSnapshot) -> list[dict[str, Any]]:
+        """What there is to see of a frame."""
+        found = [
+            ("Carried", "locals", self._carried(frame)),
+            ("Condition", "", self._condition(frame)),
+            ("Inputs", "arguments", self._inputs(frame)),
+            ("Body", "locals", self._body(frame)),
+            ("Scan outputs", "returnValue", self._scans(frame)),
+            ("Captures", "globals", self._captures(frame)),
+        ]
+        if self.snapshot.outputs is not None and self.snapshot.done:
+            found.append(("Outputs", "returnValue", [Item(name, value) for name, value in self.snapshot.outputs]))
+        told = []
+        for name, hint, items in found:
+            if not items:
+                continue
+            scope = {"name": name, "variablesReference": self.variables.keep(_listed(items)), "expensive": False}
+            told.append({**scope, "namedVariables": len(items), **({"presentationHint": hint} if hint else {})})
+        return told
+
+    def _carried(self, frame: FrameSnapshot) -> list[Item]:
+        there = self.session._inside.has_branches
+        return [Item(name, value, quote(name) if there else "") for name, value in frame.carried.items()]
+
+    def _condition(self, frame: FrameSnapshot) -> list[Item]:
+        if frame.loop is None:
+            return []
+        items = [Item("iteration", frame.iteration, type="iteration number")]
+        if frame.trip_count is not None:
+            items.append(Item("trip count", frame.trip_count))
+        if frame.condition is not None:
+            items.append(Item("condition", frame.condition))
+        if frame.stopped_by is not None:
+            items.append(Item("ended by", stopper(frame.stopped_by)))
+        return items
+
+    def _inputs(self, frame: FrameSnapshot) -> list[Item]:
+        if frame.loop is None:
+            given = self.session.inputs if frame.index < 0 else {}
+            return [Item(name, value) for name, value in given.items()]
+        names = [port.inner.name for port in frame.loop.sliced_inputs]
+        if frame.loop.iteration is not None:
+            names.append(frame.loop.iteration.name)
+        return [Item(name, frame.values[name], quote(name)) for name in names if name in frame.values]
+
+    def _body(self, frame: FrameSnapshot) -> list[Item]:
+        there = self.session._inside.has_branches
+        names = [name for node in frame.nodes for name in node.outputs if name in frame.values]
+        return [Item(name, frame.values[name], quote(name) if there else "") for name in dict.fromkeys(names)]
+
+    def _captures(self, frame: FrameSnapshot) -> list[Item]:
+        return [Item(name, value) for name, value in frame.captures]
+
+    def _scans(self, frame: FrameSnapshot) -> list[Item]:
+        items = []
+        for scan in frame.scans:
+            value = scan.whole if scan.whole is not None else list(scan.tail)
+            items.append(Item(scan.name, value, type=f"{scan.dtype}, {scan.count} collected"))
+        return items
+
+
+def _listed(items: list[Item]) -> Children:
+    def children(start: int, count: int | None) -> Iterator[Item]:
+        return iter(items[max(0, start) : None if count is None else max(0, start) + count])
+
+    return children
+
+
+def _name(frame: FrameSnapshot) -> str:
+    loop: Loop | None = frame.loop
+    if loop is None:
+        return "main graph"
+    where = "ended after" if frame.stopped_by is not None else "before iteration" if frame.at_boundary else "iteration"
+    return f"{printable(frame.name)}: {where} {frame.iteration}"

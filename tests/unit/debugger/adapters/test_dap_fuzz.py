@@ -1,0 +1,109 @@
+"""Odd messages to the debug adapter: each request has one answer, and nothing else happens."""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+import threading
+from typing import Any
+
+import pytest
+
+import loopdbg
+from loopdbg.debugger.adapters.dap.adapter import _REQUESTS, Adapter
+from loopdbg.debugger.adapters.dap.messages import Messages
+from models import SAMPLES
+
+#: What would end the connection, or run on.
+LAST = ("disconnect", "launch", "attach", "initialize")
+WORDS = (
+    *("", "x", "err_new", "h", "x * x", "(((", "step", "goto 2", "info loop", "\u0000", "🤖" * 9, "break", "`", "x@1"),
+    *("a[9]", "[0]", "set x = 3", "back", "restart", "list all", "delete", "watch x", "print", "x = 5", "tbreak end"),
+)
+KEYS = (
+    *("threadId", "frameId", "variablesReference", "start", "count", "line", "endLine", "column", "expression"),
+    *("context", "name", "value", "breakpoints", "filters", "filterOptions", "source", "sourceReference", "text"),
+    *("targetId", "levels", "startFrame", "dataId", "condition", "hitCondition", "logMessage", "filterId", "restart"),
+)
+
+
+def odd(draw: random.Random, depth: int = 0) -> Any:
+    kind = draw.randrange(9 if depth < 3 else 6)
+    if kind == 0:
+        return draw.choice([0, 1, 2, -1, 3, 10**30, -(2**63), 0.5, float("nan")])
+    if kind in (1, 2):
+        return draw.choice(WORDS)
+    if kind == 3:
+        return draw.choice([None, True, False])
+    if kind in (4, 5):
+        return draw.randrange(40)
+    if kind == 6:
+        return [odd(draw, depth + 1) for _ in range(draw.randrange(4))]
+    return {draw.choice(KEYS): odd(draw, depth + 1) for _ in range(draw.randrange(5))}
+
+
+def frame(message: Any) -> bytes:
+    body = json.dumps(message).encode()
+    return b"Content-Length: %d\r\n\r\n" % len(body) + body
+
+
+def answers(data: bytes) -> list[dict[str, Any]]:
+    stream, found = io.BytesIO(data), []
+    while line := stream.readline():
+        stream.readline()
+        found.append(json.loads(stream.read(int(line.split(b":")[1]))))
+    assert "internal error" not in data.decode()
+    return [one for one in found if one["type"] == "response"]
+
+
+def talk(data: bytes) -> list[dict[str, Any]]:
+    """What comes back for bytes."""
+    outgoing = io.BytesIO()
+
+    def opens(arguments: Any) -> loopdbg.Session:
+        return loopdbg.debug(SAMPLES / "newton_sqrt.onnx", {"a": 2.0, "tol": 1e-6}, max_iterations=50)
+
+    thread = threading.Thread(target=Adapter(Messages(io.BytesIO(data), outgoing), opens).serve)
+    thread.start()
+    thread.join(300)
+    assert not thread.is_alive()
+    return answers(outgoing.getvalue())
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_odd_arguments(seed: int) -> None:
+    """A thousand requests each, with what belongs there or something else."""
+    draw = random.Random(seed)
+    names = [name for name in _REQUESTS if name not in LAST]
+    requests = [{"seq": 0, "type": "request", "command": "launch", "arguments": {}}]
+    for seq in range(1, 1000):
+        arguments = (
+            {draw.choice(KEYS): odd(draw) for _ in range(draw.randrange(9))} if draw.random() < 0.9 else odd(draw)
+        )
+        requests.append({"seq": seq, "type": "request", "command": draw.choice(names), "arguments": arguments})
+    told = talk(b"".join(map(frame, requests)))
+    assert [one["request_seq"] for one in told] == list(range(1000))
+    assert any(one["success"] for one in told[1:]) and any(not one["success"] for one in told)
+
+
+def test_odd_bytes() -> None:
+    good = frame({"seq": 7, "type": "request", "command": "threads", "arguments": None})
+    junk = [
+        b"hello\r\n",
+        b"Content-Length: x\r\n\r\n",
+        b"Content-Length: -5\r\n\r\n",
+        b"Content-Length: 3\r\n\r\n{}}",
+        b"Content-Type: text\r\nContent-Length: 2\r\n\r\n[]",
+        frame([1, 2]),
+        frame({"type": "request", "command": 5, "seq": 1}),
+        frame({"type": "response", "seq": 1}),
+        b"Content-Length: 70000000\r\n\r\n" + b" " * 70000000,
+        frame("[" * 50),
+        b"Content-Length: 40\r\n\r\n" + b"[" * 40,
+        b"\xff\xfe\r\n\r\n",
+    ]
+    told = talk(b"".join(part + good for part in junk))
+    assert [one["request_seq"] for one in told] == [7] * len(junk)
+    assert all("nothing was opened" in one["message"] for one in told)
+    assert talk(b"Content-Length: 100\r\n\r\n{") == []
