@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ...runtime.graph import Graph, Loop, Node, Operation, Value, walk
+from ..words.names import named
 from .eight_bits import PEAK
 from .halves import Half, Table, captured_by, converts_to, float_types, narrower, quantised_side
 from .normal import COMMUTE, Operand, axes_of, digest, operator, widens
@@ -80,6 +81,12 @@ class Correspondence:
         k = maker.outputs.index(value)
         result = partner.outputs[k] if k < len(partner.outputs) else None
         return None if result is None else other.origin(result)
+
+    def stands_for(self, right: Value) -> str:
+        """In words, what a value of the right side is on the left, where it goes by another name there."""
+        twin = self.twin(1, right)
+        known = twin is None or twin.name in (right.name, self.right.origin(right).name)
+        return "" if twin is None or known else f", which stands for {named(twin)}"
 
     def _same_constant(self, half: Half, other: Half, value: Value) -> Value | None:
         """The constant of the other side that holds the same: under the same name, or the only one, on either side."""
