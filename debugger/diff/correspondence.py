@@ -186,10 +186,22 @@ class Correspondence:
     def _same_ones(self, left: Sequence[Operand], right: Sequence[Operand]) -> Iterator[tuple[Operand, Operand]]:
         free = list(right)
         for value in left:
-            other = next((one for one in free if self.same(value, one)), None)
+            other = next((one for one in free if self.same(value, one) and self._can_be_one(value, one)), None)
             if other is not None:
                 free.remove(other)
                 yield value, other
+
+    def _can_be_one(self, left: Operand, right: Operand) -> bool:
+        """Whether two values that hold the same may be one thing: what two nodes make of constants may be equal by
+        chance."""
+        one, other = (
+            half.folded(half.origin(operand.value)) for half, operand in ((self.left, left), (self.right, right))
+        )
+        if not self.exact or one is None or other is None:
+            return True
+        if one in self.nodes or other in self.partners:
+            return self.nodes.get(one) is other
+        return operator(one) == operator(other)
 
     def makers(self, left: Value, right: Value) -> tuple[Node | None, Node | None]:
         """The nodes that compute two values. What follows from constants alone is a constant, unless both are computed
