@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import zip_longest
 
 from ...runtime.graph import Graph, Loop, Node, Operation, Value, walk
+from ..words.names import named
 from .eight_bits import PEAK
 from .halves import Half, Table, captured_by, converts_to, float_types, narrower, quantised_side
 from .normal import COMMUTE, Form, Operand, axes_of, digest, operator, widens
@@ -81,6 +82,12 @@ class Correspondence:
         k = maker.outputs.index(value)
         result = partner.outputs[k] if k < len(partner.outputs) else None
         return None if result is None else other.origin(result)
+
+    def stands_for(self, right: Value) -> str:
+        """In words, what a value of the right side is on the left, where it goes by another name there."""
+        twin = self.twin(1, right)
+        known = twin is None or twin.name in (right.name, self.right.origin(right).name)
+        return "" if twin is None or known else f", which stands for {named(twin)}"
 
     def _same_constant(self, half: Half, other: Half, value: Value) -> Value | None:
         """The constant of the other side that holds the same: under the same name, or the only one, on either side."""
@@ -197,10 +204,22 @@ class Correspondence:
     def _same_ones(self, left: Sequence[Operand], right: Sequence[Operand]) -> Iterator[tuple[Operand, Operand]]:
         free = list(right)
         for value in left:
-            other = next((one for one in free if self.same(value, one)), None)
+            other = next((one for one in free if self.same(value, one) and self._can_be_one(value, one)), None)
             if other is not None:
                 free.remove(other)
                 yield value, other
+
+    def _can_be_one(self, left: Operand, right: Operand) -> bool:
+        """Whether two values that hold the same may be one thing: what two nodes make of constants may be equal by
+        chance."""
+        one, other = (
+            half.folded(half.origin(operand.value)) for half, operand in ((self.left, left), (self.right, right))
+        )
+        if not self.exact or one is None or other is None:
+            return True
+        if one in self.nodes or other in self.partners:
+            return self.nodes.get(one) is other
+        return operator(one) == operator(other)
 
     def makers(self, left: Value, right: Value) -> tuple[Node | None, Node | None]:
         """The nodes that compute two values. What follows from constants alone is a constant, unless both are computed

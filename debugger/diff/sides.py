@@ -21,6 +21,7 @@ from ..session.boundary import Boundary, read
 from .findings import Reason
 from .iteration_values import Iteration, Left, Moment, asked_before, given, left_by
 from .rules import reasons_of
+from .ticks import OnTick, Read, Ticks
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,8 @@ class ModelSide:
         #: The values of the main graph after a run to its end, where that is watched.
         self.ended: Moment | None = None
         self._at: Frame | None = None
+        self._on_tick: OnTick | None = None
+        self._leads = True
         self._got: dict[str, dict[Value, Any]] = {}
         #: Of each loop that was asked for, what its nodes compute.
         self._left_by: dict[str, dict[Value, Way]] = {}
@@ -119,12 +122,16 @@ class ModelSide:
             ExecutionError: a node failed.
             LimitError: a loop that nothing can end, without a limit.
         """
-        return self._run(self._started())
+        return self._run(self._started(), again=False)
+
+    def report(self, on_tick: OnTick | None, *, leads: bool) -> None:
+        """From now on tell how far it is; one that does not lead, only of what it runs again."""
+        self._on_tick, self._leads = on_tick, leads
 
     def end(self) -> Moment:
         """Runs the model again, to its end: the values of the main graph."""
         engine = self._started()
-        for _ in self._run(engine):
+        for _ in self._run(engine, again=True):
             pass
         return Frame(engine, MAIN_GRAPH).values
 
@@ -134,8 +141,11 @@ class ModelSide:
         engine.set_limits(self.limit, refuse_endless=True)
         return engine
 
-    def _run(self, engine: Engine) -> Iterator[Frame]:
+    def _run(self, engine: Engine, again: bool) -> Iterator[Frame]:
+        tick = Ticks(self._on_tick if again or self._leads else None, again, lambda: self.model._inside.totals(engine))
+        engine.on_tick = tick
         while True:
+            tick()
             engine.clear_stops()
             engine.stop_anywhere()
             try:
@@ -162,7 +172,7 @@ class ModelSide:
     def moment(self, loop: str, entry: tuple[int, ...], iteration: int | None) -> Moment | None:
         """Runs the model again, as far as that; its values are those of the run that stands there."""
         got: dict[Value, Any] = {}
-        for frame in self.frames():
+        for frame in self._run(self._started(), again=True):
             if (frame.path, frame.entry) != (loop, entry):
                 continue
             if frame.iteration == (0 if iteration is None else iteration + 1):
@@ -203,11 +213,20 @@ class TraceSide:
         self.graph: Graph | None = self.outline.graph
         self.outputs: Mapping[str, Data] | None = trace.outputs
         self.trace = trace
+        self._on_tick: OnTick | None = None
 
     def boundaries(self) -> Iterator[Boundary]:
         """What was recorded, body values included where they were."""
-        found: Iterator[Boundary] = self.trace.boundaries()
-        return found
+        read, whole = Read(), self.trace.totals
+        tick = Ticks(self._on_tick, False, lambda: read.totals(whole))
+        for boundary in self.trace.boundaries():
+            read.see(boundary)
+            tick()
+            yield boundary
+
+    def report(self, on_tick: OnTick | None, *, leads: bool) -> None:
+        """From now on tell how far it is read, if it leads."""
+        self._on_tick = on_tick if leads else None
 
     def moment(self, loop: str, entry: tuple[int, ...], iteration: int | None) -> Moment | None:
         """What was recorded of it, and what follows from that."""
