@@ -22,6 +22,7 @@ from .findings import (
     Reach,
     Reason,
     Saturation,
+    Written,
 )
 from .growth import Growth
 from .live import Live
@@ -93,10 +94,7 @@ def _written(comparison: Comparison, sides: tuple[str, str]) -> Iterator[str]:
         return
     yield "    written otherwise:"
     for one in comparison.written[:_LISTED]:
-        where = "main graph" if one.place == MAIN else f"loop '{one.place}'"
-        name = f" '{one.name}'" if one.name else ""
-        deciding = ", which the condition depends on" if one.deciding and one.name else ""
-        yield f"      {printable(f'{where}: {one.kind}{name}{deciding}')}"
+        yield f"      {written_text(one)}"
         if one.delta is None:
             wide = max(map(len, sides))
             for side, text in zip(sides, (one.left_text, one.right_text), strict=True):
@@ -107,6 +105,14 @@ def _written(comparison: Comparison, sides: tuple[str, str]) -> Iterator[str]:
     more = len(comparison.written) - _LISTED
     if more > 0:
         yield f"      ... and {more} more"
+
+
+def written_text(one: Written) -> str:
+    """What is written otherwise, and where."""
+    where = "main graph" if one.place == MAIN else f"loop '{one.place}'"
+    name = f" '{one.name}'" if one.name else ""
+    deciding = ", which the condition depends on" if one.deciding and one.name else ""
+    return printable(f"{where}: {one.kind}{name}{deciding}")
 
 
 # -- the first difference

@@ -72,7 +72,7 @@ def read_file(path: Path) -> Reference:
     arrays = read_arrays(path)
     header = arrays.pop(HEADER, None)
     if header is None:
-        return Reference(path.name, list(_plain(arrays)))
+        return of_arrays(path.name, arrays)
     try:
         told = json.loads(str(header))
         if told["version"] != _VERSION:
@@ -86,8 +86,12 @@ def read_file(path: Path) -> Reference:
     return Reference(path.name, tracks, given or None, trips)
 
 
-def _plain(arrays: Mapping[str, Array]) -> Iterator[Track]:
-    """Tracks of a file that says nothing of them."""
+def of_arrays(label: str, arrays: Mapping[str, Data]) -> Reference:
+    """A reference of values by name, as a file has them that says no more of them."""
+    return Reference(label, list(_plain(arrays)))
+
+
+def _plain(arrays: Mapping[str, Data]) -> Iterator[Track]:
     by_iteration: dict[tuple[str, int], dict[Key, Data]] = {}
     for entry, array in arrays.items():
         match = _ITERATION.fullmatch(entry)
