@@ -54,6 +54,9 @@ class Difference:
     #: The values whole.
     left: Any = None
     right: Any = None
+    #: Of a reference: where in its source the right one is from, and what made it there; empty where that is not known.
+    source: str = ""
+    maker: str = ""
 
 
 @dataclass(frozen=True)
@@ -299,7 +302,7 @@ class Failure:
 
 @dataclass
 class Comparison:
-    """One comparison of two sides. ``mode``: streams, lockstep, free."""
+    """One comparison of two sides. ``mode``: streams, lockstep, free, reference."""
 
     mode: str
     left: str
@@ -312,11 +315,12 @@ class Comparison:
     quantised: list[Saturation] = field(default_factory=list)
     #: Where outputs differ and no loop does: where the first of them comes from.
     cause: Cause | None = None
-    #: How many outputs were compared.
+    #: How many outputs were compared, and how many other values of the main graph.
     compared_outputs: int = 0
+    compared_values: int = 0
     reasons: list[Reason] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
-    #: Loops and outputs that only one side has.
+    #: Loops and outputs that only one side has; values of a reference that were not compared.
     unpaired: list[str] = field(default_factory=list)
     lacking: list[str] = field(default_factory=list)
     #: What ended a run of ours: the rest was not compared.
@@ -344,7 +348,8 @@ class Comparison:
     @property
     def empty(self) -> bool:
         """Nothing was compared."""
-        return not (self.failures or self.compared_outputs or any(loop.compared for loop in self.loops))
+        values = self.compared_outputs + self.compared_values
+        return not (self.failures or values or any(loop.compared for loop in self.loops))
 
     @property
     def first(self) -> LoopFindings | None:

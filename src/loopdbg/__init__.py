@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from .debugger.recording.reader import Trace
     from .debugger.recording.recorder import Recorder
     from .debugger.recording.replay import Replay
+    from .debugger.reference.recorder import ReferenceRecorder, record_reference
+    from .debugger.reference.reference import Reference, Track
     from .debugger.session.session import Reason, Session, Stop, debug
     from .runtime.errors import (
         ExecutionError,
@@ -54,6 +56,8 @@ __all__ = [
     "Port",
     "Reason",
     "Recorder",
+    "Reference",
+    "ReferenceRecorder",
     "Replay",
     "Run",
     "SequenceType",
@@ -63,18 +67,22 @@ __all__ = [
     "TensorType",
     "Trace",
     "TraceError",
+    "Track",
     "UnsupportedError",
     "UsageError",
     "__version__",
     "debug",
     "load",
     "operator",
+    "record_reference",
 ]
 
 # Names are imported when they are first used: the command line goes through this module as well, and --help or an
 # .xml should not pay for all of it.
 _HOMES = {
     "debugger.recording.replay": ("Replay",),
+    "debugger.reference.recorder": ("ReferenceRecorder", "record_reference"),
+    "debugger.reference.reference": ("Reference", "Track"),
     "debugger.session.session": ("Reason", "Session", "Stop", "debug"),
     "debugger.recording.reader": ("Trace",),
     "debugger.recording.recorder": ("Recorder",),

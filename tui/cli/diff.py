@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...runtime.errors import InputError, ModelError, UnsupportedError, UsageError
 from ...runtime.frontends import is_database
-from ...runtime.model import Data, Model, Port
+from ...runtime.model import Data, Model
 from . import terminal
 from .command import Command
 from .inputs import as_requests, gather, give_state, to_run
@@ -28,13 +28,15 @@ class Diff(Command):
 
     name = "diff"
     summary = """\
-Compare two runs: two models, two traces, a model and a trace, or a model and
-another runtime. Tells the first iteration and node that differ, how often each
-loop ran, and how the difference grows."""
+Compare two runs: two models, two traces, a model and a trace, a model and the
+values of a reference (.npz, ONNX test data), or a model and another runtime.
+Tells the first iteration and node that differ, how often each loop ran, and how
+the difference grows."""
     examples = """\
 examples:
   loopdbg diff model.onnx converted.xml
   loopdbg diff model.onnx run.loopdb --loop decode
+  loopdbg diff model.onnx reference.npz
   loopdbg diff model.onnx --against onnxruntime --json
 
 exit status: 0 the same, 6 they differ, 4 the same up to a limit (or a loop that
@@ -80,7 +82,7 @@ peer that refused or crashed), 1 bad model or input, 2 wrong usage,
         from . import diff_json, diff_report
 
         _check(options)
-        found = _against(options) if options.against else _two(options)
+        found = _against(options) if options.against else _reference(options) or _two(options)
         comparisons = found.comparisons if isinstance(found, Live) else [found]
         if all(comparison.empty and comparison.error is None for comparison in comparisons):
             notes = "; ".join(diff_report.notes(comparisons))
@@ -168,7 +170,19 @@ def _against(options: argparse.Namespace) -> Any:
         )
 
 
+def _reference(options: argparse.Namespace) -> Any:
+    """The comparison with a reference where one of the two is one, else None."""
+    from ...debugger.reference.files import is_reference
+
+    if not (is_reference(options.a) or is_reference(options.b)):
+        return None
+    from .diff_reference import compare
+
+    return compare(options, _options(options))
+
+
 def _two(options: argparse.Namespace) -> Any:
+    from ...debugger.diff.given import renamed
     from ...debugger.diff.matching import unknown_name
     from ...debugger.diff.sides import ModelSide, open_side
     from ...debugger.diff.streams import compare_sides
@@ -190,7 +204,7 @@ def _two(options: argparse.Namespace) -> Any:
                 source.label = label
                 sides.append(source)
                 continue
-            values = given if source is sources[0] else _renamed(given, source, settings.names)
+            values = given if source is sources[0] else renamed(given, source, settings.names)
             try:
                 sides.append(ModelSide(source, values, options.max_iterations, label))
             except InputError as error:
@@ -236,50 +250,6 @@ def _inputs(sources: list[Model | TraceSide], options: argparse.Namespace) -> Ma
     if not isinstance(inputs, Mapping):
         raise ModelError(f"{trace.label}: the trace holds no inputs")
     return inputs
-
-
-def _renamed(given: Mapping[str, Data], model: Model, names: Mapping[str, str]) -> dict[str, Data]:
-    """The same inputs for the other model: by --map, by name, what is left over by position."""
-    ports = [port.name for port in model.inputs]
-    found = {names[name]: value for name, value in given.items() if names.get(name) in ports}
-    found.update(
-        (name, value)
-        for name, value in given.items()
-        if name in ports and name not in found and names.get(name) not in ports
-    )
-    for name, value in given.items():
-        if name in ports or names.get(name) in ports:
-            continue
-        dtype = getattr(value, "dtype", None)
-        free = [port for port in model.inputs if port.name not in found and port.dtype in (None, dtype)]
-        if free:
-            found[free[0].name] = value
-    return {name: _fitted(value, next(p for p in model.inputs if p.name == name)) for name, value in found.items()}
-
-
-def _fitted(value: Data, port: Port) -> Data:
-    """A value in the dtype that the other model declares, where that is another of the same kind.
-
-    Raises:
-        InputError: it holds a number that this dtype does not.
-    """
-    import numpy as np
-
-    from ...debugger.diff.values import kind_of
-
-    given, wanted = getattr(value, "dtype", None), port.dtype
-    if given is None or wanted is None or given == wanted or kind_of(given) != kind_of(wanted):
-        return value
-    with np.errstate(all="ignore"):
-        fitted = np.asarray(value).astype(wanted)
-    finite = kind_of(wanted) != "f" or np.array_equal(
-        np.isfinite(np.asarray(value).astype(np.float64)), np.isfinite(fitted.astype(np.float64))
-    )
-    if not finite or (kind_of(wanted) == "i" and not np.array_equal(fitted, value)):
-        raise InputError(
-            f"input '{port.name}' is {wanted.name}, which does not hold all numbers of the {given.name} given"
-        )
-    return fitted
 
 
 def _remark(remarks: tuple[str, ...], chosen: str) -> None:

@@ -84,7 +84,7 @@ def _is_silent(comparison: Comparison) -> bool:
 
 
 def _sides(comparison: Comparison) -> tuple[str, str]:
-    if comparison.mode == "streams":
+    if comparison.mode in ("streams", "reference"):
         return comparison.left, comparison.right
     return "loopdbg", comparison.right
 
@@ -192,6 +192,10 @@ def _pair(difference: Difference, sides: tuple[str, str], indent: str) -> Iterat
     for side, name, value in zip(sides, names, (difference.left, difference.right), strict=True):
         yield f"{indent}{printable(side):<{wide}}  {printable(name)} = {value_text(value, _WIDTH)}"
     yield f"{indent}{delta_text(difference)}"
+    if difference.maker or difference.source:
+        maker = f" by {difference.maker}" if difference.maker else ""
+        place = f" at {difference.source}" if difference.source else ""
+        yield f"{indent}{printable(f'{sides[1]} has it{maker}{place}')}"
 
 
 def delta_text(difference: Difference) -> str:
@@ -339,7 +343,7 @@ def _trips(loop: LoopFindings, sides: tuple[str, str], mode: str) -> Iterator[st
         yield f"        {printable(trips.because)}"
     if trips.reasons:
         yield from _reasons(trips.reasons, "        ")
-    elif not trips.because and mode != "streams":
+    elif not trips.because and mode in _MODES:
         yield "        no rule predicts it"
 
 
@@ -380,15 +384,17 @@ def _spark(values: Sequence[float]) -> str:
 
 
 def _outputs(comparison: Comparison) -> Iterator[str]:
-    if not comparison.compared_outputs:
+    if not (comparison.compared_outputs or comparison.compared_values):
         return
     if not comparison.outputs:
-        count = comparison.compared_outputs
-        yield f"    {counted(count, 'output')} the same"
+        counts = (comparison.compared_outputs, "output"), (comparison.compared_values, "value of the main graph")
+        told = [counted(count, what, what.replace("value", "values", 1)) for count, what in counts if count]
+        yield f"    {' and '.join(told)} the same"
         return
     left, right = _sides(comparison)
     for difference in comparison.outputs[:_LISTED]:
-        yield f"    output '{printable(difference.name)}': {delta_text(difference)}"
+        what = "main graph, value" if difference.role == "result" else difference.role
+        yield f"    {what} '{printable(difference.name)}': {delta_text(difference)}"
         if difference.delta.kind != "dtype":
             yield f"      {printable(left)}: {value_text(difference.left, _WIDTH)}"
             yield f"      {printable(right)}: {value_text(difference.right, _WIDTH)}"
