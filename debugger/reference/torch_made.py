@@ -30,8 +30,8 @@ def of_program(program: Any, inputs: Mapping[str, Any], store: Store, most: int 
 
 
 def of_module(module: Any, inputs: Mapping[str, Any], store: Store, most: int | None) -> Reference:
-    """Export a module and run the program. Where it cannot be exported, it runs in Python alone; where its own code calls
-    recurrent cells in a loop, it runs so as well."""
+    """Export a module and run the program. Where it cannot be exported it runs in Python alone; where its own code
+    calls recurrent cells in a loop, it runs so as well."""
     given = assigned(parameter_names(module), inputs)
     try:
         program = exported(module, [value.clone() for value in given.values()])

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import operator
-import os
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
+from ...runtime.graph.stack_trace import of_stack_trace
 from .program import ProgramTrack
-
-#: ``File "model.py", line 87, in forward``
-_FRAME = re.compile(r'File "([^"]+)", line (\d+), in ')
-_TORCH = os.path.dirname(torch.__file__) + os.sep
 
 #: The graphs in which a node of the program stands, from the outermost; and where its loops are.
 Path = tuple[str, ...]
@@ -78,6 +73,7 @@ def _track(node: Any, path: Path, loop: str) -> ProgramTrack:
         maker.name,
         source(maker),
         "result",
+        optional=True,
         graph=path,
         output=output,
         reads=reads(maker),
@@ -119,6 +115,5 @@ def reads(node: Any) -> tuple[str, ...]:
 
 def source(node: Any) -> str:
     """``file:line`` of the innermost frame that is neither PyTorch's own nor made by it; empty where none is known."""
-    frames = _FRAME.findall(node.meta.get("stack_trace") or "")
-    own = [(file, line) for file, line in frames if not file.startswith((_TORCH, "<"))]
-    return f"{own[-1][0]}:{own[-1][1]}" if own else ""
+    found = of_stack_trace(node.meta.get("stack_trace") or "")
+    return f"{found.file}:{found.line}" if found.file else ""
