@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ..reference.metadata import by_metadata
 from ..reference.reference import Matcher, Reference, Track
 from .by_value import ByValue
 from .candidates import Candidate, Named
@@ -14,7 +15,7 @@ from .sides import Side
 from .streams import Options
 
 #: What finds values by more than their names and numbers.
-MATCHERS: list[Matcher] = []
+MATCHERS: list[Matcher] = [by_metadata]
 
 
 @dataclass
@@ -30,6 +31,8 @@ def pair_tracks(side: Side, layout: Layout, reference: Reference, tracks: Sequen
     result = Paired()
     named = Named(layout, options.names)
     rest = _by_metadata(layout, reference, tracks, options, result)
+    if any(one.how == "metadata" for one in result.found):
+        rest = [track for track in rest if not track.optional]
     open_: dict[int, tuple[Track, list[Candidate] | None]] = {}
     for k, track in enumerate(rest):
         found = named.of(track)
@@ -49,7 +52,7 @@ def pair_tracks(side: Side, layout: Layout, reference: Reference, tracks: Sequen
         if again:
             result.found.append(again[0])
             taken.add(again[0].spot)
-        else:
+        elif not track.optional:
             result.left.append((track, why))
     return result
 

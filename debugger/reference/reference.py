@@ -35,6 +35,8 @@ class Track:
     source: str = ""
     #: carried (received by the iteration), result, output, scan, input; empty where that is not known.
     role: str = ""
+    #: A model need not have it: what is computed on the way to a result may be computed otherwise.
+    optional: bool = False
 
 
 @dataclass
