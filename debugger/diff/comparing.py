@@ -56,7 +56,8 @@ class FirstDifference:
 @dataclass(frozen=True, eq=False)
 class LoopDifference:
     """What was found of one loop. ``loop``, ``other``: its paths. ``iterations``: how many were compared;
-    ``differing``: how many of them differ. ``trips``: how often its last entry ran on either side, None where that is not known.
+    ``differing``: how many of them differ. ``trips``: how often its last entry ran on either side, None where that is
+    not known.
 
     >>> (loop,) = loopdbg.diff(model, model, inputs).loops
     >>> loop.loop, loop.same, loop.iterations, loop.trips
@@ -201,9 +202,10 @@ def diff(
     """Compare two runs: where they differ first, and which node makes the difference.
 
     Args:
-        a, b: a model (a path, or what :func:`load` gives), a trace (a path, or a :class:`Trace`), or a reference: a path
-            of an ``.npz`` file or of a folder of ONNX test data, a :class:`Reference`, what :func:`record_reference`
-            recorded, arrays by name, a PyTorch module or exported program. Two references are not compared.
+        a, b: a model (a path, or what :func:`load` gives), a trace (a path, or a :class:`Trace`), or a reference: the
+            path of an ``.npz`` file or of a folder of ONNX test data, a :class:`Reference`, what
+            :func:`record_reference` recorded, arrays by name, a PyTorch module or exported program. Two references are
+            not compared.
         inputs: name -> array, of the first model; the other one gets the same. None: those of the trace or the
             reference.
         rtol, atol: the tolerance of floats; None: by dtype.
@@ -222,11 +224,8 @@ def diff(
     ...     for _ in range(5):
     ...         x = np.float32(0.5) * (x + np.float32(2.0) / x)
     ...         ref.iteration(x=x)
-    >>> found = loopdbg.diff(model, ref, inputs)
-    >>> found.verdict
-    <Verdict.PARTLY: 'same as far as compared'>
-    >>> found.first is None
-    True
+    >>> loopdbg.diff(model, ref, inputs)
+    <Diff same: newton_sqrt.onnx and reference>
     """
     options = Options(_tolerance(rtol, atol), dict(names or {}), tuple(loops))
     sources = [_opened(a), _opened(b)]

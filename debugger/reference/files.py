@@ -110,7 +110,8 @@ def _track(told: Mapping[str, Any], arrays: Mapping[str, Array]) -> Track:
         values = {tuple(map(int, key)): np.asarray(whole[key]) for key in np.ndindex(whole.shape[:depth])}
     for key, value in told.get("values", ()):
         values[tuple(map(int, key))] = _value(value, arrays)
-    return Track(str(told["name"]), values, **{field: str(told.get(field, "")) for field in _TEXTS})
+    loop, maker, node, source, role = (str(told.get(field, "")) for field in _TEXTS)
+    return Track(str(told["name"]), values, loop, maker, node, source, role, bool(told.get("optional")))
 
 
 def _value(told: Any, arrays: Mapping[str, Array]) -> Data:
