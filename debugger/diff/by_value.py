@@ -53,11 +53,8 @@ class _Score:
 
     @property
     def tells(self) -> bool:
-        """It agrees in more than could be chance; and a node makes it, or it is carried: an input may be like what a
-        node makes of it as long as the state is zero."""
-        role = self.candidate.spot.role
-        computed = not role or (role == "carried" and self.candidate.track.role in ("", "carried"))
-        return computed and len(self.numbers) >= self.enough and (self.agreed > 0 or 2 * self.share > self.compared)
+        """It agrees in more than could be chance."""
+        return len(self.numbers) >= self.enough and (self.agreed > 0 or 2 * self.share > self.compared)
 
 
 class ByValue:
@@ -80,6 +77,7 @@ class ByValue:
         self._scores: dict[int, dict[Spot, _Score]] = {k: {} for k in tracks}
         #: What tells values apart: their bytes in the iterations that were looked at.
         self._bytes: dict[Spot, int] = {}
+        self._scans = {scan.outer for loop in layout.loops.values() for scan in loop.scan_outputs}
         #: Path of a loop -> entry -> iterations.
         self._trips: dict[str, dict[Key, int]] = {}
 
@@ -169,17 +167,27 @@ class ByValue:
         found = [score for score in self._scores[k].values() if score.whole]
         return sorted(found, key=lambda score: self._rank(score.candidate))
 
-    def _rank(self, one: Candidate) -> tuple[bool, int, bool, tuple[int, ...]]:
-        """First what has as many iterations as the track, what is computed in more loops, and what a node computes."""
-        received = one.track.role == "carried"
-        return not self._is_plausible(one), -one.spot.depth, bool(one.spot.role) is not received, one.spot.order
+    def _rank(self, one: Candidate) -> tuple[bool, bool, int, bool, tuple[int, ...]]:
+        """First what has as many iterations as the track, what has those of a loop as its elements, what is computed in
+        more loops, and what a node computes."""
+        spot, received = one.spot, one.track.role == "carried"
+        no_scan = spot.value not in self._scans
+        return not self._is_plausible(one), no_scan, -spot.depth, bool(spot.role) is not received, spot.order
 
     def _is_plausible(self, one: Candidate) -> bool:
         if not (one.spot.depth and is_open(one.track)):
             return True
         trips = self._trips.get(one.spot.path, {})
-        more = one.spot.role == "carried"
-        return all(count - trips.get(entry, count) in (0, int(more)) for entry, count in extents(one.form).items())
+        return all(count - trips.get(entry, count) in _more(one) for entry, count in extents(one.form).items())
+
+    def _is_likely(self, one: Candidate) -> bool:
+        """Whether a value that agrees here and there can be it: what comes in may be like what is made of it as long as
+        the state is zero."""
+        if one.spot.role and one.track.role != "carried":
+            trips = self._trips.get(one.spot.path, {})
+            known = extents(one.form).items()
+            return one.spot.role == "carried" and all(count == trips.get(entry, 0) + 1 for entry, count in known)
+        return self._is_plausible(one)
 
     def _different(self, scores: Sequence[_Score]) -> set[int | None]:
         return {self._bytes.get(score.candidate.spot) for score in scores}
@@ -214,7 +222,7 @@ class ByValue:
         scores = [one for spot, one in self._scores[k].items() if spot not in taken]
         if not scores:
             return "no value of the model has its shape and dtype"
-        likely = [one for one in scores if self._is_plausible(one.candidate) and one.tells]
+        likely = [one for one in scores if one.tells and self._is_likely(one.candidate)]
         if not likely:
             return "no value of the model has its numbers"
         most = max(one.share for one in likely)
@@ -230,6 +238,11 @@ class ByValue:
     def fits(self, k: int, spot: Spot) -> bool:
         """Whether a value had the shape and the kind of dtype of a track wherever both were there."""
         return spot in self._scores[k]
+
+
+def _more(one: Candidate) -> tuple[int, ...]:
+    """How many rows a track may have beyond the iterations: of what is carried the end as well."""
+    return (0, 1) if one.spot.role == "carried" else (0,)
 
 
 def _group(value: Data) -> Group:

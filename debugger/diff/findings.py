@@ -16,7 +16,11 @@ from .values import Delta
 
 class Verdict(Enum):
     """What a comparison says. ``SAME`` needs evidence: both sides ended by themselves, and every carried value, scan
-    output and output of either was compared."""
+    output and output of either was compared.
+
+    >>> loopdbg.diff(model, model, inputs).verdict is loopdbg.Verdict.SAME
+    True
+    """
 
     SAME = "same"
     DIFFER = "differ"
@@ -29,7 +33,11 @@ class Verdict(Enum):
 
     @property
     def status(self) -> int:
-        """The exit status that says so."""
+        """The exit status that says so.
+
+        >>> loopdbg.Verdict.DIFFER.status
+        6
+        """
         return _STATUS[self]
 
 

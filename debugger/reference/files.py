@@ -72,7 +72,7 @@ def read_file(path: Path) -> Reference:
     arrays = read_arrays(path)
     header = arrays.pop(HEADER, None)
     if header is None:
-        return Reference(path.name, list(_plain(arrays)))
+        return of_arrays(path.name, arrays)
     try:
         told = json.loads(str(header))
         if told["version"] != _VERSION:
@@ -86,8 +86,12 @@ def read_file(path: Path) -> Reference:
     return Reference(path.name, tracks, given or None, trips)
 
 
-def _plain(arrays: Mapping[str, Array]) -> Iterator[Track]:
-    """Tracks of a file that says nothing of them."""
+def of_arrays(label: str, arrays: Mapping[str, Data]) -> Reference:
+    """A reference of values by name, as a file has them that says no more of them."""
+    return Reference(label, list(_plain(arrays)))
+
+
+def _plain(arrays: Mapping[str, Data]) -> Iterator[Track]:
     by_iteration: dict[tuple[str, int], dict[Key, Data]] = {}
     for entry, array in arrays.items():
         match = _ITERATION.fullmatch(entry)
@@ -106,7 +110,8 @@ def _track(told: Mapping[str, Any], arrays: Mapping[str, Array]) -> Track:
         values = {tuple(map(int, key)): np.asarray(whole[key]) for key in np.ndindex(whole.shape[:depth])}
     for key, value in told.get("values", ()):
         values[tuple(map(int, key))] = _value(value, arrays)
-    return Track(str(told["name"]), values, **{field: str(told.get(field, "")) for field in _TEXTS})
+    loop, maker, node, source, role = (str(told.get(field, "")) for field in _TEXTS)
+    return Track(str(told["name"]), values, loop, maker, node, source, role, bool(told.get("optional")))
 
 
 def _value(told: Any, arrays: Mapping[str, Array]) -> Data:

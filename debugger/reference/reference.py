@@ -12,12 +12,15 @@ from ...runtime.inputs import Data
 Key = tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Track:
     """One value of a reference over time.
 
     ``values``: by the iteration of each loop around it, outermost first; ``()`` outside of loops. With the role
     "carried" the value that the iteration received, else the one that it computed.
+
+    >>> loopdbg.Track("x", {(0,): np.float32(1.5), (1,): np.float32(1.4166667)}, source="newton.py:7").name
+    'x'
     """
 
     name: str
@@ -38,7 +41,12 @@ class Track:
 
 @dataclass
 class Reference:
-    """All values of a reference. ``label``: what to call it."""
+    """All values of a reference. ``label``: what to call it.
+
+    >>> track = loopdbg.Track("x", {(0,): np.float32(1.5), (1,): np.float32(1.4166667)})
+    >>> loopdbg.Reference("newton.py", [track], inputs=inputs).label
+    'newton.py'
+    """
 
     label: str
     tracks: list[Track]
@@ -48,7 +56,7 @@ class Reference:
     trips: Mapping[str, Mapping[Key, int]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Pairing:
     """A value of the model that is a track of the reference.
 

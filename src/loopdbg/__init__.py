@@ -16,6 +16,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from .debugger.diff.comparing import Diff, FirstDifference, LoopDifference, diff
+    from .debugger.diff.findings import Verdict
     from .debugger.recording.reader import Trace
     from .debugger.recording.recorder import Recorder
     from .debugger.recording.replay import Replay
@@ -42,11 +44,14 @@ __version__ = "0.1.0"
 
 __all__ = [
     "CarriedValue",
+    "Diff",
     "ExecutionError",
+    "FirstDifference",
     "Frame",
     "InputError",
     "InterruptError",
     "LimitError",
+    "LoopDifference",
     "LoopNode",
     "LoopTotals",
     "LoopdbgError",
@@ -70,8 +75,10 @@ __all__ = [
     "Track",
     "UnsupportedError",
     "UsageError",
+    "Verdict",
     "__version__",
     "debug",
+    "diff",
     "load",
     "operator",
     "record_reference",
@@ -80,6 +87,8 @@ __all__ = [
 # Names are imported when they are first used: the command line goes through this module as well, and --help or an
 # .xml should not pay for all of it.
 _HOMES = {
+    "debugger.diff.comparing": ("Diff", "FirstDifference", "LoopDifference", "diff"),
+    "debugger.diff.findings": ("Verdict",),
     "debugger.recording.replay": ("Replay",),
     "debugger.reference.recorder": ("ReferenceRecorder", "record_reference"),
     "debugger.reference.reference": ("Reference", "Track"),

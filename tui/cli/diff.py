@@ -17,7 +17,7 @@ from .command import Command
 from .inputs import as_requests, gather, give_state, to_run
 from .options import add_run_options, add_weights_of_two
 from .recorded import names_of_two, weights_of_two
-from .remedies import told
+from .remedies import reworded, told
 
 if TYPE_CHECKING:
     from ...debugger.diff.sides import Side, TraceSide
@@ -85,20 +85,23 @@ peer that refused or crashed), 1 bad model or input, 2 wrong usage,
 
     def run(self, options: argparse.Namespace) -> int:
         # Here, since --help needs none of it.
+        from ...debugger.diff import report
         from ...debugger.diff.findings import Comparison
         from ...debugger.diff.live import Live
-        from . import diff_json, diff_report
+        from . import diff_json
 
         _check(options)
         found = _against(options) if options.against else _reference(options) or _two(options)
         comparisons = found.comparisons if isinstance(found, Live) else [found]
         if all(comparison.empty and comparison.error is None for comparison in comparisons):
-            notes = "; ".join(diff_report.notes(comparisons))
+            notes = "; ".join(report.notes(comparisons))
             raise UnsupportedError(f"nothing could be compared: {notes or 'neither has a loop or an output'}")
         if options.json:
             terminal.out_json(diff_json.as_json(found))
         else:
-            for line in diff_report.lines(found):
+            for comparison in comparisons:
+                reworded(comparison)
+            for line in report.lines(found):
                 terminal.out(line)
         error = found.error if isinstance(found, Comparison) else None
         if error is not None:

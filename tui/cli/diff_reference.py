@@ -8,14 +8,13 @@ from dataclasses import replace
 from typing import Any
 
 from ...debugger.diff.against_reference import compare_reference
-from ...debugger.diff.candidates import inputs_among
+from ...debugger.diff.comparing import inputs_for
 from ...debugger.diff.findings import Comparison
-from ...debugger.diff.given import renamed
 from ...debugger.diff.sides import ModelSide, open_side
 from ...debugger.diff.streams import Options
 from ...debugger.reference.files import is_reference, read_reference
 from ...debugger.reference.reference import Reference
-from ...runtime.errors import InputError, UsageError
+from ...runtime.errors import UsageError
 from ...runtime.model import Data, Model
 from . import terminal
 from .inputs import as_requests, gather, give_state
@@ -65,12 +64,7 @@ def _inputs(
 ) -> Mapping[str, Data]:
     """What the model is given: what the options say, else what the reference was run on, else as for any run."""
     ports = [port for port in model.inputs if not port.optional]
-    there = inputs_among(reference, [port.name for port in model.inputs], names)
-    try:
-        given = renamed(reference.inputs or {}, model, {other: name for name, other in names.items()})
-        known = given | renamed({name: track.values[()] for name, track in there.items()}, model, {})
-    except InputError as error:
-        raise InputError(f"{model.name} is given the inputs of {reference.label}: {error}") from None
+    known = inputs_for(model, reference, names)
     asked = any(getattr(options, option) not in (None, []) for option in ("input", "inputs", "seed", "dim", "requests"))
     if not asked and all(port.name in known for port in ports):
         give_state([model], options.state)
