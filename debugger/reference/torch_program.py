@@ -40,7 +40,8 @@ def exported(module: torch.nn.Module, arguments: Sequence[Any]) -> torch.export.
 
     The bodies of its loops keep the source lines of the functions that they came from, which an ordinary export loses.
     """
-    with quiet(), torch.no_grad(), torch.fx.traceback.preserve_node_meta():
+    # Not under no_grad: there some modules run in one fused operator, of which nothing is seen.
+    with quiet(), torch.fx.traceback.preserve_node_meta():
         return torch.export.export(module, tuple(arguments))
 
 

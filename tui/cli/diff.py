@@ -12,6 +12,7 @@ from ...runtime.errors import InputError, ModelError, UnsupportedError, UsageErr
 from ...runtime.frontends import is_database
 from ...runtime.model import Data, Model
 from . import terminal
+from .against import against
 from .command import Command
 from .inputs import as_requests, gather, give_state, to_run
 from .options import add_run_options, add_weights_of_two
@@ -38,6 +39,7 @@ examples:
   loopdbg diff model.onnx run.loopdb --loop decode
   loopdbg diff model.onnx reference.npz
   loopdbg diff model.onnx --against onnxruntime --json
+  loopdbg diff model.onnx --against torch:program.pt2
 
 exit status: 0 the same, 6 they differ, 4 the same up to a limit (or a loop that
 nothing can end), 8 not all could be compared (a value that one side lacks, a
@@ -59,7 +61,13 @@ peer that refused or crashed), 1 bad model or input, 2 wrong usage,
         how.add_argument(
             "--map", action="append", default=[], metavar="A=B", help="loop or value A is called B there; repeatable"
         )
-        how.add_argument("--against", choices=("onnxruntime", "openvino"), help="compare with this runtime, live")
+        how.add_argument(
+            "--against",
+            type=against,
+            metavar="PEER",
+            help="compare with a runtime, live: onnxruntime, openvino; or torch:FILE.pt2, the PyTorch program that the "
+            "model was exported from",
+        )
         how.add_argument("--lockstep", action="store_true", help="the peer from our values in each iteration, alone")
         how.add_argument("--free", action="store_true", help="the peer runs the whole model, alone")
         how.add_argument(
@@ -127,8 +135,8 @@ def _check(options: argparse.Namespace) -> None:
             if getattr(options, option):
                 raise UsageError(f"--{option.replace('_', '-')} is about a live peer: it needs --against")
     elif options.b is not None:
-        raise UsageError(f"--against compares one model with a peer: leave out '{options.b}'")
-    elif options.map:
+        raise UsageError(f"--against compares one model with a peer or program: leave out '{options.b}'")
+    elif options.map and not options.against.is_torch:
         raise UsageError("--map is for two models: a live peer has the names of the model")
 
 
@@ -151,13 +159,17 @@ def _named(words: list[str], option: str, form: str) -> dict[str, str]:
 
 
 def _against(options: argparse.Namespace) -> Any:
+    if options.against.is_torch:
+        from .diff_torch import compare
+
+        return compare(options, _options(options))
     from ...debugger.diff.live import compare_live
     from ...debugger.peers.process import Peer
 
     if is_database(options.a):
         raise UsageError(f"{options.a}: is a trace, and a peer can run a model only")
     settings = _named(options.peer_option, "--peer-option", "K=V")
-    with Peer(options.against, options.timeout or 60.0, options=settings) as peer:
+    with Peer(options.against.name, options.timeout or 60.0, options=settings) as peer:
         model = to_run(options.a, weights_of_two([options.a], options.weights)[0], options)
         inputs = gather(model, options)
         _remark(inputs.remarks, inputs.note if inputs.chosen_here else "")

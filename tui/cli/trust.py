@@ -7,6 +7,7 @@ import os
 import sys
 
 from ...runtime.errors import UsageError
+from .against import Against
 
 #: Arguments that are models.
 _MODELS = ("model", "a", "b", "against")
@@ -24,8 +25,13 @@ def check_trust(options: argparse.Namespace, serving: bool) -> None:
 
     for name in _MODELS:
         path = getattr(options, name, None)
-        if path and split(path)[0].suffix.lower() == ".py" and not is_database(path) and not _agreed(path):
-            raise UsageError(f"{path} is a Python script, which can do what you can: --trust-script lets it run")
+        if isinstance(path, Against):
+            what = f"{path.rest} is a PyTorch program" if path.is_torch else ""
+        else:
+            is_script = path and split(path)[0].suffix.lower() == ".py" and not is_database(path)
+            what = f"{path} is a Python script" if is_script else ""
+        if what and not _agreed(what):
+            raise UsageError(f"{what}, which can do what you can: --trust-script lets it run")
 
 
 def _in_ci() -> bool:
@@ -33,8 +39,8 @@ def _in_ci() -> bool:
     return os.environ.get("CI", "").lower() not in ("", "0", "false")
 
 
-def _agreed(path: str) -> bool:
+def _agreed(what: str) -> bool:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
-    print(f"{path} is a Python script, which can do what you can. Run it? [y/N] ", end="", file=sys.stderr, flush=True)
+    print(f"{what}, which can do what you can. Run it? [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")
