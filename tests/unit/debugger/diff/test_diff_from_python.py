@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -146,6 +147,17 @@ def test_a_model_of_another_system() -> None:
     sums[2] += 1
     first = loopdbg.diff(one, {"suffix_sums": sums}, given).first
     assert first is not None and (first.iteration, first.node) == (3, "add_row")
+
+
+def test_the_examples_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (SAMPLES.parent / "docs" / "diff.md").read_text(encoding="utf-8")
+    examples = [text for text in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "Peer" not in text]
+    assert len(examples) == 2
+    (tmp_path / "sample_models").symlink_to(SAMPLES)
+    monkeypatch.chdir(tmp_path)
+    for example in examples:
+        exec(example, {})
+    assert loopdbg.diff(SAMPLES / "newton_sqrt.onnx", "reference.npz").loops[0].same
 
 
 def test_a_pytorch_module() -> None:
