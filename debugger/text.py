@@ -29,6 +29,10 @@ def dtype_name(dtype: np.dtype[Any] | str | None) -> str:
     return "string" if name == "object" or name.startswith("str") else name
 
 
+#: What stands for NaN and Inf where only numbers can be drawn.
+NOT_FINITE = "×"
+
+
 def value_text(value: Any, width: int = 40) -> str:
     """Any value in at most about ``width`` characters on one line.
 

@@ -23,6 +23,8 @@ SECTIONS = {
     "Sessions": ("debug", "Session", "Stop", "Reason"),
     "Frames": ("Frame", "CarriedValue", "StoppedBy"),
     "Recordings": ("Recorder", "Trace", "Replay"),
+    "Comparisons": ("diff", "Diff", "FirstDifference", "LoopDifference", "Verdict"),
+    "References": ("record_reference", "ReferenceRecorder", "Reference", "Track"),
     "Types": ("TensorType", "SequenceType", "OptionalType"),
     "Errors": (
         *("LoopdbgError", "ModelError", "UnsupportedError", "InputError", "ExecutionError", "LimitError"),
@@ -57,7 +59,8 @@ from loopdbg import Reason, Stop, StoppedBy
 
 model = loopdbg.load("newton_sqrt.onnx")
 inputs = {"a": 2.0, "tol": 1e-6}
-session = loopdbg.debug(model, inputs)"""
+session = loopdbg.debug(model, inputs)
+ref = loopdbg.record_reference()"""
 
 
 def members(cls: type) -> dict[str, Any]:
@@ -78,7 +81,7 @@ def documented() -> Iterator[tuple[str, Any]]:
     for name in sorted({*loopdbg.__all__} - {"__version__"}):
         value = getattr(loopdbg, name)
         yield name, value
-        if inspect.isclass(value) and name in ("Frame", "Model", "Recorder", "Session"):
+        if inspect.isclass(value) and name in ("Diff", "Frame", "Model", "Recorder", "ReferenceRecorder", "Session"):
             yield from ((f"{name}.{member}", getattr(value, member)) for member in members(value))
     for member in sorted(members(SessionFrame).keys() - members(loopdbg.Frame).keys()):
         yield f"SessionFrame.{member}", getattr(SessionFrame, member)

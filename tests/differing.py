@@ -6,9 +6,9 @@ from typing import Any
 
 import loopdbg
 from loopdbg.debugger.diff.findings import Comparison
+from loopdbg.debugger.diff.report import lines
 from loopdbg.debugger.diff.sides import ModelSide
 from loopdbg.debugger.diff.streams import Options, compare_sides
-from loopdbg.tui.cli.diff_report import lines
 from models import model
 
 

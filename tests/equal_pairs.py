@@ -15,12 +15,12 @@ from onnx import numpy_helper
 import loopdbg
 from in_onnxruntime import FATAL
 from loopdbg.debugger.diff.findings import Comparison, Verdict
+from loopdbg.debugger.diff.report import lines
 from loopdbg.debugger.diff.sides import ModelSide
 from loopdbg.debugger.diff.streams import Options, compare_sides
 from loopdbg.debugger.diff.values import Tolerance
 from loopdbg.runtime.errors import LoopdbgError
 from loopdbg.runtime.graph import Loop, walk
-from loopdbg.tui.cli.diff_report import lines
 from models import loaded
 from mutants import MOST, nodes
 from plain import all_plain

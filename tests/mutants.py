@@ -14,13 +14,13 @@ from typing import Any
 
 import loopdbg
 from loopdbg.debugger.diff.findings import Cause, Comparison, Verdict, Written
+from loopdbg.debugger.diff.report import lines
 from loopdbg.debugger.diff.sides import ModelSide
 from loopdbg.debugger.diff.streams import Options, compare_sides
 from loopdbg.debugger.diff.values import Tolerance
 from loopdbg.runtime.errors import LoopdbgError, ModelError
 from loopdbg.runtime.frontends.tensorrt.lower import lower
 from loopdbg.runtime.graph import walk
-from loopdbg.tui.cli.diff_report import lines
 from models import loaded
 from plain import all_plain
 from strategies import models, mutations, network_mutations

@@ -11,13 +11,17 @@ from typing import Any
 from ...runtime.errors import LoopdbgError
 from ...runtime.graph import StoppedBy, Value
 from .growth import Growth
-from .steps import within
+from .quantisation import within
 from .values import Delta
 
 
 class Verdict(Enum):
     """What a comparison says. ``SAME`` needs evidence: both sides ended by themselves, and every carried value, scan
-    output and output of either was compared."""
+    output and output of either was compared.
+
+    >>> loopdbg.diff(model, model, inputs).verdict is loopdbg.Verdict.SAME
+    True
+    """
 
     SAME = "same"
     DIFFER = "differ"
@@ -34,7 +38,11 @@ class Verdict(Enum):
 
     @property
     def status(self) -> int:
-        """The exit status that says so."""
+        """The exit status that says so.
+
+        >>> loopdbg.Verdict.DIFFER.status
+        6
+        """
         return _STATUS[self]
 
 
@@ -62,6 +70,9 @@ class Difference:
     #: The values whole.
     left: Any = None
     right: Any = None
+    #: Of a reference: where in its source the right one is from, and what made it there; empty where that is not known.
+    source: str = ""
+    maker: str = ""
     #: How far apart two neighbours of a quantised value are; 0: it is not quantised.
     step: float = 0.0
 
@@ -325,7 +336,7 @@ class Failure:
 
 @dataclass
 class Comparison:
-    """One comparison of two sides. ``mode``: streams, lockstep, free."""
+    """One comparison of two sides. ``mode``: streams, lockstep, free, reference."""
 
     mode: str
     left: str
@@ -338,11 +349,12 @@ class Comparison:
     quantised: list[Saturation] = field(default_factory=list)
     #: Where outputs differ and no loop does: where the first of them comes from.
     cause: Cause | None = None
-    #: How many outputs were compared.
+    #: How many outputs were compared, and how many other values of the main graph.
     compared_outputs: int = 0
+    compared_values: int = 0
     reasons: list[Reason] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
-    #: Loops and outputs that only one side has.
+    #: Loops and outputs that only one side has; values of a reference that were not compared.
     unpaired: list[str] = field(default_factory=list)
     lacking: list[str] = field(default_factory=list)
     #: Where two runs of the peer on the same inputs differ beyond the tolerance.
@@ -374,7 +386,8 @@ class Comparison:
     @property
     def empty(self) -> bool:
         """Nothing was compared."""
-        return not (self.failures or self.compared_outputs or any(loop.compared for loop in self.loops))
+        values = self.compared_outputs + self.compared_values
+        return not (self.failures or values or any(loop.compared for loop in self.loops))
 
     @property
     def first(self) -> LoopFindings | None:

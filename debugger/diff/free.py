@@ -20,9 +20,9 @@ from ..session.boundary import Boundary
 from .before import follow_back
 from .findings import Comparison, Difference, Failure, Reason, Verdict
 from .profile import LoopProfile, Profile, cannot_be_handed_over, is_double
+from .quantisation import Steps
 from .rules import fitting
 from .sides import LoopInfo, ModelSide
-from .steps import Steps
 from .streams import Options, compare_sides
 from .values import compare
 from .whole import following, made_by_operations, run_whole, whole_model

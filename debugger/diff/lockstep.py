@@ -25,9 +25,9 @@ from .findings import Comparison, Difference, Failure, LoopFindings
 from .iteration_values import Computed, Iteration, asked_before, scalar
 from .precision import saturation
 from .profile import Profile, cannot_be_handed_over, is_double, is_wide
+from .quantisation import Steps
 from .rules import fitting
 from .sides import ModelSide
-from .steps import Steps
 from .streams import Options
 from .values import compare
 
@@ -227,7 +227,9 @@ class Lockstep:
             if delta.kind:
                 beyond = True
                 step = self._steps.of(value, mine)
-                difference = Difference(role, name, name, delta, plan.path, frame.entry, iteration, mine, theirs, step)
+                difference = Difference(
+                    role, name, name, delta, plan.path, frame.entry, iteration, mine, theirs, step=step
+                )
                 findings.beyond_step |= not difference.within_step
                 if findings.first is None:
                     findings.first, findings.position = difference, (self._seen,)

@@ -9,9 +9,9 @@ import numpy as np
 
 from .findings import Comparison, Difference
 from .matching import match_names
+from .quantisation import Steps
 from .rooms import rooms
 from .sides import Side
-from .steps import Steps
 from .values import Tolerance, compare
 
 

@@ -1,93 +1,99 @@
-"""One step of quantised values: two runtimes that round a number in the middle of two to either side of it are a step
-apart, and neither is wrong."""
+"""One side of a comparison as the iterations that it ran, in the order of time, each with its values."""
 
 from __future__ import annotations
 
-from functools import cached_property
-from itertools import chain
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from ...runtime.graph import Graph, Loop, Node, Operation, SlicedInput, Value
-from ...runtime.graph.origins import Origins
-
-#: Operators that give numbers elsewhere, or in another shape, and change none of them.
-_MOVING = (
-    *("Flatten", "Gather", "Identity", "Reshape", "Reverse", "ReverseSequence", "Slice", "Split", "Squeeze"),
-    *("StridedSlice", "Transpose", "Unsqueeze", "VariadicSplit"),
-)
-#: Of a step: what rounding of scales adds to it.
-_SLACK = 1e-3
+from ...runtime.frame import Frame
+from ...runtime.graph import MAIN, Graph, StoppedBy, Value
+from ..reference.reference import Key
+from .iteration_values import Computed, Iteration, Moment, asked_before
+from .sides import LoopInfo, ModelSide, Side
 
 
-class Steps:
-    """How large the steps of the quantised values of a model are."""
+@dataclass(frozen=True)
+class Step:
+    """One iteration that ran. ``iteration`` -1: the loop was entered, and nothing ran yet. The last step of a run, of
+    the main graph, has no ``loop``, and ``entry`` is empty.
 
-    def __init__(self, graph: Graph | None) -> None:
-        self._graph = graph
+    ``carried``: what the loop carries behind the iteration. ``ended``: why the loop ended with it.
+    """
 
-    @cached_property
-    def _origins(self) -> Origins:
-        return Origins() if self._graph is None else Origins.of(self._graph)
+    loop: str
+    entry: Key
+    iteration: int
+    moment: Moment
+    carried: Mapping[Value, Any]
+    ended: StoppedBy | None = None
 
-    def of_output(self, name: str, data: Any) -> float:
-        """The same of an output of the model."""
-        outputs = () if self._graph is None else self._graph.outputs
-        return self.of(next((value for value in outputs if value.name == name), None), data)
-
-    def of(self, value: Value | None, data: Any) -> float:
-        """The distance of two neighbours of a quantised value; 0: it is not quantised, or not all of it alike."""
-        found = integer_step(data)
-        seen: set[Value] = set()
-        while not found and value is not None and value not in seen:
-            seen.add(value)
-            node = self._origins.maker(value)
-            found = _step(node, self._origins)
-            value = None if node is None else _source(node, value)
-        return found
+    @property
+    def key(self) -> Key:
+        """The iterations of all loops around what was computed."""
+        return (*self.entry, self.iteration) if self.loop else ()
 
 
-def integer_step(data: Any) -> float:
-    """1 for integers of eight bits and less, which only quantised values have."""
-    dtype = np.asarray(data).dtype if not isinstance(data, list | tuple) else np.dtype(bool)
-    narrow = dtype.itemsize == 1 and (dtype.kind in "iu" or (dtype.kind == "V" and "int" in dtype.name))
-    return 1.0 if narrow else 0.0
+def steps_of(side: Side, wanted: Mapping[str, Collection[Value]]) -> Iterator[Step]:
+    """Run or read a side to its end. ``wanted``: of each loop, by path, the values that are asked for; loops that are
+    not in there have no steps."""
+    yield from _of_model(side, wanted) if isinstance(side, ModelSide) else _of_trace(side, wanted)
 
 
-def within(difference: float, step: float) -> bool:
-    """Whether so large a difference is one step at most."""
-    return 0 < difference <= step * (1 + _SLACK)
+def _of_model(side: ModelSide, wanted: Mapping[str, Collection[Value]]) -> Iterator[Step]:
+    side.watched = {MAIN}
+    params = {path: _before(side, path, values) for path, values in wanted.items()}
+    got: dict[str, dict[Value, Any]] = {}
+    for frame in side.frames():
+        if frame.path not in wanted:
+            continue
+        before = params[frame.path]
+        values = frame.values
+        moment = Iteration(got.get(frame.path, {}), before, values) if frame.iteration else Computed({})
+        now = {value: data for value, (there, data) in ((v, values.read(v)) for v in before) if there}
+        carried = _carried(frame, now)
+        yield Step(frame.path, frame.entry, frame.iteration - 1, moment, carried, frame.stopped_by)
+        got[frame.path] = now
+    if side.ended is not None:
+        yield Step("", (), -1, side.ended, {})
 
 
-def _step(node: Node | None, origins: Origins) -> float:
-    if isinstance(node, Operation) and node.op_type == "DequantizeLinear":
-        return abs(float(origins.scalar(node.inputs[1]) or 0))
-    if isinstance(node, Operation) and node.op_type == "FakeQuantize":
-        low, high = (origins.scalar(value) for value in node.inputs[3:5])
-        levels = int(node.attributes.get("levels", 0))
-        return 0.0 if low is None or high is None or levels < 2 else abs(float(high) - float(low)) / (levels - 1)
-    return 0.0
+def _before(side: ModelSide, path: str, wanted: Collection[Value]) -> list[Value]:
+    """Of the values that are wanted, those that are there before an iteration runs."""
+    loop = next(plan.loop for plan in side.model.plan.loops if plan.path == path)
+    there = {*loop.body.inputs, *asked_before(loop)}
+    return [value for value in wanted if value in there]
 
 
-def _source(node: Node, value: Value) -> Value | None:
-    """Whose numbers a value has."""
-    if isinstance(node, Loop):
-        collected = (scan.result for scan in node.scan_outputs if scan.outer is value)
-        last = (one.result for one in node.last_values if one.outer is value)
-        return next(chain(collected, last), None)
-    return node.inputs[0] if node.op_type in _MOVING and not node.foreign and node.inputs else None
+def _carried(frame: Frame, now: Mapping[Value, Any]) -> dict[Value, Any]:
+    loop = frame.loop
+    return {} if loop is None else {edge.param: now[edge.param] for edge in loop.back_edges if edge.param in now}
 
 
-def result_of(loop: Loop | None, role: str, name: str, iteration: int | None) -> Value | None:
-    """The value of the model behind what is compared of a loop, by its role and name."""
-    if loop is None:
-        return None
-    if role == "scan":
-        return next((scan.result for scan in loop.scan_outputs if scan.outer.name == name), None)
-    edge = next((edge for edge in loop.back_edges if edge.param.name == name), None) if role == "carried" else None
-    if edge is None:
-        return None
-    if iteration is not None:
-        return edge.result
-    return edge.initial.outer if isinstance(edge.initial, SlicedInput) else edge.initial
+def _of_trace(side: Side, wanted: Mapping[str, Collection[Value]]) -> Iterator[Step]:
+    loops = {info.path: info.loop for info in every_loop(side.loops)}
+    for boundary in side.boundaries():
+        loop = loops.get(boundary.loop)
+        if boundary.loop not in wanted or loop is None:
+            continue
+        k = boundary.iteration - 1
+        moment = side.moment(boundary.loop, boundary.entry, k) if k >= 0 else None
+        params = [edge.param for edge in loop.back_edges if edge.param.name in boundary.carried]
+        carried = {value: boundary.carried[value.name] for value in params}
+        yield Step(boundary.loop, boundary.entry, k, moment or Computed({}), carried, boundary.ended)
+    graph, outputs = side.graph, side.outputs
+    if graph is not None and outputs is not None:
+        found = {value: outputs[name] for name, value in named_outputs(graph).items() if name in outputs}
+        yield Step("", (), -1, Computed(found), {})
+
+
+def named_outputs(graph: Graph) -> dict[str, Value]:
+    """The outputs of a model by the names that a run gives them."""
+    return dict(zip(graph.output_names or [value.name for value in graph.outputs], graph.outputs, strict=False))
+
+
+def every_loop(loops: Sequence[LoopInfo]) -> Iterator[LoopInfo]:
+    """Loops and those inside them, outer before inner."""
+    for loop in loops:
+        yield loop
+        yield from every_loop(loop.children)

@@ -20,12 +20,12 @@ from .iteration_values import Moment
 from .matching import Matched, Names, Pair, chosen, match_loops, match_names
 from .outputs import compare_outputs
 from .ports import LoopPair
+from .quantisation import Steps, result_of
 from .ranges import note_range
 from .reach import Watch
 from .rules import fitting
 from .saturating import Quantisers
 from .sides import ModelSide, Side, TraceSide
-from .steps import Steps, result_of
 from .ticks import OnTick
 from .values import Tolerance, compare
 from .written import written

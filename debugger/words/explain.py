@@ -61,7 +61,7 @@ class Explanation:
             "path": self.path,
             "op_type": self.loop.op_type,
             "opset": self.loop.version,
-            "line": self.loop.origin or None,
+            "line": str(self.loop.origin) or None,
             "made_of": self.loop.made_of or None,
             "words": self.terms.what,
             "kind": self.kind.value,
@@ -112,7 +112,7 @@ def _explain(node: LoopNode, system: System | None, context: Context, whole: Sou
     own = terms(context, loop.system)
     found = own if system is None or system is loop.system else terms(context, system)
     at = node.path.rpartition(" ▸ ")[0]
-    kind = f"{own.what if loop.op_type in own.what else loop.op_type}, {loop.origin or f'opset {loop.version}'}"
+    kind = f"{own.what if loop.op_type in own.what else loop.op_type}, {loop.where()}"
     title = f"Loop '{node.name}' ({kind}) at {at}" + ("" if found is own else f", as {found.what}")
     return Explanation(
         node.name,

@@ -1,5 +1,6 @@
 """The loop graph: one description for the loops of all systems, and what a look at it tells."""
 
+from .origin import NOWHERE, Origin
 from .records import (
     ANY,
     MAIN,
@@ -41,6 +42,7 @@ from .records import (
 __all__ = [
     "ANY",
     "MAIN",
+    "NOWHERE",
     "NO_PORT",
     "Array",
     "BackEdge",
@@ -54,6 +56,7 @@ __all__ = [
     "Note",
     "Operation",
     "OptionalType",
+    "Origin",
     "ScanOutput",
     "SequenceType",
     "SlicedInput",

@@ -11,6 +11,7 @@ import hashlib
 import json
 import math
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from ..dtypes import dtype as dtype_of
 from ..errors import LoopdbgError, ModelError, one_line
 from ..record import record
 from .encoding import decode, encode
+from .origin import NOWHERE, Origin
 from .records import (
     Array,
     BackEdge,
@@ -157,8 +159,8 @@ class _Writer:
             "in": [self.value(v) for v in node.inputs],
             "out": [self.value(v) for v in node.outputs],
         }
-        if node.origin:
-            told["origin"] = node.origin
+        if source := self.source(node.origin):
+            told["source"] = source
         if isinstance(node, Loop):
             told["loop"] = self.loop(node)
         elif isinstance(node, If):
@@ -166,6 +168,11 @@ class _Writer:
         elif isinstance(node, Operation) and node.attributes:
             told["attributes"] = {name: self.attribute(value) for name, value in node.attributes.items()}
         return told
+
+    def source(self, origin: Origin) -> dict[str, Any]:
+        """What is known of an origin."""
+        told = {part.name: getattr(origin, part.name) for part in fields(origin)}
+        return {name: value for name, value in told.items() if value}
 
     def loop(self, loop: Loop) -> dict[str, Any]:
         return {
@@ -249,6 +256,8 @@ _LOOP_FLAGS = ("minus_one_is_no_limit", "counted_by_slices")
 _LOOP_PORTS = ("input_ports", "output_ports")
 #: Of a :class:`Variable`.
 _VARIABLE_PARTS = ("state", "known", "assigned", "initial")
+#: Of an :class:`Origin`.
+_ORIGIN_TEXTS = ("file", "code", "function", "framework_node", "traced")
 #: In the order of :class:`SlicedInput`.
 _SLICE_NUMBERS = ("axis", "start", "end", "stride", "part_size")
 
@@ -266,7 +275,10 @@ def _type(kind: ValueType) -> dict[str, Any]:
 
 
 class _Hashing(_Writer):
-    """Arrays of any size by what they hold."""
+    """Arrays of any size by what they hold; where code was written changes nothing."""
+
+    def source(self, origin: Origin) -> dict[str, Any]:
+        return {}
 
     def array(self, array: Array) -> dict[str, Any]:
         data = encode(array).data
@@ -318,14 +330,14 @@ class _Reader:
         inputs, outputs = [self.maybe(v) for v in told["in"]], [self.maybe(v) for v in told["out"]]
         words = (_text(told["name"]), _text(told["op"]), _text(told["domain"]))
         header = (*words, _whole(told["version"]), inputs, outputs)
-        origin = _text(told.get("origin", ""))
+        source = _read_origin(told)
         if "loop" in told:
-            return self.loop(Node(*header, origin=origin), told["loop"])
+            return self.loop(Node(*header, source=source), told["loop"])
         if "then" in told:
             then, otherwise = self.graph(told["then"]), self.graph(told["else"])
-            return If(*header, origin=origin, then_branch=then, else_branch=otherwise)
+            return If(*header, source=source, then_branch=then, else_branch=otherwise)
         attributes = {name: _read_attribute(value) for name, value in told.get("attributes", {}).items()}
-        return Operation(*header, attributes=attributes, origin=origin)
+        return Operation(*header, attributes=attributes, source=source)
 
     def loop(self, header: Node, told: Mapping[str, Any]) -> Loop:
         loop = Loop(**vars(header), body=self.graph(told["body"]), system=System(told["system"]))
@@ -461,6 +473,18 @@ def _read_type(told: Mapping[str, Any]) -> ValueType:
         for axis, least, most in told.get("bounds", ())
     }
     return TensorType(dtype, shape, bounds)
+
+
+def _read_origin(node: Mapping[str, Any]) -> Origin:
+    """Of a node; older forms have ``model.py:12`` alone."""
+    told = node.get("source", {})
+    if "origin" in node and not told:
+        file, _, number = _text(node["origin"]).rpartition(":")
+        return Origin(file, int(number), script=True) if file and number.isdecimal() else NOWHERE
+    known = {name: _text(told[name]) for name in _ORIGIN_TEXTS if name in told}
+    scopes = tuple(map(_text, told.get("scopes", ())))
+    line, script = _whole(told.get("line", 0)), _flag(told.get("script", False))
+    return Origin(line=line, scopes=scopes, script=script, **known) if told else NOWHERE
 
 
 def _read_array(told: Mapping[str, Any]) -> Array:

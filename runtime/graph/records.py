@@ -7,7 +7,7 @@ simply a value of an enclosing graph used inside a body.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from enum import StrEnum
 from typing import Any
@@ -16,6 +16,7 @@ import numpy as np
 
 from ..record import record
 from ..text import printable
+from .origin import NOWHERE, Origin
 
 #: A dimension: a number, a name (``"N"``), or None where nothing is known.
 Dim = int | str | None
@@ -154,11 +155,18 @@ class Node:
     version: int
     inputs: list[Value | None]
     outputs: list[Value | None]
-    #: Where a script wrote it, in models that are scripts: ``model.py:12``.
-    origin: str = field(default="", kw_only=True)
+    #: Where somebody's code has it, or what tells it to the first who asks.
+    source: Origin | Callable[[], Origin] = field(default=NOWHERE, kw_only=True)
 
     def __repr__(self) -> str:
         return f"<{self.describe()}>"
+
+    @property
+    def origin(self) -> Origin:
+        """Where somebody's code has it, as far as the model tells."""
+        if not isinstance(self.source, Origin):
+            self.source = self.source()
+        return self.source
 
     @property
     def foreign(self) -> bool:
@@ -166,12 +174,14 @@ class Node:
         return bool(self.domain) and not self.domain.startswith("opset")
 
     def describe(self) -> str:
-        """``Add 'h_new' (opset 13)``: how messages name a node; of a script its line (``model.py:12``)."""
-        named = printable(f"{self.op_type} '{self.name}'")
-        if self.origin:
-            return f"{named} ({self.origin})"
+        """``Add 'h_new' (opset 13, model.py:87)``: how messages name a node; one of a script has no opset."""
+        return printable(f"{self.op_type} '{self.name}'") + f" ({self.where()})"
+
+    def where(self) -> str:
+        """``opset 13, model.py:87``: its operator set, and its line of code where that is known."""
         domain = f"{self.domain} " if self.foreign else ""
-        return f"{named} ({domain}opset {self.version})"
+        opset = "" if self.origin.script else f"{domain}opset {self.version}"
+        return ", ".join(filter(None, (opset, str(self.origin))))
 
 
 @record(eq=False, repr=False)

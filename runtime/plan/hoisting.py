@@ -84,7 +84,8 @@ def _both_halves(batch: Op, count: int, rest: Op, p: Any, *inputs: Any) -> tuple
 def resolved(node: Node, op: Op, inputs: list[Value | None] | None = None) -> ResolvedOperation:
     """``node`` with another operator, and other inputs."""
     inputs = node.inputs if inputs is None else inputs
-    return ResolvedOperation(node.name, node.op_type, node.domain, node.version, inputs, node.outputs, op=op)
+    header = (node.name, node.op_type, node.domain, node.version)
+    return ResolvedOperation(*header, inputs, node.outputs, op=op, source=node.source)
 
 
 @record

@@ -219,14 +219,15 @@ class _Compiler:
                 self.plan.constants.append((self.plan.slot_of[value], value.constant))
         return self.plan.slot_of[value]
 
-    def slot(self, value: Value, user: str) -> int:
+    def slot(self, value: Value, user: Node | str) -> int:
         if value.constant is not None:
             return self.new(value)
         if value not in self.plan.slot_of:
-            raise ModelError(f"{user} uses the value '{value.name}', which nothing before it defines")
+            told = user if isinstance(user, str) else user.describe()
+            raise ModelError(f"{told} uses the value '{value.name}', which nothing before it defines")
         return self.plan.slot_of[value]
 
-    def maybe(self, value: Value | None, user: str) -> int:
+    def maybe(self, value: Value | None, user: Node | str) -> int:
         return -1 if value is None else self.slot(value, user)
 
     def emit(self, instruction: Instruction, inside: int) -> int:
@@ -272,7 +273,7 @@ class _Compiler:
     def instruction(self, node: Operation, run: Operation, inside: int) -> Instruction:
         """What runs ``run`` for ``node``."""
         system = self.plan.graph.system
-        inputs = tuple(self.maybe(value, node.describe()) for value in run.inputs)
+        inputs = tuple(self.maybe(value, node) for value in run.inputs)
         settled = [slot < 0 or self.is_settled(self.plan.slots[slot]) for slot in inputs]
         op = self.ops.get(run) or resolve(run, system)
         if op.pure and not op.random and all(settled):
@@ -288,7 +289,7 @@ class _Compiler:
     def branch(self, node: If, inside: int, path: str) -> None:
         condition = node.inputs[0]
         assert condition is not None
-        start = self.emit(Instruction(Opcode.BRANCH, node, inputs=(self.slot(condition, node.describe()),)), inside)
+        start = self.emit(Instruction(Opcode.BRANCH, node, inputs=(self.slot(condition, node),)), inside)
         outputs = tuple(-1 if value is None else self.new(value) for value in node.outputs)
         self.varies.update((slot, inside) for slot in outputs)
         self.plan.code[start].outputs = outputs

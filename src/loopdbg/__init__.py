@@ -16,9 +16,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from .debugger.diff.comparing import Diff, FirstDifference, LoopDifference, diff
+    from .debugger.diff.findings import Verdict
     from .debugger.recording.reader import Trace
     from .debugger.recording.recorder import Recorder
     from .debugger.recording.replay import Replay
+    from .debugger.reference.recorder import ReferenceRecorder, record_reference
+    from .debugger.reference.reference import Reference, Track
     from .debugger.session.session import Reason, Session, Stop, debug
     from .runtime.errors import (
         ExecutionError,
@@ -40,11 +44,14 @@ __version__ = "0.1.0"
 
 __all__ = [
     "CarriedValue",
+    "Diff",
     "ExecutionError",
+    "FirstDifference",
     "Frame",
     "InputError",
     "InterruptError",
     "LimitError",
+    "LoopDifference",
     "LoopNode",
     "LoopTotals",
     "LoopdbgError",
@@ -54,6 +61,8 @@ __all__ = [
     "Port",
     "Reason",
     "Recorder",
+    "Reference",
+    "ReferenceRecorder",
     "Replay",
     "Run",
     "SequenceType",
@@ -63,18 +72,26 @@ __all__ = [
     "TensorType",
     "Trace",
     "TraceError",
+    "Track",
     "UnsupportedError",
     "UsageError",
+    "Verdict",
     "__version__",
     "debug",
+    "diff",
     "load",
     "operator",
+    "record_reference",
 ]
 
 # Names are imported when they are first used: the command line goes through this module as well, and --help or an
 # .xml should not pay for all of it.
 _HOMES = {
+    "debugger.diff.comparing": ("Diff", "FirstDifference", "LoopDifference", "diff"),
+    "debugger.diff.findings": ("Verdict",),
     "debugger.recording.replay": ("Replay",),
+    "debugger.reference.recorder": ("ReferenceRecorder", "record_reference"),
+    "debugger.reference.reference": ("Reference", "Track"),
     "debugger.session.session": ("Reason", "Session", "Stop", "debug"),
     "debugger.recording.reader": ("Trace",),
     "debugger.recording.recorder": ("Recorder",),

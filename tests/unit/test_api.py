@@ -20,9 +20,10 @@ import make_api
 #: A new public name is a decision: it is written here as well, and stays.
 PUBLIC = {
     "loopdbg": """
-        CarriedValue ExecutionError Frame InputError InterruptError LimitError LoopNode LoopTotals LoopdbgError Model
-        ModelError OptionalType Port Reason Recorder Replay Run SequenceType Session Stop StoppedBy TensorType Trace
-        TraceError UnsupportedError UsageError __version__ debug load operator""",
+        CarriedValue Diff ExecutionError FirstDifference Frame InputError InterruptError LimitError LoopDifference
+        LoopNode LoopTotals LoopdbgError Model ModelError OptionalType Port Reason Recorder Reference ReferenceRecorder
+        Replay Run SequenceType Session Stop StoppedBy TensorType Trace TraceError Track UnsupportedError UsageError
+        Verdict __version__ debug diff load operator record_reference""",
     "Session": """
         assign back back_node branch branches breakpoints continue_ done finish frame frames goto history inputs
         interrupt into lately logged max_iterations model next_node on_log outputs plot progress restart

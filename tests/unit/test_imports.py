@@ -97,7 +97,8 @@ print(*[name for name in sys.modules if name.startswith("loopdbg.debugger.")], f
 @pytest.mark.parametrize("command", ["run", "info"])
 @pytest.mark.parametrize("model", ["newton_sqrt.onnx", "lstm.xml"])
 def test_what_only_runs_needs_no_debugger(command: str, model: str) -> None:
-    """But for how values and ends of loops are worded; ``info`` says how a loop ends, and writes names, as all do."""
+    """But for how values and ends of loops are worded, and arrays read; ``info`` says how a loop ends, and writes
+    names, as all do."""
     ran = run_code(DEBUGGER, command, SAMPLES / model)
     assert ran.status == 0, ran.err
     found = set(ran.out.split())
@@ -107,7 +108,8 @@ def test_what_only_runs_needs_no_debugger(command: str, model: str) -> None:
     else:
         words = {"loopdbg.debugger.words", "loopdbg.debugger.words.endings"}
         statistics = {f"loopdbg.debugger.statistics{module}" for module in ("", ".onepass", ".tensor")}
-        assert found <= {"loopdbg.debugger.text", *words, *statistics}
+        arrays = {"loopdbg.debugger.reference", "loopdbg.debugger.reference.array_files"}
+        assert found <= {"loopdbg.debugger.text", *words, *statistics, *arrays}
 
 
 def test_this_test_would_notice() -> None:

@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from ...runtime.errors import InputError, ModelError, UnsupportedError, UsageError
 from ...runtime.frontends import is_database
-from ...runtime.model import Data, Model, Port, Run
+from ...runtime.model import Data, Model, Run
 from . import terminal
+from .against import against
 from .command import Command
 from .inputs import as_requests, gather, give_state, to_run
 from .options import add_run_options, add_weights_of_two
 from .progress import Late, Progress
 from .recorded import names_of_two, weights_of_two
-from .remedies import told
+from .remedies import reworded, told
 
 if TYPE_CHECKING:
     from ...debugger.diff.sides import Side, TraceSide
@@ -30,14 +31,17 @@ class Diff(Command):
 
     name = "diff"
     summary = """\
-Compare two runs: two models, two traces, a model and a trace, or a model and
-another runtime. Tells the first iteration and node that differ, how often each
-loop ran, and how the difference grows."""
+Compare two runs: two models, two traces, a model and a trace, a model and the
+values of a reference (.npz, ONNX test data), or a model and another runtime.
+Tells the first iteration and node that differ, how often each loop ran, and how
+the difference grows."""
     examples = """\
 examples:
   loopdbg diff model.onnx converted.xml
   loopdbg diff model.onnx run.loopdb --loop decode
+  loopdbg diff model.onnx reference.npz
   loopdbg diff model.onnx --against onnxruntime --json
+  loopdbg diff model.onnx --against torch:program.pt2
 
 exit status: 0 the same, 6 they differ, 4 the same up to a limit (or a loop that
 nothing can end), 9 the same within one quantisation step, 8 not all could be
@@ -61,8 +65,10 @@ from itself), 1 bad model or input, 2 wrong usage, 130 interrupted"""
         )
         how.add_argument(
             "--against",
+            type=against,
             metavar="PEER",
-            help="compare with this runtime, live: onnxruntime, openvino; on a device: onnxruntime:CUDA, openvino:GPU",
+            help="compare with a runtime, live: onnxruntime, openvino; on a device: onnxruntime:CUDA, openvino:GPU; or "
+            "with torch:FILE.pt2, the PyTorch program that the model was exported from",
         )
         how.add_argument("--lockstep", action="store_true", help="the peer from our values in each iteration, alone")
         how.add_argument("--free", action="store_true", help="the peer runs the whole model, alone")
@@ -88,20 +94,23 @@ from itself), 1 bad model or input, 2 wrong usage, 130 interrupted"""
 
     def run(self, options: argparse.Namespace) -> int:
         # Here, since --help needs none of it.
+        from ...debugger.diff import report
         from ...debugger.diff.findings import Comparison
         from ...debugger.diff.live import Live
-        from . import diff_json, diff_report
+        from . import diff_json
 
         _check(options)
-        found = _against(options) if options.against else _two(options)
+        found = _against(options) if options.against else _reference(options) or _two(options)
         comparisons = found.comparisons if isinstance(found, Live) else [found]
         if all(comparison.empty and comparison.error is None for comparison in comparisons):
-            notes = "; ".join(diff_report.notes(comparisons))
+            notes = "; ".join(report.notes(comparisons))
             raise UnsupportedError(f"nothing could be compared: {notes or 'neither has a loop or an output'}")
         if options.json:
             terminal.out_json(diff_json.as_json(found))
         else:
-            for line in diff_report.lines(found):
+            for comparison in comparisons:
+                reworded(comparison)
+            for line in report.lines(found):
                 terminal.out(line)
         error = found.error if isinstance(found, Comparison) else None
         if error is not None:
@@ -135,8 +144,8 @@ def _check(options: argparse.Namespace) -> None:
             if getattr(options, option):
                 raise UsageError(f"--{option.replace('_', '-')} is about a live peer: it needs --against")
     elif options.b is not None:
-        raise UsageError(f"--against compares one model with a peer: leave out '{options.b}'")
-    elif options.map:
+        raise UsageError(f"--against compares one model with a peer or program: leave out '{options.b}'")
+    elif options.map and not options.against.is_torch:
         raise UsageError("--map is for two models: a live peer has the names of the model")
 
 
@@ -167,16 +176,20 @@ def _named(words: list[str], option: str, form: str) -> dict[str, str]:
 
 
 def _against(options: argparse.Namespace) -> Any:
+    if options.against.is_torch:
+        from .diff_torch import compare
+
+        return compare(options, _options(options))
     from ...debugger.diff.live import compare_live
-    from ...debugger.peers.process import Peer, named
+    from ...debugger.peers.process import Peer
 
     if is_database(options.a):
         raise UsageError(f"{options.a}: is a trace, and a peer can run a model only")
     settings = _named(options.peer_option, "--peer-option", "K=V")
     libraries = options.ort_custom_ops
-    if libraries and named(options.against)[0] != "onnxruntime":
+    if libraries and options.against.name != "onnxruntime":
         raise UsageError(f"--ort-custom-ops is about onnxruntime: leave out '{libraries[0]}'")
-    with Peer(options.against, options.timeout or 60.0, options=settings, libraries=libraries) as peer:
+    with Peer(options.against.text, options.timeout or 60.0, options=settings, libraries=libraries) as peer:
         model = to_run(options.a, weights_of_two([options.a], options.weights)[0], options)
         inputs = gather(model, options)
         _remark(inputs.remarks, inputs.note if inputs.chosen_here else "")
@@ -193,7 +206,19 @@ def _against(options: argparse.Namespace) -> Any:
             )
 
 
+def _reference(options: argparse.Namespace) -> Any:
+    """The comparison with a reference where one of the two is one, else None."""
+    from ...debugger.reference.files import is_reference
+
+    if not (is_reference(options.a) or is_reference(options.b)):
+        return None
+    from .diff_reference import compare
+
+    return compare(options, _options(options))
+
+
 def _two(options: argparse.Namespace) -> Any:
+    from ...debugger.diff.given import renamed
     from ...debugger.diff.matching import unknown_name
     from ...debugger.diff.sides import ModelSide, open_side
     from ...debugger.diff.streams import compare_sides
@@ -215,7 +240,7 @@ def _two(options: argparse.Namespace) -> Any:
                 source.label = label
                 sides.append(source)
                 continue
-            values = given if source is sources[0] else _renamed(given, source, settings.names)
+            values = given if source is sources[0] else renamed(given, source, settings.names)
             try:
                 sides.append(ModelSide(source, values, options.max_iterations, label))
             except InputError as error:
@@ -262,50 +287,6 @@ def _inputs(sources: list[Model | TraceSide], options: argparse.Namespace) -> Ma
     if not isinstance(inputs, Mapping):
         raise ModelError(f"{trace.label}: the trace holds no inputs")
     return inputs
-
-
-def _renamed(given: Mapping[str, Data], model: Model, names: Mapping[str, str]) -> dict[str, Data]:
-    """The same inputs for the other model: by --map, by name, what is left over by position."""
-    ports = [port.name for port in model.inputs]
-    found = {names[name]: value for name, value in given.items() if names.get(name) in ports}
-    found.update(
-        (name, value)
-        for name, value in given.items()
-        if name in ports and name not in found and names.get(name) not in ports
-    )
-    for name, value in given.items():
-        if name in ports or names.get(name) in ports:
-            continue
-        dtype = getattr(value, "dtype", None)
-        free = [port for port in model.inputs if port.name not in found and port.dtype in (None, dtype)]
-        if free:
-            found[free[0].name] = value
-    return {name: _fitted(value, next(p for p in model.inputs if p.name == name)) for name, value in found.items()}
-
-
-def _fitted(value: Data, port: Port) -> Data:
-    """A value in the dtype that the other model declares, where that is another of the same kind.
-
-    Raises:
-        InputError: it holds a number that this dtype does not.
-    """
-    import numpy as np
-
-    from ...debugger.diff.values import kind_of
-
-    given, wanted = getattr(value, "dtype", None), port.dtype
-    if given is None or wanted is None or given == wanted or kind_of(given) != kind_of(wanted):
-        return value
-    with np.errstate(all="ignore"):
-        fitted = np.asarray(value).astype(wanted)
-    finite = kind_of(wanted) != "f" or np.array_equal(
-        np.isfinite(np.asarray(value).astype(np.float64)), np.isfinite(fitted.astype(np.float64))
-    )
-    if not finite or (kind_of(wanted) == "i" and not np.array_equal(fitted, value)):
-        raise InputError(
-            f"input '{port.name}' is {wanted.name}, which does not hold all numbers of the {given.name} given"
-        )
-    return fitted
 
 
 def _remark(remarks: tuple[str, ...], chosen: str) -> None:

@@ -58,6 +58,7 @@ def _comparison(comparison: Comparison) -> dict[str, Any]:
         "quantised": [_saturation(one) for one in comparison.quantised],
         "outputs": {
             "compared": comparison.compared_outputs,
+            "other_values": comparison.compared_values,
             "differing": [_difference(difference) for difference in comparison.outputs],
             "node": None if comparison.cause is None or comparison.cause.node is None else _node(comparison.cause.node),
             "source": None if comparison.cause is None else _source(comparison.cause),
@@ -230,4 +231,6 @@ def _difference(difference: Difference) -> dict[str, Any]:
         "step": number(difference.step) if difference.step else None,
         "left": with_elements(difference.left),
         "right": with_elements(difference.right),
+        "made_at": difference.source or None,
+        "made_by": difference.maker or None,
     }

@@ -40,8 +40,8 @@ def compare_with(found: Mapping[str, Data], where: str, outputs: Mapping[str, Da
     if not found:
         return 0
     from ...debugger.diff.findings import Difference
+    from ...debugger.diff.report import delta_text
     from ...debugger.diff.values import Tolerance, compare
-    from .diff_report import delta_text
 
     wrong = 0
     for name, right in found.items():

@@ -105,7 +105,7 @@ def _loop(node: LoopNode, origins: Origins, returned: dict[Value, list[str]]) ->
         "path": node.path,
         "op_type": loop.op_type,
         "opset": loop.version,
-        "line": loop.origin or None,
+        "line": str(loop.origin) or None,
         "made_of": loop.made_of or None,
         "kind": ending(loop, origins).kind.value,
         "ends": " ".join(ends(loop, phrases)),

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ...runtime.errors import LoopdbgError, Remedy
+
+if TYPE_CHECKING:
+    from ...debugger.diff.findings import Comparison
 
 _WORDS = {
     Remedy.GIVE_INPUT: "give it as --input {name}=VALUE",
@@ -21,6 +26,17 @@ _WORDS = {
 def matched(how: str) -> str:
     """How loops or values of two sides were matched."""
     return "--map" if how == "given" else how
+
+
+def reworded(comparison: Comparison) -> None:
+    """Tell of a comparison in the words of the command line: how its loops and values were matched, and what helps."""
+    for loop in comparison.loops:
+        loop.matched = matched(loop.matched)
+        loop.values = [(name, other, matched(how)) for name, other, how in loop.values]
+    if comparison.unpaired:
+        comparison.note("--map NAME=NAME pairs loops")
+    if comparison.mode == "reference" and comparison.lacking:
+        comparison.note("--map NAME=NAME pairs a value of the model with one of the reference")
 
 
 def told(error: LoopdbgError) -> str:

@@ -7,6 +7,7 @@ import os
 import sys
 
 from ...runtime.errors import UsageError
+from .against import Against
 
 #: Arguments that are models.
 _MODELS = ("model", "a", "b", "against")
@@ -22,10 +23,22 @@ def check_trust(options: argparse.Namespace, serving: bool) -> None:
         return
     from ...runtime.frontends import is_database, split
 
-    models = (getattr(options, name, None) for name in _MODELS)
-    for path in (*models, *getattr(options, "operators", ())):
-        if path and split(path)[0].suffix.lower() == ".py" and not is_database(path) and not _agreed(path):
-            raise UsageError(f"{path} is a Python script, which can do what you can: --trust-script lets it run")
+    for path in getattr(options, "operators", ()):
+        _ask(f"{path} is a Python file")
+    for name in _MODELS:
+        path = getattr(options, name, None)
+        if isinstance(path, Against):
+            what = f"{path.rest} is a PyTorch program" if path.is_torch else ""
+        else:
+            is_script = path and split(path)[0].suffix.lower() == ".py" and not is_database(path)
+            what = f"{path} is a Python script" if is_script else ""
+        if what:
+            _ask(what)
+
+
+def _ask(what: str) -> None:
+    if not _agreed(what):
+        raise UsageError(f"{what}, which can do what you can: --trust-script lets it run")
 
 
 def _in_ci() -> bool:
@@ -33,8 +46,8 @@ def _in_ci() -> bool:
     return os.environ.get("CI", "").lower() not in ("", "0", "false")
 
 
-def _agreed(path: str) -> bool:
+def _agreed(what: str) -> bool:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
-    print(f"{path} is a Python script, which can do what you can. Run it? [y/N] ", end="", file=sys.stderr, flush=True)
+    print(f"{what}, which can do what you can. Run it? [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")

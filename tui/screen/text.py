@@ -13,7 +13,7 @@ import numpy as np
 
 from ...debugger.statistics.onepass import Statistics
 from ...debugger.statistics.tensor import OverError, TensorRef, tensor_of
-from ...debugger.text import dtype_name, number_text, scalar_text, value_text
+from ...debugger.text import NOT_FINITE, dtype_name, number_text, scalar_text, value_text
 from ...runtime.graph import Dim
 from ...runtime.text import plural, printable
 
@@ -44,8 +44,6 @@ _SHORT = {
 }
 NO_LIMIT = "no limit"
 _BARS = "▁▂▃▄▅▆▇█"
-#: What a sparkline shows for NaN and Inf.
-NOT_FINITE = "×"
 
 
 def type_text(dtype: np.dtype[Any] | str | None, shape: Sequence[Dim] | None) -> str:

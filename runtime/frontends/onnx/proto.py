@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         ModelProto,
         NodeProto,
         SparseTensorProto,
+        StringStringEntryProto,
         TensorProto,
         TypeProto,
     )
@@ -34,6 +35,7 @@ __all__ = [
     "ModelProto",
     "NodeProto",
     "SparseTensorProto",
+    "StringStringEntryProto",
     "TensorProto",
     "TypeProto",
     "own",
@@ -53,7 +55,7 @@ _SCHEMA = {
     " 23 sparse_tensors *SparseTensorProto, 15 type_protos *TypeProto",
     "ValueInfoProto": "1 name string, 2 type TypeProto",
     "NodeProto": "1 input *string, 2 output *string, 3 name string, 4 op_type string, 7 domain string,"
-    " 8 overload string, 5 attribute *AttributeProto",
+    " 8 overload string, 5 attribute *AttributeProto, 6 doc_string string, 9 metadata_props *raw",
     "ModelProto": "1 ir_version int64, 8 opset_import *OperatorSetIdProto, 7 graph GraphProto,"
     " 25 functions *FunctionProto",
     "StringStringEntryProto": "1 key string, 2 value string",
@@ -90,6 +92,7 @@ if not TYPE_CHECKING:
     ModelProto = _made["ModelProto"]
     NodeProto = _made["NodeProto"]
     SparseTensorProto = _made["SparseTensorProto"]
+    StringStringEntryProto = _made["StringStringEntryProto"]
     TensorProto = _made["TensorProto"]
     TypeProto = _made["TypeProto"]
     for _word, _number in ATTRIBUTE_KINDS.items():

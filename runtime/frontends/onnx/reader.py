@@ -26,6 +26,7 @@ from .blocks import NCHWC, block_of, block_of_this_machine, in_blocks
 from .external import Beside
 from .functions import InferredTypes, function_of
 from .limits import check_calls, check_depth
+from .metadata import source_of
 from .notes import Sources, graph_notes
 from .order import in_order
 from .proto import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, own
@@ -320,6 +321,7 @@ class _Reader:
                 f" domain '{domain or 'ai.onnx'}'; add it to opset_import"
             )
         at = f"{header.describe()}{scope.place}"
+        header.source = source_of(proto, context.source)
         header.inputs = [scope.find(name, at) if name else None for name in proto.input]
         if function is not None:
             self.call(proto, function, header, scope, at)
@@ -350,6 +352,7 @@ class _Reader:
         else:
             made = [Operation(**vars(header), attributes=plain)]
         for node in made:
+            node.source = header.source
             self.sources.add(node)
         scope.graph.nodes += made
         for name, value in zip(proto.output, header.outputs, strict=True):
@@ -382,6 +385,7 @@ class _Reader:
             f"{header.name}/",
             _bind(proto, function, scope.context.attributes),
             (*scope.context.calls, key),
+            header.source,
         )
         place = f" in function {function.name} of '{header.name}'{scope.place}"
         inside = NameScope(scope.graph, function, context, place, caller=scope)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from ...errors import ModelError
-from ...graph import ANY, Graph, Value
+from ...graph import ANY, NOWHERE, Graph, Origin, Value
 from ...record import record
 from ...text import did_you_mean
 from .proto import AttributeProto, FunctionProto, GraphProto, NodeProto, TypeProto
@@ -32,6 +32,8 @@ class Context:
     attributes: Mapping[str, AttributeProto] | None = None
     #: The functions that this call is inside of, itself included.
     calls: tuple[FunctionKey, ...] = ()
+    #: Where the call was written, for nodes of the function that say nothing of themselves.
+    source: Origin | Callable[[], Origin] = NOWHERE
 
 
 class NameScope:

@@ -12,6 +12,7 @@ from ...graph import (
     System,
     bodies,
     own_values,
+    walk,
 )
 from ...graph.origins import Origins
 from ...ops.cells import STATES
@@ -55,6 +56,8 @@ class _Opener:
                 names = {value.name for value in own_values(graph)}
             made = self._made(node, says, graph, names)
             graph.opened.update((one, node) for one in made)
+            for one in walk(Graph("made", nodes=made)):
+                one.source = node.source
             nodes += made
         graph.nodes = nodes
 

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from ...errors import ModelError
+from ...graph import Origin
 from ...record import record
 
 _HERE = str(Path(__file__).parent)
@@ -19,9 +20,9 @@ class Place:
     line: int
 
     @property
-    def short(self) -> str:
-        """``model.py:12``"""
-        return f"{Path(self.path).name}:{self.line}"
+    def origin(self) -> Origin:
+        """The place as that of a node."""
+        return Origin(self.path, self.line, script=True)
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}"

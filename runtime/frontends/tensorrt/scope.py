@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...dtypes import to_onnx
-from ...graph import Graph, Operation, TensorType, Value
+from ...graph import NOWHERE, Graph, Operation, TensorType, Value
 
 #: The opset of the ONNX operators that layers are made of.
 OPSET = 21
@@ -56,7 +56,7 @@ class Scope:
         """``main``: has the constants of all scopes."""
         self.graph, self.main, self.names = graph, main, names
         #: What nodes are called after, and the line that they are from.
-        self.base, self.origin = "", ""
+        self.base, self.origin = "", NOWHERE
 
     def op(self, op_type: str, *inputs: Value | None, domain: str = "", **attributes: Any) -> Value:
         """Add an operator with one output: one of ONNX's (opset 21), or our own of another domain."""
@@ -70,7 +70,7 @@ class Scope:
         kept = {name: value for name, value in attributes.items() if value is not None}
         version = 1 if domain else OPSET
         self.graph.nodes.append(
-            Operation(self.base, op_type, domain, version, list(inputs), [*made], kept, origin=self.origin)
+            Operation(self.base, op_type, domain, version, list(inputs), [*made], kept, source=self.origin)
         )
         return made
 

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import loopdbg
-from loopdbg.runtime.graph import Graph, Operation, OptionalType, SequenceType, System, TensorType, Value, loops
-from loopdbg.runtime.graph.as_json import Omitted, from_json, to_json
+from loopdbg.runtime.errors import ModelError
+from loopdbg.runtime.graph import Graph, Operation, OptionalType, Origin, SequenceType, System, TensorType, Value, loops
+from loopdbg.runtime.graph.as_json import Omitted, digest, from_json, to_json
 from models import BRANCHES, NESTED, SAMPLES, model
 from plain import all_bits
 
@@ -103,3 +104,26 @@ def test_other_forms_and_damage_are_one_clear_error() -> None:
     ):
         with pytest.raises(loopdbg.ModelError, match="damaged"):
             from_json(damaged)
+
+
+def test_where_nodes_were_written() -> None:
+    graph = operation()
+    graph.nodes[0].source = Origin("/me/model.py", 87, "x = f(x)", "forward", ("a", "b"), "f_1", "f = f(x)")
+    assert from_json(to_json(graph)).nodes[0].origin == graph.nodes[0].origin
+    # Where the code stands changes nothing of what a graph computes.
+    assert digest(graph) == digest(operation())
+
+
+def test_older_traces_have_the_line_of_a_script_alone() -> None:
+    told = json.loads(to_json(operation()))
+    told["graph"]["nodes"][0]["origin"] = "model.py:12"
+    node = from_json(json.dumps(told)).nodes[0]
+    assert (str(node.origin), node.describe()) == ("model.py:12", "Made 'n' (model.py:12)")
+
+
+@pytest.mark.parametrize("source", [{"line": "3"}, {"file": 3}, {"scopes": [1]}, {"script": 1}, ["model.py"]])
+def test_a_damaged_origin(source: object) -> None:
+    told = json.loads(to_json(operation()))
+    told["graph"]["nodes"][0]["source"] = source
+    with pytest.raises(ModelError, match="damaged"):
+        from_json(json.dumps(told))

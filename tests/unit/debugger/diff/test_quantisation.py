@@ -9,7 +9,7 @@ import onnx
 import pytest
 
 from command_line import loopdbg as command
-from loopdbg.debugger.diff.steps import integer_step
+from loopdbg.debugger.diff.quantisation import integer_step
 from models import loop_text, proto
 
 

@@ -8,7 +8,11 @@ from collections.abc import Generator, Iterator, Sequence
 
 import numpy as np
 
-from ...debugger.diff.findings import (
+from ...runtime.graph import MAIN
+from ...runtime.text import counted, printable
+from ..text import NOT_FINITE, number_text, scalar_text, value_text
+from ..words.endings import stopper
+from .findings import (
     Cause,
     Comparison,
     Difference,
@@ -18,15 +22,11 @@ from ...debugger.diff.findings import (
     Reach,
     Reason,
     Saturation,
+    Written,
 )
-from ...debugger.diff.growth import Growth
-from ...debugger.diff.live import Live
-from ...debugger.diff.values import Tolerance, compare
-from ...debugger.words.endings import stopper
-from ...runtime.graph import MAIN
-from ...runtime.text import counted
-from ..screen.text import NOT_FINITE, number_text, printable, scalar_text, value_text
-from .remedies import matched
+from .growth import Growth
+from .live import Live
+from .values import Tolerance, compare
 
 _WIDTH = 72
 _SPARK = 48
@@ -52,10 +52,7 @@ def lines(found: Comparison | Live) -> Iterator[str]:
 
 def notes(comparisons: Sequence[Comparison]) -> list[str]:
     """What else there is to say, each thing once."""
-    told = [note for comparison in comparisons for note in comparison.notes]
-    if any(comparison.unpaired for comparison in comparisons):
-        told.append("--map NAME=NAME pairs loops")
-    return list(dict.fromkeys(told))
+    return list(dict.fromkeys(note for comparison in comparisons for note in comparison.notes))
 
 
 def _comparison(comparison: Comparison) -> Iterator[str]:
@@ -86,7 +83,7 @@ def _is_silent(comparison: Comparison) -> bool:
 
 
 def _sides(comparison: Comparison) -> tuple[str, str]:
-    if comparison.mode == "streams":
+    if comparison.mode in ("streams", "reference"):
         return comparison.left, comparison.right
     return "loopdbg", comparison.right
 
@@ -106,10 +103,7 @@ def _written(comparison: Comparison, sides: tuple[str, str]) -> Iterator[str]:
         return
     yield "    written otherwise:"
     for one in comparison.written[:_LISTED]:
-        where = "main graph" if one.place == MAIN else f"loop '{one.place}'"
-        name = f" '{one.name}'" if one.name else ""
-        deciding = ", which the condition depends on" if one.deciding and one.name else ""
-        yield f"      {printable(f'{where}: {one.kind}{name}{deciding}')}"
+        yield f"      {written_text(one)}"
         if one.delta is None:
             wide = max(map(len, sides))
             for side, text in zip(sides, (one.left_text, one.right_text), strict=True):
@@ -122,6 +116,14 @@ def _written(comparison: Comparison, sides: tuple[str, str]) -> Iterator[str]:
     more = len(comparison.written) - _LISTED
     if more > 0:
         yield f"      ... and {more} more"
+
+
+def written_text(one: Written) -> str:
+    """What is written otherwise, and where."""
+    where = "main graph" if one.place == MAIN else f"loop '{one.place}'"
+    name = f" '{one.name}'" if one.name else ""
+    deciding = ", which the condition depends on" if one.deciding and one.name else ""
+    return printable(f"{where}: {one.kind}{name}{deciding}")
 
 
 # -- the first difference
@@ -203,6 +205,10 @@ def _pair(difference: Difference, sides: tuple[str, str], indent: str) -> Iterat
     for side, name, value in zip(sides, names, (difference.left, difference.right), strict=True):
         yield f"{indent}{printable(side):<{wide}}  {printable(name)} = {value_text(value, _WIDTH)}"
     yield f"{indent}{delta_text(difference)}"
+    if difference.maker or difference.source:
+        maker = f" by {difference.maker}" if difference.maker else ""
+        place = f" at {difference.source}" if difference.source else ""
+        yield f"{indent}{printable(f'{sides[1]} has it{maker}{place}')}"
 
 
 def delta_text(difference: Difference) -> str:
@@ -233,7 +239,7 @@ def _short(number: float) -> str:
 def _loop(loop: LoopFindings, sides: tuple[str, str], told: bool, mode: str) -> Iterator[str]:
     name = f"'{printable(loop.left)}'"
     if loop.matched not in ("path", "name") or loop.left != loop.right:
-        name += f" and '{printable(loop.right)}' (matched by {matched(loop.matched)})"
+        name += f" and '{printable(loop.right)}' (matched by {loop.matched})"
     iterations = f"{counted(loop.count, 'value')} of {counted(loop.iterations, 'iteration')} compared"
     how = f"largest difference {_short(loop.growth.largest)}"
     if loop.differing:
@@ -241,7 +247,7 @@ def _loop(loop: LoopFindings, sides: tuple[str, str], told: bool, mode: str) -> 
     yield f"    {name}: {iterations}, {how}{_end_text(loop, mode)}"
     if loop.unmatched and loop.trips is None:
         yield f"      {counted(loop.unmatched, 'boundary is', 'boundaries are')} on one side alone"
-    pairs = [f"{printable(a)} and {printable(b)} ({matched(how)})" for a, b, how in loop.values]
+    pairs = [f"{printable(a)} and {printable(b)} ({how})" for a, b, how in loop.values]
     if pairs:
         yield f"      matched: {', '.join(pairs)}"
     for side, alone in zip(sides, (loop.only_left, loop.only_right), strict=True):
@@ -351,7 +357,7 @@ def _trips(loop: LoopFindings, sides: tuple[str, str], mode: str) -> Iterator[st
         yield f"        {printable(trips.because)}"
     if trips.reasons:
         yield from _reasons(trips.reasons, "        ")
-    elif not trips.because and mode != "streams":
+    elif not trips.because and mode in _MODES:
         yield "        no rule predicts it"
 
 
@@ -392,15 +398,17 @@ def _spark(values: Sequence[float]) -> str:
 
 
 def _outputs(comparison: Comparison) -> Iterator[str]:
-    if not comparison.compared_outputs:
+    if not (comparison.compared_outputs or comparison.compared_values):
         return
     if not comparison.outputs:
-        count = comparison.compared_outputs
-        yield f"    {counted(count, 'output')} the same"
+        outputs, others = comparison.compared_outputs, comparison.compared_values
+        values = counted(others, "value of the main graph", "values of the main graph")
+        yield f"    {' and '.join([counted(outputs, 'output')] * bool(outputs) + [values] * bool(others))} the same"
         return
     left, right = _sides(comparison)
     for difference in comparison.outputs[:_LISTED]:
-        yield f"    output '{printable(difference.name)}': {delta_text(difference)}"
+        what = "main graph, value" if difference.role == "result" else difference.role
+        yield f"    {what} '{printable(difference.name)}': {delta_text(difference)}"
         if difference.delta.kind != "dtype":
             yield f"      {printable(left)}: {value_text(difference.left, _WIDTH)}"
             yield f"      {printable(right)}: {value_text(difference.right, _WIDTH)}"

@@ -1,0 +1,125 @@
+"""Where the values of a loop graph are: in which loop, at which place in the order of execution, and who makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ...runtime.graph import Graph, If, Loop, Node, Value, bodies
+from ..reference.reference import Key
+from .halves import begun
+from .sides import LoopInfo
+from .steps import every_loop
+
+#: Behind everything that happens inside a node: its results.
+_BEHIND = 1 << 60
+#: The place of an iteration in an order.
+_ITERATION = -1
+Order = tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Spot:
+    """A value of a model. ``path``: of the loop in whose iterations it is computed, empty in the main graph; ``depth``:
+    in how many loops that is.
+
+    ``role``: carried, sliced, invariant, iteration, condition of a body's parameters, input, else empty. ``loop``: of
+    a parameter its loop, else that around the node. ``branch``: the If in one of whose branches it is.
+    """
+
+    value: Value
+    path: str
+    depth: int
+    role: str
+    node: Node | None
+    loop: Loop | None
+    branch: If | None
+    order: Order
+
+    def at(self, key: Key) -> Order:
+        """Its place in the order of execution in one iteration."""
+        numbers = iter(key)
+        return tuple(next(numbers) if step == _ITERATION else step for step in self.order)
+
+    @property
+    def name(self) -> str:
+        """What the value is called."""
+        return self.value.name
+
+
+class Layout:
+    """All values of a model that something computes, and the parameters of its bodies; not its constants."""
+
+    def __init__(self, graph: Graph, loops: Sequence[LoopInfo]) -> None:
+        self.graph = graph
+        self.spots: dict[Value, Spot] = {}
+        #: Path -> loop, outer before inner.
+        self.loops: dict[str, Loop] = {}
+        self._depths: dict[str, int] = {}
+        self._paths = {info.loop: info.path for info in every_loop(loops) if info.loop is not None}
+        for value in graph.inputs:
+            self._put(Spot(value, "", 0, "input", None, None, None, (0,)))
+        self._walk(graph, None, (), None)
+
+    def _put(self, spot: Spot) -> None:
+        if spot.value.constant is None:
+            self.spots.setdefault(spot.value, spot)
+
+    def _walk(self, graph: Graph, loop: Loop | None, before: Order, branch: If | None) -> None:
+        path = "" if loop is None else self._paths[loop]
+        depth = before.count(_ITERATION)
+        for k, node in enumerate(graph.nodes, 1):
+            here = (*before, k)
+            if isinstance(node, If):
+                for j, (_, inner) in enumerate(bodies(node)):
+                    self._walk(inner, loop, (*here, j), node)
+            elif isinstance(node, Loop) and node in self._paths:
+                self._body(node, (*here, _ITERATION))
+            for value in node.outputs:
+                if value is not None:
+                    self._put(Spot(value, path, depth, "", node, loop, branch, (*here, _BEHIND)))
+
+    def _body(self, loop: Loop, inside: Order) -> None:
+        path = self._paths[loop]
+        self.loops[path], self._depths[path] = loop, inside.count(_ITERATION)
+        for value in loop.body.inputs:
+            self._put(Spot(value, path, inside.count(_ITERATION), _role(loop, value), None, loop, None, (*inside, 0)))
+        self._walk(loop.body, loop, inside, None)
+
+    def of_loop(self, path: str) -> Iterator[Spot]:
+        """The values of a loop's iterations, those of loops inside it left out; of the main graph for an empty path."""
+        return (spot for spot in self.spots.values() if spot.path == path)
+
+    def depth_of(self, path: str) -> int:
+        """In how many loops an iteration of a loop is, itself counted."""
+        return self._depths[path]
+
+    def order_of(self, node: Node) -> Order:
+        """The place of a node in the order of execution."""
+        spots = [self.spots[value] for value in node.outputs if value in self.spots]
+        return min((spot.order for spot in spots), default=())
+
+    def came_from(self, spot: Spot, key: Key) -> tuple[Value, Key] | None:
+        """What a body's parameter gets in an iteration: a result of the one before, or an outer value. None for what
+        the loop itself makes, and for what is no parameter."""
+        loop = spot.loop
+        if not spot.role or loop is None or not key:
+            return None
+        for edge in loop.back_edges:
+            if edge.param is spot.value:
+                if key[-1]:
+                    return edge.result, (*key[:-1], key[-1] - 1)
+                return begun(edge.initial), key[:-1]
+        outer = {port.inner: port.outer for port in loop.sliced_inputs}
+        outer |= {port.inner: port.outer for port in loop.invariants}
+        return (outer[spot.value], key[:-1]) if spot.value in outer else None
+
+
+def _role(loop: Loop, value: Value) -> str:
+    if any(edge.param is value for edge in loop.back_edges):
+        return "carried"
+    if any(port.inner is value for port in loop.sliced_inputs):
+        return "sliced"
+    if value in (loop.iteration, loop.condition_input):
+        return "iteration" if value is loop.iteration else "condition"
+    return "invariant"

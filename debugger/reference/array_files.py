@@ -1,0 +1,231 @@
+"""Values out of files: ``.npy``, ``.npz``, and folders of ONNX test data."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import re
+import struct
+import tokenize
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from ...runtime.dtypes import saved
+from ...runtime.errors import InputError, one_line
+from ...runtime.files import inside, opened
+from ...runtime.graph import ANY, Array, OptionalType, SequenceType, TensorType, ValueType
+from ...runtime.model import Data, Port
+from ...runtime.text import counted
+
+#: How the header of an array calls float8_e5m2.
+_ONE_BYTE_FLOAT = "'<f1'"
+#: What NumPy, the zip archive, what it is packed with and the parser of an array's header raise on a broken file.
+_UNREADABLE = (
+    *(ValueError, TypeError, KeyError, EOFError, OSError, RuntimeError, SyntaxError, OverflowError),
+    *(zipfile.BadZipFile, zlib.error, struct.error, tokenize.TokenError),
+)
+
+
+def read_arrays(path: Path) -> dict[str, Array]:
+    """Everything that an ``.npz`` file holds, by name, as it is there. Of dtypes that NumPy lacks, the bytes.
+
+    Raises:
+        InputError: the file cannot be read, is no archive, or holds something that is no array, or is pickled.
+    """
+    with opened_arrays(path) as archive:
+        if isinstance(archive, np.ndarray):
+            raise InputError(f"{path}: holds one array without a name; save arrays by name with np.savez")
+        return {name: entry_of(path, archive, name, ANY) for name in archive.files}
+
+
+def read_outputs(path: Path, ports: Sequence[Port]) -> dict[str, Data]:
+    """The outputs of a folder of ONNX test data: ``output_K.pb`` holds the model's output K; empty where it has none.
+
+    Raises:
+        InputError: there are more than the model has outputs, or one cannot be read.
+    """
+    return _numbered(path, "output", ports)
+
+
+def read_folder(path: Path, ports: Sequence[Port]) -> dict[str, Data]:
+    """The inputs of a folder of ONNX test data: ``input_K.pb`` holds the model's input K.
+
+    Raises:
+        InputError: there are none, more than the model has inputs, or one cannot be read.
+    """
+    found = _numbered(path, "input", ports)
+    if not found and ports:
+        sets = sorted(inner.name for inner in path.glob("test_data_set_*"))
+        hint = f"; give one of its folders, such as {path / sets[0]}" if sets else ""
+        raise InputError(f"{path}: the folder holds no input_0.pb{hint}")
+    return found
+
+
+def _numbered(path: Path, what: str, ports: Sequence[Port]) -> dict[str, Data]:
+    """The tensors of a folder of test data that are called ``what``, by the names that the model has for them."""
+    files = {}
+    for file in path.iterdir():
+        match = re.fullmatch(rf"{what}_(\d+)\.pb", file.name)
+        if match:
+            files[int(match[1])] = file
+    beyond = [files[number] for number in sorted(files) if number >= len(ports)]
+    if beyond:
+        count = counted(len(ports), what)
+        raise InputError(f"{beyond[0]}: the model has only {count}; this folder belongs to another model")
+    return {ports[number].name: _read_pb(files[number], ports[number].type) for number in sorted(files)}
+
+
+@contextmanager
+def opened_arrays(path: Path) -> Iterator[Any]:
+    """What ``np.load`` makes of a file, nothing pickled; the file is closed in the end.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    try:
+        file = opened(path)
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror or one_line(error)}") from None
+    with file:
+        try:
+            loaded = _load(file)
+        except MemoryError:
+            raise InputError(f"{path}: too large for the memory, or damaged") from None
+        except _UNREADABLE as error:
+            raise InputError(f"{path}: {_why(error)}") from None
+        with nullcontext(loaded) if isinstance(loaded, np.ndarray) else loaded:
+            yield loaded
+
+
+def entry_of(path: Path, archive: Any, name: str, declared: ValueType) -> Array:
+    """One array of an archive.
+
+    Raises:
+        InputError: it cannot be read, is no array, or is pickled.
+    """
+    try:
+        array = _member(archive, name)
+    except MemoryError:
+        raise InputError(f"{path}: '{name}' is too large for the memory, or damaged") from None
+    except _UNREADABLE as error:
+        raise InputError(f"{path}: '{name}' cannot be read: {_why(error)}") from None
+    if not isinstance(array, np.ndarray):  # an entry that is no array comes as bytes
+        raise InputError(f"{path}: '{name}' is no array; save it with np.savez")
+    return as_declared(array, declared)
+
+
+def _load(file: IO[bytes]) -> Any:
+    """What ``np.load`` makes of it, and of an array of float8_e5m2, which NumPy writes and cannot read, its bytes."""
+    try:
+        return np.load(file, allow_pickle=False)
+    except ValueError as error:
+        if _ONE_BYTE_FLOAT not in str(error):
+            raise
+        file.seek(0)
+        return np.load(io.BytesIO(_as_bytes(file.read())), allow_pickle=False)
+
+
+def _member(archive: Any, name: str) -> Any:
+    try:
+        return archive[name]
+    except ValueError as error:
+        if _ONE_BYTE_FLOAT not in str(error):
+            raise
+        return np.load(io.BytesIO(_as_bytes(archive.zip.read(f"{name}.npy"))), allow_pickle=False)
+
+
+def _as_bytes(whole: bytes) -> bytes:
+    """An ``.npy`` file with another type in its header, of the same length."""
+    return whole.replace(_ONE_BYTE_FLOAT.encode(), b"'|V1'", 1)
+
+
+def _why(error: Exception) -> str:
+    text = one_line(error)
+    if "pickle" in text:
+        return (
+            "not plain arrays but pickled objects, or no NumPy file at all; pickles could run code, save plain arrays"
+        )
+    return f"not a readable .npy or .npz file ({text})"
+
+
+def as_declared(array: Array, declared: ValueType) -> Array:
+    """In this machine's byte order; what is saved of a ``bfloat16`` is two bytes without a type, which are it."""
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    wanted = declared
+    while not isinstance(wanted, TensorType):
+        wanted = wanted.element
+    raw = array.dtype.kind == "V" and array.dtype.names is None
+    if raw and wanted.dtype is not None and saved(wanted.dtype) == array.dtype:
+        return array.view(wanted.dtype)
+    return array
+
+
+def _read_pb(path: Path, declared: ValueType) -> Data:
+    import onnx
+    from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+    from onnx import numpy_helper
+
+    readers: dict[type, tuple[Any, Any]] = {
+        TensorType: (onnx.TensorProto, numpy_helper.to_array),
+        SequenceType: (onnx.SequenceProto, numpy_helper.to_list),
+        OptionalType: (onnx.OptionalProto, numpy_helper.to_optional),
+    }
+    message, convert = readers[type(declared)]
+    try:
+        with opened(path) as file:
+            found = message.FromString(file.read())
+        for tensor in _tensors(found):
+            _take_in(tensor, path)
+        return convert(found)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or one_line(error)}") from None
+    except (DecodeError, ValueError, TypeError, LookupError, RuntimeError) as error:  # protobuf's and onnx's own
+        raise InputError(f"{path}: not a {message.__name__}: {one_line(error)}") from None
+
+
+def _tensors(message: Any) -> Iterator[Any]:
+    """The tensors in a message of test data."""
+    if not hasattr(message, "elem_type"):
+        yield message
+        return
+    for _, value in message.ListFields():
+        if hasattr(value, "ListFields"):
+            yield from _tensors(value)
+        elif not isinstance(value, int | str | bytes):
+            for one in value:
+                yield from _tensors(one)
+
+
+def _take_in(tensor: Any, path: Path) -> None:
+    """Bring the data of a tensor into it that is in a file beside its own, and nowhere else.
+
+    Raises:
+        OSError: there is no such file, it leads out of the folder, or it is too short.
+    """
+    told = {entry.key: entry.value for entry in getattr(tensor, "external_data", ())}
+    if getattr(tensor, "data_location", 0) != 1:
+        return
+    name = told.get("location", "")
+    offset, length = int(told.get("offset") or 0), told.get("length")
+    try:
+        with opened(inside(path.parent, name)) as file:
+            size = os.fstat(file.fileno()).st_size
+            count = size - offset if length is None else int(length)
+            if offset < 0 or count < 0 or offset + count > size:
+                raise OSError(errno.EINVAL, f"it has {size} bytes, of which {count} from {offset} on are asked for")
+            file.seek(offset)
+            tensor.raw_data = file.read(count)
+    except OSError as error:
+        raise OSError(error.errno, f"its data in '{name}': {error.strerror or one_line(error)}") from None
+    tensor.data_location = 0
+    del tensor.external_data[:]

@@ -1,0 +1,235 @@
+"""Records a reference in the user's own code: a Python loop of any framework, iteration by iteration."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType, FrameType, TracebackType
+from typing import Any, Self
+
+from ...runtime.errors import UsageError
+from ...runtime.inputs import Data
+from .files import write_file
+from .foreign import copied
+from .reference import Key, Reference, Track
+
+#: The roles of what is recorded.
+_COMPUTED, _RECEIVED, _OUTPUT = "result", "carried", "output"
+_ALL_OR_NONE = "put 'with ref.loop(NAME):' around each loop, the outermost one too"
+
+
+@dataclass
+class _Loop:
+    """One entry of a loop that runs: how many iterations are over."""
+
+    name: str
+    entry: Key
+    iterations: int = 0
+
+
+class ReferenceRecorder:
+    """What a loop of the user's own computes, by name and iteration; :func:`record_reference` makes one.
+
+    Values are copied: NumPy arrays and numbers, tensors of PyTorch (with a gradient, on a device), of JAX, and whatever
+    has ``__array__`` or ``__dlpack__``; a list of these is a sequence. The line that gives a value is kept with it.
+
+    >>> with loopdbg.record_reference() as ref:
+    ...     x = 2.0
+    ...     for _ in range(3):
+    ...         x = 0.5 * (x + 2.0 / x)
+    ...         ref.iteration(x=x)
+    >>> [round(float(x), 4) for x in ref.reference.tracks[0].values.values()]
+    [1.5, 1.4167, 1.4142]
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
+        self._path = None if path is None else Path(path)
+        self._inputs: dict[str, Data] = {}
+        self._trips: dict[str, dict[Key, int]] = {}
+        self._values: dict[tuple[str, str, str], dict[Key, Data]] = {}
+        self._sources: dict[tuple[str, str, str], str] = {}
+        #: The loops that run, outermost first.
+        self._running: list[_Loop] = []
+        #: Whether loops are named; if none is, there is one. None: nothing tells yet.
+        self._named: bool | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
+        self._leave(0)
+        if self._path is not None and kind is None:
+            write_file(self.reference, self._path)
+
+    @property
+    def reference(self) -> Reference:
+        """What was recorded so far, in memory.
+
+        >>> ref.reference.label
+        'reference'
+        """
+        trips = {loop: dict(counts) for loop, counts in self._trips.items()}
+        for loop in self._running:
+            trips.setdefault(loop.name, {})[loop.entry] = loop.iterations
+        tracks = [
+            Track(name, dict(values), loop, source=self._sources[loop, role, name], role=role)
+            for (loop, role, name), values in self._values.items()
+        ]
+        label = "reference" if self._path is None else self._path.name
+        return Reference(label, tracks, dict(self._inputs) or None, trips)
+
+    # -- what is recorded
+
+    def iteration(self, **values: Any) -> None:
+        """An iteration of the innermost loop is over: the values that it computed, by name.
+
+        Iteration k computed them: of a carried value that is what iteration k+1 receives. What the loop begins with is
+        not recorded here; :meth:`received` records what an iteration gets.
+
+        Raises:
+            InputError: a value that cannot be made an array.
+            UsageError: the iteration has a value of that name already; or it is in no loop, and others have names.
+
+        >>> ref.iteration(x=1.4142)
+        """
+        self._record(_COMPUTED, values)
+        self._innermost().iterations += 1
+
+    def value(self, **values: Any) -> None:
+        """Values that the iteration which runs has computed, by name; more of them may come, and in the end
+        :meth:`iteration`.
+
+        Raises:
+            InputError: a value that cannot be made an array.
+            UsageError: the iteration has a value of that name already.
+
+        >>> ref.value(quotient=2.0 / 1.5)
+        """
+        self._record(_COMPUTED, values)
+
+    def received(self, **values: Any) -> None:
+        """Values that the iteration which runs now has received, by name: carried values before they change.
+
+        Raises:
+            InputError: a value that cannot be made an array.
+            UsageError: the iteration has a value of that name already.
+
+        >>> ref.received(x=1.5)
+        """
+        self._record(_RECEIVED, values)
+
+    def output(self, **values: Any) -> None:
+        """Outputs of the model, by name, outside of its loops.
+
+        Raises:
+            InputError: a value that cannot be made an array.
+            UsageError: there is an output of that name already.
+
+        >>> ref.output(root=1.4142)
+        """
+        for name, value in values.items():
+            self._keep("", _OUTPUT, name, (), value)
+
+    def input(self, **values: Any) -> None:
+        """Inputs of the model, by name: a comparison runs the model on them.
+
+        Raises:
+            InputError: a value that cannot be made an array.
+
+        >>> ref.input(a=2.0)
+        """
+        for name, value in values.items():
+            self._inputs[name] = copied(name, value)
+
+    @contextmanager
+    def loop(self, name: str) -> Iterator[None]:
+        """Around the iterations of a loop; inside of another such block it is a loop in that one's iterations. Each
+        time that the block is entered is an entry of the loop.
+
+        Raises:
+            UsageError: it was entered in this iteration of the loop around it already, or iterations were recorded
+                outside of any such block.
+
+        >>> with ref.loop("decode"):
+        ...     ref.iteration(y=0.0)
+        """
+        if self._named is False:
+            raise UsageError(f"iterations were recorded before '{name}' without a loop; {_ALL_OR_NONE}")
+        self._named = True
+        entry = tuple(loop.iterations for loop in self._running)
+        if any(key == entry for key in self._trips.get(name, {})) or any(loop.name == name for loop in self._running):
+            raise UsageError(
+                f"the loop '{name}' was entered already; give a second one another name, or {_ALL_OR_NONE}"
+            )
+        depth = len(self._running)
+        self._running.append(_Loop(name, entry))
+        try:
+            yield
+        finally:
+            self._leave(depth)
+
+    # -- how
+
+    def _innermost(self) -> _Loop:
+        if not self._running:
+            if self._named:
+                raise UsageError(f"this iteration is in no loop; {_ALL_OR_NONE}")
+            self._named = False
+            self._running.append(_Loop("loop", ()))
+        return self._running[-1]
+
+    def _record(self, role: str, values: Mapping[str, Any]) -> None:
+        loop = self._innermost()
+        for name, value in values.items():
+            self._keep(loop.name, role, name, (*loop.entry, loop.iterations), value)
+
+    def _keep(self, loop: str, role: str, name: str, key: Key, value: Any) -> None:
+        track = (loop, role, name)
+        found = self._values.setdefault(track, {})
+        if key in found:
+            where = f"iteration {'/'.join(map(str, key))} of '{loop}'" if key else "the reference"
+            raise UsageError(f"{where} has a value '{name}' already; give each value another name")
+        found[key] = copied(name, value)
+        self._sources.setdefault(track, _caller())
+
+    def _leave(self, depth: int) -> None:
+        while len(self._running) > depth:
+            loop = self._running.pop()
+            self._trips.setdefault(loop.name, {})[loop.entry] = loop.iterations
+
+
+def record_reference(path: str | os.PathLike[str] | None = None) -> ReferenceRecorder:
+    """Record what a Python loop computes, to compare a model with it; with a ``path`` it is written there as ``.npz``
+    when the block ends without an error.
+
+    ``ref.iteration(h=h, c=c)`` says that an iteration is over, and what it computed; ``with ref.loop("decode"):`` is
+    around the iterations of a loop where there are several; ``ref.input(x=x)`` and ``ref.output(y=y)`` are what the
+    model gets and gives.
+
+    Raises:
+        InputError: the file cannot be written.
+
+    >>> with loopdbg.record_reference(folder / "newton.npz") as ref:
+    ...     ref.input(a=np.float32(2.0))
+    ...     x = np.float32(2.0)
+    ...     for _ in range(4):
+    ...         x = np.float32(0.5) * (x + np.float32(2.0) / x)
+    ...         ref.iteration(x=x)
+    """
+    return ReferenceRecorder(path)
+
+
+def _caller() -> str:
+    """file:line of the code that called into this module."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and _is_ours(frame.f_code):
+        frame = frame.f_back
+    return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def _is_ours(code: CodeType) -> bool:
+    return code.co_filename == __file__

@@ -1,0 +1,76 @@
+"""References made of programs and of modules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+
+from ...runtime.errors import ExecutionError, LoopdbgError
+from .program import ProgramTrack
+from .reference import Reference, Track
+from .torch_cells import Calls, has_cells
+from .torch_program import arguments, assigned, exported, input_names, parameter_names, quiet, user_outputs
+from .torch_run import Recording
+from .torch_values import Store, as_array
+
+
+def of_program(program: Any, inputs: Mapping[str, Any], store: Store, most: int | None) -> Reference:
+    """Run an exported program. Its parameters and buffers stay what they are."""
+    given = assigned(input_names(program), inputs)
+    recording = Recording(program.graph_module, store, most)
+    with torch.no_grad():
+        results = recording.run(arguments(program, given))
+    tracks: list[Track] = [*recording.tracks]
+    if results is not None:
+        tracks += _outputs(store, user_outputs(program, results))
+    arrays = {name: as_array(value) for name, value in given.items()}
+    return Reference("PyTorch", tracks, arrays, recording.trips)
+
+
+def of_module(module: Any, inputs: Mapping[str, Any], store: Store, most: int | None) -> Reference:
+    """Export a module and run the program. Where it cannot be exported it runs in Python alone; where its own code
+    calls recurrent cells in a loop, it runs so as well."""
+    given = assigned(parameter_names(module), inputs)
+    try:
+        program = exported(module, [value.clone() for value in given.values()])
+    except Exception as error:
+        return _called(module, given, store, f"{type(error).__name__}: {error}".splitlines()[0])
+    by_position = dict(zip(input_names(program), given.values(), strict=False))
+    found = of_program(program, by_position, store, most)
+    found.label = type(module).__name__
+    if has_cells(module) and not found.trips:
+        found.tracks += _called(module, given, store, "").tracks
+    return found
+
+
+def _called(module: Any, given: Mapping[str, torch.Tensor], store: Store, why: str) -> Reference:
+    """``why``: it could not be exported."""
+    calls = Calls(module, store)
+    try:
+        with torch.no_grad(), quiet():
+            results = module(*(value.clone() for value in given.values()))
+    except LoopdbgError:
+        raise
+    except Exception as error:
+        text = (str(error).strip() or type(error).__name__).splitlines()[0]
+        export = f" (nor could it be exported: {why})" if why else ""
+        raise ExecutionError(f"{type(module).__name__} failed: {text}{export}") from None
+    finally:
+        calls.close()
+    flat, _ = torch.utils._pytree.tree_flatten(results)
+    tracks: list[Track] = [*calls.tracks]
+    if why:
+        tracks += _outputs(store, [("", value) for value in flat])
+    return Reference(type(module).__name__, tracks, {name: as_array(value) for name, value in given.items()})
+
+
+def _outputs(store: Store, results: Sequence[tuple[str, Any]]) -> list[ProgramTrack]:
+    """``output k``: the results, in their order."""
+    found = []
+    for k, (node, value) in enumerate(results):
+        track = ProgramTrack(f"output {k}", {}, "", node=node, role="output", position=k)
+        store.put(track.values, (), value, f"output {k}")
+        found += [track] if track.values else []
+    return found

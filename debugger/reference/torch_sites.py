@@ -1,0 +1,119 @@
+"""The nodes of an exported program, of the graphs inside it too, as tracks without values; and their source lines."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from ...runtime.graph.stack_trace import of_stack_trace
+from .program import ProgramTrack
+
+#: The graphs in which a node of the program stands, from the outermost; and where its loops are.
+Path = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Inner:
+    """A graph that a node calls. ``first``: the index of its first operand; ``loop``: its values belong to a loop."""
+
+    label: str
+    argument: int
+    loop: bool = False
+
+
+#: Operators that run graphs -> those that this walks and runs node by node, in the order of an exporter's body.
+CONTROL = {
+    "while_loop": (Inner("start", 0), Inner("body", 1, loop=True), Inner("cond", 0, loop=True)),
+    "scan": (Inner("body", 0, loop=True),),
+    "cond": (Inner("true", 1), Inner("false", 2)),
+    "wrap_with_set_grad_enabled": (Inner("block", 1),),
+}
+
+
+def control(node: Any) -> str:
+    """The name of the operator of a node that runs graphs; empty for any other."""
+    if node.op != "call_function" or not isinstance(node.target, torch._ops.HigherOrderOperator):
+        return ""
+    name = str(node.target.name())
+    return name if name in CONTROL else ""
+
+
+def sites(module: Any, path: Path = (), loop: str = "") -> Iterator[tuple[Path, Any, ProgramTrack]]:
+    """The nodes with a value, in the order of the program: (graphs around it, node, its track without values)."""
+    for node in module.graph.nodes:
+        if node.op != "call_function":
+            continue
+        for inner in CONTROL.get(control(node), ()):
+            graph = getattr(module, node.args[inner.argument].target)
+            there = loop_path(loop, node.name) if inner.loop else loop
+            if inner.loop and inner.label == "body":
+                yield from _received(graph, node, (*path, node.name, inner.label), there)
+            yield from sites(graph, (*path, node.name, inner.label), there)
+        yield path, node, _track(node, path, loop)
+
+
+def loop_path(outer: str, name: str) -> str:
+    """What a loop is called: its node, after those of the loops around it."""
+    return f"{outer}/{name}" if outer else name
+
+
+def _track(node: Any, path: Path, loop: str) -> ProgramTrack:
+    maker, output = node, None
+    if node.target is operator.getitem and isinstance(node.args[1], int):
+        maker, output = node.args[0], node.args[1]
+    return ProgramTrack(
+        "/".join((*path, node.name)),
+        {},
+        loop,
+        operator_name(maker.target),
+        maker.name,
+        source(maker),
+        "result",
+        optional=True,
+        graph=path,
+        output=output,
+        reads=reads(maker),
+    )
+
+
+def _received(graph: Any, node: Any, path: Path, loop: str) -> Iterator[tuple[Path, Any, ProgramTrack]]:
+    """What the body of a loop gets that is another thing in each iteration."""
+    carried = len(node.args[2] if control(node) == "while_loop" else node.args[1])
+    parameters = [one for one in graph.graph.nodes if one.op == "placeholder"]
+    for k, parameter in enumerate(parameters[:carried]):
+        name = "/".join((*path, parameter.name))
+        yield path, parameter, ProgramTrack(name, {}, loop, "", parameter.name, "", "carried", graph=path, position=k)
+
+
+def operator_name(target: Any) -> str:
+    """``aten.mul.Tensor``, ``while_loop``, ``getitem``."""
+    if isinstance(target, torch._ops.HigherOrderOperator):
+        return str(target.name())
+    return str(target) if isinstance(target, torch._ops.OpOverload) else getattr(target, "__name__", str(target))
+
+
+def reads(node: Any) -> tuple[str, ...]:
+    """What a node is given, flat and in order, keywords last."""
+    found: list[str] = []
+
+    def add(argument: Any) -> None:
+        if isinstance(argument, list | tuple):
+            for one in argument:
+                add(one)
+        else:
+            found.append(f"%{argument.name}" if isinstance(argument, torch.fx.Node) else str(argument))
+
+    add(node.args)
+    for name in sorted(node.kwargs):
+        add(node.kwargs[name])
+    return tuple(found)
+
+
+def source(node: Any) -> str:
+    """``file:line`` of the innermost frame that is neither PyTorch's own nor made by it; empty where none is known."""
+    found = of_stack_trace(node.meta.get("stack_trace") or "")
+    return f"{found.file}:{found.line}" if found.file else ""

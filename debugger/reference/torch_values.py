@@ -1,0 +1,80 @@
+"""Tensors as arrays, and how much memory all that is kept takes."""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping
+from typing import Any
+
+import numpy as np
+import torch
+
+from ...runtime.dtypes import dtype
+from ...runtime.errors import LimitError
+from ...runtime.graph import Array
+from .reference import Key
+
+#: Bytes of all values of a reference, unless another limit is given.
+LIMIT = 2 << 30
+
+
+def as_array(value: Any) -> Array | None:
+    """A copy of a tensor as an array of the same dtype and shape; None where there is no such array (sparse and
+    quantised tensors, no tensor at all)."""
+    if not isinstance(value, torch.Tensor) or value.layout is not torch.strided or value.is_quantized:
+        return None
+    dense = value.detach().cpu().resolve_conj().resolve_neg().contiguous()
+    try:
+        return np.array(dense.numpy())
+    except TypeError:  # a dtype that NumPy lacks
+        bits = dense.view({1: torch.uint8, 2: torch.int16}[dense.element_size()])
+        return np.array(bits.numpy()).view(dtype(str(value.dtype).removeprefix("torch.")))
+
+
+def as_tensor(value: Any) -> torch.Tensor:
+    """A copy of an array as a tensor of the same dtype and shape."""
+    array = np.array(np.asarray(value))  # a tensor has no copy of its own that NumPy takes
+    if array.dtype.isbuiltin == 2:  # bfloat16 and others that NumPy lacks
+        bits = torch.from_numpy(array.view({1: np.uint8, 2: np.int16}[array.itemsize]))
+        return bits.view(getattr(torch, array.dtype.name))
+    return torch.from_numpy(array)
+
+
+class Store:
+    """Puts arrays into tracks, as long as they fit.
+
+    A value that is what it was in the iteration before takes no memory.
+    """
+
+    def __init__(self, limit: int = LIMIT) -> None:
+        self.limit = limit
+        self.held = 0
+        self._last: dict[int, Array] = {}
+
+    def put(self, values: MutableMapping[Key, Any], key: Key, value: Any, what: str) -> None:
+        """Keep a copy of ``value``; what is no tensor is not kept.
+
+        Raises:
+            LimitError: all values together are larger than the limit.
+        """
+        array = as_array(value)
+        if array is None:
+            return
+        last = self._last.get(id(values))
+        if last is not None and last.dtype == array.dtype and last.shape == array.shape and _same_bytes(last, array):
+            values[key] = last
+            return
+        self.held += array.nbytes
+        if self.held > self.limit:
+            raise LimitError(
+                f"the values of the PyTorch program take more than {self.limit >> 20} MB from {what} on; "
+                "compare fewer iterations: --max-iterations N, max_iterations=N"
+            )
+        values[key] = self._last[id(values)] = array
+
+
+def _same_bytes(a: Array, b: Array) -> bool:
+    return a.tobytes() == b.tobytes() if a.dtype.hasobject else bool(memoryview(_bytes(a)) == memoryview(_bytes(b)))
+
+
+def _bytes(array: Array) -> Array:
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)

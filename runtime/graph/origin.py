@@ -1,0 +1,47 @@
+"""Where in somebody's code a node comes from, as far as the file of a model tells."""
+
+from __future__ import annotations
+
+from ..record import record
+from ..text import printable
+
+
+@record(frozen=True)
+class Origin:
+    """Where a node was written; every part may be missing. Nothing here was checked: it stands as in the file.
+
+    >>> str(node.origin), node.origin.code
+    ('model.py:87', 'x = self.cell(x, h)')
+    """
+
+    #: The path as the exporter wrote it.
+    file: str = ""
+    #: From 1 on; 0 where it is not known.
+    line: int = 0
+    #: The text of the line, where the model has it.
+    code: str = ""
+    #: The function that the line stands in.
+    function: str = ""
+    #: The modules around the node, the outermost first: ``("decoder", "layers.0", "attn")``.
+    scopes: tuple[str, ...] = ()
+    #: What the exporter called the node (torch: the name of the fx node, such as ``mul_2``).
+    framework_node: str = ""
+    #: What the exporter made of the line, where it traced the code of a loop into code of its own.
+    traced: str = ""
+    #: The file is the model itself, a script.
+    script: bool = False
+
+    @property
+    def base(self) -> str:
+        """The file without its folders, whichever system wrote the path."""
+        return self.file.replace("\\", "/").rpartition("/")[2]
+
+    def __str__(self) -> str:
+        """``model.py:87``; empty where there is no file."""
+        if not self.file:
+            return ""
+        return printable(f"{self.base}:{self.line}" if self.line else self.base)
+
+
+#: Of nodes of which nothing is known.
+NOWHERE = Origin()

@@ -1,0 +1,94 @@
+"""A random loop's own values as a reference: by any names each is found by its numbers and is the same, and where one
+number is another, that value and its node are named in that iteration."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from differing import told
+from loopdbg.debugger.diff.findings import Verdict
+from loopdbg.debugger.diff.layout import Spot
+from loopdbg.debugger.reference.reference import Reference, Track
+from models import model
+from references import changed, compared, plain_file, recorded
+from strategies.mixed import programs
+from strategies.written import Program
+
+QUICK = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def inputs_of(program: Program) -> dict[str, Any]:
+    """Numbers that tell one value from another, in a loop that runs."""
+    random = np.random.default_rng(5)
+    given = {name: random.standard_normal(value.shape).astype(np.float32) for name, value in program.inputs.items()}
+    return given | {"M": np.int64(4), "cond": np.True_, "bound": np.float32(1e30)}
+
+
+def scrambled(tracks: Sequence[Track], draw: Any) -> Reference:
+    """The tracks in a file, in any order and by names that say nothing."""
+    order = draw(st.permutations(range(len(tracks))))
+    with TemporaryDirectory() as folder:
+        return plain_file(
+            Path(folder) / "ref.npz", {f"{'abcdefgh'[k % 8]}{'xyz' * (k // 8)}q": tracks[k] for k in order}
+        )
+
+
+@QUICK
+@given(programs(), st.data())
+def test_its_own_values_by_other_names_are_the_same(program: Program, data: st.DataObject) -> None:
+    one, given_ = model(program.text), inputs_of(program)
+    tracks = [track for _, track in recorded(one, given_)]
+    reference = scrambled(tracks, data.draw)
+    found = compared(one, given_, reference)
+    assert found.verdict is Verdict.SAME, (program.text, told(found))
+    counts = sum(loop.count for loop in found.loops)
+    assert counts >= sum(len(track.values) for track in tracks if () not in track.values), (program.text, told(found))
+
+
+@QUICK
+@given(programs(), st.data())
+def test_the_value_with_another_number_is_named(program: Program, data: st.DataObject) -> None:
+    one, given_ = model(program.text), inputs_of(program)
+    pairs = [(spot, track) for spot, track in recorded(one, given_)]
+    inside = [k for k, (spot, track) in enumerate(pairs) if telling(track) and spot.path]
+    assume(inside)
+    k = data.draw(st.sampled_from(inside))
+    spot, track = pairs[k]
+    key = data.draw(st.sampled_from(sorted(track.values)))
+    at = data.draw(st.integers(0, np.size(track.values[key]) - 1))
+    reference = scrambled([changed(t, key, at) if t is track else t for _, t in pairs], data.draw)
+    found = compared(one, given_, reference)
+    assert found.verdict is Verdict.DIFFER, (program.text, spot, key, told(found))
+    first = found.first
+    assert first is not None and first.first is not None
+    place = first.left, first.first.entry, first.first.iteration
+    assert place == (spot.path, key[:-1], key[-1]), (program.text, spot, key, told(found))
+    assert first.cause is not None and first.cause.node is not None, (program.text, spot, told(found))
+    assert first.cause.node.node in alike(spot, pairs), (program.text, spot, key, told(found))
+    assert sum(loop.differing for loop in found.loops) == 1, (program.text, spot, key, told(found))
+
+
+def telling(track: Track) -> bool:
+    """Whether its numbers are enough to know it again when one of them is another."""
+    counts = [np.size(data) for data in track.values.values()]
+    numbers = np.concatenate([np.ravel(data) for data in track.values.values()])
+    return len(counts) > 2 and numbers.dtype.kind == "f" and len(np.unique(numbers)) > 4
+
+
+def alike(spot: Spot, pairs: Sequence[tuple[Spot, Track]]) -> set[str]:
+    """The nodes that compute the same as one, everywhere."""
+    mine = next(track for other, track in pairs if other is spot)
+    same = [
+        other
+        for other, track in pairs
+        if track.values.keys() == mine.values.keys()
+        and all(np.array_equal(np.squeeze(track.values[key]), np.squeeze(mine.values[key])) for key in mine.values)
+    ]
+    return {other.node.name for other in same if other.node is not None}

@@ -1,0 +1,57 @@
+"""Which line a stack trace means."""
+
+from __future__ import annotations
+
+from loopdbg.runtime.graph import NOWHERE, Origin
+from loopdbg.runtime.graph.stack_trace import of_stack_trace
+
+PACKAGES = "/venv/lib/python3.11/site-packages"
+
+
+def test_the_body_of_a_loop_that_torch_wrote_anew() -> None:
+    told = of_stack_trace(
+        'File "/home/me/model.py", line 168, in forward\n'
+        "    return scan(combine, (zeros, zeros.clone()), x, dim=0)[1]\n"
+        '  File "<eval_with_key>.119", line 17, in forward\n'
+        "    scan = torch.ops.higher_order.scan(scan_combine_fn_0);  scan_combine_fn_0 = None\n"
+        '  File "<eval_with_key>.120", line 9, in forward\n'
+        "    gates = layer_norm + layer_norm_1;  layer_norm = layer_norm_1 = None"
+    )
+    assert told == Origin(
+        "/home/me/model.py",
+        168,
+        "return scan(combine, (zeros, zeros.clone()), x, dim=0)[1]",
+        "forward",
+        traced="gates = layer_norm + layer_norm_1",
+    )
+    assert str(told) == "model.py:168"
+
+
+def test_a_line_of_torchscript_is_the_first_that_is_marked() -> None:
+    told = of_stack_trace(
+        '  File "model.py", line 9\n    def forward(self, h):\n        a = self.lin(h)\n'
+        "        return torch.tanh(\n               ~~~~~~~~~~~\n            a) * 0.5\n            ~~~~~~~~ <--- HERE\n"
+    )
+    assert told == Origin("model.py", 9, "return torch.tanh(")
+
+
+def test_other_packages_hold_models_and_frameworks_do_not() -> None:
+    library = f'File "{PACKAGES}/transformers/models/llama.py", line 5, in forward\n    x = self.norm(x)\n'
+    torch = f'  File "{PACKAGES}/torch/nn/modules/rnn.py", line 1150, in forward\n    result = _VF.lstm()\n'
+    assert of_stack_trace(library + torch).line == 5
+    # A framework's line is better than none.
+    assert str(of_stack_trace(torch)) == "rnn.py:1150"
+
+
+def test_a_path_of_another_system() -> None:
+    told = of_stack_trace('File "C:\\me\\nets\\model.py", line 3, in f\n    y = x + 1\n')
+    assert (told.file, told.base, told.code) == ("C:\\me\\nets\\model.py", "model.py", "y = x + 1")
+
+
+def test_text_that_is_no_stack() -> None:
+    for text in ("", "Reshape for gemm_input", "File", 'File "<string>", line 3, in f', "a.py(x): f"):
+        assert of_stack_trace(text) is NOWHERE
+
+
+def test_a_call_without_its_text() -> None:
+    assert of_stack_trace('File "a.py", line 3, in f\n    ^^^^\n') == Origin("a.py", 3, function="f")
