@@ -82,7 +82,7 @@ def cause_of(found: Between, first: Difference, moment: Moment | None, others: M
     if not nodes:
         return None
     if len(nodes) > 1 or found.unknown:
-        return Cause(remark=_told(nodes, found.unknown))
+        return Cause(remark=_told(nodes, found.unknown), among=tuple(node.name for node in nodes))
     node = nodes[0]
     fed = [value for value in node.inputs if value is not None]
     read = [(value, moment.read(value)) for value in fed] if moment is not None else []
