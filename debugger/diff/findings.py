@@ -101,13 +101,15 @@ class Cause:
     """Where a difference comes from: a node that is fed the same, or else ``source``, what comes in and differs.
 
     ``remark``: why the search ended there, where it did not come to either. ``border``: the two values up to which
-    structure says which is which.
+    structure says which is which. ``among``: the names of the nodes one of which it is, where what lies between them is
+    not known.
     """
 
     source: Difference | None = None
     node: NodeDifference | None = None
     remark: str = ""
     border: tuple[Value, Value] | None = None
+    among: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

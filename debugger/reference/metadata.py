@@ -9,7 +9,8 @@ decide among several ways. Of several nodes that were made for one, the result i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ...runtime.graph import Graph, If, Loop, Node, TensorType, Value, bodies, captured
@@ -20,6 +21,8 @@ from .reference import Pairing, Reference, Track
 _NUMBER = re.compile(r"_\d+$")
 #: How much it counts that names are equal but for their numbers, with them, and that source lines are.
 _SAME_KIND, _SAME_LINE, _SAME_NAME = 100, 8, 4
+#: How much it counts that all that is read comes from nodes of the same names but for their numbers.
+_SAME_READS = 40
 
 
 def by_metadata(graph: Graph, reference: Reference, tracks: Sequence[Track]) -> list[Pairing]:
@@ -39,15 +42,18 @@ def _outputs(graph: Graph, program: Sequence[ProgramTrack]) -> Iterator[Pairing]
                 yield Pairing(track, "", value, "position")
 
 
-@dataclass
+@dataclass(eq=False)
 class _Call:
     """A node of the program: the tracks of its results."""
 
     name: str
     tracks: list[ProgramTrack] = field(default_factory=list)
 
+    #: How often it reads results of which kind of node.
+    reads: Counter[str] = field(default_factory=Counter)
 
-@dataclass
+
+@dataclass(eq=False)
 class _Made:
     """The nodes of a model that were made for one node of the program, and what others read of them."""
 
@@ -55,6 +61,7 @@ class _Made:
     line: str
     nodes: list[Node] = field(default_factory=list)
     results: list[Value] = field(default_factory=list)
+    reads: Counter[str] = field(default_factory=Counter)
 
 
 class _Readers:
@@ -95,7 +102,9 @@ class _Room:
         """The pairs of this room, and of the loops in it."""
         yield from self._carried()
         nodes = list(_walked(self.graph))
-        for call, made in aligned(self._calls(), self._made(nodes), _likeness):
+        calls, groups = self._calls(), self._made(nodes)
+        self._know_reads(calls, groups)
+        for call, made in aligned(calls, groups, _likeness):
             for track, value in _results(call, made):
                 yield self._pairing(track, value)
         for loop, there in self._loops([node for node in nodes if isinstance(node, Loop)]):
@@ -133,13 +142,24 @@ class _Room:
             made.results = self.readers.results(made.nodes)
         return list(found.values())
 
+    def _know_reads(self, calls: Sequence[_Call], made: Sequence[_Made]) -> None:
+        """Tell of both what they read: of nodes that only one of both has, what those read."""
+        makers = {value: one for one in made for node in one.nodes for value in node.outputs if value is not None}
+        kinds = {_kind(one.name) for one in made} & {_kind(one.name) for one in calls}
+        for one in made:
+            fed = [value for node in one.nodes for value in node.inputs if value is not None]
+            one.reads = Counter(_kind(makers[value].name) for value in fed if makers.get(value) not in (None, one))
+        names = {(track.graph, track.name.rpartition("/")[2]): call for call in calls for track in call.tracks}
+        for call in calls:
+            call.reads = Counter(_read(call, names, kinds))
+
     def _loops(self, here: Sequence[Loop]) -> Iterator[tuple[Loop, str]]:
         """The loops of this room and their paths in the program: as many of one operator as the program has, in their
         order."""
         start = f"{self.there}/" if self.there else ""
         inside = [track.loop.removeprefix(start) for track in self.program if track.loop.startswith(start)]
-        there = [one for one in dict.fromkeys(inside) if (one and one.partition("/")[0] != one) or "/" not in one]
-        there = [one for one in there if one and not any(one.startswith(f"{other}/") for other in there)]
+        named = [one for one in dict.fromkeys(inside) if one]
+        there = [one for one in named if not any(one.startswith(f"{other}/") for other in named)]
         for kind in dict.fromkeys(_kind(one) for one in there):
             paths = [one for one in there if _kind(one) == kind]
             loops = [loop for loop in here if _kind(loop.origin.framework_node) == kind]
@@ -161,22 +181,45 @@ def _kind(name: str) -> str:
     return _NUMBER.sub("", name.partition("/")[0]).strip("_")
 
 
+def _read(call: _Call, names: Mapping[tuple[tuple[str, ...], str], _Call], kinds: Collection[str]) -> Iterator[str]:
+    """The kinds of nodes of which a node reads results, looking through those that the model has none of."""
+    track = call.tracks[0]
+    for name in track.reads:
+        source = names.get((track.graph, name[1:])) if name.startswith("%") else None
+        if source is None or source is call:
+            continue
+        if _kind(source.name) in kinds:
+            yield _kind(source.name)
+        else:
+            yield from _read(source, names, kinds)
+
+
 def _likeness(call: _Call, made: _Made) -> int:
     if _kind(call.name) != _kind(made.name) or not _results(call, made):
         return 0
     same_line = call.tracks[0].source == made.line
-    return _SAME_KIND + _SAME_LINE * same_line + _SAME_NAME * (call.name == made.name)
+    most = max(call.reads.total(), made.reads.total())
+    read = _SAME_READS * (call.reads & made.reads).total() // most if most else 0
+    return _SAME_KIND + read + _SAME_LINE * same_line + _SAME_NAME * (call.name == made.name)
 
 
 def _results(call: _Call, made: _Made) -> list[tuple[ProgramTrack, Value]]:
-    """The results of a node and the values that they are: of several the last, or each in its place."""
+    """The results of a node and the values that they are."""
     several = [track for track in call.tracks if track.output is not None]
     if not several:
         fitting = [value for value in made.results if _may_be(call.tracks[0], value)]
         return [(call.tracks[0], fitting[-1])] if fitting else []
-    last = made.nodes[-1].outputs
-    found = [(track, last[track.output]) for track in several if (track.output or 0) < len(last)]
-    return [(track, value) for track, value in found if value in made.results and _may_be(track, value)]
+    found = [(track, _numbered(made, track.output or 0)) for track in several]
+    return [(track, value) for track, value in found if value in made.results and value and _may_be(track, value)]
+
+
+def _numbered(made: _Made, k: int) -> Value | None:
+    """Result ``k`` of several: of one node its output, of a node for each the one that PyTorch numbered so."""
+    named = [node for node in made.nodes if node.name == f"node_{made.name}__{k}" and len(node.outputs) == 1]
+    node = named[0] if named else made.nodes[-1]
+    if named or k < len(node.outputs) > 1:
+        return node.outputs[0 if named else k]
+    return None
 
 
 def _may_be(track: Track, value: Value | None) -> bool:
