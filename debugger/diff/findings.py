@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Any
 
 from ...runtime.errors import LoopdbgError
-from ...runtime.graph import StoppedBy
+from ...runtime.graph import NOWHERE, Origin, StoppedBy
 from .growth import Growth
 from .values import Delta
 
@@ -58,7 +58,10 @@ class Difference:
 
 @dataclass(frozen=True)
 class NodeDifference:
-    """A node whose result differs although it is fed the same; ``other``: what stands in its place on the right."""
+    """A node whose result differs although it is fed the same; ``other``: what stands in its place on the right.
+
+    ``code``: the line of code that it comes from, as text; ``origin``: where that is.
+    """
 
     node: str
     name: str
@@ -68,6 +71,9 @@ class NodeDifference:
     difference: Difference
     other: str = ""
     other_op_type: str = ""
+    code: str = ""
+    other_code: str = ""
+    origin: Origin = NOWHERE
 
 
 @dataclass(frozen=True)
@@ -88,7 +94,8 @@ class Written:
 
     ``kind``: constant, operator, attributes, inputs, sliced input, initial value, back edge, condition, initial
     condition, scan output, trip count. ``place``: the path of the loop on the left, or ``main``. Of constants both
-    values are there, of anything else a text. ``deciding``: the condition depends on it.
+    values are there, of anything else a text. ``deciding``: the condition depends on it. ``code``: the line of code
+    that the node on the left comes from.
     """
 
     kind: str
@@ -101,6 +108,7 @@ class Written:
     left: Any = None
     right: Any = None
     delta: Delta | None = None
+    code: str = ""
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from loopdbg.tui.screens.inspector import InspectorScreen
 from models import sample
 from screens import opened
 
@@ -61,3 +62,20 @@ async def test_the_lines_of_a_script_are_shown_when_asked_for() -> None:
         assert not any("# counted.py" in line for line in screen.lines("body"))
         await screen.press("1", "v")
         assert any("# counted.py" in line for line in screen.lines("body"))
+
+
+async def test_the_inspector_says_what_computes_its_value() -> None:
+    async with opened(*sample("power_iteration.onnx"), size=(80, 24)) as screen:
+        await screen.press("s", "s", "2", "home", "down", "down", "enter")
+        inspector = screen.app.screen
+        assert isinstance(inspector, InspectorScreen)
+        assert inspector.text.splitlines()[1] == "power_iteration.py:11  new_estimate = v @ product"
+        assert "\n power_iteration.py:11  new_estimate = v @ product" in "\n".join(screen.visible())
+
+
+async def test_the_inspector_of_a_value_without_code_has_no_line_for_it() -> None:
+    async with opened(*sample("newton_sqrt.onnx"), size=(80, 24)) as screen:
+        await screen.press("s", "2", "home", "down", "enter")
+        inspector = screen.app.screen
+        assert isinstance(inspector, InspectorScreen)
+        assert str(inspector.header.content).count("\n") == 0

@@ -101,6 +101,8 @@ def _written(comparison: Comparison, sides: tuple[str, str]) -> Iterator[str]:
         name = f" '{one.name}'" if one.name else ""
         deciding = ", which the condition depends on" if one.deciding and one.name else ""
         yield f"      {printable(f'{where}: {one.kind}{name}{deciding}')}"
+        if one.code:
+            yield f"        {one.code}"
         if one.delta is None:
             wide = max(map(len, sides))
             for side, text in zip(sides, (one.left_text, one.right_text), strict=True):
@@ -142,6 +144,7 @@ def _blamed(node: NodeDifference, remark: str, first: Difference, sides: tuple[s
     if node.other_op_type != node.op_type:
         what += f", in its place in {sides[1]} {node.other_op_type} '{node.other}'"
     yield f"      first node that differs: {printable(what)}{_at_another(node.difference, first)}"
+    yield from (f"        {code}" for code in dict.fromkeys((node.code, node.other_code)) if code)
     if remark:
         yield f"        {printable(remark)}"
     for name, value in node.inputs:
