@@ -12,6 +12,8 @@ from ...runtime.text import did_you_mean, printable
 
 #: ``model.py:87``, ``nets/model.py:87``. Names of values with a colon have no such ending before it.
 CODE_PLACE = re.compile(r"(?P<file>[^`'\"]+\.py):(?P<line>\d{1,9})")
+#: By file and line.
+_Lines = dict[str, dict[int, list[Node]]]
 #: So many lines are named where one has no nodes.
 _NEAREST = 4
 
@@ -23,27 +25,40 @@ class CodePlaces:
         self._graph = graph
 
     @cached_property
-    def _lines(self) -> dict[str, dict[int, list[Node]]]:
+    def _lines(self) -> _Lines:
         """The nodes of each line by file, in the order in which they run."""
-        found: dict[str, dict[int, list[Node]]] = {}
+        found: _Lines = {}
         for node in walk(self._graph):
-            origin = node.origin
-            if origin.file and origin.line:
-                found.setdefault(origin.file.replace("\\", "/"), {}).setdefault(origin.line, []).append(node)
+            _add(found, node.origin.file, node.origin.line, node)
         return found
+
+    @cached_property
+    def _calls(self) -> _Lines:
+        """The same of lines that call a function whose lines have nodes, where they have none themselves."""
+        found: _Lines = {}
+        for node in walk(self._graph):
+            for file, line in node.origin.callers:
+                if line not in self._lines.get(_posix(file), ()):
+                    _add(found, file, line, node)
+        return found
+
+    @cached_property
+    def _all(self) -> _Lines:
+        files = dict.fromkeys((*self._lines, *self._calls))
+        return {file: self._lines.get(file, {}) | self._calls.get(file, {}) for file in files}
 
     def names(self) -> list[str]:
         """Every line with nodes, as ``break`` takes it, for completion: ``model.py:87``."""
-        return [f"{self._short(file)}:{line}" for file, lines in self._lines.items() for line in sorted(lines)]
+        return [f"{self._short(file)}:{line}" for file, lines in self._all.items() for line in sorted(lines)]
 
     def nodes(self, file: str, line: int, among: Collection[Node]) -> frozenset[Node]:
-        """The first node of a line in each body, among some: there the line begins in an iteration.
+        """The first node of a line in each body, among some: there the line begins in an iteration. A line that calls
+        a function has the nodes of that.
 
         Raises:
             UsageError: no node comes from there, or several files have that name.
         """
-        path = self._file(file.replace("\\", "/"), line)
-        lines = self._lines[path]
+        lines = self._all[self._file(_posix(file), line)]
         if line not in lines:
             near = sorted(sorted(lines, key=lambda other: abs(other - line))[:_NEAREST])
             raise UsageError(
@@ -57,16 +72,16 @@ class CodePlaces:
 
     def _file(self, name: str, line: int) -> str:
         """The file that is meant: of several the one that has the line."""
-        if not self._lines:
+        if not self._all:
             raise UsageError(f"the model does not tell what code it comes from, so none of it is {printable(name)}")
-        named = [path for path in self._lines if path == name or path.endswith(f"/{name}")]
-        found = [path for path in named if line in self._lines[path]] or named
+        named = [path for path in self._all if path == name or path.endswith(f"/{name}")]
+        found = [path for path in named if line in self._all[path]] or named
         if len(found) == 1:
             return found[0]
         if found:
             shorts = [printable(f"{self._short(path)}:{line}") for path in found]
             raise UsageError(f"several files are called {printable(name)}; say {' or '.join(shorts)}")
-        have = [self._short(path) for path in self._lines]
+        have = [self._short(path) for path in self._all]
         hint = did_you_mean(name, have, "{}") or f"; there are {printable(', '.join(have[:_NEAREST]))}"
         raise UsageError(f"no node comes from a file {printable(name)}{hint}")
 
@@ -75,9 +90,18 @@ class CodePlaces:
         parts = path.split("/")
         for count in range(1, len(parts)):
             end = "/".join(parts[-count:])
-            if sum(other == end or other.endswith(f"/{end}") for other in self._lines) == 1:
+            if sum(other == end or other.endswith(f"/{end}") for other in self._all) == 1:
                 return end
         return path
+
+
+def _posix(path: str) -> str:
+    return path.replace("\\", "/")
+
+
+def _add(found: _Lines, file: str, line: int, node: Node) -> None:
+    if file and line:
+        found.setdefault(_posix(file), {}).setdefault(line, []).append(node)
 
 
 def _first_of_each(graph: Graph, wanted: Collection[Node]) -> Iterator[Node]:

@@ -167,7 +167,7 @@ def listing_lines(session: Debuggee, frame: AnyFrame, which: str = "", quiet: bo
         first, last = listing.source.lines[0].number, listing.source.lines[-1].number
         line = int(which) if which.isdecimal() and len(which) < 18 else -1
         if not first <= line <= last:
-            raise UsageError(f"list takes a line from {first} to {last}, or all, and code or plain, not '{which}'")
+            raise UsageError(f"list takes a line from {first} to {last}, or all, not '{which}'")
         rows = listing.around(line - first)
     told = [seen(frame)] if frame.loop is not None and frame.at_boundary and frame.iteration else []
     shown = word == "code" or not (word or listing.source.is_script)

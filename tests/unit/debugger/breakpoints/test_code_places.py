@@ -104,3 +104,18 @@ def test_a_recording_stops_at_the_boundaries_of_the_loop(tmp_path: Path) -> None
         assert "every boundary" in talk.one("break power_iteration.py:10")
         assert "before iteration 1" in talk("continue")[0]
         assert any("power_iteration.py:10  longer = product" in line for line in talk("list all"))
+
+
+def test_a_line_that_calls_has_the_nodes_of_what_it_calls() -> None:
+    loaded = model(BRANCHES)
+    for node in walk(loaded.graph):
+        if any(value is not None and value.name in ("up", "e") for value in node.outputs):
+            node.source = Origin("cell.py", 3, callers=(("model.py", 7), ("model.py", 9)))
+        if any(value is not None and value.name == "rest" for value in node.outputs):
+            node.source = Origin("model.py", 7)
+    talk = Talk(loopdbg.debug(loaded, {"M": 5, "v0": 1.5}))
+    assert talk.one("break model.py:9").startswith("breakpoint 1: model.py:9, lines ")
+    # A line with nodes of its own is those alone.
+    assert talk.one("break model.py:7").startswith("breakpoint 2: model.py:7, line ")
+    assert "the nearest lines with nodes are 7, 9" in talk.one("break model.py:8")
+    assert talk.console.complete("break model.py:") == ["model.py:7", "model.py:9"]

@@ -50,7 +50,13 @@ def test_what_torch_writes() -> None:
         name_scopes="['', '_export_root', 'cell', 'cell.layers.0', 'linear_1']",
     )
     assert graph.nodes[0].origin == Origin(
-        "/home/me/model.py", 8, "a = self.lin(h)", "body", ("cell", "layers.0"), "linear_1"
+        "/home/me/model.py",
+        8,
+        "a = self.lin(h)",
+        "body",
+        ("cell", "layers.0"),
+        "linear_1",
+        callers=(("/home/me/model.py", 21),),
     )
     assert graph.nodes[0].describe() == "Add 'n' (opset 16, model.py:8)"
 
