@@ -221,12 +221,17 @@ def help_lines(word: str, more: Mapping[str, Command]) -> list[str]:
 
 
 def next_line(session: Debuggee) -> list[str]:
-    """The line of the pseudo-code that runs next, where a session stands inside of a body."""
+    """The line of the pseudo-code that runs next, where a session stands inside of a body, below the line of code that
+    it comes from; a script is its own."""
     if session.done or session._inside.at_boundary():
         return []
     node = next((entry.node for entry in session.frame.nodes if entry.state is NodeState.NEXT), None)
-    line = None if node is None else session._inside.places.source.line_of(node)
-    return [] if line is None else [f"▶ {line.number:>3}  {line.text}"]
+    source = session._inside.places.source
+    line = None if node is None else source.line_of(node)
+    if node is None or line is None:
+        return []
+    code = "" if node.origin.script else source.code.told(node)
+    return [*([f"       # {code}"] if code else []), f"▶ {line.number:>3}  {line.text}"]
 
 
 def values_lines(frame: AnyFrame) -> list[str]:

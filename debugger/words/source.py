@@ -161,7 +161,8 @@ class Source:
     @cached_property
     def is_script(self) -> bool:
         """Whether the model is a script, of which the lines are its nodes once more."""
-        return any(line.node is not None and line.node.origin.script for line in self.lines)
+        first = next((line.node for line in self.lines if line.node is not None), None)
+        return first is not None and first.origin.script
 
     def code_above(self, rows: Iterable[int], traced: bool = False) -> dict[int, str]:
         """What stands above some lines, by index: the code that a line and those below it come from.
