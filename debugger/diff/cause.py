@@ -60,7 +60,9 @@ class Tracer:
             seen.add((pair, self.symptom.iteration))
             found = self._step(pair, reader)
             if isinstance(found, Cause):
-                return found
+                if reader is None or found.source is None:
+                    return found
+                return replace(found, code=self.alignment.left.code.told(reader[0]))
             pair, reader = found
         return None
 

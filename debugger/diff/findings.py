@@ -80,12 +80,14 @@ class NodeDifference:
 class Cause:
     """Where a difference comes from: a node that is fed the same, or else ``source``, what comes in and differs.
 
-    ``remark``: why the search ended there, where it did not come to either.
+    ``remark``: why the search ended there, where it did not come to either. ``code``: the line of code that what reads
+    ``source`` on the left comes from.
     """
 
     source: Difference | None = None
     node: NodeDifference | None = None
     remark: str = ""
+    code: str = ""
 
 
 @dataclass(frozen=True)

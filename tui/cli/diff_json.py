@@ -169,7 +169,9 @@ def _written(one: Written) -> dict[str, Any]:
 
 
 def _source(cause: Cause) -> dict[str, Any] | None:
-    return None if cause.source is None else {**_difference(cause.source), "remark": cause.remark or None}
+    if cause.source is None:
+        return None
+    return {**_difference(cause.source), "remark": cause.remark or None, "code": cause.code or None}
 
 
 def _trips(trips: TripDifference) -> dict[str, Any]:

@@ -133,7 +133,7 @@ def _cause(cause: Cause | None, first: Difference, sides: tuple[str, str]) -> Ge
         yield from _blamed(cause.node, cause.remark, first, sides)
         return _same_pair(cause.node.difference, first)
     if cause.source is not None:
-        yield from _source(cause.source, cause.remark, first, sides)
+        yield from _source(cause.source, cause, first, sides)
         return _same_pair(cause.source, first)
     yield f"      {printable(cause.remark)}"
     return False
@@ -152,13 +152,15 @@ def _blamed(node: NodeDifference, remark: str, first: Difference, sides: tuple[s
     yield from _pair(node.difference, sides, "        ")
 
 
-def _source(source: Difference, remark: str, first: Difference, sides: tuple[str, str]) -> Iterator[str]:
+def _source(source: Difference, cause: Cause, first: Difference, sides: tuple[str, str]) -> Iterator[str]:
     known = source.role != "result"
     what = f"it comes from the {source.role} " if known else "it can be followed back to "
     yield f"      {what}'{printable(source.name)}'{_at_another(source, first)}"
+    if cause.code:
+        yield f"        read by {cause.code}"
     yield from _pair(source, sides, "        ")
-    if remark:
-        yield f"        {printable(remark)}"
+    if cause.remark:
+        yield f"        {printable(cause.remark)}"
 
 
 def _at_another(found: Difference, first: Difference) -> str:
