@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -171,6 +172,8 @@ class Model:
         shorten(graph)
         self.graph = graph
         self.path = path
+        if path is not None:
+            graph.folder = os.path.dirname(os.path.abspath(path))
         #: What runs assigned to variables, by name (OpenVINO's ReadValue and Assign); the next run reads it.
         self.state: dict[str, Array] = {}
         kept = {value for variable in graph.variables for value in variable.inputs}

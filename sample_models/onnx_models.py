@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -11,14 +12,20 @@ import onnx.parser
 
 from sample import Array, Sample, uniform
 
+HERE = Path(__file__).resolve().parent
 # The IR version that came with each operator set used here.
 IR_VERSION = {11: 6, 13: 7, 16: 8, 18: 8, 19: 9, 21: 10}
 
 
 def onnx_sample(
-    opset: int, text: str, inputs: Mapping[str, Array], weights: Mapping[str, Array] | None = None
+    opset: int,
+    text: str,
+    inputs: Mapping[str, Array],
+    weights: Mapping[str, Array] | None = None,
+    lines: Mapping[str, str] | None = None,
 ) -> Sample:
-    """A sample from the text of its graph; ``weights`` become initializers of the main graph.
+    """A sample from the text of its graph; ``weights`` become initializers of the main graph. ``lines``: by the first
+    output of a node, the line of code in the file beside it that the node comes from.
 
     Raises:
         onnx.parser.ParseError: the text is not a graph.
@@ -28,8 +35,27 @@ def onnx_sample(
     model = onnx.parser.parse_model(header + text)
     for name, array in (weights or {}).items():
         model.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
+    note_lines(model.graph, lines or {})
     onnx.checker.check_model(model, full_check=True)
     return Sample({".onnx": model.SerializeToString(deterministic=True)}, inputs)
+
+
+def note_lines(graph: onnx.GraphProto, lines: Mapping[str, str]) -> None:
+    """Give nodes the metadata that ``torch.onnx.export`` gives them: the line that each comes from."""
+    for node in graph.node:
+        for attribute in node.attribute:
+            note_lines(attribute.g, lines)
+        if node.output[0] in lines:
+            node.metadata_props.add(key="pkg.torch.onnx.stack_trace", value=stack_trace(lines[node.output[0]]))
+
+
+def stack_trace(text: str) -> str:
+    """Where a line of power_iteration.py stands, in the words of Python."""
+    name = "power_iteration.py"
+    code = (HERE / name).read_text().splitlines()
+    number = next(k for k, line in enumerate(code, 1) if line.strip() == text)
+    function = next(line for line in reversed(code[:number]) if line.startswith("def "))
+    return f'File "{name}", line {number}, in {function[4:].partition("(")[0]}\n    {text}\n'
 
 
 def f32(value: object) -> Array:
@@ -194,7 +220,16 @@ def power_iteration() -> Sample:
         "tol": f32(1e-4),
         "max_iterations": i64(50),
     }
-    return onnx_sample(18, text, inputs)
+    change, loop = "change = abs(new_estimate - estimate)", "for _ in range(max_iterations):"
+    lines = {
+        "eigenvector": loop,
+        "Av": "product = matrix @ v",
+        **dict.fromkeys(("length", "v_new"), "longer = product / np.linalg.norm(product)"),
+        "estimate_new": "new_estimate = v @ product",
+        **dict.fromkeys(("difference", "change"), change),
+        "moving": "if not change > tol:",
+    }
+    return onnx_sample(18, text, inputs, lines=lines)
 
 
 def mandelbrot() -> Sample:

@@ -45,7 +45,8 @@ class Breakpoints(Sequence[Breakpoint]):
 
     def add(self, text: str, *, temporary: bool = False, log: str | None = None) -> Breakpoint:
         """Set a breakpoint at a place in the words of the ``break`` command: ``iter 40``, ``line 3``, ``h_new``,
-        ``op MatMul``, ``if max(abs(h)) > 1e3``, ``end``, ``nan``; ``in LOOP`` and ``if CONDITION`` may follow.
+        ``op MatMul``, ``model.py:87``, ``if max(abs(h)) > 1e3``, ``end``, ``nan``; ``in LOOP`` and ``if CONDITION`` may
+        follow.
 
         Raises:
             UsageError: there is no such place, or the expression is wrong.

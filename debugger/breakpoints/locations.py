@@ -15,6 +15,7 @@ from ..expression.language import Expression, parse
 from ..expression.tokens import WATCH_WORDS
 from ..words.names import mask, quote, unquote
 from .breakpoint import MAIN_GRAPH, Breakpoint, Mode, Trigger
+from .code_places import CODE_PLACE
 from .host import Host
 
 _IN = re.compile(r"(?:^|\s+)in\s+(?P<loop>\S+)\s*$")
@@ -25,6 +26,10 @@ _HOW = re.compile(rf"\s+(?P<mode>{'|'.join(WATCH_WORDS)})(?:\s+(?P<level>\S+))?\
 _LAST = sys.maxsize
 #: A line has fewer in its number; Python reads no number with thousands of them.
 _DIGITS = 19
+_NO_NODES = (
+    "a recording has boundaries only, and no nodes to stop before; break takes: iter N, if EXPRESSION, end, nan, and"
+    " FILE.py:N of what is in a loop"
+)
 _LEVELS = (Mode.CROSSES, Mode.SETTLES)
 
 
@@ -91,11 +96,11 @@ class LocationReader:
                 loops = range(len(self.places.loops)) if self.loop is None else (self.loop,)
                 return self._made(Trigger.NAN, loops=tuple(loops))
             return self._about(Trigger.NAN, parse(rest))
+        code = CODE_PLACE.fullmatch(place)
+        if code is not None and not self._is_name(place):
+            return self._of_code(self.places.code.nodes(code["file"], int(code["line"]), self._nodes()))
         if not self.host.has_nodes:
-            raise UsageError(
-                "a recording has boundaries only, and no nodes to stop before; "
-                "break takes: iter N, if EXPRESSION, end, nan"
-            )
+            raise UsageError(_NO_NODES)
         if word == "op":
             return self._at(self._of_type(rest))
         number = rest if word == "line" else place
@@ -113,6 +118,16 @@ class LocationReader:
         if all(isinstance(node, Loop) for node in nodes):
             return self._made(Trigger.BOUNDARY, loops=tuple(p.index for p in self.places.loops if p.loop in nodes))
         return self._made(Trigger.NODE, nodes=nodes)
+
+    def _of_code(self, nodes: frozenset[Node]) -> Breakpoint:
+        """Before the nodes of a line of code; in a recording at the boundaries of the loops around them."""
+        if self.host.has_nodes:
+            return self._at(nodes)
+        loops = {place.index for place in self.places.loops if place.loop in nodes}
+        loops.update(index for node in nodes if (index := self.places.inside(node)) >= 0)
+        if not loops:
+            raise UsageError(_NO_NODES)
+        return self._made(Trigger.BOUNDARY, loops=tuple(sorted(loops)))
 
     def _about(self, kind: Trigger, expression: Expression) -> Breakpoint:
         """Where an expression can be tested: at the boundaries of a loop, or once in the main graph."""
@@ -229,6 +244,9 @@ class LocationReader:
         """The nodes that are meant: all, or those of the loop that was named."""
         return list(self.places.nodes(self.loop))
 
+    def _is_name(self, name: str) -> bool:
+        return any(name == node.name or name in _outputs(node) for node in self._nodes())
+
     def _of_type(self, op_type: str) -> frozenset[Node]:
         nodes = self._nodes()
         found = frozenset(node for node in nodes if node.op_type.lower() == op_type.lower())
@@ -251,7 +269,7 @@ class LocationReader:
         hint = did_you_mean(name, known)
         raise UsageError(
             f"nothing to break at is called '{name}'{hint} (break takes: iter N, line N, a node or value, op TYPE, "
-            f"if EXPRESSION, end, nan)"
+            f"FILE.py:N, if EXPRESSION, end, nan)"
         )
 
     def _not_computed(self, name: str) -> None:

@@ -15,6 +15,7 @@ from ...runtime.text import did_you_mean, near
 from ..expression.language import Expression
 from ..words.names import quote, scan_names
 from ..words.source import Source, source
+from .code_places import CodePlaces
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,6 +155,11 @@ class Places:
     def source(self) -> Source:
         """The model as pseudo-code; its lines are what ``break 9`` means."""
         return source(self.graph)
+
+    @cached_property
+    def code(self) -> CodePlaces:
+        """The lines of code that the nodes come from."""
+        return CodePlaces(self.graph)
 
     def nodes(self, index: int | None = None) -> Iterator[Node]:
         """The nodes in the order in which they run; ``index``: only those directly in that loop's body."""

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from ...runtime.errors import InputError, UsageError
+from ..breakpoints.code_places import CODE_PLACE
 from ..expression.language import parse
 from ..expression.template import Template
 from ..values.scope import FrameScope
@@ -150,7 +151,9 @@ def _told(console: Console, breakpoint_: Breakpoint) -> None:
     console.say(breakpoint_lines([breakpoint_], console.session)[0])
 
 
-@command("break PLACE", "stop at: iter N, line N, a node or value, op TYPE, if EXPR, end, nan", "b", takes="place")
+@command(
+    "break PLACE", "stop at: iter N, line N, a node or value, op TYPE, FILE.py:N, if EXPR, end, nan", "b", takes="place"
+)
 def _break(console: Console, rest: str) -> None:
     _told(console, console.session.breakpoints.add(rest))
 
@@ -172,8 +175,10 @@ def _watch(console: Console, rest: str) -> None:
 
 @command("log PLACE: TEXT", "print at a place and go on; {EXPR} in the text is evaluated", takes="log")
 def _log(console: Console, rest: str) -> None:
-    # Outside of quotes and brackets: names and slices may hold colons as well.
-    found = re.search(r":(?![^\[]*\])", mask(rest))
+    # Outside of quotes and brackets: names and slices may hold colons as well, and lines of code do.
+    masked = mask(rest)
+    code = CODE_PLACE.match(masked)
+    found = re.compile(r":(?![^\[]*\])").search(masked, code.end() if code else 0)
     place, text = (rest[: found.start()].strip(), rest[found.end() :].strip()) if found else ("", "")
     if not place or not text:
         raise UsageError("log needs a place and a text: log x_new: x = {x}")
@@ -310,7 +315,11 @@ def _backtrace(console: Console, rest: str) -> None:
         console.say(line)
 
 
-@command("list [N|all]", "the pseudo-code around here, around line N or all of it, its values beside it", "l")
+@command(
+    "list [N|all] [code|plain]",
+    "the pseudo-code around here, around line N or all of it, with its values and the lines of code it comes from",
+    "l",
+)
 def _list(console: Console, rest: str) -> None:
     for line in listing_lines(console.session, console.selected_frame(), rest):
         console.say(line)

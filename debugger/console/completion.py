@@ -90,7 +90,9 @@ def _place(known: Completer, rest: str) -> Found:
     if " " in outside:
         return len(rest), []
     computed = sorted({quote(v.name) for node in nodes for v in node.outputs if v is not None})
-    return 0, [word for word in (*PLACE_WORDS, *computed) if word.startswith(rest)]
+    code = places.code.names() if nodes else []
+    # Before anything is typed a long list of lines helps nobody.
+    return 0, [word for word in (*PLACE_WORDS, *computed, *(code if rest else ())) if word.startswith(rest)]
 
 
 def _watch(known: Completer, rest: str) -> Found:

@@ -138,11 +138,13 @@ def listing_lines(session: Debuggee, frame: AnyFrame, which: str = "", quiet: bo
     """The pseudo-code of a frame's loop (the whole model outside of loops), the values of this iteration beside it.
 
     ``which``: "" for the lines around the one that runs next, a number for those around a line, ``all`` for all of
-    them and, unless it is to be ``quiet``, what ends the loop.
+    them and, unless it is to be ``quiet``, what ends the loop; after that ``plain``: without the lines of code that
+    they come from, or ``code``: with those of scripts too, and with what an exporter made of a line in a loop's body.
 
     Raises:
         UsageError: there is no such line here.
     """
+    which, word = _with_code(which)
     listing = Listing(
         session._inside.places.source,
         ShownStop(
@@ -168,8 +170,15 @@ def listing_lines(session: Debuggee, frame: AnyFrame, which: str = "", quiet: bo
             raise UsageError(f"list takes a line from {first} to {last}, or all, not '{which}'")
         rows = listing.around(line - first)
     told = [seen(frame)] if frame.loop is not None and frame.at_boundary and frame.iteration else []
-    told += listing.text(rows)
+    shown = word == "code" or not (word or listing.source.is_script)
+    told += listing.text(rows, listing.source.code_above(rows, word == "code") if shown else {})
     return [*told, *listing.notes()] if which == "all" else told
+
+
+def _with_code(which: str) -> tuple[str, str]:
+    """What is listed, and the word that says whether with the code that it comes from."""
+    first, _, last = which.rpartition(" ")
+    return (first.rstrip(), last) if last in ("code", "plain") else (which, "")
 
 
 def _reader(frame: AnyFrame) -> Callable[[Value], tuple[bool, Any]]:
@@ -212,12 +221,17 @@ def help_lines(word: str, more: Mapping[str, Command]) -> list[str]:
 
 
 def next_line(session: Debuggee) -> list[str]:
-    """The line of the pseudo-code that runs next, where a session stands inside of a body."""
+    """The line of the pseudo-code that runs next, where a session stands inside of a body, below the line of code that
+    it comes from; a script is its own."""
     if session.done or session._inside.at_boundary():
         return []
     node = next((entry.node for entry in session.frame.nodes if entry.state is NodeState.NEXT), None)
-    line = None if node is None else session._inside.places.source.line_of(node)
-    return [] if line is None else [f"▶ {line.number:>3}  {line.text}"]
+    source = session._inside.places.source
+    line = None if node is None else source.line_of(node)
+    if node is None or line is None:
+        return []
+    code = "" if node.origin.script else source.code.told(node)
+    return [*([f"       # {code}"] if code else []), f"▶ {line.number:>3}  {line.text}"]
 
 
 def values_lines(frame: AnyFrame) -> list[str]:

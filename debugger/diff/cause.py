@@ -61,7 +61,10 @@ class Tracer:
             seen.add((pair, self.symptom.iteration))
             found = self._step(pair, reader)
             if isinstance(found, Cause):
-                return self._by_name(found)
+                found = self._by_name(found)
+                if reader is None or found.source is None:
+                    return found
+                return replace(found, code=self.alignment.left.code.told(reader[0]))
             pair, reader = found
         return None
 
@@ -180,11 +183,9 @@ class Tracer:
         inputs = [(operand.value.name, self._read(0, operand)[1]) for operand in fed]
         one, other = self.alignment.left.at_work(one), self.alignment.right.at_work(other)
         difference = self._difference("node", left, right)
-        return Cause(
-            None,
-            NodeDifference(one.name, left.name, one.op_type, inputs, difference, other.name, other.op_type),
-            remark,
-        )
+        codes = self.alignment.left.code.told(one), self.alignment.right.code.told(other)
+        there = (other.name, other.op_type, *codes, one.origin)
+        return Cause(None, NodeDifference(one.name, left.name, one.op_type, inputs, difference, *there), remark)
 
     def _conversion(self, left: Value, right: Value) -> Cause | None:
         """The conversion to blame where two values differ, and what they were converted from does not."""
@@ -193,13 +194,14 @@ class Tracer:
             for node in half.conversions(value):
                 made, fed = (next(one for one in ports if one is not None) for ports in (node.outputs, node.inputs))
                 source = half.origin(fed)
-                (here, a), (there, b) = self._read(side, Operand(source)), self._read(side, Operand(made))
-                if not (here and there and self._counts(compare(a, b, self.tolerance))):
+                (here, a), (known, b) = self._read(side, Operand(source)), self._read(side, Operand(made))
+                if not (here and known and self._counts(compare(a, b, self.tolerance))):
                     continue
                 told = half.at_work(node)
                 inputs = [(one.name, self._read(side, Operand(one))[1]) for one in told.inputs if one is not None]
                 difference = self._difference("node", left, right)
-                blamed = NodeDifference(told.name, made.name, told.op_type, inputs, difference, told.name, told.op_type)
+                there = (told.name, told.op_type, half.code.told(told), "", told.origin)
+                blamed = NodeDifference(told.name, made.name, told.op_type, inputs, difference, *there)
                 return Cause(None, blamed, f"the {('left', 'right')[side]} side alone has it")
         return None
 
@@ -300,7 +302,8 @@ class Tracer:
         for half, value in ((self.alignment.left, left), (self.alignment.right, right)):
             node = half.maker(half.origin(value))
             if node is not None:
-                told.append(f"'{value.name}' is computed by {node.op_type} '{node.name}'")
+                where = f" ({node.origin})" if node.origin.file else ""
+                told.append(f"'{value.name}' is computed by {node.op_type} '{node.name}'{where}")
             else:
                 told.append(f"'{value.name}' is a {self._role(half, half.origin(value))}")
         return Cause(

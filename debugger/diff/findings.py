@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Any
 
 from ...runtime.errors import LoopdbgError
-from ...runtime.graph import StoppedBy, Value
+from ...runtime.graph import NOWHERE, Origin, StoppedBy, Value
 from .growth import Growth
 from .quantisation import within
 from .values import Delta
@@ -84,7 +84,10 @@ class Difference:
 
 @dataclass(frozen=True)
 class NodeDifference:
-    """A node whose result differs although it is fed the same; ``other``: what stands in its place on the right."""
+    """A node whose result differs although it is fed the same; ``other``: what stands in its place on the right.
+
+    ``code``: the line of code that it comes from, as text; ``origin``: where that is.
+    """
 
     node: str
     name: str
@@ -94,6 +97,9 @@ class NodeDifference:
     difference: Difference
     other: str = ""
     other_op_type: str = ""
+    code: str = ""
+    other_code: str = ""
+    origin: Origin = NOWHERE
 
 
 @dataclass(frozen=True)
@@ -102,7 +108,7 @@ class Cause:
 
     ``remark``: why the search ended there, where it did not come to either. ``border``: the two values up to which
     structure says which is which. ``among``: the names of the nodes one of which it is, where what lies between them is
-    not known.
+    not known. ``code``: the line of code that what reads ``source`` on the left comes from.
     """
 
     source: Difference | None = None
@@ -110,6 +116,7 @@ class Cause:
     remark: str = ""
     border: tuple[Value, Value] | None = None
     among: tuple[str, ...] = ()
+    code: str = ""
 
 
 @dataclass(frozen=True)
@@ -119,7 +126,8 @@ class Written:
     ``kind``: constant, operator, attributes, inputs, sliced input, initial value, back edge, condition, initial
     condition, scan output, trip count. ``place``: the path of the loop on the left, or ``main``. Of constants both
     values are there, of anything else a text. ``deciding``: the condition depends on it. ``likeness``: what the right
-    one of two constants is to the left one, where that is known.
+    one of two constants is to the left one, where that is known. ``code``: the line of code that the node on the left
+    comes from.
     """
 
     kind: str
@@ -133,6 +141,7 @@ class Written:
     right: Any = None
     delta: Delta | None = None
     likeness: str = ""
+    code: str = ""
 
 
 @dataclass(frozen=True)

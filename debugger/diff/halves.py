@@ -30,6 +30,7 @@ from ...runtime.graph import (
 )
 from ...runtime.graph.origins import Origins
 from ...runtime.ops.constants import Constants
+from ..words.code import Code
 from ..words.node_text import SIGNS, Phrases, rank
 from .eight_bits import at_work, folded, is_quantised, unquantised
 from .normal import Form, Operand, digest, form, keeps_rank
@@ -65,6 +66,7 @@ class Half:
         self.graph = graph
         self.origins = Origins.of(graph)
         self.phrases = Phrases(self.origins)
+        self.code = Code(graph)
         self._table = table
         self._loose = loose
         self._floats = floats

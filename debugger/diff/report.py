@@ -104,6 +104,8 @@ def _written(comparison: Comparison, sides: tuple[str, str]) -> Iterator[str]:
     yield "    written otherwise:"
     for one in comparison.written[:_LISTED]:
         yield f"      {written_text(one)}"
+        if one.code:
+            yield f"        {one.code}"
         if one.delta is None:
             wide = max(map(len, sides))
             for side, text in zip(sides, (one.left_text, one.right_text), strict=True):
@@ -144,7 +146,7 @@ def _cause(cause: Cause | None, first: Difference, sides: tuple[str, str]) -> Ge
         yield from _blamed(cause.node, cause.remark, first, sides)
         return _same_pair(cause.node.difference, first)
     if cause.source is not None:
-        yield from _source(cause.source, cause.remark, first, sides)
+        yield from _source(cause.source, cause, first, sides)
         return _same_pair(cause.source, first)
     yield f"      {printable(cause.remark)}"
     return False
@@ -155,6 +157,7 @@ def _blamed(node: NodeDifference, remark: str, first: Difference, sides: tuple[s
     if node.other_op_type != node.op_type:
         what += f", in its place in {sides[1]} {node.other_op_type} '{node.other}'"
     yield f"      first node that differs: {printable(what)}{_at_another(node.difference, first)}"
+    yield from (f"        {code}" for code in dict.fromkeys((node.code, node.other_code)) if code)
     if remark:
         yield f"        {printable(remark)}"
     for name, value in node.inputs:
@@ -162,13 +165,15 @@ def _blamed(node: NodeDifference, remark: str, first: Difference, sides: tuple[s
     yield from _pair(node.difference, sides, "        ")
 
 
-def _source(source: Difference, remark: str, first: Difference, sides: tuple[str, str]) -> Iterator[str]:
+def _source(source: Difference, cause: Cause, first: Difference, sides: tuple[str, str]) -> Iterator[str]:
     known = source.role != "result"
     what = f"it comes from the {source.role} " if known else "it can be followed back to "
     yield f"      {what}'{printable(source.name)}'{_at_another(source, first)}"
+    if cause.code:
+        yield f"        read by {cause.code}"
     yield from _pair(source, sides, "        ")
-    if remark:
-        yield f"        {printable(remark)}"
+    if cause.remark:
+        yield f"        {printable(cause.remark)}"
 
 
 def _at_another(found: Difference, first: Difference) -> str:

@@ -177,7 +177,9 @@ class _Body:
         kind = self._kind(node, other)
         if kind:
             texts = self._texts((node, value), (other, other_value), kind == "inputs")
-            yield self.told(kind, (value.name, texts[0]), (other_value.name, texts[1]), deciding=node in self.deciding)
+            deciding = node in self.deciding
+            found = self.told(kind, (value.name, texts[0]), (other_value.name, texts[1]), deciding=deciding)
+            yield replace(found, code=self.alignment.left.code.told(node))
 
     def _kind(self, node: Node, other: Node) -> str:
         """What of two nodes is written otherwise; empty where nothing is."""

@@ -14,6 +14,7 @@ from ...runtime.model import Model
 from ...runtime.text import counted
 from ..frame import AnyFrame
 from ..text import value_text
+from ..words.code import Code
 from ..words.condition import (
     OPPOSITE,
     Choice,
@@ -58,12 +59,14 @@ class Debugged(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class DecidingNode:
-    """One node that the condition depends on, as code, and its result; ``known`` is false where that is not at hand."""
+    """One node that the condition depends on, as pseudo-code, and its result; ``known`` is false where that is not at
+    hand. ``code``: the line of code that it comes from, where the model tells that."""
 
     node: Node
     text: str
     value: Any = None
     known: bool = False
+    code: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,6 +129,7 @@ class Why:
         wide = max((len(step.text) for step in self.steps), default=0)
         shown = [(step.text, _shown(step.value) if step.known else "·") for step in self.steps]
         yield from _rows("computed by", [f"{text:<{min(wide, 48)}}  {value}" for text, value in shown])
+        yield from _rows("comes from", list(dict.fromkeys(step.code for step in self.steps if step.code)))
         for what in dict.fromkeys(read.what for read in self.reads):
             yield from _rows(what, [_moved(read) for read in self.reads if read.what == what])
         yield from _rows("note", list(self.remarks))
@@ -175,15 +179,16 @@ def why(subject: AnyFrame | Debugged, recent: Recent = (), graph: Graph | None =
     loop = subject.loop
     if loop is None:
         return Why(subject.path, 0, "no loop runs here, so there is nothing that could end or go on")
-    origins = Origins.of(graph if graph is not None else loop.body)
-    return _Reasoner(subject, loop, recent, origins).why()
+    main = graph if graph is not None else loop.body
+    return _Reasoner(subject, loop, recent, Origins.of(main), Code(main)).why()
 
 
 class _Reasoner:
-    def __init__(self, frame: AnyFrame, loop: Loop, recent: Recent, origins: Origins) -> None:
+    def __init__(self, frame: AnyFrame, loop: Loop, recent: Recent, origins: Origins, code: Code) -> None:
         self.frame = frame
         self.loop = loop
         self.phrases = Phrases(origins)
+        self.code = code
         self.ending: Ending = ending(loop, origins)
         self.slice = condition_slice(loop)
         self.evidence = Evidence(frame, loop, recent, self.phrases, self.slice.nodes)
@@ -479,7 +484,7 @@ class _Reasoner:
                     yield from self._steps(branch)
             output = next((value for value in node.outputs if value is not None), None)
             known, value = (False, None) if output is None else self.evidence.value(output)
-            yield DecidingNode(node, text, value, known)
+            yield DecidingNode(node, text, value, known, self.code.told(node))
 
     def _taken(self, node: If) -> tuple[Graph, ...]:
         """The branch that ran; both where that is not known."""

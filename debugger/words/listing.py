@@ -193,14 +193,16 @@ class Listing:
         only = f"only {names} was computed, which the condition needs" if names else "nothing was computed"
         yield f"at index {self.stop.iteration} {only}"
 
-    def text(self, rows: range) -> Iterator[str]:
-        """Rows as numbered lines, the values in a column of their own."""
+    def text(self, rows: range, above: Mapping[int, str]) -> Iterator[str]:
+        """Rows as numbered lines, the values in a column of their own; ``above``: what stands above lines, by index."""
         texts = self.source.text()
         made = [self.row(k) for k in rows]
         beside = [len(texts[k]) for k, row in zip(rows, made, strict=True) if row.beside is not Beside.NOTHING]
         column = min(max(beside, default=0), TEXT_WIDTH)
         for k, row in zip(rows, made, strict=True):
             value = row.value()
+            if k in above:
+                yield f"{'':7}{above[k]}"
             text = f"{texts[k]:<{column}}{BESIDE}{value}" if value else texts[k]
             yield f"{row.sign} {row.line.number:>3}  {text}"
 

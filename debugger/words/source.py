@@ -7,7 +7,7 @@ a marker, values and breakpoints find their place.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
@@ -28,6 +28,7 @@ from ...runtime.graph import (
 )
 from ...runtime.graph.origins import Origins
 from ...runtime.plan.plan import Plan
+from .code import Code
 from .endings import Ending, LoopKind, ending
 from .loop_text import LoopText
 from .names import named, quote, scan_names
@@ -38,6 +39,8 @@ Port = SlicedInput | BackEdge | Invariant | LastValueOutput | ScanOutput
 INDENT = "    "
 #: Comments stand in one column, unless lines are longer than this.
 _COMMENT_COLUMN = 44
+#: Above nodes of which no line is known, where others stand before them.
+_NO_CODE = "no line is known"
 _INDICES = ("i", "j", "k", "l", "m", "n")
 
 
@@ -103,11 +106,13 @@ class Source:
         lines: Sequence[Line],
         spans: Mapping[Loop, tuple[int, int]],
         phrases: Phrases,
+        code: Code,
     ) -> None:
         self.subject = subject
         self.lines = tuple(lines)
         #: What wrote the lines, for whoever says more of the same model.
         self.phrases = phrases
+        self.code = code
         self._spans = spans
         self._loops: dict[Loop, Source] = {}
         self._said: dict[Loop, LoopText] = {}
@@ -143,13 +148,37 @@ class Source:
         lines = [line for line in self.lines if first <= line.number <= last]
         less = min(line.indent for line in lines)
         spans = {inner: span for inner, span in self._spans.items() if first <= span[0] and span[1] <= last}
-        return Source(loop, [replace(line, indent=line.indent - less) for line in lines], spans, self.phrases)
+        return Source(
+            loop, [replace(line, indent=line.indent - less) for line in lines], spans, self.phrases, self.code
+        )
 
     def said(self, loop: Loop) -> LoopText:
         """What is said of a loop at every stop."""
         if loop not in self._said:
             self._said[loop] = LoopText.of(loop, self.phrases)
         return self._said[loop]
+
+    @cached_property
+    def is_script(self) -> bool:
+        """Whether the model is a script, of which the lines are its nodes once more."""
+        first = next((line.node for line in self.lines if line.node is not None), None)
+        return first is not None and first.origin.script
+
+    def code_above(self, rows: Iterable[int], traced: bool = False) -> dict[int, str]:
+        """What stands above some lines, by index: the code that a line and those below it come from.
+
+        ``traced``: with what an exporter made of that.
+        """
+        words = self.code.told if traced else self.code.line
+        found: dict[int, str] = {}
+        last = ""
+        for k in rows:
+            line = self.lines[k]
+            told = last if line.node is None else words(line.node)
+            if told != last:
+                found[k] = f"{INDENT * line.indent}# {told or _NO_CODE}"
+            last = told
+        return found
 
     def text(self) -> Sequence[str]:
         """The lines with their comments in one column."""
@@ -179,7 +208,8 @@ def source(subject: Loop | Graph, origins: Origins | None = None) -> Source:
         writer.loop(subject, 0, None, ())
     else:
         writer.main(subject)
-    return Source(subject, writer.lines, writer.spans, writer.phrases)
+    main = subject if isinstance(subject, Graph) else subject.body
+    return Source(subject, writer.lines, writer.spans, writer.phrases, Code(main))
 
 
 def positions(plan: Plan) -> dict[Node, int]:

@@ -483,8 +483,9 @@ def _read_origin(node: Mapping[str, Any]) -> Origin:
         return Origin(file, int(number), script=True) if file and number.isdecimal() else NOWHERE
     known = {name: _text(told[name]) for name in _ORIGIN_TEXTS if name in told}
     scopes = tuple(map(_text, told.get("scopes", ())))
+    callers = tuple((_text(file), _whole(line)) for file, line in told.get("callers", ()))
     line, script = _whole(told.get("line", 0)), _flag(told.get("script", False))
-    return Origin(line=line, scopes=scopes, script=script, **known) if told else NOWHERE
+    return Origin(line=line, scopes=scopes, callers=callers, script=script, **known) if told else NOWHERE
 
 
 def _read_array(told: Mapping[str, Any]) -> Array:

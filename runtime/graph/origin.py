@@ -28,6 +28,8 @@ class Origin:
     framework_node: str = ""
     #: What the exporter made of the line, where it traced the code of a loop into code of its own.
     traced: str = ""
+    #: The lines that called the function, each with its file, the outermost first.
+    callers: tuple[tuple[str, int], ...] = ()
     #: The file is the model itself, a script.
     script: bool = False
 

@@ -406,6 +406,8 @@ class Graph:
     notes: list[str] = field(default_factory=list)
     #: What inputs may be called as well, each with the input's own name.
     aliases: Mapping[str, str] = field(default_factory=dict)
+    #: Of the main graph: the folder of the file that it was read from; empty where it came from none.
+    folder: str = ""
     #: Of inputs, by name: sizes and values that the model calls usual (TensorRT's optimisation profiles).
     usual_shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
     usual_values: dict[str, Array] = field(default_factory=dict)

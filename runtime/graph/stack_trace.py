@@ -13,15 +13,16 @@ from collections.abc import Sequence
 from ..record import record
 from .origin import NOWHERE, Origin
 
-_FILE = re.compile(r'^\s*File "(.+)", line (\d{1,9})(?:, in (.*))?$', re.MULTILINE)
-_CALL = re.compile(r"^\s*(.+\.py)\((\d{1,9})\): (.*)$", re.MULTILINE)
+_FILE = re.compile(r'^[ \t]*File "(.+)", line (\d{1,9})(?:, in (.*))?$', re.MULTILINE)
+_CALL = re.compile(r"^[ \t]*(\S.*\.py)\((\d{1,9})\): (.*)$", re.MULTILINE)
 #: Packages of which no line is of the model: what calls a model's code, and what that calls.
 _PACKAGES = "torch|functorch|onnxscript|torch_xla|tensorflow|keras|jax|jaxlib|flax"
 _FRAMEWORK = re.compile(rf"(?:(?:site|dist)-packages|lib/python[\d.]+)/(?:{_PACKAGES})/|/torch/nn/modules/")
-_MARKS = frozenset("^~ ")
 _HERE = "<--- HERE"
-#: Of a line's text so much is kept.
-_LONGEST = 400
+#: A line that points at the one above.
+_MARK = re.compile(rf"[\^~ ]*(?:{_HERE})?")
+#: Of a line's text so much is kept, and so many of the calls around it.
+_LONGEST, _CALLERS = 400, 16
 
 
 @record(frozen=True)
@@ -48,11 +49,13 @@ def of_stack_trace(text: str) -> Origin:
     """
     calls = _calls(text)
     files = [call for call in calls if not call.is_generated]
-    found = next((call for call in reversed(files) if not call.is_framework), files[-1] if files else None)
-    if found is None:
+    own = [call for call in files if not call.is_framework] or files[-1:]
+    if not own:
         return NOWHERE
+    *around, found = own
     traced = calls[-1].code.partition(";")[0].rstrip() if calls[-1].is_generated else ""
-    return Origin(found.file, found.line, found.code, found.function, traced=traced)
+    callers = tuple((call.file, call.line) for call in around[-_CALLERS:])
+    return Origin(found.file, found.line, found.code, found.function, traced=traced, callers=callers)
 
 
 def _calls(text: str) -> Sequence[_Call]:
@@ -77,4 +80,4 @@ def _code(below: str) -> str:
 
 
 def _is_mark(line: str) -> bool:
-    return set(line.removesuffix(_HERE)) <= _MARKS
+    return _MARK.fullmatch(line) is not None

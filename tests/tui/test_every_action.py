@@ -29,7 +29,7 @@ from loopdbg.tui.themes import DARK, LIGHT
 from models import NESTED, ROWS, model, sample
 from screens import Screen, opened, running
 
-NEWTON, ENDLESS = "newton_sqrt.onnx", "loop_infinite.xml"
+NEWTON, ENDLESS, POWER = "newton_sqrt.onnx", "loop_infinite.xml", "power_iteration.onnx"
 NEST, TABLE, LESSON, INPUTS = "nested", "a table", "a lesson", "inputs"
 
 
@@ -293,6 +293,7 @@ CASES = {
     "copy": Case(ON_VALUE, lambda s: s.app.clipboard, "", "1.5"),
     "fold": Case(("slash", *"for j", "enter", "escape"), folded, False, True, NEST),
     "unfold": Case(("slash", *"for j", "enter", "escape", "minus"), folded, True, False, NEST),
+    "code": Case((), lambda s: "power_iteration.py" in s.text("body"), True, False, POWER),
     "step": Case((), iteration, 0, 1),
     "node": Case((), at_boundary, True, False),
     "continue": Case((), lambda s: s.session.done, False, True),

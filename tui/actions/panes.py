@@ -99,6 +99,8 @@ _LOOKS = (
            "fold(True)", Section.LOOK, lambda now: now.here, ("body",), only=True),
     Action("unfold", ("plus",), "", "show it again",
            "fold(False)", Section.LOOK, lambda now: now.here, ("body",), only=True),
+    Action("code", ("v",), "", "the lines of code that the listing comes from, or the listing alone",
+           "code", Section.LOOK, lambda now: now.here, ("body",), only=True),
 )  # fmt: skip
 
 _MOVES = (

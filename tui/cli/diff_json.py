@@ -20,6 +20,7 @@ from ...debugger.diff.findings import (
     Written,
 )
 from ...debugger.diff.live import Live
+from ...runtime.graph import NOWHERE
 from .remedies import matched
 from .value_json import element, number, with_elements
 
@@ -163,6 +164,7 @@ def _written(one: Written) -> dict[str, Any]:
         "left_name": one.name or None,
         "right_name": one.other or None,
         "decides": one.deciding,
+        "code": one.code or None,
         "left": with_elements(one.left) if constant else one.left_text,
         "right": with_elements(one.right) if constant else one.right_text,
         "likeness": one.likeness or None,
@@ -170,7 +172,9 @@ def _written(one: Written) -> dict[str, Any]:
 
 
 def _source(cause: Cause) -> dict[str, Any] | None:
-    return None if cause.source is None else {**_difference(cause.source), "remark": cause.remark or None}
+    if cause.source is None:
+        return None
+    return {**_difference(cause.source), "remark": cause.remark or None, "code": cause.code or None}
 
 
 def _trips(trips: TripDifference) -> dict[str, Any]:
@@ -205,8 +209,25 @@ def _node(node: NodeDifference) -> dict[str, Any]:
         "output": node.name,
         "op_type": node.op_type,
         "other": {"node": node.other, "op_type": node.other_op_type},
+        "code": _code(node),
         "inputs": {name: with_elements(value) for name, value in node.inputs},
         "difference": _difference(node.difference),
+    }
+
+
+def _code(node: NodeDifference) -> dict[str, Any] | None:
+    """Where the node comes from, as far as the model tells."""
+    origin = node.origin
+    if origin == NOWHERE:
+        return None
+    return {
+        "text": node.code or None,
+        "file": origin.file or None,
+        "line": origin.line or None,
+        "function": origin.function or None,
+        "scopes": list(origin.scopes),
+        "framework_node": origin.framework_node or None,
+        "traced": origin.traced or None,
     }
 
 

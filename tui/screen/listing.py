@@ -56,18 +56,22 @@ def _texts(source: Source) -> tuple[tuple[str, ...], tuple[str, ...], tuple[int,
 
 
 @lru_cache(maxsize=4)
-def _laid_out(source: Source, width: int, folded: frozenset[int]) -> _Layout:
-    return _Layout(source, width, folded)
+def _laid_out(source: Source, width: int, folded: frozenset[int], code: bool) -> _Layout:
+    return _Layout(source, width, folded, code)
 
 
 class _Layout:
     """What the lines of a program say in a width, and where their values stand: the same at every stop. ``folded``: the
-    numbers of heads whose lines are hidden; ``rows``: the lines that are seen."""
+    numbers of heads whose lines are hidden; ``code``: the lines of code that others come from have rows above them;
+    ``rows``: the line of each row, which is twice there where the first of the two is such a row."""
 
-    def __init__(self, source: Source, width: int, folded: frozenset[int]) -> None:
+    def __init__(self, source: Source, width: int, folded: frozenset[int], code: bool) -> None:
         self._lines, self._folded = source.lines, folded
         self.first = _NUMBERED if width >= _NARROW else _SIGN
-        self.rows = self._seen_lines()
+        seen = self._seen_lines()
+        #: By line, what stands above it.
+        self.above = source.code_above(seen) if code else {}
+        self.rows = tuple(sorted((*seen, *self.above)))
         room = width - self.first - len(BESIDE)
         self._bare, self._whole, bare, whole = _texts(source)
         # Comments stand where there is room for them beside the values.
@@ -97,6 +101,10 @@ class _Layout:
     def row_of(self, index: int) -> int:
         """The row of a line, or of the head that hides it."""
         return bisect_right(self.rows, index) - 1
+
+    def is_code(self, row: int) -> bool:
+        """Whether a row is the code that the line of the next one comes from."""
+        return row + 1 < len(self.rows) and self.rows[row] == self.rows[row + 1]
 
     def fits(self, index: int) -> bool:
         """Whether a value has room beside a line: beside a head only where that is as short as other lines."""
@@ -141,7 +149,8 @@ class _Layout:
 
 class BodyLines(Sequence[Line]):
     """The lines, and below them what ends the loop. ``marks``: nodes with a breakpoint, and whether it is on;
-    ``folded``: the numbers of heads whose lines are hidden; ``edited``: the names of values set by hand."""
+    ``folded``: the numbers of heads whose lines are hidden; ``edited``: the names of values set by hand; ``code``: with
+    the lines of code that they come from."""
 
     #: The cells of the signs, which a click sets a breakpoint in.
     GUTTER = _NUMBERED
@@ -154,12 +163,13 @@ class BodyLines(Sequence[Line]):
         marks: Mapping[Node, bool],
         folded: Collection[int] = (),
         edited: Collection[str] = (),
+        code: bool = False,
     ) -> None:
         self.listing = listing
         self.prefix = _prefix(listing.source)
         self._depth, self._marks, self._edited = depth, marks, edited
         self._width = width
-        self._layout = _laid_out(listing.source, width, frozenset(folded))
+        self._layout = _laid_out(listing.source, width, frozenset(folded), code)
         self._rows = self._layout.rows
         self._notes = [
             part for note in listing.notes() for part in textwrap.wrap(note, max(20, width), subsequent_indent="  ")
@@ -171,7 +181,8 @@ class BodyLines(Sequence[Line]):
     def row_of(self, number: int) -> int | None:
         """The row of the line with a number, where it is seen."""
         lines = self.listing.source.lines
-        return next((k for k, index in enumerate(self._rows) if lines[index].number == number), None)
+        found = [k for k, index in enumerate(self._rows) if lines[index].number == number]
+        return found[-1] if found else None
 
     def head(self, row: int, *, around: bool) -> int | None:
         """The number of the line at a row where that heads others, else, ``around``, of the one that it is inside."""
@@ -208,7 +219,13 @@ class BodyLines(Sequence[Line]):
         return line((self._notes[below], Role.DIM)) if below >= 0 else line()
 
     def _line(self, at: int, index: int) -> Line:
-        row, layout = self.listing.row(index), self._layout
+        layout = self._layout
+        if layout.is_code(at):
+            text = f"{'':{layout.first}}{layout.above[index]}"
+            return Line(
+                fit_spans([(text, Role.DIM)], self._width), False, self._target(self.listing.source.lines[index])
+            )
+        row = self.listing.row(index)
         sign, mark = row.sign, Role.ERROR if row.sign == FAILED else Role.MARK
         if at == self.next and row.sign == " ":
             # What runs next is hidden below this head.
@@ -225,6 +242,8 @@ class BodyLines(Sequence[Line]):
     def _target(self, line: SourceLine) -> LineTarget:
         node, value = line.node, next(iter(line.values), None)
         told = "" if node is None else f"{node.op_type} '{printable(node.name)}'"
+        if node is not None and node.origin.file:
+            told += f" ({node.origin})"
         made = None if value is None else ValueTarget(value.name, self._depth, declared=value)
         return LineTarget(line.number, line.text, told, made, line.kind in (*_HEADS, LineKind.ELSE))
 

@@ -10,13 +10,16 @@ from rich.cells import cell_len
 
 from ...debugger.session.debuggee import Debuggee
 from ...debugger.statistics.tensor import TensorRef, tensor_of
+from ...debugger.words.names import scan_names
 from ...runtime.errors import UsageError
+from ...runtime.graph import Graph, Value, visible
 from ...runtime.text import grouped, size_text
 from ..screen.bands import Band
 from ..screen.evolution import band
 from ..screen.inspected import Course
 from ..screen.lines import fit
 from ..screen.plots import number_of
+from ..screen.program import program
 from ..screen.targets import Of, ValueTarget
 from ..screen.text import dtype_name
 from ..screen.view import Shown
@@ -58,11 +61,30 @@ class Inspected:
                 self.last = frame.iteration
             else:
                 self.iteration = self.last = frame.iteration - (between and frame.iteration > 0)
+        #: The line of code that what computes it comes from; empty where that is not known.
+        self.code = self._code(shown.main)
         #: What it was in the iteration before, where the stop knows that.
         self.previous: Any = None
         if target.of is Of.CARRIED and frame is not None and self.iteration:
             edge = next((one for one in frame.back_edges if one.param == target.name), None)
             self.previous = None if edge is None else edge.previous
+
+    def _code(self, main: Graph) -> str:
+        source, value = program(main), self._made(main)
+        node = None if value is None else source.phrases.origins.maker(source.phrases.origins.origin(value))
+        return "" if node is None else source.code.told(node)
+
+    def _made(self, main: Graph) -> Value | None:
+        """The value as a node computes it: of a back edge what it takes from the body."""
+        name, loop = self.target.name, None if self._frame is None else self._frame.loop
+        if loop is None:
+            return visible([main]).get(name)
+        if self.target.of is Of.CARRIED:
+            return next((edge.result for edge in loop.back_edges if edge.param.name == name), None)
+        if self.target.of is Of.SCAN:
+            pairs = zip(scan_names(loop), loop.scan_outputs, strict=True)
+            return next((port.result for called, port in pairs if called == name), None)
+        return self.target.declared or visible([loop.body]).get(name)
 
     def head(self, called: str, value: Any, tensor: TensorRef | None, iteration: int | None, width: int) -> str:
         """A line that says what is shown: a value, which may be that of another iteration, or an item of it."""

@@ -23,7 +23,7 @@ from ...runtime.text import grouped
 from ..actions import ACTIONS, Action, Looking, Now, Place
 from ..driver import Driver
 from ..screen.inspected import course_lines, fact_lines, place_text
-from ..screen.lines import Line, Role, line
+from ..screen.lines import Line, Role, fit, line
 from ..screen.targets import Of, ValueTarget
 from ..screen.text import number_text, printable, scalar_text, value_text
 from ..screen.view import Shown
@@ -127,7 +127,9 @@ class InspectorScreen(Above[str | None]):
         """Show everything as it stands."""
         if not self.is_mounted:
             return
-        self.header.update(Content(printable(self.subject.head(self.size.width - 2))))
+        width = self.size.width - 2
+        code = fit(self.subject.inspected.code, width)
+        self.header.update(Content("\n".join(filter(None, (printable(self.subject.head(width)), code)))))
         self.facts.show(self._fact_lines())
         self._draw_course()
         self.grid.draw()

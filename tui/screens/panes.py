@@ -239,6 +239,10 @@ class PanesApp(CommonApp[int]):
         if not self.body.fold(hide):
             self.message.say("nothing to hide here: the cursor is inside of no loop and no If")
 
+    def action_code(self) -> None:
+        if not self.body.switch_code():
+            self.message.say("the model does not tell what code it comes from")
+
     def action_mouse(self) -> None:
         """Let the terminal have the mouse, to select text, or take it again."""
         self._mouse = not self._mouse

@@ -22,6 +22,9 @@ from ..screen.text import printable
 from ..screen.view import Shown, graph_of
 from .pane import Pane
 
+#: In fewer lines than this the lines of code would leave too little room for others.
+_LEAST = 10
+
 
 class Body(Pane):
     """The listing; ``▶`` the node that runs next, ``●`` a breakpoint, ``·`` not computed yet, ``–`` in the branch not
@@ -36,6 +39,9 @@ class Body(Pane):
         self.folded: set[int] = set()
         #: Those that are to be hidden as soon as there are lines, with what they said.
         self._kept: Mapping[int, str] = {}
+        #: Whether the lines of code are seen that the listing comes from; None: where there is room, and of no script.
+        self._code: bool | None = None
+        self._seen = False
 
     def need(self, shown: Shown) -> Need | None:
         return Need(5, ALL)
@@ -49,9 +55,9 @@ class Body(Pane):
             said = {one.number: one.text for one in listing.source.lines}
             self.folded |= {number for number, text in self._kept.items() if said.get(number) == text}
             self._kept = {}
-        lines = BodyLines(
-            listing, width, shown.depth, _marks(shown.view.snapshot.breakpoints), self.folded, shown.frame.edited
-        )
+        marks, edited = _marks(shown.view.snapshot.breakpoints), shown.frame.edited
+        self._seen = (height >= _LEAST and not listing.source.is_script) if self._code is None else self._code
+        lines = BodyLines(listing, width, shown.depth, marks, self.folded, edited, self._seen)
         where = f"Source  {frame.loop.op_type} '{name}'" if frame.loop else "Source  main graph"
         if lines.prefix:
             where += f"   ‥ = {printable(lines.prefix)}"
@@ -82,6 +88,17 @@ class Body(Pane):
         self.rebuild(follow=False)
         self._to_line(head)
         return True
+
+    def switch_code(self) -> bool:
+        """Show the lines of code that the listing comes from, or no more; False where none is known."""
+        if not isinstance(self.lines, BodyLines):
+            return False
+        here, source = self.target, self.lines.listing.source
+        self._code = not self._seen
+        self.rebuild(follow=False)
+        if isinstance(here, LineTarget):
+            self._to_line(here.number)
+        return any(line.node is not None and line.node.origin.file for line in source.lines)
 
     def keep_folded(self, kept: Mapping[int, str]) -> None:
         """Hide what was hidden another time: :attr:`folded_lines` as they were then."""

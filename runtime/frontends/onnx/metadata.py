@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 from ...graph import NOWHERE, Origin
@@ -43,8 +44,7 @@ class Metadata:
         found = of_stack_trace(told.get(f"{_TORCH}stack_trace", "") or _text(self.doc))
         node = _FX_NODE.match(told.get(f"{_TORCH}fx_node", ""))
         framework_node = "" if node is None else node[1][:_LONGEST]
-        scopes = _scopes(told, self.name)
-        return Origin(found.file, found.line, found.code, found.function, scopes, framework_node, found.traced)
+        return replace(found, scopes=_scopes(told, self.name), framework_node=framework_node)
 
 
 def source_of(proto: NodeProto, call: Source) -> Source:

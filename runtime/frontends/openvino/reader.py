@@ -16,6 +16,7 @@ from ...graph import Graph, If, Loop, Node, Operation, System, TensorType, Value
 from ..recurrent import open_loops
 from .constants import Blobs, element_type, tensor_type
 from .loops import LayerScope, LoopBuilder, check_internal, external_input
+from .origin import source_of
 from .variables import Variables
 from .xml import Document, Element, Layer, Network, Port, ids, names
 
@@ -165,6 +166,11 @@ class _Builder:
         return order
 
     def _node(self, layer: Layer, network: Network, values: Mapping[Port, Value], graph: Graph) -> Node:
+        node = self._made(layer, network, values, graph)
+        node.source = source_of(layer)
+        return node
+
+    def _made(self, layer: Layer, network: Network, values: Mapping[Port, Value], graph: Graph) -> Node:
         if layer.opset:
             self.opsets[layer.version] = layer.opset
         inputs = {

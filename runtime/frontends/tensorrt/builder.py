@@ -128,7 +128,7 @@ def _finish(building: Building, network: Any, config: Any, what: str) -> None:
         raise ArgumentError(f"{place()}: {what} takes a config of builder.create_builder_config(), not {config!r:.60}")
     validate(network)
     building.built.append((network, list(config._profiles)))
-    building.note(f"{place().origin}: {what} held the network to TensorRT's rules; no engine is built.")
+    building.note(f"{place().origin()}: {what} held the network to TensorRT's rules; no engine is built.")
 
 
 class _Engine:

@@ -124,7 +124,7 @@ class _Lowerer:
             condition=condition,
             back_edges=edges,
             notes=list(loop_notes(self.network, loop, self.nesting)),
-            source=loop.place.origin,
+            source=loop.place.origin(),
         )
         if condition is not None:
             # A layer is made of one node, several or none.
@@ -192,7 +192,7 @@ class _Lowerer:
             outputs=[self.value(layer._outputs[0]) for layer in conditional.outputs],
             then_branch=branches[0],
             else_branch=branches[1],
-            source=conditional.place.origin,
+            source=conditional.place.origin(),
         )
 
     def _branch(self, conditional: IIfConditional, name: str, word: str, index: int) -> Graph:

@@ -37,7 +37,7 @@ def lower_layer(scope: Scope, layer: ILayer, inputs: Sequence[Value | None]) -> 
     Raises:
         ModelError: the layer cannot be lowered; told with its name and its line.
     """
-    scope.base, scope.origin = layer_name(layer), layer._place.origin
+    scope.base, scope.origin = layer_name(layer), layer._place.origin(layer.metadata)
     types = layer._network.types(layer)
     before, constants = len(scope.graph.nodes), len(scope.main.constants)
     try:

@@ -9,6 +9,8 @@ from ...errors import ModelError
 from ...graph import Origin
 from ...record import record
 
+#: Of a layer's metadata so much is kept.
+_LONGEST = 200
 _HERE = str(Path(__file__).parent)
 
 
@@ -19,10 +21,10 @@ class Place:
     path: str
     line: int
 
-    @property
-    def origin(self) -> Origin:
-        """The place as that of a node."""
-        return Origin(self.path, self.line, script=True)
+    def origin(self, metadata: object = "") -> Origin:
+        """The place as that of a node; ``metadata``: what the script says of the layer, such as its exporter's node."""
+        told = metadata[:_LONGEST] if isinstance(metadata, str) else ""
+        return Origin(self.path, self.line, framework_node=told, script=True)
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}"

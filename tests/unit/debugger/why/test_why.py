@@ -568,3 +568,16 @@ def test_identical_means_the_same_bits() -> None:
     assert not identical([np.ones(2)], [np.ones(2), np.ones(2)])
     assert identical(np.array(["a"], object), np.array(["a"], object))
     assert not identical(None, np.zeros(1))
+
+
+def test_the_code_that_the_condition_comes_from() -> None:
+    session = sample("power_iteration.onnx")
+    session.step(2)
+    told = list(why(session).lines())
+    first = next(k for k, line in enumerate(told) if line.startswith("  comes from"))
+    assert told[first : first + 4] == [
+        "  comes from  power_iteration.py:9  product = matrix @ v",
+        "              power_iteration.py:11  new_estimate = v @ product",
+        "              power_iteration.py:12  change = abs(new_estimate - estimate)",
+        "              power_iteration.py:21  if not change > tol:",
+    ]

@@ -143,6 +143,8 @@ async def test_screen_console_and_explain_have_one_voice(which: str, tmp_path: P
             if frame.loop is None:
                 continue
             text, ends = sources[frame.loop]
+            # The lines of code that others come from are of the listing alone.
+            console = [line for line in console if not line.startswith(" # ")]
             code = [re.sub("^[▶●✗]? ", "", line) for line in console[: len(text)]]
             assert [line.partition(BESIDE)[0] for line in code] == text
             below = console[len(text) :]

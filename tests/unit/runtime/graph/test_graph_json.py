@@ -108,7 +108,9 @@ def test_other_forms_and_damage_are_one_clear_error() -> None:
 
 def test_where_nodes_were_written() -> None:
     graph = operation()
-    graph.nodes[0].source = Origin("/me/model.py", 87, "x = f(x)", "forward", ("a", "b"), "f_1", "f = f(x)")
+    graph.nodes[0].source = Origin(
+        "/me/model.py", 87, "x = f(x)", "forward", ("a", "b"), "f_1", "f = f(x)", (("/me/a.py", 3),)
+    )
     assert from_json(to_json(graph)).nodes[0].origin == graph.nodes[0].origin
     # Where the code stands changes nothing of what a graph computes.
     assert digest(graph) == digest(operation())
@@ -121,7 +123,9 @@ def test_older_traces_have_the_line_of_a_script_alone() -> None:
     assert (str(node.origin), node.describe()) == ("model.py:12", "Made 'n' (model.py:12)")
 
 
-@pytest.mark.parametrize("source", [{"line": "3"}, {"file": 3}, {"scopes": [1]}, {"script": 1}, ["model.py"]])
+@pytest.mark.parametrize(
+    "source", [{"line": "3"}, {"file": 3}, {"scopes": [1]}, {"script": 1}, {"callers": [1]}, ["model.py"]]
+)
 def test_a_damaged_origin(source: object) -> None:
     told = json.loads(to_json(operation()))
     told["graph"]["nodes"][0]["source"] = source

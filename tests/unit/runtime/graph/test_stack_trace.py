@@ -55,3 +55,8 @@ def test_text_that_is_no_stack() -> None:
 
 def test_a_call_without_its_text() -> None:
     assert of_stack_trace('File "a.py", line 3, in f\n    ^^^^\n') == Origin("a.py", 3, function="f")
+
+
+def test_text_of_any_form_takes_no_longer_than_its_length() -> None:
+    for text in ("\n" * 65_000, " " * 65_000, 'File "' * 10_000, ".py(" * 16_000, 'File "a", line 1\n~\n' * 3_000):
+        assert of_stack_trace(text).line <= 1

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import onnx
 
 from loopdbg.runtime.frontends.onnx import reader as frontend
+from loopdbg.runtime.frontends.onnx.metadata import Metadata
 from loopdbg.runtime.frontends.onnx.proto import ModelProto
 from loopdbg.runtime.graph import NOWHERE, Graph, Origin, loops
+from loopdbg.runtime.model import Model
 
 from .texts import proto, read
 
@@ -50,7 +53,13 @@ def test_what_torch_writes() -> None:
         name_scopes="['', '_export_root', 'cell', 'cell.layers.0', 'linear_1']",
     )
     assert graph.nodes[0].origin == Origin(
-        "/home/me/model.py", 8, "a = self.lin(h)", "body", ("cell", "layers.0"), "linear_1"
+        "/home/me/model.py",
+        8,
+        "a = self.lin(h)",
+        "body",
+        ("cell", "layers.0"),
+        "linear_1",
+        callers=(("/home/me/model.py", 21),),
     )
     assert graph.nodes[0].describe() == "Add 'n' (opset 16, model.py:8)"
 
@@ -133,3 +142,14 @@ def test_a_file_is_closed_before_anybody_asks(tmp_path: Path) -> None:
     graph = frontend.read(path)
     path.unlink()
     assert graph.nodes[0].origin.line == 8
+
+
+def test_nothing_is_parsed_before_somebody_asks() -> None:
+    model = proto("g (float[2] x) => (float[2] y) { t = Add (x, x) y = Neg (t) }")
+    for node in model.graph.node:
+        note(node, stack_trace=STACK)
+    loaded = Model(frontend.from_proto(model, "dir/m.onnx"))
+    loaded.run({"x": np.ones(2, np.float32)})
+    assert all(isinstance(node.source, Metadata) for node in loaded.graph.nodes)
+    assert [str(node.origin) for node in loaded.graph.nodes] == ["model.py:8", "model.py:8"]
+    assert all(isinstance(node.source, Origin) for node in loaded.graph.nodes)

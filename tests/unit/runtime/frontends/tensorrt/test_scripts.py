@@ -364,3 +364,13 @@ def test_made_inputs_are_as_usual(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "y   float32 [3]" in told.out
     assert main(["run", str(path), "--dim", "x:0=2"]) == 0
     assert "y   float32 [2]" in capsys.readouterr().out
+
+
+def test_nodes_say_their_line_and_the_metadata_of_their_layer(tmp_path: Path) -> None:
+    text = HEAD + FILL.replace(
+        "    y.name", '    network.get_layer(1).metadata = "[ONNX Layer: /cell/Mul]"\n    y.name'
+    )
+    (node,) = [node for node in opened(tmp_path, text, "fill").graph.nodes if node.op_type == "Mul"]
+    assert (str(node.origin), node.origin.framework_node) == ("model.py:6", "[ONNX Layer: /cell/Mul]")
+    assert node.origin.file == str(tmp_path / "model.py")
+    assert node.describe().endswith("(model.py:6)")

@@ -1,0 +1,112 @@
+"""Where to stop for a line of somebody's code: ``model.py:87``, the nodes that it became."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from functools import cached_property
+
+from ...runtime.errors import UsageError
+from ...runtime.graph import Graph, Node, bodies, walk
+from ...runtime.text import did_you_mean, printable
+
+#: ``model.py:87``, ``nets/model.py:87``. Names of values with a colon have no such ending before it.
+CODE_PLACE = re.compile(r"(?P<file>[^`'\"]+\.py):(?P<line>\d{1,9})")
+#: By file and line.
+_Lines = dict[str, dict[int, list[Node]]]
+#: So many lines are named where one has no nodes.
+_NEAREST = 4
+
+
+class CodePlaces:
+    """The lines of code that a model's nodes come from."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+
+    @cached_property
+    def _lines(self) -> _Lines:
+        """The nodes of each line by file, in the order in which they run."""
+        found: _Lines = {}
+        for node in walk(self._graph):
+            _add(found, node.origin.file, node.origin.line, node)
+        return found
+
+    @cached_property
+    def _calls(self) -> _Lines:
+        """The same of lines that call a function whose lines have nodes, where they have none themselves."""
+        found: _Lines = {}
+        for node in walk(self._graph):
+            for file, line in node.origin.callers:
+                if line not in self._lines.get(_posix(file), ()):
+                    _add(found, file, line, node)
+        return found
+
+    @cached_property
+    def _all(self) -> _Lines:
+        files = dict.fromkeys((*self._lines, *self._calls))
+        return {file: self._lines.get(file, {}) | self._calls.get(file, {}) for file in files}
+
+    def names(self) -> list[str]:
+        """Every line with nodes, as ``break`` takes it, for completion: ``model.py:87``."""
+        return [f"{self._short(file)}:{line}" for file, lines in self._all.items() for line in sorted(lines)]
+
+    def nodes(self, file: str, line: int, among: Collection[Node]) -> frozenset[Node]:
+        """The first node of a line in each body, among some: there the line begins in an iteration. A line that calls
+        a function has the nodes of that.
+
+        Raises:
+            UsageError: no node comes from there, or several files have that name.
+        """
+        lines = self._all[self._file(_posix(file), line)]
+        if line not in lines:
+            near = sorted(sorted(lines, key=lambda other: abs(other - line))[:_NEAREST])
+            raise UsageError(
+                f"no node comes from {printable(file)}:{line}; the nearest lines with nodes are"
+                f" {', '.join(map(str, near))}"
+            )
+        found = frozenset(_first_of_each(self._graph, {*lines[line]}.intersection(among)))
+        if not found:
+            raise UsageError(f"no node of that loop comes from {printable(file)}:{line}; leave 'in LOOP' out")
+        return found
+
+    def _file(self, name: str, line: int) -> str:
+        """The file that is meant: of several the one that has the line."""
+        if not self._all:
+            raise UsageError(f"the model does not tell what code it comes from, so none of it is {printable(name)}")
+        named = [path for path in self._all if path == name or path.endswith(f"/{name}")]
+        found = [path for path in named if line in self._all[path]] or named
+        if len(found) == 1:
+            return found[0]
+        if found:
+            shorts = [printable(f"{self._short(path)}:{line}") for path in found]
+            raise UsageError(f"several files are called {printable(name)}; say {' or '.join(shorts)}")
+        have = [self._short(path) for path in self._all]
+        hint = did_you_mean(name, have, "{}") or f"; there are {printable(', '.join(have[:_NEAREST]))}"
+        raise UsageError(f"no node comes from a file {printable(name)}{hint}")
+
+    def _short(self, path: str) -> str:
+        """The end of a path that no other file has, as few of its folders as possible."""
+        parts = path.split("/")
+        for count in range(1, len(parts)):
+            end = "/".join(parts[-count:])
+            if sum(other == end or other.endswith(f"/{end}") for other in self._all) == 1:
+                return end
+        return path
+
+
+def _posix(path: str) -> str:
+    return path.replace("\\", "/")
+
+
+def _add(found: _Lines, file: str, line: int, node: Node) -> None:
+    if file and line:
+        found.setdefault(_posix(file), {}).setdefault(line, []).append(node)
+
+
+def _first_of_each(graph: Graph, wanted: Collection[Node]) -> Iterator[Node]:
+    """The first of some nodes in a graph and in each graph inside it."""
+    yield from [node for node in graph.nodes if node in wanted][:1]
+    for node in graph.nodes:
+        for _, inner in bodies(node):
+            yield from _first_of_each(inner, wanted)
