@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import in_onnxruntime
+import in_openvino
 import loopdbg
 from loopdbg.debugger.cut.captured import Place, Runs
 from loopdbg.debugger.cut.extract import Extracted, extract
@@ -74,3 +75,11 @@ def agrees_with_onnxruntime(found: Extracted) -> None:
             np.testing.assert_array_equal(given[name], value)
         else:
             np.testing.assert_allclose(given[name], value, rtol=1e-4, atol=1e-5)
+
+
+def agrees_with_openvino(found: Extracted) -> None:
+    """OpenVINO takes a part, and gives what was expected."""
+    fed, expected = data(found)
+    given = in_openvino.run(found.model, list(fed.values()))
+    for name, value in zip(expected, given, strict=True):
+        np.testing.assert_allclose(value, expected[name], rtol=1e-4, atol=1e-5, err_msg=name)

@@ -5,7 +5,6 @@ What is written is run once, and has to give the run's numbers to the bit: what 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,6 +16,7 @@ from ...runtime.graph import System
 from ...runtime.model import Model, load
 from ...runtime.plan.plan import LoopPlan
 from ...runtime.text import did_you_mean
+from ..formats.arrays import write_npz
 from .captured import Place, Runs
 from .folder import DATA, filled, write_data, write_model
 from .part import Part, same_bits
@@ -32,7 +32,6 @@ class Extracted:
     iteration: int | None
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
-    remarks: tuple[str, ...] = ()
 
     @property
     def what(self) -> str:
@@ -51,17 +50,17 @@ def extract(runs: Runs, place: Place, iteration: int | None, target: Path, *, fo
     """
     part = cut(runs, place, iteration)
     with filled(target, force) as folder:
-        model = write(part, folder)
+        path = write(part, folder)
+        model = load(path)
+        _check(part, model, runs.model)
         what = Extracted(
-            target / model.name,
+            target / path.name,
             place.plan.loop.name,
             place.entry,
             iteration,
-            tuple(port.name for port in part.inputs),
-            tuple(port.name for port in part.outputs),
-            tuple(part.remarks),
+            tuple(port.name for port in model.inputs),
+            tuple(port.name for port in model.outputs),
         )
-        _check(part, model, runs.model)
         (folder / "README.md").write_text(_told(what, runs.model), encoding="utf-8")
     return what
 
@@ -77,7 +76,9 @@ def cut(runs: Runs, place: Place, iteration: int | None) -> Part:
         raise UnsupportedError(f"{model.name}: a loop over requests is no part of the file")
     one = None if iteration is None else partial(runs.iteration, place, iteration)
     if model.graph.system is System.OPENVINO:
-        raise UnsupportedError(f"{model.name}: parts of an OpenVINO IR are not written yet")
+        from . import ir_source
+
+        return ir_source.cut(model, loop, one, partial(runs.entry, place))
     from . import onnx_source, onnx_written
 
     found = None
@@ -95,13 +96,27 @@ def cut(runs: Runs, place: Place, iteration: int | None) -> Part:
 
 
 def write(part: Part, folder: Path) -> Path:
-    """Write a part and what it is fed and should give; returns the model's file."""
+    """Write a part and what it is fed and should give, by the names that it has; returns the model's file."""
+    if part.weights is not None:  # an IR
+        from . import ir_source
+
+        path = ir_source.write(part, folder)
+        for what, named in _sides(part, load(path)).items():
+            write_npz(path.with_suffix(f".{what}.npz"), named)
+        return path
     path = folder / "model.onnx"
     write_model(part.model, path)
-    sides = ("input", part.inputs, part.fed), ("output", part.outputs, part.given)
-    for what, ports, values in sides:
+    for what, ports, values in (("input", part.inputs, part.fed), ("output", part.outputs, part.given)):
         write_data(folder / DATA, what, [(port.name, port.type, values[port.value]) for port in ports])
     return path
+
+
+def _sides(part: Part, model: Model) -> dict[str, dict[str, Any]]:
+    """What a part is fed and should give, by the names of its model."""
+    return {
+        "inputs": {port.name: part.fed[one.value] for port, one in zip(model.inputs, part.inputs, strict=True)},
+        "outputs": {port.name: part.given[one.value] for port, one in zip(model.outputs, part.outputs, strict=True)},
+    }
 
 
 def loop_named(model: Model, name: str | None) -> LoopPlan:
@@ -130,20 +145,16 @@ def _listed(plans: Any, paths: bool = False) -> str:
     return ", ".join(f"'{plan.path if paths else plan.loop.name}'" for plan in plans)
 
 
-def _check(part: Part, path: Path, source: Model) -> None:
+def _check(part: Part, model: Model, source: Model) -> None:
     """Hold that the part by itself gives what it gave in the run."""
+    sides = _sides(part, model)
     try:
-        model = load(path)
-        names = [port.name for port in model.inputs]
-        values = [part.fed[port.value] for port in part.inputs]
-        outputs: Mapping[str, Any] = model.run(dict(zip(names, values, strict=True)))
+        outputs = model.run(sides["inputs"])
     except LoopdbgError as error:
         raise ExecutionError(f"{source.name}: what was cut out does not run by itself: {error}") from None
-    for name, port in zip([port.name for port in model.outputs], part.outputs, strict=True):
-        if not same_bits(outputs[name], part.given[port.value]):
-            raise ExecutionError(
-                f"{source.name}: what was cut out gives another '{port.value.name}' than the run: nothing is written"
-            )
+    for name, value in sides["outputs"].items():
+        if not same_bits(outputs[name], value):
+            raise ExecutionError(f"{source.name}: what was cut out gives another '{name}' than the run: it is left out")
 
 
 def _entry(entry: tuple[int, ...]) -> str:
@@ -157,10 +168,8 @@ def _told(what: Extracted, source: Model) -> str:
         "",
         f"Cut out of {source.name} by loopdbg{_version()}. The expected outputs are what loopdbg computed in that run;",
         f"by itself `{name}` gave the same bits. Run with loopdbg, it is compared with them.",
-        "",
-        *(f"- {remark}" for remark in what.remarks),
     ]
-    return "\n".join(lines).rstrip() + "\n"
+    return "\n".join(lines) + "\n"
 
 
 def _version() -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,8 +25,7 @@ class Part:
     """A model in the form of its source: ``model`` is an ONNX message, or the root of an IR's XML.
 
     ``inputs`` and ``outputs`` stand in the model's order; ``fed`` and ``given`` are what they were in the run, by the
-    graph's values. ``weights``: the constants of an IR, in the order of its offsets. ``remarks``: what is to be said
-    about it, one line each.
+    graph's values. ``weights``: the constants of an IR, in the order of its offsets; None: it is no IR.
     """
 
     model: Any
@@ -34,8 +33,7 @@ class Part:
     outputs: Sequence[Port]
     fed: Mapping[Value, Any]
     given: Mapping[Value, Any]
-    weights: Sequence[bytes] = ()
-    remarks: list[str] = field(default_factory=list)
+    weights: Sequence[bytes] | None = None
 
 
 def same_bits(a: Any, b: Any) -> bool:

@@ -113,10 +113,7 @@ def _tell(found: Extracted, options: argparse.Namespace) -> None:
                 "inputs": list(found.inputs),
                 "outputs": list(found.outputs),
                 "expected_by": "loopdbg",
-                "remarks": list(found.remarks),
             }
         )
         return
-    for remark in found.remarks:
-        terminal.err(f"note: {remark}")
     terminal.out(f"wrote {found.what} as {found.model}: the same bits by itself")
