@@ -57,6 +57,7 @@ class Places:
         self._values: dict[Value, Value] = {}
         self._back: dict[Value, Value] = {}
         self._nodes: dict[Node, tuple[NodeProto, NameScope]] = {}
+        self._scopes = reader.scopes
         self._pair(graph, again, reader.noted, path)
 
     def of(self, node: Node) -> Place | None:
@@ -69,6 +70,10 @@ class Places:
         found = scope.find(name, f"'{name}'")
         return None if found is None else self._back[found]
 
+    def names(self, scope: NameScope, value: Value) -> Iterator[str]:
+        """The names that a scope itself has for a value."""
+        return (name for name, known in scope.values.items() if known is not None and self._back.get(known) is value)
+
     def graph_of(self, scope: NameScope) -> Any:
         """The message of a scope: a GraphProto or a FunctionProto."""
         return self._messages[id(scope.proto)]
@@ -78,9 +83,9 @@ class Places:
         given = scope.context.attributes or {}
         return {name: self._messages[id(proto)] for name, proto in given.items()}
 
-    def scopes(self) -> Iterator[NameScope]:
-        """Every scope that has a node, each once."""
-        return iter(dict.fromkeys(scope for _, scope in self._nodes.values()))
+    def scopes_around(self) -> list[NameScope]:
+        """The scopes of all graphs and function calls, each once."""
+        return self._scopes
 
     def take_in(self, tensor: onnx.TensorProto) -> None:
         """Bring the data of a tensor into it that are in another file.
@@ -129,6 +134,11 @@ class _Noting(_Reader):
     def __init__(self, model: Any, beside: Beside) -> None:
         super().__init__(model, beside)
         self.noted: dict[Node, tuple[NodeProto, NameScope]] = {}
+        self.scopes: list[NameScope] = []
+
+    def nodes(self, scope: NameScope) -> None:
+        self.scopes.append(scope)
+        super().nodes(scope)
 
     def node(self, proto: NodeProto, scope: NameScope) -> None:
         before = len(scope.graph.nodes)
