@@ -16,9 +16,10 @@ from ...runtime.graph import System
 from ...runtime.model import Model, load
 from ...runtime.plan.plan import LoopPlan
 from ...runtime.text import did_you_mean
-from ..formats.arrays import write_npz
+from ..formats import arrays
+from ..formats.test_data import write_data
 from .captured import Place, Runs
-from .folder import DATA, filled, write_data, write_model
+from .folder import DATA, filled, write_model
 from .part import Part, same_bits
 
 
@@ -102,7 +103,7 @@ def write(part: Part, folder: Path) -> Path:
 
         path = ir_source.write(part, folder)
         for what, named in _sides(part, load(path)).items():
-            write_npz(path.with_suffix(f".{what}.npz"), named)
+            arrays.write(path.with_suffix(f".{what}.npz"), named)
         return path
     path = folder / "model.onnx"
     write_model(part.model, path)
