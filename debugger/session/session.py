@@ -160,7 +160,17 @@ class Session(Debuggee):
 
         inside = self._inside
         with inside.turns.turn():
-            return inside.edit(lambda: change(Editor(inside.engine, frame, frame.history)))
+            line = reversed(self.branch.line())
+            earlier = {one.value: one.data for branch in line for one in branch.changes if one.value is not None}
+            editor = Editor(inside.engine, frame, frame.history, earlier)
+            branch = inside.edit(lambda: change(editor))
+            branch.changes += editor.changes
+            return branch
+
+    def save(self, path: str | Path, *, force: bool = False) -> list[Path]:
+        from .saving import save
+
+        return save(self.model, self.branch, Path(path), force)
 
     @property
     def branches(self) -> list[Branch]:
