@@ -49,8 +49,8 @@ peer that refused or crashed), 1 bad model or input, 2 wrong usage,
         add_weights_of_two(parser)
         add_run_options(parser)
         how = parser.add_argument_group("comparing")
-        how.add_argument("--rtol", type=_tolerance, metavar="R", help="relative tolerance of floats (by dtype)")
-        how.add_argument("--atol", type=_tolerance, metavar="T", help="absolute tolerance of floats (by dtype)")
+        how.add_argument("--rtol", type=tolerance, metavar="R", help="relative tolerance of floats (by dtype)")
+        how.add_argument("--atol", type=tolerance, metavar="T", help="absolute tolerance of floats (by dtype)")
         how.add_argument(
             "--loop", action="append", default=[], metavar="NAME", help="only this loop, by name or path; repeatable"
         )
@@ -61,7 +61,7 @@ peer that refused or crashed), 1 bad model or input, 2 wrong usage,
         how.add_argument("--lockstep", action="store_true", help="the peer from our values in each iteration, alone")
         how.add_argument("--free", action="store_true", help="the peer runs the whole model, alone")
         how.add_argument(
-            "--timeout", type=_seconds, metavar="S", help="give the peer up after S seconds without an answer (60)"
+            "--timeout", type=seconds, metavar="S", help="give the peer up after S seconds without an answer (60)"
         )
         how.add_argument(
             "--peer-option",
@@ -97,7 +97,7 @@ peer that refused or crashed), 1 bad model or input, 2 wrong usage,
         return status
 
 
-def _tolerance(text: str) -> float:
+def tolerance(text: str) -> float:
     try:
         number = float(text)
     except ValueError:
@@ -107,8 +107,8 @@ def _tolerance(text: str) -> float:
     return number
 
 
-def _seconds(text: str) -> float:
-    number = _tolerance(text)
+def seconds(text: str) -> float:
+    number = tolerance(text)
     if number == 0:
         raise argparse.ArgumentTypeError("a peer needs more than 0 seconds")
     return number
@@ -131,10 +131,10 @@ def _options(options: argparse.Namespace) -> Options:
     from ...debugger.diff.streams import Options
     from ...debugger.diff.values import Tolerance
 
-    return Options(Tolerance(options.rtol, options.atol), _named(options.map, "--map", "A=B"), options.loop)
+    return Options(Tolerance(options.rtol, options.atol), named(options.map, "--map", "A=B"), options.loop)
 
 
-def _named(words: list[str], option: str, form: str) -> dict[str, str]:
+def named(words: list[str], option: str, form: str) -> dict[str, str]:
     """What an option says by pairs."""
     names = {}
     for word in words:
@@ -151,7 +151,7 @@ def _against(options: argparse.Namespace) -> Any:
 
     if is_database(options.a):
         raise UsageError(f"{options.a}: is a trace, and a peer can run a model only")
-    settings = _named(options.peer_option, "--peer-option", "K=V")
+    settings = named(options.peer_option, "--peer-option", "K=V")
     with Peer(options.against, options.timeout or 60.0, options=settings) as peer:
         model = to_run(options.a, weights_of_two([options.a], options.weights)[0], options)
         inputs = gather(model, options)
