@@ -118,8 +118,11 @@ class Document(Protocol):
     def uncarry(self, step: Step, which: int) -> bool:
         """A carried value is what it begins with in every iteration; False where it cannot be."""
 
-    def drop_unread(self) -> bool:
-        """Leave out what loops carry and collect and nobody reads; False where there is no such thing."""
+    def unread(self) -> list[tuple[Step, int]]:
+        """What loops carry and collect and nobody reads: the loop and which result of its body."""
+
+    def drop(self, step: Step, which: Sequence[int]) -> bool:
+        """Leave out results of the body of a loop that nobody reads; False where they cannot be."""
 
     # -- data
 

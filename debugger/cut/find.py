@@ -17,8 +17,13 @@ from ..diff.values import Tolerance
 from ..peers.process import Peer
 from .document import Candidate, Document
 from .lab import Lab, values_of
+from .names import names_of_right, rename_all
+from .onnx_document import OnnxDocument
 from .passes import peeled
 from .predicate import Difference, Disagreement, NotFinite, Predicate, Shown, Stops
+
+#: Of two models one may run so many times as many iterations as the other.
+_LONGER = 10
 
 
 class NothingFoundError(LoopdbgError):
@@ -75,7 +80,7 @@ def against(
 def between(
     left: Model, right: Model, inputs: Mapping[str, Data], tolerance: Tolerance, most: int | None = None
 ) -> Finding:
-    """Where two models give other outputs for the same inputs, which both know by the same names.
+    """Where two models give other outputs for the same inputs; what corresponds in them may have two names.
 
     Raises:
         NothingFoundError: they give the same.
@@ -88,9 +93,12 @@ def between(
             f"loopdbg repro {right.name} --against openvino shows what OpenVINO does otherwise"
         )
     one, limit = _whole(left, inputs, most)
-    other, limit_there = _whole(right, inputs, most)
-    limit = max(limit, limit_there)
-    candidate = Candidate((*one.documents, *other.documents), one.inputs)
+    other = document_of(right)
+    if isinstance(other, OnnxDocument):
+        rename_all(other.proto, names_of_right(left, right, inputs))
+    candidate = Candidate((*one.documents, other), one.inputs)
+    # The other one may run as long as it likes, to a measure.
+    limit *= _LONGER
     predicate = Difference(tolerance, limit)
     shown = predicate(candidate)
     if shown is None:
@@ -125,19 +133,26 @@ def document_of(model: Model) -> Document:
     Raises:
         UnsupportedError: ONNX has no words for it.
     """
-    from .onnx_document import OnnxDocument
-
-    if model.graph.system is System.OPENVINO and model.path is not None:
-        from .ir_document import IrDocument
-
-        return IrDocument.read(Path(model.path), model._inside.weights)
-    if model.graph.system is System.ONNX and model.path is not None:
-        return OnnxDocument.read(Path(model.path))
+    if model.graph.system is not System.TENSORRT and model.path is not None:
+        return read(Path(model.path), model._inside.weights)
     from ..peers.network import as_onnx
     from ..peers.onnx_writer import with_trajectories
 
     graph = as_onnx(model.graph)[0] if model.graph.system is System.TENSORRT else model.graph
     return OnnxDocument(with_trajectories(graph, {}))
+
+
+def read(path: Path, weights: Path | None = None) -> Document:
+    """A model file as a document.
+
+    Raises:
+        ModelError: it cannot be read.
+    """
+    if path.suffix.lower() != ".xml":
+        return OnnxDocument.read(path)
+    from .ir_document import IrDocument
+
+    return IrDocument.read(path, weights)
 
 
 def _whole(model: Model, inputs: Mapping[str, Data], most: int | None) -> tuple[Candidate, int]:

@@ -110,7 +110,10 @@ class Lab:
     def state(self, key: str, at: int, values: Mapping[str, Data]) -> list[Data] | None:
         """What a loop of the main graph carries into an iteration."""
         document = self.main.copy()
-        names = document.initials(key)
+        try:
+            names = document.initials(key)
+        except KeyError:  # what begins with a part of something that is sliced
+            return None
         inputs = self.best.of(self.main)
         if at:
             made = document.limit(key, (), at, values)

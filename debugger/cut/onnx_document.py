@@ -164,8 +164,15 @@ class OnnxDocument:
     def uncarry(self, step: Step, which: int) -> bool:
         return onnx_inside.uncarry(self.node(step.key, step.where), which)
 
-    def drop_unread(self) -> bool:
-        return onnx_inside.drop_unread(self.graph)
+    def unread(self) -> list[tuple[Step, int]]:
+        every = [*self.steps(), *self.inner_steps()]
+        found = [(step, self.node(step.key, step.where)) for step in every if step.op_type in LOOPS]
+        return [(step, k) for step, node in found for k in onnx_inside.unread(self.inside(step.where), node)]
+
+    def drop(self, step: Step, which: Sequence[int]) -> bool:
+        node = self.node(step.key, step.where)
+        onnx_inside.drop(node, which)
+        return True
 
     # -- data
 
@@ -250,10 +257,10 @@ def _step(node: NodeProto, where: Where = ()) -> Step:
 
 
 def _node(graph: GraphProto, key: str) -> NodeProto:
-    for node in graph.node:
-        if key_of(node) == key:
-            return node
-    raise KeyError(key)
+    found: NodeProto | None = next((node for node in graph.node if key_of(node) == key), None)
+    if found is None:
+        raise KeyError(key)
+    return found
 
 
 def _collect(graph: GraphProto, where: Where, found: list[Step]) -> None:

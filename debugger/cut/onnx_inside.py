@@ -63,29 +63,20 @@ def uncarry(node: NodeProto, which: int) -> bool:
     return True
 
 
-def drop_unread(graph: GraphProto) -> bool:
-    """Leave out the carried values and scan outputs of all loops that nobody reads, inside or outside."""
-    dropped = False
-    for around in graphs(graph):
-        needed = {name for node in around.node for name in reads(node)} | {one.name for one in around.output}
-        for node in around.node:
-            if node.op_type in _BEFORE:
-                dropped |= _drop_unread(node, needed)
-    return dropped
-
-
-def _drop_unread(node: NodeProto, needed: set[str]) -> bool:
+def unread(around: GraphProto, node: NodeProto) -> list[int]:
+    """Which results of the body of a loop nobody reads, inside or outside: what is carried, then what is collected."""
+    needed = {name for other in around.node for name in reads(other)} | {one.name for one in around.output}
     into, out = _BEFORE[node.op_type]
-    body = body_of(node)
-    count = len(initials(node))
-    outside = [k for k in range(len(body.output) - out) if k < len(node.output) and node.output[k] in needed]
+    body, count = body_of(node), len(initials(node))
+    results = range(len(body.output) - out)
+    outside = [k for k in results if k < len(node.output) and node.output[k] in needed]
     live = _live(body, outside, count, into, out)
-    carried = [k for k in range(count) if k not in live]
-    collected = [k for k in range(count, len(body.output) - out) if k not in outside]
-    if not carried and not collected:
-        return False
-    _remove(node, [*carried, *collected], into, out)
-    return True
+    return [k for k in results if k not in outside and (k >= count or k not in live)]
+
+
+def drop(node: NodeProto, which: Sequence[int]) -> None:
+    """Leave out results of the body of a loop that nobody reads."""
+    _remove(node, which, *_BEFORE[node.op_type])
 
 
 def _live(body: GraphProto, outside: Sequence[int], count: int, into: int, out: int) -> set[int]:

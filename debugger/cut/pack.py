@@ -15,12 +15,12 @@ from ...runtime.errors import UsageError, one_line
 from ...runtime.model import Data
 from . import scripts
 from .document import Candidate
-from .find import Finding
+from .find import Finding, read
 from .predicate import Predicate, Shown
 from .reduce import Reduced
 
 #: In which way a script sees the finding, by what was shown; else ``differs``.
-_HOW = {"refused": "fails", "failed": "fails", "crashed": "fails", "hung": "fails", "nan": "nan", "inf": "inf"}
+_HOW = {"refused": "fails", "failed": "fails", "crashed": "fails", "hung": "hangs", "nan": "nan", "inf": "inf"}
 _HOW["stop"] = "same"
 #: The models of a pack; of two that differ the second one is the other.
 _STEMS = ("model", "other")
@@ -81,14 +81,7 @@ def write(reduced: Reduced, finding: Finding, title: str, folder: Path) -> Pack:
 
 def check(pack: Pack, predicate: Predicate, inputs: Mapping[str, Data]) -> None:
     """See that the files show the finding: read back and run as before, and by each script whose runtime is here."""
-    from .onnx_document import OnnxDocument
-
-    kinds = {".onnx": OnnxDocument.read}
-    if pack.models[0].suffix == ".xml":
-        from .ir_document import IrDocument
-
-        kinds[".xml"] = IrDocument.read
-    documents = tuple(kinds[path.suffix](path) for path in pack.models)
+    documents = tuple(read(path) for path in pack.models)
     pack.again = predicate(Candidate(documents, inputs))
     for path in pack.files:
         package = path.stem.removeprefix("run_")

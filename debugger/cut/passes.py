@@ -88,10 +88,11 @@ def _freeze(document: Document, values: Mapping[str, Data]) -> Mapping[str, Data
     return found
 
 
-def _in_chunks(members: Callable[[], list[str]], without: Callable[[Sequence[str]], bool]) -> bool:
-    """Delta debugging: leave out pieces of ever smaller sizes, as long as that works."""
+def _in_chunks(members: Callable[[], list[str]], without: Callable[[Sequence[str]], bool], whole: bool = False) -> bool:
+    """Delta debugging: leave out pieces of ever smaller sizes, as long as that works; ``whole``: all at first, else all
+    but one."""
     changed = False
-    size = max(len(members()) - 1, 1)
+    size = len(members()) if whole else max(len(members()) - 1, 1)
     while size:
         now, at = members(), 0
         while at < len(now):
@@ -188,7 +189,21 @@ def _begun(lab: Lab, key: str, at: int, values: Mapping[str, Data]) -> Candidate
 
 def unread(lab: Lab) -> bool:
     """Nothing that loops carry and collect and nobody reads."""
-    return lab.attempt_change(lambda document: document.drop_unread())
+
+    def without(chosen: Sequence[str]) -> bool:
+        found: dict[str, tuple[Step, list[int]]] = {}
+        for step, which in lab.main.unread():
+            if f"{_id(step)} {which}" in chosen:
+                found.setdefault(_id(step), (step, []))[1].append(which)
+
+        def act(document: Document) -> bool:
+            # The inner ones first: an outer loop may get another key.
+            done = [document.drop(step, which) for step, which in reversed(found.values())]
+            return any(done)
+
+        return lab.attempt_change(act)
+
+    return _in_chunks(lambda: [f"{_id(step)} {which}" for step, which in lab.main.unread()], without, whole=True)
 
 
 def inner(lab: Lab) -> bool:
@@ -227,7 +242,7 @@ def _settled(lab: Lab) -> bool:
 
         return lab.attempt_change(act)
 
-    return _in_chunks(members, without)
+    return _in_chunks(members, without, whole=True)
 
 
 def _id(step: Step) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -107,7 +108,8 @@ class Disagreement:
             try:
                 loaded = self.peer.open(job)
             except PeerError as error:
-                raise PeerError("refused" if error.what == "failed" else error.what, error.text) from None
+                text = error.text.replace(f"{folder}{os.sep}", "")
+                raise PeerError("refused" if error.what == "failed" else error.what, text) from None
             given = loaded.run(feeds)
             loaded.close()
             return given

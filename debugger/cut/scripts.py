@@ -19,7 +19,7 @@ DATA = "data.npz"
 
 @dataclass(frozen=True)
 class Script:
-    """What a script is about. ``how``: in which way the finding shows: differs, fails, nan, inf, two (models), same."""
+    """What a script is about. ``how``: in which way it shows: differs, fails, hangs, nan, inf, two (models), same."""
 
     title: str
     how: str
@@ -32,16 +32,12 @@ class Script:
 
 def onnxruntime_script(script: Script) -> str:
     """Runs it in ONNX Runtime."""
-    return _HEAD.format(
-        title=script.title, package="onnxruntime", brings="NumPy", imports="import numpy as np\nimport onnxruntime\n"
-    ) + _rest(script, "onnxruntime", _ONNXRUNTIME)
+    return _text(script, "onnxruntime", _ONNXRUNTIME)
 
 
 def openvino_script(script: Script) -> str:
     """Runs it in OpenVINO."""
-    return _HEAD.format(
-        title=script.title, package="openvino", brings="NumPy", imports="import numpy as np\nimport openvino\n"
-    ) + _rest(script, "openvino", _OPENVINO)
+    return _text(script, "openvino", _OPENVINO)
 
 
 def tolerance_of(expected: Mapping[str, Data], tolerance: Tolerance) -> tuple[float, float]:
@@ -66,11 +62,13 @@ def in_a_file(script: Script) -> dict[str, Any]:
     }
 
 
-def _rest(script: Script, package: str, run: str) -> str:
+def _text(script: Script, package: str, run: str) -> str:
+    system = "import signal\n" if script.how == "hangs" else ""
     away = in_a_file(script)
     inputs = [f"    {name!r}: {_written(value, f'in {name}', away)},\n" for name, value in script.inputs.items()]
     expected = [f"    {name!r}: {_written(value, f'out {name}', away)},\n" for name, value in script.expected.items()]
     parts = [
+        _HEAD.format(title=script.title, package=package, system=system),
         f'DATA = np.load(HERE / "{DATA}")\n' if away else "",
         f"INPUTS = {{\n{''.join(inputs)}}}\n" if inputs else "INPUTS = {}\n",
         f"#: {_SAID.get(script.how, 'What the specification asks for')}.\n",
@@ -105,14 +103,16 @@ def _numbers(value: Any) -> str:
 _SAID = {"two": "What the first model gives", "nan": "What loopdbg gives", "inf": "What loopdbg gives"}
 _HEAD = '''"""{title}
 
-Needs {package} alone, which brings {brings}: pip install {package}
+Needs {package} alone, which brings NumPy: pip install {package}
 The exit status is 1 where the finding shows, and 0 where it does not.
 """
 
-import sys
+{system}import sys
 from pathlib import Path
 
-{imports}
+import numpy as np
+import {package}
+
 HERE = Path(__file__).parent
 '''
 _ONNXRUNTIME = '''
@@ -180,12 +180,21 @@ print("{package}", {package}.__version__.split("-")[0], flush=True)
 try:
     got = run(FILES[0])
 except Exception as error:
-    print("fails:", " ".join(str(error).split())[:600])
-    print("{package}", {package}.__version__.split("-")[0], "shows it")
+    print("{package}", {package}.__version__.split("-")[0], "fails:", " ".join(str(error).split())[:600])
     sys.exit(1)
 for (name, value), other in zip(EXPECTED.items(), got):
     show(name, value, other)
-print("{package}", {package}.__version__.split("-")[0], "does not show it")
+print("{package}", {package}.__version__.split("-")[0], "does not fail")
+""",
+    "hangs": """
+#: The system ends the script after so many seconds, whatever the runtime does.
+SECONDS = 20
+signal.alarm(SECONDS)
+print("{package}", {package}.__version__.split("-")[0], f"hangs unless it ends within {{SECONDS}} s", flush=True)
+got = run(FILES[0])
+for (name, value), other in zip(EXPECTED.items(), got):
+    show(name, value, other)
+print("{package}", {package}.__version__.split("-")[0], "does not hang")
 """,
     "two": """
 one, other = map(run, FILES)
