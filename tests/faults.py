@@ -18,6 +18,7 @@ import numpy as np
 import onnx
 import onnx.numpy_helper
 
+from ir import TRUE, Net, back, into, loop_parts, out, running_sum
 from models import proto
 
 #: What each model computes beside its fault: values in, values that the fault needs, values out.
@@ -70,9 +71,16 @@ class Fault:
     change: Callable[[onnx.ModelProto], None] = lambda model: None
     #: Of two models the other one, as a change of the first.
     other: Callable[[onnx.ModelProto], None] | None = None
+    #: An IR in place of the text.
+    ir: Callable[[], Net] | None = None
 
     def write(self, folder: Path) -> list[str]:
         """Write its files; returns the arguments of ``loopdbg repro``."""
+        if self.ir is not None:
+            path = self.ir().save(folder).rename(folder / f"{self.name}.xml")
+            (folder / "model.bin").rename(path.with_suffix(".bin"))
+            np.savez(folder / f"{self.name}.inputs.npz", **self.inputs)
+            return [str(path), *self.finding]
         model = proto(self.text, self.opset)
         self.change(model)
         onnx.save(model, folder / f"{self.name}.onnx")
@@ -117,6 +125,29 @@ def _another_weight(model: onnx.ModelProto) -> None:
 
 def _the_loop(model: onnx.ModelProto) -> onnx.NodeProto:
     return next(node for node in model.graph.node if node.op_type == "Loop")
+
+
+def _relu_of_nan() -> Net:
+    """A Loop that counts, with a ReLU of NaN among what its body computes."""
+    net = Net()
+    trips, true = net.constant(np.int64(9), name="trips"), net.constant(TRUE, name="true")
+    a = net.parameter("2,4", name="a")
+    start = net.layer("Tanh", [net.layer("Multiply", [a, a], name="squared")], name="start")
+    body = net.inner()
+    number, h = body.parameter("", "i64", name="i"), body.parameter("2,4", name="h")
+    turned = body.layer("Sin", [body.layer("Convert", [number], data='destination_type="f32"', name="number")])
+    new = body.layer("Add", [h, turned], name="h_new")
+    zero = body.layer("Subtract", [h, h], name="zero")
+    unknown = body.layer("Divide", [zero, zero], name="unknown")
+    some = body.layer("Multiply", [body.layer("ReLU", [unknown], name="positive"), new], name="some")
+    results = [body.result(one) for one in (new, some, body.constant(TRUE, name="keep"))]
+    entries = [into(2, h), into(-1, number, 'purpose="current_iteration"'), out(3, results[0])]
+    entries += [out(4, results[1], 'axis="0"'), out(-1, results[2], 'purpose="execution_condition"')]
+    parts = loop_parts(body, entries, back((results[0], h)))
+    loop = net.layer("Loop", [trips, true, start], 2, name="counting", version="opset5", extra=parts)
+    net.result(net.layer("Tanh", [(loop, 3)], name="y"))
+    net.result((loop, 4))
+    return net
 
 
 FAULTS = (
@@ -250,6 +281,24 @@ g (float16[4] a) => (float16[4] y) <int64 n = {300}, float16 factor = {16896}> {
         "openvino",
         2,
         other=_another_weight,
+    ),
+    Fault(
+        "relu_of_nan",
+        "",
+        _OV,
+        "openvino",
+        1,
+        inputs={"a": np.linspace(-1, 2, 8, dtype=np.float32).reshape(2, 4)},
+        ir=_relu_of_nan,
+    ),
+    Fault(
+        "late_slices",
+        "",
+        _OV,
+        "openvino",
+        2,
+        inputs={"x": np.arange(8, dtype=np.float32).reshape(4, 2), "start": np.ones((1, 2), np.float32)},
+        ir=lambda: running_sum(sliced='axis="0" start="1"'),
     ),
 )
 
