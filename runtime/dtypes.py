@@ -139,3 +139,15 @@ def from_openvino(word: str) -> np.dtype[Any]:
     if word.lower() not in _OPENVINO:
         raise UnsupportedError(f"OpenVINO element type '{word}' is not supported")
     return dtype(_OPENVINO[word.lower()])
+
+
+def to_openvino(kind: np.dtype[Any]) -> str:
+    """OpenVINO's word for a dtype, as an ``element_type`` has it.
+
+    Raises:
+        UnsupportedError: OpenVINO has no such type.
+    """
+    for word, name in _OPENVINO.items():
+        if name == kind.name:
+            return word
+    raise UnsupportedError(f"OpenVINO has no element type '{kind.name}'")

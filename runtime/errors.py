@@ -16,8 +16,11 @@ class Remedy(Enum):
 
     GIVE_INPUT = "give it as inputs={{'{name}': ...}}"
     GIVE_ARRAY = "give it as inputs={{'{name}': array}}"
+    FILL_FOLDER = "force=True writes into it"
     LIMIT_ITERATIONS = "give max_iterations=N to run it"
     LONGEST = "longest=N says the longest that it may get"
+    NAME_LOOP = "say which as loop='NAME'"
+    ONE_ITERATION = "extract one iteration, whose draws are inputs: iteration=K"
     OVERWRITE = "Options(force=True) overwrites it"
     RECORD = "a trace is what loopdbg.Recorder writes"
     RECORD_NODES = "a recording with nodes holds all body values (Options(nodes=True))"

@@ -1,1 +1,1 @@
-"""Parts of a model on their own: the smallest that still shows a finding, as a folder for others to run."""
+"""Parts of a model as models of their own."""

@@ -149,7 +149,7 @@ class _Writer:
     # -- pieces
 
     def info(self, value: Value, kind: ValueType) -> ValueInfoProto:
-        return _info(self.name(value), kind)
+        return port_info(self.name(value), kind)
 
     def tensor(self, value: Value, data: Array | None = None) -> TensorProto:
         array = value.constant if data is None else data
@@ -162,7 +162,7 @@ class _Writer:
             return self.info(value, value.type if kind is None else kind)  # older opsets have no Identity of sequences
         name = self.fresh(f"{value.name}_out")
         nodes.append(onnx.helper.make_node("Identity", [self.name(value)], [name]))
-        return _info(name, value.type if kind is None else kind)
+        return port_info(name, value.type if kind is None else kind)
 
     def model(self, graph: GraphProto) -> ModelProto:
         imports = [onnx.helper.make_opsetid(domain, version) for domain, version in self.opsets.items()]
@@ -179,7 +179,7 @@ class _Writer:
             self.tensor(value, data) for value in graph.inputs if (data := graph.defaults.get(value.name)) is not None
         ]
         outputs = [self.info(value, value.type) for value in graph.outputs]
-        outputs += [_info(name, kind) for name, kind in further]
+        outputs += [port_info(name, kind) for name, kind in further]
         return self.model(onnx.helper.make_graph(nodes, graph.name or "model", inputs, outputs, initializers))
 
     def copied(self, value: Value, nodes: list[NodeProto]) -> tuple[str, ValueType]:
@@ -339,7 +339,7 @@ def type_of(value: Any, shape: Sequence[int | None] | None = None) -> ValueType:
     return TensorType(array.dtype, array.shape if shape is None else tuple(shape))
 
 
-def _info(name: str, kind: ValueType) -> ValueInfoProto:
+def port_info(name: str, kind: ValueType) -> ValueInfoProto:
     """A port; of a type that is not known nothing is said."""
     info = ValueInfoProto(name=name)
     if not (isinstance(kind, TensorType) and kind.dtype is None):

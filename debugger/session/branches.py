@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ...runtime.engine.time.checkpoints import Checkpoint
+from .change import Change
 from .positions import Position
 
 
@@ -14,7 +15,8 @@ from .positions import Position
 class Branch:
     """One line of time. ``fork``: where it left ``parent``; the root has neither.
 
-    ``edits``: what was changed at its fork, in the words of the ``set`` command. ``tip``: the last position that was
+    ``edits``: what was changed at its fork, in the words of the ``set`` command; ``changes``: the same, for what writes
+    it into a file. ``tip``: the last position that was
     reached on it. ``checkpoints`` stand in order of their positions; ``times``: seconds of execution at which each was
     taken.
     """
@@ -26,6 +28,7 @@ class Branch:
     tip: Position = ()
     checkpoints: list[Checkpoint] = field(default_factory=list)
     times: list[float] = field(default_factory=list)
+    changes: list[Change] = field(default_factory=list)
 
     def __repr__(self) -> str:
         began = "" if self.parent is None else f" from {self.parent.number}: {', '.join(self.edits)}"

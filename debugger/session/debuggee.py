@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...runtime.errors import UsageError
@@ -435,6 +436,24 @@ class Debuggee:
         ("before iteration 0 of loop 'sqrt'", array(2., dtype=float32))
         """
         self._inside.refuse("changing a value")
+
+    def save(self, path: str | Path, *, force: bool = False) -> list[Path]:
+        """Write a copy of the model's file with what was changed on this branch; returns the files, the model first.
+
+        What a file can say is said: constants that nothing had read, what a loop begins with, its trip count, its
+        initial condition. The copy, run from the start, gives the bits of the branch. Data that an ONNX file keeps
+        beside it, and an IR's ``.bin``, are copied along. ``force``: overwrite what is there.
+
+        Raises:
+            UsageError: nothing was changed, or something that no file can say: the text names it; or the path is of
+                another form than the model, is there already, or is the model itself; or this is a recording.
+            ModelError: the model's file changed since it was opened, or the copy cannot be written.
+
+        >>> _ = session.set("x", 3.0)
+        >>> [path.name for path in session.save("fixed.onnx")]
+        ['fixed.onnx']
+        """
+        self._inside.refuse("saving a changed model")
 
     def switch(self, number: int) -> Stop:
         """Go to the last position that was reached on another branch.

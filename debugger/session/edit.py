@@ -15,6 +15,7 @@ from ..expression.language import Target, assign, parse, parse_target, show
 from ..values.iterations import Iterations
 from ..values.scope import FrameScope
 from ..words.names import mask, quote
+from .change import Change
 
 #: The sign of an assignment, apart from comparisons.
 _ASSIGNMENT = re.compile(r"(?<![=!<>])=(?!=)")
@@ -27,6 +28,8 @@ class Editor:
         self._engine = engine
         self._frame = frame
         self._scope = FrameScope(frame, history)
+        #: What was changed, for what writes it into a file.
+        self.changes: list[Change] = []
 
     def assign(self, text: str) -> str:
         """Carry out ``target = expression``; returns it in words.
@@ -47,19 +50,27 @@ class Editor:
             UsageError: there is no such value, it cannot be set here, or the new one does not fit.
         """
         target = parse_target(text)
+        told = f"{target.name if target.state else text} = {show(new, 40)}"
         if target.state:
             self._set_state(target.name, new)
-            return f"{target.name} = {show(new, 40)}"
+            what = "condition" if target.name == "cond" else "trip count"
+            self._note(what, np.asarray(new).item(), told)
+            return told
         read = self._unread(target.name)
         if read is not None:
             self._set_variable(read, target, new)
-            return f"{text} = {show(new, 40)}"
+            self._note("variable", None, told)
+            return told
         value = self._value(target.name)
         slot = self._engine.plan.slot_of[value]
         old = self._scope.value(target.name)
         self._engine.changes.set(slot, self._placed(old, target, new))
         self._decide(value, slot)
-        return f"{text} = {show(new, 40)}"
+        self._note("value", self._engine.value(slot), told, value)
+        return told
+
+    def _note(self, what: str, data: Any, told: str, value: Value | None = None) -> None:
+        self.changes.append(Change(what, data, self._engine.position, told, value, self._frame.index))
 
     def _unread(self, name: str) -> list[Value] | None:
         """Of a variable that a ReadValue is still going to read: its value, and whether it has one."""

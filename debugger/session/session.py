@@ -160,7 +160,15 @@ class Session(Debuggee):
 
         inside = self._inside
         with inside.turns.turn():
-            return inside.edit(lambda: change(Editor(inside.engine, frame, frame.history)))
+            editor = Editor(inside.engine, frame, frame.history)
+            branch = inside.edit(lambda: change(editor))
+            branch.changes += editor.changes
+            return branch
+
+    def save(self, path: str | Path, *, force: bool = False) -> list[Path]:
+        from .saving import save
+
+        return save(self.model, self.branch, Path(path), force)
 
     @property
     def branches(self) -> list[Branch]:

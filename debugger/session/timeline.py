@@ -317,6 +317,22 @@ class Timeline:
         line = (branch or self.current).line()
         return next((one for one in line if one.holds(position)), line[-1])
 
+    def apart(self, position: Position) -> Engine:
+        """An engine of its own that stands at a position of the current line of time, also ahead of where that came to.
+
+        Raises:
+            UsageError: nothing is known of that time.
+            TravelError: the line does not come by it.
+        """
+        found = self._home(position).latest(position)
+        if found is None:
+            raise UsageError("nothing is known of that time")
+        engine = Engine(self.engine.plan)
+        engine.start(self._given)
+        engine.checkpoints.restore(found)
+        run_to(engine, position)
+        return engine
+
     # -- values of other iterations
 
     def iterations(self, frame: Frame) -> PastIterations:

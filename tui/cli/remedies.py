@@ -7,8 +7,11 @@ from ...runtime.errors import LoopdbgError, Remedy
 _WORDS = {
     Remedy.GIVE_INPUT: "give it as --input {name}=VALUE",
     Remedy.GIVE_ARRAY: "give it as --input {name}='[...]' or --input {name}=file.npy",
+    Remedy.FILL_FOLDER: "--force writes into it",
     Remedy.LIMIT_ITERATIONS: "give --max-iterations N to run it",
     Remedy.LONGEST: "--longest N says the longest that it may get",
+    Remedy.NAME_LOOP: "name one with --loop",
+    Remedy.ONE_ITERATION: "extract one iteration, whose draws are inputs: --iteration K",
     Remedy.OVERWRITE: "--force overwrites it",
     Remedy.RECORD: "a trace is what 'loopdbg run MODEL --record FILE' writes",
     Remedy.RECORD_NODES: "--record-nodes records all body values",

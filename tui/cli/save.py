@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import os
-import zipfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-import numpy as np
-
-from ...runtime.dtypes import is_foreign, saved
+from ...debugger.formats.arrays import write_npz
 from ...runtime.errors import UsageError, one_line
 from ...runtime.files import opened
-from ...runtime.graph import Array
 from ...runtime.model import Data
 
 
@@ -75,31 +71,7 @@ def save(path: Path, outputs: Mapping[str, Data]) -> list[str]:
     Raises:
         UsageError: the file cannot be written.
     """
-    remarks = []
     try:
-        # Not np.savez: it appends a suffix, and no output of its could be called "file".
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
-            for name, value in outputs.items():
-                if isinstance(value, list):
-                    for k, element in enumerate(value):
-                        _write(archive, f"{name}.{k}", element)
-                    last = f" to {name}.{len(value) - 1}" if len(value) > 1 else ""
-                    saved = f"saved as {name}.0{last}" if value else "is empty and not saved"
-                    remarks.append(f"{path}: the sequence '{name}' {saved}")
-                elif value is None:
-                    remarks.append(f"{path}: '{name}' is an empty optional and not saved")
-                else:
-                    _write(archive, name, np.asarray(value))
+        return write_npz(path, outputs)
     except OSError as error:
         raise UsageError(f"--output {path}: cannot be written: {error.strerror or one_line(error)}") from None
-    return remarks
-
-
-def _write(archive: zipfile.ZipFile, name: str, array: Array) -> None:
-    if array.dtype.hasobject:
-        # Strings: as objects they would be pickled.
-        array = array.astype(str)
-    elif is_foreign(array.dtype):
-        array = array.copy().view(saved(array.dtype))
-    with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
-        np.lib.format.write_array(file, array, allow_pickle=False)

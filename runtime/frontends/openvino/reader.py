@@ -10,6 +10,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Collection, Mapping
 from pathlib import Path
+from typing import TypeVar
 
 from ...errors import LoopdbgError
 from ...graph import Graph, If, Loop, Node, Operation, System, TensorType, Value, bodies, own_values
@@ -27,6 +28,7 @@ _LOOPS = frozenset({"loop", "tensoriterator", "lstmsequence", "grusequence", "rn
 _SPARED = frozenset({"maxpool"})
 #: Layers that are no nodes: they are the graph's own inputs, constants and outputs.
 _NOT_NODES = ("parameter", "const", "constant", "result")
+_Kind = TypeVar("_Kind", bound="Builder")
 
 
 def read(path: Path, weights: Path | None = None) -> Graph:
@@ -41,9 +43,13 @@ def read(path: Path, weights: Path | None = None) -> Graph:
         ModelError: the file is broken, no IR v10 or v11, or against the spec; the text has file and line.
         UnsupportedError: a constant of a type that nothing here can hold.
     """
-    document = Document(Path(path))
+    return built(Builder, Document(Path(path)), weights)[0]
+
+
+def built(kind: type[_Kind], document: Document, weights: Path | None) -> tuple[Graph, _Kind]:
+    """The graph of a document, and what built it; as :func:`read`."""
     with Blobs(document, weights) as blobs:
-        builder = _Builder(document, blobs)
+        builder = kind(document, blobs)
         scope = builder.scope(document.root, document.root.get("name") or document.path.stem, "the model")
     graph = scope.graph
     graph.opsets = dict(sorted(builder.opsets.items(), key=lambda item: item[1]))
@@ -55,10 +61,10 @@ def read(path: Path, weights: Path | None = None) -> Graph:
     except LoopdbgError as error:
         raise type(error)(f"{document.path}: {error}") from None
     _tell_apart(graph, set())
-    return graph
+    return graph, builder
 
 
-class _Builder:
+class Builder:
     """Turns one document into graphs, inner ones along with the layers that hold them."""
 
     def __init__(self, document: Document, blobs: Blobs) -> None:

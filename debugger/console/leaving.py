@@ -1,0 +1,40 @@
+"""Commands that write files which other programs read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...runtime.errors import UsageError
+from .command import command
+
+if TYPE_CHECKING:
+    from .console import Console
+
+
+@command("save FILE", "a copy of the model's file with what was set on this branch: constants, initial values, ends")
+def _save(console: Console, rest: str) -> None:
+    if not rest:
+        raise UsageError("save needs a file, named as the model is: save fixed.onnx")
+    for path in console.session.save(rest):
+        console.say(f"wrote {path}")
+
+
+@command("extract DIR [all]", "this iteration, or all of this entry, as a model of its own with inputs and outputs")
+def _extract(console: Console, rest: str) -> None:
+    # Here, since a console without it needs none of it.
+    from ..cut.captured import Place, Runs
+    from ..cut.extract import extract
+
+    folder, _, more = rest.partition(" ")
+    if not folder or more.strip() not in ("", "all"):
+        raise UsageError("extract needs a folder, and takes nothing behind it but all: extract part, extract part all")
+    frame, session = console.selected_frame(), console.session
+    if frame.loop is None:
+        raise UsageError("no loop is running here; extract needs one")
+    inside = session._inside
+    timeline = inside.timeline
+    runs = Runs(session.model, session.inputs, at=timeline.apart)
+    place = Place(session.model.plan.loops[frame.index], frame.entry)
+    found = extract(runs, place, None if more else frame.iteration, Path(folder))
+    console.say(f"wrote {found.what} as {found.model}: the same bits by itself")

@@ -1,0 +1,199 @@
+"""What a loop was given and what it gave: all iterations of one entry, or one iteration of its body."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...runtime.engine.engine import Engine
+from ...runtime.errors import ExecutionError, InterruptError, LimitError, UsageError
+from ...runtime.frame import Frame
+from ...runtime.graph import Loop, SlicedInput, Value
+from ...runtime.model import Data, Model
+from ...runtime.plan.plan import LoopPlan
+from ..diff.iteration_values import Iteration, asked_before, given
+from ..session.positions import Position, TravelError, run_to
+
+#: Gives an engine that stands at a position of a run, and that nobody else moves.
+At = Callable[[Position], Engine]
+
+
+@dataclass(frozen=True)
+class Place:
+    """One entry of a loop. ``entry``: the iterations that the loops around it are in, outermost first."""
+
+    plan: LoopPlan
+    entry: tuple[int, ...]
+
+    def position(self, plans: Sequence[LoopPlan], iteration: int) -> Position:
+        """The position of its boundary before an iteration."""
+        around = []
+        index = self.plan.parent
+        while index >= 0:
+            around.append(plans[index])
+            index = plans[index].parent
+        pairs = zip(reversed(around), self.entry, strict=True)
+        outer = [number for plan, at in pairs for number in (plan.enter, at)]
+        return (*outer, self.plan.enter, iteration, self.plan.head)
+
+
+class Runs:
+    """Runs of a model with inputs that visit places. ``limit``: the most iterations of any loop."""
+
+    def __init__(
+        self, model: Model, inputs: Mapping[str, Data], limit: int | None = None, at: At | None = None
+    ) -> None:
+        self.model = model
+        self.inputs = inputs
+        self.limit = limit
+        self._given = model.check(inputs)
+        #: A session puts engines to positions of the branch that it is on.
+        self._at = at or self._from_the_start
+
+    def first_entry(self, plan: LoopPlan) -> Place:
+        """The entry of a loop that comes first.
+
+        Raises:
+            UsageError: it is not entered.
+        """
+        engine = self._started()
+        engine.stop_at(plan.index, 0)
+        what, _ = engine.resume()
+        self._expect(engine, what, "boundary", plan)
+        return Place(plan, Frame(engine, plan.index).entry)
+
+    def last_iteration(self, place: Place) -> int:
+        """The number of the last iteration of an entry.
+
+        Raises:
+            UsageError: it has none.
+        """
+        engine = self.before(place, 0)
+        self._to_end(engine, place.plan)
+        count = Frame(engine, place.plan.index).iteration
+        if not count:
+            raise UsageError(f"loop '{place.plan.loop.name}' ran no iteration")
+        return count - 1
+
+    def before(self, place: Place, iteration: int) -> Engine:
+        """An engine that stands at the boundary before an iteration.
+
+        Raises:
+            UsageError: there is no such entry, or it ended before.
+        """
+        plan = place.plan
+        try:
+            return self._at(place.position(self.model.plan.loops, iteration))
+        except TravelError:
+            at = f" of entry {'/'.join(map(str, place.entry))}" if place.entry else ""
+            raise UsageError(f"loop '{plan.loop.name}' has no iteration {iteration}{at}") from None
+
+    def iteration(
+        self, place: Place, number: int, fed: Iterable[Value], results: Iterable[Value]
+    ) -> tuple[dict[Value, Any], dict[Value, Any]]:
+        """What one iteration is given and what it gives.
+
+        Raises:
+            UsageError: the entry ended before.
+            ExecutionError: a node fails in it.
+        """
+        plan, loop = place.plan, place.plan.loop
+        engine = self.before(place, number)
+        frame = Frame(engine, plan.index)
+        if frame.stopped_by is not None:
+            raise UsageError(
+                f"loop '{loop.name}' has no iteration {number}: it ended after {frame.iteration} ({frame.stopped_by})"
+            )
+        got = given(frame)
+        read = {value: _value(engine, value) for value in _steady(loop, fed) if value not in got}
+        engine.clear_stops()
+        engine.stop_at(plan.index, number + 1)
+        self._expect(engine, engine.resume()[0], "boundary", plan)
+        params = [*loop.body.inputs, *asked_before(loop)]
+        after = Iteration({**read, **got}, params, Frame(engine, plan.index).values)
+        return {value: self._of(after, value, loop) for value in fed}, {
+            value: self._of(after, value, loop) for value in results
+        }
+
+    def entry(
+        self, place: Place, fed: Iterable[Value], results: Sequence[Value]
+    ) -> tuple[dict[Value, Any], dict[Value, Any]]:
+        """What one entry of a loop is given, and what it gives once all its iterations ran.
+
+        Raises:
+            UsageError: there is no such entry.
+            LimitError: it reached the limit.
+        """
+        engine = self.before(place, 0)
+        found = {value: _value(engine, value) for value in fed}
+        self._to_end(engine, place.plan)
+        return found, self._left(engine, place, results)
+
+    def _left(self, engine: Engine, place: Place, results: Sequence[Value]) -> dict[Value, Any]:
+        """Runs on to where a loop that ended has given its results: the next node around it, or the next boundary."""
+        parent, depth = place.plan.parent, len(engine.stack) - 1
+        while True:
+            engine.clear_stops()
+            engine.stop_at_node(depth)
+            if parent >= 0:
+                engine.stop_at(parent, place.entry[-1] + 1)
+            what, _ = engine.resume()
+            frame = Frame(engine, parent)
+            if what in ("end", "boundary") or all(frame._inside.is_computed(value) for value in results):
+                read = frame.values.read
+                return {value: read(value)[1] for value in results}
+            self._expect(engine, what, "node", place.plan)
+
+    # -- running
+
+    def _started(self) -> Engine:
+        engine = Engine(self.model.plan)
+        engine.start(self._given)
+        engine.set_limits(self.limit, refuse_endless=True)
+        return engine
+
+    def _from_the_start(self, position: Position) -> Engine:
+        engine = self._started()
+        run_to(engine, position)
+        return engine
+
+    def _to_end(self, engine: Engine, plan: LoopPlan) -> None:
+        if Frame(engine, plan.index).stopped_by is None:
+            engine.clear_stops()
+            engine.stop_at_end(plan.index)
+            self._expect(engine, engine.resume()[0], "boundary", plan)
+
+    def _expect(self, engine: Engine, what: str, wanted: str, plan: LoopPlan) -> None:
+        if what == "interrupt":
+            raise InterruptError("interrupted")
+        if what == "limit":
+            raise LimitError(f"loop '{plan.loop.name}' did not come to its end within {self.limit} iterations")
+        if what == "end" and wanted != "end":
+            raise UsageError(f"loop '{plan.loop.name}' is not entered in this run")
+
+    def _of(self, after: Iteration, value: Value, loop: Loop) -> Any:
+        there, data = after.read(value)
+        if not there:
+            raise ExecutionError(f"loop '{loop.name}': '{value.name}' has no value in this iteration")
+        return data
+
+
+def _steady(loop: Loop, fed: Iterable[Value]) -> list[Value]:
+    """What is fed that is the same in all iterations: the rest is made by the iteration itself."""
+    made = {value for node in loop.body.nodes for value in node.outputs}
+    return [value for value in fed if value not in made and value is not loop.iteration]
+
+
+def _value(engine: Engine, value: Value) -> Any:
+    if value.constant is not None:
+        return value.constant
+    return engine.value(engine.plan.slot_of[value])
+
+
+def begun_with(loop: Loop) -> Iterable[Value]:
+    """What a loop reads around it, each once, in the order of its ports."""
+    found = [value for value in loop.inputs if value is not None]
+    for edge in loop.back_edges:
+        found.append(edge.initial.outer if isinstance(edge.initial, SlicedInput) else edge.initial)
+    return dict.fromkeys(found)

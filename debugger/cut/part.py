@@ -1,0 +1,48 @@
+"""A part of a model: a model of its own, what it is fed, and what it should give."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...runtime.graph import Value, ValueType
+
+
+@dataclass(frozen=True)
+class Port:
+    """An input or an output of a part. ``value``: it in the graph that the part was cut out of."""
+
+    name: str
+    value: Value
+    type: ValueType
+
+
+@dataclass
+class Part:
+    """A model in the form of its source: ``model`` is an ONNX message, or the root of an IR's XML.
+
+    ``inputs`` and ``outputs`` stand in the model's order; ``fed`` and ``given`` are what they were in the run, by the
+    graph's values. ``weights``: the constants of an IR, in the order of its offsets; None: it is no IR.
+    """
+
+    model: Any
+    inputs: Sequence[Port]
+    outputs: Sequence[Port]
+    fed: Mapping[Value, Any]
+    given: Mapping[Value, Any]
+    weights: Sequence[bytes] | None = None
+
+
+def same_bits(a: Any, b: Any) -> bool:
+    """Whether two values are the same to the bit: arrays, sequences (lists), empty optionals (None)."""
+    if isinstance(a, list) or isinstance(b, list):
+        return isinstance(a, list) and isinstance(b, list) and len(a) == len(b) and all(map(same_bits, a, b))
+    if a is None or b is None:
+        return a is b
+    one, other = np.asarray(a), np.asarray(b)
+    if (one.dtype, one.shape) != (other.dtype, other.shape):
+        return False
+    return bool((one == other).all()) if one.dtype.hasobject else one.tobytes() == other.tobytes()

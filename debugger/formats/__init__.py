@@ -1,0 +1,1 @@
+"""Values in files of the forms that other programs read."""

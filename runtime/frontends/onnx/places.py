@@ -1,0 +1,202 @@
+"""Where the nodes and names of a graph stand in the messages of its file: what writes a part of a model, or a model
+with a few changes, keeps everything else as it is there.
+
+The file is read once more by the reader itself, which takes note of what each node was made of.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import onnx
+import onnx.external_data_helper
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+
+from ...errors import ModelError, UnsupportedError, one_line
+from ...graph import Graph, Node, Value, bodies
+from ...record import record
+from ..recurrent import open_loops
+from .external import Beside
+from .proto import NodeProto, own
+from .reader import _Reader
+from .scope import NameScope
+
+CHANGED = "it, or a file beside it, changed since it was opened; open it again"
+
+
+@record(frozen=True, eq=False)
+class Place:
+    """One node of a file. ``proto``: its message; ``scope``: the names that it sees."""
+
+    proto: onnx.NodeProto
+    scope: NameScope
+
+
+class Places:
+    """A model's messages, and where in them each node of its graph stands.
+
+    ``source``: all of the file, data of tensors in other files left there; ``graph``: as the reader makes it.
+    """
+
+    def __init__(self, source: onnx.ModelProto, path: Path, graph: Graph) -> None:
+        """``graph``: what was read from the same file before.
+
+        Raises:
+            ModelError: the file is another one by now.
+        """
+        self.source = source
+        self.folder = path.parent
+        message = own(source)
+        reader = _Noting(message, Beside(os.path.dirname(os.path.abspath(path))))
+        again = reader.main()
+        open_loops(again)
+        self._messages = dict(_pairs(message, source))
+        self._values: dict[Value, Value] = {}
+        self._back: dict[Value, Value] = {}
+        self._nodes: dict[Node, tuple[NodeProto, NameScope]] = {}
+        self._scopes = reader.scopes
+        self._pair(graph, again, reader.noted, path)
+
+    def of(self, node: Node) -> Place | None:
+        """The place of a node, or of the operator of the file that it was made of; None where the file has neither."""
+        found = self._nodes.get(node)
+        return None if found is None else Place(self._messages[id(found[0])], found[1])
+
+    def value(self, scope: NameScope, name: str) -> Value | None:
+        """What a name stands for in a scope; None: an input that a function's caller left out."""
+        found = scope.find(name, f"'{name}'")
+        return None if found is None else self._back[found]
+
+    def names(self, scope: NameScope, value: Value) -> Iterator[str]:
+        """The names that a scope itself has for a value."""
+        return (name for name, known in scope.values.items() if known is not None and self._back.get(known) is value)
+
+    def graph_of(self, scope: NameScope) -> Any:
+        """The message of a scope: a GraphProto or a FunctionProto."""
+        return self._messages[id(scope.proto)]
+
+    def bound(self, scope: NameScope) -> Mapping[str, onnx.AttributeProto]:
+        """What the attributes of a function stand for in the call that a scope is of; empty outside of functions."""
+        given = scope.context.attributes or {}
+        return {name: self._messages[id(proto)] for name, proto in given.items()}
+
+    def scopes_around(self) -> list[NameScope]:
+        """The scopes of all graphs and function calls, each once."""
+        return self._scopes
+
+    def take_in(self, tensor: onnx.TensorProto) -> None:
+        """Bring the data of a tensor into it that are in another file.
+
+        Raises:
+            ModelError: that file is missing, or too short.
+        """
+        if onnx.external_data_helper.uses_external_data(tensor):
+            try:
+                onnx.external_data_helper.load_external_data_for_tensor(tensor, str(self.folder))
+            except (OSError, ValueError, onnx.checker.ValidationError) as error:
+                raise ModelError(f"the data of '{tensor.name}' cannot be read: {one_line(error)}") from None
+            tensor.data_location = onnx.TensorProto.DEFAULT
+            del tensor.external_data[:]
+
+    # -- the same graph, read twice
+
+    def _pair(self, graph: Graph, again: Graph, noted: Mapping[Node, tuple[NodeProto, NameScope]], path: Path) -> None:
+        if len(graph.nodes) != len(again.nodes):
+            raise ModelError(f"{path}: {CHANGED}")
+        for mine, theirs in ((graph.inputs, again.inputs), (graph.constants, again.constants)):
+            self._alike(mine, theirs, path)
+        for node, other in zip(graph.nodes, again.nodes, strict=True):
+            if (node.name, node.op_type, len(bodies(node))) != (other.name, other.op_type, len(bodies(other))):
+                raise ModelError(f"{path}: {CHANGED}")
+            found = noted.get(other) or noted.get(again.opened.get(other, other))
+            if found is not None:
+                self._nodes[node] = found
+            self._alike(node.inputs, other.inputs, path)
+            self._alike(node.outputs, other.outputs, path)
+            for (_, inner), (_, same) in zip(bodies(node), bodies(other), strict=True):
+                self._pair(inner, same, noted, path)
+        self._alike(graph.outputs, again.outputs, path)
+
+    def _alike(self, mine: list[Any], theirs: list[Any], path: Path) -> None:
+        if len(mine) != len(theirs):
+            raise ModelError(f"{path}: {CHANGED}")
+        for a, b in zip(mine, theirs, strict=True):
+            if a is not None and b is not None:
+                self._back[b] = a
+
+
+class _Noting(_Reader):
+    """The reader, taking note of what it makes of which message."""
+
+    def __init__(self, model: Any, beside: Beside) -> None:
+        super().__init__(model, beside)
+        self.noted: dict[Node, tuple[NodeProto, NameScope]] = {}
+        self.scopes: list[NameScope] = []
+
+    def nodes(self, scope: NameScope) -> None:
+        self.scopes.append(scope)
+        super().nodes(scope)
+
+    def node(self, proto: NodeProto, scope: NameScope) -> None:
+        before = len(scope.graph.nodes)
+        super().node(proto, scope)
+        # Inside a function call its own nodes were noted already.
+        for made in scope.graph.nodes[before:]:
+            self.noted.setdefault(made, (proto, scope))
+
+
+def read_source(path: Path) -> onnx.ModelProto:
+    """All that a file holds, in any form that ``onnx.load`` reads, without the data that are in other files.
+
+    Raises:
+        ModelError: it cannot be read any more.
+    """
+    try:
+        return onnx.load(path, load_external_data=False)
+    except (OSError, DecodeError, ValueError) as error:
+        raise ModelError(f"{path}: cannot be read: {one_line(error)}") from None
+
+
+def places(path: Path | None, graph: Graph) -> Places | None:
+    """Where the nodes of a model stand in its file; None where it came from none, or its file is no ONNX.
+
+    Raises:
+        ModelError: the file changed since the model was opened.
+        UnsupportedError: it is too large to be read as one message.
+    """
+    if path is None or path.suffix in (".py", ".xml"):
+        return None
+    try:
+        return Places(read_source(path), path, graph)
+    except MemoryError:
+        raise UnsupportedError(f"{path}: it is too large to be written anew") from None
+
+
+def _pairs(mine: Any, theirs: Any) -> Iterator[tuple[int, Any]]:
+    """Every graph, function, node and attribute of a model by the id of our own message for it."""
+    yield from _graph(mine.graph, theirs.graph)
+    for function, other in zip(mine.functions, theirs.functions, strict=True):
+        yield id(function), other
+        yield from _attributes(function.attribute_proto, other.attribute_proto)
+        yield from _nodes(function.node, other.node)
+
+
+def _graph(mine: Any, theirs: Any) -> Iterator[tuple[int, Any]]:
+    yield id(mine), theirs
+    yield from _nodes(mine.node, theirs.node)
+
+
+def _nodes(mine: Any, theirs: Any) -> Iterator[tuple[int, Any]]:
+    for node, other in zip(mine, theirs, strict=True):
+        yield id(node), other
+        yield from _attributes(node.attribute, other.attribute)
+
+
+def _attributes(mine: Any, theirs: Any) -> Iterator[tuple[int, Any]]:
+    for attribute, other in zip(mine, theirs, strict=True):
+        yield id(attribute), other
+        if other.type == onnx.AttributeProto.GRAPH:
+            yield from _graph(attribute.g, other.g)

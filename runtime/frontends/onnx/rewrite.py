@@ -1,0 +1,204 @@
+"""A copy of an ONNX file with changed constants, initial values, trip counts and conditions; all else is as it was."""
+
+from __future__ import annotations
+
+import filecmp
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, numpy_helper
+
+from ...errors import ModelError, UnsupportedError
+from ...graph import Array, Graph, Loop, Node, TensorType, Value, walk
+from ..changes import Changes
+from .places import Place, Places, read_source
+from .proto import FunctionProto
+from .scope import NameScope
+
+#: Before this version of the IR every initializer has to stand among the inputs.
+_INITIALIZERS_APART = 4
+
+
+def rewritten(source: Path, graph: Graph, changes: Changes, target: Path) -> list[Path]:
+    """Write the copy, and copy the files beside it that hold its data; returns them all, the model first.
+
+    Raises:
+        OSError: a file cannot be written.
+        ModelError: the file changed since it was opened, or a file of another model is in the way.
+        UnsupportedError: a value has no place in the file where it could be changed.
+    """
+    model = read_source(source)
+    writer = _Writer(Places(model, source, graph), graph)
+    for value, data in changes.constants.items():
+        writer.constant(value, data)
+    for (loop, param), data in changes.begins.items():
+        writer.port(loop, loop.body.inputs.index(param), data, param.name)
+    for loop, count in changes.trips.items():
+        writer.port(loop, 0, _like(loop.trip_count, count, np.int64), "trip_count")
+    for loop, condition in changes.conditions.items():
+        writer.port(loop, 1, _like(loop.initial_condition, condition, np.bool_), "condition")
+    beside = _copied(model, source.parent, target.parent)
+    onnx.save_model(model, target)
+    return [target, *beside]
+
+
+def _like(value: Value | None, number: Any, usual: Any) -> Array:
+    """A number of the type that a value declares."""
+    kind = value.type if value is not None and isinstance(value.type, TensorType) else TensorType()
+    return np.full((1,) * len(kind.shape or ()), number, usual if kind.dtype is None else kind.dtype)
+
+
+class _Writer:
+    """Changes the messages of a model."""
+
+    def __init__(self, places: Places, graph: Graph) -> None:
+        self.places = places
+        self.makers = {value: node for node in walk(graph) for value in node.outputs if value is not None}
+        self.taken = set(_all_names(places.source))
+
+    def constant(self, value: Value, data: Array) -> None:
+        """Let a constant hold something else."""
+        node = self.makers.get(value)
+        if node is not None:
+            self._once(self._place(node).scope, f"'{value.name}'")
+            _set_constant(self._place(node).proto, data)
+            return
+        for scope in self.places.scopes_around():
+            graph = self.places.graph_of(scope)
+            if isinstance(graph, GraphProto) and self._replaced(graph, scope, value, data):
+                return
+        raise UnsupportedError(f"'{value.name}' stands in the file in no form in which it could be changed")
+
+    def _replaced(self, graph: GraphProto, scope: NameScope, value: Value, data: Array) -> bool:
+        for name in self.places.names(scope, value):
+            for tensor in graph.initializer:
+                if tensor.name == name:
+                    self._fill(graph, tensor, data)
+                    return True
+            for k, sparse in enumerate(graph.sparse_initializer):
+                if sparse.values.name == name:
+                    del graph.sparse_initializer[k]
+                    graph.initializer.append(numpy_helper.from_array(data, name))
+                    return True
+        return False
+
+    def _fill(self, graph: GraphProto, tensor: TensorProto, data: Array) -> None:
+        reshaped = list(tensor.dims) != list(data.shape)
+        made = numpy_helper.from_array(data, tensor.name)
+        made.doc_string = tensor.doc_string
+        tensor.CopyFrom(made)
+        for info in (*graph.input, *graph.value_info) if reshaped else ():
+            if info.name == tensor.name:
+                info.type.tensor_type.shape.CopyFrom(onnx.TensorShapeProto())
+                for size in data.shape:
+                    info.type.tensor_type.shape.dim.add(dim_value=size)
+
+    def port(self, loop: Loop, k: int, data: Array, role: str) -> None:
+        """Give a loop a constant at an input port."""
+        place = self._place(loop)
+        if place.proto.op_type not in ("Loop", "Scan") or loop.made_of or (loop.op_type, loop.version) == ("Scan", 8):
+            raise UnsupportedError(f"the file has {place.proto.op_type} '{loop.name}' in place of a loop")
+        self._once(place.scope, f"loop '{loop.name}'")
+        name = self._fresh(f"{role}_set")
+        while len(place.proto.input) <= k:
+            place.proto.input.append("")
+        place.proto.input[k] = name
+        tensor = numpy_helper.from_array(data, name)
+        around = self.places.graph_of(place.scope)
+        if not isinstance(around, GraphProto):
+            node = onnx.helper.make_node("Constant", [], [name], value=tensor)
+            around.node.insert(0, node)
+            return
+        around.initializer.append(tensor)
+        if self.places.source.ir_version < _INITIALIZERS_APART:
+            kind = onnx.helper.np_dtype_to_tensor_dtype(data.dtype)
+            around.input.append(onnx.helper.make_tensor_value_info(name, kind, data.shape))
+
+    def _place(self, node: Node) -> Place:
+        place = self.places.of(node)
+        if place is None:
+            raise UnsupportedError(f"the file has no node of {node.describe()}")
+        return place
+
+    def _once(self, scope: NameScope, what: str) -> None:
+        """Hold that a change to a function is one to a single call of it."""
+        while scope.parent is not None:
+            scope = scope.parent
+        if not isinstance(scope.proto, FunctionProto):
+            return
+        calls = sum(one.proto is scope.proto for one in self.places.scopes_around())
+        if calls > 1:
+            raise UnsupportedError(
+                f"{what} is in the function '{scope.proto.name}', which is called {calls} times; inline the functions"
+                " of the model (onnx.inliner), and change it there"
+            )
+
+    def _fresh(self, base: str) -> str:
+        name, number = base, 1
+        while name in self.taken:
+            number += 1
+            name = f"{base}_{number}"
+        self.taken.add(name)
+        return name
+
+
+def _set_constant(node: NodeProto, data: Array) -> None:
+    """Let a Constant node hold something else; its other attributes stay."""
+    kept = [AttributeProto.FromString(one.SerializeToString()) for one in node.attribute if one.name not in _VALUES]
+    del node.attribute[:]
+    node.attribute.extend([onnx.helper.make_attribute("value", numpy_helper.from_array(data)), *kept])
+
+
+_VALUES = frozenset(
+    ("value", "sparse_value", "value_float", "value_floats", "value_int", "value_ints", "value_string", "value_strings")
+)
+
+
+def _all_names(model: ModelProto) -> Iterator[str]:
+    def names(graph: Any) -> Iterator[str]:
+        for node in graph.node:
+            yield from (*node.input, *node.output)
+            for attribute in node.attribute:
+                if attribute.type == AttributeProto.GRAPH:
+                    yield from (info.name for info in (*attribute.g.input, *attribute.g.initializer))
+                    yield from names(attribute.g)
+
+    yield from (info.name for info in (*model.graph.input, *model.graph.initializer, *model.graph.output))
+    for graph in (model.graph, *model.functions):
+        yield from names(graph)
+
+
+def _copied(model: ModelProto, source: Path, target: Path) -> list[Path]:
+    """Bring the files that hold a model's data into the folder of its copy; the copies."""
+    if os.path.realpath(source) == os.path.realpath(target):
+        return []
+    made = []
+    for name in dict.fromkeys(_locations(model)):
+        there = target / name
+        if there.exists() and not filecmp.cmp(source / name, there, shallow=False):
+            raise ModelError(
+                f"{there}: is there already, and the model keeps its data under that name; choose a folder"
+            )
+        if not there.exists():
+            there.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source / name, there)
+            made.append(there)
+    return made
+
+
+def _locations(message: Any) -> Iterator[str]:
+    """The files that tensors of a message have their data in."""
+    for field, found in message.ListFields():
+        if field.message_type is None:
+            continue
+        for part in found if isinstance(found, Iterable) else [found]:
+            if isinstance(part, TensorProto):
+                if part.data_location == TensorProto.EXTERNAL:
+                    yield next(entry.value for entry in part.external_data if entry.key == "location")
+            else:
+                yield from _locations(part)

@@ -1,0 +1,131 @@
+"""Random models: what was set on a branch, saved into a copy of the model, gives the bits of the branch.
+
+What cannot be said in a file is refused; a refusal of what could be said would show in the counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
+
+import loopdbg
+from loopdbg.debugger.cut.part import same_bits
+from loopdbg.debugger.session.stop import Reason
+from loopdbg.runtime.errors import LoopdbgError, UsageError
+from strategies import models
+from strategies.draws import Draw, FromHypothesis
+from strategies.ir_form import to_ir
+from strategies.onnx_form import to_onnx
+
+TOGETHER = (
+    ("growing", "delayed"),
+    ("condition", "products"),
+    ("nested", "branches", "direct"),
+    ("scan", "rows", "nested"),
+    ("strings", "hot"),
+    ("openvino", "direct", "growing"),
+    ("openvino", "nested", "branches"),
+)
+#: What a session does between its changes.
+MOVES = ("stay", "stay", "step", "next", "finish")
+
+
+def changed(value: Any, draw: Draw) -> Any:
+    """Another value of the same type."""
+    if value.dtype == bool:
+        return ~value
+    if value.dtype.hasobject:
+        return np.full(value.shape, "changed", object)
+    return value + value.dtype.type(draw.integer(1, 3))
+
+
+def change(session: loopdbg.Session, draw: Draw) -> None:
+    """Set something that can be set where the session stands."""
+    frame = session.frame
+    kind = draw.pick(("carried", "carried", "trip_count", "cond", "constant", "value"))
+    if kind == "trip_count":
+        session.set("trip_count", draw.integer(0, 5))
+    elif kind == "cond":
+        session.set("cond", draw.chance(50))
+    else:
+        found = {
+            "carried": frame.carried,
+            "constant": {name: 0 for name, value in frame._inside.scope().items() if value.constant is not None},
+        }
+        names = sorted(
+            name
+            for name in found.get(kind, frame.values)
+            if name in frame.values and isinstance(frame.values[name], np.ndarray)
+        )
+        if names:
+            name = draw.pick(names)
+            session.set(f"`{name}`", changed(frame.values[name], draw))
+
+
+def move(session: loopdbg.Session, how: str) -> None:
+    if how == "step":
+        session.step()
+    elif how == "next":
+        session.next_node()
+    elif how == "finish":
+        session.finish()
+        session.step()
+
+
+def branch_of(path: Path, feeds: dict[str, Any], draw: Draw) -> str:
+    """Change something in a session, save it, and run both; what came of it."""
+    session = loopdbg.Session(loopdbg.load(path), feeds, max_iterations=1000)
+    for _ in range(draw.integer(1, 3)):
+        try:
+            move(session, draw.pick(MOVES))
+            if session.done:
+                break
+            change(session, draw)
+        except UsageError:
+            continue
+    if session.branch.parent is None:
+        return "nothing was set"
+    target = path.with_name(f"saved{path.suffix}")
+    try:
+        session.save(target, force=True)
+    except LoopdbgError as error:
+        assert "cannot be said in a file" in str(error) or "is stored as" in str(error), error
+        return "refused"
+    stop = session.stop if session.done else session.continue_()
+    if stop.reason is not Reason.DONE:
+        with pytest.raises(LoopdbgError):
+            loopdbg.load(target).run(feeds, max_iterations=1000)
+        return "fails"
+    outputs = loopdbg.load(target).run(feeds)
+    expected = session.outputs
+    assert expected is not None and expected.keys() == outputs.keys()
+    differing = [name for name in outputs if not same_bits(outputs[name], expected[name])]
+    assert not differing, (session.branch.line(), differing, outputs, expected)
+    return "saved"
+
+
+@pytest.mark.parametrize("features", TOGETHER, ids="-".join)
+@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_a_saved_branch_gives_its_bits(
+    tmp_path_factory: pytest.TempPathFactory, features: Collection[str], data: st.DataObject
+) -> None:
+    folder = tmp_path_factory.mktemp("saved")
+    program, feeds, _ = data.draw(models.cases(features))
+    if "openvino" in features:
+        path = to_ir(program, folder / "model.xml")
+    else:
+        path = folder / "model.onnx"
+        onnx.save(to_onnx(program), path)
+    try:
+        loopdbg.load(path).run(feeds, max_iterations=1000)
+    except LoopdbgError:
+        return
+    event(branch_of(path, feeds, FromHypothesis(data.draw)))
