@@ -142,7 +142,10 @@ def _relu_of_nan() -> Net:
     some = body.layer("Multiply", [body.layer("ReLU", [unknown], name="positive"), new], name="some")
     results = [body.result(one) for one in (new, some, body.constant(TRUE, name="keep"))]
     entries = [into(2, h), into(-1, number, 'purpose="current_iteration"'), out(3, results[0])]
-    entries += [out(4, results[1], 'axis="0"'), out(-1, results[2], 'purpose="execution_condition"')]
+    entries += [
+        out(4, results[1], 'axis="0" stride="2" part_size="2"'),
+        out(-1, results[2], 'purpose="execution_condition"'),
+    ]
     parts = loop_parts(body, entries, back((results[0], h)))
     loop = net.layer("Loop", [trips, true, start], 2, name="counting", version="opset5", extra=parts)
     net.result(net.layer("Tanh", [(loop, 3)], name="y"))

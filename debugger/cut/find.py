@@ -17,10 +17,10 @@ from ..diff.values import Tolerance
 from ..peers.process import Peer
 from .document import Candidate, Document
 from .lab import Lab, values_of
-from .same_names import names_of_right, rename_all
 from .onnx_document import OnnxDocument
 from .passes import peeled
 from .predicate import Difference, Disagreement, NotFinite, Predicate, Shown, Stops
+from .same_names import names_of_right, rename_all
 
 #: Of two models one may run so many times as many iterations as the other.
 _LONGER = 10

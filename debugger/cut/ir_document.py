@@ -98,7 +98,9 @@ class IrDocument:
             layer.find("data").set("offset", str(at))
             layer.find("data").set("size", str(len(data)))
         path = folder / f"{stem}.xml"
-        path.write_bytes(b'<?xml version="1.0"?>\n' + etree.tostring(root, pretty_print=True))
+        for layer in root.iter("layer", "edges"):
+            layer.tail = "\n"  # a layer a line: small, and can be read all the same
+        path.write_bytes(b'<?xml version="1.0"?>\n' + etree.tostring(root))
         path.with_suffix(".bin").write_bytes(bytes(blob))
         return path
 
@@ -230,7 +232,7 @@ class IrDocument:
         self._sizeless()
 
     def tidy(self) -> list[Callable[[], None]]:
-        return [self._untold, self._sizeless]
+        return [self._untold, self._sizeless, self._empty]
 
     def _untold(self) -> None:
         """No metadata."""
@@ -243,6 +245,12 @@ class IrDocument:
         for port in self.root.iter("port"):
             for dim in list(port):
                 port.remove(dim)
+
+    def _empty(self) -> None:
+        """No elements that say nothing."""
+        for one in list(self.root.iter("data", "input", "output", "back_edges")):
+            if not len(one) and not one.attrib:
+                one.getparent().remove(one)
 
     # -- for the modules that know loops
 

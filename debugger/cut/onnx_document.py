@@ -19,18 +19,8 @@ from ...runtime.frontends.onnx.reader import from_proto
 from ...runtime.model import Data, Model
 from . import onnx_inside, onnx_loops
 from .document import Step, Where
-from .onnx_graph import (
-    drop_dead,
-    fresh,
-    graphs,
-    info,
-    inner_graphs,
-    keep,
-    key_of,
-    names_in,
-    reads,
-    tensor,
-)
+from .names import all_names, free_of_node, fresh
+from .onnx_graph import drop_dead, graphs, info, inner_graphs, keep, key_of, tensor
 
 LOOPS = ("Loop", "Scan")
 
@@ -102,7 +92,7 @@ class OnnxDocument:
     # -- the main graph
 
     def freeze(self, values: Mapping[str, Data]) -> None:
-        graph, taken = self.graph, names_in(self.graph)
+        graph, taken = self.graph, all_names(self.graph)
         frozen = {name for node in graph.node for name in node.output if name in values}
         nodes = [node for node in graph.node if not all(name in frozen for name in node.output if name)]
         keep(graph.node, nodes)
@@ -119,7 +109,7 @@ class OnnxDocument:
     def clean(self) -> None:
         graph = self.graph
         drop_dead(graph)
-        used = {name for node in graph.node for name in reads(node)} | set(self.outputs)
+        used = {name for node in graph.node for name in free_of_node(node)} | set(self.outputs)
         keep(graph.input, [one for one in graph.input if one.name in used])
 
     # -- loops
@@ -131,7 +121,7 @@ class OnnxDocument:
         return onnx_loops.initials(self.node(key))
 
     def finals(self, key: str) -> list[str]:
-        return onnx_loops.finals(self.node(key), names_in(self.graph))
+        return onnx_loops.finals(self.node(key), all_names(self.graph))
 
     def limit(self, key: str, where: Where, count: int, values: Mapping[str, Data]) -> dict[str, Data] | None:
         return onnx_loops.limit(self.graph, self.inside(where), self.node(key, where), count, values)
@@ -253,7 +243,9 @@ def _is_valid(proto: ModelProto) -> bool:
 
 
 def _step(node: NodeProto, where: Where = ()) -> Step:
-    return Step(key_of(node), node.name, node.op_type, tuple(reads(node)), tuple(filter(None, node.output)), where)
+    return Step(
+        key_of(node), node.name, node.op_type, tuple(free_of_node(node)), tuple(filter(None, node.output)), where
+    )
 
 
 def _node(graph: GraphProto, key: str) -> NodeProto:

@@ -12,6 +12,7 @@ import onnx.numpy_helper
 from onnx import GraphProto, NodeProto, TensorProto, TypeProto, ValueInfoProto
 
 from ...runtime.model import Data
+from .names import free_of_node, own_names
 
 #: The words of graphs inside nodes.
 BODIES = ("body", "then_branch", "else_branch")
@@ -43,46 +44,9 @@ def graphs(graph: GraphProto) -> Iterator[GraphProto]:
             yield from graphs(inner)
 
 
-def made_in(graph: GraphProto) -> set[str]:
-    """The names that a graph gives: its inputs, constants, and what its nodes make."""
-    found = {one.name for one in graph.input} | {one.name for one in graph.initializer}
-    found |= {one.values.name for one in graph.sparse_initializer}
-    return found | {name for node in graph.node for name in node.output if name}
-
-
-def captured(graph: GraphProto) -> list[str]:
-    """What a graph reads of the graphs around it."""
-    found = [name for node in graph.node for name in reads(node)] + [one.name for one in graph.output]
-    here = made_in(graph)
-    return list(dict.fromkeys(name for name in found if name not in here))
-
-
-def reads(node: NodeProto) -> list[str]:
-    """What a node reads, with what its inner graphs capture."""
-    found = [name for name in node.input if name]
-    for _, inner in inner_graphs(node):
-        found += captured(inner)
-    return list(dict.fromkeys(found))
-
-
 def key_of(node: NodeProto) -> str:
     """What names a node: its first output, which no other node of its graph has."""
     return next((name for name in node.output if name), node.name)
-
-
-def names_in(graph: GraphProto) -> set[str]:
-    """All names of a graph and of those inside it."""
-    return {name for one in graphs(graph) for name in made_in(one)}
-
-
-def fresh(base: str, taken: set[str]) -> str:
-    """A name that nothing has yet; it is taken from now on."""
-    name, count = base or "value", 1
-    while name in taken:
-        count += 1
-        name = f"{base}_{count}"
-    taken.add(name)
-    return name
 
 
 def keep(repeated: Any, wanted: Iterable[Any]) -> None:
@@ -107,7 +71,7 @@ def drop_dead(graph: GraphProto) -> None:
     for node in reversed(graph.node):
         if needed.intersection(node.output):
             live.append(node)
-            needed.update(reads(node))
+            needed.update(free_of_node(node))
     if len(live) != len(graph.node):
         keep(graph.node, live[::-1])
     if any(one.name not in needed for one in graph.initializer):
@@ -130,7 +94,7 @@ def reread(graph: GraphProto, new: Mapping[str, str], outputs: bool = True) -> N
     for node in graph.node:
         node.input[:] = [new.get(name, name) for name in node.input]
         for _, inner in inner_graphs(node):
-            own = made_in(inner)
+            own = own_names(inner)
             reread(inner, {old: name for old, name in new.items() if old not in own})
     if outputs:
         for value in graph.output:

@@ -7,16 +7,8 @@ from collections.abc import Sequence
 from onnx import GraphProto, NodeProto
 
 from ...runtime.model import Data
-from .onnx_graph import (
-    attribute,
-    body_of,
-    graphs,
-    keep,
-    names_in,
-    reads,
-    reread,
-    tensor,
-)
+from .names import all_names, free_of_node
+from .onnx_graph import attribute, body_of, graphs, keep, reread, tensor
 from .onnx_loops import initials
 
 #: The inputs of the body of a Loop before what it carries, and its outputs before that.
@@ -56,7 +48,7 @@ def uncarry(node: NodeProto, which: int) -> bool:
     body = body_of(node)
     name = initials(node)[which]
     into, out = _BEFORE[node.op_type]
-    if (which < len(node.output) and node.output[which]) or name in names_in(body):
+    if (which < len(node.output) and node.output[which]) or name in all_names(body):
         return False
     reread(body, {body.input[into + which].name: name})
     _remove(node, [which], into, out)
@@ -65,7 +57,7 @@ def uncarry(node: NodeProto, which: int) -> bool:
 
 def unread(around: GraphProto, node: NodeProto) -> list[int]:
     """Which results of the body of a loop nobody reads, inside or outside: what is carried, then what is collected."""
-    needed = {name for other in around.node for name in reads(other)} | {one.name for one in around.output}
+    needed = {name for other in around.node for name in free_of_node(other)} | {one.name for one in around.output}
     into, out = _BEFORE[node.op_type]
     body, count = body_of(node), len(initials(node))
     results = range(len(body.output) - out)
@@ -93,7 +85,7 @@ def _live(body: GraphProto, outside: Sequence[int], count: int, into: int, out: 
             continue
         seen.add(name)
         if name in makers:
-            todo += reads(makers[name])
+            todo += free_of_node(makers[name])
         elif name in params:
             live.add(params[name])
             todo.append(body.output[out + params[name]].name)

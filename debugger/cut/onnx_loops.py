@@ -11,19 +11,8 @@ import numpy as np
 from onnx import GraphProto, NodeProto
 
 from ...runtime.model import Data
-from .onnx_graph import (
-    attribute,
-    body_of,
-    captured,
-    fresh,
-    info,
-    inner_graphs,
-    keep,
-    made_in,
-    names_in,
-    rename,
-    tensor,
-)
+from .names import all_names, free_of_graph, fresh, own_names
+from .onnx_graph import attribute, body_of, info, inner_graphs, keep, rename, tensor
 
 #: The inputs of a Loop before what it carries.
 _BEFORE = 2
@@ -89,7 +78,7 @@ def peel(
     body = GraphProto()
     body.CopyFrom(body_of(node))
     fed = _fed(node, at, state, values)
-    outer = captured(body)
+    outer = free_of_graph(body)
     constants = {one.name: one for one in graph.initializer}
     if fed is None or any(name not in constants and name not in values for name in outer):
         return None
@@ -123,8 +112,8 @@ def take(graph: GraphProto, node: NodeProto, values: Mapping[str, Data]) -> bool
     branch.CopyFrom(next(inner for name, inner in inner_graphs(node) if name == word))
     at = list(graph.node).index(node)
     outputs = list(node.output)
-    taken = names_in(graph)
-    rename(branch, {name: fresh(name, taken) for name in sorted(made_in(branch) & names_outside(graph, node))})
+    taken = all_names(graph)
+    rename(branch, {name: fresh(name, taken) for name in sorted(own_names(branch) & names_outside(graph, node))})
     _apart(branch)
     own = {name for one in branch.node for name in one.output}
     if any(one.name not in own for one in branch.output):
@@ -137,11 +126,11 @@ def take(graph: GraphProto, node: NodeProto, values: Mapping[str, Data]) -> bool
 
 def names_outside(graph: GraphProto, node: NodeProto) -> set[str]:
     """All names of a graph, but those inside one of its nodes."""
-    found = made_in(graph)
+    found = own_names(graph)
     for other in graph.node:
         if other is not node:
             for _, inner in inner_graphs(other):
-                found |= names_in(inner)
+                found |= all_names(inner)
     return found
 
 
@@ -161,7 +150,7 @@ def _counted(graph: GraphProto, node: NodeProto, count: int) -> str:
     if mine is not None:
         mine.CopyFrom(tensor(name, np.asarray(count, np.int64)))
         return name
-    name = fresh(name, names_in(graph))
+    name = fresh(name, all_names(graph))
     graph.initializer.append(tensor(name, np.asarray(count, np.int64)))
     return name
 
@@ -169,14 +158,13 @@ def _counted(graph: GraphProto, node: NodeProto, count: int) -> str:
 def _given(graph: GraphProto, node: NodeProto, k: int, data: Data, suffix: str) -> dict[str, Data]:
     """An input of a node becomes one of the model, under the name that it has if nothing else reads that."""
     name = node.input[k]
-    readers = sum(
-        list(other.input).count(name) + any(name in captured(g) for _, g in inner_graphs(other)) for other in graph.node
-    )
+    readers = sum(list(other.input).count(name) for other in graph.node)
+    readers += sum(name in free_of_graph(inner) for other in graph.node for _, inner in inner_graphs(other))
     port = next((one for one in graph.input if one.name == name), None)
     if port is not None and readers == 1 and not any(one.name == name for one in graph.output):
         port.CopyFrom(info(name, data))
         return {name: data}
-    node.input[k] = fresh(f"{name}{suffix}", names_in(graph))
+    node.input[k] = fresh(f"{name}{suffix}", all_names(graph))
     graph.input.append(info(node.input[k], data))
     return {node.input[k]: data}
 
@@ -224,7 +212,7 @@ def _fed(node: NodeProto, at: int, state: Sequence[Data], values: Mapping[str, D
 
 def _apart(graph: GraphProto) -> None:
     """Each output is a value of its own that a node makes: a main graph gives no input, and nothing twice."""
-    taken = names_in(graph)
+    taken = all_names(graph)
     made: set[str] = set()
     own = {name for node in graph.node for name in node.output}
     for one in graph.output:

@@ -12,10 +12,11 @@ from pathlib import Path
 import numpy as np
 
 from ...runtime.errors import UsageError, one_line
-from ...runtime.model import Data
+from ...runtime.model import Data, Model
 from . import scripts
 from .document import Candidate
 from .find import Finding, read
+from .folder import DATA, write_data
 from .predicate import Predicate, Shown
 from .reduce import Reduced
 
@@ -72,7 +73,7 @@ def write(reduced: Reduced, finding: Finding, title: str, folder: Path) -> Pack:
         models = [one.save(folder, stem) for one, stem in zip(candidate.documents, _STEMS, strict=False)]
         pack = Pack(folder, models)
         if models[0].suffix == ".onnx":
-            pack.files += _test_data(folder / "test_data_set_0", candidate.inputs, reduced.shown.outputs)
+            _test_data(folder, candidate.documents[0].model(), candidate.inputs, reduced.shown.outputs)
         pack.files += _scripts(folder, pack, candidate, reduced.shown, finding, title)
     except OSError as error:
         raise UsageError(f"{folder}: cannot be written: {error.strerror or one_line(error)}") from None
@@ -91,6 +92,7 @@ def check(pack: Pack, predicate: Predicate, inputs: Mapping[str, Data]) -> None:
 
 def run_script(path: Path, python: str) -> Ran:
     """Run a script of a pack by itself."""
+    path = path.resolve()
     try:
         done = subprocess.run(
             [python, "-P", str(path)], capture_output=True, text=True, timeout=_PATIENCE, cwd=path.parent, check=False
@@ -101,24 +103,11 @@ def run_script(path: Path, python: str) -> Ran:
     return Ran(path.name, done.returncode, " ".join(lines[-1].split()) if lines else "")
 
 
-def _test_data(folder: Path, inputs: Mapping[str, Data], outputs: Mapping[str, Data]) -> list[Path]:
+def _test_data(folder: Path, model: Model, inputs: Mapping[str, Data], outputs: Mapping[str, Data]) -> None:
     """Inputs and outputs as ONNX keeps those of its own tests."""
-    import onnx.numpy_helper
-
-    folder.mkdir(exist_ok=True)
-    written = []
-    for word, values in (("input", inputs), ("output", outputs)):
-        for k, (name, value) in enumerate(values.items()):
-            if value is None:
-                continue
-            if isinstance(value, list | tuple):
-                proto = onnx.numpy_helper.from_list(list(value), name)
-            else:
-                array = np.asarray(value)
-                proto = onnx.numpy_helper.from_array(array.astype(object) if array.dtype.kind in "UT" else array, name)
-            written.append(folder / f"{word}_{k}.pb")
-            written[-1].write_bytes(proto.SerializeToString())
-    return written
+    for what, ports, values in (("input", model.inputs, inputs), ("output", model.outputs, outputs)):
+        found = [(port.name, port.type, values[port.name]) for port in ports if port.name in values]
+        write_data(folder / DATA, what, found)
 
 
 def _scripts(folder: Path, pack: Pack, candidate: Candidate, shown: Shown, finding: Finding, title: str) -> list[Path]:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...runtime.errors import UsageError
 from . import report
 from .find import Finding
 from .lab import Lab
@@ -43,18 +42,6 @@ class Repro:
         ]
         again = "the files in it show it again" if self.confirmed else "THE FILES IN IT DO NOT SHOW IT AGAIN"
         return [*lines, f"wrote {pack.folder}: {again}"]
-
-
-def check_folder(folder: Path, force: bool) -> None:
-    """Find out before a long reduction whether a pack can be written there.
-
-    Raises:
-        UsageError: it is a file, or a folder with something in it.
-    """
-    if folder.exists() and not folder.is_dir():
-        raise UsageError(f"{folder}: is a file; a repro is a folder: give another name")
-    if folder.is_dir() and any(folder.iterdir()) and not force:
-        raise UsageError(f"{folder}: is a folder with files in it; --force writes into it")
 
 
 def make(

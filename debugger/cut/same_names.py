@@ -12,7 +12,8 @@ from ...runtime.model import Model
 from ..diff.align import Alignment
 from ..diff.matching import match_loops
 from ..diff.sides import ModelSide
-from .onnx_graph import fresh, graphs, names_in
+from .names import all_names, fresh
+from .onnx_graph import graphs
 
 
 def names_of_right(left: Model, right: Model, inputs: Mapping[str, Any]) -> dict[str, str]:
@@ -28,7 +29,7 @@ def names_of_right(left: Model, right: Model, inputs: Mapping[str, Any]) -> dict
 
 def rename_all(model: ModelProto, names: Mapping[str, str]) -> None:
     """Give values other names in all graphs of a model; a name that is taken by that becomes a fresh one."""
-    taken = names_in(model.graph)
+    taken = all_names(model.graph)
     wanted = {old: new for old, new in names.items() if old in taken}
     counts: dict[str, int] = {}
     for new in wanted.values():

@@ -74,12 +74,12 @@ show it, 1 bad model or input, 2 wrong usage, 4 a limit hit"""
 
     def run(self, options: argparse.Namespace) -> int:
         # Here, since --help needs none of it.
-        from ...debugger.cut import repro
+        from ...debugger.cut.folder import check_folder
         from ...debugger.peers.process import Peer
 
         _check(options)
         folder: Path = options.output or Path(_FOLDER)
-        repro.check_folder(folder, options.force)
+        check_folder(folder, options.force)
         if options.against is None:
             return self._made(options, folder, None)
         settings = named(options.peer_option, "--peer-option", "K=V")
