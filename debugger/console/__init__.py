@@ -3,3 +3,4 @@
 from . import commands as commands  # registers them
 from . import leaving as leaving
 from . import plot as plot
+from . import repro as repro

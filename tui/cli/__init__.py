@@ -26,7 +26,9 @@ from .trust import check_trust
 class _Commands(Mapping[str, Command]):
     """The subcommands by name; the module of one, which has that name, is imported when it is asked for."""
 
-    _NAMES = ("run", "info", "explain", "diff", "convert", "export", "extract", "learn", "plot", "serve", "dap")
+    _NAMES = (
+        *("run", "info", "explain", "diff", "repro", "convert", "export", "extract", "plot", "learn", "serve", "dap"),
+    )
 
     def __getitem__(self, name: str) -> Command:
         if name not in self._NAMES:

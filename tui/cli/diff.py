@@ -55,8 +55,8 @@ from itself), 1 bad model or input, 2 wrong usage, 130 interrupted"""
         add_weights_of_two(parser)
         add_run_options(parser)
         how = parser.add_argument_group("comparing")
-        how.add_argument("--rtol", type=_tolerance, metavar="R", help="relative tolerance of floats (by dtype)")
-        how.add_argument("--atol", type=_tolerance, metavar="T", help="absolute tolerance of floats (by dtype)")
+        how.add_argument("--rtol", type=tolerance, metavar="R", help="relative tolerance of floats (by dtype)")
+        how.add_argument("--atol", type=tolerance, metavar="T", help="absolute tolerance of floats (by dtype)")
         how.add_argument(
             "--loop", action="append", default=[], metavar="NAME", help="only this loop, by name or path; repeatable"
         )
@@ -73,7 +73,7 @@ from itself), 1 bad model or input, 2 wrong usage, 130 interrupted"""
         how.add_argument("--lockstep", action="store_true", help="the peer from our values in each iteration, alone")
         how.add_argument("--free", action="store_true", help="the peer runs the whole model, alone")
         how.add_argument(
-            "--timeout", type=_seconds, metavar="S", help="give the peer up after S seconds without an answer (60)"
+            "--timeout", type=seconds, metavar="S", help="give the peer up after S seconds without an answer (60)"
         )
         how.add_argument(
             "--peer-option",
@@ -119,7 +119,7 @@ from itself), 1 bad model or input, 2 wrong usage, 130 interrupted"""
         return status
 
 
-def _tolerance(text: str) -> float:
+def tolerance(text: str) -> float:
     try:
         number = float(text)
     except ValueError:
@@ -129,8 +129,8 @@ def _tolerance(text: str) -> float:
     return number
 
 
-def _seconds(text: str) -> float:
-    number = _tolerance(text)
+def seconds(text: str) -> float:
+    number = tolerance(text)
     if number == 0:
         raise argparse.ArgumentTypeError("a peer needs more than 0 seconds")
     return number
@@ -157,14 +157,14 @@ def _options(options: argparse.Namespace, progress: Progress | None = None) -> O
         if progress is not None:
             progress.tick(run, "looking for the cause: " if again else "comparing: ")
 
-    return Options(Tolerance(options.rtol, options.atol), _named(options.map, "--map", "A=B"), options.loop, tick)
+    return Options(Tolerance(options.rtol, options.atol), named(options.map, "--map", "A=B"), options.loop, tick)
 
 
 def _progress() -> Progress:
     return Progress(sys.stderr) if sys.stderr.isatty() else Late(sys.stderr, "", lambda path: "")
 
 
-def _named(words: list[str], option: str, form: str) -> dict[str, str]:
+def named(words: list[str], option: str, form: str) -> dict[str, str]:
     """What an option says by pairs."""
     names = {}
     for word in words:
@@ -185,7 +185,7 @@ def _against(options: argparse.Namespace) -> Any:
 
     if is_database(options.a):
         raise UsageError(f"{options.a}: is a trace, and a peer can run a model only")
-    settings = _named(options.peer_option, "--peer-option", "K=V")
+    settings = named(options.peer_option, "--peer-option", "K=V")
     libraries = options.ort_custom_ops
     if libraries and options.against.name != "onnxruntime":
         raise UsageError(f"--ort-custom-ops is about onnxruntime: leave out '{libraries[0]}'")

@@ -26,6 +26,8 @@ commands:
   loopdbg info MODEL     show its signature and its loops
   loopdbg explain MODEL  show its loops as pseudo-code, and what ends them
   loopdbg diff A B       compare models, traces, or a model and another runtime
+  loopdbg repro MODEL    the smallest part that still shows what is wrong
+  loopdbg extract MODEL  a loop, or one iteration of it, as a model of its own
   loopdbg convert MODEL  write a model as a script that builds it in TensorRT
   loopdbg export TRACE   write what was recorded as .npz or .csv
   loopdbg plot MODEL     draw a loop: values over iterations, condition, scan
@@ -39,7 +41,7 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
 130 interrupted"""
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
-        parser.usage = "loopdbg [run|info|explain|diff|convert|export|plot|learn|serve|dap] MODEL|TRACE [options]"
+        parser.usage = "loopdbg [COMMAND] MODEL|TRACE [options]"
         parser.add_argument("model", metavar="MODEL", help="the model file, or a trace")
         add_weights_option(parser)
         add_run_options(parser)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import time
 from collections.abc import Callable
@@ -88,6 +89,37 @@ class Progress:
     def _rate(self, loop: LoopTotals, now: float) -> float:
         since, first, _ = self._seen[loop.path]
         return (loop.iterations - first) / (now - since) if now > since else 0.0
+
+
+class Line:
+    """What a search does at the moment, as a line that moves on a terminal; elsewhere nothing is said. As a context
+    manager it clears its line at the end."""
+
+    def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
+        self._stream = stream
+        self._clock = clock
+        self._next = clock() + PATIENCE if stream.isatty() else math.inf
+        self._drawn = False
+
+    def __enter__(self) -> Line:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        if self._drawn:
+            self._stream.write("\r\x1b[K")
+            self._stream.flush()
+
+    def say(self, text: str) -> None:
+        """Show a text, unless it is too early for a first or another one."""
+        if self._clock() < self._next:
+            return
+        self._next = self._clock() + INTERVAL
+        width = shutil.get_terminal_size().columns - 1
+        self._stream.write(f"\r{text[:width]}\x1b[K")
+        self._stream.flush()
+        self._drawn = True
 
 
 class Late(Progress):

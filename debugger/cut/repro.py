@@ -1,0 +1,71 @@
+"""From a finding to a folder that shows it: reduced, written, and seen again on what was written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import report
+from .find import Finding
+from .lab import Lab
+from .pack import Pack, check, write
+from .reduce import Reduced, reduce
+from .report import About
+
+
+@dataclass(frozen=True)
+class Repro:
+    """What came of it."""
+
+    finding: Finding
+    reduced: Reduced
+    pack: Pack
+    title: str
+
+    @property
+    def confirmed(self) -> bool:
+        """The files of the pack show the finding."""
+        return self.pack.again is not None
+
+    def lines(self) -> list[str]:
+        """What to tell a person."""
+        reduced, pack = self.reduced, self.pack
+        ended = {"spent": ", ended by a limit", "interrupted": ", interrupted"}.get(reduced.ended, "")
+        lines = [
+            self.title,
+            f"{self.finding.nodes} nodes -> {reduced.candidate.count} ({reduced.tests} tests{ended}); "
+            f"{', '.join(path.name for path in pack.models)}: {pack.nbytes} bytes",
+        ]
+        lines += [
+            f"{one.script}: {one.last}" + (f" (status {one.status})" if one.status < 0 else "") for one in pack.ran
+        ]
+        again = "the files in it show it again" if self.confirmed else "THE FILES IN IT DO NOT SHOW IT AGAIN"
+        return [*lines, f"wrote {pack.folder}: {again}"]
+
+
+def make(
+    finding: Finding,
+    about: About,
+    folder: Path,
+    *,
+    most: int = 1000,
+    seconds: float = 300.0,
+    say: Callable[[str], object] = lambda text: None,
+) -> Repro:
+    """Reduce, write and check. ``most``: tests at most; ``seconds``: how long; ``say``: is told how far it is.
+
+    Raises:
+        UsageError: the folder cannot be written.
+    """
+    lab = Lab(
+        finding.predicate, finding.candidate, finding.shown, limit=finding.limit, most=most, seconds=seconds, say=say
+    )
+    reduced = reduce(lab)
+    title = report.title_of(about, reduced)
+    pack = write(reduced, finding, title, folder)
+    check(pack, finding.predicate, reduced.candidate.inputs)
+    page = folder / "README.md"
+    page.write_text(report.report(pack, reduced, finding, about), encoding="utf-8")
+    pack.files.append(page)
+    return Repro(finding, reduced, pack, title)
