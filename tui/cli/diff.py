@@ -9,18 +9,15 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from ...runtime.errors import InputError, ModelError, UnsupportedError, UsageError
-from ...runtime.frontends import is_database
-from ...runtime.model import Data, Model, Port
 from . import terminal
 from .command import Command
-from .inputs import as_requests, gather, give_state, to_run
 from .options import add_run_options, add_weights_of_two
-from .recorded import names_of_two, weights_of_two
 from .remedies import told
 
 if TYPE_CHECKING:
     from ...debugger.diff.sides import Side, TraceSide
     from ...debugger.diff.streams import Options
+    from ...runtime.model import Data, Model, Port
 
 
 class Diff(Command):
@@ -72,6 +69,10 @@ peer that refused or crashed), 1 bad model or input, 2 wrong usage,
             "onnxruntime's SessionOptions; repeatable",
         )
         parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+
+    def load(self) -> None:
+        from ...debugger.diff import live, sides  # noqa: F401
+        from . import diff_json, diff_report, inputs, recorded  # noqa: F401
 
     def run(self, options: argparse.Namespace) -> int:
         # Here, since --help needs none of it.
@@ -148,6 +149,9 @@ def _named(words: list[str], option: str, form: str) -> dict[str, str]:
 def _against(options: argparse.Namespace) -> Any:
     from ...debugger.diff.live import compare_live
     from ...debugger.peers.process import Peer
+    from ...runtime.frontends import is_database
+    from .inputs import gather, to_run
+    from .recorded import weights_of_two
 
     if is_database(options.a):
         raise UsageError(f"{options.a}: is a trace, and a peer can run a model only")
@@ -172,6 +176,8 @@ def _two(options: argparse.Namespace) -> Any:
     from ...debugger.diff.matching import unknown_name
     from ...debugger.diff.sides import ModelSide, open_side
     from ...debugger.diff.streams import compare_sides
+    from ...runtime.model import Model
+    from .recorded import names_of_two, weights_of_two
 
     with ExitStack() as opened:
         paths = (options.a, options.b)
@@ -209,6 +215,8 @@ def _requested(
     """Models with their variables as they are given. Where one is a loop, and the other is run once for each iteration
     of it, its runs are a loop as well."""
     from ...debugger.diff.requests import as_the_loop
+    from ...runtime.model import Model
+    from .inputs import as_requests, give_state
 
     give_state([source for source in sources if isinstance(source, Model)], options.state)
     left, right = (as_requests(one, options) if isinstance(one, Model) else one for one in sources)
@@ -220,6 +228,9 @@ def _requested(
 
 def _inputs(sources: list[Model | TraceSide], options: argparse.Namespace) -> Mapping[str, Data]:
     """The inputs of both runs: those of a trace, else what the options say of the first model."""
+    from ...runtime.model import Model
+    from .inputs import gather
+
     trace = next((source for source in sources if not isinstance(source, Model)), None)
     if trace is None:
         model = sources[0]

@@ -9,7 +9,6 @@ from ...runtime.errors import UsageError
 from ...runtime.text import grouped, plural
 from . import terminal
 from .command import Command
-from .save import check_target
 
 
 class Export(Command):
@@ -33,10 +32,15 @@ docs/traces.md says how the arrays and the columns are called."""
         parser.add_argument("--loop", metavar="NAME", help="only this loop, by name or path")
         parser.add_argument("--only", metavar="NAMES", help="only these values, separated by commas")
 
+    def load(self) -> None:
+        from ...debugger.recording import export, reader  # noqa: F401
+        from . import save  # noqa: F401
+
     def run(self, options: argparse.Namespace) -> int:
         # Here, since --help needs neither NumPy nor SQLite.
         from ...debugger.recording.export import Exporter
         from ...debugger.recording.reader import Trace
+        from .save import check_target
 
         target: Path = options.output
         if target.suffix not in (".npz", ".csv"):
