@@ -33,20 +33,20 @@ docs/traces.md says how the arrays and the columns are called."""
         parser.add_argument("--only", metavar="NAMES", help="only these values, separated by commas")
 
     def load(self) -> None:
-        from ...debugger.recording import export, reader  # noqa: F401
+        from ...debugger.recording import export, trace_inside  # noqa: F401
         from . import save  # noqa: F401
 
     def run(self, options: argparse.Namespace) -> int:
         # Here, since --help needs neither NumPy nor SQLite.
         from ...debugger.recording.export import Exporter
-        from ...debugger.recording.reader import Trace
+        from ...debugger.recording.trace_inside import TraceInside
         from .save import check_target
 
         target: Path = options.output
         if target.suffix not in (".npz", ".csv"):
             raise UsageError(f"{target}: name it .npz for arrays or .csv for a table")
         check_target(target, [options.trace], "")
-        with Trace.open(options.trace) as trace, trace.still():
+        with TraceInside.open(options.trace) as trace, trace.still():
             only = None if options.only is None else [name for name in options.only.split(",") if name]
             exporter = Exporter(trace, options.loop, only)
             count = exporter.npz(target) if target.suffix == ".npz" else exporter.csv(target)
