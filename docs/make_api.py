@@ -32,19 +32,13 @@ SECTIONS = {
     ),
 }
 
-#: What docs/traces.md tells of; the rest is for replays, exports and comparisons.
-TRACE = (
-    *("boundaries", "boundary", "close", "complete", "ended", "entries", "error", "every", "graph", "inputs", "loops"),
-    *("meta", "model", "nodes", "only", "open", "outputs", "totals"),
-)
-
 HEAD = """# API
 
 What `import loopdbg` gives. This page is made from the docstrings by `make docs`; the test suite runs its examples.
 What begins with an underscore, and what is imported from below `loopdbg`, may change with any version.
 
 The examples run in the folder `sample_models`, each from this beginning; `folder` is an empty folder (a `Path`), and
-`recording` a trace of this run:
+`recording` a trace of this run, opened as `trace`, which `replay` goes through:
 
 ```python
 {setup}
@@ -81,7 +75,7 @@ def documented() -> Iterator[tuple[str, Any]]:
     for name in sorted({*loopdbg.__all__} - {"__version__"}):
         value = getattr(loopdbg, name)
         yield name, value
-        if inspect.isclass(value) and name in ("Diff", "Frame", "Model", "Recorder", "ReferenceRecorder", "Session"):
+        if inspect.isclass(value) and (name == "LoopdbgError" or not issubclass(value, Exception | enum.Enum)):
             yield from ((f"{name}.{member}", getattr(value, member)) for member in members(value))
     for member in sorted(members(SessionFrame).keys() - members(loopdbg.Frame).keys()):
         yield f"SessionFrame.{member}", getattr(SessionFrame, member)
@@ -134,7 +128,7 @@ def _of_class(name: str) -> Iterator[str]:
         return
     base = loopdbg.Session if name == "Replay" else loopdbg.LoopdbgError
     shared = members(base) if value is not base else {}
-    own = [member for member in members(value) if member not in shared and (name != "Trace" or member in TRACE)]
+    own = [member for member in members(value) if member not in shared]
     yield from (_entry(4, member, getattr(value, member)) for member in own)
     if name == "Frame":
         yield "A frame of a session has besides:\n"

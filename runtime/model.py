@@ -68,10 +68,20 @@ class Port:
 
     @property
     def dtype(self) -> np.dtype[Any] | None:
+        """The dtype of a tensor's elements; None where the model does not tell, and of what is no tensor.
+
+        >>> model.inputs[0].dtype
+        dtype('float32')
+        """
         return self.type.dtype if isinstance(self.type, TensorType) else None
 
     @property
     def shape(self) -> tuple[int | str | None, ...] | None:
+        """A tensor's sizes by axis, a name or None for those that are not known; None: any number of axes.
+
+        >>> model.inputs[0].shape, model.outputs[1].shape
+        ((), ('n',))
+        """
         return self.type.shape if isinstance(self.type, TensorType) else None
 
     def __str__(self) -> str:
@@ -96,6 +106,11 @@ class LoopNode:
 
     @property
     def name(self) -> str:
+        """The loop's name in the model.
+
+        >>> model.loops[0].name
+        'sqrt'
+        """
         return self.loop.name
 
 

@@ -264,7 +264,7 @@ def open_side(path: str | Path, weights: str | None = None) -> Model | TraceSide
         ModelError: neither a model nor a trace that can be read.
     """
     if is_database(path):
-        from ..recording.reader import Trace
+        from ..recording.trace_inside import TraceInside
 
-        return TraceSide(Trace.open(path))
+        return TraceSide(TraceInside.open(path))
     return load(path, weights)

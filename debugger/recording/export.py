@@ -19,7 +19,7 @@ from . import queries
 from .cells import maybe, real
 from .ports import PortKind
 from .queries import Which
-from .reader import RecordedLoop, Trace
+from .trace_inside import RecordedLoop, TraceInside
 
 _STATISTICS = ("min", "max", "mean", "norm")
 
@@ -50,7 +50,7 @@ class Exporter:
         UsageError: no such loop, or a name that was not recorded.
     """
 
-    def __init__(self, trace: Trace, loop: str | None = None, only: Collection[str] | None = None) -> None:
+    def __init__(self, trace: TraceInside, loop: str | None = None, only: Collection[str] | None = None) -> None:
         self.trace = trace
         self.loops = [one for one in trace.loops if loop is None or one.index == trace.index(loop)]
         if not self.loops:
@@ -174,7 +174,7 @@ class Exporter:
 class _Cells:
     """A column's cells, read in step with the boundaries."""
 
-    def __init__(self, trace: Trace, column: Column) -> None:
+    def __init__(self, trace: TraceInside, column: Column) -> None:
         self._trace = trace
         self._number = column.is_number
         self._text = _is_text(column)

@@ -22,7 +22,7 @@ from ..words.moments import when
 from .outline import Body, Outline
 from .ports import PortKind
 from .queries import Which
-from .reader import Entry, Mark
+from .trace_inside import Entry, Mark
 from .values import PortValues, RecordedValues
 
 

@@ -13,7 +13,7 @@ from ..values.followed import Followed
 from . import queries
 from .ports import PortKind
 from .queries import Which
-from .reader import Entry, Mark, RecordedLoop, Trace
+from .trace_inside import Entry, Mark, RecordedLoop, TraceInside
 
 #: So many entries of nested loops are remembered.
 _ENTRIES = 1024
@@ -22,7 +22,7 @@ _ENTRIES = 1024
 class Outline:
     """What frames of a recording need again and again."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: TraceInside) -> None:
         self.trace = trace
         self.graph = trace.graph
         found = list(loops(trace.graph))

@@ -1,65 +1,19 @@
-"""Reading a trace: one that is complete, one whose writer was killed, or one that is being written."""
+"""Reading a trace: what a user sees of one."""
 
 from __future__ import annotations
 
-import itertools
-import json
-import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
 from typing import Any
 
-from ...runtime.errors import ModelError, TraceError, UsageError
-from ...runtime.graph import MAIN, Graph, StoppedBy, limiting
-from ...runtime.graph.as_json import from_json
+from ...runtime.graph import Graph
 from ...runtime.model import Data, LoopTotals
 from ..session.boundary import Boundary
-from . import queries
-from .cells import maybe, places, real, text, whole
-from .database import DAMAGE, Database, checked
-from .ports import PortKind
-from .queries import ANY, Which
-
-#: So many bytes of values are read ahead where boundaries are asked for one after the other.
-_AHEAD = 1 << 20
+from .trace_inside import Entry, RecordedLoop, TraceInside
 
 
-@dataclass(frozen=True)
-class RecordedLoop:
-    """A loop of the recorded model; ``index`` is its number in the trace."""
-
-    index: int
-    path: str
-    name: str
-    op_type: str
-    system: str
-    parent: int | None
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One run of a loop. ``around``: the iterations of the loops around it, outermost first."""
-
-    id: int
-    loop: int
-    around: tuple[int, ...]
-    trip_count: int | None
-
-
-@dataclass(frozen=True)
-class Mark:
-    """Where a boundary stands, without its values; ``id`` counts boundaries in the order of time, from 1."""
-
-    id: int
-    entry: int
-    iteration: int
-    condition: bool | None
-    ended: StoppedBy | None
-    time: int | float
-
-
-class Trace(Database):
+class Trace:
     """A recorded run, opened read-only.
 
     >>> with loopdbg.Trace.open(recording) as trace:
@@ -75,361 +29,214 @@ class Trace(Database):
     A trace is used by one thread at a time. Whatever is found broken while reading is a :class:`TraceError`.
     """
 
-    @cached_property
-    def _entries(self) -> dict[int, Entry]:
-        return {}
+    def __init__(self, inside: TraceInside) -> None:
+        #: For our own readers: what is in there may change with any version.
+        self._inside = inside
 
-    def look(self) -> None:
-        _ = self.loops
+    @classmethod
+    def open(cls, path: str | Path) -> Trace:
+        """Open a trace; it is closed by :meth:`close`, or at the end of a with block.
+
+        Raises:
+            TraceError: there is no such file, it is no trace, broken, or of another version.
+
+        >>> loopdbg.Trace.open(folder / "none.loopdb")
+        Traceback (most recent call last):
+        loopdbg.TraceError: none.loopdb: no such file
+        """
+        return cls(TraceInside.open(path))
+
+    def close(self) -> None:
+        """Let go of the file.
+
+        >>> trace.close()
+        """
+        self._inside.close()
+
+    def __enter__(self) -> Trace:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        self.close()
 
     def __repr__(self) -> str:
         return f"<Trace {self.path}>"
 
     # -- the run
 
-    @cached_property
-    @checked
+    @property
+    def path(self) -> Path:
+        """The file.
+
+        >>> trace.path == recording
+        True
+        """
+        return self._inside.path
+
+    @property
     def meta(self) -> Mapping[str, Any]:
-        """What the trace says of itself; ``docs/traces.md`` lists the keys."""
-        return {text(key): value for key, value in queries.meta(self.rows)}
+        """What the trace says of itself; ``docs/traces.md`` lists the keys.
+
+        >>> trace.meta["model"]
+        'newton_sqrt.onnx'
+        """
+        return self._inside.meta
 
     @property
     def model(self) -> str:
-        """The file name of the model."""
-        return str(self.meta.get("model", "?"))
+        """The file name of the model.
+
+        >>> trace.model
+        'newton_sqrt.onnx'
+        """
+        return self._inside.model
 
     @property
     def model_hash(self) -> str:
-        """SHA-256 of the model's file; empty where it came from none."""
-        return str(self.meta.get("model_hash", ""))
+        """SHA-256 of the model's file in hexadecimal digits; empty where it came from none.
+
+        >>> len(trace.model_hash)
+        64
+        """
+        return self._inside.model_hash
 
     @property
-    @checked
     def every(self) -> int:
-        """Every how-manieth boundary was recorded, besides the first and last of each entry."""
-        return whole(self.meta.get("every", 1), 1)
+        """Every how-manieth boundary was recorded, besides the first and last of each entry.
+
+        >>> trace.every
+        1
+        """
+        return self._inside.every
 
     @property
     def nodes(self) -> bool:
-        """True where all body values were recorded."""
-        return bool(self.meta.get("nodes"))
+        """True where all body values were recorded.
+
+        >>> trace.nodes
+        False
+        """
+        return self._inside.nodes
 
     @property
-    @checked
     def only(self) -> list[str] | None:
-        """The names of the values that were recorded; None: no choice was made."""
-        told = self.meta.get("only")
-        return None if told is None else [text(name) for name in json.loads(text(told))]
+        """The names of the values that were recorded; None: no choice was made.
 
-    @property
-    def whole(self) -> bool:
-        """True where every boundary was recorded with all that it carries: a run can go on from any of them."""
-        return self.every == 1 and self.only is None
+        >>> trace.only is None
+        True
+        """
+        return self._inside.only
 
     @property
     def complete(self) -> bool:
-        """False where the run was cut off: its program was killed, or still runs; what is here is whole."""
-        return "ended" in self.meta or "error" in self.meta
+        """False where the run was cut off: its program was killed, or still runs; what is here is whole.
+
+        >>> trace.complete
+        True
+        """
+        return self._inside.complete
 
     @property
     def ended(self) -> str | None:
-        """``end`` where the model ran to its end, else the limit or interrupt that stopped it; None: neither."""
-        found = self.meta.get("ended")
-        return None if found is None else str(found)
+        """``end`` where the model ran to its end, else the limit or interrupt that stopped it; None: neither.
+
+        >>> trace.ended
+        'end'
+        """
+        return self._inside.ended
 
     @property
     def error(self) -> str:
-        """What ended the run where that was an error, a limit or an interrupt; else empty."""
-        return str(self.meta.get("error", ""))
+        """What ended the run where that was an error, a limit or an interrupt; else empty.
 
-    @cached_property
+        >>> trace.error
+        ''
+        """
+        return self._inside.error
+
+    @property
     def graph(self) -> Graph:
-        """The model's loop graph, without its large constants."""
-        for (told,) in queries.graph(self.rows):
-            try:
-                return from_json(told)
-            except ModelError as error:
-                raise TraceError(f"{self.path}: {error}") from None
-        raise TraceError(f"{self.path}: the trace holds no loop graph")
+        """The model's loop graph, without its large constants.
 
-    @cached_property
-    @checked
+        >>> [output.name for output in trace.graph.outputs]
+        ['root', 'xs']
+        """
+        return self._inside.graph
+
+    @property
     def loops(self) -> Sequence[RecordedLoop]:
-        """The model's loops, outer before inner."""
-        found: list[RecordedLoop] = []
-        for number, *words, parent in queries.loops(self.rows):
-            if number != len(found):
-                raise self.damaged(f"loop {number} stands where loop {len(found)} should")
-            # Outer before inner: so none is inside itself.
-            around = maybe(lambda cell: whole(cell, 0, len(found) - 1), parent)
-            path, name, op_type, system = map(text, words)
-            outside = MAIN if around is None else found[around].path
-            if not path.startswith(f"{outside} ▸ ") or any(path == one.path for one in found):
-                raise self.damaged(f"the path of loop {number} is not its own")
-            found.append(RecordedLoop(number, path, name, op_type, system, around))
-        return found
+        """The model's loops, outer before inner.
 
-    def around(self, loop: int) -> list[int]:
-        """The loop and those around it, outermost first."""
-        chain = [loop]
-        while (parent := self.loops[chain[0]].parent) is not None:
-            chain.insert(0, parent)
-        return chain
+        >>> [(loop.path, loop.op_type) for loop in trace.loops]
+        [('main ▸ sqrt', 'Loop')]
+        """
+        return self._inside.loops
 
     @property
     def inputs(self) -> dict[str, Data]:
-        """The inputs of the run."""
-        return self._tensors("input")
+        """The inputs of the run by name: arrays, or lists of arrays for sequences.
+
+        >>> trace.inputs["a"]
+        array(2., dtype=float32)
+        """
+        return self._inside.inputs
 
     @property
     def outputs(self) -> dict[str, Data] | None:
-        """The outputs; None where the model did not run to its end."""
-        return self._tensors("output") if self.ended == "end" else None
+        """The outputs by name, as those of :meth:`Model.run`; None where the model did not run to its end.
+
+        >>> trace.outputs["root"]
+        array(1.4142135, dtype=float32)
+        """
+        return self._inside.outputs
 
     @property
-    @checked
     def totals(self) -> list[LoopTotals]:
-        """How the loops went; empty where the run was cut off."""
-        told = []
-        for index, iterations, entries, stopped, reasons, trips, seconds in queries.totals(self.rows):
-            loop = self.loops[whole(index)]
-            counts = {StoppedBy(word): whole(count) for word, count in json.loads(text(reasons)).items()}
-            by = maybe(StoppedBy, stopped)
-            numbers = whole(iterations), whole(entries)
-            told.append(LoopTotals(loop.name, loop.path, *numbers, by, counts, _trips(trips), real(seconds)))
-        return told
+        """How the loops went; empty where the run was cut off.
 
-    @checked
-    def counts(self, until: int) -> dict[int, tuple[int, int, StoppedBy | None]]:
-        """Of each loop that was entered up to a boundary: iterations, entries, and why it ended last before that."""
-        return {
-            whole(loop): (whole(iterations), whole(entries), maybe(StoppedBy, ended))
-            for loop, iterations, entries, ended in queries.counts(self.rows, until)
-        }
-
-    @checked
-    def _tensors(self, kind: str) -> dict[str, Data]:
-        return {text(name): self.decoded(type_, data) for name, type_, data in queries.tensors(self.rows, kind)}
+        >>> trace.totals[0].iterations
+        5
+        """
+        return self._inside.totals
 
     # -- boundaries
 
     def __len__(self) -> int:
-        return queries.count_boundaries(self.rows)
-
-    def index(self, loop: str | int) -> int:
-        """The number of a loop given by path, by name or by number.
-
-        Raises:
-            UsageError: no such loop, or several of that name.
-        """
-        found = [one.index for one in self.loops if loop in (one.index, one.path, one.name)]
-        if len(found) != 1:
-            told = ", ".join(f"'{one.path}'" for one in self.loops) or "none"
-            what = "no loop" if not found else "several loops"
-            raise UsageError(f"{self.path}: {what} called '{loop}'; there are {told}")
-        return found[0]
-
-    @checked
-    def entry(self, number: int) -> Entry:
-        """An entry by its number."""
-        if number not in self._entries:
-            for id_, loop, around, trips in queries.entry(self.rows, number):
-                self._entries[id_] = self._entry(id_, loop, around, trips)
-        if number not in self._entries:
-            raise self.damaged(f"there is no entry {number}")
-        return self._entries[number]
-
-    def _entry(self, number: Any, loop: Any, around: Any, trips: Any) -> Entry:
-        index = whole(loop, 0, len(self.loops) - 1)
-        return Entry(whole(number), index, places(around, len(self.around(index)) - 1), _trips(trips))
+        return len(self._inside)
 
     def entries(self, loop: str | int | None = None) -> Iterator[Entry]:
-        """The entries of a loop, or of all, in the order of time."""
-        which = None if loop is None else self.index(loop)
-        for id_, index, around, trips in queries.entries(self.rows, which):
-            try:
-                entry = self._entry(id_, index, around, trips)
-            except DAMAGE as error:
-                raise self.damaged(error) from None
-            yield entry
+        """The entries of a loop, or of all, in the order of time.
 
-    def marks(
-        self, which: Which = ANY, any_of: Collection[Which] = (), *, newest_first: bool = False
-    ) -> Iterator[Mark]:
-        """Boundaries without their values, in the order of time: those of ``which`` that are one of ``any_of`` as well,
-        if that is given."""
-        return self._marks(queries.boundaries(self.rows, which, any_of, newest_first=newest_first))
+        Raises:
+            UsageError: no such loop.
 
-    def mark(self, which: Which = ANY, *, newest: bool = False) -> Mark | None:
-        """The oldest of some boundaries, or the newest; None: there is none."""
-        return next(self._marks(queries.boundaries(self.rows, which, newest_first=newest, one=True)), None)
-
-    def _marks(self, rows: Iterable[Any]) -> Iterator[Mark]:
-        for id_, entry, iteration, condition, ended, time in rows:
-            try:
-                runs = None if condition is None else bool(whole(condition))
-                mark = Mark(whole(id_), whole(entry), whole(iteration), runs, maybe(StoppedBy, ended), real(time))
-            except DAMAGE as error:
-                raise self.damaged(error) from None
-            yield mark
+        >>> [(entry.around, entry.trip_count) for entry in trace.entries("sqrt")]
+        [((), None)]
+        """
+        return self._inside.entries(loop)
 
     def boundaries(self, loop: str | int | None = None, entry: Sequence[int] | None = None) -> Iterator[Boundary]:
         """Recorded boundaries in the order of time: of one loop, of one entry of it, or all.
 
+        ``loop``: its path, name or number; ``entry``: the iterations of the loops around it, outermost first.
+
         Raises:
             UsageError: no such loop.
+
+        >>> [boundary.iteration for boundary in trace.boundaries()]
+        [0, 1, 2, 3, 4, 5]
         """
-        around = None if entry is None else queries.place(entry)
-        return self._read_all(self.marks(Which(loop=None if loop is None else self.index(loop), around=around)))
-
-    def _read_all(self, marks: Iterator[Mark]) -> Iterator[Boundary]:
-        """Boundaries one after the other, read some at a time: as many as are about :data:`_AHEAD` bytes."""
-        count = 1
-        while some := list(itertools.islice(marks, count)):
-            read = self._read_some(some)
-            yield from read
-            each = sum(_size(b) for b in read) / len(read)
-            count = int(min(max(_AHEAD / each, 1), 2 * count, 1000))
-
-    @checked
-    def _read_some(self, marks: Sequence[Mark]) -> list[Boundary]:
-        """Boundaries that are near each other, with their values: one query a port instead of one a boundary."""
-        loops = [self.entry(mark.entry).loop for mark in marks]
-        values: dict[int, dict[PortKind, dict[str, Any]]] = {mark.id: {kind: {} for kind in PortKind} for mark in marks}
-        for loop in dict.fromkeys(loops):
-            ids = [mark.id for mark, index in zip(marks, loops, strict=True) if index == loop]
-            for port, kind, name in self._ports.get(loop, ()):
-                for boundary, *row in queries.values_between(self.rows, port, ids[0], ids[-1]):
-                    if boundary in values:
-                        values[boundary][kind][name] = self.value(*row)
-        return [self._boundary(mark, values[mark.id]) for mark in marks]
+        return self._inside.boundaries(loop, entry)
 
     def boundary(self, loop: str | int, entry: Sequence[int], iteration: int) -> Boundary:
         """One boundary: the one before ``iteration``.
 
         Raises:
             UsageError: it was not recorded.
+
+        >>> trace.boundary("sqrt", (), 2).carried["x"]
+        array(1.4166667, dtype=float32)
         """
-        number = queries.entry_at(self.rows, self.index(loop), entry)
-        mark = None if number is None else self.mark(Which(entry=number, iteration=iteration))
-        if mark is not None:
-            return self.read(mark)
-        where = f" of entry {queries.place(entry)}" if entry else ""
-        raise UsageError(f"{self.path}: the boundary before iteration {iteration}{where} of '{loop}' is not recorded")
-
-    @checked
-    def read(self, mark: Mark) -> Boundary:
-        """A boundary with its values."""
-        return self._boundary(mark, self.values(mark.id, self.entry(mark.entry).loop))
-
-    def _boundary(self, mark: Mark, kinds: Mapping[PortKind, Mapping[str, Any]]) -> Boundary:
-        entry = self.entry(mark.entry)
-        return Boundary(
-            self.loops[entry.loop].path,
-            entry.around,
-            mark.iteration,
-            mark.condition,
-            mark.ended,
-            kinds[PortKind.CARRIED],
-            kinds[PortKind.SCAN],
-            kinds[PortKind.NODE],
-        )
-
-    @checked
-    def values(self, boundary: int, loop: int) -> dict[PortKind, dict[str, Any]]:
-        """What was recorded at a boundary of a loop, by kind and name."""
-        found: dict[PortKind, dict[str, Any]] = {kind: {} for kind in PortKind}
-        for port, kind, name in self._ports.get(loop, ()):
-            for row in queries.values_at(self.rows, port, boundary):
-                found[kind][name] = self.value(*row)
-        return found
-
-    @checked
-    def recorded(self, boundary: int, loop: int, kind: PortKind, name: str) -> tuple[bool, Any]:
-        """Whether a value was recorded at a boundary of a loop, and the value."""
-        port = self._port_of.get((loop, kind, name))
-        if port is not None:
-            for row in queries.values_at(self.rows, port, boundary):
-                return True, self.value(*row)
-        return False, None
-
-    @checked
-    def newest(self, entry: Entry, kind: PortKind, name: str, iteration: int, count: int) -> list[Any]:
-        """The last recorded values of an entry up to a boundary, but for the first boundary; oldest first."""
-        port = self._port_of.get((entry.loop, kind, name))
-        rows = queries.newest_values(self.rows, port, entry.id, iteration, count)
-        return [self.value(*row) for row in rows][::-1]
-
-    @checked
-    def numbers(
-        self, entry: Entry, kind: PortKind, name: str, iteration: int
-    ) -> tuple[dict[int, tuple[float, ...]], bool]:
-        """Of the recorded values of an entry up to a boundary norm (or the one number), minimum, maximum and mean, by
-        iteration; of what is not finite NaN. And whether there are tensors among them."""
-        port = self._port_of.get((entry.loop, kind, name))
-        found: dict[int, tuple[float, ...]] = {}
-        wide = False
-        for row in () if port is None else queries.numbers_until(self.rows, port, entry.id, iteration):
-            at, (number, *more), odd = whole(row[0]), [maybe(real, cell) for cell in row[1:6]], maybe(whole, row[6])
-            if number is not None:
-                found[at] = (float(number),) * 4
-            elif odd or any(cell is not None for cell in more):
-                low, high, mean, norm = (math.nan if cell is None else float(cell) for cell in more)
-                found[at] = (math.nan if odd else norm, low, high, mean)
-                wide = wide or norm == norm or not odd
-        return found, wide
-
-    def port_values(self, port: int, which: Which) -> list[Any]:
-        """The values of a port at some boundaries, in the order of time."""
-        return [self.value(*row) for row in queries.values_where(self.rows, port, which)]
-
-    def newest_value(self, port: int, which: Which) -> list[Any]:
-        """The newest of them; none, if there is none."""
-        return [
-            self.value(*row)
-            for row in itertools.islice(queries.values_where(self.rows, port, which, newest_first=True), 1)
-        ]
-
-    @cached_property
-    @checked
-    def _ports(self) -> dict[int, list[tuple[int, PortKind, str]]]:
-        ports: dict[int, list[tuple[int, PortKind, str]]] = {}
-        for id_, loop, kind, name in queries.ports(self.rows):
-            index = whole(loop, 0, len(self.loops) - 1)
-            ports.setdefault(index, []).append((whole(id_), PortKind(kind), text(name)))
-        return ports
-
-    @checked
-    def types(self, port: int) -> list[tuple[str, tuple[int, ...] | None]]:
-        """Every dtype and shape that a port's values have."""
-        return [self._type(number) for (number,) in queries.types_of(self.rows, port)]
-
-    @cached_property
-    def _port_of(self) -> dict[tuple[int, PortKind, str], int]:
-        return {(loop, kind, name): id_ for loop, ports in self._ports.items() for id_, kind, name in reversed(ports)}
-
-    def numbered_ports(self, loop: int) -> list[tuple[int, PortKind, str]]:
-        """The same with their numbers in the file."""
-        return self._ports.get(loop, [])
-
-    def ports(self, loop: int) -> list[tuple[PortKind, str]]:
-        """What was recorded of a loop: kinds and names."""
-        return [(kind, name) for _, kind, name in self._ports.get(loop, ())]
-
-
-def _size(boundary: Boundary) -> int:
-    """About what its values take."""
-    kinds = (boundary.carried, boundary.scanned, boundary.computed)
-    return 200 + sum(_bytes(value) for kind in kinds for value in kind.values())
-
-
-def _bytes(value: Any) -> int:
-    return sum(map(_bytes, value)) if isinstance(value, list) else getattr(value, "nbytes", 0) + 100
-
-
-def _trips(cell: Any) -> int | None:
-    return limiting(maybe(_integer, cell))
-
-
-def _integer(cell: Any) -> int:
-    return whole(cell, -(1 << 63))
+        return self._inside.boundary(loop, entry, iteration)

@@ -7,7 +7,7 @@ from pathlib import Path
 from ...runtime.errors import Remedy, UsageError
 from ...runtime.model import Model
 from ...runtime.plan.plan import Plan
-from .reader import Trace
+from .trace_inside import TraceInside
 
 #: Why a recording does not do what a run does.
 ONLY_RECORDED = "this is a recording"
@@ -16,7 +16,7 @@ ONLY_RECORDED = "this is a recording"
 class RecordedModel(Model):
     """The model of a recording: its graph can be read, but not run."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: TraceInside) -> None:
         super().__init__(trace.graph, Path(trace.model))
 
     @property

@@ -24,10 +24,10 @@ from ...runtime.model import Data, Model, Run
 from . import queries
 from .checkpoint import LoopState, Saver, save
 from .ports import MISSING, Tapped, read, tap
-from .reader import Trace
 from .resume import ResumePoint, model_hash
 from .rows import Batch, Types
 from .schema import VERSION
+from .trace_inside import TraceInside
 from .writer import Portion, Store, Writer, create, reason
 
 #: What waits for the writer may be this old, in seconds, or this large, in bytes; then the run waits.
@@ -86,8 +86,8 @@ class Recorder:
     >>> with loopdbg.Recorder(folder / "run.loopdb", model, inputs) as recorder:
     ...     recorder.finish(model.execute(inputs, on_iteration=recorder))
 
-    When the file can no longer be written (the disk is full) the run goes on unrecorded: ``on_error`` is told at once,
-    and the end of the with block raises what was wrong.
+    ``path``: the file. When it can no longer be written (the disk is full) the run goes on unrecorded: ``on_error`` is
+    told at once, and the end of the with block raises what was wrong.
 
     Raises:
         UsageError: the file cannot be written, or is there already; a name in ``only`` that nothing has.
@@ -103,48 +103,6 @@ class Recorder:
     ) -> None:
         self._begin(model, options, on_error)
         self._write_to(create(path, _first_rows(model, inputs, options, self._taps), force=options.force))
-
-    @classmethod
-    def resumed(
-        cls,
-        path: Path,
-        model: Model,
-        position: ResumePoint,
-        on_error: Callable[[LoopdbgError], object] | None = None,
-    ) -> Recorder:
-        """A recorder that goes on in the trace of a run which goes on from ``position``, recording what that one did.
-
-        Raises:
-            UsageError: the file cannot be written.
-
-        >>> loopdbg.Recorder.resumed(folder / "none.loopdb", model, None)
-        Traceback (most recent call last):
-        loopdbg.TraceError: none.loopdb: no such file
-        """
-        with Trace.open(path) as trace:
-            options = Options(trace.nodes, trace.every, trace.only)
-            again = [
-                entry.id
-                for entry in trace.entries()
-                if position.runs_again(trace, entry.loop, entry.around) and position.boundary
-            ]
-        recorder = cls.__new__(cls)
-        recorder._begin(model, options, on_error)
-        store = None
-        try:
-            store = Store(path)
-            recorder._go_on(store, position, again)
-            recorder._write_to(store)
-            return recorder
-        except BaseException as error:
-            if store is not None:
-                with contextlib.suppress(sqlite3.Error):
-                    store.close()
-            if isinstance(error, sqlite3.Error | OSError):
-                raise UsageError(f"{path}: cannot be written: {reason(error)}") from None
-            if isinstance(error, ValueError | TypeError):
-                raise TraceError(f"{path}: the trace is damaged: {one_line(error)}") from None
-            raise
 
     def _go_on(self, store: Store, position: ResumePoint, again: list[int]) -> None:
         """Take away what will be recorded again, and the end."""
@@ -163,7 +121,6 @@ class Recorder:
 
     def _begin(self, model: Model, options: Options, on_error: Callable[[LoopdbgError], object] | None) -> None:
         tapped = tap(model.plan, nodes=options.nodes, only=options.only)
-        self.options = options
         self._model = model
         self._taps = tapped
         self._on_error = on_error
@@ -350,6 +307,44 @@ class Recorder:
                 queries.set_error(store.execute, message)
 
         self._writer.close(Portion(then=[last]))
+
+
+def going_on(
+    path: Path,
+    model: Model,
+    position: ResumePoint,
+    on_error: Callable[[LoopdbgError], object] | None = None,
+) -> Recorder:
+    """A recorder that goes on in the trace of a run which goes on from ``position``, recording what that one did.
+
+    Raises:
+        UsageError: the file cannot be written.
+        TraceError: it is no trace, or damaged.
+    """
+    with TraceInside.open(path) as trace:
+        options = Options(trace.nodes, trace.every, trace.only)
+        again = [
+            entry.id
+            for entry in trace.entries()
+            if position.runs_again(trace, entry.loop, entry.around) and position.boundary
+        ]
+    recorder = Recorder.__new__(Recorder)
+    recorder._begin(model, options, on_error)
+    store = None
+    try:
+        store = Store(path)
+        recorder._go_on(store, position, again)
+        recorder._write_to(store)
+        return recorder
+    except BaseException as error:
+        if store is not None:
+            with contextlib.suppress(sqlite3.Error):
+                store.close()
+        if isinstance(error, sqlite3.Error | OSError):
+            raise UsageError(f"{path}: cannot be written: {reason(error)}") from None
+        if isinstance(error, ValueError | TypeError):
+            raise TraceError(f"{path}: the trace is damaged: {one_line(error)}") from None
+        raise
 
 
 def _batch(loop: _Tapped, out: _Open) -> Batch:

@@ -22,16 +22,16 @@ class Replay(Debuggee):
 
     It is used as a :class:`~..session.session.Session` is; what would have to run something is a :class:`UsageError`.
 
-    >>> with loopdbg.Trace.open(recording) as trace:
-    ...     replay = loopdbg.Replay(trace)
-    ...     print(replay.goto(3).text, replay.frame.carried["x"])
-    before iteration 3 of loop 'sqrt' 1.4142157
+    >>> replay = loopdbg.Replay(trace)
+    >>> replay.goto(3).text, replay.frame.carried["x"]
+    ("before iteration 3 of loop 'sqrt'", array(1.4142157, dtype=float32))
     """
 
     _inside: Replaying
 
     def __init__(self, trace: Trace) -> None:
-        super().__init__(Replaying(trace))
+        super().__init__(Replaying(trace._inside))
+        self._trace = trace
         self.restart()
 
     def __repr__(self) -> str:
@@ -41,26 +41,38 @@ class Replay(Debuggee):
     def trace(self) -> Trace:
         """What is replayed.
 
-        >>> with loopdbg.Trace.open(recording) as trace:
-        ...     loopdbg.Replay(trace).trace is trace
+        >>> loopdbg.Replay(trace).trace is trace
         True
         """
-        return self._inside.trace
+        return self._trace
 
     @property
     def frame(self) -> RecordedFrame:
-        """The innermost loop that ran here; at the end the loop that ended last."""
+        """The innermost loop that ran here; at the end the loop that ended last.
+
+        >>> replay.frame
+        <RecordedFrame main ▸ sqrt, before iteration 0>
+        """
         return self._inside.frame
 
     @property
     def frames(self) -> list[RecordedFrame]:
-        """All loops that ran here, outermost first, the main graph before them."""
+        """All loops that ran here, outermost first, the main graph before them.
+
+        >>> [frame.path for frame in replay.frames]
+        ['main', 'main ▸ sqrt']
+        """
         return self._inside.frames
 
     # -- on
 
     def restart(self, inputs: Mapping[str, Data] | None = None) -> Stop:
-        """Go to the first boundary."""
+        """Go to the first boundary.
+
+        >>> _ = replay.step(3)
+        >>> replay.restart().text
+        "before iteration 0 of loop 'sqrt'"
+        """
         if inputs:
             self._inside.refuse("giving other inputs")
         inside = self._inside
@@ -68,7 +80,11 @@ class Replay(Debuggee):
             return inside.to_first()
 
     def step(self, count: int = 1) -> Stop:
-        """To the next recorded boundary of this loop, ``count`` times; from a loop's end to that of any loop."""
+        """To the next recorded boundary of this loop, ``count`` times; from a loop's end to that of any loop.
+
+        >>> replay.step(2).text
+        "before iteration 2 of loop 'sqrt'"
+        """
         return self._repeat(count, self._step)
 
     def _step(self) -> Stop:
@@ -79,14 +95,22 @@ class Replay(Debuggee):
             return inside.advance(following or inside.after(mark))
 
     def into(self) -> Stop:
-        """To the next recorded boundary of any loop: down into a loop inside this one."""
+        """To the next recorded boundary of any loop: down into a loop inside this one.
+
+        >>> replay.into().text
+        "before iteration 1 of loop 'sqrt'"
+        """
         inside = self._inside
         with inside.turns.turn():
             return inside.advance(inside.after(inside.current("go on")))
 
     def finish(self, count: int = 1) -> Stop:
         """To the end of this loop; at its end already: to the end of the loop around it. ``count``: so many loops, from
-        the inside out."""
+        the inside out.
+
+        >>> replay.finish().text
+        "loop 'sqrt' ends after 5 iterations: the condition is false"
+        """
         return self._repeat(count, self._finish)
 
     def _finish(self) -> Stop:
@@ -95,7 +119,7 @@ class Replay(Debuggee):
             mark = inside.running_mark(inside.current("finish"))
             if mark is None:
                 return inside.advance(inside.after(inside.current("finish")))
-            end = self.trace.mark(Which(entry=mark.entry), newest=True)
+            end = inside.trace.mark(Which(entry=mark.entry), newest=True)
             # A loop that was cut off has no end.
             return inside.advance(end if end is not None and end.ended else None)
 
@@ -104,6 +128,9 @@ class Replay(Debuggee):
 
         Raises:
             UsageError: the iteration is not ahead, or no loop is running.
+
+        >>> replay.until(3).text
+        "before iteration 3 of loop 'sqrt'"
         """
         inside = self._inside
         with inside.turns.turn():
@@ -112,11 +139,15 @@ class Replay(Debuggee):
                 raise UsageError("no loop is running here; until needs one")
             if iteration <= mark.iteration:
                 raise UsageError(f"iteration {iteration} is not ahead of {mark.iteration}; goto {iteration} goes back")
-            found = self.trace.mark(Which(entry=mark.entry, above=mark.iteration, until=iteration))
+            found = inside.trace.mark(Which(entry=mark.entry, above=mark.iteration, until=iteration))
             return inside.advance(found)
 
     def continue_(self) -> Stop:
-        """To the next recorded boundary at which a breakpoint hits, or to the end of the recording."""
+        """To the next recorded boundary at which a breakpoint hits, or to the end of the recording.
+
+        >>> replay.continue_().reason
+        <Reason.DONE: 'done'>
+        """
         inside = self._inside
         with inside.turns.turn():
             inside.current("go on")
@@ -129,6 +160,10 @@ class Replay(Debuggee):
 
         Raises:
             UsageError: there is nothing before.
+
+        >>> _ = replay.step(4)
+        >>> replay.back(2).text
+        "before iteration 2 of loop 'sqrt'"
         """
         return self._repeat(count, self._back, back=True)
 
@@ -138,7 +173,7 @@ class Replay(Debuggee):
             if self.done:
                 return inside.go(inside.last())
             mark = inside.current("go back")
-            before = inside.in_entry(mark, -1) or self.trace.mark(Which(before=mark.id), newest=True)
+            before = inside.in_entry(mark, -1) or inside.trace.mark(Which(before=mark.id), newest=True)
             if before is None:
                 raise UsageError("this is the first boundary of the recording; there is nothing before")
             return inside.go(before)
@@ -149,17 +184,20 @@ class Replay(Debuggee):
 
         Raises:
             UsageError: there is no such boundary, or it was not recorded.
+
+        >>> replay.goto(4).text, replay.goto(1).text
+        ("before iteration 4 of loop 'sqrt'", "before iteration 1 of loop 'sqrt'")
         """
         if iteration < 0:
             raise UsageError(f"there is no iteration {iteration}")
         inside = self._inside
         with inside.turns.turn():
             mark = inside.mark or inside.current("go there")
-            found = self.trace.mark(Which(entry=mark.entry, iteration=iteration))
+            found = inside.trace.mark(Which(entry=mark.entry, iteration=iteration))
             if found is not None:
                 return inside.go(found)
-            below = self.trace.mark(Which(entry=mark.entry, below=iteration), newest=True)
-            above = self.trace.mark(Which(entry=mark.entry, above=iteration))
+            below = inside.trace.mark(Which(entry=mark.entry, below=iteration), newest=True)
+            above = inside.trace.mark(Which(entry=mark.entry, above=iteration))
             loop = self.frame.loop
             assert loop is not None
             if below is not None and above is None and below.ended is not None:
@@ -175,7 +213,13 @@ class Replay(Debuggee):
             )
 
     def reverse_continue(self) -> Stop:
-        """Go back to the last recorded boundary before this at which a breakpoint hits; without one to the first."""
+        """Go back to the last recorded boundary before this at which a breakpoint hits; without one to the first.
+
+        >>> _ = replay.breakpoints.add("iter 2")
+        >>> _ = replay.finish(), replay.finish()
+        >>> replay.reverse_continue().text
+        "breakpoint 1 (iter 2): before iteration 2 of loop 'sqrt'"
+        """
         inside = self._inside
         with inside.turns.turn():
             here = inside.mark

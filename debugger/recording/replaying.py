@@ -20,8 +20,8 @@ from ..session.stop import Reason, Stop, boundary_stop, gave_nan, interrupted
 from .frames import RecordedFrame, RecordedInside, frame_at
 from .outline import Outline
 from .queries import Which
-from .reader import Mark, Trace
 from .recorded_model import ONLY_RECORDED, RecordedModel
+from .trace_inside import Mark, TraceInside
 
 
 class Replaying(Inside):
@@ -32,7 +32,7 @@ class Replaying(Inside):
     has_nodes = False
     has_branches = False
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: TraceInside) -> None:
         self.trace = trace
         self._outline = Outline(trace)
         #: Where it stands; None: the recording holds no boundary.

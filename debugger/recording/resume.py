@@ -26,7 +26,7 @@ from .checkpoint import LoopState
 from .database import DAMAGE
 from .ports import PortKind, Tapped, result_slots, tap
 from .queries import Which
-from .reader import Mark, Trace
+from .trace_inside import Mark, TraceInside
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class ResumePoint:
             return "the end of a loop"
         return f"iteration {'/'.join(str(state.iteration) for state in self.running)}"
 
-    def runs_again(self, trace: Trace, loop: int, around: tuple[int, ...]) -> bool:
+    def runs_again(self, trace: TraceInside, loop: int, around: tuple[int, ...]) -> bool:
         """True for an entry that lies in an iteration that runs, and that is run again since nothing is known of it."""
         if any((state.loop, state.around) == (loop, around) for state in self.path):
             return False
@@ -70,7 +70,7 @@ class ResumePoint:
         return True
 
 
-def newest(trace: Trace, model: Model) -> ResumePoint:
+def newest(trace: TraceInside, model: Model) -> ResumePoint:
     """The position at which a recorded run can go on.
 
     Raises:
@@ -88,7 +88,7 @@ def newest(trace: Trace, model: Model) -> ResumePoint:
     return _from_boundaries(trace, model) if trace.whole else _from_checkpoint(trace, model)
 
 
-def _from_boundaries(trace: Trace, model: Model) -> ResumePoint:
+def _from_boundaries(trace: TraceInside, model: Model) -> ResumePoint:
     """Every boundary is recorded whole: the newest one is where it stands."""
     last = trace.mark(newest=True)
     if last is None:
@@ -117,7 +117,7 @@ def _from_boundaries(trace: Trace, model: Model) -> ResumePoint:
     return ResumePoint(path, last.id)
 
 
-def _recorded_state(trace: Trace, model: Model, taps: list[Tapped], mark: Mark) -> LoopState:
+def _recorded_state(trace: TraceInside, model: Model, taps: list[Tapped], mark: Mark) -> LoopState:
     entry = trace.entry(mark.entry)
     plan = model.plan.loops[entry.loop]
     carried: list[Any] = []
@@ -140,7 +140,7 @@ def _recorded_state(trace: Trace, model: Model, taps: list[Tapped], mark: Mark) 
     return LoopState(entry.loop, entry.around, mark.iteration, keep, carried, lasts, scans, mark.ended is not None)
 
 
-def _from_checkpoint(trace: Trace, model: Model) -> ResumePoint:
+def _from_checkpoint(trace: TraceInside, model: Model) -> ResumePoint:
     row = next(iter(queries.newest_checkpoint(trace.rows)), None)
     if row is None:
         return ResumePoint([], 0)
@@ -152,7 +152,7 @@ def _from_checkpoint(trace: Trace, model: Model) -> ResumePoint:
         raise trace.damaged(error) from None
 
 
-def _joined(trace: Trace, join: Callable[[list[Array]], Array], rows: list[Any]) -> Array:
+def _joined(trace: TraceInside, join: Callable[[list[Array]], Array], rows: list[Any]) -> Array:
     """The elements of a scan output in one array."""
     if not rows:
         return np.empty((0,))
@@ -170,7 +170,7 @@ def _counted(rows: Any, count: int) -> Any:
     return rows
 
 
-def _saved_state(trace: Trace, model: Model, number: int, told: Mapping[str, Any]) -> LoopState:
+def _saved_state(trace: TraceInside, model: Model, number: int, told: Mapping[str, Any]) -> LoopState:
     loop, iteration = whole(told["loop"], 0, len(trace.loops) - 1), whole(told["iteration"])
     around = text(told["around"])
     plan = model.plan.loops[loop]
@@ -196,7 +196,7 @@ def _saved_state(trace: Trace, model: Model, number: int, told: Mapping[str, Any
     return LoopState(loop, entry, iteration, bool(told["keep"]), parts["carried"], lasts, scans, bool(told["ended"]))
 
 
-def go_to(engine: Engine, position: ResumePoint, trace: Trace) -> None:
+def go_to(engine: Engine, position: ResumePoint, trace: TraceInside) -> None:
     """Bring an engine that was started on the recorded inputs to a position.
 
     Raises:
@@ -228,7 +228,7 @@ def _kind(value: Any) -> str:
     return value.dtype.name if isinstance(value, np.ndarray) else "sequence" if isinstance(value, list) else "other"
 
 
-def _count_before(engine: Engine, position: ResumePoint, trace: Trace) -> None:
+def _count_before(engine: Engine, position: ResumePoint, trace: TraceInside) -> None:
     """Entries that are neither run again nor put somewhere count as well."""
     ours = {(state.loop, state.around) for state in position.path}
     for mark in trace.marks(Which(ended=True, before=position.boundary + 1)):

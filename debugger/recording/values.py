@@ -15,7 +15,7 @@ from ...runtime.graph.slices import entry_parts
 from ...runtime.text import did_you_mean
 from .outline import Body, Outline
 from .ports import PortKind
-from .reader import Mark, Trace
+from .trace_inside import Mark, TraceInside
 
 _Found = tuple[bool, Any]
 _NOTHING: _Found = (False, None)
@@ -24,7 +24,7 @@ _NOTHING: _Found = (False, None)
 class PortValues(Mapping[str, Any]):
     """What was recorded at one boundary of a loop, of one kind."""
 
-    def __init__(self, trace: Trace, loop: int, mark: Mark | None, kind: PortKind) -> None:
+    def __init__(self, trace: TraceInside, loop: int, mark: Mark | None, kind: PortKind) -> None:
         self._trace = trace
         self._loop = loop
         self._mark = mark

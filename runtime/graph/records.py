@@ -67,11 +67,19 @@ class TensorType:
         return f"{dtype}{self.shape_text()}"
 
     def shape_text(self) -> str:
-        """The shape as messages have it: ``[2,?,1..5]``, ``[...]`` for any rank."""
+        """The shape as messages have it: ``[2,?,1..5]``, ``[...]`` for any rank.
+
+        >>> loopdbg.TensorType(np.dtype("int64"), (2, None)).shape_text()
+        '[2,?]'
+        """
         return "[...]" if self.shape is None else f"[{','.join(map(self._dim_text, range(len(self.shape))))}]"
 
     def excludes(self, other: TensorType) -> bool:
-        """Whether no shape can be both this one and that one."""
+        """Whether no shape can be both this one and that one.
+
+        >>> loopdbg.TensorType(None, (2, None)).excludes(loopdbg.TensorType(None, (3, 4)))
+        True
+        """
         if self.shape is None or other.shape is None:
             return False
         if len(self.shape) != len(other.shape):

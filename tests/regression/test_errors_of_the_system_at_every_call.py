@@ -20,9 +20,9 @@ import pytest
 
 import loopdbg
 from command_line import save
-from loopdbg.debugger.recording.reader import Trace
-from loopdbg.debugger.recording.recorder import Options, Recorder
+from loopdbg.debugger.recording.recorder import Options, Recorder, going_on
 from loopdbg.debugger.recording.resume import newest
+from loopdbg.debugger.recording.trace_inside import TraceInside
 from models import SUM
 
 from .test_files_that_change_while_open import FORMS, Form
@@ -121,7 +121,7 @@ def whole(path: Path) -> bool:
     """Whether there is a trace that is told to be whole, and is."""
     if not path.exists():
         return False
-    with Trace.open(path) as trace:
+    with TraceInside.open(path) as trace:
         count, ended = len(list(trace.boundaries())), trace.ended
     assert ended != "end" or count == INPUTS["M"] + 1
     return ended == "end"
@@ -145,9 +145,9 @@ def test_going_on(tmp_path: Path) -> None:
     path, model = tmp_path / "run.loopdb", loopdbg.load(save(tmp_path, SUM))
 
     def act() -> None:
-        with Trace.open(path) as trace:
+        with TraceInside.open(path) as trace:
             position = newest(trace, model)
-        with Recorder.resumed(path, model, position):
+        with going_on(path, model, position):
             pass
 
     recorded(path, model, most=9)
@@ -155,7 +155,7 @@ def test_going_on(tmp_path: Path) -> None:
     for _ in each_call(act):
         # Whatever happened: nobody holds it, and it goes on.
         act()
-        with Trace.open(path) as trace:
+        with TraceInside.open(path) as trace:
             assert len(list(trace.boundaries())) <= 10
 
 
@@ -164,7 +164,7 @@ def test_reading(tmp_path: Path) -> None:
     recorded(path, model)
 
     def act() -> None:
-        with Trace.open(path) as trace:
+        with TraceInside.open(path) as trace:
             assert len(list(trace.boundaries())) == INPUTS["M"] + 1
 
     act()

@@ -6,6 +6,7 @@ import doctest
 import inspect
 import io
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,10 @@ PUBLIC = {
     "SessionFrame": """
         around at_boundary back_edges carried condition entry evolution history index iteration iteration_of loop name
         nodes path plot scan_outputs show stopped_by trip_count values""",
+    "Recorder": "close finish path recorded",
+    "Trace": """
+        boundaries boundary close complete ended entries error every graph inputs loops meta model model_hash nodes only
+        open outputs path totals""",
     "Model": "check execute graph inputs loops name outputs over_requests path plan reset run state",
 }
 
@@ -47,13 +52,21 @@ def shown(thing: Any) -> list[str]:
     return [name for name in dir(thing) if not name.startswith("_")]
 
 
-def test_the_public_names() -> None:
+def test_the_public_names(recording: Path, tmp_path: Path) -> None:
     model = loopdbg.load(SAMPLES / "newton_sqrt.onnx")
     session = loopdbg.debug(model, {"a": 2.0, "tol": 1e-6})
+    with (
+        loopdbg.Recorder(tmp_path / "run.loopdb", model, session.inputs) as recorder,
+        loopdbg.Trace.open(recording) as trace,
+    ):
+        recorder.finish(model.execute(session.inputs, on_iteration=recorder))
+        replay = loopdbg.Replay(trace)
     there = {
         "loopdbg": loopdbg.__all__,
         "Session": shown(session),
-        "Replay": shown(loopdbg.Replay),
+        "Replay": shown(replay),
+        "Recorder": shown(recorder),
+        "Trace": shown(trace),
         "Frame": shown(loopdbg.Frame),
         "SessionFrame": shown(session.frame),
         "Model": shown(model),
@@ -75,13 +88,21 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.fixture
+def trace(recording: Path) -> Iterator[loopdbg.Trace]:
+    with loopdbg.Trace.open(recording) as opened:
+        yield opened
+
+
 @pytest.mark.parametrize(("name", "value"), make_api.documented(), ids=lambda one: one if isinstance(one, str) else "")
 def test_the_example_of_a_name(
-    name: str, value: Any, recording: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, value: Any, recording: Path, trace: loopdbg.Trace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(SAMPLES)
     names: dict[str, Any] = {"recording": recording, "folder": tmp_path}
     exec(make_api.SETUP, names)
+    names["trace"] = trace
+    names["replay"] = loopdbg.Replay(trace)
     test = doctest.DocTestParser().get_doctest(inspect.getdoc(value) or "", names, name, None, None)
     assert test.examples, f"{name} has no example"
     options = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL

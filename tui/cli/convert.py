@@ -11,10 +11,7 @@ from ...runtime.errors import InputError, UsageError, one_line
 from ...runtime.text import plural
 from . import terminal
 from .command import Command, at_least
-from .inputs import gather
 from .options import add_input_options, add_weights_option
-from .recorded import model_of
-from .save import one_file
 
 
 class Convert(Command):
@@ -50,12 +47,18 @@ exit status: 0 done, 1 TensorRT cannot say it, 2 wrong usage"""
         parser.add_argument("--force", action="store_true", help="overwrite files that are there")
         add_input_options(parser)
 
+    def load(self) -> None:
+        from ...debugger.convert import tensorrt  # noqa: F401
+        from . import inputs, recorded, save  # noqa: F401
+
     def run(self, options: argparse.Namespace) -> int:
         import numpy as np
 
         from ...debugger.convert.tensorrt import to_tensorrt
         from ...runtime.graph import System, TensorType
         from ...runtime.model import Data
+        from .inputs import gather
+        from .recorded import model_of
 
         model = model_of(options)
         target: Path = options.output
@@ -95,6 +98,8 @@ exit status: 0 done, 1 TensorRT cannot say it, 2 wrong usage"""
         Raises:
             UsageError: it lies in no folder, or something is there.
         """
+        from .save import one_file
+
         if not target.stem.isidentifier() or keyword.iskeyword(target.stem):
             raise UsageError(f"{target}: '{target.stem}' is no name of a Python module")
         folder = Path(os.path.realpath(target)).parent

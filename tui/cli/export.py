@@ -38,18 +38,22 @@ docs/traces.md says how the arrays and the columns are called."""
         parser.add_argument("--loop", metavar="NAME", help="only this loop, by name or path")
         parser.add_argument("--only", metavar="NAMES", help="only these values, separated by commas")
 
+    def load(self) -> None:
+        from ...debugger.recording import export, trace_inside  # noqa: F401
+        from . import save  # noqa: F401
+
     def run(self, options: argparse.Namespace) -> int:
         # Here, since --help needs neither NumPy nor SQLite.
         from ...debugger.recording.export import Exporter
         from ...debugger.recording.leaving import write_trace
-        from ...debugger.recording.reader import Trace
+        from ...debugger.recording.trace_inside import TraceInside
         from .save import check_target
 
         if (options.output is None) == (options.named is None):
             raise UsageError("export needs one file to write: loopdbg export TRACE OUT")
         target: str = options.output or options.named
         form = check_target(target, "traces", [options.trace], "")
-        with Trace.open(options.trace) as trace, trace.still():
+        with TraceInside.open(options.trace) as trace, trace.still():
             only = None if options.only is None else [name for name in options.only.split(",") if name]
             count, remarks = write_trace(Exporter(trace, options.loop, only), form, Path(target))
         for remark in remarks:

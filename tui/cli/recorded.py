@@ -94,8 +94,8 @@ def model_of(options: argparse.Namespace) -> Model:
         return load(path, options.weights)
     if options.weights is not None:
         raise UsageError(f"--weights: {path} is a recording, which has what it needs")
-    from ...debugger.recording.reader import Trace
     from ...debugger.recording.recorded_model import RecordedModel
+    from ...debugger.recording.trace_inside import TraceInside
 
-    with Trace.open(path) as trace:
+    with TraceInside.open(path) as trace:
         return RecordedModel(trace)

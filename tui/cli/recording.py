@@ -68,10 +68,10 @@ class Resumed:
     """
 
     def __init__(self, path: Path, model: Model) -> None:
-        from ...debugger.recording.reader import Trace
         from ...debugger.recording.resume import newest
+        from ...debugger.recording.trace_inside import TraceInside
 
-        self._trace = Trace.open(path)
+        self._trace = TraceInside.open(path)
         self.inputs = self._trace.inputs
         self.position = newest(self._trace, model)
 
@@ -105,10 +105,10 @@ class Recording:
         self._summary: dict[str, Any] = {}
         if options.record is None:
             return
-        from ...debugger.recording.recorder import Options, Recorder
+        from ...debugger.recording.recorder import Options, Recorder, going_on
 
         if resumed is not None:
-            self._recorder = Recorder.resumed(options.record, model, resumed.position, self._told)
+            self._recorder = going_on(options.record, model, resumed.position, self._told)
             return
         only = None if options.only is None else [name for name in options.only.split(",") if name]
         wanted = Options(options.record_nodes, options.every or 1, only, options.force)

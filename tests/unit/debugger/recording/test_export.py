@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 from command_line import loopdbg
-from loopdbg import Trace, UsageError
+from loopdbg import UsageError
 from loopdbg.debugger.formats.table import FORMS
 from loopdbg.debugger.recording.export import Exporter
 from loopdbg.debugger.recording.leaving import write_trace
+from loopdbg.debugger.recording.trace_inside import TraceInside
 from models import COUNT, NESTED, SUM, model, sample
 from recordings import record
 
@@ -178,5 +179,8 @@ def test_mistakes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         link = tmp_path / "full.csv"
         link.symlink_to("/dev/full")
         assert "is no regular file" in loopdbg(capsys, "export", path, link).complaint
-        with Trace.open(path) as trace, pytest.raises(UsageError, match="cannot be written: No space left on device"):
+        with (
+            TraceInside.open(path) as trace,
+            pytest.raises(UsageError, match="cannot be written: No space left on device"),
+        ):
             write_trace(Exporter(trace), FORMS[".csv"], link)

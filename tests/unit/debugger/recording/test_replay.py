@@ -90,7 +90,7 @@ def test_every_stop_shows_what_the_session_showed(tmp_path: Path, name: str) -> 
                 session.finish()
                 replay.finish()
             elif (
-                not replay.trace.entry(replay._inside.mark.entry).around
+                not replay._inside.trace.entry(replay._inside.mark.entry).around
                 and replay.frame.stopped_by is None
                 and moves % 3 == 1
             ):  # type: ignore[union-attr]

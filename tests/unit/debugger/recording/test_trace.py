@@ -15,9 +15,9 @@ import pytest
 import loopdbg
 from loopdbg.debugger.recording import recorder as recorders
 from loopdbg.debugger.recording import writer as writers
-from loopdbg.debugger.recording.reader import Trace
 from loopdbg.debugger.recording.recorder import Recorder
 from loopdbg.debugger.recording.rows import Batch, Encoder, Types
+from loopdbg.debugger.recording.trace_inside import TraceInside
 from loopdbg.debugger.recording.writer import Portion, Store, is_trace
 from loopdbg.runtime.errors import TraceError, UsageError
 from loopdbg.runtime.graph import StoppedBy
@@ -106,7 +106,7 @@ def test_values_of_every_kind_in_one_column(tmp_path: Path) -> None:
         )
     )
     store.close()
-    with Trace.open(path) as trace:
+    with TraceInside.open(path) as trace:
         for id_, value in zip(ids, values, strict=True):
             for port in (1, 2):
                 ((row),) = trace.rows(
@@ -216,7 +216,7 @@ def test_entries_and_lookups(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="no loop called 'x'; there are 'main ▸"):
             trace.boundaries("x")
         with pytest.raises(UsageError, match="several loops called 'Loop_1'"):
-            trace.index(inner.name)
+            trace._inside.index(inner.name)
 
 
 def test_every_and_only(tmp_path: Path) -> None:
@@ -253,9 +253,9 @@ def test_what_did_not_change_is_stored_once(tmp_path: Path) -> None:
         for a, b in zip(trace.boundaries(), seen, strict=True):
             assert_same_boundary(a, b)
         stored = dict(
-            trace.rows("SELECT p.name, count(v.data) FROM value v JOIN port p ON p.id = v.port GROUP BY p.name")
+            trace._inside.rows("SELECT p.name, count(v.data) FROM value v JOIN port p ON p.id = v.port GROUP BY p.name")
         )
-        (both,) = next(trace.rows("SELECT count(DISTINCT coalesce(same, id)) FROM value WHERE boundary > 1"))
+        (both,) = next(trace._inside.rows("SELECT count(DISTINCT coalesce(same, id)) FROM value WHERE boundary > 1"))
     assert stored["x"] == 1
     # What a node computes and the back edge then carries is one value.
     assert stored["y"] + stored["z"] == 51
@@ -329,7 +329,7 @@ def test_a_file_is_overwritten_only_where_that_is_meant(tmp_path: Path) -> None:
 
 def test_what_is_no_trace_is_told_apart(tmp_path: Path) -> None:
     def complaint(path: Path) -> str:
-        with pytest.raises(TraceError) as caught, Trace.open(path) as trace:
+        with pytest.raises(TraceError) as caught, TraceInside.open(path) as trace:
             list(trace.boundaries())
             _ = trace.graph, trace.inputs, trace.outputs
         assert "\n" not in str(caught.value) and str(path) in str(caught.value)
@@ -388,7 +388,7 @@ def test_random_damage_is_never_a_crash(tmp_path: Path) -> None:
             damaged[place] = random.integers(256)
         bad.write_bytes(damaged)
         try:
-            with Trace.open(bad) as trace:
+            with TraceInside.open(bad) as trace:
                 list(trace.boundaries())
                 _ = trace.graph, trace.inputs, trace.outputs, trace.totals
         except loopdbg.LoopdbgError as error:
@@ -405,7 +405,7 @@ def test_a_trace_that_is_being_written_can_be_read(tmp_path: Path) -> None:
             recorder(frame)
             if frame.iteration % 100 == 0:
                 recorder._writer.flush()
-                with Trace.open(path) as trace:
+                with TraceInside.open(path) as trace:
                     assert not trace.complete and trace.outputs is None
                     lengths.append(len(trace))
                     assert [b.iteration for b in trace.boundaries()] == list(range(len(trace)))
@@ -426,7 +426,7 @@ def test_the_run_waits_for_a_writer_that_cannot_keep_up(tmp_path: Path, monkeypa
 
         recorder.finish(loaded.execute(inputs, on_iteration=hook))
     assert max(waiting) <= 10_000
-    with Trace.open(tmp_path / "t.loopdb") as trace:
+    with TraceInside.open(tmp_path / "t.loopdb") as trace:
         assert len(trace) == 501
 
 
@@ -455,7 +455,7 @@ def test_a_full_disk_ends_the_recording_not_the_run(tmp_path: Path, monkeypatch:
         recorder.close()
     assert bits(run.outputs["v"]) == bits(loaded.run(inputs)["v"])
     assert len(told) == 1 and "disk is full" in told[0]
-    with Trace.open(path) as trace:
+    with TraceInside.open(path) as trace:
         assert 0 < len(trace) < 3000
         assert f"the first {len(trace)} boundaries are in the file" in str(raised.value)
         assert recorder.recorded == len(trace)
@@ -475,7 +475,7 @@ def test_an_error_in_the_run_is_recorded(tmp_path: Path) -> None:
 
     with pytest.raises(loopdbg.ExecutionError), recorder:
         loaded.execute(inputs, on_iteration=hook)
-    with Trace.open(path) as trace:
+    with TraceInside.open(path) as trace:
         assert (len(trace), trace.error, trace.ended, trace.complete) == (4, "node 'x' failed", None, True)
 
 

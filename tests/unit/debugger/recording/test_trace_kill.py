@@ -18,8 +18,8 @@ import pytest
 
 import loopdbg
 from command_line import python, save
-from loopdbg.debugger.recording.reader import Trace
 from loopdbg.debugger.recording.resume import go_to, newest
+from loopdbg.debugger.recording.trace_inside import TraceInside
 from models import COUNT, NESTED
 from plain import all_bits
 
@@ -106,7 +106,7 @@ def test_a_killed_recording_opens_lacks_no_more_than_a_second_and_goes_on(tmp_pa
         if not path.exists():
             assert lengths[-1][1] == 0, at
             continue
-        with Trace.open(path) as trace:
+        with TraceInside.open(path) as trace:
             if trace.ended == "end":
                 finished += 1
                 assert trace.outputs is not None and all_bits(trace.outputs) == all_bits(unbroken), at

@@ -12,9 +12,9 @@ import pytest
 import loopdbg
 from command_line import loopdbg as command
 from loopdbg.debugger.recording import checkpoint
-from loopdbg.debugger.recording.reader import Trace
-from loopdbg.debugger.recording.recorder import Options, Recorder
+from loopdbg.debugger.recording.recorder import Options, Recorder, going_on
 from loopdbg.debugger.recording.resume import go_to, model_hash, newest
+from loopdbg.debugger.recording.trace_inside import TraceInside
 from loopdbg.debugger.session.boundary import Boundary
 from loopdbg.runtime.errors import TraceError, UsageError
 from loopdbg.runtime.model import LoopTotals, Run
@@ -47,7 +47,7 @@ def cut_off(
 
 
 def go_on(path: Path, loaded: loopdbg.Model, limit: int | None, records: bool) -> Run:
-    with Trace.open(path) as trace:
+    with TraceInside.open(path) as trace:
         assert not trace.complete
         position = newest(trace, loaded)
 
@@ -57,7 +57,7 @@ def go_on(path: Path, loaded: loopdbg.Model, limit: int | None, records: bool) -
         inputs = trace.inputs
         if not records:
             return loaded.execute(inputs, max_iterations=limit, begin=begin)
-        with Recorder.resumed(path, loaded, position) as recorder:
+        with going_on(path, loaded, position) as recorder:
             run = loaded.execute(inputs, on_iteration=recorder, max_iterations=limit, begin=begin)
             recorder.finish(run)
         return run
@@ -192,7 +192,7 @@ def test_wherever_it_is_cut_off_it_goes_on(
             assert counted(run.loops) == counted(unbroken.loops), (after, records)
             assert (run.stopped_by, run.message) == (unbroken.stopped_by, unbroken.message)
         # Recorded on, the trace is that of an unbroken run.
-        with Trace.open(path) as trace:
+        with TraceInside.open(path) as trace:
             for a, b in zip(trace.boundaries(), expected, strict=True):
                 assert_same_boundary(a, b)
             assert trace.outputs is None or all_bits(trace.outputs) == all_bits(unbroken.outputs)
@@ -208,9 +208,9 @@ def test_a_run_that_goes_on_can_be_cut_off_again(tmp_path: Path, monkeypatch: py
         path = tmp_path / word
         cut_off(path, loaded, inputs, 7, None, options)
         for _ in range(8):
-            with Trace.open(path) as trace:
+            with TraceInside.open(path) as trace:
                 position = newest(trace, loaded)
-                recorder = Recorder.resumed(path, loaded, position)
+                recorder = going_on(path, loaded, position)
                 seen = 0
 
                 def hook(frame: loopdbg.Frame, recorder: Recorder = recorder) -> None:
@@ -234,7 +234,7 @@ def test_a_checkpoint_of_a_thin_recording_stays_small(tmp_path: Path, monkeypatc
     monkeypatch.setattr(checkpoint, "_SHARE", 1e9)
     loaded = model(COUNT)
     cut_off(tmp_path / "t", loaded, {"M": 500, "cond": True, "v0": 0, "bound": 9999}, 300, None, Options(every=100))
-    with Trace.open(tmp_path / "t") as trace:
+    with TraceInside.open(tmp_path / "t") as trace:
         assert next(trace.rows("SELECT count(*) FROM checkpoint"))[0] == 2
         assert next(trace.rows("SELECT count(*) FROM checkpoint_part"))[0] == 2
         assert next(trace.rows("SELECT sum(count) FROM checkpoint_scan"))[0] == 299
@@ -247,13 +247,13 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
     cut_off(path, loaded, inputs, 3, None, Options())
     other, _ = sample("fibonacci.onnx")
     with (
-        Trace.open(path) as trace,
+        TraceInside.open(path) as trace,
         pytest.raises(UsageError, match=r"was recorded with another model \(newton_sqrt.onnx\)"),
     ):
         newest(trace, other)
     go_on(path, loaded, None, True)
     with (
-        Trace.open(path) as trace,
+        TraceInside.open(path) as trace,
         pytest.raises(UsageError, match="this run came to its end; there is nothing to go on"),
     ):
         newest(trace, loaded)
@@ -272,7 +272,7 @@ def test_a_trace_that_does_not_fit_the_run_is_no_endless_loop(tmp_path: Path) ->
     path = tmp_path / "t.loopdb"
     loaded = model(COUNT)
     cut_off(path, loaded, {"M": 5, "cond": True, "v0": 0, "bound": 99}, 3, None, Options())
-    with Trace.open(path) as trace:
+    with TraceInside.open(path) as trace:
         position = newest(trace, loaded)
         position.path[0].around = (3,)
         with pytest.raises(TraceError, match="does not come by where the recorded one was"):
@@ -288,7 +288,7 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert "whose run goes on at iteration 20" in more.err
     more = command(capsys, "run", model_path, "--resume", path, "--record", path, "--max-iterations", 50, "--json")
     assert more.status == 4 and '"boundaries": 30' in more.out
-    with Trace.open(path) as trace:
+    with TraceInside.open(path) as trace:
         assert len(trace) == 51
     for options, said in (
         (("--input", "x=1"), "--input: --resume goes on with the inputs of the recorded run"),

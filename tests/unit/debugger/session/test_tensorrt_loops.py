@@ -204,8 +204,8 @@ def test_a_run_goes_on_from_its_trace(tmp_path: Path, after: int) -> None:
         loaded.execute(FEEDS, on_iteration=hook)
     recorder.close()
     with Trace.open(path) as trace:
-        position = newest(trace, loaded)
-        run = loaded.execute(FEEDS, begin=lambda engine: go_to(engine, position, trace))
+        position = newest(trace._inside, loaded)
+        run = loaded.execute(FEEDS, begin=lambda engine: go_to(engine, position, trace._inside))
     whole = loaded.execute(FEEDS)
     assert all(np.array_equal(run.outputs[name], value) for name, value in whole.outputs.items())
     assert (run.loops[0].iterations, run.loops[0].stopped_by) == (3, StoppedBy.CONDITION)
