@@ -222,9 +222,3 @@ SWITCHES = {
         ),
     )
 }
-
-SIDE_BY_SIDE = Switch(
-    "layers side by side",
-    lambda: patch.object(Model, "_side_by_side", lambda model, engine: (*engine.resume(), ())),
-    _answered(lambda model: model._wavefront is not None and bool(model._wavefront.taken)),
-)

@@ -364,7 +364,7 @@ cdef class Engine:
         cdef int k
         for k in range(self.memory.nloops):
             loop = self.s.loops + k
-            if loop.observers or loop.nbreaks or loop.event_at_end or loop.next_event != INT64_MAX or loop.await_rows != NULL:
+            if loop.observers or loop.nbreaks or loop.event_at_end or loop.next_event != INT64_MAX:
                 return False
         return not (self.comparing or self.s.watch or self.s.stepping)
 
@@ -438,8 +438,6 @@ cdef class Engine:
     cdef int no_slice(self, int index) except -1:
         cdef LoopState *loop = self.s.loops + index
         cdef int k
-        if loop.await_rows != NULL and not loop.await_rows(self.s, loop):
-            raise ExecutionError(f"{self.memory.at(index)}: the rows that it reads come no more")
         for k in range(loop.nslices):
             if loop.slices[k].parts <= loop.i and not self.loops.fill_up(index, k):
                 sliced = self.plan.loops[index].slices[k].sliced

@@ -1,9 +1,7 @@
 """Nodes bound in ways that are fast: for a range of shapes, for a block of iterations, to memory instead of its copy."""
 
 from ...kernels.call cimport Call
-from ...kernels.drivers cimport follow_stream
 from ...kernels.renewal cimport Journal, Renewal, loopdbg_forget
-from ...kernels.stream cimport Stream
 from ..plain.binder cimport Binder, call_native
 from ..plain.memory cimport Memory
 from ..plain.pieces cimport take
@@ -26,7 +24,7 @@ cdef class FastBinder(Binder):
     """Binds and runs the nodes of a plan, with all that makes them fast."""
 
     def __init__(self, Memory memory not None, Growing growing not None):
-        self.growing, self.hoisted, self.streams = growing, [], {}
+        self.growing, self.hoisted = growing, []
         self.views = [()] * memory.ncode
         Binder.__init__(self, memory)
         for pc, instruction in enumerate(self.plan.code):
@@ -79,9 +77,9 @@ cdef class FastBinder(Binder):
         if inputs is None:
             return 0
         if all([i is None or self.s.slots[<int>i.slot].spec for i in inputs]):
-            varied = self.growing.varied(pc, instruction, inputs, self.block)
+            varied = self.growing.varied(pc, instruction, inputs)
         if varied is None:
-            bound = bind_to_memory(instruction.op, inputs, self.block)
+            bound = bind_to_memory(instruction.op, inputs)
         else:
             followed, bound, appended = varied
             loose, bound = bound, ranges.settled(bound, inputs)
@@ -136,9 +134,6 @@ cdef class FastBinder(Binder):
         for k, spec in enumerate(bound.calls):
             if spec.onto >= 0:
                 self.renew(pc, ins.calls + n.counts + k, spec, slot_of_temp)
-            for slot in instruction.inputs if self.streams else ():
-                if slot in self.streams:
-                    follow_stream(ins.calls + n.counts + k, &(<Stream>self.streams[slot]).c)
         for k, (slot, out) in enumerate(counted):
             self.growing.count(n, k, slot, out)
         ask_for_groups(self.s, instruction.inside)

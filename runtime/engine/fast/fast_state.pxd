@@ -5,7 +5,6 @@ from numpy cimport npy_intp
 
 from ...kernels.call cimport Call, inner_loop
 from ...kernels.renewal cimport Journal
-from ...kernels.stream cimport CStream
 from ..plain.schedule cimport Turn, next_turn
 from ..plain.state cimport Family, Guard, Instr, LoopState, Region, State, boundary_record
 from ..time.history_state cimport loop_history
@@ -290,7 +289,6 @@ cdef struct FastNode:
 
 cdef struct FastLoop:
     Program *program     # NULL: none
-    const CStream *stream  # tells how many iterations have their rows; NULL: all have them
     Turn for_program
     Turn for_groups
     Turn for_views       # of nodes whose readers follow an extent; at 0: there were none

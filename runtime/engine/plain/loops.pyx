@@ -421,18 +421,6 @@ cdef class Loops:
         else:
             loop.trip = -1 if trip is None else trip
 
-    def supply(self, int index, outputs, int64_t iterations, reason):
-        """Leave a loop, stopped at its boundary before iteration 0, as if it had run: it has, in another engine.
-
-        ``outputs``: slot -> value of each output.
-        """
-        cdef LoopState *loop = self.s.loops + index
-        for slot, value in outputs.items():
-            self.memory.store(slot, value)
-            self.memory.set_known(slot, None)
-        loop.i, loop.ended = iterations, _NUMBERS[reason]
-        leave_loop(self.s, loop)
-
     cdef int exit_slow(self, int index) except -1:
         """Leave a loop whatever the specs are."""
         cdef LoopState *loop = self.s.loops + index

@@ -238,8 +238,6 @@ cdef struct LoopState:
     int nscans
     int nlasts
     int nkept
-    int (*await_rows)(State *s, LoopState *loop) noexcept nogil    # wait until the iteration ahead has what it reads; 0: it
-                                                                   # never will. NULL: it is there
     Edge *edges
     Slice *slices
     Scan *scans

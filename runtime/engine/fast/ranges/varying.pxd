@@ -21,7 +21,7 @@ cdef class Growing:
     cdef dict carriers           # as ``carriers`` gives them, once somebody asks
     cdef bint unseen             # nobody looks at anything but the outputs of this execution
 
-    cdef object varied(self, int pc, object instruction, list inputs, object block)
+    cdef object varied(self, int pc, object instruction, list inputs)
     cdef object finished(self, object instruction, object followed, list given, object bound)
     cdef int vary(self, int pc, object instruction, object followed, object bound, object appended, list arrays, dict seen,
                   dict beyond) except -1

@@ -68,7 +68,7 @@ cdef class Growing:
                 if edge.swap:
                     self.appends[edge.result, loop.index] = edge.param
 
-    cdef object varied(self, int pc, object instruction, list inputs, object block):
+    cdef object varied(self, int pc, object instruction, list inputs):
         """A node bound for a range of shapes: (Followed, Bound, (result, what it appends to) or None); None where that cannot
         be. The call that would copy what stands there already is left out."""
         shapes = [None if i is None else i.shape for i in inputs]
@@ -93,7 +93,7 @@ cdef class Growing:
             given.append(i)
         followed.capacities = [None if i is None else i.capacity for i in given]
         try:
-            bound = bind_to_memory(instruction.op, given, block, self.place_for(instruction, given))
+            bound = bind_to_memory(instruction.op, given, self.place_for(instruction, given))
         except REFUSALS:
             return None     # bound on plain shapes, it says what is wrong
         return self.finished(instruction, followed, given, bound)

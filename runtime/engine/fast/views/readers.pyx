@@ -59,7 +59,7 @@ cdef class Readers:
             if slot >= 0 and self.s.slots[slot].spec == 0:
                 return None
         inputs = [None if slot < 0 else self.binder.input(slot) for slot in instruction.inputs]
-        bound = bind_through(instruction.op, inputs, seen, self.binder.block)
+        bound = bind_through(instruction.op, inputs, seen)
         if bound is None or len(bound.outputs) < len(instruction.outputs):
             return None
         for slot, out in zip(instruction.outputs, bound.outputs):
@@ -111,7 +111,7 @@ cdef class Readers:
                 if seen[slot] is None:
                     return None
         place = self.binder.growing.place_for(instruction, given)
-        bound = bind_through(instruction.op, given, seen, self.binder.block, place)
+        bound = bind_through(instruction.op, given, seen, place)
         if bound is None or len(bound.outputs) < len(instruction.outputs):
             return None
         followed = Followed(span, leading, [None if i is None else i.shape for i in given], {}, -1)

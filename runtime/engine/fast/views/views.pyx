@@ -85,7 +85,7 @@ cdef class Views:
         that run in groups."""
         cdef FastState *f = fast(self.s)
         cdef int fusing = f.fusing
-        if index < 0 or self.s.by_hand or self.binder.streams:
+        if index < 0 or self.s.by_hand:
             return 0
         if self.fixed is None:
             self.fixed, self.within = ports_of(self.memory.plan), within_branches(self.memory.plan)
@@ -219,8 +219,6 @@ cdef class Views:
         if self.aliased_at == self.s.generation:
             return self.copy_outside(False)
         self.copy_outside(True)
-        if self.binder.streams:
-            return 0
         for pc, views in enumerate(self.binder.views):
             if not views or pc in members or not self.can_alias(pc):
                 continue
