@@ -309,7 +309,7 @@ class Model:
         given = self.check(inputs or {})
         engine = self._borrow()
         try:
-            what, index, _ = self._go(engine, given, on_iteration, max_iterations)
+            what, index = self._go(engine, given, on_iteration, max_iterations)
             if what == "end":
                 return self._taken(engine)
             message = self._where(engine, what, index, max_iterations)

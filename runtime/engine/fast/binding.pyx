@@ -47,7 +47,6 @@ cdef class FastBinder(Binder):
             for pc in self.hoisted:
                 self.growing.forget(pc)
                 unbind_node(self.s.code + <int>pc)
-        return 0
 
     cdef int bind_node(self, int pc) except -1:
         """Bind the node at pc on what its inputs are now. 0: it has to run in Python."""
@@ -115,7 +114,6 @@ cdef class FastBinder(Binder):
                 loopdbg_forget(fast(self.s).journal)
             n.varying = NULL
             n.counts = n.elided = n.through = n.renews = 0
-        return 0
 
     cdef int install(self, int pc, object instruction, object bound, int around=0) except -1:
         """Turn a Bound into C, with calls around its own for results that are as long as they say."""
@@ -156,14 +154,12 @@ cdef class FastBinder(Binder):
             renewal.source = &self.s.slots[<int>source.index].version
         call.renewal = renewal
         node_at(self.s, pc).renews = 1
-        return 0
 
     cdef int run_node(self, int pc) except -1:
         cdef FastNode *n = node_at(self.s, pc)
         Binder.run_node(self, pc)
         if n.once >= 0:
             n.done = self.s.loops[n.once].entries
-        return 0
 
     cdef int run_as_bound(self, int pc) except -1:
         """Run a node by the binding in its cache that fits, or with more memory."""
@@ -211,7 +207,6 @@ cdef class FastBinder(Binder):
         for slot in instruction.inputs:
             if slot >= 0:
                 show_slot(self.s, slot)
-        return 0
 
     cdef int read_anew(self, object instruction, FastNode *n, bint elided) except -1:
         """A node was bound anew, or runs in Python: those for a range ask for the copies that they read, and leave their own
@@ -222,4 +217,3 @@ cdef class FastBinder(Binder):
         for slot in instruction.inputs if fast(self.s).eliding and (n.varying == NULL or not n.looks) else ():
             if slot >= 0 and self.s.writer[slot] >= 0:
                 copy_again(self.s, node_at(self.s, self.s.writer[slot]))
-        return 0

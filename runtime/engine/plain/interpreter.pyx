@@ -201,8 +201,7 @@ cdef int can_cross(const State *s, const LoopState *loop) noexcept nogil:
             continue
         if p.spec == 0 or r.spec == 0 or (p.spec != r.spec and not in_family(s, e, e.param, e.result)):
             return 0
-        # Values of no bytes need a buffer, too: one that is none holds no value.
-        if takes_copy(e, r) and (e.back.owner == NULL or e.back.capacity < r.nbytes):
+        if lacks_back(e, r):
             return 0
     return 1
 
