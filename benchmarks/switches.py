@@ -207,7 +207,7 @@ SWITCHES = {
             _seen("loopdbg.runtime.plan.ranges.whole_copy", lambda found, _: found is not None),
         ),
         _finding("room for more", f"{_VARYING}.carriers", dict),
-        _routine("counted values", "along", _in_python, _is_data_dependent),
+        _routine("data-dependent shapes", "along", _in_python, _is_data_dependent),
         _routine("renewed caches", "onto", lambda plain: plain(), _begins_as_a_copy),
         Switch(
             "bytes in 32 bits",

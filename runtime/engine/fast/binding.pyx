@@ -122,17 +122,17 @@ cdef class FastBinder(Binder):
         cdef int k
         if n == NULL:
             return Binder.install(self, pc, instruction, bound)
-        counted = [(slot, out) for slot, out in zip(instruction.outputs, bound.outputs)
+        dependent = [(slot, out) for slot, out in zip(instruction.outputs, bound.outputs)
                    if slot >= 0 and isinstance(out, DataDependent)]
-        Binder.install(self, pc, instruction, bound, len(counted))
-        n.counts = len(counted)
-        if counted:
+        Binder.install(self, pc, instruction, bound, len(dependent))
+        n.counts = len(dependent)
+        if dependent:
             ins.follows = SETS_OUTPUTS
         slot_of_temp = slots_of_temps(instruction, bound)
         for k, spec in enumerate(bound.calls):
             if spec.onto >= 0:
                 self.renew(pc, ins.calls + n.counts + k, spec, slot_of_temp)
-        for k, (slot, out) in enumerate(counted):
+        for k, (slot, out) in enumerate(dependent):
             self.growing.count(n, k, slot, out)
         ask_for_groups(self.s, instruction.inside)
         return 0

@@ -268,7 +268,7 @@ cdef int run_region(State *s, Region *r) noexcept nogil:
 
 
 cdef void forget(State *s, Region *r) noexcept nogil:
-    """What it computed once an entry, or for a block of iterations, is of another moment."""
+    """What it computed once an entry, or for a block of iterations, is of before."""
     cdef FastNode *n = <FastNode *>r
     cdef int k
     n.done = -1

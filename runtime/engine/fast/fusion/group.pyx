@@ -290,6 +290,6 @@ cdef int show(State *s, Region *r) noexcept nogil:
 
 
 cdef void forget(State *s, Region *r) noexcept nogil:
-    """What it left out is of another moment, and it is not under way."""
+    """What it left out is of another iteration, and it is not under way."""
     (<Group *>r).ran = -1
     (<Group *>r).running = 0

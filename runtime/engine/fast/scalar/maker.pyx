@@ -249,7 +249,7 @@ cdef class Maker:
         cdef Predicate *p
         cdef Instr *ins
         cdef int j, k = loop.first_predicate
-        counted = False
+        asked = False
         while k >= 0:
             p = self.s.predicates + k
             k = p.next
@@ -258,8 +258,8 @@ cdef class Maker:
             ins = self.s.code + p.pc
             if ins.kind != NATIVE or ins.nguards or p.offset:
                 raise NotScalar
-            if not counted:
-                counted = True
+            if not asked:
+                asked = True
                 self.look_ahead(index, position, entering)
             for j in range(ins.ncalls):
                 self.call(position, ins.calls + j)

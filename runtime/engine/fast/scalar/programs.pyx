@@ -177,7 +177,7 @@ cdef int show(State *s, Region *r) noexcept nogil:
 
 
 cdef void forget(State *s, Region *r) noexcept nogil:
-    """The values that a suspended program holds are of another moment."""
+    """The values that a suspended program holds are of before."""
     if s.suspended == r:
         s.suspended = NULL
 

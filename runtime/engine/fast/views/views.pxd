@@ -24,7 +24,7 @@ cdef class Views:
     cdef int look(self, int index, set members) except -1
     cdef int alias(self, set members) except -1
     cdef int copy_outside(self, bint for_good) except -1
-    cdef tuple moment(self, int pc)
+    cdef tuple iteration_of(self, int pc)
     cdef bint show(self, int pc) except -1
     cdef int show_all(self) except -1
     cdef int copy(self, int pc) except -1

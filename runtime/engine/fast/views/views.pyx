@@ -173,7 +173,7 @@ cdef class Views:
         follow_node(self.s, n)
         elide_copies(self.s, n)
         self.elided.add(pc)
-        self.shown[pc] = self.moment(pc)
+        self.shown[pc] = self.iteration_of(pc)
         fast(self.s).eliding = 1
         self.s.generation += 1
         return
@@ -270,7 +270,7 @@ cdef class Views:
 
     # -- who wants the values
 
-    cdef tuple moment(self, int pc):
+    cdef tuple iteration_of(self, int pc):
         """The iteration before the boundary where the execution stands, or the one that runs."""
         cdef int inside = self.memory.plan.code[pc].inside
         cdef LoopState *loop = self.s.loops + inside
@@ -292,8 +292,8 @@ cdef class Views:
         cdef FastNode *n = node_at(self.s, pc)
         cdef LoopState *loop = self.s.loops + inside
         cdef int status = result_is(self.s, pc, inside)
-        moment = self.moment(pc)
-        if self.shown.get(pc) == moment:
+        iteration = self.iteration_of(pc)
+        if self.shown.get(pc) == iteration:
             return True
         if status == GONE or not n.elided:
             return False
@@ -306,7 +306,7 @@ cdef class Views:
             turn(self.s, loop, 0)
         if failed:
             return False
-        self.shown[pc] = moment
+        self.shown[pc] = iteration
         return True
 
     cdef int show_all(self) except -1:
@@ -381,7 +381,7 @@ cdef class Views:
             if self.s.code[pc].kind != NATIVE:
                 copy_again(self.s, node_at(self.s, pc))
             if all([self.s.slots[<int>slot].owner != NULL for slot in self.memory.plan.code[pc].outputs]):
-                self.shown[pc] = self.moment(pc)
+                self.shown[pc] = self.iteration_of(pc)
 
 
 cdef bint is_pinned(const FastNode *n) noexcept:
