@@ -123,7 +123,7 @@ cdef class FastBinder(Binder):
         if n == NULL:
             return Binder.install(self, pc, instruction, bound)
         dependent = [(slot, out) for slot, out in zip(instruction.outputs, bound.outputs)
-                   if slot >= 0 and isinstance(out, DataDependent)]
+                     if slot >= 0 and isinstance(out, DataDependent)]
         Binder.install(self, pc, instruction, bound, len(dependent))
         n.counts = len(dependent)
         if dependent:

@@ -279,7 +279,7 @@ cdef void forget(State *s, Region *r) noexcept nogil:
 # -- at a boundary, back in the iteration before
 
 
-cdef void turn(State *s, LoopState *loop, int back) noexcept nogil:
+cdef void turn_body(State *s, LoopState *loop, int back) noexcept nogil:
     """At a boundary: let the slots of a body be what they were in the iteration before (``back``), until they are turned
     again."""
     cdef int k

@@ -171,7 +171,6 @@ cdef class Fuser:
         cdef Instr *ins
         cdef FastNode *n
         cdef Group *g
-        cdef int k
         made = {slot for pc in run for slot in self.memory.plan.code[pc].outputs}
         written = self.watched | {slot for slot, times in self.asked.items() if times >= ASKED_OFTEN}
         key = (tuple([self.s.code[<int>pc].binding for pc in run]), made & written)
@@ -257,4 +256,3 @@ cdef class Fuser:
         cdef int slot = instruction.outputs[0] if instruction.outputs else -1
         return slot >= 0 and instruction.node.op_type in ("MatMul", "MatMulInteger") and \
             self.memory.specs[self.s.slots[slot].spec][0] == np.int32
-

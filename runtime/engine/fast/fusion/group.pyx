@@ -14,7 +14,7 @@ from ...plain.clock cimport clock_in
 from ...plain.pieces cimport hold, release, take, take_numbers
 from ...plain.schedule cimport wait_for
 from ...plain.state cimport *
-from ..nodes cimport lead, lead_no_more, run_node, turn
+from ..nodes cimport lead, lead_no_more, run_node, turn_body
 from ..fast_state cimport *
 
 import numpy as np
@@ -275,11 +275,11 @@ cdef int show_results(State *s, Group *g) noexcept nogil:
         return 0
     back = status == GROUP_BEFORE
     if back:
-        turn(s, s.loops + g.loop, 1)
+        turn_body(s, s.loops + g.loop, 1)
     status = not fits(s, g) or run_members(s, g, g.makers, g.nmakers)
     s.budget = budget
     if back:
-        turn(s, s.loops + g.loop, 0)
+        turn_body(s, s.loops + g.loop, 0)
     if not status:
         g.ran = -1
     return not status

@@ -23,7 +23,7 @@ from ...plain.memory cimport Memory
 from .elision cimport copy_again, elide_copies, run_elided, shut
 from ...plain.state cimport *
 from ...plain.schedule cimport Turn, wait_for
-from ..nodes cimport follow_node, turn
+from ..nodes cimport follow_node, turn_body
 from ..fast_state cimport *
 from .readers cimport Readers
 from ....kernels.call cimport Call
@@ -298,12 +298,12 @@ cdef class Views:
         if status == GONE or not n.elided:
             return False
         if status == BEFORE:
-            turn(self.s, loop, 1)
+            turn_body(self.s, loop, 1)
         # The extent may be another since it ran: the execution was taken elsewhere.
         failed = n.varying != NULL and not self.binder.growing.provide(pc)
         failed = failed or not n.elided or run_elided(self.s, n)
         if status == BEFORE:
-            turn(self.s, loop, 0)
+            turn_body(self.s, loop, 0)
         if failed:
             return False
         self.shown[pc] = iteration
