@@ -33,8 +33,6 @@ class Case:
     #: At least this many times as fast as the faster peer, headless; ``stepped_goal``: with a stop at every iteration.
     goal: float | None = None
     stepped_goal: float | None = None
-    #: The goal needs two cores: it is not asked of a run on one thread.
-    two_cores: bool = False
     #: How far results may be apart. Peers are free to fuse a multiplication with an addition and to sum in any order.
     rtol: float = 1e-4
     atol: float = 1e-5

@@ -85,7 +85,7 @@ def two_lstm(hidden: int = 256, steps: int = 200) -> Case:
 
     inputs = functools.partial(_lstm_inputs, hidden, hidden, steps)
     description = f"two layers, each a Loop of {steps} steps, hidden {hidden}; the second reads the first's scan output"
-    return Case("two_lstm", description, 2 * steps, build, inputs, goal=2, two_cores=True)
+    return Case("two_lstm", description, 2 * steps, build, inputs)
 
 
 def greedy(vocabulary: int = 1000, hidden: int = 64, iterations: int = 300) -> Case:

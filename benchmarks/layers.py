@@ -5,7 +5,7 @@ python benchmarks/layers.py --real [PATTERN...] all of them on real models: name
                                                 (benchmarks/run.py --real --check builds the models)
 
 Each can be taken out without another result, to the bit, but for the panels, which settle the order of sums. The least
-of many short turns counts: processor time of one thread, and for layers side by side the clock, on all cores.
+of many short turns counts, in processor time of one thread.
 """
 
 from __future__ import annotations
@@ -14,26 +14,21 @@ import argparse
 import os
 import sys
 
-#: Runs itself with this for what needs several threads.
-SIDE_BY_SIDE = "--side-by-side"
-THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
-if __name__ == "__main__" and SIDE_BY_SIDE not in sys.argv:
+if __name__ == "__main__":
     # Before NumPy is imported, which settles how many threads BLAS has.
-    os.environ[THREADS[0]] = "1"
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
-import subprocess  # noqa: E402
-import time  # noqa: E402
-from typing import Any  # noqa: E402
+from typing import Any
 
-import switches  # noqa: E402
-from case import Case, Inputs, f32, parse, trips, weight  # noqa: E402
-from cell_models import lstm, two_lstm  # noqa: E402
-from loopdbg.runtime.frontends.onnx import reader  # noqa: E402
-from loopdbg.runtime.model import Model  # noqa: E402
-from real import without  # noqa: E402
-from scalar_models import scalar  # noqa: E402
-from switched import Running, compare  # noqa: E402
-from tensor_models import cache, grow, heat  # noqa: E402
+import switches
+from case import Case, Inputs, f32, parse, trips, weight
+from cell_models import lstm
+from loopdbg.runtime.frontends.onnx import reader
+from loopdbg.runtime.model import Model
+from real import without
+from scalar_models import scalar
+from switched import Running, compare
+from tensor_models import cache, grow, heat
 
 
 def transposed(hidden: int = 256, iterations: int = 500) -> Case:
@@ -98,13 +93,13 @@ LOOPS = {
 }
 
 
-def row(switch: switches.Switch, case: Case, clock: Any = time.process_time) -> str:
+def row(switch: switches.Switch, case: Case) -> str:
     """A line of the table of small loops."""
 
     def load() -> tuple[Model, Inputs]:
         return Model(reader.from_proto(case.build(), case.name)), case.inputs()
 
-    found = compare(Running(load, clock), load, switch)
+    found = compare(Running(load), load, switch)
     fast, slow = (seconds / case.iterations * 1e6 for seconds in (found.with_it, found.without))
     other = "" if found.same else "  other bits"
     return f"{switch.name:22}{case.name:14}{fast:>10.3g}{slow:>10.3g}{found.brings:>8.2f}x{other}"
@@ -117,31 +112,18 @@ def small_loops() -> None:
         print(row(switches.SWITCHES[name], case()), flush=True)
 
 
-def _on_all_cores(arguments: list[str]) -> int:
-    several = {name: value for name, value in os.environ.items() if name not in THREADS}
-    return subprocess.run([sys.executable, __file__, SIDE_BY_SIDE, *arguments], check=False, env=several).returncode
-
-
 def main() -> int:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--real", nargs="*", metavar="PATTERN", help="real models, all or these")
     parser.add_argument("--only", action="append", metavar="WAY", help="with --real: this way, and no others")
     parser.add_argument("--json", metavar="FILE", help="with --real: also append the rows, a line of JSON each")
-    parser.add_argument(SIDE_BY_SIDE, action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    clock = time.perf_counter if options.side_by_side else time.process_time
-    chosen = [switches.SIDE_BY_SIDE] if options.side_by_side else [*switches.SWITCHES.values()]
-    if options.real is not None:
-        chosen = [switch for switch in chosen if not options.only or switch.name in options.only]
-        status = without.main(options.real, chosen, clock, options.json) if chosen else 0
-    else:
-        status = 0
-        if options.side_by_side:
-            print(row(switches.SIDE_BY_SIDE, two_lstm(), clock))
-        else:
-            small_loops()
-    return status if options.side_by_side else status or _on_all_cores(sys.argv[1:])
+    if options.real is None:
+        small_loops()
+        return 0
+    chosen = [switch for switch in switches.SWITCHES.values() if not options.only or switch.name in options.only]
+    return without.main(options.real, chosen, options.json) if chosen else 0
 
 
 if __name__ == "__main__":

@@ -87,7 +87,6 @@ def case_report(case: Case, threads: int | None, effort: Effort) -> CaseReport:
         "iterations": case.iterations,
         "goal": case.goal,
         "stepped_goal": case.stepped_goal,
-        "two_cores": case.two_cores,
         "times": times,
         "failed": failed,
         "ratio": ratio(times, "loopdbg"),

@@ -24,7 +24,6 @@ class CaseReport(TypedDict):
     iterations: int
     goal: float | None
     stepped_goal: float | None
-    two_cores: bool
     times: dict[str, Timing]
     failed: dict[str, str]
     #: Time of the faster peer by that of loopdbg, headless and stepped.

@@ -25,7 +25,6 @@ NEAR = (1.06, 1.4)
 WARM_SECONDS, WARM_RUNS = 0.1, 300
 
 Load = Callable[[], tuple[Model, Mapping[str, Any]]]
-Clock = Callable[[], float]
 
 
 @dataclass(frozen=True)
@@ -45,21 +44,20 @@ class Compared:
 class Running:
     """A model that ran until nothing new is bound, and what it gave, the first and the last time."""
 
-    def __init__(self, load: Load, clock: Clock = time.process_time) -> None:
+    def __init__(self, load: Load) -> None:
         self.model, self.inputs = load()
-        self.clock = clock
         first = bits(self.model.run(self.inputs))
-        started, runs = clock(), 0
-        while runs < 3 or (clock() - started < WARM_SECONDS and runs < WARM_RUNS):
+        started, runs = time.process_time(), 0
+        while runs < 3 or (time.process_time() - started < WARM_SECONDS and runs < WARM_RUNS):
             last = self.model.run(self.inputs)
             runs += 1
         self.outputs = first, bits(last)
 
     def seconds(self, repeats: int) -> float:
-        started = self.clock()
+        started = time.process_time()
         for _ in range(repeats):
             self.model.run(self.inputs)
-        return (self.clock() - started) / repeats
+        return (time.process_time() - started) / repeats
 
 
 def bits(outputs: Mapping[str, Any]) -> dict[str, Any]:
@@ -73,18 +71,18 @@ def bits(outputs: Mapping[str, Any]) -> dict[str, Any]:
     return {name: of(value) for name, value in outputs.items()}
 
 
-def used(load: Load, switches: Sequence[Switch], clock: Clock = time.process_time) -> tuple[Running, list[Switch]]:
+def used(load: Load, switches: Sequence[Switch]) -> tuple[Running, list[Switch]]:
     """A model with everything, and the ways that are of use to it."""
     with ExitStack() as stack:
         asked = [(switch, stack.enter_context(switch.watched())) for switch in switches]
-        whole = Running(load, clock)
+        whole = Running(load)
         return whole, [switch for switch, ask in asked if ask(whole.model)]
 
 
 def compare(whole: Running, load: Load, switch: Switch) -> Compared:
     """``whole`` against the same model without one way."""
     with switch.off():
-        part = Running(load, whole.clock)
+        part = Running(load)
     one = min(whole.seconds(1) for _ in range(3))
     repeats = max(1, int(TURN_SECONDS / one))
     rounds = min(max(int(ROUNDS_SECONDS / (2 * repeats * one)), ROUNDS[0]), ROUNDS[-1])

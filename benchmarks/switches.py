@@ -207,7 +207,7 @@ SWITCHES = {
             _seen("loopdbg.runtime.plan.ranges.whole_copy", lambda found, _: found is not None),
         ),
         _finding("room for more", f"{_VARYING}.carriers", dict),
-        _routine("counted values", "along", _in_python, _is_data_dependent),
+        _routine("data-dependent shapes", "along", _in_python, _is_data_dependent),
         _routine("renewed caches", "onto", lambda plain: plain(), _begins_as_a_copy),
         Switch(
             "bytes in 32 bits",
@@ -222,9 +222,3 @@ SWITCHES = {
         ),
     )
 }
-
-SIDE_BY_SIDE = Switch(
-    "layers side by side",
-    lambda: patch.object(Model, "_side_by_side", lambda model, engine: (*engine.resume(), ())),
-    _answered(lambda model: model._wavefront is not None and bool(model._wavefront.taken)),
-)

@@ -47,8 +47,8 @@ def _cases(part: Part) -> Iterator[str]:
     rows = [["", *(runner.title for runner in RUNNERS.values()), "ratio", "goal", "stepped ratio", "goal"]]
     for case in part["cases"]:
         cells = [_cell(key, case["times"], case["failed"], notes) for key in RUNNERS]
-        headless_goal = _goal(case["goal"], case["ratio"], case["two_cores"] and part["threads"] == "1")
-        stepped_goal = _goal(case["stepped_goal"], case["stepped_ratio"], False)
+        headless_goal = _goal(case["goal"], case["ratio"])
+        stepped_goal = _goal(case["stepped_goal"], case["stepped_ratio"])
         ratios = [_times(case["ratio"]), headless_goal, _times(case["stepped_ratio"]), stepped_goal]
         rows.append([case["name"], *cells, *ratios])
     yield from _aligned(rows)
@@ -106,12 +106,10 @@ def _times(ratio: float | None) -> str:
     return ABSENT if ratio is None else f"{_rounded(ratio, 2)}x"
 
 
-def _goal(goal: float | None, ratio: float | None, two_cores: bool) -> str:
+def _goal(goal: float | None, ratio: float | None) -> str:
     """The goal, and whether it is reached."""
     if goal is None:
         return ""
-    if two_cores:
-        return f"{goal:g}x (2 cores)"
     return f"{goal:g}x {'✓' if ratio is not None and ratio >= goal else '✗'}"
 
 

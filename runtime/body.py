@@ -54,7 +54,7 @@ class Standing:
     def __init__(self, engine: Engine, index: int) -> None:
         self._engine = engine
         self._index = index
-        self._moment = engine.epoch
+        self._epoch = engine.epoch
         self._plan = engine.plan.loops[index] if index >= 0 else None
         #: What was computed of the frame, and the state of the loop that it is right for: an edit can change that.
         self._found: dict[str, Any] = {}
@@ -64,7 +64,7 @@ class Standing:
         return f"<Frame {self.path}, iteration {self.iteration}>"
 
     def _state(self) -> tuple[int, int | None, bool, StoppedBy | None, bool]:
-        if self._engine.epoch != self._moment:
+        if self._engine.epoch != self._epoch:
             raise UsageError("this frame is over: the loop has gone on since; copy what is needed while it is current")
         if self._index < 0:
             return 0, None, True, None, True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,7 +40,6 @@ from .plan.plan import Plan, compile_graph
 from .record import record
 
 if TYPE_CHECKING:
-    from .engine.wavefront.wavefront import Follower, Wavefront
     from .frame import Frame
     from .repeats import Watch
 
@@ -206,8 +205,6 @@ class Model:
         #: Its nodes stay bound between runs; whoever runs has the lock, and others beside it engines of their own.
         self._engine: Engine | None = None
         self._late: _Late | None = None
-        #: Loops that may run beside others in headless runs; None: it was not looked yet.
-        self._wavefront: Wavefront | None = None
         self._lock = threading.Lock()
 
     @property
@@ -330,7 +327,7 @@ class Model:
         given = self.check(inputs or {})
         engine = self._borrow()
         try:
-            what, index, _ = self._go(engine, given, on_iteration, max_iterations)
+            what, index = self._go(engine, given, on_iteration, max_iterations)
             if what == "end":
                 return self._taken(engine)
             message = self._where(engine, what, index, max_iterations)
@@ -358,15 +355,12 @@ class Model:
         given = self.check(inputs or {})
         engine = self._borrow()
         try:
-            what, index, beside = self._go(engine, given, on_iteration, max_iterations, on_tick, begin)
+            what, index = self._go(engine, given, on_iteration, max_iterations, on_tick, begin)
             run = Run(notes=tuple(self.graph.notes))
             if what == "end":
                 run.outputs = self._taken(engine)
                 run.notes = (*run.notes, *contradicted(engine, None), *self._types(engine))
                 run.loops = self._told(engine)
-                for follower in beside:
-                    loops = self._told(follower.engine)
-                    run.loops[follower.index : follower.index + len(loops)] = loops
             else:
                 run.stopped_by = StoppedBy.INTERRUPT if what == "interrupt" else StoppedBy.LIMIT
                 run.loops = self._inside.totals(engine, run.stopped_by)
@@ -383,34 +377,26 @@ class Model:
         max_iterations: int | None,
         on_tick: Callable[[Run], object] | None = None,
         begin: Callable[[Engine], object] | None = None,
-    ) -> tuple[str, int, Sequence[Follower]]:
-        """Run until something ends it: what, the loop, and which loops ran beside others."""
+    ) -> tuple[str, int]:
+        """Run until something ends it: what, and the loop."""
         # Ticks are told of iterations, and read no value.
         unseen = on_iteration is None and begin is None
         engine.start(given, unseen)
         engine.set_limits(max_iterations, True)
         late = self._late if engine is self._engine and self._late is not None else _Late(engine)
         late.begin()
-        if unseen and on_tick is None and max_iterations is None and len(self.loops) < 2:
-            engine.on_tick = late.tick
-            try:
-                return *late.resume(), ()
-            finally:
-                engine.on_tick = None
         if on_tick is not None:
             late.on_tick = lambda: on_tick(Run({}, self._inside.totals(engine)))
         if begin is not None:
             begin(engine)
+        engine.on_tick = late.tick
         try:
             if on_iteration is not None:
                 engine.set_hook(_hook(engine, on_iteration))
-            if unseen and max_iterations is None and engine is self._engine and self._can_run_beside():
-                engine.on_tick = late.on_tick
-                return self._side_by_side(engine)
-            engine.on_tick = late.tick
-            return *late.resume(), ()
+            return late.resume()
         finally:
-            engine.set_hook(None)
+            if on_iteration is not None:
+                engine.set_hook(None)
             engine.on_tick = None
 
     def _taken(self, engine: Engine) -> dict[str, Data]:
@@ -419,21 +405,6 @@ class Model:
         if self.graph.variables:
             self._keep_state(engine)
         return results
-
-    def _can_run_beside(self) -> bool:
-        """Whether loops may run beside others."""
-        is_fast = self._engine is not None and self._engine.fast is not None
-        if self._wavefront is None and len(self.loops) > 1 and is_fast:
-            from .engine.wavefront.wavefront import Wavefront
-
-            self._wavefront = Wavefront(self.graph, self.plan)
-        return self._wavefront is not None and self._wavefront.works
-
-    def _side_by_side(self, engine: Engine) -> tuple[str, int, Sequence[Follower]]:
-        """Run to the end, loops beside others; tells which loops ran so."""
-        assert self._wavefront is not None
-        what, index = self._wavefront.resume(engine)
-        return what, index, self._wavefront.taken
 
     def _where(self, engine: Engine, what: str, index: int, limit: int | None) -> str:
         """What ended a run before its end."""
@@ -471,7 +442,7 @@ class Model:
         if engine is not self._engine:
             return
         if engine.shapes_met > MOST_SHAPES:
-            self._engine = self._wavefront = None
+            self._engine = None
         self._lock.release()
 
     def _types(self, engine: Engine) -> list[str]:

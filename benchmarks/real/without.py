@@ -13,7 +13,7 @@ import numpy as np
 
 import loopdbg
 from loopdbg.runtime.model import Model
-from switched import WORTH, Clock, Compared, compare, used
+from switched import WORTH, Compared, compare, used
 from switches import Switch
 
 #: Where models that were built stay (export.py).
@@ -23,7 +23,7 @@ SYSTEMS = {".onnx": "onnx", ".xml": "ir"}
 Row = tuple[str, Compared]
 
 
-def main(patterns: Sequence[str], switches: Sequence[Switch], clock: Clock, json_path: str | None) -> int:
+def main(patterns: Sequence[str], switches: Sequence[Switch], json_path: str | None) -> int:
     """Print the rows of the models that the patterns name, and what they come to. Exit status 1 where bits differ."""
     files = [file for file in _files() if not patterns or any(_means(pattern, file) for pattern in patterns)]
     if not files:
@@ -32,7 +32,7 @@ def main(patterns: Sequence[str], switches: Sequence[Switch], clock: Clock, json
     rows: list[Row] = []
     print(f"{'us a run':40}{'way':22}{'with it':>10}{'without':>10}", flush=True)
     for file in files:
-        for found in _compared(file, switches, clock):
+        for found in _compared(file, switches):
             rows.append((_title(file), found))
             print(_line(*rows[-1]), flush=True)
             if json_path:
@@ -56,12 +56,12 @@ def _means(pattern: str, file: Path) -> bool:
     return fnmatch(_title(file), pattern) or fnmatch(file.parent.name, pattern)
 
 
-def _compared(file: Path, switches: Sequence[Switch], clock: Clock) -> Iterator[Compared]:
+def _compared(file: Path, switches: Sequence[Switch]) -> Iterator[Compared]:
     def load() -> tuple[Model, Mapping[str, Any]]:
         model = loopdbg.load(file)
         return model, _inputs(file, model)
 
-    whole, of_use = used(load, switches, clock)
+    whole, of_use = used(load, switches)
     for switch in of_use:
         yield compare(whole, load, switch)
 

@@ -189,7 +189,7 @@ class StandingFrame(SessionFrame):
         if not is_large(found):
             return copy()
         timeline = self._timeline
-        timeline.findings.at(self._moment)
+        timeline.findings.at(self._epoch)
         content = timeline.key(slot, before)
         ref = TensorRef(found.dtype, found.shape, partial(self._read, find), timeline.findings, content)
         return self._refs.setdefault(key, ref)
@@ -203,7 +203,7 @@ class StandingFrame(SessionFrame):
         if self._turns.taken or not self._turns.reading.acquire(timeout=_PATIENCE):
             raise OverError("this value is over: the loop is going on")
         try:
-            if self._engine.epoch != self._moment:
+            if self._engine.epoch != self._epoch:
                 raise OverError("this value is over: the loop has gone on since")
             return do(find())
         finally:

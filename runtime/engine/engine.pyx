@@ -15,8 +15,6 @@ cimport numpy as np
 
 from .plain.accelerator cimport Accelerator
 from .plain.binder cimport Binder
-from .time.changes cimport Changes
-from .time.checkpoints cimport Checkpoints
 from .time.history cimport Histories
 from .plain.interpreter cimport LOOPDBG_CHECKED, decide, is_due, run_plan
 from .plain.loops cimport Loops
@@ -24,7 +22,6 @@ from .plain.clock cimport clock_in, now
 from .plain.memory cimport Memory
 from .plain.pieces cimport release, take
 from .plain.state cimport *
-from .time.observers cimport Observers
 from .plain.scans cimport Scans
 
 # Not the module around it, which makes an enum of every number: 6 us a run.
@@ -36,6 +33,9 @@ import numpy as np
 
 from ..errors import ExecutionError, LimitError, Remedy
 from ..graph import System
+from .time.changes import Changes
+from .time.checkpoints import Checkpoints
+from .time.observers import Observers
 
 np.import_array()
 
@@ -73,9 +73,9 @@ cdef class Engine:
     cdef readonly Scans scans
     cdef readonly Histories histories
     cdef readonly Loops loops
-    cdef readonly Checkpoints checkpoints
-    cdef readonly Changes changes
-    cdef readonly Observers observers
+    cdef readonly object checkpoints
+    cdef readonly object changes
+    cdef readonly object observers
     cdef State *s
     cdef double tick_time
     cdef int64_t slice_budget
@@ -121,7 +121,8 @@ cdef class Engine:
         copied: they must not change while the execution lasts. ``unseen``: nobody looks at anything but the outputs.
         """
         cdef int k
-        self.changes.begin()
+        if self.s.by_hand:
+            self.changes.undo()
         self.accelerator.begin(unseen)
         for slot, value in inputs.items():
             self.memory.put_input(slot, value)
@@ -284,7 +285,6 @@ cdef class Engine:
                 raise
             self.interrupt()
             self.take_signal()
-        return 0
 
     cdef int take_signal(self) except -1:
         # Where somebody else decides what Ctrl-C means, that holds.
@@ -292,7 +292,6 @@ cdef class Engine:
                 signal.getsignal(_SIGINT) is signal.default_int_handler:
             signal.signal(_SIGINT, self.on_signal)
             self.ears = OPEN
-        return 0
 
     def on_signal(self, number, frame):
         """First Ctrl-C: stop at the next boundary. A second one, while a hook hangs, is an ordinary interrupt."""
@@ -356,7 +355,6 @@ cdef class Engine:
                 self.loops.checks.against_plain(self, index)
             finally:
                 self.comparing = False
-        return 0
 
     cdef bint may_compare(self) noexcept:
         """Does nobody want a stop in these iterations?"""
@@ -364,7 +362,7 @@ cdef class Engine:
         cdef int k
         for k in range(self.memory.nloops):
             loop = self.s.loops + k
-            if loop.observers or loop.nbreaks or loop.event_at_end or loop.next_event != INT64_MAX or loop.await_rows != NULL:
+            if loop.observers or loop.nbreaks or loop.event_at_end or loop.next_event != INT64_MAX:
                 return False
         return not (self.comparing or self.s.watch or self.s.stepping)
 
@@ -438,8 +436,6 @@ cdef class Engine:
     cdef int no_slice(self, int index) except -1:
         cdef LoopState *loop = self.s.loops + index
         cdef int k
-        if loop.await_rows != NULL and not loop.await_rows(self.s, loop):
-            raise ExecutionError(f"{self.memory.at(index)}: the rows that it reads come no more")
         for k in range(loop.nslices):
             if loop.slices[k].parts <= loop.i and not self.loops.fill_up(index, k):
                 sliced = self.plan.loops[index].slices[k].sliced
@@ -454,7 +450,6 @@ cdef class Engine:
         # Parts that nothing needs were made up: the boundary, which was told of, is gone over again.
         loop.parts = min([loop.slices[k].parts for k in range(loop.nslices)])
         loop.reported = 1
-        return 0
 
     cdef int tick(self) except -1:
         """Look at signals; adapt how long run_plan may run. True: stop here."""
@@ -544,7 +539,7 @@ cdef class Engine:
         for name, slot in self.plan.outputs:
             if not self.is_there(slot):
                 raise ExecutionError(f"output '{name}' has no value")
-            results[name] = self.memory.copy_of(slot)
+            results[name] = self.memory.value(slot)
         return results
 
     def has_value(self, int slot):

@@ -1,11 +1,9 @@
 """What the engine asks of calls."""
 
 from .call cimport Call
-from .stream cimport CStream
 from numpy cimport npy_intp
 
 cdef int set_call(Call *call, object spec, npy_intp *outer) except -1
 cdef bint is_single(const Call *call) noexcept nogil
-cdef void follow_stream(Call *call, const CStream *stream) noexcept nogil
 cdef void drop_block(Call *call) noexcept nogil
 cdef bint is_gather(const Call *call) noexcept nogil

@@ -7,7 +7,6 @@ from numpy cimport npy_intp
 
 from .call cimport MAX_ARGS, Call, inner_loop
 from .kernel cimport Kernel
-from .stream cimport CStream, loopdbg_wait
 from .team cimport loopdbg_share, loopdbg_team, team_members, team_share
 
 import numpy as np
@@ -378,7 +377,7 @@ cdef int run_block(Call *c) noexcept nogil:
 
     dims: iterations in a block, sources, calls, bytes of a trip count (0: there is none). extra: how many iterations the
     sources allow, bytes of the iteration number, the condition can end the loop earlier, the block's first iteration
-    (-1: there is no block), a stream that tells how many iterations the sources have yet (0: all).
+    (-1: there is no block).
     """
     cdef npy_intp i = <npy_intp>read_int(c.cell[0][0] + c.offset[0], c.extra[1])
     cdef npy_intp size = c.dims[0], left = c.extra[0] - i
@@ -405,8 +404,6 @@ cdef int run_block(Call *c) noexcept nogil:
                 one.offset[0] = one.extra[0] + i * one.extra[1]
             return -<int>(c.dims[2] + 2)
         base = min(i, c.extra[0] - size)
-        if c.extra[4] and not loopdbg_wait(<const CStream *><void *>c.extra[4], base + size):
-            return 1
         c.extra[3] = base
         for k in range(c.dims[1]):
             one = c + 1 + k
@@ -429,12 +426,6 @@ cdef void drop_block(Call *call) noexcept nogil:
     """Let the call compute its block anew, if it is one that decides on blocks."""
     if call.run == run_block:
         call.extra[3] = -1
-
-
-cdef void follow_stream(Call *call, const CStream *stream) noexcept nogil:
-    """Let the call wait for what it reads, if it is one that decides on blocks."""
-    if call.run == run_block:
-        call.extra[4] = <npy_intp><void *>stream
 
 
 cdef bint folds(const Call *call) noexcept:

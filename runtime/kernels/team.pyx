@@ -8,7 +8,6 @@ cdef extern from "kernels/threads/threads.h" nogil:
     enum:
         LOOPDBG_MOST_WORKERS
     Members loopdbg_everybody
-    int loopdbg_team_elsewhere
     uint64_t loopdbg_team_shared
     sharing loopdbg_share_job
     void loopdbg_team_forget() noexcept
@@ -32,12 +31,6 @@ def use(int count, double least=loopdbg_everybody.least):
     """Let so many share what is at least so much work (products) from now on. Nobody may share anything meanwhile."""
     loopdbg_everybody.workers, loopdbg_everybody.least = min(max(count, 1), LOOPDBG_MOST_WORKERS), least
     loopdbg_team_forget()
-
-
-def lend(int count):
-    """So many of them work elsewhere from now on; below 0: they are back."""
-    global loopdbg_team_elsewhere
-    loopdbg_team_elsewhere += count
 
 
 def shared():

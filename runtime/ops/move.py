@@ -420,5 +420,5 @@ def compress(p: P, x: T, condition: T, *, axis: int | None = None) -> T:
     n, block = condition.size, math.prod(after) * x.dtype.itemsize
     numbers = (math.prod(before), length, block, n, condition.dtype.itemsize, int(is_float(condition.dtype)))
     output = ((*before, min(n, length), *after), x.dtype)
-    (kept,) = p.call(Routine("counted.compress", (output,), numbers, n + 8, along=(along,)), (x, condition))
+    (kept,) = p.call(Routine("data_dependent.compress", (output,), numbers, n + 8, along=(along,)), (x, condition))
     return kept

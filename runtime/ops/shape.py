@@ -347,7 +347,7 @@ def _non_zero(p: P, x: T, dtype: np.dtype[Any]) -> T:
     if tells_zeros(x.dtype) and x.ndim <= _MOST_AXES and dtype in (np.int32, np.int64):
         numbers = (x.size, x.dtype.itemsize, int(is_float(x.dtype)), x.ndim, dtype.itemsize, *x.shape[1:])
         (places,) = p.call(
-            Routine("counted.non_zero", (((x.ndim, x.size), dtype),), numbers, x.size + 8, along=(1,)), (x,)
+            Routine("data_dependent.non_zero", (((x.ndim, x.size), dtype),), numbers, x.size + 8, along=(1,)), (x,)
         )
         return places
     if not isinstance(x, np.ndarray):

@@ -52,7 +52,7 @@ ROWS_ALONE, FEW_WEIGHTS = 8, 1 << 19
 MOST_BLOCK_BYTES = 1 << 26
 
 
-def bind(op: Op, inputs: Sequence[Input | None], block: int | None = None) -> Bound:
+def bind(op: Op, inputs: Sequence[Input | None]) -> Bound:
     """Bind ``op`` to inputs of these dtypes and shapes. ``block``: the most iterations of a batch, see :data:`BLOCK`.
 
     Raises:
@@ -63,7 +63,7 @@ def bind(op: Op, inputs: Sequence[Input | None], block: int | None = None) -> Bo
         raise NotNative
     if op.pure and not op.sequences and all(i is None or i.known is not None for i in inputs):
         return _fold(op, [i if i is None else i.known for i in inputs])
-    return walkable(_Binder(inputs, block=block).bind(op))
+    return walkable(_Binder(inputs).bind(op))
 
 
 def walkable(bound: Bound) -> Bound:
@@ -91,10 +91,9 @@ def _fold(op: Op, arrays: Sequence[Array | None]) -> Bound:
 class _Binder(Emitting):
     """Implements :class:`~..ops.primitives.Primitives` on buffers, and knows which of them are inputs."""
 
-    def __init__(self, inputs: Sequence[Input | None], block: int | None = None, place: Place | None = None) -> None:
+    def __init__(self, inputs: Sequence[Input | None], place: Place | None = None) -> None:
         super().__init__()
         self.inputs = inputs
-        self.block = block
         #: The value that a result of several pieces extends in place.
         self.place = place
         self.in_place = False
@@ -236,7 +235,7 @@ class _Binder(Emitting):
         out = self._new(part.shape, part.dtype)
         self._row(part, out)
         alone, self.calls = self.calls, []
-        size = _iterations(min(self.block or BLOCK, count), count, out, others)
+        size = _iterations(min(BLOCK, count), count, out, others)
         self.cost = cost
         together = self._together(step, views, others, size) if size > 1 else None
         if together is None:

@@ -268,11 +268,6 @@ class Finder:
         weights = product.inputs[1]
         return None if weights is None else self.outer.get(weights, weights).constant
 
-    def weights_of(self, chain: Chain, sources: Sequence[Source]) -> int:
-        """How many weights the product of a chain has, if it reads one of these sources."""
-        weights = self._weights(chain.nodes[-1])
-        return 0 if weights is None or not any(source in chain.sources for source in sources) else weights.size
-
     def node(self, chain: Chain, number: Value) -> ResolvedOperation:
         """A node that does what a chain does. ``number``: the iteration's."""
         loop, last = self.loop, chain.nodes[-1]

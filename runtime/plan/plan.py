@@ -9,7 +9,7 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
 from dataclasses import field
 from enum import IntEnum
 
@@ -178,15 +178,15 @@ class Plan:
                 yield pc
 
 
-def compile_graph(graph: Graph, settled: Set[Value] = frozenset()) -> Plan:
-    """Lay a graph out as a plan. ``settled``: inputs of the graph that follow from constants.
+def compile_graph(graph: Graph) -> Plan:
+    """Lay a graph out as a plan.
 
     A node whose operator nothing implements fails when it is run.
 
     Raises:
         ModelError: a node uses a value that its scope does not have, or its attributes do not fit its operator.
     """
-    compiler = _Compiler(Plan(graph, settled=set(settled)), Origins.of(graph))
+    compiler = _Compiler(Plan(graph), Origins.of(graph))
     for node in walk(graph):
         # Before anything reads it: from here on a node has the inputs and the attributes that its operator demands.
         if isinstance(node, Operation):

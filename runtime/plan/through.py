@@ -36,22 +36,22 @@ class _Packed(_Binder):
         return whole if i.capacity is None or i.seen is not None else self._copy(whole)
 
 
-def bind_to_memory(op: Op, inputs: Sequence[Input | None], block: int | None, place: Place | None = None) -> Bound:
+def bind_to_memory(op: Op, inputs: Sequence[Input | None], place: Place | None = None) -> Bound:
     """Bind ``op`` as :func:`~.bind.bind` does, to inputs whose memory may have more capacity than their shape: it is
     read with its strides if that gives the same bits, else copied first.
 
     ``place``: the value that the result extends, of an operator that does nothing but copy its inputs.
     """
     if place is not None:
-        return walkable(_Strided(inputs, block=block, place=place).bind(op))
+        return walkable(_Strided(inputs, place=place).bind(op))
     if not op.native or all(i is None or i.capacity is None for i in inputs):
-        return bind(op, inputs, block)
+        return bind(op, inputs)
     span = span_of([i.shape for i in inputs if i is not None])
     before = (span.low, span.high)
-    bound = bind_through(op, inputs, {}, block)
+    bound = bind_through(op, inputs, {})
     if bound is None:
         span.low, span.high = before  # what it refused to do decides nothing
-        bound = walkable(_Packed(inputs, block=block).bind(op))
+        bound = walkable(_Packed(inputs).bind(op))
     return bound
 
 
@@ -59,15 +59,14 @@ def bind_through(
     op: Op,
     inputs: Sequence[Input | None],
     seen: Mapping[int, Buffer],
-    block: int | None,
     place: Place | None = None,
 ) -> Bound | None:
     """``op`` bound to aliases of some slots, ``seen``; None if that gains nothing, or does not give the same bits."""
     given = [i if i is None or i.slot not in seen else replace(i, seen=seen[i.slot]) for i in inputs]
     packed = [i if i is None or i.capacity is None or place is not None else replace(i, capacity=None) for i in inputs]
     try:
-        plain = _Binder(packed, block=block, place=place).bind(op)
-        bound = _Strided(given, block=block, place=place).bind(op)
+        plain = _Binder(packed, place=place).bind(op)
+        bound = _Strided(given, place=place).bind(op)
     except REFUSALS:
         return None
     if any(len(call.outer) > MAX_OUTER for call in bound.calls):

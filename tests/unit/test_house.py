@@ -18,7 +18,7 @@ def test_imports_of_every_kind_are_seen() -> None:
     found = house.imports()
     assert "runtime/ops/registry" in found["runtime/plan/plan"]
     assert "runtime/frontends" in found["runtime/model"], "within a function"
-    assert "runtime/engine/wavefront/wavefront" in found["runtime/model"], "for types"
+    assert "runtime/engine/engine" in found["runtime/model"], "for types"
     assert "tui/cli/terminal" in found["tui/cli/headless"], "from . import"
     assert "runtime/engine/plain/state" in found["runtime/engine/plain/memory"], "cimport"
 

@@ -7,10 +7,8 @@ from .fast_state cimport FastNode
 
 cdef class FastBinder(Binder):
     cdef Growing growing
-    cdef public object block     # iterations that are computed at once where that is possible; None: as is best
     cdef list hoisted             # positions of nodes that may be computed for a block of iterations
     cdef list views              # position -> what a node's results are copies of, where that is all that it does
-    cdef dict streams            # slot -> the stream that tells how many of its rows are there
     cdef bint was_elided         # the node that is run now left out its copies
 
     cdef int bind_as(self, int pc, object instruction) except -1

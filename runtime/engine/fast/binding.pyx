@@ -1,9 +1,7 @@
 """Nodes bound in ways that are fast: for a range of shapes, for a block of iterations, to memory instead of its copy."""
 
 from ...kernels.call cimport Call
-from ...kernels.drivers cimport follow_stream
 from ...kernels.renewal cimport Journal, Renewal, loopdbg_forget
-from ...kernels.stream cimport Stream
 from ..plain.binder cimport Binder, call_native
 from ..plain.memory cimport Memory
 from ..plain.pieces cimport take
@@ -26,7 +24,7 @@ cdef class FastBinder(Binder):
     """Binds and runs the nodes of a plan, with all that makes them fast."""
 
     def __init__(self, Memory memory not None, Growing growing not None):
-        self.growing, self.hoisted, self.streams = growing, [], {}
+        self.growing, self.hoisted = growing, []
         self.views = [()] * memory.ncode
         Binder.__init__(self, memory)
         for pc, instruction in enumerate(self.plan.code):
@@ -49,7 +47,6 @@ cdef class FastBinder(Binder):
             for pc in self.hoisted:
                 self.growing.forget(pc)
                 unbind_node(self.s.code + <int>pc)
-        return 0
 
     cdef int bind_node(self, int pc) except -1:
         """Bind the node at pc on what its inputs are now. 0: it has to run in Python."""
@@ -79,9 +76,9 @@ cdef class FastBinder(Binder):
         if inputs is None:
             return 0
         if all([i is None or self.s.slots[<int>i.slot].spec for i in inputs]):
-            varied = self.growing.varied(pc, instruction, inputs, self.block)
+            varied = self.growing.varied(pc, instruction, inputs)
         if varied is None:
-            bound = bind_to_memory(instruction.op, inputs, self.block)
+            bound = bind_to_memory(instruction.op, inputs)
         else:
             followed, bound, appended = varied
             loose, bound = bound, ranges.settled(bound, inputs)
@@ -117,7 +114,6 @@ cdef class FastBinder(Binder):
                 loopdbg_forget(fast(self.s).journal)
             n.varying = NULL
             n.counts = n.elided = n.through = n.renews = 0
-        return 0
 
     cdef int install(self, int pc, object instruction, object bound, int around=0) except -1:
         """Turn a Bound into C, with calls around its own for results that are as long as they say."""
@@ -126,20 +122,17 @@ cdef class FastBinder(Binder):
         cdef int k
         if n == NULL:
             return Binder.install(self, pc, instruction, bound)
-        counted = [(slot, out) for slot, out in zip(instruction.outputs, bound.outputs)
-                   if slot >= 0 and isinstance(out, DataDependent)]
-        Binder.install(self, pc, instruction, bound, len(counted))
-        n.counts = len(counted)
-        if counted:
+        dependent = [(slot, out) for slot, out in zip(instruction.outputs, bound.outputs)
+                     if slot >= 0 and isinstance(out, DataDependent)]
+        Binder.install(self, pc, instruction, bound, len(dependent))
+        n.counts = len(dependent)
+        if dependent:
             ins.follows = SETS_OUTPUTS
         slot_of_temp = slots_of_temps(instruction, bound)
         for k, spec in enumerate(bound.calls):
             if spec.onto >= 0:
                 self.renew(pc, ins.calls + n.counts + k, spec, slot_of_temp)
-            for slot in instruction.inputs if self.streams else ():
-                if slot in self.streams:
-                    follow_stream(ins.calls + n.counts + k, &(<Stream>self.streams[slot]).c)
-        for k, (slot, out) in enumerate(counted):
+        for k, (slot, out) in enumerate(dependent):
             self.growing.count(n, k, slot, out)
         ask_for_groups(self.s, instruction.inside)
         return 0
@@ -161,14 +154,12 @@ cdef class FastBinder(Binder):
             renewal.source = &self.s.slots[<int>source.index].version
         call.renewal = renewal
         node_at(self.s, pc).renews = 1
-        return 0
 
     cdef int run_node(self, int pc) except -1:
         cdef FastNode *n = node_at(self.s, pc)
         Binder.run_node(self, pc)
         if n.once >= 0:
             n.done = self.s.loops[n.once].entries
-        return 0
 
     cdef int run_as_bound(self, int pc) except -1:
         """Run a node by the binding in its cache that fits, or with more memory."""
@@ -216,7 +207,6 @@ cdef class FastBinder(Binder):
         for slot in instruction.inputs:
             if slot >= 0:
                 show_slot(self.s, slot)
-        return 0
 
     cdef int read_anew(self, object instruction, FastNode *n, bint elided) except -1:
         """A node was bound anew, or runs in Python: those for a range ask for the copies that they read, and leave their own
@@ -227,4 +217,3 @@ cdef class FastBinder(Binder):
         for slot in instruction.inputs if fast(self.s).eliding and (n.varying == NULL or not n.looks) else ():
             if slot >= 0 and self.s.writer[slot] >= 0:
                 copy_again(self.s, node_at(self.s, self.s.writer[slot]))
-        return 0

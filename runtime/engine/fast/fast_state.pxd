@@ -3,135 +3,11 @@
 from libc.stdint cimport int64_t
 from numpy cimport npy_intp
 
-from ...kernels.call cimport Call, inner_loop
+from ...kernels.call cimport Call
 from ...kernels.renewal cimport Journal
-from ...kernels.stream cimport CStream
 from ..plain.schedule cimport Turn, next_turn
-from ..plain.state cimport Family, Guard, Instr, LoopState, Region, State, boundary_record
-from ..time.history_state cimport loop_history
-
-cdef extern from "scalar_program.h" nogil:
-    enum:
-        SCALAR_TICK
-        SCALAR_AT_INSN
-        SCALAR_AT_NEXT
-        SCALAR_AT_HEAD
-        SCALAR_AT_TEST
-        SCALAR_STAGED
-        OP_CALL
-        OP_LOAD
-        OP_BRANCH
-        OP_JUMP
-        OP_ENTER
-        OP_NEXT
-        OP_TEST
-        OP_COUNT
-        OP_STOP_IF
-        OP_copy_8
-
-    ctypedef struct scalar_insn:
-        int op
-        int d
-        int a
-        int b
-        int c
-
-    ctypedef struct scalar_move:
-        int source "from"
-        int to
-
-    ctypedef struct scalar_call:
-        inner_loop loop
-        void *data
-        int nargs
-        int args[4]
-        npy_intp steps[4]
-
-    ctypedef struct scalar_load:
-        int slot
-        npy_intp offset
-        npy_intp block
-        int64_t length
-        const char *base
-        int index
-        int wide
-
-    ctypedef struct scalar_scan:
-        int source "from"
-        npy_intp nbytes
-        char *buffer
-        int64_t count
-        int64_t capacity
-
-    ctypedef struct scalar_slice:
-        int to
-        npy_intp nbytes
-        npy_intp step
-        const char *base
-
-    ctypedef struct scalar_recorder:
-        boundary_record *record
-        int *source "from"
-
-    ctypedef struct scalar_note:
-        int column
-        int result
-        int param
-
-    ctypedef struct scalar_loop:
-        int index
-        int parent
-        int body
-        int after
-        int test
-        int trip
-        int initial
-        int cond
-        int cond_in
-        int iteration
-        int trip_wide
-        int iteration_wide
-        int negative
-        int64_t fixed_trips
-        int staged
-        int ninit
-        int nmoves
-        int nouts
-        int nscans
-        int nslices
-        int nrecorders
-        scalar_move *init
-        scalar_move *moves
-        scalar_move *outs
-        int *before
-        scalar_scan *scans
-        scalar_slice *slices
-        scalar_recorder *recorders
-        loop_history *history
-        int nnotes
-        scalar_note *notes
-        int64_t i
-        int64_t trips
-        int64_t parts
-        int64_t stop_before
-        int64_t stop
-        int64_t endless_at
-        int keep
-        int counted
-        int ended
-        int64_t *iterations
-        int64_t *entries
-        int64_t *by_reason
-
-    ctypedef struct scalar_program:
-        char *registers
-        scalar_insn *code
-        scalar_call *calls
-        scalar_load *loads
-        scalar_loop *loops
-        int at_insn
-        int at_loop
-        int suspended
+from ..plain.state cimport Family, Guard, LoopState, Region, State
+from .scalar.program cimport Program
 
 # How a bound node follows an extent that varies (varying.pyx): each number below is base + slope * it.
 cdef struct Number:
@@ -204,12 +80,6 @@ cdef struct Place:
     npy_intp offset
     npy_intp steps[8]    # bytes from block to block along each axis
 
-# The extremes of floats that a group may not leave behind: see fuse.Check.
-cdef struct Check:
-    int slot
-    int size             # bytes of an element
-    Py_ssize_t count
-
 # Nodes that run together, block by block (fuse.py). Good as long as its nodes are bound as they were, on the same specs.
 cdef struct Group:
     Region region        # first
@@ -225,7 +95,6 @@ cdef struct Group:
     int nplaces
     int nmoving          # places that change from block to block: the first ones
     int ncalls
-    int nchecks
     int nmakers
     int *members
     int64_t *bindings    # of the members
@@ -239,38 +108,13 @@ cdef struct Group:
     Place *places
     Call *calls
     Call *tail           # of a shorter last block along the last axis; NULL: there is none
-    char *once           # calls for the first block only
-    Check *checks
     npy_intp *outer      # outer axes of all calls
     char **constants
     int64_t cost         # of a block
     int running          # a time slice ended between two blocks
-    int unfit            # a check failed
     int64_t runs
     int64_t ran          # the iteration that it ran in last, while the results that only members read lack that one; -1: none
     int64_t entry        # and the entry of its loop
-
-# A loop's body as a scalar program. It is good as long as nothing was bound or unbound since it was made.
-cdef struct Program:
-    Region region        # first
-    scalar_program core
-    int root             # index of the loop
-    int64_t generation
-    int nregisters
-    int ncode
-    int nloops
-    int nloads
-    int nonce
-    ProgramValue *values
-    int *positions       # instruction of the program -> position in the plan
-    int *once            # positions of nodes that are left out: they ran in this entry
-
-# A register and where its value lives. ``written``: the loop changes it, so that leaving the program writes it back.
-cdef struct ProgramValue:
-    int slot             # -1: a temp
-    char **cell
-    Py_ssize_t nbytes
-    int written
 
 # What is known of a node of the plan besides its instruction.
 cdef struct FastNode:
@@ -290,7 +134,6 @@ cdef struct FastNode:
 
 cdef struct FastLoop:
     Program *program     # NULL: none
-    const CStream *stream  # tells how many iterations have their rows; NULL: all have them
     Turn for_program
     Turn for_groups
     Turn for_views       # of nodes whose readers follow an extent; at 0: there were none

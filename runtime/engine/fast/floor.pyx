@@ -23,6 +23,14 @@ cdef int64_t HOT_AFTER = 200
 cdef class Fast(Accelerator):
     """All that is fast in one engine."""
 
+    cdef Memory memory
+    cdef State *s
+    cdef FastState *f
+    cdef Growing growing
+    cdef readonly FastBinder binder
+    cdef readonly Views views
+    cdef Fuser fuser
+
     def __init__(self, Memory memory not None):
         Accelerator.__init__(self)
         self.memory, self.s = memory, &memory.s
@@ -39,7 +47,6 @@ cdef class Fast(Accelerator):
         self.f.nnodes = self.memory.ncode
         self.f.hot_after, self.f.fusing = HOT_AFTER, 1
         self.s.above = self.f
-        return 0
 
     # -- what the plain floor tells
 
@@ -50,7 +57,7 @@ cdef class Fast(Accelerator):
         self.fuser.begin(unseen)
         self.begin_turns()
         self.views.forget()
-        self.views.begin()
+        self.views.shown.clear()
         self.f.program_runs = 0
         return self.views.alias(self.fuser.members()) if outside else self.views.copy_outside(True)
 
@@ -67,7 +74,6 @@ cdef class Fast(Accelerator):
             f.for_program.at = self.f.hot_after
             loop.boundaries = 0
             schedule(self.s, loop)
-        return 0
 
     cdef int look(self, int index) except -1:
         cdef LoopState *loop = self.s.loops + index
@@ -77,7 +83,6 @@ cdef class Fast(Accelerator):
         if loop.boundaries == f.for_program.at:
             self.make_programs()
         schedule(self.s, loop)
-        return 0
 
     cdef int look_for_groups(self, int index) except -1:
         """Groups first: what they read is copied."""
@@ -103,20 +108,17 @@ cdef class Fast(Accelerator):
                 f.for_program.wait = 8 * loop.boundaries
                 wait_for(&f.for_program, loop.boundaries)
                 schedule(self.s, loop)
-        return 0
 
     cdef int watch(self, int64_t generation, frozenset slots) except -1:
         """Groups write what is read at boundaries, and copies of it are made."""
         self.fuser.watch(slots)
         self.views.watch(slots)
         self.watched_at = self.s.generation
-        return 0
 
     cdef int ask(self, int slot) except -1:
         if slot in self.fuser.inner:
             return self.fuser.ask(slot)
         self.views.is_there(slot)
-        return 0
 
     cdef bint is_there(self, int slot) except -1:
         if self.fuser.is_written_now(slot):
@@ -140,7 +142,6 @@ cdef class Fast(Accelerator):
             if f.for_program.at <= self.s.loops[k].boundaries and self.f.hot_after >= 0:
                 f.for_program.at = self.s.loops[k].boundaries + self.f.hot_after
                 schedule(self.s, self.s.loops + k)
-        return 0
 
     cdef int change(self) except -1:
         return self.views.copy_all()

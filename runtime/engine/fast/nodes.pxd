@@ -11,8 +11,7 @@ cdef void lead(Instr *ins, Region *r) noexcept nogil
 cdef void lead_no_more(Instr *ins, Region *r) noexcept nogil
 cdef void follow_node(State *s, FastNode *n) noexcept nogil
 cdef int run_node(State *s, int pc) noexcept nogil
-cdef void turn_back(State *s, LoopState *loop, int64_t i) noexcept nogil
-cdef void turn_forth(State *s, LoopState *loop) noexcept nogil
+cdef void turn_body(State *s, LoopState *loop, int back) noexcept nogil
 cdef int matches(State *s, Varying *v, int64_t *extent) noexcept nogil
 cdef void put_in_cache(State *s, FastNode *n) noexcept nogil
 cdef int select(State *s, FastNode *n, int64_t *extent) noexcept nogil

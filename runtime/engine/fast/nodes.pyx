@@ -268,7 +268,7 @@ cdef int run_region(State *s, Region *r) noexcept nogil:
 
 
 cdef void forget(State *s, Region *r) noexcept nogil:
-    """What it computed once an entry, or for a block of iterations, is of another moment."""
+    """What it computed once an entry, or for a block of iterations, is of before."""
     cdef FastNode *n = <FastNode *>r
     cdef int k
     n.done = -1
@@ -279,37 +279,23 @@ cdef void forget(State *s, Region *r) noexcept nogil:
 # -- at a boundary, back in the iteration before
 
 
-cdef void turn_back(State *s, LoopState *loop, int64_t i) noexcept nogil:
-    """At a boundary: let the slots of a body be what they were in the iteration before, until ``turn_forth``."""
+cdef void turn_body(State *s, LoopState *loop, int back) noexcept nogil:
+    """At a boundary: let the slots of a body be what they were in the iteration before (``back``), until they are turned
+    again."""
     cdef int k
-    cdef Edge *e
-    cdef Slice *c
-    for k in range(loop.nedges - 1, -1, -1):
-        e = loop.edges + k
-        if not e.identity:
-            exchange_slots(s.slots + e.param, previous_of(s, e))
-    for k in range(loop.nslices):
-        c = loop.slices + k
-        if c.part_spec:
-            s.slots[c.inner].data = c.base + i * c.step
-    if loop.iteration >= 0:
-        set_number(s.slots + loop.iteration, loop.iteration_wide, i)
-
-
-cdef void turn_forth(State *s, LoopState *loop) noexcept nogil:
-    cdef int k
+    cdef int64_t i = loop.i - 1 if back else loop.i
     cdef Edge *e
     cdef Slice *c
     for k in range(loop.nedges):
-        e = loop.edges + k
+        e = loop.edges + (loop.nedges - 1 - k if back else k)
         if not e.identity:
             exchange_slots(s.slots + e.param, previous_of(s, e))
     for k in range(loop.nslices):
         c = loop.slices + k
-        if c.part_spec and loop.i < loop.parts:
-            s.slots[c.inner].data = c.base + loop.i * c.step
+        if c.part_spec and i < loop.parts:
+            s.slots[c.inner].data = c.base + i * c.step
     if loop.iteration >= 0:
-        set_number(s.slots + loop.iteration, loop.iteration_wide, loop.i)
+        set_number(s.slots + loop.iteration, loop.iteration_wide, i)
 
 
 cdef inline void exchange_slots(Slot *a, Slot *b) noexcept nogil:

@@ -13,20 +13,16 @@ cdef class Accelerator:
 
     cdef int begin(self, bint unseen) except -1:
         """An execution begins. ``unseen``: nobody looks at anything but its outputs."""
-        return 0
 
     cdef int look(self, int index) except -1:
         """A loop ran as many boundaries as its ``look_at`` said."""
-        return 0
 
     cdef int watch(self, int64_t generation, frozenset slots) except -1:
         """The execution goes on: these slots, and no others, are read at boundaries."""
         self.watched_at = generation
-        return 0
 
     cdef int ask(self, int slot) except -1:
         """Somebody reads a slot: let it have its value, if it can still be had."""
-        return 0
 
     cdef bint is_there(self, int slot) except -1:
         """Has a slot the value that the last run of its node gave?"""
@@ -34,7 +30,6 @@ cdef class Accelerator:
 
     cdef int show_all(self) except -1:
         """Let every slot have its value, as far as it can still be had: what no region can give."""
-        return 0
 
     cdef set gone(self):
         """The slots that lack their values."""
@@ -42,11 +37,9 @@ cdef class Accelerator:
 
     cdef int leave(self) except -1:
         """The execution was put elsewhere; all slots have the values that they have there."""
-        return 0
 
     cdef int change(self) except -1:
         """Something is to be changed by hand: nothing that was computed before follows it."""
-        return 0
 
     cdef bint is_busy(self) except -1:
         """Does a region stand in its middle, where no execution can be stopped?"""

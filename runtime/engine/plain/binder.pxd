@@ -15,7 +15,6 @@ cdef class Binder:
     cdef dict replaced           # slot -> value in place of what its node, a constant, gives; never changed itself
     cdef public int64_t seed     # of random operators that have none of their own
 
-    cdef int load_code(self) except -1
     cdef set read_by(self, object instruction)
     cdef int note_hand(self, bint by_hand) except -1
     cdef int invalidate(self) except -1

@@ -51,7 +51,7 @@ cdef class Binder:
         self.quiet.run(np.seterr, all="ignore")
         self.load_code()
 
-    cdef int load_code(self) except -1:
+    def load_code(self):
         cdef Instr *ins
         cdef int k, j
         for k, instruction in enumerate(self.plan.code):
@@ -70,7 +70,7 @@ cdef class Binder:
                 ins.moves = <Move *>take(self.s.own, ins.nmoves, sizeof(Move))
                 for j, (source, target) in enumerate(instruction.moves):
                     ins.moves[j].source, ins.moves[j].target = source, target
-        return self.memory.load_consumers()
+        self.memory.load_consumers()
 
     cdef set read_by(self, object instruction):
         """Slots on whose values a node may be bound."""
@@ -79,7 +79,6 @@ cdef class Binder:
     cdef int note_hand(self, bint by_hand) except -1:
         """Whether something of this execution was changed by hand."""
         self.s.by_hand = by_hand
-        return 0
 
     cdef int invalidate(self) except -1:
         """The execution was put elsewhere: no region keeps anything of where it was."""
@@ -90,7 +89,6 @@ cdef class Binder:
             while r != NULL:
                 r.invalidate(self.s, r)
                 r = r.next
-        return 0
 
     cdef int materialise(self) except -1:
         """Let slots have what regions left out, as far as it can still be had."""
@@ -102,7 +100,6 @@ cdef class Binder:
                 if r.materialise != NULL:
                     r.materialise(self.s, r)
                 r = r.next
-        return 0
 
     cdef int bind_node(self, int pc) except -1:
         """Bind the node at pc on what its inputs are now. 0: it has to run in Python."""
@@ -162,7 +159,7 @@ cdef class Binder:
                      capacity=self.memory.specs.capacity(self.s.slots[slot].spec))
 
     cdef int add_instruction(self) except -1:
-        """VaryingTemp for one more bound instruction, which the plan does not have; its position."""
+        """Capacity for one more bound instruction, which the plan does not have; its position."""
         cdef int pc = self.memory.ncode
         self.s.code = <Instr *>retake(self.s.own, self.s.code, pc, pc + 1, sizeof(Instr))
         self.keep.append(None)
@@ -174,7 +171,6 @@ cdef class Binder:
         self.drop(pc)
         self.keep[pc] = None
         self.s.code[pc].kind = UNBOUND
-        return 0
 
     cdef int drop(self, int pc) except -1:
         """Nothing is left of what a node is bound to now."""
@@ -182,7 +178,6 @@ cdef class Binder:
         release(ins.calls)
         ins.calls, ins.guards, ins.cells, ins.outer = NULL, NULL, NULL, NULL
         ins.ncalls = ins.nguards = ins.follows = 0
-        return 0
 
     cdef int install(self, int pc, object instruction, object bound, int around=0) except -1:
         """Turn a Bound into C. ``around``: how many calls more there are before its own, and after them."""
@@ -231,7 +226,6 @@ cdef class Binder:
         ins.cost = bound.cost
         ins.kind = NATIVE
         ins.binding = self.s.generation
-        return 0
 
     cdef int run_node(self, int pc) except -1:
         """Run the node at pc, bound if that is possible, and move on."""
@@ -273,19 +267,15 @@ cdef class Binder:
         if trouble is not None and strict_binding:
             raise trouble
         self.s.pc = pc + 1
-        return 0
 
     cdef int run_as_bound(self, int pc) except -1:
         """Run a node as it was bound before, where that serves its inputs of now; 0: it does not."""
-        return 0
 
     cdef int unfit(self, int pc) except -1:
         """The node runs in Python: what it is bound to does not fit."""
-        return 0
 
     cdef int is_lasting(self, int pc) except -1:
         """Does what the node is bound to hold for many shapes?"""
-        return 0
 
     cdef int replace_constant(self, int pc, int slot) except -1:
         """Give a constant's slot the value that was set by hand, from now on."""
@@ -297,7 +287,6 @@ cdef class Binder:
             self.install(pc, self.plan.code[pc], Bound([], [], [], {}, 1))
         else:
             self.memory.set_known(slot, None)
-        return 0
 
     cdef int run_in_python(self, int pc, object instruction) except -1:
         cdef int slot
@@ -331,7 +320,6 @@ cdef class Binder:
                 result = kept_elements(result, arguments)
             self.memory.store(slot, result)
             self.memory.set_known(slot, None)
-        return 0
 
     def apply_random(self, int pc, instruction, arguments):
         """Run an operator that draws random numbers: by node and iterations, so that running again gives the same."""

@@ -13,7 +13,6 @@ from .bound cimport run_bound
 from .clock cimport clock_in, now
 from .specs cimport extent_of
 from .state cimport *
-from ...kernels.stream cimport loopdbg_append
 
 # Elements of scan outputs of so many bytes: where the next one goes is asked for while its iteration computes. Nobody was
 # there for long, and a boundary would wait for it (0.7 us for 8 KB in place of 0.4).
@@ -202,8 +201,7 @@ cdef int can_cross(const State *s, const LoopState *loop) noexcept nogil:
             continue
         if p.spec == 0 or r.spec == 0 or (p.spec != r.spec and not in_family(s, e, e.param, e.result)):
             return 0
-        # Values of no bytes need a buffer, too: one that is none holds no value.
-        if takes_copy(e, r) and (e.back.owner == NULL or e.back.capacity < r.nbytes):
+        if lacks_back(e, r):
             return 0
     return 1
 
@@ -220,7 +218,7 @@ cdef void cross(State *s, LoopState *loop) noexcept nogil:
         c = loop.scans + k
         if not c.objects:
             put(c.buffer + c.count * c.nbytes, s.slots[c.result].data, c.nbytes)
-            loopdbg_append(&c.count)
+            c.count += 1
             if SOON <= c.nbytes <= MOST_SOON and c.count < c.capacity:
                 loopdbg_soon_written(c.buffer + c.count * c.nbytes, c.nbytes)
     for k in range(loop.nkept):
@@ -469,8 +467,6 @@ cdef int run_plan(State *s) noexcept nogil:
         elif kind == HEAD:
             loop = s.loops + ins.loop
             loop.ended = decide(loop)
-            if loop.await_rows != NULL and not loop.ended and not loop.await_rows(s, loop):
-                return S_NO_SLICE
             # Before anybody looks: what the next iteration gets.
             if loop.i < loop.parts and not loop.edited:
                 for k in range(loop.nslices):

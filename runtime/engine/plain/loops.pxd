@@ -23,21 +23,13 @@ cdef class Loops:
     cdef int settle(self) except -1
     cdef int load(self, int index) except -1
     cdef int64_t prepare_entry(self, int index) except? -2
-    cdef int64_t trip_count(self, int index) except? -2
-    cdef int look_at_condition(self, int slot, int index) except -1
-    cdef int64_t first_part(self, int index, int k, list counts) except? -2
-    cdef object tensor_to_cut(self, int slot, str where)
     cdef int cut_slice(self, int index, int k, int64_t trip) except -1
     cdef int find_pieces(self, Slice *c, array, parts, int axis) except -1
-    cdef object gathered(self, int index, int k, parts)
     cdef int put_part(self, int index, int k, int64_t part) except -1
     cdef int put_parts(self, int index) except -1
-    cdef object one_element(self, int slot, str kinds, str word, str where)
     cdef int put_back(self, Edge *e, object owner, int spec) except -1
     cdef int keep_results(self, int index, int param) except -1
     cdef int prepare_boundary(self, int index) except -1
     cdef int prepare_edge(self, Edge *e) except -1
-    cdef int check_edge(self, int index, int k) except -1
-    cdef int test_slow(self, int index) except -1
     cdef int exit_slow(self, int index) except -1
     cdef int control_slow(self, int pc) except -2

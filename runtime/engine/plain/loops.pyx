@@ -97,7 +97,6 @@ cdef class Loops:
         if plan.condition_input >= 0:
             shape = _one(plan.loop.condition_input.type)
             self.memory.own(plan.condition_input, self.memory.spec(np.dtype(np.bool_), shape))
-        return 0
 
     cdef int64_t prepare_entry(self, int index) except? -2:
         """Make all that ``enter`` needs; returns the trip count. Raises for what the loop's own system rejects.
@@ -111,7 +110,8 @@ cdef class Loops:
         cdef bint fast = True
         loop.fast_enter = 0
         trip = self.trip_count(index)
-        self.look_at_condition(loop.initial_slot, index)
+        if loop.initial_slot >= 0:
+            self.one_element(loop.initial_slot, "b", "its condition", self.plan.loops[index].loop.describe())
         counts = []
         loop.first_parts = -1
         for k in range(loop.nedges):
@@ -146,13 +146,13 @@ cdef class Loops:
         loop.fast_enter = fast
         return trip
 
-    cdef int64_t trip_count(self, int index) except? -2:
+    def trip_count(self, int index):
         cdef LoopState *loop = self.s.loops + index
         cdef int64_t trips
         if loop.trip_slot < 0:
             return loop.fixed_trips
         node = self.plan.loops[index].loop
-        array = self.one_element(loop.trip_slot, "iu", "trip count", node.describe())
+        array = self.one_element(loop.trip_slot, "iu", "its trip count", node.describe())
         count = min(int(array.reshape(())), INT64_MAX)
         trips = max(count, -INT64_MAX)
         if not loop_trips(loop.negative, &trips):
@@ -160,12 +160,7 @@ cdef class Loops:
             raise ExecutionError(f"{node.describe()}: its trip count is {count}; it must be {least} or more")
         return trips
 
-    cdef int look_at_condition(self, int slot, int index) except -1:
-        if slot >= 0:
-            self.one_element(slot, "b", "condition", self.plan.loops[index].loop.describe())
-        return 0
-
-    cdef int64_t first_part(self, int index, int k, list counts) except? -2:
+    def first_part(self, int index, int k, list counts):
         """Give a parameter that has a slice and a back edge its part 0; returns the least number of parts so far: it
         counts iterations as any sliced input does, though only part 0 is read."""
         cdef LoopState *loop = self.s.loops + index
@@ -180,7 +175,7 @@ cdef class Loops:
         least = len(parts)
         return least if loop.first_parts < 0 else min(least, loop.first_parts)
 
-    cdef object tensor_to_cut(self, int slot, str where):
+    def tensor_to_cut(self, int slot, str where):
         array = self.memory.look(slot)
         if not isinstance(array, np.ndarray):
             raise ExecutionError(f"{where}: '{self.plan.slots[slot].name}' cannot be sliced; it is {shapes_of([array])}, "
@@ -213,7 +208,6 @@ cdef class Loops:
         c.step = parts.strides[0] if len(parts) else 0
         self.memory.put_owner(c.inner, parts, c.part_spec, 0)
         self.s.slots[c.inner].nbytes = self.memory.specs.nbytes(c.part_spec)
-        return 0
 
     def fill_up(self, int index, int k):
         """Give a sliced input parts for the last iterations where nothing needs them: TensorRT evaluates an element when
@@ -244,9 +238,8 @@ cdef class Loops:
             c.piece, c.apart = parts[0].nbytes // c.pieces, math.prod(array.shape[axis:]) * array.itemsize
             c.first = <Py_ssize_t>np.PyArray_BYTES(parts) - <Py_ssize_t>self.s.slots[c.outer].data
             c.along = parts.strides[0]
-        return 0
 
-    cdef object gathered(self, int index, int k, parts):
+    def gathered(self, int index, int k, parts):
         """Parts whose elements lie apart, one after the other: where those of the entry before are, if only this slice and
         its slot know them. Other memory is far from the processor."""
         before = self.slice_arrays.get((index, k))
@@ -270,7 +263,6 @@ cdef class Loops:
             self.memory.put_owner(c.inner, parts, c.part_spec, 0)
             slot.nbytes = self.memory.specs.nbytes(c.part_spec)
         slot.data = c.base + <Py_ssize_t>part * c.step
-        return 0
 
     cdef int put_parts(self, int index) except -1:
         """The parts that the hot path cannot show by itself: strings, and those after one that was set by hand."""
@@ -279,13 +271,12 @@ cdef class Loops:
         for k in range(loop.nslices):
             if loop.slices[k].part_spec == 0 or self.s.slots[loop.slices[k].inner].spec != loop.slices[k].part_spec:
                 self.put_part(index, k, loop.i)
-        return 0
 
-    cdef object one_element(self, int slot, str kinds, str word, str where):
+    def one_element(self, int slot, str kinds, str word, str where):
         array = self.memory.look(slot)
         if not isinstance(array, np.ndarray) or array.dtype.kind not in kinds or array.size != 1:
             need = "one integer" if "i" in kinds else "one boolean"
-            raise ExecutionError(f"{where}: its {word} '{self.plan.slots[slot].name}' is {shapes_of([array])}; it must be "
+            raise ExecutionError(f"{where}: {word} '{self.plan.slots[slot].name}' is {shapes_of([array])}; it must be "
                                  f"{need}")
         return array
 
@@ -300,7 +291,6 @@ cdef class Loops:
         e.back.data = np.PyArray_BYTES(owner) if spec else NULL
         e.back.nbytes = np.PyArray_NBYTES(owner) if spec else 0
         e.back.capacity, e.back.version = e.back.nbytes, 0
-        return 0
 
     cdef int keep_results(self, int index, int param) except -1:
         """A parameter gets another value at a boundary: what the iteration before yielded for it stays to be seen."""
@@ -313,7 +303,6 @@ cdef class Loops:
                 self.put_back(e, self.memory.value(e.result), self.s.slots[e.result].spec)
                 self.memory.store(e.result, self.memory.value(e.param))
                 e.in_back = 1
-        return 0
 
     cdef int prepare_boundary(self, int index) except -1:
         """Make all that ``cross`` needs. Raises for what the loop's own system rejects, before anything is changed."""
@@ -324,11 +313,7 @@ cdef class Loops:
         for k in range(loop.nedges):
             self.check_edge(index, k)
         if loop.yielded >= 0:
-            array = self.memory.look(loop.yielded)
-            if not isinstance(array, np.ndarray) or array.dtype.kind != "b" or array.size != 1:
-                name = self.plan.slots[loop.yielded].name
-                raise ExecutionError(f"{self.memory.at(index)}: the body's condition '{name}' is {shapes_of([array])}; it "
-                                     f"must be one boolean")
+            self.one_element(loop.yielded, "b", "the body's condition", self.memory.at(index))
             loop.yielded_spec = self.s.slots[loop.yielded].spec
         for k in range(loop.nscans):
             self.scans.reserve(index, k)
@@ -339,7 +324,6 @@ cdef class Loops:
                 self.memory.hand_on(loop.kept[k].source, loop.kept[k].target)
         for k in range(loop.nedges):
             self.prepare_edge(loop.edges + k)
-        return 0
 
     cdef int prepare_edge(self, Edge *e) except -1:
         """A buffer for a copy, and the family of a value whose extent varies."""
@@ -356,9 +340,8 @@ cdef class Loops:
                 self.put_back(e, np.empty(max(r.nbytes + more, 1), np.uint8), -1)
         if p.spec and r.spec and p.spec != r.spec:
             e.family = self.accelerator.family_of(e)
-        return 0
 
-    cdef int check_edge(self, int index, int k) except -1:
+    def check_edge(self, int index, int k):
         cdef Edge *e = self.s.loops[index].edges + k
         cdef Slot *p = self.s.slots + e.param
         cdef Slot *r = self.s.slots + e.result
@@ -374,7 +357,6 @@ cdef class Loops:
             had, gets = list(self.memory.specs[p.spec][1]), list(self.memory.specs[r.spec][1])
             raise ExecutionError(f"{self.memory.at(index)}: the recurrence '{name}' had the shape {had} and gets {gets}; a "
                                  f"carried value keeps its shape in TensorRT")
-        return 0
 
     def forward(self, int index, int64_t iteration, bint keep, carried, scans, lasts):
         """Put a loop, stopped at a boundary, at the boundary before ``iteration``, as if it had run till there.
@@ -421,18 +403,6 @@ cdef class Loops:
         else:
             loop.trip = -1 if trip is None else trip
 
-    def supply(self, int index, outputs, int64_t iterations, reason):
-        """Leave a loop, stopped at its boundary before iteration 0, as if it had run: it has, in another engine.
-
-        ``outputs``: slot -> value of each output.
-        """
-        cdef LoopState *loop = self.s.loops + index
-        for slot, value in outputs.items():
-            self.memory.store(slot, value)
-            self.memory.set_known(slot, None)
-        loop.i, loop.ended = iterations, _NUMBERS[reason]
-        leave_loop(self.s, loop)
-
     cdef int exit_slow(self, int index) except -1:
         """Leave a loop whatever the specs are."""
         cdef LoopState *loop = self.s.loops + index
@@ -449,7 +419,6 @@ cdef class Loops:
         for k in range(loop.nscans):
             self.scans.store(index, k)
         leave_loop(self.s, loop)
-        return 0
 
     cdef int control_slow(self, int pc) except -2:
         """A control instruction that run_plan handed over; returns the loop whose boundary was crossed, or -1."""
@@ -492,16 +461,11 @@ cdef class Loops:
             self.s.pc = ins.target if ins.kind == JUMP else pc + 1
         return -1
 
-    cdef int test_slow(self, int index) except -1:
+    def test_slow(self, int index):
         """Look at a condition that was computed for the iteration ahead; TEST then takes it."""
         cdef LoopState *loop = self.s.loops + index
-        array = self.memory.look(loop.condition)
-        if not isinstance(array, np.ndarray) or array.dtype.kind != "b" or array.size != 1:
-            name = self.plan.slots[loop.condition].name
-            raise ExecutionError(f"{self.memory.at(index)}: the condition '{name}' is {shapes_of([array])}; it must be one "
-                                 f"boolean")
+        self.one_element(loop.condition, "b", "the condition", self.memory.at(index))
         loop.yielded_spec = self.s.slots[loop.condition].spec
-        return 0
 
     cdef int settle(self) except -1:
         """Let every slot have its value: regions may hold some."""

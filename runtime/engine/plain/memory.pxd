@@ -34,7 +34,7 @@ cdef class Memory:
     cdef int hold_sequence(self, int k) except -1
     cdef object tensor(self, char *data, int spec)
     cdef object array_of(self, object dtype, tuple shape, char *data)
-    cdef object copy_of(self, int slot)
+    cpdef object value(self, int slot)
     cdef object plain_copy(self, object value)
     cdef object look(self, int k)
 

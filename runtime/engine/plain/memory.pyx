@@ -83,7 +83,6 @@ cdef class Memory:
                 n += 1
             self.s.writer[k] = self.producers.get(k, -1)
         self.s.readers[self.s.nslots] = n
-        return 0
 
     cdef int spec(self, dtype, tuple shape, object capacity=None) except -1:
         """The spec of a value; ``capacity``: as ``Specs.capacity`` has it."""
@@ -92,26 +91,11 @@ cdef class Memory:
         return spec_of(self.specs.family(dtype, shape, capacity[0], capacity[1]), shape[capacity[0]])
 
     cdef int put_owner(self, int k, object owner, int spec, int flags) except -1:
-        """Give a slot its memory; consumers of a changed spec are unbound."""
-        cdef Slot *slot = self.s.slots + k
-        cdef int changed = slot.spec != spec
-        cdef Py_ssize_t before = slot.nbytes
-        Py_INCREF(owner)
-        Py_XDECREF(slot.owner)
-        slot.owner = <PyObject *>owner
-        slot.spec, slot.flags, slot.version = spec, flags, 0
-        if spec:
-            slot.data = np.PyArray_BYTES(owner)
-            slot.nbytes = np.PyArray_NBYTES(owner)
-        else:
-            slot.data, slot.nbytes = NULL, 0
-        slot.capacity = slot.nbytes if flags & OWN else 0
-        if changed:
-            spec_changed(&self.s, k, min(before, slot.nbytes))
-        return 0
+        """Give a slot its value: an array, or with spec 0 any other object."""
+        return self.put_buffer(k, owner, spec, np.PyArray_NBYTES(owner) if spec else 0, flags)
 
     cdef int put_buffer(self, int k, object owner, int spec, Py_ssize_t nbytes, int flags) except -1:
-        """Give a slot memory that may be more than its value needs: an array of bytes."""
+        """Give a slot memory that may be more than its value needs; consumers of a changed spec are unbound."""
         cdef Slot *slot = self.s.slots + k
         cdef int changed = slot.spec != spec
         cdef Py_ssize_t before = slot.nbytes
@@ -119,11 +103,10 @@ cdef class Memory:
         Py_XDECREF(slot.owner)
         slot.owner = <PyObject *>owner
         slot.spec, slot.flags, slot.version = spec, flags, 0
-        slot.data, slot.nbytes = np.PyArray_BYTES(owner), nbytes
-        slot.capacity = np.PyArray_NBYTES(owner)
+        slot.data, slot.nbytes = np.PyArray_BYTES(owner) if spec else NULL, nbytes
+        slot.capacity = np.PyArray_NBYTES(owner) if spec and flags & OWN else 0
         if changed:
             spec_changed(&self.s, k, min(before, nbytes))
-        return 0
 
     cdef int put_input(self, int k, object value) except -1:
         """Let a slot show a value from outside, not copied where kernels can read it as it is."""
@@ -145,14 +128,12 @@ cdef class Memory:
             while r != NULL:
                 r.stale = 1
                 r = r.next
-        return 0
 
     cdef int unbind_producer(self, int k) except -1:
         """The node that writes a slot was bound on other terms, or does not write it because it was folded."""
         if k in self.producers:
             self.s.generation += 1
             unbind_node(self.s.code + <int>self.producers[k])
-        return 0
 
     cdef int set_known(self, int k, object array) except -1:
         """Note what a slot holds without running (None: it takes a run); a change unbinds what rests on it."""
@@ -190,7 +171,6 @@ cdef class Memory:
         array = aligned(array)
         self.put_owner(k, array, self.spec(array.dtype, array.shape), FOLDED)
         self.known[k] = array
-        return 0
 
     cdef int show_known(self, int k) except -1:
         """Let a slot hold what is known of it; many numbers where they are, for nobody writes there."""
@@ -218,7 +198,6 @@ cdef class Memory:
             memcpy(self.s.slots[k].data, np.PyArray_BYTES(value), np.PyArray_NBYTES(value))
         else:
             np.copyto(self.look(k), value)
-        return 0
 
     cdef int hand_on(self, int source, int target) except -1:
         """Copy what a slot holds into another one; what nobody changes is the same in both."""
@@ -282,11 +261,8 @@ cdef class Memory:
                 return held.view(dtype).reshape(shape)
         return self.tensor(slot.data, slot.spec)
 
-    def value(self, int slot):
+    cpdef object value(self, int slot):
         """A copy of what a slot holds: an array, a list, or None. The caller knows whether it was computed."""
-        return self.copy_of(slot)
-
-    cdef object copy_of(self, int slot):
         cdef Slot *held = self.s.slots + slot
         if held.spec == 0:
             return self.plain_copy(self.look(slot))

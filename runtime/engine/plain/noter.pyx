@@ -6,8 +6,6 @@ cdef class Noter:
 
     cdef int prepare(self, int index, bint crossing) except -1:
         """A loop is entered, or one of its boundaries crossed, where its log (state.pxd) is not ready."""
-        return 0
 
     cdef int start_at(self, int index) except -1:
         """A loop stands at a boundary, and nothing is known of how it came there."""
-        return 0

@@ -61,3 +61,12 @@ cdef inline int hold(void *owner, object held) except -1:
     Py_INCREF(held)
     piece.held = <PyObject *>held
     return 0
+
+
+cdef inline int *take_numbers(void *owner, list numbers) except NULL:
+    """Memory that holds these numbers, and belongs to a piece."""
+    cdef int *array = <int *>take(owner, len(numbers), sizeof(int))
+    cdef int k
+    for k, number in enumerate(numbers):
+        array[k] = number
+    return array

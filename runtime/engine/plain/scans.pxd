@@ -12,14 +12,11 @@ cdef class Scans:
     cdef dict arrays             # (loop, k) -> array behind a scan buffer, or list of objects
 
     cdef int begin(self, int index) except -1
-    cdef int measure(self, int index, int k) except -1
     cdef int limit(self, Scan *c) except -1
     cdef int check(self, int index, int k) except -1
     cdef int reserve(self, int index, int k) except -1
-    cdef int begin_elements(self, int index, int k, int spec) except -1
     cdef int grow(self, int index, int k) except -1
     cdef int put(self, int index, int k, object rows) except -1
     cdef int store(self, int index, int k) except -1
     cdef object empty(self, int index, int k)
-    cdef bint is_computed(self, int index, value)
-    cdef object elements(self, int index, int k)
+    cpdef object rows(self, int index, int k)

@@ -40,9 +40,8 @@ cdef class Scans:
                 loop.scans[k].objects = 0
             if loop.scans[k].length_slot >= 0:
                 self.measure(index, k)
-        return 0
 
-    cdef int measure(self, int index, int k) except -1:
+    def measure(self, int index, int k):
         """How long a scan output is to be that has a length."""
         cdef Scan *c = self.s.loops[index].scans + k
         port = self.plan.loops[index].scans[k].output
@@ -56,13 +55,11 @@ cdef class Scans:
         # What no fast way reads as it is comes here each time.
         c.length_spec = self.s.slots[c.length_slot].spec if array.dtype.kind == "i" and array.itemsize >= 4 else -1
         self.limit(c)
-        return 0
 
     cdef int limit(self, Scan *c) except -1:
         """No more elements than its length are taken without anybody looking."""
         if c.length >= 0:
             c.capacity = min(c.capacity, c.length)
-        return 0
 
     cdef int check(self, int index, int k) except -1:
         """Elements of a scan output have one shape and dtype (docs/semantics.md 2.2)."""
@@ -84,10 +81,9 @@ cdef class Scans:
             if not -rank <= port.axis < rank:
                 raise ExecutionError(f"{self.memory.at(index)}: scan output '{port.outer.name}' has axis {port.axis}, but "
                                      f"its rank is {rank}")
-        return 0
 
     cdef int reserve(self, int index, int k) except -1:
-        """VaryingTemp for one more element of a scan output; one that is a Python object is appended here."""
+        """Capacity for one more element of a scan output; one that is a Python object is appended here."""
         cdef Scan *c = self.s.loops[index].scans + k
         cdef Slot *r = self.s.slots + c.result
         if r.spec == 0:
@@ -101,9 +97,8 @@ cdef class Scans:
             self.begin_elements(index, k, r.spec)
         if c.count == c.capacity:
             self.grow(index, k)
-        return 0
 
-    cdef int begin_elements(self, int index, int k, int spec) except -1:
+    def begin_elements(self, int index, int k, int spec):
         """The first element is seen: all are like it. A buffer that is there serves on."""
         cdef Scan *c = self.s.loops[index].scans + k
         port = self.plan.loops[index].scans[k].output
@@ -115,10 +110,9 @@ cdef class Scans:
         rows = self.arrays.get((index, k))
         c.capacity = 0 if rows is None or not c.nbytes else len(rows) // c.nbytes
         self.limit(c)
-        return 0
 
     cdef int grow(self, int index, int k) except -1:
-        """VaryingTemp for all iterations where their number is known and that is not much, else twice as much as before."""
+        """Capacity for all iterations where their number is known and that is not much, else twice as much as before."""
         cdef LoopState *loop = self.s.loops + index
         cdef Scan *c = loop.scans + k
         port = self.plan.loops[index].scans[k].output
@@ -137,7 +131,6 @@ cdef class Scans:
             memcpy(np.PyArray_BYTES(array), c.buffer, c.count * c.nbytes)
         self.arrays[index, k] = array
         c.buffer, c.capacity = np.PyArray_BYTES(array), capacity
-        return 0
 
     cdef int put(self, int index, int k, object rows) except -1:
         """Let a scan output have collected these elements, stacked."""
@@ -158,7 +151,6 @@ cdef class Scans:
             c.buffer, c.capacity = np.PyArray_BYTES(array), len(rows)
             self.limit(c)
         c.count = len(rows)
-        return 0
 
     cdef int store(self, int index, int k) except -1:
         cdef Scan *c = self.s.loops[index].scans + k
@@ -173,11 +165,10 @@ cdef class Scans:
             self.memory.store(c.outer, value)
             c.out_spec, c.out_count = self.s.slots[c.outer].spec, c.count
         self.memory.set_known(c.outer, None)
-        return 0
 
     def whole(self, int index, int k):
         """What a scan output has collected so far, as its loop would return it; a view, valid until the engine goes on."""
-        rows = self.elements(index, k)
+        rows = self.rows(index, k)
         port = self.plan.loops[index].scans[k].output
         return self.empty(index, k) if rows is None else join(rows, port)
 
@@ -198,12 +189,13 @@ cdef class Scans:
         dims = [d if isinstance(d, int) else 0 for d in shape or ()]
         return np.empty(joined_shape(dims, port, 0), dtype if dtype is not None else np.float32)
 
-    cdef bint is_computed(self, int index, value):
+    def is_computed(self, int index, value):
         """Does a node of the body compute it, an If for one, which no single instruction writes?"""
         return any([value in node.outputs for node in self.plan.loops[index].loop.body.nodes])
 
-    cdef object elements(self, int index, int k):
-        """The elements in order, ``[count, *shape]``; None while there are none. After the loop its output has them."""
+    cpdef object rows(self, int index, int k):
+        """The elements of a scan output in the order of their iterations, ``[count, *shape]``; None while there are none. A
+        view where they are no Python objects, valid until the engine goes on. After the loop its output has them."""
         cdef LoopState *loop = self.s.loops + index
         cdef Scan *c = loop.scans + k
         if c.count == 0:
@@ -219,15 +211,10 @@ cdef class Scans:
         stacked = rows[: c.count * c.nbytes].view(dtype) if c.nbytes else np.empty(0, dtype)
         return stacked.reshape((c.count, *shape))
 
-    def rows(self, int index, int k):
-        """The elements of a scan output in the order of their iterations, ``[count, *shape]``; None while there are none. A
-        view where they are no Python objects, valid until the engine goes on."""
-        return self.elements(index, k)
-
     def view(self, int index, int k, int64_t newest):
         """(number of elements, the whole as a view, the newest elements in order) of a scan output."""
         cdef int64_t count = self.s.loops[index].scans[k].count
-        rows = self.elements(index, k)
+        rows = self.rows(index, k)
         return count, self.whole(index, k), [] if rows is None else rows[max(count - newest, 0):]
 
 

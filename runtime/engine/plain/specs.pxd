@@ -25,9 +25,7 @@ cdef class Specs:
     cdef object capacity(self, int spec)
     cdef Py_ssize_t nbytes(self, int spec) except -1
     cdef int cover(self, Kin kin, int64_t extent) except -1
-    cdef int note_segment(self, Kin kin, object start) except -1
     cdef int reach(self, Family *family, int64_t extent) except -1
-    cdef list taken(self, Kin kin, int64_t low, int64_t high)
 
 
 cdef inline int64_t extent_of(Family *f, int spec) noexcept nogil:

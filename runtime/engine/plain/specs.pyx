@@ -149,9 +149,8 @@ cdef class Specs:
                 continue
             last.first = self.end
             self.end += stop - start
-        return 0
 
-    cdef int note_segment(self, Kin kin, object start) except -1:
+    def note_segment(self, Kin kin, start):
         """Whose numbers are those from the end on; where there is no memory to note it, they stay nobody's."""
         self.segments.append((kin, start))
         try:
@@ -159,9 +158,8 @@ cdef class Specs:
         except MemoryError:
             self.segments.pop()
             raise
-        return 0
 
-    cdef list taken(self, Kin kin, int64_t low, int64_t high):
+    def taken(self, Kin kin, int64_t low, int64_t high):
         """A range of extents as runs (first, end, number); number 0 where the shapes have none yet."""
         cdef int axis = len(kin.before)
         cdef int rank = axis + 1 + len(kin.after)

@@ -30,18 +30,14 @@ cdef extern from "endings.h" nogil:
 
 cdef extern from "records.h" nogil:
     ctypedef struct boundary_record:
-        int loop
-        int enabled
-        int nvalues
-        int next
+        int loop, enabled, nvalues, next
         int *slots
         int *specs
         npy_intp *nbytes
         npy_intp *offsets
         npy_intp row
         char *buffer
-        int64_t count
-        int64_t capacity
+        int64_t count, capacity
 
 # What is done before each instruction: stops before nodes, and who wants to know where the time goes.
 cdef enum:
@@ -238,8 +234,6 @@ cdef struct LoopState:
     int nscans
     int nlasts
     int nkept
-    int (*await_rows)(State *s, LoopState *loop) noexcept nogil    # wait until the iteration ahead has what it reads; 0: it
-                                                                   # never will. NULL: it is there
     Edge *edges
     Slice *slices
     Scan *scans
@@ -393,6 +387,11 @@ cdef inline int takes_copy(const Edge *e, const Slot *result) noexcept nogil:
     """Does the parameter of a back edge get a copy of the result, and not its buffer? Sequences, optionals and strings
     are never changed once they are made: they move."""
     return not e.swap or (result.spec != 0 and result.flags & ~SHARED != OWN)
+
+
+cdef inline int lacks_back(const Edge *e, const Slot *result) noexcept nogil:
+    """Is there no buffer for the copy that a back edge takes? Values of no bytes need one, too: none holds no value."""
+    return takes_copy(e, result) and (e.back.owner == NULL or e.back.capacity < result.nbytes)
 
 
 cdef inline Slot *previous_of(State *s, Edge *e) noexcept nogil:

@@ -22,15 +22,21 @@ np.import_array()
 cdef class Changes:
     """Changes an execution that stands still, so that it goes on as if it had been so."""
 
+    cdef Memory memory
+    cdef Binder binder
+    cdef Loops loops
+    cdef Histories histories
+    cdef Accelerator accelerator
+    cdef State *s
+    cdef object plan
+
     def __init__(self, Memory memory not None, Binder binder not None, Loops loops not None, Histories histories not None,
                  Accelerator accelerator not None):
         self.memory, self.binder, self.loops, self.histories = memory, binder, loops, histories
         self.s, self.plan, self.accelerator = &memory.s, memory.plan, accelerator
 
-    cdef int begin(self) except -1:
+    def undo(self):
         """Another execution begins: nothing of it was changed."""
-        if not self.s.by_hand:
-            return 0
         for slot in self.binder.replaced:
             self.memory.set_known(slot, None)
             self.memory.unbind_producer(slot)
@@ -39,7 +45,7 @@ cdef class Changes:
             if self.memory.look(slot) is not array and self.memory.known[slot] is None:
                 self.memory.set_constant(slot, array)
                 self.memory.unbind_consumers(slot)
-        return self.binder.note_hand(False)
+        self.binder.note_hand(False)
 
     def set(self, int slot, value):
         """Overwrite what a slot holds; a tensor may have any shape. The value is copied.
@@ -145,7 +151,6 @@ cdef class Changes:
         self.memory.set_known(slot, None)
         if self.at_head(index):
             self.s.loops[index].edited = 1
-        return 0
 
     cdef int recut(self, int slot) except -1:
         """Running loops that slice the value go on with the new one."""
@@ -169,7 +174,6 @@ cdef class Changes:
                 loop.parts = min(counts)
                 if self.at_head(index):
                     loop.ended = decide(loop)
-        return 0
 
     cdef bint at_head(self, int index) noexcept:
         """Does the execution stand at a boundary of this loop?"""

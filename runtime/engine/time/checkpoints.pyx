@@ -5,6 +5,7 @@ sequences, strings. What did not change since the checkpoint before is shared wi
 elements stand in logs that all checkpoints of one entry of a loop share; a checkpoint knows how many of them are its own.
 """
 
+cimport cython
 from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_Resize
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.ref cimport Py_XDECREF
@@ -46,8 +47,40 @@ cdef enum Keeping:
     PART = 5          # a part of a sliced input: where it is follows from the loop
     STALE = 6         # a part of a sliced input that is gone since
 
+cdef struct LoopMark:
+    int64_t i, trip, parts, first_parts, iterations, entries
+    int64_t by_reason[4]
+    double seconds, elapsed
+    int keep, ended, reported, edited, active
+
+cdef struct EdgeMark:
+    int in_back, spec, keeping
+    Py_ssize_t nbytes
+
+cdef struct SliceMark:
+    int direct, outer_spec, part_spec, shown_spec
+    Py_ssize_t offset, step
+    int64_t parts, at
+
+cdef struct ScanMark:
+    int spec
+    Py_ssize_t nbytes
+    int64_t pieces
+    int64_t count
+    int64_t length
+
+
+@cython.final
 cdef class Layout:
     """What the slots are at a checkpoint, without their numbers; shared while nothing is bound anew."""
+
+    cdef object specs              # the engine's table, which only grows
+    cdef list known
+    cdef int *spec
+    cdef int *flags
+    cdef int *keeping
+    cdef int *kept               # REFERENCE, LARGE: index into the checkpoint's ``kept``, where slots stand first
+    cdef int nkept
 
     def __cinit__(self, int nslots):
         self.spec = <int *>take(NULL, nslots, sizeof(int))
@@ -70,11 +103,18 @@ cdef class Layout:
         return True
 
 
+@cython.final
 cdef class Log:
     """The elements of a scan output in the order of their iterations: those of ``parent`` up to ``start``, then its own.
 
     Rows are only ever added. Where time was gone back and another way was taken since, a log of its own begins.
     """
+
+    cdef Log parent
+    cdef int64_t start, count
+    cdef Py_ssize_t nbytes       # of a row
+    cdef bytearray rows
+    cdef list objects            # rows that are no tensors of fixed-size elements
 
     cdef int add(self, const char *rows, int64_t last) except -1:
         """Go on up to row ``last`` of ``rows``."""
@@ -85,7 +125,6 @@ cdef class Log:
         if more:
             memcpy(PyByteArray_AS_STRING(self.rows) + have, rows + self.count * self.nbytes, more)
         self.count = last
-        return 0
 
     cdef bint equals(self, const char *rows, int64_t first, int64_t last) noexcept:
         """Are its own rows first..last the same in ``rows``?"""
@@ -108,7 +147,6 @@ cdef class Log:
                        (last - begin) * log.nbytes)
             last = min(last, log.start)
             log = log.parent
-        return 0
 
     cdef list all_objects(self, int64_t last):
         if self.parent is None:
@@ -124,8 +162,29 @@ cdef Log new_log(Log parent, int64_t start, Py_ssize_t nbytes, bint objects):
     return log
 
 
+@cython.final
 cdef class Checkpoint:
     """The state of one moment of an execution. It never changes; any engine of the same plan can be put there."""
+
+    cdef object __weakref__
+    cdef object plan
+    cdef readonly tuple position     # orders all moments of an execution
+    cdef readonly Py_ssize_t nbytes  # about what it alone holds
+    cdef Layout layout
+    cdef list kept
+    cdef bytes block                 # numbers of small tensors: slots, then back edges' previous values
+    cdef dict replaced               # constants set by hand
+    cdef bint by_hand                # something was
+    cdef tuple taken                 # of each If: its last branch
+    cdef tuple histories             # of each loop, or None
+    cdef tuple logs                  # of each scan output of each loop: its log, or None
+    cdef LoopMark *loops
+    cdef EdgeMark *edges
+    cdef SliceMark *slices
+    cdef ScanMark *scans
+    cdef int *stack
+    cdef int depth
+    cdef int pc
 
     def __dealloc__(self):
         release(self.loops)
@@ -134,8 +193,13 @@ cdef class Checkpoint:
         return f"<Checkpoint {self.position}, {self.nbytes} bytes>"
 
 
+@cython.final
 cdef class Reader:
     """How much of a checkpoint was read while it is restored."""
+
+    cdef Checkpoint c
+    cdef const char *block
+    cdef int kept, slice, edge, scan
 
 
 cdef inline bint holds_parts(int keeping, int active, int direct) noexcept:
@@ -145,6 +209,20 @@ cdef inline bint holds_parts(int keeping, int active, int direct) noexcept:
 
 cdef class Checkpoints:
     """Takes and restores checkpoints of an execution."""
+
+    cdef Memory memory
+    cdef Binder binder
+    cdef Loops loops
+    cdef Scans scans
+    cdef Accelerator accelerator
+    cdef Histories histories
+    cdef State *s
+    cdef object plan
+    cdef set given               # slots whose memory the engine gets and never writes: inputs and constants
+    cdef readonly set gone       # slots without a value, whatever is in their memory
+    cdef list branches           # positions of the Ifs
+    cdef dict scan_logs          # (loop, k) -> (log, rows that are sure to be in it, entry of the loop)
+    cdef object latest           # weak reference to the checkpoint that was saved or restored last
 
     def __init__(self, Memory memory not None, Binder binder not None, Loops loops not None, Scans scans not None,
                  Accelerator accelerator not None, Histories histories not None):
@@ -157,11 +235,10 @@ cdef class Checkpoints:
         self.scan_logs = {}
         self.gone = set()
 
-    cdef int begin(self) except -1:
+    def begin(self):
         """Another execution begins: nothing is shared with checkpoints before."""
         self.scan_logs.clear()
         self.latest = None
-        return 0
 
     # -- saving
 
@@ -210,7 +287,6 @@ cdef class Checkpoints:
         c.stack = <int *>take(c.loops, self.s.depth, sizeof(int))
         c.nbytes = 400 + sizeof(LoopMark) * self.memory.nloops + sizeof(EdgeMark) * nedges + \
             sizeof(SliceMark) * nslices + sizeof(ScanMark) * nscans
-        return 0
 
     cdef void mark_loop(self, Checkpoint c, int index) noexcept:
         cdef LoopState *loop = self.s.loops + index
@@ -252,7 +328,6 @@ cdef class Checkpoints:
                     elif mark.at * s.step == from_base and (0 <= mark.at < s.parts or s.parts == 0):
                         layout.keeping[s.inner] = PART
                 mark += 1
-        return 0
 
     cdef int mark_slots(self, Layout layout) except -1:
         cdef Slot *slot
@@ -278,7 +353,6 @@ cdef class Checkpoints:
             if layout.keeping[k] == REFERENCE or layout.keeping[k] == LARGE:
                 layout.kept[k] = layout.nkept
                 layout.nkept += 1
-        return 0
 
     cdef int mark_edges(self, Checkpoint c) except -1:
         cdef EdgeMark *mark = c.edges
@@ -292,7 +366,6 @@ cdef class Checkpoints:
                     mark.keeping = SMALL if e.back.spec else REFERENCE
                     mark.nbytes = e.back.nbytes
                 mark += 1
-        return 0
 
     cdef int mark_scans(self, Checkpoint c) except -1:
         cdef ScanMark *mark = c.scans
@@ -308,7 +381,6 @@ cdef class Checkpoints:
                 logs.append(self.log_scan(c, index, k) if self.s.loops[index].active else None)
                 mark += 1
         c.logs = tuple(logs)
-        return 0
 
     cdef int mark_histories(self, Checkpoint c) except -1:
         cdef FrozenEntry entry
@@ -319,7 +391,6 @@ cdef class Checkpoints:
                 # One that ended is shared by all checkpoints since.
                 if entry is not None:
                     c.nbytes += entry.nbytes if entry is mark[2 + mark[0]] else 8
-        return 0
 
     cdef Log log_scan(self, Checkpoint c, int index, int k):
         """The log that has what the scan output of a running loop collected so far."""
@@ -399,7 +470,6 @@ cdef class Checkpoints:
                     memcpy(block, e.back.data, edge.nbytes)
                     block += edge.nbytes
                 edge += 1
-        return 0
 
     cdef bytes large(self, Checkpoint c, Checkpoint before, int k):
         """The bytes of a large tensor: those of the checkpoint before where they are the same."""
@@ -513,7 +583,6 @@ cdef class Checkpoints:
             self.restore_edge(reader, index, k)
         for k in range(loop.nscans):
             self.restore_scan(reader, index, k, entry_before)
-        return 0
 
     cdef int restore_slice(self, Reader reader, int index, int k) except -1:
         cdef Slice *s = self.s.loops[index].slices + k
@@ -536,7 +605,6 @@ cdef class Checkpoints:
             slot.data = s.base + mark.at * s.step
         elif keeping == STALE and slot.owner != NULL and slot.spec != 0:
             slot.data = np.PyArray_BYTES(<object>slot.owner)
-        return 0
 
     cdef int base_of(self, int index, int k) except -1:
         """Let a slice read from where its parts are: in the outer tensor itself, or rearranged."""
@@ -548,7 +616,6 @@ cdef class Checkpoints:
             parts = cut(outer, sliced, plan.loop.describe())
             self.loops.slice_arrays[index, k] = parts_from(parts, sliced, s.parts)
         s.base = NULL if s.part_spec == 0 else np.PyArray_BYTES(self.loops.slice_arrays[index, k])
-        return 0
 
     cdef int restore_edge(self, Reader reader, int index, int k) except -1:
         cdef Edge *e = self.s.loops[index].edges + k
@@ -565,7 +632,6 @@ cdef class Checkpoints:
             memcpy(e.back.data, reader.block, mark.nbytes)
             e.back.version = 0
             reader.block += mark.nbytes
-        return 0
 
     cdef int restore_scan(self, Reader reader, int index, int k, int64_t entry_before) except -1:
         cdef LoopState *loop = self.s.loops + index
@@ -599,4 +665,3 @@ cdef class Checkpoints:
         self.scans.limit(scan)
         if log is not None:
             self.scan_logs[index, k] = (log, mark.count, loop.entries)
-        return 0

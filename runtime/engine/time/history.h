@@ -167,53 +167,6 @@ static inline history_stat history_reduce(double const *x, int64_t n) {
     return all;
 }
 
-/* The same of floats that stand in cells of a ring. */
-static inline history_stat history_reduce_floats(uint64_t const *cells, int64_t n) {
-    float first, last;
-    memcpy(&first, cells, sizeof first);
-    memcpy(&last, cells + n - 1, sizeof last);
-    history_stat all = history_of(first);
-    int64_t k = 0;
-    all.last = last;
-#if defined(__SSE2__) && !defined(LOOPDBG_PORTABLE)
-    if (n >= 8) {
-        __m128 low = _mm_set1_ps(first), high = low, rest = _mm_setzero_ps();
-        for (; k + 4 <= n; k += 4) {
-            __m128 a = _mm_loadu_ps((float const *)(cells + k)), b = _mm_loadu_ps((float const *)(cells + k + 2));
-            a = _mm_shuffle_ps(a, b, _MM_SHUFFLE(2, 0, 2, 0));
-            low = _mm_min_ps(low, a), high = _mm_max_ps(high, a);
-            rest = _mm_add_ps(rest, _mm_sub_ps(a, a));
-        }
-        float lows[4], highs[4], rests[4];
-        _mm_storeu_ps(lows, low), _mm_storeu_ps(highs, high), _mm_storeu_ps(rests, rest);
-        if (rests[0] + rests[1] + rests[2] + rests[3] == 0) {
-            all.low = all.high = first + 0.0;
-            all.odd = 0;
-            for (int j = 0; j < 4; j++) {
-                if (lows[j] < all.low) all.low = lows[j];
-                if (highs[j] > all.high) all.high = highs[j];
-            }
-        } else
-            k = 0;
-    }
-#endif
-    if (k == 0) {
-        all.low = all.high = NAN;
-        all.odd = 0;
-    }
-    for (; k < n; k++) {
-        float x;
-        memcpy(&x, cells + k, sizeof x);
-        if (x - x != 0) {
-            all.odd += 1;
-            continue;
-        }
-        if (!(all.low <= x)) all.low = x + 0.0;
-        if (!(all.high >= x)) all.high = x + 0.0;
-    }
-    return all;
-}
-
 /* Where column `c` of series `k` stands in a ring. */
 static inline uint64_t *history_column(history_entry const *e, int k, int c) {
     return e->ring + (int64_t)(k * HISTORY_COLUMNS + c) * HISTORY_ROWS;
@@ -273,8 +226,7 @@ static inline void history_flush(loop_history *h, history_entry *e) {
             int const steady = h->series[k].steady && !e->wide[k];
             history_stat const same = history_of(steady ? history_steady(h->series + k) : NAN);
             more = 0;
-            int const floats = !steady && !e->wide[k] && h->series[k].kind == KIND_F32;
-            if (!steady && !floats) history_read(h, e, k, c, (int)m, x);
+            if (!steady) history_read(h, e, k, c, (int)m, x);
             while (done < m) {
                 int64_t const row = e->rows + done, width = history_width(row), end = (row & ~(width - 1)) + width;
                 int64_t const n = end - row < m - done ? end - row : m - done;
@@ -283,8 +235,7 @@ static inline void history_flush(loop_history *h, history_entry *e) {
                 else if (steady) {
                     part = same;
                     part.odd *= (double)n;
-                } else if (floats) part = history_reduce_floats(history_column(e, k, 0) + done, n);
-                else part = history_reduce(x + done, n);
+                } else part = history_reduce(x + done, n);
                 if (row & (width - 1)) history_join(pending, &part);
                 else *pending = part;
                 done += n;

@@ -204,7 +204,6 @@ cdef class Histories(Noter):
             for k in range(HISTORY_ENTRIES):
                 h.entries[k].entry = -1
                 h.entries[k].n = h.entries[k].rows = h.entries[k].nlog = 0
-        return 0
 
     cdef int prepare(self, int index, bint crossing) except -1:
         """Find out what the values are, as far as they are there: before an entry begins, or a boundary is crossed."""
@@ -232,7 +231,6 @@ cdef class Histories(Noter):
         log.entry_unready = 0
         if crossing:
             log.boundary_unready = 0
-        return 0
 
     cdef int start_at(self, int index) except -1:
         """A loop stands at a boundary, and nothing is known of how it came there."""
@@ -242,7 +240,6 @@ cdef class Histories(Noter):
         self.prepare(index, False)
         history_begin(history_of(loop), loop.entries - 1, loop.i)
         note(self.s, history_of(loop), 1)
-        return 0
 
     cdef int amend(self, int index) except -1:
         """What the next iteration gets was changed by hand, at this boundary."""
@@ -256,7 +253,6 @@ cdef class Histories(Noter):
             history_flush(h, e)
         e.n = 0
         note(self.s, h, 1)
-        return 0
 
     cdef int unsteady(self, int slot) except -1:
         """Something that no loop writes is about to be changed by hand."""
@@ -273,7 +269,6 @@ cdef class Histories(Noter):
                     self.fill(h, h.entries + place, k)
                 q.steady = 0
                 self.s.generation += 1
-        return 0
 
     cdef int fill(self, loop_history *h, history_entry *e, int k) except -1:
         """Write into the newest row what a steady value is now."""
@@ -284,7 +279,6 @@ cdef class Histories(Noter):
         history_flush(h, e)
         if q.cell[0] != NULL and q.nbytes[0] == q.itemsize and q.itemsize <= 8:
             memcpy(cell, q.cell[0], q.itemsize)
-        return 0
 
     # -- checkpoints
 
@@ -355,7 +349,6 @@ cdef class Histories(Noter):
         for place in range(HISTORY_ENTRIES):
             self.thaw_entry(index, place, mark[2 + place])
         h.now = h.entries + <int>mark[0]
-        return 0
 
     cdef int thaw_entry(self, int index, int place, FrozenEntry frozen) except -1:
         cdef loop_history *h = history_of(self.s.loops + index)
@@ -388,7 +381,6 @@ cdef class Histories(Noter):
         for k in range(columns):
             e.ring[k * HISTORY_ROWS] = cells[k]
         memcpy(e.wide, PyBytes_AS_STRING(frozen.wide), h.nseries)
-        return 0
 
     # -- looking; from the thread that runs the engine
 

@@ -1,4 +1,4 @@
-"""The state of histories, in C."""
+"""The state of histories, in C: see history.h."""
 
 from libc.stdint cimport int64_t, uint64_t
 
@@ -6,48 +6,29 @@ from ..plain.state cimport BoundaryLog, LoopState
 
 cdef extern from "history.h" nogil:
     enum:
-        HISTORY_ROWS
-        HISTORY_COLUMNS
-        HISTORY_ENTRIES
-        KIND_UNKNOWN
-        KIND_NONE
-        KIND_TABLE
+        HISTORY_ROWS, HISTORY_COLUMNS, HISTORY_ENTRIES
+        KIND_UNKNOWN, KIND_NONE, KIND_TABLE
 
     ctypedef struct history_stat:
-        double low
-        double high
-        double first
-        double last
-        double odd
+        double low, high, first, last, odd
 
     ctypedef struct history_series:
-        int result
-        int param
-        int kind
-        int itemsize
-        int steady
-        int identity
+        int result, param, kind, itemsize, steady, identity
         char **cell
         const Py_ssize_t *nbytes
         double *table
 
     ctypedef struct history_entry:
-        int64_t entry
-        int64_t origin
-        int64_t rows
-        int n
-        int lost
+        int64_t entry, origin, rows
+        int n, lost
         uint64_t *ring
         history_stat *log
         history_stat *pending
-        int64_t nlog
-        int64_t capacity
+        int64_t nlog, capacity
         char *wide
-        char *sampled
 
     ctypedef struct loop_history:
-        int nseries
-        int nentries
+        int nseries, nentries
         history_series *series
         history_entry *entries
         history_entry *now

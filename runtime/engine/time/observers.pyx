@@ -58,19 +58,30 @@ class Recording:
 cdef class Observers:
     """Asks predicates and keeps records."""
 
+    cdef Memory memory
+    cdef Binder binder
+    cdef Loops loops
+    cdef State *s
+    cdef object plan
+    cdef int npredicates         # entries of the state's array
+    cdef int nrecords
+    cdef dict questions          # key -> (entry, operator, slots, otherwise)
+    cdef dict recordings         # key -> Recording
+    cdef int next_key
+    cdef public tuple hits       # keys of the predicates that are true where the engine stopped by one
+
     def __init__(self, Memory memory not None, Binder binder not None, Loops loops not None):
         self.memory, self.binder, self.loops = memory, binder, loops
         self.s, self.plan = &memory.s, memory.plan
         self.questions, self.recordings, self.hits = {}, {}, ()
 
-    cdef int begin(self) except -1:
+    def begin(self):
         """Another execution begins: records do so with it."""
         self.hits = ()
         for key in self.recordings:
             self.forget_recorded(key)
-        return 0
 
-    cdef set slots_read(self):
+    def slots_read(self):
         """What predicates and records read."""
         slots = {slot for _, question, _ in self.questions.values() for slot in question.inputs}
         return slots.union(*[recording.slots for recording in self.recordings.values()])
@@ -220,7 +231,6 @@ cdef class Observers:
                 loop.observers += 1
                 loop.wants_previous |= any(slot in derived for slot in recording.slots)
         self.s.generation += 1
-        return 0
 
     def derive(self):
         """Let the derived slots show where iterations, conditions and trip counts are."""
@@ -245,7 +255,7 @@ cdef class Observers:
                 raise UsageError(f"previous values of {self.plan.loops[k].loop.describe()} can be read only at its own "
                                  f"boundaries")
 
-    cdef int observe_slowly(self, int index) except -1:
+    def observe_slowly(self, int index):
         """Whatever the predicates and records of a boundary need, then all of them."""
         cdef LoopState *loop = self.s.loops + index
         cdef Slot *slot
@@ -274,7 +284,6 @@ cdef class Observers:
                     loop.hit |= hit
         append_records(self.s, loop)
         loop.checked = 1
-        return 0
 
     cdef int ask_slowly(self, int index, int key) except -1:
         """Bind a predicate and ask it, or ask it in Python."""
@@ -372,7 +381,7 @@ cdef class Observers:
         return self.next_key
 
     cdef int record_slowly(self, int index, object recording) except -1:
-        """VaryingTemp for a row; the first time, what a row is. A value that is another than before ends the record."""
+        """Capacity for a row; the first time, what a row is. A value that is another than before ends the record."""
         cdef boundary_record *record = self.s.records[<int>recording.entry]
         cdef int j
         cdef Slot *slot
@@ -402,7 +411,6 @@ cdef class Observers:
                 del recording.full[0]
         recording.chunk = np.empty((capacity, record.row), np.uint8)
         record.buffer, record.capacity, record.count = np.PyArray_BYTES(recording.chunk), capacity, 0
-        return 0
 
     def recording(self, int key):
         if key not in self.recordings:

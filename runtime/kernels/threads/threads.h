@@ -14,8 +14,7 @@
 enum { LOOPDBG_MOST_WORKERS = 16 };
 
 static loopdbg_members loopdbg_everybody = {1, 100e3}; /* some 2 us */
-/* How many of them somebody else has taken, and how often a job was shared. */
-static int loopdbg_team_elsewhere = 0;
+/* How often a job was shared. */
 static uint64_t loopdbg_team_shared = 0;
 
 #if defined(_WIN32)
@@ -126,7 +125,6 @@ static void loopdbg_team_forked(void) {
     pthread_cond_init(&loopdbg_threads.wake, NULL);
     loopdbg_threads.begun = loopdbg_threads.sleeping = loopdbg_threads.inside = loopdbg_threads.open = loopdbg_threads.busy = 0;
     loopdbg_threads.generation = 0;
-    loopdbg_team_elsewhere = 0;
 }
 
 /* As many threads as there should be. Signals are for others. */
@@ -171,7 +169,7 @@ static int loopdbg_team_helps(double work, int *wake) {
 }
 
 static void loopdbg_share_job(loopdbg_piece piece, void const *job, npy_intp pieces, double work, int backwards) {
-    int workers = loopdbg_everybody.workers - GET(loopdbg_team_elsewhere), wake = 0;
+    int workers = loopdbg_everybody.workers, wake = 0;
     int64_t spins = 0, most_spins = LOOPDBG_WAIT_SPINS + (int64_t)(work / LOOPDBG_SPIN_WORK);
     if (workers > pieces) workers = (int)pieces;
     if (workers < 2 || work < loopdbg_everybody.least || __atomic_exchange_n(&loopdbg_threads.busy, 1, __ATOMIC_SEQ_CST)) {

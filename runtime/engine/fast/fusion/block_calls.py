@@ -33,12 +33,11 @@ class Place:
 class Emitter:
     """Turns steps over whole tensors into calls for a block."""
 
-    def __init__(self, joint: Joint, axes: Shape, rows: Mapping[int, Shape | None], outer: Mapping[int, int]) -> None:
+    def __init__(self, joint: Joint, axes: Shape, rows: Mapping[int, Shape], outer: Mapping[int, int]) -> None:
         self.joint, self.axes, self.rows, self.outer = joint, axes, rows, outer
         self.places: list[Place] = []
         self.calls: list[CallSpec] = []
         self.tail: list[CallSpec] = []
-        self.once: list[bool] = []
         self.constants: list[Array] = []
         self.nbytes = 0
         self.cost = 0
@@ -51,7 +50,6 @@ class Emitter:
         widest = max(
             math.prod(step.shape[last_axis(step.shape, len(self.axes)) + 1 :]) * buffer.dtype.itemsize
             for step in self.joint.steps
-            if not self._is_once(step)
             for buffer in step.buffers
         )
         extent = self.axes[-1]
@@ -70,16 +68,10 @@ class Emitter:
                     self._emit(step, height, emitter)
                 calls.extend(emitter.calls)
                 self.cost = self.cost or emitter.cost
-        self.once = [self._is_once(step) for step in self.joint.steps]
-
-    def _is_once(self, step: ChainStep) -> bool:
-        return step.once and self.rows[step.out.index] is None
 
     def _emit(self, step: ChainStep, height: int, emitter: Emitting) -> None:
-        shape = step.shape
-        if not self._is_once(step):
-            last = last_axis(shape, len(self.axes))
-            shape = (*(1 for _ in shape[:last]), height, *shape[last + 1 :])
+        last = last_axis(step.shape, len(self.axes))
+        shape = (*(1 for _ in step.shape[:last]), height, *step.shape[last + 1 :])
         buffers = []
         for buffer in step.buffers:
             strides = tuple(stride_along(buffer.shape, buffer.strides, d - len(shape)) for d in range(len(shape)))
@@ -87,12 +79,9 @@ class Emitter:
         emitter._elementwise(step.kernel, buffers[:-1], buffers[-1])
 
     def _place(self, buffer: Buffer, step: ChainStep) -> int:
-        if self._is_once(step):
-            steps = (0,) * len(self.axes)
-        else:
-            axes = [d for d, extent in enumerate(step.shape) if extent != 1][: len(self.axes)]
-            steps = tuple(stride_along(buffer.shape, buffer.strides, d - len(step.shape)) for d in axes)
-            steps = (*steps[:-1], steps[-1] * self.height)
+        axes = [d for d, extent in enumerate(step.shape) if extent != 1][: len(self.axes)]
+        steps = tuple(stride_along(buffer.shape, buffer.strides, d - len(step.shape)) for d in axes)
+        steps = (*steps[:-1], steps[-1] * self.height)
         place = Place("slot", buffer.index, buffer.offset, steps)
         if buffer.kind == "temp":
             memory = self.joint.temps[buffer.index]
@@ -123,9 +112,7 @@ class Emitter:
             index = step.out.index
             dying = {b.index: b for b in step.inputs if self._is_own(b) and last_use[b.index] == k and b.index != index}
             if self._is_own(step.out) and index not in self._offset_of:
-                rows = self.rows[index]
-                nbytes = rows[-1] * self.height if rows else math.prod(step.shape) * step.out.dtype.itemsize
-                nbytes = -(-nbytes // 64) * 64
+                nbytes = -(-self.rows[index][-1] * self.height // 64) * 64
                 sizes[index] = nbytes
                 # In place, where the call reads each element from where it writes it.
                 same = [

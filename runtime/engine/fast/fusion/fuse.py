@@ -6,8 +6,8 @@ binder (bind_chain.py), so that a Slice or a Transpose is a view that the next c
 tensors of one shape run on a few rows at a time (block_calls.py), so that what is between them stays in the nearest
 cache. What only members of the group read gets no more memory than a block takes.
 
-Every element is computed by the same kernels from the same numbers as node by node, so results are the same to the bit;
-NaNs may differ in their payload. Where order matters, in sums of floats, only whole rows are summed in a block.
+Every element is computed by the same kernels from the same numbers as node by node, so results are the same to the
+bit; NaNs may differ in their payload. A reduction is part of a group where blocks hold all that its results need.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 
 from ....graph import Array
 from ....kernels.walks import choose_inner, coalesce, rows_of, stride_along
-from ....ops.arithmetic import IDEMPOTENT, layout, strides_of
+from ....ops.arithmetic import layout, strides_of
 from ....ops.primitives import NotNative
 from ....ops.registry import Op
 from ....plan.bound import Buffer, CallSpec, walked
@@ -68,23 +68,13 @@ class Slots:
     ports: Collection[int]
 
 
-@record(frozen=True)
-class Check:
-    """A slot whose numbers, being the extremes of floats, may not be zero or NaN: then which zero, or which NaN, would
-    depend on the order in which blocks were combined."""
-
-    slot: int
-    dtype: np.dtype[Any]
-    size: int
-
-
 @record
 class Group:
     """Nodes that run together, from the position ``first`` to before ``end``.
 
     ``before`` and ``after``: positions of nodes between them that run by themselves. ``blocks``: how many there are
     along each axis. ``calls`` are those of a block (their buffers have the kind "place"), ``tail`` those of a shorter
-    last one along the last axis. ``once``: calls for the first block only.
+    last one along the last axis.
     """
 
     first: int
@@ -96,11 +86,9 @@ class Group:
     places: list[Place]
     calls: list[CallSpec]
     tail: list[CallSpec]
-    once: list[bool]
     constants: list[Array]
     #: Bytes of the group's own memory.
     nbytes: int
-    checks: list[Check]
     #: Slots of the members that are not written: nothing outside of the group reads them.
     inner: list[int]
     #: Members that such slots belong to, in order.
@@ -111,12 +99,9 @@ class Group:
     cost: int
 
 
-def plan_groups(nodes: Sequence[Candidate], slots: Slots, unfolded: Collection[int] = ()) -> list[Group]:
-    """The groups in a sequence of bound nodes that stand one after the other.
-
-    ``unfolded``: positions of nodes whose reductions stay outside of groups.
-    """
-    return _plan(nodes, slots, unfolded, {node.pc: _alone(node, slots) for node in nodes})
+def plan_groups(nodes: Sequence[Candidate], slots: Slots) -> list[Group]:
+    """The groups in a sequence of bound nodes that stand one after the other."""
+    return _plan(nodes, slots, {node.pc: _alone(node, slots) for node in nodes})
 
 
 @record(frozen=True)
@@ -146,37 +131,29 @@ def _alone(node: Candidate, slots: Slots) -> _Alone | None:
     return _Alone(steps, tuple(walked(result.shape) for result in results), folds)
 
 
-def _plan(
-    nodes: Sequence[Candidate], slots: Slots, unfolded: Collection[int], alone: Mapping[int, _Alone | None]
-) -> list[Group]:
+def _plan(nodes: Sequence[Candidate], slots: Slots, alone: Mapping[int, _Alone | None]) -> list[Group]:
     for shape in _shapes(nodes, alone):
-        group = _best(nodes, slots, shape, unfolded, alone)
+        group = _best(nodes, slots, shape, alone)
         if group is not None:
             before = [node for node in nodes if node.pc < group.first]
             after = [node for node in nodes if node.pc >= group.end]
-            return [*_plan(before, slots, unfolded, alone), group, *_plan(after, slots, unfolded, alone)]
+            return [*_plan(before, slots, alone), group, *_plan(after, slots, alone)]
     return []
 
 
-def _best(
-    nodes: Sequence[Candidate],
-    slots: Slots,
-    shape: Shape,
-    unfolded: Collection[int],
-    alone: Mapping[int, _Alone | None],
-) -> Group | None:
+def _best(nodes: Sequence[Candidate], slots: Slots, shape: Shape, alone: Mapping[int, _Alone | None]) -> Group | None:
     """Blocks that fit into the nearest cache, along as many axes as that takes; along fewer where more nodes run so,
     for a reduction over one of the axes needs all of it in a block."""
     depth = 1
     while depth < len(shape) and math.prod(shape[depth:]) * ITEMSIZE > BLOCK:
         depth += 1
-    best = _Grouper(nodes, slots, shape[:depth], unfolded, alone).group()
+    best = _Grouper(nodes, slots, shape[:depth], alone).group()
     if not any(by_itself is not None and by_itself.folds for by_itself in alone.values()):
         return best
     for fewer in range(depth - 1, 0, -1):
         if math.prod(shape[fewer:]) * ITEMSIZE > MOST:
             break
-        group = _Grouper(nodes, slots, shape[:fewer], unfolded, alone).group()
+        group = _Grouper(nodes, slots, shape[:fewer], alone).group()
         if group is not None and (best is None or len(group.members) > len(best.members)):
             best = group
     return best
@@ -219,13 +196,12 @@ class _Grouper:
     nodes: Sequence[Candidate]
     slots: Slots
     axes: Shape
-    unfolded: Collection[int]
     alone: Mapping[int, _Alone | None]
     joint: Joint = field(default_factory=lambda: Joint())
     #: Slot -> what it is inside of the group.
     values: dict[int, Buffer] = field(default_factory=dict)
-    #: Temp -> bytes from row to row along each axis of the blocks; None: it is a reduction's result.
-    rows: dict[int, Shape | None] = field(default_factory=dict)
+    #: Temp -> bytes from row to row along each axis of the blocks.
+    rows: dict[int, Shape] = field(default_factory=dict)
     members: list[Candidate] = field(default_factory=list)
     #: Positions of nodes that were members in an earlier trial that came to nothing: somebody outside reads their
     #: results, which cannot be written block by block, or nothing was gained.
@@ -276,10 +252,8 @@ class _Grouper:
             emitted.places,
             emitted.calls,
             emitted.tail,
-            emitted.once,
             emitted.constants,
             emitted.nbytes,
-            self._checks(outer),
             inner,
             [node.pc for node in self.members if not set(inner).isdisjoint(node.outputs)],
             sorted({slot for node in within for slot in (*node.inputs, *node.outputs) if slot >= 0}),
@@ -288,7 +262,7 @@ class _Grouper:
 
     def _without(self, barred: Iterable[int]) -> Group | None:
         again = self.barred | frozenset(barred)
-        return _Grouper(self.nodes, self.slots, self.axes, self.unfolded, self.alone, barred=again).group()
+        return _Grouper(self.nodes, self.slots, self.axes, self.alone, barred=again).group()
 
     # -- who joins
 
@@ -296,14 +270,12 @@ class _Grouper:
         alone = self.alone[node.pc]
         if alone is None or not alone.fits(self.axes) or node.pc in self.barred:
             return False
-        if any(self._is_whole(self.values.get(slot)) for slot in node.inputs):
-            return False
         steps, temps = len(self.joint.steps), len(self.joint.temps)
         rows = dict(self.rows)
         try:
             results = self.joint.apply(node.op, _arguments(node, self.values, self.slots))
             for k in range(steps, len(self.joint.steps)):
-                self._check(k, node.pc)
+                self._check(self.joint.steps[k])
             for slot, result in zip(node.outputs, results, strict=False):
                 if slot >= 0:
                     self._check_result(slot, result)
@@ -316,19 +288,12 @@ class _Grouper:
                 self.values[slot] = result
         return True
 
-    def _is_whole(self, value: Buffer | None) -> bool:
-        """Is it a reduction's result, which is there only after the last block?"""
-        return value is not None and value.kind == "temp" and self.rows.get(value.index, ()) is None
-
     def _check_result(self, slot: int, result: Buffer) -> None:
         if result.known is not None:
             return
         if (result.dtype, result.shape) != self.slots.spec(slot) or len(self.slots.spec(slot)[1]) > 32:
             raise _Unfit
-        if self._is_whole(result):
-            if not self.joint._owns_whole(result, set()):
-                raise _Unfit
-        elif slot in self.slots.ports or not self._stays(slot):
+        if slot in self.slots.ports or not self._stays(slot):
             self._check_access(result, result.shape)
 
     def _stays(self, slot: int) -> bool:
@@ -336,12 +301,8 @@ class _Grouper:
         readers = set(self.slots.readers(slot))
         return bool(readers) and readers <= self._positions
 
-    def _check(self, k: int, pc: int) -> None:
+    def _check(self, step: ChainStep) -> None:
         """Can a step run in blocks, after the steps before it?"""
-        step = self.joint.steps[k]
-        if step.once and not any(self._steps(step.out, self.joint.steps[k + 1].shape)):
-            self._check_start(step)
-            return
         if step.fold is not None or not step.kernel.exact:
             # Where NumPy gets another axis than the last one, how it computes depends on the extents.
             rows = coalesce(rows_of(step.shape, [layout(x) for x in step.buffers]))
@@ -351,28 +312,11 @@ class _Grouper:
             if step.fold is None or buffer != step.out:
                 self._check_access(buffer, step.shape)
         steps = self._steps(step.out, step.shape)
-        if step.fold is not None and not any(steps):
-            if self.rows.get(step.out.index, ()) is not None or pc in self.unfolded:
-                raise _Unfit
-            if not (step.out.dtype.kind in "biu" or step.fold in IDEMPOTENT or _keeps_order(step)):
-                raise _Unfit
-            return
-        if step.fold is not None and self.rows.get(step.out.index) is None:
+        if step.fold is not None and step.out.index not in self.rows:
             raise _Unfit
         if self.rows.setdefault(step.out.index, steps) != steps:
             raise _Unfit
         self._check_access(step.out, step.shape)
-
-    def _check_start(self, step: ChainStep) -> None:
-        """What a reduction of everything starts from: a constant, or an element of the first block."""
-        (source,) = step.inputs
-        if step.out.index in self.rows:
-            raise _Unfit
-        if source.kind == "temp" and not isinstance(self.joint.temps[source.index], np.ndarray):
-            steps = self.rows.get(source.index)
-            if steps is None or not _inside(source, len(source.shape), steps[-1]):
-                raise _Unfit
-        self.rows[step.out.index] = None
 
     def _steps(self, buffer: Buffer, shape: Shape) -> Shape:
         """Bytes from one to the next along each axis that blocks run along."""
@@ -446,7 +390,7 @@ class _Grouper:
 
     def _worth(self, inner: Sequence[int]) -> bool:
         """Something large stays in a block that would otherwise be written and read again."""
-        if all(step.once for step in self.joint.steps):
+        if not self.joint.steps:
             return False
         large = [slot for slot in inner if math.prod(self.slots.spec(slot)[1]) >= LEAST // 2]
         made = {
@@ -455,20 +399,6 @@ class _Grouper:
             if step.fold is None and not step.once and math.prod(step.shape) >= LEAST
         }
         return bool(large) or len(made) > len(self._escaping())
-
-    def _checks(self, outer: Mapping[int, int]) -> list[Check]:
-        return [
-            Check(outer[step.out.index], step.out.dtype, math.prod(self.slots.spec(outer[step.out.index])[1]))
-            for step in self.joint.steps
-            if step.fold is not None and self.rows[step.out.index] is None
-            if step.out.index in outer and step.out.dtype.kind == "f" and not _keeps_order(step)
-        ]
-
-
-def _keeps_order(step: ChainStep) -> bool:
-    """Are rows added to rows, one after the other, whatever blocks they come in?"""
-    rows = coalesce(rows_of(step.shape, [layout(x) for x in step.buffers]))
-    return bool(rows) and rows[-1][-1] != 0
 
 
 def _inside(buffer: Buffer, depth: int, limit: int) -> bool:

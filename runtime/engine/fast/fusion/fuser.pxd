@@ -15,7 +15,6 @@ cdef class Fuser:
     cdef readonly list groups    # a fuse.Group for each that was made and not replaced since
     cdef dict planned            # first position of a run of nodes -> what its groups were made for
     cdef dict kept               # what plans depend on -> what is known, and the groups
-    cdef set unfolded            # nodes whose reductions stay outside
     cdef object ports
     cdef dict inner              # slot that only members of a group read -> the group's first position
     cdef dict asked              # how often such a slot was read before it was there
@@ -33,13 +32,4 @@ cdef class Fuser:
     cdef bint is_written_now(self, int slot) except -1
     cdef Group *under_way(self) noexcept
     cdef int watch(self, frozenset slots) except -1
-    cdef int plan_again(self, slots) except -1
     cdef int look(self, int index) except -1
-    cdef bint has_gaps(self, instruction) except -1
-    cdef bint has_sequences(self, instruction) except -1
-    cdef int plan(self, list run) except -1
-    cdef bint has_large(self, slots, npy_intp least) except -1
-    cdef list found(self, list nodes, set written, bint chained, bint large)
-    cdef list search(self, list nodes, set written, bint chained, bint large)
-    cdef bint is_integer_product(self, instruction) except -1
-    cdef set tested(self)

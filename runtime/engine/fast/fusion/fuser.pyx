@@ -15,7 +15,7 @@ from ..views.views cimport Views
 import numpy as np
 
 from ....plan.plan import Opcode
-from ..views.views import ports_of
+from ..views.views import ports_of, tested_first
 
 # Where no value has so many bytes, groups bring nothing. Nodes of the main graph run once a run, and looking at them costs
 # more than values that stay in a second-level cache.
@@ -44,7 +44,6 @@ cdef class Fuser:
         self.memory, self.views, self.s = memory, views, &memory.s
         self.groups = []
         self.planned, self.kept, self.inner, self.asked = {}, {}, {}, {}
-        self.unfolded = set()
         self.watched = frozenset()
         self.looked = -1
         outside = [i for i in memory.plan.code if i.kind == Opcode.NODE and i.inside < 0]
@@ -66,7 +65,6 @@ cdef class Fuser:
             for k in range(self.memory.nloops):
                 # Nodes may have been bound meanwhile.
                 look_soon(self.s, self.s.loops + <int>k)
-        return 0
 
     cdef int begin(self, bint unseen) except -1:
         """An execution begins: none is under way. ``unseen``: nobody looks at its values while it runs, so that chains of the
@@ -84,13 +82,11 @@ cdef class Fuser:
             g.running = 0
             if g.loop < 0:
                 g.on = outside
-        return 0
 
     cdef int show(self) except -1:
         """Let every slot have its value, as far as it can still be had."""
         for group in self.groups:
             show_results(self.s, group_of(self.s, group))
-        return 0
 
     cdef int ask(self, int slot) except -1:
         """Somebody reads a slot that only members of a group read."""
@@ -101,7 +97,6 @@ cdef class Fuser:
         self.asked[slot] = self.asked.get(slot, 0) + 1
         if self.asked[slot] == ASKED_OFTEN:
             self.plan_again({slot})
-        return 0
 
     cdef bint is_there(self, int slot) except -1:
         """False where a slot that only members of a group read lacks the value of the last iteration."""
@@ -122,9 +117,9 @@ cdef class Fuser:
         """These slots, and no others, are read at boundaries."""
         added = slots - self.watched
         self.watched = slots
-        return self.plan_again(added)
+        self.plan_again(added)
 
-    cdef int plan_again(self, slots) except -1:
+    def plan_again(self, slots):
         """Groups that do not write one of the slots give way to others that do, after the next iteration."""
         cdef Group *g
         self.show()
@@ -133,7 +128,6 @@ cdef class Fuser:
                 g = node_at(self.s, self.inner[slot]).group
                 g.on = 0
                 look_soon(self.s, self.s.loops + g.loop)
-        return 0
 
     cdef int look(self, int index) except -1:
         """Look at a loop's body. Nodes in a row that are bound as they were the last time keep their groups."""
@@ -153,7 +147,6 @@ cdef class Fuser:
                 run = []
             if bound:
                 run.append(pc)
-        return 0
 
     cdef set members(self):
         """Positions of the nodes that run in groups."""
@@ -162,45 +155,40 @@ cdef class Fuser:
             found.update(group.members)
         return found
 
-    cdef bint has_gaps(self, instruction) except -1:
+    def has_gaps(self, instruction):
         """Do the elements of an input not follow each other?"""
         return any([slot >= 0 and self.memory.specs.capacity(self.s.slots[<int>slot].spec) is not None
                     for slot in instruction.inputs])
 
-    cdef bint has_sequences(self, instruction) except -1:
+    def has_sequences(self, instruction):
         cdef int slot
         for slot in (*instruction.inputs, *instruction.outputs):
             if slot >= 0 and self.s.slots[slot].spec == 0:
                 return True
         return False
 
-    cdef int plan(self, list run) except -1:
+    def plan(self, list run):
         cdef Instr *ins
         cdef FastNode *n
         cdef Group *g
-        cdef int k
-        for pc in run:
-            g = node_at(self.s, pc).group
-            if g != NULL and g.unfit:
-                self.unfolded.update([g.members[k] for k in range(g.nmembers)])
         made = {slot for pc in run for slot in self.memory.plan.code[pc].outputs}
         written = self.watched | {slot for slot, times in self.asked.items() if times >= ASKED_OFTEN}
-        key = (tuple([self.s.code[<int>pc].binding for pc in run]), len(self.unfolded), made & written)
+        key = (tuple([self.s.code[<int>pc].binding for pc in run]), made & written)
         if self.planned.get(run[0]) == key:
-            return 0
+            return
         self.planned[run[0]] = key
         # Not at the top: a run whose tensors are all small needs none of it, nor does one without quantised products.
         large = self.has_large(made, LARGE if self.memory.plan.code[run[0]].inside >= 0 else LARGE_OUTSIDE)
         chained = any([self.is_integer_product(self.memory.plan.code[pc]) for pc in run])
         if not (large or chained):
-            return 0
+            return
         from . import fuse
 
         self.show()
 
         if self.ports is None:
             self.ports = ports_of(self.memory.plan)
-        nodes, conditions = [], {loop.condition_input for loop in self.memory.plan.loops} | self.tested()
+        nodes, conditions = [], {loop.condition_input for loop in self.memory.plan.loops} | tested_first(self.memory.plan)
         # A group may go beyond these nodes, where one behind them is not bound any more.
         dropped = {pc for pc in run if node_at(self.s, pc).group != NULL}
         self.inner = {slot: leader for slot, leader in self.inner.items() if leader not in dropped}
@@ -227,9 +215,8 @@ cdef class Fuser:
             if g.loop >= 0:
                 self.inner.update(dict.fromkeys(group.inner, group.first))
             self.groups.append(group)
-        return 0
 
-    cdef list found(self, list nodes, set written, bint chained, bint large):
+    def found(self, list nodes, set written, bint chained, bint large):
         """The groups of nodes in a row. What was planned for the same shapes is found again: a loop whose first iteration
         has others than those that follow would plan anew in each run."""
         used = sorted({slot for node in nodes for slot in (*node.inputs, *node.outputs) if slot >= 0})
@@ -237,7 +224,7 @@ cdef class Fuser:
         readers = tuple([tuple(self.views.readers.of(slot)) for node in nodes for slot in node.outputs if slot >= 0])
         key = (tuple([(node.pc, node.guarded, node.idle, node.once) for node in nodes]),
                tuple([self.memory.specs[self.s.slots[<int>slot].spec] for slot in used]),
-               tuple([id(array) for array in known]), readers, frozenset(self.unfolded), frozenset(written))
+               tuple([id(array) for array in known]), readers, frozenset(written))
         if key not in self.kept:
             while len(self.kept) >= MOST_KEPT:
                 del self.kept[next(iter(self.kept))]
@@ -245,7 +232,7 @@ cdef class Fuser:
             self.kept[key] = (known, self.search(nodes, written, chained, large))
         return self.kept[key][1]
 
-    cdef list search(self, list nodes, set written, bint chained, bint large):
+    def search(self, list nodes, set written, bint chained, bint large):
         from . import fuse
 
         slots = fuse.Slots(lambda slot: self.memory.specs[self.s.slots[<int>slot].spec], lambda slot: self.memory.known[slot],
@@ -259,18 +246,13 @@ cdef class Fuser:
             # Between the chains.
             ends = [nodes[0].pc, *[end for group in planned for end in (group.first, group.end)], nodes[len(nodes) - 1].pc + 1]
             for first, end in zip(ends[::2], ends[1::2]):
-                planned += fuse.plan_groups([node for node in nodes if first <= node.pc < end], slots, self.unfolded)
+                planned += fuse.plan_groups([node for node in nodes if first <= node.pc < end], slots)
         return planned
 
-    cdef bint has_large(self, slots, npy_intp least) except -1:
+    def has_large(self, slots, npy_intp least):
         return any([slot >= 0 and self.s.slots[<int>slot].nbytes >= least for slot in slots])
 
-    cdef bint is_integer_product(self, instruction) except -1:
+    def is_integer_product(self, instruction):
         cdef int slot = instruction.outputs[0] if instruction.outputs else -1
         return slot >= 0 and instruction.node.op_type in ("MatMul", "MatMulInteger") and \
             self.memory.specs[self.s.slots[slot].spec][0] == np.int32
-
-    cdef set tested(self):
-        """What is computed before an iteration to decide whether it runs."""
-        code = self.memory.plan.code
-        return {slot for loop in self.memory.plan.loops for i in code[loop.top:loop.head] for slot in i.outputs}

@@ -4,30 +4,22 @@ A group is a region that its first node leads, and it goes on behind its last on
 by one, as without it: nothing that a group reads is written by it, so that it can be begun anew.
 """
 
-from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t
 cimport numpy as np
 from numpy cimport npy_intp
 
 from ....kernels.call cimport Call
 from ....kernels.drivers cimport set_call
 from ...plain.clock cimport clock_in
-from ...plain.pieces cimport hold, release, take
+from ...plain.pieces cimport hold, release, take, take_numbers
 from ...plain.schedule cimport wait_for
 from ...plain.state cimport *
-from ..nodes cimport lead, lead_no_more, run_node, turn_back, turn_forth
+from ..nodes cimport lead, lead_no_more, run_node, turn_body
 from ..fast_state cimport *
 
 import numpy as np
 
 np.import_array()
-
-
-cdef int *numbers(Group *g, list values) except NULL:
-    cdef int *array = <int *>take(g, len(values), sizeof(int))
-    cdef int k
-    for k, value in enumerate(values):
-        array[k] = value
-    return array
 
 
 cdef Group *make_group(State *s, object group) except NULL:
@@ -55,24 +47,20 @@ cdef int fill(State *s, Group *g, object group) except -1:
     cdef char *own
     g.on, g.leader, g.end, g.cost = 1, group.first, group.end, group.cost
     g.nmembers, g.nbefore, g.nafter = len(group.members), len(group.before), len(group.after)
-    g.members, g.before, g.after = numbers(g, group.members), numbers(g, group.before), numbers(g, group.after)
-    g.nmakers, g.makers = len(group.makers), numbers(g, group.makers)
+    g.members, g.before, g.after = take_numbers(g, group.members), take_numbers(g, group.before), take_numbers(g, group.after)
+    g.nmakers, g.makers = len(group.makers), take_numbers(g, group.makers)
     g.ran = -1
     g.bindings = <int64_t *>take(g, g.nmembers, sizeof(int64_t))
     for k in range(g.nmembers):
         g.bindings[k] = s.code[g.members[k]].binding
     g.nslots = len(group.slots)
-    g.slots = numbers(g, group.slots)
-    g.specs = numbers(g, [s.slots[<int>slot].spec for slot in group.slots])
+    g.slots = take_numbers(g, group.slots)
+    g.specs = take_numbers(g, [s.slots[<int>slot].spec for slot in group.slots])
     g.naxes = len(group.blocks)
     g.blocks = <npy_intp *>take(g, g.naxes, sizeof(npy_intp))
     g.at = <npy_intp *>take(g, g.naxes, sizeof(npy_intp))
     for k, count in enumerate(group.blocks):
         g.blocks[k] = count
-    g.nchecks = len(group.checks)
-    g.checks = <Check *>take(g, g.nchecks, sizeof(Check))
-    for k, check in enumerate(group.checks):
-        g.checks[k].slot, g.checks[k].size, g.checks[k].count = check.slot, check.dtype.itemsize, check.size
     # It begins with a cache line.
     memory = np.zeros(group.nbytes + 64, np.uint8)
     own = np.PyArray_BYTES(memory)
@@ -100,9 +88,6 @@ cdef int fill(State *s, Group *g, object group) except -1:
         else:
             g.places[k].cell = g.constants + <int>place.index
     g.ncalls = len(group.calls)
-    g.once = <char *>take(g, g.ncalls, 1)
-    for k, once in enumerate(group.once):
-        g.once[k] = once
     rows = 0
     for spec in (*group.calls, *group.tail):
         rows += len(spec.outer) * (1 + len(spec.buffers))
@@ -110,7 +95,6 @@ cdef int fill(State *s, Group *g, object group) except -1:
     rows = fill_calls(g, &g.calls, group.calls, place_of, 0)
     if group.tail:
         fill_calls(g, &g.tail, group.tail, place_of, rows)
-    return 0
 
 
 cdef int fill_calls(Group *g, Call **calls, list specs, dict place_of, int rows) except -1:
@@ -180,23 +164,6 @@ cdef int run_members(State *s, const Group *g, const int *positions, int count) 
     return 0
 
 
-cdef int uncertain(const State *s, const Check *check) noexcept nogil:
-    """Is one of the numbers a zero or NaN? All floats: their bits without the sign say so."""
-    cdef const char *data = s.slots[check.slot].data
-    cdef uint64_t bits, infinity
-    cdef Py_ssize_t k
-    for k in range(check.count):
-        if check.size == 4:
-            bits, infinity = (<const uint32_t *>data)[k] & 0x7FFFFFFFU, 0x7F800000U
-        elif check.size == 8:
-            bits, infinity = (<const uint64_t *>data)[k] & 0x7FFFFFFFFFFFFFFFULL, 0x7FF0000000000000ULL
-        else:
-            bits, infinity = (<const uint16_t *>data)[k] & 0x7FFFU, 0x7C00U
-        if bits == 0 or bits > infinity:
-            return 1
-    return 0
-
-
 cdef int run_group(State *s, Region *r) noexcept nogil:
     """Run a group, or go on with it."""
     cdef Group *g = <Group *>r
@@ -211,7 +178,7 @@ cdef int run_group(State *s, Region *r) noexcept nogil:
 cdef int run_blocks(State *s, Group *g) noexcept nogil:
     cdef Place *place
     cdef Call *calls
-    cdef int k, d, first, last = g.naxes - 1
+    cdef int k, d, last = g.naxes - 1
     cdef npy_intp back
     if not g.running:
         if run_members(s, g, g.before, g.nbefore):
@@ -223,17 +190,13 @@ cdef int run_blocks(State *s, Group *g) noexcept nogil:
         for d in range(g.naxes):
             g.at[d] = 0
         g.running = 1
-        first = 1
         g.runs += 1
-    else:
-        first = 0
     while g.running:
         calls = g.tail if g.tail != NULL and g.at[last] == g.blocks[last] - 1 else g.calls
         for k in range(g.ncalls):
-            if (first or not g.once[k]) and calls[k].run(calls + k):
+            if calls[k].run(calls + k):
                 g.running = 0
                 return REGION_NONE if g.naxes else run_apart(s, g)
-        first = 0
         d = last
         while d >= 0:
             g.at[d] += 1
@@ -251,11 +214,6 @@ cdef int run_blocks(State *s, Group *g) noexcept nogil:
             g.running = 0
         elif s.budget < 0:
             return REGION_TICK
-    for k in range(g.nchecks):
-        if uncertain(s, g.checks + k):
-            g.unfit = 1
-            ask_for_groups(s, g.loop)
-            return REGION_NONE
     if run_members(s, g, g.after, g.nafter):
         return REGION_NONE
     if g.loop >= 0:
@@ -317,11 +275,11 @@ cdef int show_results(State *s, Group *g) noexcept nogil:
         return 0
     back = status == GROUP_BEFORE
     if back:
-        turn_back(s, s.loops + g.loop, s.loops[g.loop].i - 1)
+        turn_body(s, s.loops + g.loop, 1)
     status = not fits(s, g) or run_members(s, g, g.makers, g.nmakers)
     s.budget = budget
     if back:
-        turn_forth(s, s.loops + g.loop)
+        turn_body(s, s.loops + g.loop, 0)
     if not status:
         g.ran = -1
     return not status
@@ -332,6 +290,6 @@ cdef int show(State *s, Region *r) noexcept nogil:
 
 
 cdef void forget(State *s, Region *r) noexcept nogil:
-    """What it left out is of another moment, and it is not under way."""
+    """What it left out is of another iteration, and it is not under way."""
     (<Group *>r).ran = -1
     (<Group *>r).running = 0

@@ -18,21 +18,19 @@ cdef class Growing:
     cdef dict appends            # (result slot, loop) -> slot of the parameter that a back edge carries it to
     cdef dict arrays             # (position, key of a binding) -> the arrays behind it
     cdef int64_t keys
-    cdef dict carriers           # as ``carriers`` gives them, once somebody asks
+    cdef dict carriers           # as ``carriers`` gives them
     cdef bint unseen             # nobody looks at anything but the outputs of this execution
 
-    cdef object varied(self, int pc, object instruction, list inputs, object block)
+    cdef object varied(self, int pc, object instruction, list inputs)
     cdef object finished(self, object instruction, object followed, list given, object bound)
     cdef int vary(self, int pc, object instruction, object followed, object bound, object appended, list arrays, dict seen,
                   dict beyond) except -1
     cdef int number(self, list numbers, size_t where, object value, bint narrow=?) except -1
-    cdef dict find_carriers(self)
     cdef object place_for(self, object instruction, list given)
     cdef int input_port(self, Port *p, int slot, object shape, object capacity) except -1
     cdef int port(self, Port *p, int slot, object shape, object dtype, object capacity) except -1
     cdef int note_looks(self, int pc, list inputs, object looked) except -1
     cdef int begin(self, bint unseen) except -1
-    cdef int lie_anew(self) except -1
     cdef bint can_count(self, object out) except -1
     cdef int count(self, FastNode *n, int k, int slot, object out) except -1
     cdef int reserve(self, int pc) except -1

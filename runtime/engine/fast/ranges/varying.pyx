@@ -62,13 +62,13 @@ cdef class Growing:
         plan = memory.plan
         self.last_bound = [None] * memory.ncode
         self.appends, self.arrays, self.keys = {}, {}, 0
-        self.carriers, self.unseen = None, False
+        self.carriers, self.unseen = carriers(plan), False
         for loop in plan.loops:
             for edge in loop.edges:
                 if edge.swap:
                     self.appends[edge.result, loop.index] = edge.param
 
-    cdef object varied(self, int pc, object instruction, list inputs, object block):
+    cdef object varied(self, int pc, object instruction, list inputs):
         """A node bound for a range of shapes: (Followed, Bound, (result, what it appends to) or None); None where that cannot
         be. The call that would copy what stands there already is left out."""
         shapes = [None if i is None else i.shape for i in inputs]
@@ -93,7 +93,7 @@ cdef class Growing:
             given.append(i)
         followed.capacities = [None if i is None else i.capacity for i in given]
         try:
-            bound = bind_to_memory(instruction.op, given, block, self.place_for(instruction, given))
+            bound = bind_to_memory(instruction.op, given, self.place_for(instruction, given))
         except REFUSALS:
             return None     # bound on plain shapes, it says what is wrong
         return self.finished(instruction, followed, given, bound)
@@ -104,7 +104,7 @@ cdef class Growing:
         cdef int axis
         if not self.unseen or instruction.node.op_type != "Concat":
             return None
-        param = self.find_carriers().get((instruction.outputs[0], instruction.inside))
+        param = self.carriers.get((instruction.outputs[0], instruction.inside))
         if param is None:
             return None
         before = given[0]
@@ -119,11 +119,6 @@ cdef class Growing:
         while capacity <= extent + extent // 4:
             capacity *= 4 if capacity * unit < MUCH_CAPACITY else 2
         return param, (axis, capacity)
-
-    cdef dict find_carriers(self):
-        if self.carriers is None:
-            self.carriers = carriers(self.memory.plan)
-        return self.carriers
 
     cdef object finished(self, object instruction, object followed, list given, object bound):
         """A node bound for a range, as ``varied`` gives it; None where it does not follow the extent alone."""
@@ -228,12 +223,10 @@ cdef class Growing:
         n.varying = v     # now that there is memory for all of it
         ins.follows = FOLLOWS_INPUTS | SETS_OUTPUTS
         follow_node(self.s, n)
-        return 0
 
     cdef int number(self, list numbers, size_t where, object value, bint narrow=False) except -1:
         if type(value) is Extent:
             numbers.append((where, value.base, value.slope, narrow))
-        return 0
 
     cdef int input_port(self, Port *p, int slot, object shape, object capacity) except -1:
         # What is bound at a boundary is so for the iteration before: the slot may hold another shape, with other capacity.
@@ -250,7 +243,6 @@ cdef class Growing:
         p.family = self.memory.specs.family(dtype, shape_now, axis, None if capacity is None else capacity[1])
         p.base, p.slope = shape[axis].base, shape[axis].slope
         p.spec = spec_of(p.family, shape[axis].now)
-        return 0
 
     cdef bint can_count(self, object out) except -1:
         """Are there numbers for all specs that a result may have?"""
@@ -267,7 +259,6 @@ cdef class Growing:
         before.run, after.run = has_capacity, settle_size
         before.data = after.data = t
         after.nargs, after.cell[0] = 1, &ins.cells[<int>out.count]
-        return 0
 
     cdef int reserve(self, int pc) except -1:
         """Give results that are as long as the calls say memory for the most; 0: they had it."""
@@ -297,7 +288,6 @@ cdef class Growing:
                 i = inputs[k]
                 if i is not None and i.known is None and i.dtype in (np.int32, np.int64) and math.prod(i.shape) <= MOST_NUMBERS:
                     self.last_bound[pc][2][k] = integers_of(i)
-        return 0
 
     cdef int begin(self, bint unseen) except -1:
         """An execution begins. Nodes that only met other shapes between executions are bound as if it were the first:
@@ -322,14 +312,13 @@ cdef class Growing:
                 unbind_node(self.s.code + pc)
             if not used:
                 self.last_bound[pc] = None
-        return 0
 
-    cdef int lie_anew(self) except -1:
+    def lie_anew(self):
         """Values that grow lie in another way from now on."""
         cdef int pc, slot
         if not any(self.last_bound):
-            return 0
-        for result, index in self.find_carriers():
+            return
+        for result, index in self.carriers:
             pc = self.s.writer[<int>result]
             self.forget(pc)
             self.last_bound[pc] = None
@@ -337,8 +326,7 @@ cdef class Growing:
             unbind_node(self.s.code + pc)
             for slot in (result, self.carriers[result, index]):
                 if self.memory.specs.capacity(self.s.slots[slot].spec) is not None:
-                    self.memory.store(slot, self.memory.copy_of(slot))
-        return 0
+                    self.memory.store(slot, self.memory.value(slot))
 
     cdef int put_aside(self, int pc) except -1:
         """Keep a node's binding for when its inputs are again as they were."""
@@ -356,7 +344,6 @@ cdef class Growing:
                 release(v.next.calls)
                 v.next = NULL
                 n.ncached -= 1
-        return 0
 
     cdef int forget(self, int pc) except -1:
         """Drop a node's bindings: what they rest on changed."""
@@ -369,7 +356,6 @@ cdef class Growing:
             self.arrays.pop((pc, v.key), None)
             v = v.next
         free_cache(n)
-        return 0
 
     cdef int provide(self, int pc) except -1:
         """Give a node that follows what it lacks; 0: it has to be bound anew."""
@@ -419,7 +405,6 @@ cdef class Growing:
         if slot.spec != p.spec:
             before, slot.spec, slot.nbytes = slot.nbytes, p.spec, nbytes
             spec_changed(self.s, p.slot, min(before, nbytes))
-        return 0
 
     cdef Family *family_of(self, Edge *e) except? NULL:
         """The family that both values of a back edge are of, which its result's node has found; NULL: none."""
@@ -463,19 +448,13 @@ cdef class Growing:
             memory = self.buffer_for(p, nbytes)
             memcpy(np.PyArray_BYTES(memory), source.data, source.nbytes)
         self.memory.put_buffer(p.slot, memory, p.spec, nbytes, OWN | SHARED)
-        return 0
 
 
-def carriers(plan):
-    """(result slot, loop) -> parameter, of the back edges that exchange buffers, where a node appends to the parameter in each
-    iteration, and nothing else reads the two values but nodes, and outputs of the loop once it ended."""
-    used, makers, branches = [slot for _, slot in plan.outputs], {}, 0
+def read_by_others(plan):
+    """The slots that something other than a node reads, or that a boundary writes where they are: each as often as it is."""
+    used = [slot for _, slot in plan.outputs]
     for instruction in plan.code:
-        if instruction.kind == Opcode.NODE:
-            if not branches and instruction.node.op_type == "Concat":
-                makers[instruction.outputs[0]] = instruction.inside, instruction.inputs[0]
-        else:
-            branches += (instruction.kind == Opcode.BRANCH) - (instruction.kind == Opcode.JOIN)
+        if instruction.kind != Opcode.NODE:
             used += [*instruction.inputs, *[source for source, _ in instruction.moves]]
     for loop in plan.loops:
         used += [loop.trip_count, loop.initial_condition, loop.condition, loop.yielded]
@@ -483,6 +462,17 @@ def carriers(plan):
             used += [edge.initial, edge.param, edge.result]
         used += [sliced.outer for sliced in loop.slices] + [scan.result for scan in loop.scans]
         used += [source for source, _ in loop.kept]
+    return used
+
+
+def carriers(plan):
+    """(result slot, loop) -> parameter, of the back edges that exchange buffers, where a node appends to the parameter in each
+    iteration, and nothing else reads the two values but nodes, and outputs of the loop once it ended."""
+    used, makers, branches = read_by_others(plan), {}, 0
+    for instruction in plan.code:
+        branches += (instruction.kind == Opcode.BRANCH) - (instruction.kind == Opcode.JOIN)
+        if not branches and instruction.kind == Opcode.NODE and instruction.node.op_type == "Concat":
+            makers[instruction.outputs[0]] = instruction.inside, instruction.inputs[0]
     return {(edge.result, loop.index): edge.param for loop in plan.loops for edge in loop.edges
             if edge.swap and makers.get(edge.result) == (loop.index, edge.param) and
             used.count(edge.result) == used.count(edge.param) == 1}

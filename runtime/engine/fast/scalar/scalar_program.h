@@ -38,7 +38,7 @@ typedef struct {
 } scalar_insn;
 
 typedef struct {
-    int32_t from, to;
+    int32_t source, to;
 } scalar_move;
 
 /* A ufunc's inner loop on single elements (exp, tanh ...). */
@@ -61,7 +61,7 @@ typedef struct {
 } scalar_load;
 
 typedef struct {
-    int32_t from;
+    int32_t source;
     npy_intp nbytes;
     char *buffer;
     int64_t count, capacity;
@@ -76,7 +76,7 @@ typedef struct {
 /* A record as a program writes it. */
 typedef struct {
     boundary_record *record;
-    int32_t *from;
+    int *source;
 } scalar_recorder;
 
 /* A series of a history: the first cell of its column, and the registers that a boundary and an entry read (-1: none). */
@@ -94,7 +94,7 @@ typedef struct {
     int staged;                  /* a result is a parameter that a move writes: read all before writing any */
     int ninit, nmoves, nouts, nscans, nslices, nrecorders;
     scalar_move *init, *moves, *outs;
-    int32_t *before;             /* of each back edge the register with what it carried before; NULL: the engine has that */
+    int *before;                 /* of each back edge the register with what it carried before; NULL: the engine has that */
     scalar_scan *scans;
     scalar_slice *slices;
     scalar_recorder *recorders;

@@ -49,7 +49,7 @@ static void scalar_records_add(char const *R, scalar_loop const *L, int64_t i) {
         ((int64_t *)row)[0] = i;
         ((int64_t *)row)[1] = *L->entries - 1;
         for (int j = 0; j < record->nvalues; j++)
-            *(uint64_t *)(row + record->offsets[j]) = *(uint64_t const *)(R + L->recorders[k].from[j]);
+            *(uint64_t *)(row + record->offsets[j]) = *(uint64_t const *)(R + L->recorders[k].source[j]);
     }
 }
 
@@ -132,7 +132,7 @@ __attribute__((noinline)) static int scalar_run(scalar_program *p, int const vol
                 inner->keep = inner->initial < 0 || REG(uint8_t, inner->initial) != 0;
                 if (inner->cond_in >= 0) REG(uint8_t, inner->cond_in) = (uint8_t)inner->keep;
                 for (int k = 0; k < inner->ninit; k++)
-                    REG(uint64_t, inner->init[k].to) = REG(uint64_t, inner->init[k].from);
+                    REG(uint64_t, inner->init[k].to) = REG(uint64_t, inner->init[k].source);
                 inner->i = 0;
                 inner->stop_before = loop_limit(inner->stop, inner->endless_at, inner->trips);
                 ++*inner->entries;
@@ -166,16 +166,16 @@ __attribute__((noinline)) static int scalar_run(scalar_program *p, int const vol
                 if (L->nrecorders && scalar_records_full(L)) goto leave_next;
                 for (k = 0; k < L->nscans; k++) {
                     scalar_scan *s = L->scans + k;
-                    memcpy(s->buffer + s->count++ * s->nbytes, R + s->from, (size_t)s->nbytes);
+                    memcpy(s->buffer + s->count++ * s->nbytes, R + s->source, (size_t)s->nbytes);
                 }
                 L->keep = keep;
                 if (L->history) scalar_note_result(R, L);
                 if (L->staged) {
                     uint64_t taken[SCALAR_STAGED];
-                    for (k = 0; k < L->nmoves; k++) taken[k] = REG(uint64_t, L->moves[k].from);
+                    for (k = 0; k < L->nmoves; k++) taken[k] = REG(uint64_t, L->moves[k].source);
                     for (k = 0; k < L->nmoves; k++) REG(uint64_t, L->moves[k].to) = taken[k];
                 } else
-                    for (k = 0; k < L->nmoves; k++) REG(uint64_t, L->moves[k].to) = REG(uint64_t, L->moves[k].from);
+                    for (k = 0; k < L->nmoves; k++) REG(uint64_t, L->moves[k].to) = REG(uint64_t, L->moves[k].source);
                 L->i = i;
                 if (scalar_is_tested(L)) {
                     in = p->code + L->test;
@@ -204,7 +204,7 @@ __attribute__((noinline)) static int scalar_run(scalar_program *p, int const vol
             *L->iterations += L->i;
             ++L->by_reason[ended];
             L->ended = ended;
-            for (int k = 0; k < L->nouts; k++) REG(uint64_t, L->outs[k].to) = REG(uint64_t, L->outs[k].from);
+            for (int k = 0; k < L->nouts; k++) REG(uint64_t, L->outs[k].to) = REG(uint64_t, L->outs[k].source);
             in = p->code + L->after;
             L = p->loops + L->parent;
             continue;
@@ -217,6 +217,7 @@ __attribute__((noinline)) static int scalar_run(scalar_program *p, int const vol
         in = p->code + L->body;
     }
     }
+    /* Each way out by itself: with one for all of them, an iteration takes 10 % longer. */
 leave_insn:
     p->at_insn = (int)(in - p->code);
     p->at_loop = (int)(L - p->loops);

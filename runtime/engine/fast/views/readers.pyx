@@ -28,14 +28,6 @@ cdef class Readers:
         self.seen, self.sources = {}, {}
         self.candidates, self.tried = set(), {}
 
-    cdef int begin(self) except -1:
-        """A body is looked at anew."""
-        self.tried.clear()
-        return 0
-
-    cdef list all_of_them(self):
-        return [*self.seen, *self.sources]
-
     cdef bint reads_sources(self, int reader, outputs) except -1:
         """Does the binding in use of a reader, one for a range, read other memory in place of a node's results?"""
         cdef Varying *v = node_at(self.s, reader).varying
@@ -59,7 +51,7 @@ cdef class Readers:
             if slot >= 0 and self.s.slots[slot].spec == 0:
                 return None
         inputs = [None if slot < 0 else self.binder.input(slot) for slot in instruction.inputs]
-        bound = bind_through(instruction.op, inputs, seen, self.binder.block)
+        bound = bind_through(instruction.op, inputs, seen)
         if bound is None or len(bound.outputs) < len(instruction.outputs):
             return None
         for slot, out in zip(instruction.outputs, bound.outputs):
@@ -74,7 +66,6 @@ cdef class Readers:
         self.binder.views[reader] = bound.views
         node_at(self.s, reader).through = 1
         self.seen[reader] = seen
-        return 0
 
     # -- readers that are bound for a range
 
@@ -87,10 +78,10 @@ cdef class Readers:
             return self.bind_through_all(reader, {pc})
         return self.tried[reader]
 
-    cdef list writers_of(self, int reader):
+    def writers_of(self, int reader):
         return [self.s.writer[<int>slot] for slot in self.memory.plan.code[reader].inputs if slot >= 0]
 
-    cdef object bind_through_all(self, int reader, set candidates):
+    def bind_through_all(self, int reader, set candidates):
         cdef Varying *v = node_at(self.s, reader).varying
         cdef int slot, leading = -1
         instruction = self.memory.plan.code[reader]
@@ -111,7 +102,7 @@ cdef class Readers:
                 if seen[slot] is None:
                     return None
         place = self.binder.growing.place_for(instruction, given)
-        bound = bind_through(instruction.op, given, seen, self.binder.block, place)
+        bound = bind_through(instruction.op, given, seen, place)
         if bound is None or len(bound.outputs) < len(instruction.outputs):
             return None
         followed = Followed(span, leading, [None if i is None else i.shape for i in given], {}, -1)
@@ -127,7 +118,7 @@ cdef class Readers:
         beyond = {slot: lies for slot, lies in rests.items() if slot not in own}
         return ready, given, seen, beyond
 
-    cdef bint is_passed(self, int slot, set candidates) except -1:
+    def is_passed(self, int slot, set candidates):
         """Is a slot a copy that is elided, or may be?"""
         cdef int writer = self.s.writer[slot]
         return writer >= 0 and (writer in candidates or node_at(self.s, writer).elided)
@@ -150,7 +141,7 @@ cdef class Readers:
         capacity = self.memory.specs.capacity(p.spec)
         return Input(slot, dtype, shape, None, lambda: self.memory.look(slot).copy(), capacity=capacity)
 
-    cdef object view_of(self, int pc, int slot, tuple shape, dict rests, set candidates):
+    def view_of(self, int pc, int slot, tuple shape, dict rests, set candidates):
         """What a node shows in a result of this shape, some of which may vary; None: it cannot be told. ``rests`` gets the
         shapes and capacities of the slots that this follows from."""
         cdef Varying *v = node_at(self.s, pc).varying
@@ -177,7 +168,7 @@ cdef class Readers:
         views = views_through(instruction.op, given, seen)
         return views[instruction.outputs.index(slot)] if views else None
 
-    cdef bint rests_on(self, int pc, dict rests, set candidates) except -1:
+    def rests_on(self, int pc, dict rests, set candidates):
         """Collect what the view of a node whose shapes do not vary follows from; False: its copy is to be elided in another
         way than it was bound."""
         cdef int slot
@@ -216,7 +207,6 @@ cdef class Readers:
         n.varying.fitted, n.varying.seen = fitted, before
         n.through = n.looks = 1
         self.sources.setdefault(reader, set()).update([view.index for view in seen.values()])
-        return 0
 
     cdef list of(self, int slot):
         """Positions of the nodes that read a slot, through other nodes too."""

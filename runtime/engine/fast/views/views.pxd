@@ -22,23 +22,14 @@ cdef class Views:
     cdef int64_t aliased_at      # the generation for which they were found; -1: they copy
 
     cdef int look(self, int index, set members) except -1
-    cdef list timely(self, int index, list varied)
-    cdef bint is_worth_it(self, int pc, set members) except -1
-    cdef list readers_of(self, int pc)
-    cdef int elide(self, int pc) except -1
-    cdef bint can_be_elided(self, int pc) except -1
-    cdef bint is_small(self, int pc, int slot) except -1
-    cdef bint looks_alike(self, int reader, int pc, set members) except -1
     cdef int alias(self, set members) except -1
-    cdef bint can_alias(self, int pc) except -1
     cdef int copy_outside(self, bint for_good) except -1
-    cdef tuple moment(self, int pc)
+    cdef tuple iteration_of(self, int pc)
     cdef bint show(self, int pc) except -1
     cdef int show_all(self) except -1
     cdef int copy(self, int pc) except -1
     cdef int copy_for(self, members) except -1
     cdef int copy_all(self) except -1
-    cdef int begin(self) except -1
     cdef int forget(self) except -1
     cdef bint is_there(self, int slot) except -1
     cdef set gone(self)

@@ -23,12 +23,13 @@ from ...plain.memory cimport Memory
 from .elision cimport copy_again, elide_copies, run_elided, shut
 from ...plain.state cimport *
 from ...plain.schedule cimport Turn, wait_for
-from ..nodes cimport follow_node, turn_back, turn_forth
+from ..nodes cimport follow_node, turn_body
 from ..fast_state cimport *
 from .readers cimport Readers
 from ....kernels.call cimport Call
 
 from ....plan.plan import Opcode
+from ..ranges.varying import read_by_others
 
 np.import_array()
 
@@ -85,13 +86,13 @@ cdef class Views:
         that run in groups."""
         cdef FastState *f = fast(self.s)
         cdef int fusing = f.fusing
-        if index < 0 or self.s.by_hand or self.binder.streams:
+        if index < 0 or self.s.by_hand:
             return 0
         if self.fixed is None:
             self.fixed, self.within = ports_of(self.memory.plan), within_branches(self.memory.plan)
         cdef int pc
         f.fusing = 0       # what is bound here is no reason to look again
-        self.readers.begin()
+        self.readers.tried.clear()
         try:
             found = [pc for pc in self.memory.plan.inside(index)
                      if self.binder.views[pc] and pc > self.s.loops[index].head and pc not in members and
@@ -104,9 +105,8 @@ cdef class Views:
                 self.elide(pc)
         finally:
             f.fusing = fusing
-        return 0
 
-    cdef list timely(self, int index, list varied):
+    def timely(self, int index, list varied):
         """Nodes whose readers are bound for ranges that last, where the loop ran often enough. For others it is looked at
         again."""
         cdef LoopState *loop = self.s.loops + index
@@ -121,7 +121,7 @@ cdef class Views:
             wait_for(turn, loop.boundaries)
         return found
 
-    cdef bint is_worth_it(self, int pc, set members) except -1:
+    def is_worth_it(self, int pc, set members):
         """Might all who read a copy read its source, and gain by that?"""
         cdef int reader
         readers = self.readers_of(pc)
@@ -130,24 +130,24 @@ cdef class Views:
             return False
         return all([self.looks_alike(reader, pc, members) for reader in readers])
 
-    cdef list readers_of(self, int pc):
+    def readers_of(self, int pc):
         return sorted({reader for slot in self.memory.plan.code[pc].outputs for reader in self.memory.consumers[slot]})
 
-    cdef int elide(self, int pc) except -1:
+    def elide(self, int pc):
         """Bind all who read what a node gives to what it is a copy of, if that is possible."""
         cdef Instr *ins = self.s.code + pc
         cdef FastNode *n = node_at(self.s, pc)
         cdef int reader
         if not self.binder.views[pc]:
-            return 0        # what it reads now lies so that it has to compute
+            return        # what it reads now lies so that it has to compute
         readers = self.readers_of(pc)
         key = (ins.binding, [self.s.code[reader].binding for reader in readers])
         if self.refused.get(pc) == key:
-            return 0
+            return
         found = []
         for reader in readers:
             if node_at(self.s, reader).elided:
-                return 0
+                return
             if node_at(self.s, reader).varying == NULL:
                 if n.elided:
                     continue
@@ -158,7 +158,7 @@ cdef class Views:
                 bound = self.readers.bind_for_range(reader, pc)
             if bound is None:
                 self.refused[pc] = key
-                return 0
+                return
             found.append((reader, bound))
         for reader, bound in found:
             if node_at(self.s, reader).varying == NULL:
@@ -166,19 +166,19 @@ cdef class Views:
             else:
                 self.readers.install_for_range(reader, bound)
         if n.elided:
-            return 0
+            return
         for reader in readers:
             node_at(self.s, reader).looks = 1
             follow_node(self.s, node_at(self.s, reader))
         follow_node(self.s, n)
         elide_copies(self.s, n)
         self.elided.add(pc)
-        self.shown[pc] = self.moment(pc)
+        self.shown[pc] = self.iteration_of(pc)
         fast(self.s).eliding = 1
         self.s.generation += 1
-        return 0
+        return
 
-    cdef bint can_be_elided(self, int pc) except -1:
+    def can_be_elided(self, int pc):
         cdef Instr *ins = self.s.code + pc
         cdef FastNode *n = node_at(self.s, pc)
         cdef int slot
@@ -192,7 +192,7 @@ cdef class Views:
                 return False
         return True
 
-    cdef bint is_small(self, int pc, int slot) except -1:
+    def is_small(self, int pc, int slot):
         cdef Varying *v = node_at(self.s, pc).varying
         cdef int k
         for k in range(0 if v == NULL else v.noutputs):
@@ -200,7 +200,7 @@ cdef class Views:
                 return FEW * v.outputs[k].family.unit < LEAST_BYTES
         return self.s.slots[slot].nbytes < LEAST_BYTES
 
-    cdef bint looks_alike(self, int reader, int pc, set members) except -1:
+    def looks_alike(self, int reader, int pc, set members):
         """May a reader be bound anew, to run where and when it does?"""
         cdef Instr *ins = self.s.code + reader
         cdef FastNode *n = node_at(self.s, reader)
@@ -219,8 +219,6 @@ cdef class Views:
         if self.aliased_at == self.s.generation:
             return self.copy_outside(False)
         self.copy_outside(True)
-        if self.binder.streams:
-            return 0
         for pc, views in enumerate(self.binder.views):
             if not views or pc in members or not self.can_alias(pc):
                 continue
@@ -232,9 +230,8 @@ cdef class Views:
             # Whoever is to write to the slot makes capacity first.
             self.s.slots[slot].flags = 0
         self.aliased_at = self.s.generation
-        return 0
 
-    cdef bint can_alias(self, int pc) except -1:
+    def can_alias(self, int pc):
         cdef Instr *ins = self.s.code + pc
         cdef FastNode *n = node_at(self.s, pc)
         cdef Slot *slot
@@ -270,11 +267,10 @@ cdef class Views:
             self.aliases.clear()
             self.memory.aliases.clear()
             self.aliased_at = -1
-        return 0
 
     # -- who wants the values
 
-    cdef tuple moment(self, int pc):
+    cdef tuple iteration_of(self, int pc):
         """The iteration before the boundary where the execution stands, or the one that runs."""
         cdef int inside = self.memory.plan.code[pc].inside
         cdef LoopState *loop = self.s.loops + inside
@@ -296,28 +292,27 @@ cdef class Views:
         cdef FastNode *n = node_at(self.s, pc)
         cdef LoopState *loop = self.s.loops + inside
         cdef int status = result_is(self.s, pc, inside)
-        moment = self.moment(pc)
-        if self.shown.get(pc) == moment:
+        iteration = self.iteration_of(pc)
+        if self.shown.get(pc) == iteration:
             return True
         if status == GONE or not n.elided:
             return False
         if status == BEFORE:
-            turn_back(self.s, loop, loop.i - 1)
+            turn_body(self.s, loop, 1)
         # The extent may be another since it ran: the execution was taken elsewhere.
         failed = n.varying != NULL and not self.binder.growing.provide(pc)
         failed = failed or not n.elided or run_elided(self.s, n)
         if status == BEFORE:
-            turn_forth(self.s, loop)
+            turn_body(self.s, loop, 0)
         if failed:
             return False
-        self.shown[pc] = moment
+        self.shown[pc] = iteration
         return True
 
     cdef int show_all(self) except -1:
         for pc in self.elided:
             if node_at(self.s, pc).elided:
                 self.show(pc)
-        return 0
 
     cdef bint is_there(self, int slot) except -1:
         """Does a slot have its value? It gets it where it can still be had."""
@@ -347,7 +342,6 @@ cdef class Views:
             self.shown[pc] = None
         copy_again(self.s, node_at(self.s, pc))
         self.s.generation += 1
-        return 0
 
     cdef int copy_for(self, members) except -1:
         """Nodes run in a group: what they read is written, if not by themselves."""
@@ -357,7 +351,6 @@ cdef class Views:
             for slot in self.memory.plan.code[pc].inputs:
                 if slot >= 0 and self.s.writer[slot] >= 0:
                     self.copy(self.s.writer[slot])
-        return 0
 
     cdef int copy_all(self) except -1:
         """Something is to be changed: what was computed before does not follow it. Those whose turn has not come read what
@@ -369,9 +362,8 @@ cdef class Views:
                 self.shown[pc] = None
         for pc in passed:
             copy_again(self.s, node_at(self.s, pc))
-        for reader in self.readers.all_of_them():
+        for reader in (*self.readers.seen, *self.readers.sources):
             shut(self.s, reader, True)
-        return 0
 
     cdef int watch(self, frozenset slots) except -1:
         """These slots, and no others, are read at boundaries."""
@@ -380,12 +372,6 @@ cdef class Views:
         for slot in slots:
             if slot < self.memory.nslots and self.s.writer[slot] >= 0:
                 self.copy(self.s.writer[slot])
-        return 0
-
-    cdef int begin(self) except -1:
-        """Another execution begins: nothing of it was shown."""
-        self.shown.clear()
-        return 0
 
     cdef int forget(self) except -1:
         """The execution is elsewhere now, with the values that slots had there."""
@@ -395,8 +381,7 @@ cdef class Views:
             if self.s.code[pc].kind != NATIVE:
                 copy_again(self.s, node_at(self.s, pc))
             if all([self.s.slots[<int>slot].owner != NULL for slot in self.memory.plan.code[pc].outputs]):
-                self.shown[pc] = self.moment(pc)
-        return 0
+                self.shown[pc] = self.iteration_of(pc)
 
 
 cdef bint is_pinned(const FastNode *n) noexcept:
@@ -422,21 +407,13 @@ def lies_whole(view):
 
 def ports_of(plan):
     """Slots that something other than a node reads, and those that a boundary writes where they are."""
-    ports = {slot for _, slot in plan.outputs}
-    for instruction in plan.code:
-        if instruction.kind != Opcode.NODE:
-            ports.update(instruction.inputs)
-            ports.update([source for source, _ in instruction.moves])
-    for loop in plan.loops:
-        ports.update((loop.trip_count, loop.initial_condition, loop.condition, loop.yielded))
-        for edge in loop.edges:
-            ports.update((edge.initial, edge.param, edge.result))
-        ports.update([sliced.outer for sliced in loop.slices])
-        ports.update([last.source for last in loop.lasts])
-        ports.update([scan.result for scan in loop.scans])
-        ports.update([source for source, _ in loop.kept])
-        ports.update([slot for i in plan.code[loop.top:loop.head] for slot in i.outputs])
-    return ports
+    lasts = [last.source for loop in plan.loops for last in loop.lasts]
+    return {*read_by_others(plan), *lasts, *tested_first(plan)}
+
+
+def tested_first(plan):
+    """What is computed before an iteration to decide whether it runs."""
+    return {slot for loop in plan.loops for i in plan.code[loop.top:loop.head] for slot in i.outputs}
 
 
 def within_branches(plan):

@@ -57,7 +57,7 @@ def test_an_append_writes_its_rows_alone() -> None:
     def bound(capacity: tuple[int, int] | None) -> Bound:
         inputs = [Input(k, f32, shape, None, list) for k, shape in enumerate(shapes)]
         inputs[0].capacity = capacity
-        return bind_to_memory(concat, inputs, None, (0, (2, 64)))
+        return bind_to_memory(concat, inputs, (0, (2, 64)))
 
     there, elsewhere = bound((2, 64)), bound((2, 32))
     assert there.in_place and [call.buffers[0].index for call in there.calls] == [1]

@@ -215,18 +215,6 @@ def test_little_is_not_shared() -> None:
     assert team.shared() == before
 
 
-def test_threads_that_work_elsewhere() -> None:
-    job = panels(64, 300, 300)
-    team.use(2, 0)
-    team.lend(1)
-    before = team.shared()
-    job()
-    assert team.shared() == before
-    team.lend(-1)
-    job()
-    assert team.shared() > before
-
-
 def test_many_who_have_something() -> None:
     """One shares at a time, the others work alone."""
     jobs = [JOBS[name]() for name in ("a few rows", "winograd", "bytes", "long sums")]

@@ -1,7 +1,7 @@
 /* Results that are as long as the numbers say: what is not 0, what a condition keeps, what differs. Each routine tells how long
  * they are in an int64 behind its outputs. */
-#ifndef LOOPDBG_COUNTED_H
-#define LOOPDBG_COUNTED_H
+#ifndef LOOPDBG_DATA_DEPENDENT_H
+#define LOOPDBG_DATA_DEPENDENT_H
 
 #include <stdint.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "../dispatch/wide.h"
 
 /* Which elements are not 0, 64 in a word; returns how many. ``mask``: the bits that count, without a float's sign. */
-#define COUNTED_MARKS(BITS)                                                                                   \
+#define DATA_DEPENDENT_MARKS(BITS)                                                                            \
     WIDE static npy_intp loopdbg_marks_##BITS(uint##BITS##_t const *x, npy_intp n, uint##BITS##_t mask, uint64_t *marks) { \
         npy_intp count = 0;                                                                                   \
         for (npy_intp k = 0; k < n; k += 64) {                                                                \
@@ -32,10 +32,10 @@
         }                                                                                                     \
         return count;                                                                                         \
     }
-COUNTED_MARKS(8)
-COUNTED_MARKS(16)
-COUNTED_MARKS(32)
-COUNTED_MARKS(64)
+DATA_DEPENDENT_MARKS(8)
+DATA_DEPENDENT_MARKS(16)
+DATA_DEPENDENT_MARKS(32)
+DATA_DEPENDENT_MARKS(64)
 
 static npy_intp loopdbg_marks(char const *x, npy_intp n, npy_intp size, int is_float, uint64_t *marks) {
     switch (size) {
@@ -47,7 +47,7 @@ static npy_intp loopdbg_marks(char const *x, npy_intp n, npy_intp size, int is_f
 }
 
 /* Where the marks are, in order; then a row of places becomes two: along all axes but the last, and along that one. */
-#define COUNTED_PLACES(BITS)                                                                                  \
+#define DATA_DEPENDENT_PLACES(BITS)                                                                           \
     static void loopdbg_places_##BITS(uint64_t const *marks, npy_intp n, int##BITS##_t *out) {                \
         for (npy_intp k = 0; k < n; k += 64) {                                                                \
             uint64_t word = marks[k / 64];                                                                    \
@@ -80,8 +80,8 @@ static npy_intp loopdbg_marks(char const *x, npy_intp n, npy_intp size, int is_f
                 }                                                                                             \
         }                                                                                                     \
     }
-COUNTED_PLACES(32)
-COUNTED_PLACES(64)
+DATA_DEPENDENT_PLACES(32)
+DATA_DEPENDENT_PLACES(64)
 
 /* x -> a row of indices for each axis; scratch: a bit an element, in whole words.
  * extra: elements, bytes of one, whether they are floats, axes, bytes of an index, all extents but the first. */
@@ -148,11 +148,11 @@ typedef struct {
     int64_t place;
 } loopdbg_keyed;
 
-#define COUNTED_WHOLE(ID, T, U, FIRST)                                                                        \
+#define DATA_DEPENDENT_WHOLE(ID, T, U, FIRST)                                                                 \
     static void loopdbg_keys_##ID(T const *x, npy_intp n, loopdbg_keyed *out) {                               \
         for (npy_intp j = 0; j < n; j++) out[j] = (loopdbg_keyed){(U)((U)x[j] ^ (U)(FIRST)), j};              \
     }
-#define COUNTED_FLOAT(BITS, INFINITY)                                                                         \
+#define DATA_DEPENDENT_FLOAT(BITS, INFINITY)                                                                  \
     static void loopdbg_keys_f##BITS(uint##BITS##_t const *x, npy_intp n, loopdbg_keyed *out) {               \
         uint##BITS##_t const sign = (uint##BITS##_t)((uint##BITS##_t)1 << (BITS - 1));                        \
         for (npy_intp j = 0; j < n; j++) {                                                                    \
@@ -161,17 +161,17 @@ typedef struct {
             out[j] = (loopdbg_keyed){size > (INFINITY) ? (uint##BITS##_t)-1 : key, j};                        \
         }                                                                                                     \
     }
-COUNTED_WHOLE(u8, uint8_t, uint8_t, 0)
-COUNTED_WHOLE(i8, int8_t, uint8_t, 1 << 7)
-COUNTED_WHOLE(u16, uint16_t, uint16_t, 0)
-COUNTED_WHOLE(i16, int16_t, uint16_t, 1 << 15)
-COUNTED_WHOLE(u32, uint32_t, uint32_t, 0)
-COUNTED_WHOLE(i32, int32_t, uint32_t, UINT32_C(1) << 31)
-COUNTED_WHOLE(u64, uint64_t, uint64_t, 0)
-COUNTED_WHOLE(i64, int64_t, uint64_t, UINT64_C(1) << 63)
-COUNTED_FLOAT(16, 0x7C00)
-COUNTED_FLOAT(32, 0x7F800000)
-COUNTED_FLOAT(64, UINT64_C(0x7FF0000000000000))
+DATA_DEPENDENT_WHOLE(u8, uint8_t, uint8_t, 0)
+DATA_DEPENDENT_WHOLE(i8, int8_t, uint8_t, 1 << 7)
+DATA_DEPENDENT_WHOLE(u16, uint16_t, uint16_t, 0)
+DATA_DEPENDENT_WHOLE(i16, int16_t, uint16_t, 1 << 15)
+DATA_DEPENDENT_WHOLE(u32, uint32_t, uint32_t, 0)
+DATA_DEPENDENT_WHOLE(i32, int32_t, uint32_t, UINT32_C(1) << 31)
+DATA_DEPENDENT_WHOLE(u64, uint64_t, uint64_t, 0)
+DATA_DEPENDENT_WHOLE(i64, int64_t, uint64_t, UINT64_C(1) << 63)
+DATA_DEPENDENT_FLOAT(16, 0x7C00)
+DATA_DEPENDENT_FLOAT(32, 0x7F800000)
+DATA_DEPENDENT_FLOAT(64, UINT64_C(0x7FF0000000000000))
 
 /* So few are sorted by inserting them. */
 enum { LOOPDBG_FEW_KEYS = 48 };

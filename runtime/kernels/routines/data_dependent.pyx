@@ -1,8 +1,8 @@
-"""Results that are as long as the numbers in the inputs say (counted.h)."""
+"""Results that are as long as the numbers in the inputs say (data_dependent.h)."""
 
 from ..call cimport Call, run_call
 
-cdef extern from "kernels/data_movement/counted.h" nogil:
+cdef extern from "kernels/data_movement/data_dependent.h" nogil:
     int loopdbg_non_zero(Call *call) noexcept
     int loopdbg_compress(Call *call) noexcept
     int loopdbg_unique(Call *call) noexcept

@@ -113,7 +113,9 @@ def test_what_a_condition_keeps(dtype: str) -> None:
                     m, most = len(condition), min(len(condition), n)
                     numbers = (2, n, width * x.itemsize, m, 1, 0)
                     output = ((2, most, width), x.dtype)
-                    (kept,) = p.call(Routine("counted.compress", (output,), numbers, m + 8, along=(1,)), (x, condition))
+                    (kept,) = p.call(
+                        Routine("data_dependent.compress", (output,), numbers, m + 8, along=(1,)), (x, condition)
+                    )
                     np.testing.assert_array_equal(kept, np.compress(condition, x, 1), strict=True)
 
 
@@ -121,6 +123,6 @@ def test_a_condition_for_what_is_not_there() -> None:
     kept, count, room = np.empty((3, 2), np.float32), np.empty((), np.int64), np.empty(80, np.uint8)
     x, condition = np.ones((3, 2), np.float32), np.zeros(70, bool)
     arrays, numbers = (x, condition, kept, count, room), (1, 3, 8, 70, 1, 0)
-    assert drivers.run(kernels.routine_kernel("counted.compress"), arrays, extra=numbers)
+    assert drivers.run(kernels.routine_kernel("data_dependent.compress"), arrays, extra=numbers)
     condition[66] = True
-    assert not drivers.run(kernels.routine_kernel("counted.compress"), arrays, extra=numbers)
+    assert not drivers.run(kernels.routine_kernel("data_dependent.compress"), arrays, extra=numbers)

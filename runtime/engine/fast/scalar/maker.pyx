@@ -1,0 +1,375 @@
+"""What a scalar program consists of: a loop's body, inner loops and Ifs included, as instructions over registers.
+
+``lay_out`` looks at a loop whose instructions are all bound, and finds that it fits or not.
+"""
+
+from ....kernels.call cimport Call
+from ....kernels.drivers cimport is_gather, is_single
+from ....kernels.kernel cimport opcode
+from ...plain.state cimport *
+from ...time.history_state cimport *
+from ..fast_state cimport FastNode, node_at, ran_once
+from .program cimport *
+
+class NotScalar(Exception):
+    """The loop is none that a scalar program can run."""
+
+
+cdef class Maker:
+    """Collects a program's parts as Python lists, with registers as byte offsets; -1: none."""
+
+    cdef State *s
+    cdef object plan
+    cdef dict registers              # ("slot", k) or ("temp", address) -> byte offset of the register
+    cdef readonly list values        # (slot, cell address, nbytes) a register
+    cdef readonly set written        # slots that the loop writes
+    cdef readonly list code          # (op, d, a, b, c)
+    cdef readonly list positions     # instruction -> position in the plan
+    cdef readonly list once          # positions of nodes that are left out
+    cdef readonly list calls         # (loop, data, registers, steps)
+    cdef readonly list loads         # (slot, offset, block, length, base, register of the index, as int64)
+    cdef readonly list loops         # of each loop what ``ports`` gives
+    cdef dict starts         # position in the plan -> instruction
+    cdef list patches        # (instruction, position) of jumps
+    cdef int branches        # how many Ifs the instruction stands in
+    cdef dict instead        # slot -> register that has its value at the boundary ahead, while predicates are laid out
+
+    def __init__(self, plan):
+        self.plan = plan
+        self.registers, self.values, self.written = {}, [], set()
+        self.code, self.positions, self.calls, self.loads, self.loops, self.once = [], [], [], [], [], []
+        self.starts, self.patches, self.instead = {}, [], {}
+
+    cdef int slot(self, int k) except -1:
+        """The register of a slot."""
+        cdef Slot *slot = self.s.slots + k
+        if k in self.instead:
+            if self.instead[k] < 0:
+                raise NotScalar
+            return self.instead[k]
+        if k >= len(self.plan.slots):
+            raise NotScalar     # derived from another loop, and not followed here
+        if slot.spec == 0 or slot.data == NULL or not 0 < slot.nbytes <= 8:
+            raise NotScalar
+        return self.register(("slot", k), k, 0, slot.nbytes)
+
+    cdef int maybe(self, int k) except -2:
+        return -1 if k < 0 else self.slot(k)
+
+    cdef int register(self, tuple key, int slot, size_t cell, Py_ssize_t nbytes) except -1:
+        if key not in self.registers:
+            self.registers[key] = 8 * len(self.values)
+            self.values.append((slot, cell, nbytes))
+        return self.registers[key]
+
+    cdef int slot_of_cell(self, char **cell):
+        """The slot whose memory a call's argument is in; -1: a temp."""
+        cdef size_t first = <size_t>&self.s.slots[0].data
+        cdef size_t address = <size_t>cell
+        cdef size_t end = first + self.s.nslots * sizeof(Slot)
+        return <int>((address - first) // sizeof(Slot)) if first <= address < end else -1
+
+    cdef int argument(self, Call *call, int j) except -1:
+        """The register of a call's argument."""
+        cdef int slot = self.slot_of_cell(call.cell[j])
+        if call.offset[j]:
+            raise NotScalar     # a part of something larger, which other calls may see at other offsets
+        if slot < 0:
+            # Temps have at least 8 bytes.
+            return self.register(("temp", <size_t>call.cell[j]), -1, <size_t>call.cell[j], 8)
+        return self.slot(slot)
+
+    def emit(self, int position, int op, int d=0, int a=0, int b=0, int c=0):
+        """Append an instruction; returns its number."""
+        self.code.append((op, d, a, b, c))
+        self.positions.append(position)
+        return len(self.code) - 1
+
+    cdef int body(self, int first, int last, int current) except -1:
+        """Instructions of the plan from first to before last; ``current``: index of the loop around them."""
+        cdef Instr *ins
+        cdef FastNode *n
+        cdef int k, pc = first
+        while pc < last:
+            ins, n = self.s.code + pc, node_at(self.s, pc)
+            self.starts[pc] = len(self.code)
+            if ins.trap:
+                raise NotScalar
+            # Inside branches and inner loops it may not have run yet.
+            if current == 0 and n.once >= 0 and not self.branches and ran_once(self.s, n):
+                self.once.append(pc)
+                pc += 1
+                continue
+            if ins.kind == NATIVE:
+                if ins.nguards or n.varying != NULL:
+                    raise NotScalar
+                for k in range(ins.ncalls):
+                    self.call(pc, ins.calls + k)
+                if ins.ncalls:
+                    self.written.update(slot for slot in self.plan.code[pc].outputs if slot >= 0)
+                else:
+                    for slot in self.plan.code[pc].outputs:
+                        if slot >= 0 and self.s.slots[<int>slot].nbytes <= 8:
+                            self.slot(slot)
+            elif ins.kind == ENTER:
+                pc = self.inner(pc, current)
+                continue
+            elif ins.kind == BRANCH:
+                if self.s.slots[ins.condition].nbytes != 1:
+                    raise NotScalar
+                self.branches += 1
+                self.patches.append((self.emit(pc, OP_BRANCH, a=self.slot(ins.condition)), ins.target))
+            elif ins.kind == JUMP or ins.kind == JOIN:
+                for k in range(ins.nmoves):
+                    if self.s.slots[ins.moves[k].source].spec != self.s.slots[ins.moves[k].target].spec:
+                        raise NotScalar
+                    self.emit(pc, OP_copy_8, d=self.slot(ins.moves[k].target), a=self.slot(ins.moves[k].source))
+                    self.written.add(ins.moves[k].target)
+                self.branches -= ins.kind == JOIN
+                if ins.kind == JUMP:
+                    self.patches.append((self.emit(pc, OP_JUMP), ins.target))
+            else:
+                raise NotScalar
+            pc += 1
+        self.starts[last] = len(self.code)
+
+    cdef int call(self, int pc, Call *call) except -1:
+        cdef int op = opcode(call)
+        cdef int j
+        if op >= 0:
+            registers = [self.argument(call, j) for j in range(call.nargs)]
+            inputs = (registers[: call.nargs - 1] + [0, 0, 0])[:3]
+            self.emit(pc, op, registers[call.nargs - 1], inputs[0], inputs[1], inputs[2])
+        elif is_single(call):
+            self.calls.append((<size_t>call.loop, <size_t>call.data, [self.argument(call, j) for j in range(call.nargs)],
+                               [call.steps[j] for j in range(call.nargs)]))
+            self.emit(pc, OP_CALL, a=len(self.calls) - 1)
+        elif is_gather(call) and call.extra[0] == 1 and call.extra[3] == 1 and 0 < call.extra[2] <= 8:
+            # extra: outer count, axis length, block bytes, number of indices, bytes of an index
+            source = self.slot_of_cell(call.cell[0])
+            base = 0 if source >= 0 else <size_t>call.cell[0][0]
+            self.loads.append((source, call.offset[0], call.extra[2], call.extra[1], base, self.argument(call, 1),
+                               call.extra[4] == 8))
+            self.emit(pc, OP_LOAD, d=self.argument(call, 2), a=len(self.loads) - 1)
+        else:
+            raise NotScalar
+
+    cdef dict ports(self, int index, int parent):
+        """What a loop in the program needs besides its body."""
+        cdef LoopState *loop = self.s.loops + index
+        cdef Edge *e
+        cdef int k
+        moves = []
+        for k in range(loop.nkept):
+            if self.s.slots[loop.kept[k].source].spec != self.s.slots[loop.kept[k].target].spec:
+                raise NotScalar
+            moves.append((self.slot(loop.kept[k].source), self.slot(loop.kept[k].target)))
+            self.written.add(loop.kept[k].target)
+        for k in range(loop.nedges):
+            e = loop.edges + k
+            if self.s.slots[e.param].spec != self.s.slots[e.result].spec:
+                raise NotScalar
+            if not e.identity:
+                moves.append((self.slot(e.result), self.slot(e.param)))
+                self.written.add(e.param)
+        if loop.condition_input >= 0 and loop.yielded >= 0:
+            moves.append((self.slot(loop.yielded), self.slot(loop.condition_input)))
+        for slot in (loop.iteration, loop.condition_input):
+            if slot >= 0:
+                self.written.add(slot)
+        params = {to for _, to in moves}
+        staged = any(source in params for source, _ in moves)
+        before = None
+        if parent < 0 and loop.top != loop.head:
+            # It may end behind its boundary, by its test: what was carried before is then to be seen.
+            before = [self.before(loop.edges + k) for k in range(loop.nedges)]
+            moves = [(self.slot(loop.edges[k].param), at) for k, at in enumerate(before) if at >= 0] + moves
+        if staged and len(moves) > SCALAR_STAGED:
+            raise NotScalar
+        nested = parent >= 0
+        return {
+            "index": index, "parent": parent, "moves": moves, "staged": staged, "before": before, "init": [], "outs": [],
+            "records": self.records(index), "notes": self.notes(index),
+            "trip": self.maybe(loop.trip_slot) if nested else -1,
+            "trip_wide": nested and loop.trip_slot >= 0 and self.s.slots[loop.trip_slot].nbytes == 8,
+            "initial": self.maybe(loop.initial_slot) if nested else -1,
+            # One that is tested before an iteration is OP_TEST's.
+            "cond": self.maybe(loop.condition) if loop.top == loop.head else -1,
+            "cond_in": self.maybe(loop.condition_input), "iteration": self.maybe(loop.iteration),
+            "scans": [self.scan(loop.scans + k) for k in range(loop.nscans)],
+            "slices": [(self.slot(loop.slices[k].inner), self.s.slots[loop.slices[k].inner].nbytes)
+                       for k in range(loop.nslices)],
+        }
+
+    cdef tuple scan(self, Scan *c):
+        """The register that a scan output takes, and its bytes."""
+        if self.s.slots[c.result].spec != c.spec:
+            raise NotScalar
+        return self.slot(c.result), c.nbytes
+
+    cdef int before(self, Edge *e) except -2:
+        """The register for what a back edge carried before; -1: that is still in its parameter."""
+        if e.identity:
+            return -1
+        # Its cell is read where the program is entered, and says nothing.
+        return self.register(("before", e.param), -1, <size_t>&self.s.slots[e.param].data, self.s.slots[e.param].nbytes)
+
+    cdef list notes(self, int index):
+        """(column, register of the result, of the parameter) of the series that a history has of the loop."""
+        cdef loop_history *h = history_of(self.s.loops + index)
+        cdef history_series *q
+        cdef int k
+        found = []
+        for k in range(0 if h == NULL else h.nseries):
+            q = h.series + k
+            if q.kind == KIND_UNKNOWN or (q.kind != KIND_NONE and self.s.slots[q.result].nbytes != q.itemsize):
+                raise NotScalar
+            if q.kind != KIND_NONE and not q.steady:
+                found.append((k * HISTORY_COLUMNS * HISTORY_ROWS, self.slot(q.result), self.maybe(q.param)))
+        return found
+
+    cdef list records(self, int index):
+        """(record, registers) of what is recorded at the loop's boundaries, of values that a program has then."""
+        cdef LoopState *loop = self.s.loops + index
+        cdef int j, k = loop.first_record
+        found = []
+        later = {loop.iteration, *[loop.slices[j].inner for j in range(loop.nslices)]}
+        while k >= 0:
+            if self.s.records[k].enabled:
+                slots = [self.s.records[k].slots[j] for j in range(self.s.records[k].nvalues)]
+                if not self.s.records[k].row or any([s in later or s >= len(self.plan.slots) for s in slots]):
+                    raise NotScalar
+                found.append((k, [self.slot(s) for s in slots]))
+            k = self.s.records[k].next
+        return found
+
+    cdef int predicates(self, int index, int position, bint entering) except -1:
+        """Ask a loop's predicates before a boundary is crossed: the engine then does that, asks again and stops there."""
+        cdef LoopState *loop = self.s.loops + index
+        cdef Predicate *p
+        cdef Instr *ins
+        cdef int j, k = loop.first_predicate
+        asked = False
+        while k >= 0:
+            p = self.s.predicates + k
+            k = p.next
+            if not p.enabled or (entering and p.needs_body):
+                continue
+            ins = self.s.code + p.pc
+            if ins.kind != NATIVE or ins.nguards or p.offset:
+                raise NotScalar
+            if not asked:
+                asked = True
+                self.look_ahead(index, position, entering)
+            for j in range(ins.ncalls):
+                self.call(position, ins.calls + j)
+            slot = self.slot_of_cell(p.cell)
+            answer = self.slot(slot) if slot >= 0 else self.register(("temp", <size_t>p.cell), -1, <size_t>p.cell, 8)
+            self.emit(position, OP_STOP_IF, a=answer)
+        self.instead = {}
+
+    cdef int look_ahead(self, int index, int position, bint entering) except -1:
+        """Which registers have the values of the boundary ahead; -1 for what no register has."""
+        cdef LoopState *loop = self.s.loops + index
+        cdef int k, condition, derived = loop.first_derived
+        instead = {}
+        for k in range(loop.nslices):
+            instead[loop.slices[k].inner] = -1
+        for k in range(loop.nedges):
+            instead[derived + k] = -1 if entering else self.slot(loop.edges[k].param)
+            instead[loop.edges[k].param] = self.slot(loop.edges[k].initial if entering else loop.edges[k].result)
+        for slot, wide in ((derived + loop.nedges, 1), (loop.iteration, loop.iteration_wide)):
+            if slot >= 0:
+                # Its cell is read where the program is entered, and says nothing.
+                instead[slot] = self.register(("count", index, slot), -1,
+                                              <size_t>&self.s.slots[derived + loop.nedges].data, 8)
+                self.emit(position, OP_COUNT, d=instead[slot], a=-1 if entering else 1, b=wide)
+        for slot, later in ((derived + loop.nedges + 1, loop.condition), (loop.condition_input, loop.yielded)):
+            condition = loop.initial_slot if entering else later
+            if slot >= 0 and (condition >= 0 or index != self.loops[0]["index"]):
+                instead[slot] = self.slot(condition) if condition >= 0 else -1
+        if index == self.loops[0]["index"]:
+            # Nothing changes them in the program.
+            for slot, nbytes in ((derived + loop.nedges + 1, 1), (derived + loop.nedges + 2, 8)):
+                if slot not in instead:
+                    instead[slot] = self.register(("slot", slot), slot, 0, nbytes)
+        self.instead = instead
+
+    cdef int inner(self, int pc, int parent) except -1:
+        """An inner loop from its ENTER; returns the position after its EXIT."""
+        cdef int index = self.s.code[pc].loop
+        cdef LoopState *loop = self.s.loops + index
+        cdef int k
+        plan = self.plan.loops[index]
+        if not loop.fast_enter or loop.nscans or loop.nslices or loop.counted or loop.event_at_end:
+            raise NotScalar
+        ports = self.ports(index, parent)
+        for k in range(loop.nedges):
+            if self.s.slots[loop.edges[k].initial].spec != self.s.slots[loop.edges[k].param].spec:
+                raise NotScalar
+            ports["init"].append((self.slot(loop.edges[k].initial), self.slot(loop.edges[k].param)))
+            self.written.add(loop.edges[k].param)
+        for k in range(loop.nlasts):
+            if loop.lasts[k].edge < 0 or \
+                    self.s.slots[loop.lasts[k].outer].spec != self.s.slots[loop.lasts[k].source].spec:
+                raise NotScalar
+            ports["outs"].append((self.slot(loop.lasts[k].source), self.slot(loop.lasts[k].outer)))
+            self.written.add(loop.lasts[k].outer)
+        self.loops.append(ports)
+        number = len(self.loops) - 1
+        if number == MAX_LOOPS:
+            raise NotScalar
+        self.predicates(index, pc, True)
+        self.emit(pc, OP_ENTER, a=number)
+        self.test(index, number)
+        ports["body"] = len(self.code)
+        self.body(plan.head + 1, plan.next, number)
+        self.predicates(index, plan.next, False)
+        self.emit(plan.next, OP_NEXT, a=number)
+        ports["after"] = len(self.code)
+        self.starts[plan.exit + 1] = len(self.code)
+        return plan.exit + 1
+
+    cdef int test(self, int index, int number) except -1:
+        """What decides before an iteration whether it runs, where there is such."""
+        cdef LoopState *loop = self.s.loops + index
+        cdef int k = loop.first_predicate
+        self.loops[number]["test"] = -1
+        if loop.top == loop.head:
+            return 0
+        while k >= 0:
+            if self.s.predicates[k].enabled:
+                raise NotScalar     # they are asked once the condition is known
+            k = self.s.predicates[k].next
+        self.loops[number]["test"] = len(self.code)
+        self.body(loop.top, loop.head - 1, number)
+        self.emit(loop.head - 1, OP_TEST, a=self.slot(loop.condition))
+
+    cdef int root(self, int index) except -1:
+        """All of a program: the body of its outermost loop, and what that needs."""
+        plan = self.plan.loops[index]
+        ports = self.ports(index, -1)
+        self.loops.append(ports)
+        ports["body"] = 0
+        ports["after"] = 0
+        self.body(plan.head + 1, plan.next, 0)
+        self.predicates(index, plan.next, False)
+        self.emit(plan.next, OP_NEXT, a=0)
+        self.test(index, 0)
+        for load in self.loads:
+            if load[0] in self.written:
+                raise NotScalar
+        for position, target in self.patches:
+            op, _, a, b, c = self.code[position]
+            self.code[position] = (op, self.starts[target], a, b, c)
+
+
+cdef object lay_out(State *s, object plan, int root):
+    """The parts of a program for the loop ``root``, as a ``Maker`` has them; None where it cannot be one."""
+    cdef Maker maker = Maker(plan)
+    maker.s = s
+    try:
+        maker.root(root)
+    except NotScalar:
+        return None
+    return maker

@@ -1,0 +1,100 @@
+"""Scalar programs as Cython has them: see scalar_program.h for what all of it is."""
+
+from libc.stdint cimport int32_t, int64_t
+from numpy cimport npy_intp
+
+from ....kernels.call cimport inner_loop
+from ...plain.state cimport Region, boundary_record
+from ...time.history_state cimport loop_history
+
+cdef extern from "scalar_program.h" nogil:
+    enum:
+        SCALAR_STAGED
+        SCALAR_TICK, SCALAR_AT_INSN, SCALAR_AT_NEXT, SCALAR_AT_HEAD, SCALAR_AT_TEST
+        OP_CALL, OP_LOAD, OP_BRANCH, OP_JUMP, OP_ENTER, OP_NEXT, OP_TEST, OP_COUNT, OP_STOP_IF, OP_copy_8
+
+    ctypedef struct scalar_insn:
+        int32_t op, d, a, b, c
+
+    ctypedef struct scalar_move:
+        int32_t source, to
+
+    ctypedef struct scalar_call:
+        inner_loop loop
+        void *data
+        int nargs
+        int32_t args[4]
+        npy_intp steps[4]
+
+    ctypedef struct scalar_load:
+        int slot
+        npy_intp offset, block
+        int64_t length
+        const char *base
+        int32_t index
+        int wide
+
+    ctypedef struct scalar_scan:
+        int32_t source
+        npy_intp nbytes
+        char *buffer
+        int64_t count, capacity
+
+    ctypedef struct scalar_slice:
+        int32_t to
+        npy_intp nbytes, step
+        const char *base
+
+    ctypedef struct scalar_recorder:
+        boundary_record *record
+        int *source
+
+    ctypedef struct scalar_note:
+        int32_t column, result, param
+
+    ctypedef struct scalar_loop:
+        int index, parent, body, after, test
+        int32_t trip, initial, cond, cond_in, iteration
+        int trip_wide, iteration_wide, negative
+        int64_t fixed_trips
+        int staged, ninit, nmoves, nouts, nscans, nslices, nrecorders, nnotes
+        scalar_move *init
+        scalar_move *moves
+        scalar_move *outs
+        int *before
+        scalar_scan *scans
+        scalar_slice *slices
+        scalar_recorder *recorders
+        loop_history *history
+        scalar_note *notes
+        int64_t i, trips, parts, stop_before, stop, endless_at
+        int keep, counted, ended
+        int64_t *iterations
+        int64_t *entries
+        int64_t *by_reason
+
+    ctypedef struct scalar_program:
+        char *registers
+        scalar_insn *code
+        scalar_call *calls
+        scalar_load *loads
+        scalar_loop *loops
+        int at_insn, at_loop, suspended
+
+# A register and where its value lives. ``written``: the loop changes it, so that leaving the program writes it back.
+cdef struct ProgramValue:
+    int slot                 # -1: a temp
+    char **cell
+    Py_ssize_t nbytes
+    int written
+
+# A program as a region. It is good as long as nothing was bound or unbound since it was made.
+cdef struct Program:
+    Region region            # first
+    scalar_program core
+    int root                 # index of the loop
+    int64_t generation
+    int nregisters, ncode, nloops, nloads, nonce
+    ProgramValue *values
+    int *positions           # instruction of the program -> position in the plan
+    int *once                # positions of nodes that are left out: they ran in this entry
