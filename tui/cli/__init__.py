@@ -27,7 +27,8 @@ class _Commands(Mapping[str, Command]):
     """The subcommands by name; the module of one, which has that name, is imported when it is asked for."""
 
     _NAMES = (
-        *("run", "info", "explain", "diff", "repro", "convert", "export", "extract", "plot", "learn", "serve", "dap"),
+        *("run", "info", "explain", "diff", "repro", "convert", "export", "extract", "plot", "learn", "serve"),
+        *("dap", "mcp"),
     )
 
     def __getitem__(self, name: str) -> Command:

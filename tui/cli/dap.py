@@ -6,14 +6,13 @@ import argparse
 import os
 import socket
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...runtime.errors import ModelError, UsageError
 from . import terminal
 from .command import Command, at_least
-from .options import add_run_options, add_trust_option, add_weights_option
-from .trust import check_trust
+from .options import add_trust_option
 
 if TYPE_CHECKING:
     from ...debugger.session.debuggee import Debuggee
@@ -45,6 +44,7 @@ attach: {"trace": TRACE}
 
     def load(self) -> None:
         from ...debugger.adapters.dap import adapter  # noqa: F401
+        from . import launching  # noqa: F401
 
     def run(self, options: argparse.Namespace) -> int:
         if options.port is None:
@@ -75,67 +75,24 @@ attach: {"trace": TRACE}
         Adapter(Messages(incoming, outgoing), opens).serve()
 
 
-class _Launch(Command):
-    """What an editor asks for, as options of the command line."""
-
-    name = "launch"
-    summary = ""
-
-    def configure(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("model")
-        add_weights_option(parser)
-        add_run_options(parser)
-
-    def run(self, options: argparse.Namespace) -> int:
-        raise NotImplementedError
-
-
 def _opened(arguments: Mapping[str, Any], trusted: bool) -> Debuggee:
     """A model or a trace under the debugger.
 
     Raises:
         LoopdbgError: it cannot be opened; an argument makes no sense.
     """
-    from ...runtime.frontends import is_database, split
-    from .inputs import gather, to_run
-    from .operator_files import load_operators
+    from ...runtime.frontends import is_database
+    from .launching import given_inputs, opened
 
     trace = arguments.get("trace")
     program = trace or arguments.get("program")
     if not isinstance(program, str) or not program:
         raise UsageError("launch needs 'program', the path of a model; attach needs 'trace', that of a trace")
-    if not split(program)[0].exists():
-        raise ModelError(f"{program}: no such file")
-    if is_database(program):
-        from ...debugger.recording.reader import Trace
-        from ...debugger.recording.replay import Replay
-
-        return Replay(Trace.open(program))
-    if trace:
-        raise ModelError(f"{trace}: this is no trace; launch opens models")
-    options = _Launch().parser().parse([program, *_words(arguments)])
-    options.trust_script |= trusted or arguments.get("trustScript") is True
-    check_trust(options, serving=True)
-    load_operators(options)
-    model = to_run(program, options.weights, options)
-    from ...debugger.session.session import Session
-
-    return Session(model, gather(model, options).values, max_iterations=options.max_iterations)
-
-
-def _words(arguments: Mapping[str, Any]) -> Iterator[str]:
-    """What an editor says, as it stands on a command line."""
-    import json
-
-    inputs = arguments.get("inputs") or {}
-    if isinstance(inputs, str):
-        yield from ("--inputs", inputs)
-    elif isinstance(inputs, Mapping):
-        for name, value in inputs.items():
-            yield from ("--input", f"{name}={value if isinstance(value, str) else json.dumps(value)}")
-    else:
-        raise UsageError("'inputs' is a file, or an object of names and values")
     more = arguments.get("args") or []
     if not (isinstance(more, list) and all(isinstance(word, str) for word in more)):
         raise UsageError('\'args\' is a list of texts, such as ["--seed", "1"]')
-    yield from more
+    words = [*given_inputs(arguments.get("inputs") or {}), *more]
+    found = opened(program, words, trusted or arguments.get("trustScript") is True)
+    if trace and not is_database(trace):
+        raise ModelError(f"{trace}: this is no trace; launch opens models")
+    return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from typing import Any
 
@@ -27,29 +27,44 @@ from .diff import named
 from .inputs import as_requests, gather, give_state, to_run
 from .progress import Late, Progress
 from .recorded import names_of_two, weights_of_two
-from .remedies import reworded, told
+from .remedies import reworded
+from .remedies import told as told_of
 
 
 def run(options: argparse.Namespace) -> int:
     """Compare, and tell what was found; returns the exit status."""
-    _check(options)
-    found = _against(options) if options.against else _reference(options) or _two(options)
-    comparisons = found.comparisons if isinstance(found, Live) else [found]
-    if all(comparison.empty and comparison.error is None for comparison in comparisons):
-        notes = "; ".join(report.notes(comparisons))
-        raise UnsupportedError(f"nothing could be compared: {notes or 'neither has a loop or an output'}")
+    found = _found(options)
     if options.json:
         terminal.out_json(diff_json.as_json(found))
     else:
-        for comparison in comparisons:
-            reworded(comparison)
-        for line in report.lines(found):
+        for line in _lines(found):
             terminal.out(line)
     error = found.error if isinstance(found, Comparison) else None
     if error is not None:
         raise error
     status: int = found.verdict.status
     return status
+
+
+def told(options: argparse.Namespace) -> Iterator[str]:
+    """The report, line by line, for another front end."""
+    return _lines(_found(options))
+
+
+def _found(options: argparse.Namespace) -> Comparison | Live:
+    _check(options)
+    found: Comparison | Live = _against(options) if options.against else _reference(options) or _two(options)
+    comparisons = found.comparisons if isinstance(found, Live) else [found]
+    if all(comparison.empty and comparison.error is None for comparison in comparisons):
+        notes = "; ".join(report.notes(comparisons))
+        raise UnsupportedError(f"nothing could be compared: {notes or 'neither has a loop or an output'}")
+    return found
+
+
+def _lines(found: Comparison | Live) -> Iterator[str]:
+    for comparison in found.comparisons if isinstance(found, Live) else [found]:
+        reworded(comparison)
+    return report.lines(found)
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -137,7 +152,7 @@ def _two(options: argparse.Namespace) -> Any:
                 sides.append(ModelSide(source, values, options.max_iterations, label))
             except InputError as error:
                 where = f"{label} is given the inputs of {options.a}"
-                raise InputError(f"{where}: {told(error)}; --map NAME=NAME pairs names") from None
+                raise InputError(f"{where}: {told_of(error)}; --map NAME=NAME pairs names") from None
         unknown = unknown_name(sides[0], sides[1], settings.names)
         if unknown is not None:
             name, why = unknown

@@ -33,7 +33,7 @@ commands:
   loopdbg plot MODEL     draw a loop: values over iterations, condition, scan
   loopdbg learn          lessons on the loops inside model files
   loopdbg serve MODEL    open it in a browser
-  loopdbg dap            debug from an editor"""
+  loopdbg dap, mcp       debug from an editor, or let an agent do it"""
     examples = """\
 'loopdbg run --help' and so on tell about those commands.
 

@@ -1,0 +1,1 @@
+"""The Model Context Protocol: a session as an agent drives it (https://modelcontextprotocol.io)."""

@@ -1,0 +1,214 @@
+"""What an agent can do with a session: each tool is a method, its answer a text that is short.
+
+Most of them are commands of the console, so that an agent reads what a person reads there. Nothing is written to a file
+and no script is run unless whoever started the server allowed it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal
+
+from ....runtime.errors import UsageError
+from ....runtime.text import counted
+from ...console.command import find, split
+from ...console.console import Console
+from ...expression.language import parse, show
+from ...session.debuggee import Debuggee
+from ...values.scope import FrameScope
+from ...words.explain import explain
+
+#: An answer has no more characters: about a thousand tokens.
+MOST = 4000
+#: Seconds after which a move is interrupted.
+PATIENCE = 60.0
+#: Of a history so many iterations are told.
+_ITERATIONS = 50
+Unit = Literal["iteration", "node", "into", "loop"]
+#: Opens a model or a trace, from its path and what else is said of it.
+Opens = Callable[[Mapping[str, Any]], Debuggee]
+#: Compares: the paths of two, or of one and the name of a runtime, with inputs by name; gives the lines of the report.
+Compares = Callable[[str, str, str, Mapping[str, Any]], Iterable[str]]
+#: Commands that read or write files, and those that a conversation has no use for.
+_FILES = frozenset({"extract", "plot", "repro", "save", "source"})
+_NOT_HERE = frozenset({"commands", "quit"})
+
+
+class Agent:
+    """One session at a time. ``write``: files may be written."""
+
+    def __init__(self, opens: Opens, compares: Compares, write: bool) -> None:
+        self._opens, self._compares = opens, compares
+        self._write = write
+        self._session: Debuggee | None = None
+        self._console: Console | None = None
+        self._said: list[str] = []
+        # A session may be driven by one at a time, and a client may ask for several things at once.
+        self._turn = threading.Lock()
+
+    # -- what is open
+
+    def open(
+        self,
+        path: str,
+        inputs: dict[str, Any] | None = None,
+        seed: int | None = None,
+        max_iterations: int | None = None,
+    ) -> str:
+        """Open a model (.onnx, .xml, a TensorRT script) or a trace (.loopdb), stopped before iteration 0 of its first
+        loop. inputs: name -> number, list or path of a .npy file; without them those beside the model, or random ones
+        made from seed. Anything that was open is closed."""
+        with self._turn:
+            given = {"path": path, "inputs": inputs or {}, "seed": seed, "max_iterations": max_iterations}
+            session = self._opens(given)
+            self._session, self._console = session, Console(session, self._said.append)
+            model = session.model
+            told = [f"opened {model.name}: {session.stop.text}"]
+            told += [f"input {port.name}: {port.type}" for port in model.inputs]
+            told += [f"output {port.name}: {port.type}" for port in model.outputs]
+            names = ", ".join(loop.name for loop in model.loops) or "none"
+            told.append(f"{counted(len(model.loops), 'outermost loop')}: {names}")
+            return _answer(told, "next: explain, list_source, step, set_breakpoint, continue_run")
+
+    def explain(self) -> str:
+        """What the loops of the open model mean: trip count, condition, back edges, scan outputs, what ends them, where
+        runtimes differ."""
+        with self._turn:
+            told = [line for one in explain(self._opened().model, None) for line in (*one.lines(), "")]
+            return _answer(told, "next: step, set_breakpoint")
+
+    def list_source(self, which: str = "") -> str:
+        """The pseudo-code of the loop with the values of this iteration. which: empty for the lines around the next
+        one, a line number, or 'all'."""
+        return self._do(f"list {which}".strip(), "next: print_value, step")
+
+    # -- moving
+
+    def step(self, count: int = 1, unit: Unit = "iteration") -> str:
+        """Go on: count iterations (to the boundary), nodes of the body, into an inner loop, or to the end of the
+        loop."""
+        word = {"iteration": "step", "node": "next", "into": "into", "loop": "finish"}[unit]
+        return self._do(word if unit == "into" else f"{word} {count}", "next: print_value, why")
+
+    def continue_run(self) -> str:
+        """Run to the next breakpoint, or to the end of the model."""
+        return self._do("continue", "next: why, print_value, back")
+
+    def back(self, count: int = 1, unit: Literal["iteration", "node"] = "iteration") -> str:
+        """Go back in time, bit for bit."""
+        return self._do(f"{'back' if unit == 'iteration' else 'back-node'} {count}", "next: print_value")
+
+    def reverse_continue(self) -> str:
+        """Go back to the last stop that a breakpoint would have made: with a breakpoint 'nan', to where NaN first
+        arose."""
+        return self._do("reverse-continue", "next: list_source, why")
+
+    def go_to(self, iteration: int) -> str:
+        """To the boundary before an iteration of this loop, back or ahead."""
+        return self._do(f"goto {iteration}", "next: print_value")
+
+    # -- stopping
+
+    def set_breakpoint(self, place: str, watch: bool = False) -> str:
+        """Stop at a place: 'iter 40', 'line 7', a value or node, 'op MatMul', 'if max(abs(h)) > 1e3', 'end', 'nan'.
+        watch: where a value changes instead: 'h', 'err crosses 1e-3', 'x settles 1e-6'."""
+        return self._do(f"{'watch' if watch else 'break'} {place}", "next: continue_run, reverse_continue")
+
+    def clear_breakpoints(self) -> str:
+        """Forget all breakpoints."""
+        with self._turn:
+            self._opened().breakpoints.clear()
+            return "no breakpoints"
+
+    # -- seeing
+
+    def print_value(self, expression: str) -> str:
+        """The value of an expression of this frame: 'h', 'max(abs(h))', 'x@3' (x in iteration 3), 'h[0, :5]'."""
+        return self._do(f"print {expression}", "")
+
+    def why(self) -> str:
+        """Why the loop goes on, or why it ended: the comparison, its numbers, an estimate."""
+        return self._do("why", "next: go_to, set_breakpoint")
+
+    def set_value(self, target: str, value: str) -> str:
+        """Change a value and go on from there: a branch of the timeline begins, the file stays as it is."""
+        return self._do(f"set {target} = {value}", "next: step, continue_run")
+
+    def command(self, line: str) -> str:
+        """Any command of loopdbg's console; 'help' lists them. None that writes or reads files."""
+        name = find(split(line.strip())[0]).name if line.strip() else ""
+        if name in _NOT_HERE:
+            raise UsageError(f"{name} makes no sense here")
+        if name in _FILES and not self._write:
+            raise UsageError(f"{name} reads or writes files: the server was started without --allow-write")
+        return self._do(line, "")
+
+    # -- comparing and cutting
+
+    def diff(
+        self,
+        a: str,
+        b: str = "",
+        against: Literal["", "onnxruntime", "openvino"] = "",
+        inputs: dict[str, Any] | None = None,
+    ) -> str:
+        """Compare two models, a model and a reference (.npz) or a trace, or a model with another runtime: the first
+        iteration and node that differ, and what is written otherwise."""
+        if bool(b) == bool(against):
+            raise UsageError("diff compares a with b, or with a runtime: give one of b and against")
+        with self._turn:
+            told = list(self._compares(a, b, against, inputs or {}))
+            return _answer(told, "next: open one of them, go_to that iteration")
+
+    def extract(self, folder: str, whole: bool = False) -> str:
+        """Write the iteration that comes next of the loop that it stands in, or the whole loop, as a model of its own
+        with inputs and expected outputs."""
+        return self.command(f"extract {folder}{' all' if whole else ''}")
+
+    # -- resources
+
+    def source(self) -> str:
+        """The pseudo-code of the whole model."""
+        with self._turn:
+            return "\n".join(self._opened()._inside.places.source.text())
+
+    def history(self, name: str) -> str:
+        """What a value was in the newest iterations so far, a line each."""
+        with self._turn:
+            frame = self._opened().frame
+            scope = FrameScope(frame, frame.history)
+            last = frame.iteration - (0 if frame.index >= 0 and not frame.at_boundary else 1)
+            numbers = range(max(0, last - _ITERATIONS + 1), last + 1)
+            return "\n".join(f"{k}: {show(parse(f'{name}@{k}').evaluate(scope), 100)}" for k in numbers)
+
+    # -- how
+
+    def _opened(self) -> Debuggee:
+        if self._session is None:
+            raise UsageError("nothing is open; open a model first")
+        return self._session
+
+    def _do(self, line: str, more: str) -> str:
+        """A command of the console, and what it says."""
+        with self._turn:
+            session, console = self._opened(), self._console
+            assert console is not None
+            self._said.clear()
+            alarm = threading.Timer(PATIENCE, session.interrupt)
+            alarm.daemon = True
+            alarm.start()
+            try:
+                console.execute(line)
+            finally:
+                alarm.cancel()
+            return _answer(self._said, more)
+
+
+def _answer(lines: Iterable[str], more: str) -> str:
+    """A text that is not too long, with what to ask next."""
+    text = "\n".join(lines)
+    if len(text) > MOST:
+        left = len(text) - MOST
+        text = f"{text[:MOST]}\n... {left} more characters; ask for a part of it"
+    return f"{text}\n({more})" if more else text

@@ -1,0 +1,37 @@
+"""``loopdbg mcp``: the debugger for agents, by the Model Context Protocol."""
+
+from __future__ import annotations
+
+import argparse
+
+from .command import Command
+from .options import add_trust_option
+
+
+class Mcp(Command):
+    """Serves one agent on stdin and stdout."""
+
+    name = "mcp"
+    summary = """\
+The debugger for agents, by the Model Context Protocol on stdin and stdout: tools
+to open a model, step, go back, print, ask why, compare."""
+    examples = """\
+example of a client's settings:
+  {"mcpServers": {"loopdbg": {"command": "loopdbg", "args": ["mcp"]}}}
+
+needs the package mcp: pip install 'loopdbg[mcp]'"""
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        parser.usage = "loopdbg mcp [options]"
+        parser.add_argument(
+            "--allow-write", action="store_true", help="let the agent write files: save, extract, plot, repro"
+        )
+        add_trust_option(parser)
+
+    def load(self) -> None:
+        from . import serving_agents  # noqa: F401
+
+    def run(self, options: argparse.Namespace) -> int:
+        from .serving_agents import run
+
+        return run(options)
