@@ -16,13 +16,13 @@ import pytest
 import loopdbg
 import models
 from command_line import loopdbg as command
+from loopdbg.debugger.diff import report
 from loopdbg.debugger.diff.findings import Comparison, Verdict
 from loopdbg.debugger.diff.live import Live, compare_live
 from loopdbg.debugger.diff.streams import Options
 from loopdbg.debugger.peers.process import Peer
 from loopdbg.runtime.errors import UsageError
 from loopdbg.runtime.graph import loops
-from loopdbg.tui.cli import diff_report
 from models import SAMPLES, loop_text
 
 ONNX = sorted(path.name for path in SAMPLES.glob("*.onnx"))
@@ -485,7 +485,7 @@ def test_a_peer_that_differs_from_itself(
     bad.close()
     free = run_bad(bad, lockstep=False).comparisons[0]
     assert free.unstable is not None and free.unstable.role == "output" and free.verdict is Verdict.UNSTABLE
-    assert any("gives something else each time it runs: output" in line for line in diff_report.lines(free))
+    assert any("gives something else each time it runs: output" in line for line in report.lines(free))
 
 
 def test_a_peer_that_is_not_installed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

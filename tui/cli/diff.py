@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import math
 
-from ...runtime.errors import UsageError
 from .against import against
 from .command import Command
-from .options import add_run_options, add_weights_of_two
+from .options import add_run_options, add_weights_of_two, seconds, tolerance
 
 
 class Diff(Command):
@@ -84,33 +82,3 @@ from itself), 1 bad model or input, 2 wrong usage, 130 interrupted"""
         from .diffing import run
 
         return run(options)
-
-
-def tolerance(text: str) -> float:
-    """A tolerance, for argparse."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = -1.0
-    if not (math.isfinite(number) and number >= 0):
-        raise argparse.ArgumentTypeError(f"'{text}' is no number from 0 on")
-    return number
-
-
-def seconds(text: str) -> float:
-    """A time limit, for argparse."""
-    number = tolerance(text)
-    if number == 0:
-        raise argparse.ArgumentTypeError("a peer needs more than 0 seconds")
-    return number
-
-
-def named(words: list[str], option: str, form: str) -> dict[str, str]:
-    """What an option says by pairs."""
-    names = {}
-    for word in words:
-        left, separator, right = word.partition("=")
-        if not (left and separator and right):
-            raise UsageError(f"{option} {word}: expected {form}")
-        names[left] = right
-    return names

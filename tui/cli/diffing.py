@@ -23,8 +23,8 @@ from ...runtime.errors import InputError, ModelError, UnsupportedError, UsageErr
 from ...runtime.frontends import is_database
 from ...runtime.model import Data, Model, Run
 from . import diff_json, terminal
-from .diff import named
 from .inputs import as_requests, gather, give_state, to_run
+from .options import named
 from .progress import Late, Progress
 from .recorded import names_of_two, weights_of_two
 from .remedies import reworded

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import math
 from pathlib import Path
 from typing import Any
 
+from ...runtime.errors import UsageError
 from .command import at_least
 
 
@@ -145,3 +147,33 @@ def add_session_options(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(commands=[])
     group.add_argument("-i", dest="asking", action="store_true", help="ask for commands, after those given")
     group.add_argument("--batch", action="store_true", help="never ask: leave after the commands")
+
+
+def tolerance(text: str) -> float:
+    """A tolerance, for argparse."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not (math.isfinite(number) and number >= 0):
+        raise argparse.ArgumentTypeError(f"'{text}' is no number from 0 on")
+    return number
+
+
+def seconds(text: str) -> float:
+    """A time limit, for argparse."""
+    number = tolerance(text)
+    if number == 0:
+        raise argparse.ArgumentTypeError("a peer needs more than 0 seconds")
+    return number
+
+
+def named(words: list[str], option: str, form: str) -> dict[str, str]:
+    """What an option says by pairs."""
+    names = {}
+    for word in words:
+        left, separator, right = word.partition("=")
+        if not (left and separator and right):
+            raise UsageError(f"{option} {word}: expected {form}")
+        names[left] = right
+    return names

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ...runtime.errors import UsageError
 from . import terminal
 from .command import Command, at_least
-from .diff import named, seconds, tolerance
-from .options import add_run_options, add_weights_of_two
+from .options import add_run_options, add_weights_of_two, named, seconds, tolerance
 
 if TYPE_CHECKING:
     from ...debugger.cut.find import Finding

@@ -141,7 +141,7 @@ class Agent:
         if name in _NOT_HERE:
             raise UsageError(f"{name} makes no sense here")
         if name in _FILES and not self._write:
-            raise UsageError(f"{name} reads or writes files: the server was started without --allow-write")
+            raise UsageError(f"{name} reads or writes files: this server may not")
         return self._do(line, "")
 
     # -- comparing and cutting

@@ -79,7 +79,7 @@ def test_they_are_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str], m
     monkeypatch.setenv("CI", "true")
     path, file = model(tmp_path, "Floor"), written(tmp_path, FUNCTION)
     ran = command(capsys, "run", path, "--input", "x=[0, 1, 2]", "--operators", file)
-    assert ran.status == 2 and "operators.py is a Python script, which can do what you can" in ran.complaint
+    assert ran.status == 2 and "operators.py is a Python file, which can do what you can" in ran.complaint
     ran = command(capsys, "run", path, "--input", "x=[0, 1, 2]", "--operators", file, "--trust-script")
     assert ran.status == 0
     ran = command(capsys, "run", path, "--operators", tmp_path / "no.py", "--trust-script")
