@@ -514,20 +514,38 @@ def _hook(engine: Engine, on_iteration: OnIteration) -> Callable[[int], None]:
     return hook
 
 
-def load(path: str | Path, weights: str | Path | None = None) -> Model:
-    """Read a model file: ONNX in any form that ``onnx.load`` reads, OpenVINO IR, or a script.
+def load(source: Any, weights: str | Path | None = None, *, inputs: Any = None) -> Model:
+    """Read a model: from a file, or from what another library holds in memory.
 
-    A script (``model.py``, ``model.py:function``) is run: it builds a network with TensorRT's API. ``weights``: the
-    file with an IR's constants, where it is not the ``.bin`` beside it.
+    A path: ONNX in any form that ``onnx.load`` reads, OpenVINO IR, or a script (``model.py``, ``model.py:function``),
+    which is run: it builds a network with TensorRT's API. ``weights``: the file with an IR's constants, where it is not
+    the ``.bin`` beside it.
+
+    In memory: the bytes of an ONNX model or an open file, an ``onnx.ModelProto``, an ``onnx_ir.Model``, a
+    ``torch.onnx.ONNXProgram``, an onnxscript function, an ``openvino.Model``, an onnxruntime ``InferenceSession``, a
+    TensorRT network of the stand-in; a ``torch.export.ExportedProgram`` and a ``torch.nn.Module`` are exported,
+    the latter with example ``inputs`` (a tuple, or keywords by name).
 
     Raises:
         ModelError: a file is missing or broken, or its own specification rejects the model.
+        UsageError: what is given is no model.
 
     >>> loopdbg.load("newton_sqrt.onnx").outputs[0].name
+    'root'
+    >>> loopdbg.load(onnx.load("newton_sqrt.onnx")).outputs[0].name
     'root'
     """
     from .frontends import read, split
 
+    if isinstance(source, str | os.PathLike):
+        path = source
+    else:
+        from .in_memory import graph_of
+
+        found = graph_of(source, inputs)
+        if not isinstance(found, Path):
+            return Model(found)
+        path = found
     file, function = split(path)
     return Model(read(file, weights, function), file, function, None if weights is None else Path(weights))
 

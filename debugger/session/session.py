@@ -247,10 +247,8 @@ class Session(Debuggee):
             return self._inside.travel(self._inside.timeline.back_node)
 
 
-def debug(
-    model: str | Path | Model, inputs: Mapping[str, Data] | None = None, *, max_iterations: int | None = None
-) -> Session:
-    """Start a session on a model or a path, stopped before iteration 0 of its first loop.
+def debug(model: Any, inputs: Mapping[str, Data] | None = None, *, max_iterations: int | None = None) -> Session:
+    """Start a session on a model, or on what :func:`load` takes, stopped before iteration 0 of its first loop.
 
     ``inputs``: by name, anything that ``np.asarray`` takes where that loses nothing. ``max_iterations``: the most
     iterations of a loop before a command stops there; None: no limit.

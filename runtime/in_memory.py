@@ -1,0 +1,186 @@
+"""Models that are no files: what other libraries hold in memory, as a graph, or as the file that it came from.
+
+Nothing is imported for it: whoever has such a thing has its library. What a thing is, its type says.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from .errors import ModelError, UnsupportedError, UsageError, one_line
+from .graph import Graph
+
+#: What a model that has no name is called.
+_NAME = "model"
+_KINDS = """\
+a path, the bytes of a model or an open file, an onnx.ModelProto, an onnx_ir.Model, a torch.onnx.ONNXProgram, an
+onnxscript function, a torch.export.ExportedProgram or torch.nn.Module (with example inputs), an openvino.Model, an
+onnxruntime InferenceSession, a TensorRT INetworkDefinition"""
+
+
+def graph_of(source: Any, inputs: Any = None) -> Graph | Path:
+    """The graph of a model in memory; the path of one that came from a file. ``inputs``: example inputs of what has to
+    be exported first, a tuple, or a mapping of keywords.
+
+    Raises:
+        UsageError: it is nothing that can be a model, or needs example inputs.
+        ModelError: it cannot be read.
+    """
+    names = {f"{kind.__module__}.{kind.__qualname__}" for kind in type(source).__mro__}
+    for name, convert in _CONVERSIONS.items():
+        if any(one == name or one.endswith(f".{name}") for one in names):
+            return convert(source, inputs)
+    if isinstance(source, bytes | bytearray | memoryview):
+        return _of_bytes(bytes(source), _NAME)
+    if callable(getattr(source, "read", None)):
+        return _of_file(source)
+    told = " ".join(_KINDS.split())
+    raise UsageError(f"what is given ({type(source).__name__}) is no model; load takes {told}")
+
+
+def _of_bytes(data: bytes, name: str) -> Graph:
+    """A model in the forms that have no second file: ONNX's own, and an IR without constants apart."""
+    if data.lstrip()[:1] == b"<":
+        return _written({f"{name}.xml": data})
+    from .frontends.onnx.proto import DecodeError, ModelProto
+    from .frontends.onnx.reader import from_proto
+
+    try:
+        message = ModelProto.FromString(data)
+    except DecodeError as error:
+        raise ModelError(f"these {len(data)} bytes are no ONNX model: {one_line(error)}") from None
+    return _named(from_proto(message, name), name)
+
+
+def _of_file(file: Any) -> Graph | Path:
+    path = getattr(file, "name", None)
+    if isinstance(path, str) and os.path.isfile(path):
+        return Path(path)
+    data = file.read()
+    return _of_bytes(data.encode() if isinstance(data, str) else bytes(data), _NAME)
+
+
+def _of_proto(message: Any, inputs: Any = None) -> Graph:
+    """An ``onnx.ModelProto``; data in other files is searched where the program stands."""
+    from .frontends.onnx.reader import from_proto
+
+    name = message.graph.name or _NAME
+    return _named(from_proto(message, name), name)
+
+
+def _of_ir(model: Any, inputs: Any = None) -> Graph:
+    import onnx_ir  # type: ignore[import-not-found, unused-ignore]
+
+    return _of_proto(onnx_ir.to_proto(model))
+
+
+def _of_program(program: Any, inputs: Any = None) -> Graph:
+    return _of_proto(program.model_proto)
+
+
+def _of_function(function: Any, inputs: Any = None) -> Graph:
+    return _of_proto(function.to_model_proto())
+
+
+def _of_torch(module: Any, inputs: Any = None) -> Graph:
+    """A module or an exported program, exported by PyTorch's own exporter."""
+    import torch
+
+    is_module = isinstance(module, torch.nn.Module)
+    if is_module and inputs is None:
+        raise UsageError("a torch.nn.Module is exported with example inputs: load(module, inputs=(x,))")
+    positional, named = ((), dict(inputs)) if hasattr(inputs, "keys") else (tuple(inputs or ()), {})
+    try:
+        if is_module:
+            program = torch.onnx.export(module, positional, kwargs=named or None, dynamo=True, verbose=False)
+        else:
+            program = torch.onnx.export(module, dynamo=True, verbose=False)
+    except Exception as error:
+        raise ModelError(f"PyTorch cannot export {type(module).__name__}: {one_line(error)}") from None
+    return _of_program(program)
+
+
+def _of_openvino(model: Any, inputs: Any = None) -> Graph:
+    import openvino
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"{_file_name(model.get_friendly_name())}.xml"
+        openvino.serialize(model, path)
+        return _read(path)
+
+
+def _of_compiled(model: Any, inputs: Any = None) -> Graph:
+    raise UnsupportedError(
+        "an openvino.CompiledModel holds its plugin's own operators, without the loops: load the openvino.Model that "
+        "it was compiled from"
+    )
+
+
+def _of_session(session: Any, inputs: Any = None) -> Graph | Path:
+    path, data = getattr(session, "_model_path", None), getattr(session, "_model_bytes", None)
+    if path:
+        return Path(path)
+    if data is None:
+        raise UnsupportedError("this InferenceSession keeps neither its path nor its bytes: load what it was made of")
+    return _of_bytes(bytes(data), _NAME)
+
+
+def _of_network(network: Any, inputs: Any = None) -> Graph:
+    from .frontends.tensorrt.lower import lower
+    from .frontends.tensorrt.network import INetworkDefinition
+
+    if not isinstance(network, INetworkDefinition):
+        raise UnsupportedError("a network of TensorRT itself does not show its layers: load the script that builds it")
+    return lower(network, network.name or _NAME)
+
+
+def _written(files: dict[str, bytes]) -> Graph:
+    with tempfile.TemporaryDirectory() as folder:
+        for name, data in files.items():
+            (Path(folder) / name).write_bytes(data)
+        return _read(Path(folder) / next(iter(files)))
+
+
+def _read(path: Path) -> Graph:
+    """A file that is gone once it is read; errors tell of the model, not of the folder."""
+    from .frontends import read
+
+    try:
+        graph = read(path)
+    except ModelError as error:
+        raise type(error)(error.what.replace(f"{path.parent}{os.sep}", ""), error.remedy, **error.fields) from None
+    return _named(graph, path.stem)
+
+
+def _named(graph: Graph, name: str) -> Graph:
+    graph.name = graph.name or name
+    return graph
+
+
+def _file_name(name: str) -> str:
+    kept: Sequence[str] = [c if c.isalnum() or c in "-_." else "_" for c in name[:100]]
+    return "".join(kept) or _NAME
+
+
+#: The end of a type's full name -> what makes a graph of it. A module of a user's own has PyTorch's among its bases.
+_CONVERSIONS: dict[str, Callable[[Any, Any], Graph | Path]] = {
+    "onnx_ml_pb2.ModelProto": _of_proto,
+    "onnx.ModelProto": _of_proto,
+    "onnx_ir.Model": _of_ir,
+    "torch.onnx.ONNXProgram": _of_program,
+    "onnxscript._internal.values.OnnxFunction": _of_function,
+    "onnxscript.values.OnnxFunction": _of_function,
+    "torch.export.exported_program.ExportedProgram": _of_torch,
+    "torch.nn.modules.module.Module": _of_torch,
+    "openvino._ov_api.Model": _of_openvino,
+    "openvino._pyopenvino.Model": _of_openvino,
+    "openvino._ov_api.CompiledModel": _of_compiled,
+    "openvino._pyopenvino.CompiledModel": _of_compiled,
+    "onnxruntime_inference_collection.InferenceSession": _of_session,
+    "network.INetworkDefinition": _of_network,
+    "tensorrt.INetworkDefinition": _of_network,
+}
