@@ -17,14 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from ...runtime.graph import If, Loop, Node, Value, bodies
+from ...runtime.graph import If, Loop, Node, SlicedInput, Value, bodies
 from .by_name import parting
 from .correspondence import Correspondence, read_by
 from .findings import Cause, Difference, NodeDifference
 from .halves import Half, begun
 from .iteration_values import Moment
 from .normal import Operand
-from .ports import same_parts
+from .ports import LoopPair, same_parts
 from .values import SAME, Delta, Tolerance, compare
 
 #: A pair of values, as their readers take them.
@@ -350,3 +350,22 @@ class Tracer:
         delta = self._delta((one, other)) or Delta()
         at = self.symptom
         return Difference(role, one.value.name, other.value.name, delta, at.loop, at.entry, at.iteration, a, b)
+
+
+def computed(ports: LoopPair, first: Difference) -> tuple[Value, Value] | None:
+    """The values in both loop graphs that came to differ: of a back edge its result, or what it begins with."""
+    if first.role == "carried":
+        edge = next(((a, b) for a, b, _ in ports.edges if a.param.name == first.name), None)
+        if edge is None:
+            return None
+        if first.iteration is not None:
+            return edge[0].result, edge[1].result
+        begin = [one.initial.outer if isinstance(one.initial, SlicedInput) else one.initial for one in edge]
+        return begin[0], begin[1]
+    if first.role == "scan":
+        return next(((a.result, b.result) for a, b, _ in ports.scans if a.outer.name == first.name), None)
+    if first.iteration is None:
+        left, right = ports.left.initial_condition, ports.right.initial_condition
+    else:
+        left, right = ports.left.condition, ports.right.condition
+    return None if left is None or right is None else (left, right)

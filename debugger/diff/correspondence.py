@@ -86,8 +86,10 @@ class Correspondence:
     def stands_for(self, right: Value) -> str:
         """In words, what a value of the right side is on the left, where it goes by another name there."""
         twin = self.twin(1, right)
-        known = twin is None or twin.name in (right.name, self.right.origin(right).name)
-        return "" if twin is None or known else f", which stands for {named(twin)}"
+        if twin is None or twin.name in (right.name, self.right.origin(right).name):
+            return ""
+        constant = self.right.is_constant(self.right.origin(right))
+        return f", which {'holds the same as' if constant else 'stands for'} {named(twin)}"
 
     def _same_constant(self, half: Half, other: Half, value: Value) -> Value | None:
         """The constant of the other side that holds the same: under the same name, or the only one, on either side."""

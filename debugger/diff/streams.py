@@ -10,16 +10,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ...runtime.errors import ExecutionError, LimitError
-from ...runtime.graph import MAIN, Loop, SlicedInput, StoppedBy, Value
+from ...runtime.graph import MAIN, Loop, StoppedBy, Value
 from ..session.boundary import Boundary
 from .align import Alignment
-from .cause import Earlier, Tracer
+from .cause import Earlier, Tracer, computed
 from .eight_bits import PEAK
 from .findings import Cause, Comparison, Difference, LoopFindings, Saturation, TripDifference
 from .iteration_values import Moment
 from .matching import Matched, Names, Pair, chosen, match_loops, match_names
 from .outputs import compare_outputs
-from .ports import LoopPair
 from .quantisation import Steps, result_of
 from .ranges import note_range
 from .reach import Watch
@@ -27,7 +26,7 @@ from .rules import fitting
 from .saturating import Quantisers
 from .sides import ModelSide, Side, TraceSide
 from .ticks import OnTick
-from .values import Tolerance, compare
+from .values import SAME, Tolerance, compare
 from .written import written
 
 #: Runs from the start that are made to find where a carried value began to differ.
@@ -213,22 +212,18 @@ class _Merge:
         since = self.since[pair.index]
         if not a.iteration:
             since.clear()
-        for difference in self._values(pair, a, b):
-            delta = difference.delta
+        for name, difference in self._values(pair, a, b):
             findings.count += 1
-            worst, relative = max(worst, delta.absolute), max(relative, delta.relative)
-            if delta.kind or delta.absolute:
-                since.setdefault(difference.name, a.iteration - 1)
+            if difference is None or not (difference.delta.kind or difference.delta.absolute):
+                since.pop(name, None)
             else:
-                since.pop(difference.name, None)
-            if delta.dtypes:
-                note_range(findings.ranges, difference)
-            if delta.kind:
-                beyond = True
-                difference = self._with_step(pair, difference)
-                findings.beyond_step |= not difference.within_step
-                if findings.first is None:
-                    findings.first, findings.position = difference, position
+                since.setdefault(name, a.iteration - 1)
+            if difference is None:
+                continue
+            delta = difference.delta
+            worst, relative = max(worst, delta.absolute), max(relative, delta.relative)
+            beyond = beyond or bool(delta.kind)
+            self._note(pair, position, difference)
         if findings.first is not None and not findings.since:
             findings.since = dict(since)
         if a.iteration:
@@ -239,9 +234,18 @@ class _Merge:
         self._ended(pair, a, 0)
         self._ended(pair, b, 1)
 
-    def _with_step(self, pair: Pair, difference: Difference) -> Difference:
+    def _note(self, pair: Pair, position: Place, difference: Difference) -> None:
+        """Take note of two values that are not equal."""
+        findings = self.findings[pair.index]
+        if difference.delta.dtypes:
+            note_range(findings.ranges, difference)
+        if not difference.delta.kind:
+            return
         made = result_of(pair.left.loop, difference.role, difference.name, difference.iteration)
-        return replace(difference, step=self.steps.of(made, difference.left))
+        difference = replace(difference, step=self.steps.of(made, difference.left))
+        findings.beyond_step |= not difference.within_step
+        if findings.first is None:
+            findings.first, findings.position = difference, position
 
     def _watches(self) -> dict[int, Watch]:
         """By pair, what tests the results of bodies in a narrower type; recordings need not have that."""
@@ -273,20 +277,26 @@ class _Merge:
                 quantisers.see(*at, moment)
                 findings.quantised = quantisers.found
 
-    def _values(self, pair: Pair, a: Boundary, b: Boundary) -> Iterator[Difference]:
-        iteration = a.iteration - 1 if a.iteration else None
+    def _values(self, pair: Pair, a: Boundary, b: Boundary) -> Iterator[tuple[str, Difference | None]]:
+        """What both sides have, by name, and how it differs: None for what is equal."""
+        at = a.loop, a.entry, a.iteration - 1 if a.iteration else None
+        for role, name, other, left, right in self._matched(pair, a, b):
+            # A model and its conversion may stack and concatenate: axes of length 1 come and go.
+            delta = compare(left, right, self.options.tolerance, loose_shape=role == "scan")
+            yield name, None if delta is SAME else Difference(role, name, other, delta, *at, left, right)
+
+    def _matched(self, pair: Pair, a: Boundary, b: Boundary) -> Iterator[tuple[str, str, str, Any, Any]]:
+        """What both sides have: its role, its names, and the values."""
         for role, left, right in (("carried", a.carried, b.carried), ("scan", a.scanned, b.scanned)):
             if not left and not right:
                 continue
             for name, other, _ in self._names(pair, role, left, right):
                 if name in left and other in right:
-                    # A model and its conversion may stack and concatenate: axes of length 1 come and go.
-                    delta = compare(left[name], right[other], self.options.tolerance, loose_shape=role == "scan")
-                    yield Difference(role, name, other, delta, a.loop, a.entry, iteration, left[name], right[other])
+                    yield role, name, other, left[name], right[other]
         if a.condition is not None and b.condition is not None:
-            delta = compare(a.condition, b.condition, self.options.tolerance)
-            name, other = (_condition_name(info.loop, iteration) for info in (pair.left, pair.right))
-            yield Difference("condition", name, other, delta, a.loop, a.entry, iteration, a.condition, b.condition)
+            first = not a.iteration
+            name, other = (_condition_name(info.loop, first) for info in (pair.left, pair.right))
+            yield "condition", name, other, a.condition, b.condition
 
     def _names(self, pair: Pair, role: str, left: Mapping[str, Any], right: Mapping[str, Any]) -> Names:
         """Which value is which, settled where the first boundary has both."""
@@ -379,7 +389,7 @@ class _Merge:
 
     def _cause(self, pair: Pair, first: Difference, alignment: Alignment) -> Cause | None:
         ports = None if pair.left.loop is None else alignment.loops.get(pair.left.loop)
-        values = None if ports is None else _computed(ports, first)
+        values = None if ports is None else computed(ports, first)
         if values is None:
             return None
         place = (first.entry, first.iteration)
@@ -421,27 +431,8 @@ def _limited(side: Side, count: int | None) -> tuple[int, StoppedBy] | None:
     return (count, StoppedBy.LIMIT) if count >= side.limit else None
 
 
-def _computed(ports: LoopPair, first: Difference) -> tuple[Value, Value] | None:
-    """The values in both loop graphs that came to differ: of a back edge its result, or what it begins with."""
-    if first.role == "carried":
-        edge = next(((a, b) for a, b, _ in ports.edges if a.param.name == first.name), None)
-        if edge is None:
-            return None
-        if first.iteration is not None:
-            return edge[0].result, edge[1].result
-        begin = [one.initial.outer if isinstance(one.initial, SlicedInput) else one.initial for one in edge]
-        return begin[0], begin[1]
-    if first.role == "scan":
-        return next(((a.result, b.result) for a, b, _ in ports.scans if a.outer.name == first.name), None)
-    if first.iteration is None:
-        left, right = ports.left.initial_condition, ports.right.initial_condition
-    else:
-        left, right = ports.left.condition, ports.right.condition
-    return None if left is None or right is None else (left, right)
-
-
-def _condition_name(loop: Loop | None, iteration: int | None) -> str:
-    value = None if loop is None else loop.initial_condition if iteration is None else loop.condition
+def _condition_name(loop: Loop | None, first: bool) -> str:
+    value = None if loop is None else loop.initial_condition if first else loop.condition
     return "condition" if value is None else value.name
 
 

@@ -69,5 +69,10 @@ def test_what_is_read_otherwise_is_told_by_the_names_of_both(
     there = OTHER.replace("Mul (h, FIRST)", "Mul (h, SECOND)").replace("FIRST", "k7").replace("SECOND", "k8")
     pair = [save(tmp_path, OTHER, "a.onnx"), save(tmp_path, there.replace("t_1", "t_4"), "b.onnx")]
     ran = loopdbg(capsys, "diff", *pair, "--input", "x=1")
-    assert "b.onnx  Mul: t_4 = h * 5.0 (k8, which stands for SECOND)" in ran.out
-    assert "it reads 'FIRST' here, 'k8' there, which stands for SECOND" in ran.out
+    assert "b.onnx  Mul: t_4 = h * 5.0 (k8, which holds the same as SECOND)" in ran.out
+    assert "it reads 'FIRST' here, 'k8' there, which holds the same as SECOND" in ran.out
+    others = (
+        OTHER.replace("Add (t_1", "Add (h").replace("t_1", "t_4").replace("float h)", "float k3)").replace("(h", "(k3")
+    )
+    ran = loopdbg(capsys, "diff", pair[0], save(tmp_path, others, "c.onnx"), "--input", "x=1")
+    assert "c.onnx  Add: h2 = k3 + 5.0 (k3, which stands for h)" in ran.out
