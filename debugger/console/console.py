@@ -43,7 +43,7 @@ class Console:
         self._depth = 0
         #: What the breakpoints of the last stop still want to be run.
         self._todo: list[str] = []
-        self._moment = session._inside.moment
+        self._epoch = session._inside.epoch
         self._sources: list[str] = []
         session.on_log = say
 
@@ -53,7 +53,7 @@ class Console:
         self.displays.clear()
         self.answered = frozenset()
         self._todo = []
-        self.selected, self._moment = 0, session._inside.moment
+        self.selected, self._epoch = 0, session._inside.epoch
         session.on_log = self.say
         self.moved(session.stop)
 
@@ -71,7 +71,7 @@ class Console:
             LoopdbgError: the command makes no sense or failed.
         """
         outer, self._todo = self._todo, []
-        moment = self.session._inside.moment
+        epoch = self.session._inside.epoch
         try:
             self._execute(line)
             # One after the other, not one inside the other: each of them may stop where others are asked for.
@@ -79,7 +79,7 @@ class Console:
                 self._execute(self._todo.pop(0))
         finally:
             # What a breakpoint asked for ends with its stop.
-            self._todo = outer if self.session._inside.moment == moment else []
+            self._todo = outer if self.session._inside.epoch == epoch else []
 
     def _execute(self, line: str) -> None:
         text = line.strip()
@@ -132,9 +132,9 @@ class Console:
 
     def selected_frame(self) -> TimedFrame:
         """The frame that commands are about."""
-        if self._moment != self.session._inside.moment:
+        if self._epoch != self.session._inside.epoch:
             # Whatever moved it: the stack may be another.
-            self.selected, self._moment = 0, self.session._inside.moment
+            self.selected, self._epoch = 0, self.session._inside.epoch
         if self.session.done:
             return self.session.frame
         return self.session.frames[::-1][self.selected]
@@ -149,7 +149,7 @@ class Console:
         if not 0 <= number < count:
             have = f"0 to {count - 1}" if count > 1 else "0 only"
             raise UsageError(f"there is no frame {number}; the stack has {have}")
-        self.selected, self._moment = number, self.session._inside.moment
+        self.selected, self._epoch = number, self.session._inside.epoch
 
     def source(self, path: str) -> None:
         """Run the commands in a file.
@@ -180,7 +180,7 @@ class Console:
 
     def moved(self, stop: Stop) -> None:
         """Say where the session stands after a command that moved it, and do what its breakpoints ask for."""
-        self.selected, self._moment = 0, self.session._inside.moment
+        self.selected, self._epoch = 0, self.session._inside.epoch
         self.say(stop.text if stop.reason is not Reason.ERROR else f"error: {stop.text}")
         for line in next_line(self.session):
             self.say(line)

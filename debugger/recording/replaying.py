@@ -40,7 +40,7 @@ class Replaying(Inside):
         self._interrupted = False
         #: While something is looked for: the loop and the iteration that are looked at.
         self._passing = (-1, 0)
-        self._moment = 0
+        self._epoch = 0
         super().__init__(RecordedModel(trace), Places(trace.graph), self._outline.inputs)
 
     # -- where it stands
@@ -51,9 +51,9 @@ class Replaying(Inside):
         return self.turns.taken
 
     @property
-    def moment(self) -> int:
+    def epoch(self) -> int:
         """Grows whenever the replay moves."""
-        return self._moment
+        return self._epoch
 
     @cached_property
     def _outputs(self) -> dict[str, Data] | None:
@@ -241,7 +241,7 @@ class Replaying(Inside):
 
     def _place(self, mark: Mark | None) -> None:
         self.mark = mark
-        self._moment += 1
+        self._epoch += 1
 
     def to_first(self) -> Stop:
         return self.go(self.trace.mark())

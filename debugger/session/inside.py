@@ -73,13 +73,13 @@ class Inside(ABC):
 
     @property
     @abstractmethod
-    def moment(self) -> int:
+    def epoch(self) -> int:
         """Grows whenever it moves, or is edited."""
 
     @property
     @abstractmethod
     def position(self) -> tuple[int, ...]:
-        """The moment at which it stands; positions of one line of time compare in its order."""
+        """Where in time it stands; positions of one line of time compare in its order."""
 
     @property
     @abstractmethod

@@ -74,7 +74,7 @@ class Running(Inside):
         return bool(self.engine.running)
 
     @property
-    def moment(self) -> int:
+    def epoch(self) -> int:
         return self.engine.epoch
 
     @property
@@ -129,8 +129,8 @@ class Running(Inside):
 
     def _frame(self, index: int) -> SessionFrame:
         """The frame of a loop; one and the same as long as nothing moves, since it keeps what was computed of it."""
-        if self._framed != self.moment:
-            self._framed = self.moment
+        if self._framed != self.epoch:
+            self._framed = self.epoch
             self._frames.clear()
         if index not in self._frames:
             self._frames[index] = SessionFrame(self._timeline, index)
@@ -389,11 +389,11 @@ class Running(Inside):
         return self.stop
 
     def _move(self, move: Callable[[], None]) -> None:
-        before = self.moment
+        before = self.epoch
         try:
             move()
         finally:
-            if self.moment != before:
+            if self.epoch != before:
                 self._outputs = None
         self.prime_all()
 

@@ -39,12 +39,12 @@ class Findings:
         self.changes: dict[tuple[Hashable, Hashable], Change] = {}
         #: What a value comes after, within one epoch: a pass over it finds the change as well.
         self.before: dict[Hashable, TensorRef] = {}
-        self._moment = -1
+        self._epoch = -1
 
-    def at(self, moment: int) -> None:
+    def at(self, epoch: int) -> None:
         """The session stands in an epoch: references of others are over."""
-        if moment != self._moment:
-            self.before, self._moment = {}, moment
+        if epoch != self._epoch:
+            self.before, self._epoch = {}, epoch
 
     def keep(self, key: Hashable, found: Statistics) -> None:
         """Statistics are known."""

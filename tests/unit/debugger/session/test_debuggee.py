@@ -26,7 +26,7 @@ class Picture(Inside):
         super().__init__(loaded, Places(loaded.graph), {})
 
     running = False
-    moment = 0
+    epoch = 0
     outputs: dict[str, Data] | None = None
     totals: Any = ()
     progress: Any = None
