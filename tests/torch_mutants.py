@@ -21,6 +21,7 @@ import torch
 import loopdbg
 from loopdbg.debugger.diff.against_reference import compare_reference
 from loopdbg.debugger.diff.findings import Comparison, Verdict
+from loopdbg.debugger.diff.report import lines
 from loopdbg.debugger.diff.sides import ModelSide
 from loopdbg.debugger.diff.streams import Options
 from loopdbg.debugger.reference.reference import Reference
@@ -28,6 +29,7 @@ from loopdbg.debugger.reference.torch import reference_of
 from loopdbg.debugger.reference.torch_program import exported as program_of
 from loopdbg.runtime.errors import LoopdbgError
 from loopdbg.runtime.graph import walk
+from models import loaded
 from strategies.draws import FromSeed
 from torch_modules import CASES, Case, exported
 
@@ -243,15 +245,16 @@ def _loaded(path: str) -> onnx.ModelProto:
 
 
 def _is_seen(mutant: Mutant) -> bool:
-    """Whether it runs, and its node gives other numbers than that of the model as it was; or loops run otherwise."""
-    from models import loaded
-
-    case = mutant.built
+    """Whether it runs, and what is carried or comes out is not what it is in the model as it was."""
     try:
-        results = [_results(model, case) for model in (loopdbg.load(case.path), loaded(mutant.proto))]
+        return _differ(_original(mutant.built.path), _results(loaded(mutant.proto), mutant.built))
     except LoopdbgError:
         return False
-    return _differ(*results)
+
+
+@cache
+def _original(path: Path) -> list[Any]:
+    return _results(loopdbg.load(path), built(path.stem))
 
 
 def _results(model: loopdbg.Model, case: Built) -> list[Any]:
@@ -279,8 +282,6 @@ def _largest(array: Any) -> float:
 
 def judged(name: str) -> str:
     """What came of a case: ``exact``, ``among`` several, ``unseen`` where no change was seen, or else what is wrong."""
-    from models import loaded
-
     mutant = made(name)
     if mutant is None:
         return "unseen"
@@ -322,9 +323,6 @@ def other_line(found: Comparison, mutant: Mutant, model: loopdbg.Model) -> str:
 
 def shown(name: str) -> str:
     """A case as a person reads it."""
-    from loopdbg.debugger.diff.report import lines
-    from models import loaded
-
     mutant = made(name)
     if mutant is None:
         return "no change is seen in what the model gives"
