@@ -15,7 +15,7 @@ from ...runtime.text import did_you_mean
 from ..reference.reference import Key, Reference, Track
 from .between import Between, cause_of
 from .candidates import Candidate, inputs_among
-from .findings import Comparison, Difference, LoopFindings, TripDifference
+from .findings import Cause, Comparison, Difference, LoopFindings, TripDifference
 from .forms import by_iteration, extents
 from .layout import Layout, Spot
 from .matching import chosen, match_loops
@@ -73,6 +73,8 @@ class _Following:
     #: Iterations that were compared, and those that the reference lacks.
     compared: int = 0
     lacking: int = 0
+    #: What a loop carries in the end was compared, too.
+    to_the_end: bool = False
     #: By iteration, how it differs beyond the tolerance.
     differing: dict[Key, Difference] = field(default_factory=dict)
 
@@ -131,7 +133,15 @@ class _Run:
             return given
         told = [one.track.loop for one in self.by_loop.get(path, ()) if one.track.loop]
         known = [name for name in (path, loop.name) if name in self.reference.trips]
-        return max(told, key=told.count) if told else known[0] if known else ""
+        return max(told, key=told.count) if told else known[0] if known else self._alone(path)
+
+    def _alone(self, path: str) -> str:
+        """The loop of the reference that is in as many loops, where there is one alone on both sides."""
+        depths = {other: self.layout.depth_of(other) for other in self.layout.loops}
+        there = [
+            name for name, counts in self.reference.trips.items() if len(next(iter(counts), ())) == depths[path] - 1
+        ]
+        return there[0] if len(there) == 1 and list(depths.values()).count(depths[path]) == 1 else ""
 
     # -- the run
 
@@ -175,6 +185,7 @@ class _Run:
                 yield step.key, data
         behind = (*step.entry, step.iteration + 1)
         if step.ended is not None and spot.value in step.carried and behind in one.track.values:
+            one.to_the_end = True
             yield behind, step.carried[spot.value]
 
     def _differs(self, one: _Following, key: Key, mine: Data, theirs: Data, delta: Any) -> None:
@@ -209,7 +220,7 @@ class _Run:
             return None
         if path not in self.findings:
             there = self.there.get(path)
-            how = next((one.candidate.how for one in self.by_loop.get(path, ())), "name") if there else "path"
+            how = next((one.candidate.how for one in self.by_loop.get(path, ())), "structure") if there else "path"
             self.findings[path] = LoopFindings(path, there or path, how)
         return self.findings[path]
 
@@ -327,9 +338,12 @@ class _Run:
         loop = next((loop for loop in self.layout.loops.values() if value in loop.outputs), None)
         if loop is None:
             return False
-        made = [last.result for last in loop.last_values if last.outer is value]
+        lasts = [last for last in loop.last_values if last.outer is value]
+        made = [last.result for last in lasts]
         made += [scan.result for scan in loop.scan_outputs if scan.outer is value]
-        return bool(made) and made[0] in compared
+        ends = {one.spot.value for one in self.all if one.to_the_end}
+        edges = [edge for last in lasts if (edge := loop.edge_of(last)) is not None]
+        return any(one in compared for one in made) or any(edge.param in ends for edge in edges)
 
     def _causes(self) -> None:
         """Where the first difference comes from: of each loop, and where no loop differs of the outputs."""
@@ -341,8 +355,13 @@ class _Run:
         if first is not None and not first.spot.path and self.first is not None:
             self.result.cause = self._cause(first, self.first[2])
 
-    def _cause(self, one: _Following, first: Difference) -> Any:
+    def _cause(self, one: _Following, first: Difference) -> Cause | None:
         key = next(key for key, difference in one.differing.items() if difference is first)
+        around = one.spot.branch
+        if around is not None and first.left is None and first.delta.kind == "kind":
+            asked = around.inputs[0]
+            told = "" if asked is None else f", by its condition '{asked.name}'"
+            return Cause(remark=f"the If '{around.name}' takes the other branch here{told}")
         followed = {other.spot.value: other for other in self.all}
         place = one.spot.at(key)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from ...runtime.graph import Node, Value, bodies, captured
+from ...runtime.graph import Loop, Node, Value, bodies, captured
 from ..reference.reference import Key
 from .findings import Cause, Difference, NodeDifference
 from .iteration_values import Moment
@@ -51,6 +51,8 @@ class Between:
             return [came]
         if spot.node is None:
             return []
+        if spot.node.op_type == "Constant":
+            return []
         self.nodes.setdefault(spot.node, key)
         fed = [value for value in spot.node.inputs if value is not None]
         fed += [value for _, inner in bodies(spot.node) for value in captured(inner)]
@@ -84,6 +86,8 @@ def cause_of(found: Between, first: Difference, moment: Moment | None, others: M
     if len(nodes) > 1 or found.unknown:
         return Cause(remark=_told(nodes, found.unknown), among=tuple(node.name for node in nodes))
     node = nodes[0]
+    if isinstance(node, Loop):
+        return Cause(remark=f"the loop '{node.name}' computes it")
     fed = [value for value in node.inputs if value is not None]
     read = [(value, moment.read(value)) for value in fed] if moment is not None else []
     inputs = [(value.name, data) for value, (there, data) in read if there]

@@ -85,7 +85,8 @@ class ByValue:
         """What each track is, and of the others why that is not known. ``taken``: values that tracks are already."""
         self._run(_SAMPLED, dict.fromkeys(self._tracks))
         whole = {k: self._whole(k) for k in self._tracks}
-        several = {k: found[:_FOLLOWED] for k, found in whole.items() if len(self._different(found)) > 1}
+        # What is the same in a few iterations need not be in all.
+        several = {k: found[:_FOLLOWED] for k, found in whole.items() if len(found) > 1}
         if several:
             self._scores.update({k: {} for k in several})
             self._run(None, {k: {score.candidate.spot for score in found} for k, found in several.items()})

@@ -24,7 +24,7 @@ class Spot:
     in how many loops that is.
 
     ``role``: carried, sliced, invariant, iteration, condition of a body's parameters, input, else empty. ``loop``: of
-    a parameter its loop, else that around the node. ``branch``: an If need not come by.
+    a parameter its loop, else that around the node. ``branch``: the If in one of whose branches it is.
     """
 
     value: Value
@@ -33,7 +33,7 @@ class Spot:
     role: str
     node: Node | None
     loop: Loop | None
-    branch: bool
+    branch: If | None
     order: Order
 
     def at(self, key: Key) -> Order:
@@ -55,23 +55,24 @@ class Layout:
         self.spots: dict[Value, Spot] = {}
         #: Path -> loop, outer before inner.
         self.loops: dict[str, Loop] = {}
+        self._depths: dict[str, int] = {}
         self._paths = {info.loop: info.path for info in every_loop(loops) if info.loop is not None}
         for value in graph.inputs:
-            self._put(Spot(value, "", 0, "input", None, None, False, (0,)))
-        self._walk(graph, None, (), False)
+            self._put(Spot(value, "", 0, "input", None, None, None, (0,)))
+        self._walk(graph, None, (), None)
 
     def _put(self, spot: Spot) -> None:
         if spot.value.constant is None:
             self.spots.setdefault(spot.value, spot)
 
-    def _walk(self, graph: Graph, loop: Loop | None, before: Order, branch: bool) -> None:
+    def _walk(self, graph: Graph, loop: Loop | None, before: Order, branch: If | None) -> None:
         path = "" if loop is None else self._paths[loop]
         depth = before.count(_ITERATION)
         for k, node in enumerate(graph.nodes, 1):
             here = (*before, k)
             if isinstance(node, If):
                 for j, (_, inner) in enumerate(bodies(node)):
-                    self._walk(inner, loop, (*here, j), True)
+                    self._walk(inner, loop, (*here, j), node)
             elif isinstance(node, Loop) and node in self._paths:
                 self._body(node, (*here, _ITERATION))
             for value in node.outputs:
@@ -80,14 +81,18 @@ class Layout:
 
     def _body(self, loop: Loop, inside: Order) -> None:
         path = self._paths[loop]
-        self.loops[path] = loop
+        self.loops[path], self._depths[path] = loop, inside.count(_ITERATION)
         for value in loop.body.inputs:
-            self._put(Spot(value, path, inside.count(_ITERATION), _role(loop, value), None, loop, False, (*inside, 0)))
-        self._walk(loop.body, loop, inside, False)
+            self._put(Spot(value, path, inside.count(_ITERATION), _role(loop, value), None, loop, None, (*inside, 0)))
+        self._walk(loop.body, loop, inside, None)
 
     def of_loop(self, path: str) -> Iterator[Spot]:
         """The values of a loop's iterations, those of loops inside it left out; of the main graph for an empty path."""
         return (spot for spot in self.spots.values() if spot.path == path)
+
+    def depth_of(self, path: str) -> int:
+        """In how many loops an iteration of a loop is, itself counted."""
+        return self._depths[path]
 
     def order_of(self, node: Node) -> Order:
         """The place of a node in the order of execution."""

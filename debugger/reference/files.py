@@ -134,10 +134,8 @@ class _Writer:
         self.arrays: dict[str, Array] = {}
 
     def track(self, track: Track) -> dict[str, Any]:
-        told: dict[str, Any] = {"name": track.name}
-        told |= {
-            field: text for field in ("loop", "maker", "node", "source", "role") if (text := getattr(track, field))
-        }
+        fields = {name: getattr(track, name) for name in (*_TEXTS, "optional")}
+        told: dict[str, Any] = {"name": track.name, **{name: value for name, value in fields.items() if value}}
         depth = len(next(iter(track.values), ()))
         rows = _rows(track.values, depth) if depth else None
         if rows is not None:

@@ -32,7 +32,7 @@ def as_array(value: Any) -> Array | None:
 
 def as_tensor(value: Any) -> torch.Tensor:
     """A copy of an array as a tensor of the same dtype and shape."""
-    array = np.array(value)
+    array = np.array(np.asarray(value))  # a tensor has no copy of its own that NumPy takes
     if array.dtype.isbuiltin == 2:  # bfloat16 and others that NumPy lacks
         bits = torch.from_numpy(array.view({1: np.uint8, 2: np.int16}[array.itemsize]))
         return bits.view(getattr(torch, array.dtype.name))

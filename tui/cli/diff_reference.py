@@ -14,11 +14,12 @@ from ...debugger.diff.sides import ModelSide, open_side
 from ...debugger.diff.streams import Options
 from ...debugger.reference.files import is_reference, read_reference
 from ...debugger.reference.reference import Reference
-from ...runtime.errors import UsageError
+from ...runtime.errors import InputError, UsageError
 from ...runtime.model import Data, Model
 from . import terminal
 from .inputs import as_requests, gather, give_state
 from .recorded import weights_of_two
+from .remedies import told
 
 
 def compare(options: argparse.Namespace, settings: Options) -> Comparison:
@@ -40,7 +41,7 @@ def compare(options: argparse.Namespace, settings: Options) -> Comparison:
         if isinstance(source, Model):
             source = as_requests(source, options)
             reference = read_reference(paths[1], source.inputs, source.outputs)
-            side: Any = ModelSide(source, _inputs(source, reference, options, settings.names), options.max_iterations)
+            side: Any = _run(source, _inputs(source, reference, options, settings.names), reference, options)
         else:
             _refuse_inputs(source.label, options)
             side, reference = source, read_reference(paths[1], (), ())
@@ -50,6 +51,13 @@ def compare(options: argparse.Namespace, settings: Options) -> Comparison:
     finally:
         if not isinstance(source, Model):
             source.trace.close()
+
+
+def _run(model: Model, inputs: Mapping[str, Data], reference: Reference, options: argparse.Namespace) -> ModelSide:
+    try:
+        return ModelSide(model, inputs, options.max_iterations)
+    except InputError as error:
+        raise InputError(f"{model.name} is given the inputs of {reference.label}: {told(error)}") from None
 
 
 def _refuse_inputs(label: str, options: argparse.Namespace) -> None:
