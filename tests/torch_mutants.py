@@ -248,7 +248,7 @@ def _is_seen(mutant: Mutant) -> bool:
     """Whether it runs, and what is carried or comes out is not what it is in the model as it was."""
     try:
         return _differ(_original(mutant.built.path), _results(loaded(mutant.proto), mutant.built))
-    except LoopdbgError:
+    except (LoopdbgError, MemoryError):
         return False
 
 

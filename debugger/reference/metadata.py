@@ -78,9 +78,9 @@ class _Readers:
             self._readers.setdefault(value, set()).add(None)
         for node in graph.nodes:
             inside = [inner for _, inner in bodies(node)]
-            for value in (*node.inputs, *(one for inner in inside for one in captured(inner))):
-                if value is not None:
-                    self._readers.setdefault(value, set()).add(node)
+            fed = [value for value in node.inputs if value is not None]
+            for value in (*fed, *(one for inner in inside for one in captured(inner))):
+                self._readers.setdefault(value, set()).add(node)
             for inner in inside:
                 self._add(inner)
 
@@ -226,8 +226,12 @@ def _results(call: _Call, made: _Made) -> list[tuple[ProgramTrack, Value]]:
     if not several:
         fitting = [value for value in made.results if _may_be(call.tracks[0], value)]
         return [(call.tracks[0], fitting[-1])] if fitting else []
-    found = [(track, _numbered(made, track.output or 0)) for track in several]
-    return [(track, value) for track, value in found if value in made.results and value and _may_be(track, value)]
+    found = []
+    for track in several:
+        value = _numbered(made, track.output or 0)
+        if value is not None and value in made.results and _may_be(track, value):
+            found.append((track, value))
+    return found
 
 
 def _numbered(made: _Made, k: int) -> Value | None:
@@ -239,10 +243,8 @@ def _numbered(made: _Made, k: int) -> Value | None:
     return None
 
 
-def _may_be(track: Track, value: Value | None) -> bool:
+def _may_be(track: Track, value: Value) -> bool:
     """Whether the declared type of a value allows what a track holds."""
-    if value is None:
-        return False
     declared = value.type if isinstance(value.type, TensorType) else TensorType()
     held = next(iter(track.values.values()))
     if declared.dtype is not None and held.dtype != declared.dtype:
