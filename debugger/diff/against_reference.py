@@ -20,7 +20,7 @@ from .forms import by_iteration, extents
 from .layout import Layout, Spot
 from .matching import chosen, match_loops
 from .pairing import Paired, pair_tracks
-from .sides import ModelSide, Side
+from .sides import ModelSide, Side, TraceSide
 from .steps import Step, named_outputs, steps_of
 from .streams import Options
 from .values import compare
@@ -40,6 +40,8 @@ def compare_reference(side: Side, reference: Reference, options: Options) -> Com
         raise UsageError(f"{side.label}: it does not tell its loop graph, so that no reference can be compared with it")
     if reference.other_kernels and (options.tolerance.rtol, options.tolerance.atol) == (None, None):
         options = replace(options, tolerance=replace(options.tolerance, summed=True))
+    if isinstance(side, ModelSide | TraceSide):
+        side.report(options.on_tick, leads=True)
     layout = Layout(side.graph, side.loops)
     _check_names(layout, reference, options)
     wanted = {pair.left.path for pair in chosen(match_loops(side.loops, side.loops, {}).pairs, options.loops)}

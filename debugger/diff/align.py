@@ -26,12 +26,18 @@ _Results = list[tuple[Value, Value]]
 _Ends = tuple[Sequence[tuple[Value, Hashable]], Sequence[tuple[Value, Hashable]]]
 
 
+#: What computes nothing: one exporter writes it and another does not.
+_SILENT = frozenset({"Identity", "Constant"})
+#: What one system needs between what computes, and the other does not.
+_BETWEEN = _SILENT | {"Reshape", "Shape", "ShapeOf", "Squeeze", "Unsqueeze"}
+
+
 def likeness(left: Loop, right: Loop) -> float:
-    """How much of two bodies is the same operators: from 0 to 1. What computes nothing, one exporter writes and another
-    does not."""
+    """How much of two bodies is the same operators: from 0 to 1."""
     counts: dict[str, list[int]] = {}
+    silent = _SILENT if left.system is right.system else _BETWEEN
     for k, loop in enumerate((left, right)):
-        for node in (node for node in walk(loop.body) if node.op_type not in ("Identity", "Constant")):
+        for node in (node for node in walk(loop.body) if node.op_type not in silent):
             counts.setdefault(operator(node), [0, 0])[k] += 1
     every = sum(max(pair) for pair in counts.values())
     return sum(min(pair) for pair in counts.values()) / every if every else 1.0

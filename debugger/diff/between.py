@@ -51,7 +51,7 @@ class Between:
             return [came]
         if spot.node is None:
             return []
-        if spot.node.op_type == "Constant":
+        if spot.node.op_type == "Constant" and self.nodes:
             return []
         self.nodes.setdefault(spot.node, key)
         fed = [value for value in spot.node.inputs if value is not None]

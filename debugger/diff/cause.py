@@ -183,7 +183,7 @@ class Tracer:
 
     def _other_value(self, pair: _Pair, reader: tuple[Node, Node] | None) -> Cause:
         """A reader takes another value on one side than on the other."""
-        names = f"'{pair[0].value.name}' here, '{pair[1].value.name}' there"
+        names = f"'{pair[0].value.name}' here, '{pair[1].value.name}' there{self.alignment.stands_for(pair[1].value)}"
         if reader is None:
             return Cause(self._difference("result", pair[0].value, pair[1].value), remark=f"it is {names}")
         one, other = reader

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from ...runtime.graph import Graph, Loop, Node, Operation, Value, bodies, captured, walk
+from ...runtime.graph import Graph, Loop, Node, Operation, Value, walk
+from ..words.names import named
 from .eight_bits import PEAK
-from .halves import Half, Table, converts_to, float_types, narrower, quantised_side
+from .halves import Half, Table, captured_by, converts_to, float_types, narrower, quantised_side
 from .normal import COMMUTE, Operand, axes_of, digest, operator, widens
 from .ports import LoopPair
 from .values import Tolerance, kind_of
@@ -81,6 +82,14 @@ class Correspondence:
         result = partner.outputs[k] if k < len(partner.outputs) else None
         return None if result is None else other.origin(result)
 
+    def stands_for(self, right: Value) -> str:
+        """In words, what a value of the right side is on the left, where it goes by another name there."""
+        twin = self.twin(1, right)
+        if twin is None or twin.name in (right.name, self.right.origin(right).name):
+            return ""
+        constant = self.right.is_constant(self.right.origin(right))
+        return f", which {'holds the same as' if constant else 'stands for'} {named(twin)}"
+
     def _same_constant(self, half: Half, other: Half, value: Value) -> Value | None:
         """The constant of the other side that holds the same: under the same name, or the only one, on either side."""
         number = half.number(value)
@@ -88,6 +97,12 @@ class Correspondence:
         if namesake is None and len(half.holding(number)) == 1 == len(other.holding(number)):
             return other.holding(number)[0]
         return namesake
+
+    def _is_kept(self, value: Value, side: int) -> bool:
+        """Whether a constant of one side is on the other as often as here, though not known under which name."""
+        half, other = (self.left, self.right) if side == 0 else (self.right, self.left)
+        number = half.number(value)
+        return len(half.holding(number)) == len(other.holding(number)) > 0
 
     def rewired(self, left: Value, right: Value) -> bool:
         """Whether two values that have one purpose are two things: neither is what the other is on its own side."""
@@ -98,10 +113,11 @@ class Correspondence:
             return False
         twins = self.twin(0, here), self.twin(1, there)
         if self.left.is_constant(here) and self.right.is_constant(there):
-            if self.exact and (self.left.folded(here) or self.right.folded(there)) and twins != (None, None):
+            kept = twins[0] is not None or self._is_kept(here, 0), twins[1] is not None or self._is_kept(there, 1)
+            if self.exact and (self.left.folded(here) or self.right.folded(there)) and any(kept):
                 return twins[0] is not there and twins[1] is not here
             # Each model has both: it is not one whose numbers were changed.
-            return here.name != there.name and None not in twins
+            return here.name != there.name and all(kept)
         if not self.one_system and (self.left.maker(here) is not None or self.right.maker(there) is not None):
             # What one of them computes the other may compute by more nodes, or by fewer.
             return None not in twins and twins[0] is not there
@@ -155,7 +171,7 @@ class Correspondence:
         if isinstance(left, Loop) and not self.one_system:
             ours, theirs = ([v for v in node.inputs if v is not None] for node in (left, right))
             yield from self._same_ones(
-                _operands([*ours, *captured_by(left)]), _operands([*theirs, *captured_by(right)])
+                _operands([*ours, *self.left.captured(left)]), _operands([*theirs, *self.right.captured(right)])
             )
             return
         here, there = self.left.form(left), self.right.form(right)
@@ -167,15 +183,27 @@ class Correspondence:
                 fed[0].remove(one)
                 fed[1].remove(other)
         yield from zip(*fed, strict=False)
-        yield from self._same_ones(_operands(captured_by(left)), _operands(captured_by(right)))
+        yield from self._same_ones(_operands(self.left.captured(left)), _operands(self.right.captured(right)))
 
     def _same_ones(self, left: Sequence[Operand], right: Sequence[Operand]) -> Iterator[tuple[Operand, Operand]]:
         free = list(right)
         for value in left:
-            other = next((one for one in free if self.same(value, one)), None)
+            other = next((one for one in free if self.same(value, one) and self._can_be_one(value, one)), None)
             if other is not None:
                 free.remove(other)
                 yield value, other
+
+    def _can_be_one(self, left: Operand, right: Operand) -> bool:
+        """Whether two values that hold the same may be one thing: what two nodes make of constants may be equal by
+        chance."""
+        one, other = (
+            half.folded(half.origin(operand.value)) for half, operand in ((self.left, left), (self.right, right))
+        )
+        if not self.exact or one is None or other is None:
+            return True
+        if one in self.nodes or other in self.partners:
+            return self.nodes.get(one) is other
+        return operator(one) == operator(other)
 
     def makers(self, left: Value, right: Value) -> tuple[Node | None, Node | None]:
         """The nodes that compute two values. What follows from constants alone is a constant, unless both are computed
@@ -200,11 +228,6 @@ class Itself(Correspondence):
         super().__init__(graph, graph)
         self.right = self.left
         self.nodes = self.partners = {node: node for node in walk(graph)}
-
-
-def captured_by(node: Node) -> list[Value]:
-    """What the graphs inside a node take from outside, each once."""
-    return list(dict.fromkeys(value for _, body in bodies(node) for value in captured(body)))
 
 
 def read_by(node: Node) -> list[Value]:

@@ -25,6 +25,7 @@ from ...runtime.graph import (
     TensorType,
     Value,
     bodies,
+    captured,
     walk,
 )
 from ...runtime.graph.origins import Origins
@@ -82,6 +83,11 @@ class Half:
         self.opened: dict[Node, Operation] = dict(graph.opened)
         self._left_out = set(graph.constants)
         self._invariants: dict[Value, Value] = {}
+        #: What is asked for time and again, and stays what it is.
+        self._sources: dict[Value, Value] = {}
+        self._arrays: dict[Value, Array | None] = {}
+        self._captured: dict[Node, Sequence[Value]] = {}
+        self._numbers: dict[Hashable, int] = {}
         self._digests: dict[Operand, Hashable] = {}
         self._forms: dict[Node, Form] = {}
         self._named: dict[str, list[Value]] | None = None
@@ -99,6 +105,11 @@ class Half:
 
     def origin(self, value: Value) -> Value:
         """The value itself, or what Identity nodes and invariant inputs hand on as it."""
+        if value not in self._sources:
+            self._sources[value] = self._source(value)
+        return self._sources[value]
+
+    def _source(self, value: Value) -> Value:
         while True:
             source = self.origins.origin(value)
             outer = self._invariants.get(source) or self._converted(source)
@@ -154,8 +165,10 @@ class Half:
 
     def constant(self, value: Value) -> Array | None:
         """The data of a constant, also of what follows from constants alone."""
-        data = self.phrases.constant(value)
-        return self._constants.of(value) if data is None else data
+        if value not in self._arrays:
+            data = self.phrases.constant(value)
+            self._arrays[value] = self._constants.of(value) if data is None else data
+        return self._arrays[value]
 
     def declared(self, value: Value) -> Array | None:
         """The data of what follows from constants and declared shapes alone, which some tools fold."""
@@ -164,6 +177,12 @@ class Half:
     def is_constant(self, value: Value) -> bool:
         """Whether a value is a constant; its data may be left out, as in a trace."""
         return value in self._left_out or self.constant(value) is not None
+
+    def captured(self, node: Node) -> Sequence[Value]:
+        """What the graphs inside a node take from outside, each once."""
+        if node not in self._captured:
+            self._captured[node] = captured_by(node)
+        return self._captured[node]
 
     def form(self, node: Node) -> Form:
         """The normal form of a node."""
@@ -217,7 +236,10 @@ class Half:
         value = self.origin(operand.value)
         known = self.fixed.get(value)
         if known is None and self.is_constant(value):
-            return self._table.of(self._constant(Operand(value, operand.turned), relaxed))
+            key = value, operand.turned, relaxed, value in self.weights
+            if key not in self._numbers:
+                self._numbers[key] = self._table.of(self._constant(Operand(value, operand.turned), relaxed))
+            return self._numbers[key]
         if known is None:
             known = self.found.get(value)
         if known is None:
@@ -251,6 +273,11 @@ class Half:
     def _dims(self, shape: Sequence[Any]) -> tuple[Any, ...]:
         # Two systems write one number as [] and as [1,1].
         return tuple(dim for dim in shape if not (self._loose and dim == 1))
+
+
+def captured_by(node: Node) -> list[Value]:
+    """What the graphs inside a node take from outside, each once."""
+    return list(dict.fromkeys(value for _, body in bodies(node) for value in captured(body)))
 
 
 def converts_to(node: Node) -> np.dtype[Any] | None:

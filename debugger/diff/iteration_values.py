@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ...runtime.errors import ExecutionError
+from ...runtime.frame import Frame, Way, made_in
 from ...runtime.graph import Array, Loop, TensorType, Value
 from ...runtime.graph.slices import entry_parts
 from ..frame import AnyFrame
@@ -49,6 +50,43 @@ class Computed:
     def read(self, value: Value) -> tuple[bool, Any]:
         """As :class:`Moment` has it."""
         return (True, self.values[value]) if value in self.values else (False, None)
+
+
+class Left:
+    """What an iteration left at the boundary after it: as ``frame.values`` has it, for what reads most of a body in
+    every iteration. ``made``: what the body's nodes compute, with the branches that lead to each."""
+
+    def __init__(self, frame: Frame, made: Mapping[Value, Way]) -> None:
+        self._frame = frame
+        self._made = made
+        self._engine = frame._inside.engine
+        loop = self._engine.plan.loops[frame.index]
+        # The boundary may have swapped a result's buffer with its parameter's.
+        self._swapped = {
+            edge.result: edge.param
+            for k, edge in enumerate(loop.edges)
+            if self._engine.loops.was_swapped(frame.index, k)
+        }
+
+    def read(self, value: Value) -> tuple[bool, Any]:
+        """As :class:`Moment` has it."""
+        way = self._made.get(value)
+        if way is None:
+            return self._frame.values.read(value)
+        slot = self._engine.plan.slot_of.get(value)
+        if slot is None or not self._engine.has_value(slot) or not (way == () or self._frame._inside.went(way)):
+            return False, None
+        return True, self._engine.value(self._swapped.get(slot, slot))
+
+
+def left_by(frame: Frame) -> dict[Value, Way]:
+    """What :class:`Left` can read of a frame's loop: what its condition needs, if it is asked before an iteration, is
+    the next one's at a boundary."""
+    loop = frame.loop
+    assert loop is not None
+    plan = frame._inside.engine.plan
+    early = set(asked_before(loop))
+    return {value: way for value, way in made_in(plan, plan.loops[frame.index]) if value not in early}
 
 
 def given(frame: AnyFrame) -> dict[Value, Any]:

@@ -62,6 +62,7 @@ def compare_live(
     if peer.name == "onnxruntime" and model.graph.system is System.OPENVINO:
         raise UsageError(f"onnxruntime cannot read {model.name}; compare with openvino")
     side = ModelSide(model, inputs, limit)
+    side.report(options.on_tick, leads=True)
     note = None
     if peer.name == "openvino":
         tolerance, note = widened(model.graph, options.tolerance)

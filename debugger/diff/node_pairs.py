@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 
 from ...runtime.graph import Graph, If, Loop, Node, Operation, Value, bodies, walk
-from .correspondence import Correspondence, captured_by
+from .correspondence import Correspondence
 from .halves import Half
 from .normal import COMMUTE, operator
 from .ports import evidence, is_numbered
@@ -45,6 +45,8 @@ class NodePairs:
         for relaxed, weighted in passes:
             theirs = self._groups(known.right, right, relaxed, known.partners)
             ours = self._groups(known.left, left, relaxed, known.nodes)
+            if not ours or not theirs:
+                continue
             one = _Pass(self, purposes, namesakes, careful, relaxed, ours, theirs)
             for key, nodes in ours.items():
                 some = [node for node in nodes if not weighted or self._reads_weight(node)]
@@ -93,7 +95,7 @@ class NodePairs:
             key.append(tuple(sorted(form.attributes.items(), key=lambda item: item[0])))
         elif isinstance(node, If | Loop):
             # Their insides are aligned once they are paired.
-            key += [half.number(value, relaxed) for value in captured_by(node)]
+            key += [half.number(value, relaxed) for value in half.captured(node)]
             key += [operator(inner) for _, body in bodies(node) for inner in walk(body)]
         return key
 
@@ -120,9 +122,12 @@ class NodePairs:
         here, there = set(left.nodes), set(right.nodes)
         before, seen, waiting = len(known.nodes), set(), list(results)
         while waiting:
-            value, other = (half.origin(v) for half, v in zip((known.left, known.right), waiting.pop(), strict=True))
+            a, b = waiting.pop()
+            value, other = known.left.origin(a), known.right.origin(b)
+            if (value, other) in seen:
+                continue
             one, two = self._purposeful(value, other)
-            if one is None or two is None or (value, other) in seen:
+            if one is None or two is None:
                 continue
             seen.add((value, other))
             if one not in here and two not in there:

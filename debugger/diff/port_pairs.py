@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 
-from ...runtime.graph import Array, BackEdge, LastValueOutput, Loop, ScanOutput, SlicedInput, Value
+from ...runtime.graph import Array, BackEdge, LastValueOutput, Loop, ScanOutput, SlicedInput
 from ..words.endings import begins_with_condition, carried_condition
 from .correspondence import Correspondence
+from .edge_marks import EdgeMarks
 from .halves import Half
 from .node_pairs import Both, NodePairs
 from .normal import operator
 from .ports import LoopPair, best_pairs, evidence, fit, same_parts
-from .purposes import Purposes
-
-_ROUNDS = 3
 
 
 class PortPairs:
@@ -52,44 +50,9 @@ class PortPairs:
     ) -> list[tuple[BackEdge, BackEdge, str]]:
         """What is carried: by what it begins with, what the body makes of it and what becomes of it after the loop
         (``around``); what is ``apart`` stays so."""
-        exact = [self._colours(self._known.left, left, False), self._colours(self._known.right, right, False)]
-        types = [self._colours(self._known.left, left, True), self._colours(self._known.right, right, True)]
-
-        def score(a: BackEdge, b: BackEdge) -> float | None:
-            marks = fit(a.param, b.param), fit(a.result, b.result)
-            if None in marks:
-                return None
-            same = exact[0][a] == exact[1][b]
-            computed = 2.0 * same or 1.5 * (types[0][a] == types[1][b])
-            after = _given_out(left, a, around[0]), _given_out(right, b, around[1])
-            # What comes after the loop tells where the bodies do not.
-            tells = same or (exact[0][a] not in exact[1].values() and exact[1][b] not in exact[0].values())
-            last = tells and after[0] == after[1] is not None
-            return (marks[0] or 0.0) + self._same_begin(a, b) + computed + last
-
         edges = [[edge for edge in loop.back_edges if edge not in apart] for loop in (left, right)]
-        return best_pairs(edges[0], edges[1], lambda edge: edge.param.name, score, self._known.names)
-
-    def _same_begin(self, left: BackEdge, right: BackEdge) -> bool:
-        one, other = left.initial, right.initial
-        if isinstance(one, SlicedInput) and isinstance(other, SlicedInput):
-            return self._known.same(one.outer, other.outer) and same_parts(one, other)
-        return isinstance(one, Value) and isinstance(other, Value) and self._known.same(one, other)
-
-    def _colours(self, half: Half, loop: Loop, relaxed: bool) -> dict[BackEdge, int]:
-        """A number for each carried value that says what becomes of it in a few iterations, whatever it is called."""
-        params = {edge.param for edge in loop.back_edges}
-        kept = dict(half.found)
-        colours = dict.fromkeys(loop.back_edges, self._known.table.of("edge"))
-        for _ in range(_ROUNDS):
-            half.fixed.update((edge.param, colours[edge]) for edge in loop.back_edges)
-            self._nodes.keys(half, loop.body, relaxed)
-            after = {edge: half.number(edge.result, relaxed) for edge in loop.back_edges}
-            colours = {edge: self._known.table.of(("edge", colours[edge], after[edge])) for edge in loop.back_edges}
-        for value in params:
-            half.fixed.pop(value, None)
-        half.found = kept
-        return colours
+        marks = EdgeMarks(self._known, self._nodes, (left, right), around)
+        return best_pairs(edges[0], edges[1], lambda edge: edge.param.name, marks.of, self._known.names)
 
     def scans(self, left: Loop, right: Loop, around: Both) -> list[tuple[ScanOutput, ScanOutput, str]]:
         """What is collected: by what that is, and by what becomes of it after the loop."""
@@ -144,11 +107,6 @@ class PortPairs:
             if port.outer in loop.outputs  # type: ignore[attr-defined]
         ]
         return self._known.one_system and len(places) == 2 and places[0] == places[1]
-
-
-def _given_out(loop: Loop, edge: BackEdge, around: Purposes) -> Hashable:
-    """What becomes of a carried value's last after the loop; None where nothing reads it."""
-    return around.of_all(last.outer for last in loop.last_values if loop.edge_of(last) is edge)
 
 
 def _told_condition(half: Half, loop: Loop, name: str) -> BackEdge | None:

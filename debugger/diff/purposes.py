@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 
 from ...runtime.graph import Node, Value
-from .correspondence import captured_by
 from .halves import Half, Table
 from .normal import COMMUTE
 
@@ -49,7 +48,7 @@ class Purposes:
             if operand is not None:
                 where = None if form.word in COMMUTE else place
                 self._use(operand.value, (form.word, where, operand.turned, results))
-        for value in captured_by(node):
+        for value in self._half.captured(node):
             self._use(value, (form.word, "inside", results))
 
     def _use(self, value: Value, what: Hashable) -> None:

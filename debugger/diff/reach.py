@@ -7,6 +7,7 @@ at in every iteration, in the order in which they were computed.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -17,7 +18,7 @@ from .correspondence import Correspondence
 from .findings import OutOfRange, Reach
 from .iteration_values import Moment
 from .ports import LoopPair
-from .ranges import largest_of, not_finite_alone
+from .ranges import largest_of, not_finite_alone, type_named
 from .values import kind_of
 
 #: Results that are tested: reading one takes some microseconds.
@@ -45,6 +46,7 @@ class Watch:
         #: What an infinity can come in with; only what runs before the loop has a value by then.
         self._before = list(_results(alignment, main, side)) if loop in main.nodes else []
         self._read = 0
+        self._dtype = type_named(dtype)
         self.reach = Reach(side, dtype, largest_of(dtype))
 
     def see(self, entry: tuple[int, ...], iteration: int, left: Moment, right: Moment) -> None:
@@ -64,7 +66,7 @@ class Watch:
         self, result: _Result, entry: tuple[int, ...], iteration: int | None, narrow: Moment, wide: Moment
     ) -> None:
         there, data = narrow.read(result.value)
-        if not there or not isinstance(data, np.ndarray) or data.dtype.name != self.reach.dtype or not data.size:
+        if not there or not isinstance(data, np.ndarray) or data.dtype != self._dtype or not data.size:
             return
         self._read += 1
         if not self._measure(iteration, result.node, data) and self.reach.infinite is None:
@@ -74,7 +76,7 @@ class Watch:
         """Take note of the largest magnitude; whether all elements are finite."""
         magnitudes = np.abs(data)
         top = float(magnitudes.max())
-        whole = bool(np.isfinite(top))
+        whole = math.isfinite(top)
         if not whole:
             finite = magnitudes[np.isfinite(magnitudes.astype(np.float64))]
             top = float(finite.max()) if finite.size else 0.0

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from ...runtime.engine.engine import Engine
 from ...runtime.errors import ExecutionError, InterruptError
-from ...runtime.frame import Frame
+from ...runtime.frame import Frame, Way
 from ...runtime.frontends import is_database
 from ...runtime.graph import MAIN, Graph, Loop, Value
 from ...runtime.model import Data, LoopNode, Model, load
@@ -19,8 +19,9 @@ from ..recording.frames import frame_at
 from ..recording.outline import Outline
 from ..session.boundary import Boundary, read
 from .findings import Reason
-from .iteration_values import Iteration, Moment, asked_before, given
+from .iteration_values import Iteration, Left, Moment, asked_before, given, left_by
 from .rules import reasons_of
+from .ticks import OnTick, Read, Ticks
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,11 @@ class ModelSide:
         #: The values of the main graph after a run to its end, where that is watched.
         self.ended: Moment | None = None
         self._at: Frame | None = None
+        self._on_tick: OnTick | None = None
+        self._leads = True
         self._got: dict[str, dict[Value, Any]] = {}
+        #: Of each loop that was asked for, what its nodes compute.
+        self._left_by: dict[str, dict[Value, Way]] = {}
 
     def boundaries(self) -> Iterator[Boundary]:
         """Run the model."""
@@ -105,7 +110,10 @@ class ModelSide:
         frame = self._at
         if frame is None or frame.loop is None or frame.path not in self.watched:
             return None
-        return Iteration(self._got.get(frame.path, {}), frame.loop.body.inputs, frame.values)
+        if frame.path not in self._left_by:
+            self._left_by[frame.path] = left_by(frame)
+        left = Left(frame, self._left_by[frame.path])
+        return Iteration(self._got.get(frame.path, {}), frame.loop.body.inputs, left)
 
     def frames(self) -> Iterator[Frame]:
         """Run the model; it stands at the boundary of each frame as long as that is compared.
@@ -114,12 +122,16 @@ class ModelSide:
             ExecutionError: a node failed.
             LimitError: a loop that nothing can end, without a limit.
         """
-        return self._run(self._started())
+        return self._run(self._started(), again=False)
+
+    def report(self, on_tick: OnTick | None, *, leads: bool) -> None:
+        """From now on tell how far it is; one that does not lead, only of what it runs again."""
+        self._on_tick, self._leads = on_tick, leads
 
     def end(self) -> Moment:
         """Runs the model again, to its end: the values of the main graph."""
         engine = self._started()
-        for _ in self._run(engine):
+        for _ in self._run(engine, again=True):
             pass
         return Frame(engine, MAIN_GRAPH).values
 
@@ -129,8 +141,11 @@ class ModelSide:
         engine.set_limits(self.limit, refuse_endless=True)
         return engine
 
-    def _run(self, engine: Engine) -> Iterator[Frame]:
+    def _run(self, engine: Engine, again: bool) -> Iterator[Frame]:
+        tick = Ticks(self._on_tick if again or self._leads else None, again, lambda: self.model._inside.totals(engine))
+        engine.on_tick = tick
         while True:
+            tick()
             engine.clear_stops()
             engine.stop_anywhere()
             try:
@@ -157,7 +172,7 @@ class ModelSide:
     def moment(self, loop: str, entry: tuple[int, ...], iteration: int | None) -> Moment | None:
         """Runs the model again, as far as that; its values are those of the run that stands there."""
         got: dict[Value, Any] = {}
-        for frame in self.frames():
+        for frame in self._run(self._started(), again=True):
             if (frame.path, frame.entry) != (loop, entry):
                 continue
             if frame.iteration == (0 if iteration is None else iteration + 1):
@@ -178,9 +193,10 @@ class ModelSide:
 def _params(frame: Frame) -> dict[Value, Any]:
     """What the next iteration gets, as far as it stands there already."""
     assert frame.loop is not None
-    values = frame.values
-    found = ((value, values.read(value)) for value in frame.loop.body.inputs)
-    return {value: data for value, (there, data) in found if there}
+    engine = frame._inside.engine
+    # Not by ``frame.values``, which look at all nodes first: this is asked at every boundary.
+    slots = ((value, engine.plan.slot_of.get(value)) for value in frame.loop.body.inputs)
+    return {value: engine.value(slot) for value, slot in slots if slot is not None and engine.has_value(slot)}
 
 
 def _info(loop: LoopNode) -> LoopInfo:
@@ -197,11 +213,20 @@ class TraceSide:
         self.graph: Graph | None = self.outline.graph
         self.outputs: Mapping[str, Data] | None = trace.outputs
         self.trace = trace
+        self._on_tick: OnTick | None = None
 
     def boundaries(self) -> Iterator[Boundary]:
         """What was recorded, body values included where they were."""
-        found: Iterator[Boundary] = self.trace.boundaries()
-        return found
+        read, whole = Read(), self.trace.totals
+        tick = Ticks(self._on_tick, False, lambda: read.totals(whole))
+        for boundary in self.trace.boundaries():
+            read.see(boundary)
+            tick()
+            yield boundary
+
+    def report(self, on_tick: OnTick | None, *, leads: bool) -> None:
+        """From now on tell how far it is read, if it leads."""
+        self._on_tick = on_tick if leads else None
 
     def moment(self, loop: str, entry: tuple[int, ...], iteration: int | None) -> Moment | None:
         """What was recorded of it, and what follows from that."""

@@ -24,7 +24,8 @@ from .ranges import note_range
 from .reach import Watch
 from .rules import fitting
 from .saturating import Quantisers
-from .sides import ModelSide, Side
+from .sides import ModelSide, Side, TraceSide
+from .ticks import OnTick
 from .values import Tolerance, compare
 from .written import written
 
@@ -43,6 +44,8 @@ class Options:
     names: Mapping[str, str] = field(default_factory=dict)
     #: Only these loops; empty: all.
     loops: Sequence[str] = ()
+    #: Called a few times a second with how far a run is.
+    on_tick: OnTick | None = None
 
 
 def compare_sides(
@@ -53,6 +56,9 @@ def compare_sides(
     ``peer``: the right side is this runtime, so that only its own rules explain what differs.
     """
     result = Comparison(mode, left.label, right.label)
+    for side in (left, right):
+        if isinstance(side, ModelSide | TraceSide):
+            side.report(options.on_tick, leads=side is left)
     matched = match_loops(left.loops, right.loops, options.names)
     _say_unmatched(result, matched)
     pairs = chosen(matched.pairs, options.loops)

@@ -93,7 +93,8 @@ class _Body:
     def _apart(self, left: tuple[Value, str], right: tuple[Value, str]) -> tuple[str, str]:
         """Two texts about two values; which values those are, where it does not show."""
         if left[1] != right[1]:
-            return left[1], right[1]
+            stands = self.alignment.stands_for(right[0])
+            return left[1], f"{right[1]} ({named(right[0])}{stands})" if stands else right[1]
         told = self._identities(left[0], right[0])
         return f"{left[1]} ({told[0]})", f"{right[1]} ({told[1]})"
 
@@ -102,7 +103,7 @@ class _Body:
         told = _identity(self.alignment.left, left), _identity(self.alignment.right, right)
         makers = [half.folded(half.origin(v)) for half, v in zip(self._halves(), (left, right), strict=True)]
         if told[0] != told[1] or not depth:
-            return told
+            return told[0], f"{told[1]}{self.alignment.stands_for(right)}"
         inputs = [[] if node is None else node.inputs for node in makers]
         for a, b in zip(*inputs, strict=False):
             if a is not None and b is not None and self.alignment.rewired(a, b):
@@ -198,7 +199,7 @@ class _Body:
         others = [pair for pair in self.alignment.inputs(left[0], right[0]) if inputs and self._rewired(*pair)]
         for pair in others:
             constant = [half.is_constant(operand.value) for half, operand in zip(halves, pair, strict=True)]
-            if texts[0] == texts[1] or any(constant):
+            if texts[0] == texts[1] or any(constant) or self.alignment.stands_for(pair[1].value):
                 told = self._identities(pair[0].value, pair[1].value)
                 texts = [f"{text} ({words})" for text, words in zip(texts, told, strict=True)]
         return texts

@@ -16,6 +16,15 @@ FOLDED = """g (float[2] x, int64 n) => (float[2] y) <float[2] w = {1, -2}, float
     h_next = Add (h, u)
   }>
 }"""
+BY_CHANCE = """g (float x, int64 n) => (float y) <float k = {-1}, float zero = {0}> {
+  t = Sub (k, zero)
+  s = Div (t, k)
+  u = Mul (t, s)
+  y = Loop (n, , x) <body = b (int64 i, bool c, float h) => (bool c2, float h_next) {
+    c2 = Identity (c)
+    h_next = Add (h, u)
+  }>
+}"""
 TWICE = """g (int64 n, float x) => (float y) {
   y = Loop (n, , x) <body = b (int64 i, bool c, float h) => (bool c2, float h_next) {
     c2 = Identity (c)
@@ -54,6 +63,13 @@ def test_an_operator_that_only_constants_feed() -> None:
     found = compared(FOLDED, FOLDED.replace("Sub", "Add"), x=F32([0, 1]), n=3)
     assert entries(found) == [("operator", "t")] and blamed(found) == "Sub t"
     found = compared(FOLDED, FOLDED.replace("{3, 5}", "{3, 4}"), x=F32([0, 1]), n=3)
+    assert entries(found) == [("constant", "k")] and blamed(found) == "constant k"
+
+
+def test_numbers_that_are_equal_by_chance_are_no_pair() -> None:
+    """What 's' gives on the left 't' gives on the right, and both are factors."""
+    other = BY_CHANCE.replace("{-1}", "{1}").replace("k", "n1").replace(" t =", " n2 =").replace("(t,", "(n2,")
+    found = compared(BY_CHANCE, other, x=F32(0), n=3)
     assert entries(found) == [("constant", "k")] and blamed(found) == "constant k"
 
 

@@ -51,3 +51,28 @@ def test_loops_with_shifted_numbers(capsys: pytest.CaptureFixture[str], tmp_path
     ran = loopdbg(capsys, "diff", *pair, *GIVEN)
     assert "'main ▸ Loop_0' and 'main ▸ Loop_1' (matched by structure)" in ran.out
     assert "'main ▸ Loop_1' and 'main ▸ Loop_2' (matched by structure)" in ran.out
+
+
+OTHER = """g (float x) => (float y) <int64 n = {3}, bool go = {1}, float FIRST = {2}, float SECOND = {5}> {
+  y = Loop (n, go, x) <body = b (int64 i, bool c, float h) => (bool c2, float h2) {
+    c2 = Identity (c)
+    t_1 = Mul (h, FIRST)
+    h2 = Add (t_1, SECOND)
+  }>
+}"""
+
+
+def test_what_is_read_otherwise_is_told_by_the_names_of_both(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Of two models with names of their own, the right one's alone say nothing."""
+    there = OTHER.replace("Mul (h, FIRST)", "Mul (h, SECOND)").replace("FIRST", "k7").replace("SECOND", "k8")
+    pair = [save(tmp_path, OTHER, "a.onnx"), save(tmp_path, there.replace("t_1", "t_4"), "b.onnx")]
+    ran = loopdbg(capsys, "diff", *pair, "--input", "x=1")
+    assert "b.onnx  Mul: t_4 = h * 5.0 (k8, which holds the same as SECOND)" in ran.out
+    assert "it reads 'FIRST' here, 'k8' there, which holds the same as SECOND" in ran.out
+    others = (
+        OTHER.replace("Add (t_1", "Add (h").replace("t_1", "t_4").replace("float h)", "float k3)").replace("(h", "(k3")
+    )
+    ran = loopdbg(capsys, "diff", pair[0], save(tmp_path, others, "c.onnx"), "--input", "x=1")
+    assert "c.onnx  Add: h2 = k3 + 5.0 (k3, which stands for h)" in ran.out

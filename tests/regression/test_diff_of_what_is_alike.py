@@ -3,12 +3,17 @@ output, was listed instead of what was changed, or nothing at all."""
 
 from __future__ import annotations
 
-import numpy as np
+from pathlib import Path
 
+import numpy as np
+import pytest
+
+from command_line import save
 from differing import compared, entries, told
 from loopdbg.debugger.diff.findings import Verdict
 from loopdbg.debugger.diff.sides import ModelSide
 from loopdbg.debugger.diff.streams import Options, compare_sides
+from loopdbg.runtime.model import load
 from models import model
 
 F32 = np.float32
@@ -59,6 +64,34 @@ SHAPES = """g (float[1, 2] x) => (int64 y) <int64 n = {3}, bool go = {1}, int64 
     h2 = Gather (dims, first)
   }>
 }"""
+TAKEN_IN_TURN = """g (float[2] p, float[2] q) => (float[2] a, float[2] b, float[2] c) <int64 n = {3}, bool go = {1}> {
+  a, b, c = Loop (n, go, p, q, q) <body = b (int64 i, bool c, float[2] first, float[2] second, float[2] third)
+      => (bool c2, float[2] r1, float[2] r2, float[2] r3) {
+    c2 = Identity (c)
+    r1 = Identity (second)
+    r2 = Identity (first)
+    r3 = Identity (second)
+  }>
+}"""
+TWICE = """g (float[1] x) => (float[1] a, float[1] b)
+<int64 n = {3}, bool go = {1}, float[1] k = {1}, float[1] w = {1}> {
+  a, b = Loop (n, go, w, x) <body = b (int64 i, bool c, float[1] h, float[1] g) => (bool c2, float[1] h2, float[1] g2) {
+    c2 = Identity (c)
+    g2 = Add (g, h)
+    h2 = Identity (k)
+  }>
+}"""
+UNLIKE = """g (float[2] x) => (float[2] a, float[2] b, float[k, 2] bs) <int64 n = {3}, bool go = {1}> {
+  a = Loop (n, go, x) <body = b1 (int64 i, bool c, float[2] h) => (bool c2, float[2] h2) {
+    c2 = Identity (c)
+    h2 = Tanh (h)
+  }>
+  b, bs = Loop (n, go, x) <body = b2 (int64 i2, bool d, float[2] g) => (bool d2, float[2] g2, float[2] part) {
+    d2 = Less (i2, n)
+    g2 = Tanh (g)
+    part = Identity (g2)
+  }>
+}"""
 
 
 def test_a_node_of_a_chain_is_gone() -> None:
@@ -92,6 +125,33 @@ def test_two_states_that_are_alike_begin_with_each_others_values() -> None:
 def test_two_last_values_that_change_places() -> None:
     turned = LASTS.replace("Neg (t3)", "Neg (t0)").replace("Neg (t4)", "Neg (t3)").replace("t0", "t4")
     assert entries(compared(LASTS, turned, p=F32([1, -2]))) == [("inputs", "a"), ("inputs", "b")]
+
+
+def test_last_values_of_states_that_take_each_others_change_places() -> None:
+    turned = TAKEN_IN_TURN.replace("a, b, c = Loop", "a, c, b = Loop")
+    for old, new in (("first", "t1"), ("second", "t2"), ("third", "t3")):
+        turned = turned.replace(old, new)
+    found = compared(TAKEN_IN_TURN, turned, p=F32([1, -2]), q=F32([3, 1]))
+    assert entries(found) == [("output", "b"), ("output", "c")]
+
+
+def test_a_node_has_come_before_one_of_two_constants_that_are_alike() -> None:
+    """Neither name nor number tells which constant is which: each is there as often as before, so none was changed."""
+    longer = TWICE.replace("h2 = Identity (k)", "t0 = Neg (t8)  h2 = Identity (t0)")
+    longer = longer.replace("[1] k =", "[1] t8 =").replace("w", "t9").replace("h", "t7").replace("t72", "t5")
+    assert entries(compared(TWICE, longer, x=F32([1]))) == [("back edge", "h")]
+
+
+def test_loops_of_two_systems_are_not_matched_crosswise(tmp_path: Path) -> None:
+    openvino = pytest.importorskip("openvino")
+    source = save(tmp_path, UNLIKE, "a.onnx")
+    openvino.save_model(openvino.convert_model(source), tmp_path / "a.xml", compress_to_fp16=False)
+    found = compared(load(source), load(tmp_path / "a.xml"), x=F32([1, -2]))
+    assert [(one.left, one.right) for one in found.loops] == [
+        ("main ▸ Loop_0", "main ▸ a"),
+        ("main ▸ Loop_1", "main ▸ bs"),
+    ]
+    assert entries(found) == [] and found.verdict is Verdict.SAME
 
 
 def test_scan_outputs_in_another_order() -> None:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import argparse
 import math
+import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from ...runtime.errors import InputError, ModelError, UnsupportedError, UsageError
 from ...runtime.frontends import is_database
-from ...runtime.model import Data, Model
+from ...runtime.model import Data, Model, Run
 from . import terminal
 from .against import against
 from .command import Command
 from .inputs import as_requests, gather, give_state, to_run
 from .options import add_run_options, add_weights_of_two
+from .progress import Late, Progress
 from .recorded import names_of_two, weights_of_two
 from .remedies import reworded, told
 
@@ -140,11 +142,19 @@ def _check(options: argparse.Namespace) -> None:
         raise UsageError("--map is for two models: a live peer has the names of the model")
 
 
-def _options(options: argparse.Namespace) -> Options:
+def _options(options: argparse.Namespace, progress: Progress | None = None) -> Options:
     from ...debugger.diff.streams import Options
     from ...debugger.diff.values import Tolerance
 
-    return Options(Tolerance(options.rtol, options.atol), _named(options.map, "--map", "A=B"), options.loop)
+    def tick(run: Run, again: bool) -> None:
+        if progress is not None:
+            progress.tick(run, "looking for the cause: " if again else "comparing: ")
+
+    return Options(Tolerance(options.rtol, options.atol), _named(options.map, "--map", "A=B"), options.loop, tick)
+
+
+def _progress() -> Progress:
+    return Progress(sys.stderr) if sys.stderr.isatty() else Late(sys.stderr, "", lambda path: "")
 
 
 def _named(words: list[str], option: str, form: str) -> dict[str, str]:
@@ -174,15 +184,16 @@ def _against(options: argparse.Namespace) -> Any:
         inputs = gather(model, options)
         _remark(inputs.remarks, inputs.note if inputs.chosen_here else "")
         both = options.lockstep == options.free
-        return compare_live(
-            model,
-            inputs.values,
-            peer,
-            _options(options),
-            limit=options.max_iterations,
-            lockstep=both or options.lockstep,
-            free=both or options.free,
-        )
+        with _progress() as progress:
+            return compare_live(
+                model,
+                inputs.values,
+                peer,
+                _options(options, progress),
+                limit=options.max_iterations,
+                lockstep=both or options.lockstep,
+                free=both or options.free,
+            )
 
 
 def _reference(options: argparse.Namespace) -> Any:
@@ -193,7 +204,8 @@ def _reference(options: argparse.Namespace) -> Any:
         return None
     from .diff_reference import compare
 
-    return compare(options, _options(options))
+    with _progress() as progress:
+        return compare(options, _options(options, progress))
 
 
 def _two(options: argparse.Namespace) -> Any:
@@ -229,7 +241,8 @@ def _two(options: argparse.Namespace) -> Any:
         if unknown is not None:
             name, why = unknown
             raise UsageError(f"--map {name}={settings.names[name]}: {why}")
-        return compare_sides(sides[0], sides[1], settings)
+        with _progress() as progress:
+            return compare_sides(sides[0], sides[1], _options(options, progress))
 
 
 def _requested(

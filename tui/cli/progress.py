@@ -28,8 +28,8 @@ class Progress:
         self._start = clock()
         self._next = self._start + PATIENCE
         self._drawn = False
-        #: When the running loop was first met, and at which iteration.
-        self._seen: dict[str, tuple[float, int]] = {}
+        #: When a running loop was first met, at which iteration, and at which it was last.
+        self._seen: dict[str, tuple[float, int, int]] = {}
 
     def __enter__(self) -> Progress:
         return self
@@ -43,18 +43,21 @@ class Progress:
     def _running(self, run: Run, now: float) -> list[LoopTotals]:
         running = [loop for loop in run.loops if loop.entries and loop.stopped_by is None]
         for loop in running:
-            self._seen.setdefault(loop.path, (now, loop.iterations))
+            since, first, last = self._seen.get(loop.path, (now, loop.iterations, 0))
+            if loop.iterations < last:
+                since, first = now, loop.iterations  # it runs again
+            self._seen[loop.path] = since, first, loop.iterations
         return running
 
-    def tick(self, run: Run) -> None:
-        """Show how far the run is, unless it is too early for a first or another line."""
+    def tick(self, run: Run, what: str = "") -> None:
+        """Show how far the run is, unless it is too early for a first or another line; ``what``: what it is for."""
         now = self._clock()
         running = self._running(run, now)
         if now < self._next or not running:
             return
         self._next = now + INTERVAL
         width = shutil.get_terminal_size().columns - 1
-        self._write(f"\r{self._line(running, run, now)[:width]}\x1b[K")
+        self._write(f"\r{(what + self._line(running, run, now))[:width]}\x1b[K")
         self._drawn = True
 
     def _write(self, text: str) -> None:
@@ -83,7 +86,7 @@ class Progress:
         return "  ".join(part for part in parts if part)
 
     def _rate(self, loop: LoopTotals, now: float) -> float:
-        since, first = self._seen[loop.path]
+        since, first, _ = self._seen[loop.path]
         return (loop.iterations - first) / (now - since) if now > since else 0.0
 
 
@@ -101,14 +104,14 @@ class Late(Progress):
         self._inputs = inputs
         self._bounds = bounds
 
-    def tick(self, run: Run) -> None:
+    def tick(self, run: Run, what: str = "") -> None:
         """Say how far the run is, if it is time for that."""
         now = self._clock()
         running = self._running(run, now)
         if now < self._next or not running:
             return
         self._next = now + (now - self._start)
-        parts = [f"running for {now - self._start:.0f} s", self._line(running, run, now)]
+        parts = [f"running for {now - self._start:.0f} s", what + self._line(running, run, now)]
         parts += [text for text in (self._bounds(running[-1].path), self._inputs) if text]
         self._write(f"loopdbg: {'; '.join(parts)}\n")
 

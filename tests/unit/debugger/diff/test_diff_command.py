@@ -121,7 +121,7 @@ def test_other_names_of_inputs_and_values(capsys: pytest.CaptureFixture[str], tm
     [
         (["newton_sqrt.onnx"], 2, "diff needs two things to compare"),
         (["newton_sqrt.onnx", "counter.onnx", "--against", "onnxruntime"], 2, "leave out"),
-        (["newton_sqrt.onnx", "--against", "tensorrt"], 2, "invalid choice: 'tensorrt'"),
+        (["newton_sqrt.onnx", "--against", "tensorrt"], 2, "'tensorrt' is none of onnxruntime, openvino"),
         (["newton_sqrt.onnx", "newton_sqrt.onnx", "--free"], 2, "--free is about a live peer"),
         (["newton_sqrt.onnx", "newton_sqrt.onnx", "--timeout", "3"], 2, "--timeout is about a live peer"),
         (["newton_sqrt.onnx", "newton_sqrt.onnx", "--rtol", "-1"], 2, "'-1' is no number from 0 on"),

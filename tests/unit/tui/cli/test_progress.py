@@ -64,6 +64,25 @@ def test_without_a_trip_count_there_is_no_eta(monkeypatch: pytest.MonkeyPatch) -
     assert story.at(2, 5_000_000) == "5000000 iterations of 'halving'  2.5M/s"
 
 
+def test_a_run_that_is_made_again_has_a_rate_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    story = Story(loopdbg.load(save(tmp_path, SUM)), 1000)
+    story.at(0, 0)
+    story.at(2, 800)
+    assert story.at(3, 10) == f"10 of 1000 iterations of '{story.model.loops[0].name}'"
+    assert story.at(4, 30).endswith("  20/s  3%  ETA 0:48")
+
+
+def test_what_a_run_is_for_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    story = Story(loopdbg.load(SAMPLES / "lstm.xml"), 25)
+    story.now += 2
+    (plan,) = story.model.plan.loops
+    totals = [LoopTotals(plan.loop.name, plan.path, 5, 1, None, {}, 25, 1.0)]
+    story.progress.tick(Run(loops=totals), "comparing: ")
+    assert story.stream.getvalue() == "\rcomparing: 5 of 25 iterations of 'rnn'\x1b[K"
+
+
 def test_the_parts_of_a_sliced_input_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     story = Story(loopdbg.load(SAMPLES / "lstm.xml"), 25)
