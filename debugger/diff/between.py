@@ -56,6 +56,9 @@ class Between:
         self.nodes.setdefault(spot.node, key)
         fed = [value for value in spot.node.inputs if value is not None]
         fed += [value for _, inner in bodies(spot.node) for value in captured(inner)]
+        # What a recurrent operator makes of its weights is computed ahead.
+        operator = self.layout.operators.get(spot.node)
+        fed += [] if operator is None else [value for value in operator.inputs if value is not None]
         return [(value, key) for value in fed]
 
     def _next(self, here: Spot, value: Value, key: Key) -> tuple[Spot, Key] | None:
