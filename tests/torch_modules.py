@@ -127,8 +127,18 @@ class Dynamic(torch.nn.Module):
     def forward(self, x):
         h = torch.zeros_like(x)
         while h.abs().sum().item() < 4:
-            h = self.cell(x, h) + 0.25
+            h = h + self.cell(x, h).abs() + 0.25
         return h
+
+
+class While(torch.nn.Module):
+    """What fails in iteration 3: there is no such row."""
+
+    def forward(self, x):
+        def body(k, y):
+            return k + 1, y + x.index_select(0, k.reshape(1)).squeeze(0)
+
+        return while_loop(lambda k, y: k < 5, body, (torch.tensor(0), torch.zeros_like(x[0])))[1]
 
 
 @dataclass(frozen=True)

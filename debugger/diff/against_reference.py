@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,8 @@ def compare_reference(side: Side, reference: Reference, options: Options) -> Com
         raise UsageError(f"{side.label}: it does not tell its loop graph, so that no reference can be compared with it")
     if isinstance(side, ModelSide | TraceSide):
         side.report(options.on_tick, leads=True)
+    if reference.other_kernels and (options.tolerance.rtol, options.tolerance.atol) == (None, None):
+        options = replace(options, tolerance=replace(options.tolerance, summed=True))
     layout = Layout(side.graph, side.loops)
     _check_names(layout, reference, options)
     wanted = {pair.left.path for pair in chosen(match_loops(side.loops, side.loops, {}).pairs, options.loops)}

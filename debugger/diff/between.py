@@ -84,7 +84,7 @@ def cause_of(found: Between, first: Difference, moment: Moment | None, others: M
     if not nodes:
         return None
     if len(nodes) > 1 or found.unknown:
-        return Cause(remark=_told(nodes, found.unknown))
+        return Cause(remark=_told(nodes, found.unknown), among=tuple(node.name for node in nodes))
     node = nodes[0]
     if isinstance(node, Loop):
         return Cause(remark=f"the loop '{node.name}' computes it")

@@ -85,12 +85,14 @@ class NodeDifference:
 class Cause:
     """Where a difference comes from: a node that is fed the same, or else ``source``, what comes in and differs.
 
-    ``remark``: why the search ended there, where it did not come to either.
+    ``remark``: why the search ended there, where it did not come to either. ``among``: the names of the nodes one of
+    which it is, where what lies between them is not known.
     """
 
     source: Difference | None = None
     node: NodeDifference | None = None
     remark: str = ""
+    among: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

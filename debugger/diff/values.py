@@ -22,6 +22,8 @@ _TOLERANCES = {
 }
 #: Formats of eight and fewer bits: a neighbouring number is the same number, rounded another way.
 _TINY = (0.26, 1e-2)
+#: The part of the relative tolerance that counts of the largest number, where sums are made in another order.
+_SUMMED = 0.1
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,9 @@ class Tolerance:
     narrowest: str = ""
     #: Of the largest number of a tensor: what is closer is the same, as one side computes in another precision.
     peak: float = 0.0
+    #: One side adds in another order, so that what is small beside the largest number of a tensor has its error:
+    #: of that number, a part of the relative tolerance is the same.
+    summed: bool = False
 
     def of(self, *dtypes: np.dtype[Any]) -> tuple[float, float]:
         """The relative and the absolute tolerance for a dtype; of two that of the narrower one."""
@@ -185,9 +190,10 @@ def _arrays(a: Array, b: Array, tolerance: Tolerance) -> Delta:
         gap = np.where(np.isnan(gap), np.inf, gap)
         size = np.abs(other)
         beyond = ~same & ~(gap <= atol + rtol * np.where(np.isfinite(size), size, 0.0))
-        if tolerance.peak:
+        peak = max(tolerance.peak, rtol * _SUMMED if tolerance.summed else 0.0)
+        if peak:
             finite = size[np.isfinite(size)]
-            beyond &= ~(gap <= tolerance.peak * (finite.max() if finite.size else 0.0))
+            beyond &= ~(gap <= peak * (finite.max() if finite.size else 0.0))
         return _delta(a, b, beyond, gap, _relative(gap, size))
 
 

@@ -9,7 +9,8 @@ decide among several ways. Of several nodes that were made for one, the result i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ...runtime.graph import Graph, If, Loop, Node, TensorType, Value, bodies, captured
@@ -20,6 +21,10 @@ from .reference import Pairing, Reference, Track
 _NUMBER = re.compile(r"_\d+$")
 #: How much it counts that names are equal but for their numbers, with them, and that source lines are.
 _SAME_KIND, _SAME_LINE, _SAME_NAME = 100, 8, 4
+#: How much it counts that what is read comes from nodes of the same kind, and from those that are a pair.
+_ALIKE_READS, _SAME_READS = 20, 40
+#: How often pairs are looked for, each time with what the pairs before tell of what is read.
+_ROUNDS = 3
 
 
 def by_metadata(graph: Graph, reference: Reference, tracks: Sequence[Track]) -> list[Pairing]:
@@ -39,15 +44,18 @@ def _outputs(graph: Graph, program: Sequence[ProgramTrack]) -> Iterator[Pairing]
                 yield Pairing(track, "", value, "position")
 
 
-@dataclass
+@dataclass(eq=False)
 class _Call:
     """A node of the program: the tracks of its results."""
 
     name: str
     tracks: list[ProgramTrack] = field(default_factory=list)
 
+    #: The nodes of which it reads results.
+    reads: list[_Call] = field(default_factory=list)
 
-@dataclass
+
+@dataclass(eq=False)
 class _Made:
     """The nodes of a model that were made for one node of the program, and what others read of them."""
 
@@ -55,6 +63,7 @@ class _Made:
     line: str
     nodes: list[Node] = field(default_factory=list)
     results: list[Value] = field(default_factory=list)
+    reads: list[_Made] = field(default_factory=list)
 
 
 class _Readers:
@@ -69,9 +78,9 @@ class _Readers:
             self._readers.setdefault(value, set()).add(None)
         for node in graph.nodes:
             inside = [inner for _, inner in bodies(node)]
-            for value in (*node.inputs, *(one for inner in inside for one in captured(inner))):
-                if value is not None:
-                    self._readers.setdefault(value, set()).add(node)
+            fed = [value for value in node.inputs if value is not None]
+            for value in (*fed, *(one for inner in inside for one in captured(inner))):
+                self._readers.setdefault(value, set()).add(node)
             for inner in inside:
                 self._add(inner)
 
@@ -95,7 +104,12 @@ class _Room:
         """The pairs of this room, and of the loops in it."""
         yield from self._carried()
         nodes = list(_walked(self.graph))
-        for call, made in aligned(self._calls(), self._made(nodes), _likeness):
+        calls, groups = self._calls(), self._made(nodes)
+        _know_reads(calls, groups)
+        found: list[tuple[_Call, _Made]] = []
+        for _ in range(_ROUNDS):
+            found = aligned(calls, groups, _Likeness(dict(found)))
+        for call, made in found:
             for track, value in _results(call, made):
                 yield self._pairing(track, value)
         for loop, there in self._loops([node for node in nodes if isinstance(node, Loop)]):
@@ -138,8 +152,8 @@ class _Room:
         order."""
         start = f"{self.there}/" if self.there else ""
         inside = [track.loop.removeprefix(start) for track in self.program if track.loop.startswith(start)]
-        there = [one for one in dict.fromkeys(inside) if (one and one.partition("/")[0] != one) or "/" not in one]
-        there = [one for one in there if one and not any(one.startswith(f"{other}/") for other in there)]
+        named = [one for one in dict.fromkeys(inside) if one]
+        there = [one for one in named if not any(one.startswith(f"{other}/") for other in named)]
         for kind in dict.fromkeys(_kind(one) for one in there):
             paths = [one for one in there if _kind(one) == kind]
             loops = [loop for loop in here if _kind(loop.origin.framework_node) == kind]
@@ -161,28 +175,76 @@ def _kind(name: str) -> str:
     return _NUMBER.sub("", name.partition("/")[0]).strip("_")
 
 
-def _likeness(call: _Call, made: _Made) -> int:
-    if _kind(call.name) != _kind(made.name) or not _results(call, made):
-        return 0
-    same_line = call.tracks[0].source == made.line
-    return _SAME_KIND + _SAME_LINE * same_line + _SAME_NAME * (call.name == made.name)
+def _know_reads(calls: Sequence[_Call], groups: Sequence[_Made]) -> None:
+    """Tell of both what they read: through nodes of a kind that the model does not have, what those read."""
+    makers = {value: made for made in groups for node in made.nodes for value in node.outputs if value is not None}
+    for made in groups:
+        fed = [makers.get(value) for node in made.nodes for value in node.inputs if value is not None]
+        made.reads = [one for one in fed if one is not None and one is not made]
+    kinds = {_kind(made.name) for made in groups}
+    names = {(track.graph, track.name.rpartition("/")[2]): call for call in calls for track in call.tracks}
+    for call in calls:
+        call.reads = list(_read(call, names, kinds))
+
+
+def _read(call: _Call, names: Mapping[tuple[tuple[str, ...], str], _Call], kinds: Collection[str]) -> Iterator[_Call]:
+    track = call.tracks[0]
+    for name in track.reads:
+        source = names.get((track.graph, name[1:])) if name.startswith("%") else None
+        if source is None or source is call:
+            continue
+        if _kind(source.name) in kinds:
+            yield source
+        else:
+            yield from _read(source, names, kinds)
+
+
+@dataclass
+class _Likeness:
+    """How alike a node of the program and nodes of the model are. ``pairs``: what is known of others."""
+
+    pairs: Mapping[_Call, _Made]
+
+    def __call__(self, call: _Call, made: _Made) -> int:
+        if _kind(call.name) != _kind(made.name) or not _results(call, made):
+            return 0
+        same_line = call.tracks[0].source == made.line
+        return _SAME_KIND + self._reads(call, made) + _SAME_LINE * same_line + _SAME_NAME * (call.name == made.name)
+
+    def _reads(self, call: _Call, made: _Made) -> int:
+        most = max(len(call.reads), len(made.reads))
+        if not most:
+            return 0
+        kinds = Counter(_kind(one.name) for one in call.reads) & Counter(_kind(one.name) for one in made.reads)
+        pairs = Counter(self.pairs.get(one) for one in call.reads) & Counter(made.reads)
+        return (_ALIKE_READS * kinds.total() + _SAME_READS * pairs.total()) // most
 
 
 def _results(call: _Call, made: _Made) -> list[tuple[ProgramTrack, Value]]:
-    """The results of a node and the values that they are: of several the last, or each in its place."""
+    """The results of a node and the values that they are."""
     several = [track for track in call.tracks if track.output is not None]
     if not several:
         fitting = [value for value in made.results if _may_be(call.tracks[0], value)]
         return [(call.tracks[0], fitting[-1])] if fitting else []
-    last = made.nodes[-1].outputs
-    found = [(track, last[track.output]) for track in several if (track.output or 0) < len(last)]
-    return [(track, value) for track, value in found if value in made.results and _may_be(track, value)]
+    found = []
+    for track in several:
+        value = _numbered(made, track.output or 0)
+        if value is not None and value in made.results and _may_be(track, value):
+            found.append((track, value))
+    return found
 
 
-def _may_be(track: Track, value: Value | None) -> bool:
+def _numbered(made: _Made, k: int) -> Value | None:
+    """Result ``k`` of several: of one node its output, of a node for each the one that PyTorch numbered so."""
+    named = [node for node in made.nodes if node.name == f"node_{made.name}__{k}" and len(node.outputs) == 1]
+    node = named[0] if named else made.nodes[-1]
+    if named or k < len(node.outputs) > 1:
+        return node.outputs[0 if named else k]
+    return None
+
+
+def _may_be(track: Track, value: Value) -> bool:
     """Whether the declared type of a value allows what a track holds."""
-    if value is None:
-        return False
     declared = value.type if isinstance(value.type, TensorType) else TensorType()
     held = next(iter(track.values.values()))
     if declared.dtype is not None and held.dtype != declared.dtype:

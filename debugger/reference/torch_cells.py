@@ -38,6 +38,7 @@ def keep_steps(
                     values={},
                     loop=loop,
                     role="result",
+                    optional=True,
                     position=names.index(name),
                 )
                 tracks.append(track)
@@ -128,7 +129,7 @@ class Calls:
     def _put(self, name: str, loop: str, key: Key, value: Any, position: int) -> None:
         track = next((one for one in self.tracks if one.name == name), None)
         if track is None:
-            track = ProgramTrack(name, {}, loop, node=name, role="result", position=position)
+            track = ProgramTrack(name, {}, loop, node=name, role="result", optional=True, position=position)
             self.tracks.append(track)
         self.store.put(track.values, key, value, f"{key} of '{name}'")
 

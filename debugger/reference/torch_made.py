@@ -26,7 +26,7 @@ def of_program(program: Any, inputs: Mapping[str, Any], store: Store, most: int 
     if results is not None:
         tracks += _outputs(store, user_outputs(program, results))
     arrays = {name: as_array(value) for name, value in given.items()}
-    return Reference("PyTorch", tracks, arrays, recording.trips)
+    return Reference("PyTorch", tracks, arrays, recording.trips, other_kernels=True)
 
 
 def of_module(module: Any, inputs: Mapping[str, Any], store: Store, most: int | None) -> Reference:
@@ -63,7 +63,8 @@ def _called(module: Any, given: Mapping[str, torch.Tensor], store: Store, why: s
     tracks: list[Track] = [*calls.tracks]
     if why:
         tracks += _outputs(store, [("", value) for value in flat])
-    return Reference(type(module).__name__, tracks, {name: as_array(value) for name, value in given.items()})
+    arrays = {name: as_array(value) for name, value in given.items()}
+    return Reference(type(module).__name__, tracks, arrays, other_kernels=True)
 
 
 def _outputs(store: Store, results: Sequence[tuple[str, Any]]) -> list[ProgramTrack]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
+import io
 import logging
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,23 +42,28 @@ def exported(module: torch.nn.Module, arguments: Sequence[Any]) -> torch.export.
 
     The bodies of its loops keep the source lines of the functions that they came from, which an ordinary export loses.
     """
-    # Not under no_grad: there some modules run in one fused operator, of which nothing is seen.
-    with quiet(), torch.fx.traceback.preserve_node_meta():
-        return torch.export.export(module, tuple(arguments))
+    fused = torch.backends.mha.get_fastpath_enabled()
+    # Without gradients a layer of a transformer would be one operator, of which nothing is seen.
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        with quiet(), torch.no_grad(), torch.fx.traceback.preserve_node_meta():
+            return torch.export.export(module, tuple(arguments))
+    finally:
+        torch.backends.mha.set_fastpath_enabled(fused)
 
 
-class quiet(warnings.catch_warnings):
-    """PyTorch says a lot while it exports and opens files."""
-
-    def __enter__(self) -> None:
-        super().__enter__()
-        warnings.simplefilter("ignore")
-        self._before = logging.root.manager.disable
-        logging.disable(logging.CRITICAL)
-
-    def __exit__(self, *error: Any) -> None:
-        logging.disable(self._before)
-        super().__exit__(*error)
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """PyTorch warns, logs and prints a lot while it exports and opens files."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        nowhere = io.StringIO()
+        with warnings.catch_warnings(), contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(before)
 
 
 def input_names(program: torch.export.ExportedProgram) -> list[str]:

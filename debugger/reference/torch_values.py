@@ -73,8 +73,5 @@ class Store:
 
 
 def _same_bytes(a: Array, b: Array) -> bool:
-    return a.tobytes() == b.tobytes() if a.dtype.hasobject else bool(memoryview(_bytes(a)) == memoryview(_bytes(b)))
-
-
-def _bytes(array: Array) -> Array:
-    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    one, other = (array.reshape(-1).view(np.uint8) for array in (a, b))
+    return bool(np.array_equal(one, other))

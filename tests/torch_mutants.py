@@ -1,0 +1,329 @@
+"""One change in an ONNX model of a PyTorch module, which a comparison with the module has to name.
+
+A case is made from its name alone: ``nested operator 17`` is a module, a kind of change, and a number. Modules are
+those of ``torch_modules.py``, and those of the benchmarks that PyTorch's exporter takes.
+"""
+
+from __future__ import annotations
+
+import copy
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import torch
+
+import loopdbg
+from loopdbg.debugger.diff.against_reference import compare_reference
+from loopdbg.debugger.diff.findings import Comparison, Verdict
+from loopdbg.debugger.diff.report import lines
+from loopdbg.debugger.diff.sides import ModelSide
+from loopdbg.debugger.diff.streams import Options
+from loopdbg.debugger.reference.reference import Reference
+from loopdbg.debugger.reference.torch import reference_of
+from loopdbg.debugger.reference.torch_program import exported as program_of
+from loopdbg.runtime.errors import LoopdbgError
+from loopdbg.runtime.graph import walk
+from models import loaded
+from strategies.draws import FromSeed
+from torch_modules import CASES, Case, exported
+
+FOLDER = Path(__file__).parents[1] / "build" / "torch"
+#: No loop runs more iterations; and so many changes are tried until one is seen.
+MOST, TRIES = 8, 40
+#: Operators that can stand in each other's place.
+ALIKE = (
+    ("Add", "Sub", "Mul", "Div"),
+    ("Tanh", "Sigmoid", "Relu", "Sin", "Softplus", "Erf", "Neg"),
+    ("Less", "Greater", "LessOrEqual", "GreaterOrEqual", "Equal"),
+    ("And", "Or", "Xor"),
+    ("Max", "Min"),
+    ("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin"),
+    ("ArgMax", "ArgMin"),
+    ("Floor", "Ceil", "Round"),
+)
+KINDS = ("operator", "inputs", "constant", "attribute", "rewired")
+
+
+@dataclass
+class Built:
+    """A module's model, what it is run on, and what the module computes. ``most``: iterations."""
+
+    path: Path
+    inputs: dict[str, Any]
+    reference: Reference
+    most: int | None
+
+
+@dataclass
+class Mutant:
+    """A changed model, which node was changed, and how."""
+
+    built: Built
+    proto: onnx.ModelProto
+    node: str
+    text: str
+
+
+def modules() -> list[str]:
+    """The modules whose models have metadata: the small ones, and those of the benchmarks that are exported so."""
+    return [*(name for name in CASES if name != "cells"), *_benchmarks()]
+
+
+@cache
+def _benchmarks() -> dict[str, Any]:
+    sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
+    from real import export, families
+
+    families.load()
+    wanted = (name for name, real in export.REAL.items() if '"dynamo"' in export._text(real))
+    return {name: export.REAL[name] for name in wanted}
+
+
+@cache
+def built(name: str) -> Built:
+    """The model of a module, exported now if it is not there yet, and the reference."""
+    torch.set_num_threads(1)
+    case, most = CASES.get(name), None
+    if case is None:
+        torch.manual_seed(0)
+        made = _benchmarks()[name].make()
+        case, most = Case(lambda: made.module, lambda: made.inputs, made.outputs), MOST
+    module, inputs = case.module(), case.arrays()
+    program = program_of(module, tuple(case.inputs().values()))
+    path = FOLDER / f"{name}.onnx"
+    if not path.exists():
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        exported(program, case, path.with_suffix(".new"))
+        path.with_suffix(".new").replace(path)
+    return Built(path, inputs, reference_of(program, inputs, max_iterations=most), most)
+
+
+def compared(model: loopdbg.Model, case: Built) -> Comparison:
+    return compare_reference(ModelSide(model, case.inputs, case.most), case.reference, Options())
+
+
+# ------------------------------------------------------------------ changes
+
+
+@dataclass(frozen=True)
+class Place:
+    """A node of a model with the graphs around it, the innermost first."""
+
+    node: onnx.NodeProto
+    graphs: tuple[onnx.GraphProto, ...]
+
+
+def places(graph: onnx.GraphProto, around: tuple[onnx.GraphProto, ...] = ()) -> Iterator[Place]:
+    for node in graph.node:
+        yield Place(node, (graph, *around))
+        for attribute in node.attribute:
+            for inner in (attribute.g, *attribute.graphs):
+                if inner.node or inner.output:
+                    yield from places(inner, (graph, *around))
+
+
+def changed(kind: str, proto: onnx.ModelProto, draw: FromSeed) -> tuple[Place, str] | None:
+    """Change one node; None where that one cannot be changed so. Nodes in loops are taken more often."""
+    every = [place for place in places(proto.graph) if place.node.op_type not in ("Loop", "Scan", "If")]
+    inner = [place for place in every if len(place.graphs) > 1]
+    place = draw.pick(inner if inner and draw.chance(80) else every)
+    text = _CHANGES[kind](place, proto, draw)
+    return None if text is None else (place, text)
+
+
+def _operator(place: Place, proto: onnx.ModelProto, draw: FromSeed) -> str | None:
+    node = place.node
+    group = next((group for group in ALIKE if node.op_type in group), ())
+    if not group:
+        return None
+    before, node.op_type = node.op_type, draw.pick([one for one in group if one != node.op_type])
+    return f"{before} -> {node.op_type}"
+
+
+def _inputs(place: Place, proto: onnx.ModelProto, draw: FromSeed) -> str | None:
+    node = place.node
+    pairs = [(i, j) for j in range(len(node.input)) for i in range(j) if node.input[i] != node.input[j]]
+    if not pairs:
+        return None
+    i, j = draw.pick(pairs)
+    node.input[i], node.input[j] = node.input[j], node.input[i]
+    return f"inputs {i} and {j} exchanged"
+
+
+def _constant(place: Place, proto: onnx.ModelProto, draw: FromSeed) -> str | None:
+    """A constant of its own for this node."""
+    known = {one.name: one for graph in place.graphs for one in graph.initializer}
+    held = [k for k, name in enumerate(place.node.input) if name in known]
+    if not held:
+        return None
+    k = draw.pick(held)
+    array = np.array(onnx.numpy_helper.to_array(known[place.node.input[k]]))
+    if not array.size or array.dtype.kind not in "fiub":
+        return None
+    at = draw.integer(0, array.size - 1)
+    before = array.reshape(-1)[at]
+    array.reshape(-1)[at] = not before if array.dtype.kind == "b" else before * 1.5 + 1
+    name = f"{place.node.input[k]}_changed"
+    place.graphs[-1].initializer.append(onnx.numpy_helper.from_array(array, name))
+    place.node.input[k] = name
+    return f"element {at} of input {k}: {before} -> {array.reshape(-1)[at]}"
+
+
+def _attribute(place: Place, proto: onnx.ModelProto, draw: FromSeed) -> str | None:
+    numbers = [one for one in place.node.attribute if one.type in (onnx.AttributeProto.INT, onnx.AttributeProto.FLOAT)]
+    lists = [one for one in place.node.attribute if one.type == onnx.AttributeProto.INTS and len(one.ints) > 1]
+    if not numbers and not lists:
+        return None
+    one = draw.pick([*numbers, *lists])
+    if one in lists:
+        one.ints[0], one.ints[1] = one.ints[1], one.ints[0]
+        return f"{one.name}: first two exchanged"
+    if one.type == onnx.AttributeProto.FLOAT:
+        one.f = one.f * 1.5 + 0.25
+        return f"{one.name} = {one.f}"
+    one.i = 1 - one.i if one.i in (0, 1) else one.i - 1
+    return f"{one.name} = {one.i}"
+
+
+def _rewired(place: Place, proto: onnx.ModelProto, draw: FromSeed) -> str | None:
+    """Another value of the same graph, from before the node, for an input."""
+    graph, node = place.graphs[0], place.node
+    before = []
+    for one in graph.node:
+        if one.output[0] == node.output[0]:
+            break
+        before += one.output
+    known = [one.name for one in graph.input] + before
+    here = [k for k, name in enumerate(node.input) if name in known]
+    if not here or len(known) < 2:
+        return None
+    k = draw.pick(here)
+    name = draw.pick([one for one in known if one != node.input[k]])
+    text = f"input {k}: {node.input[k]} -> {name}"
+    node.input[k] = name
+    return text
+
+
+_CHANGES: dict[str, Callable[[Place, onnx.ModelProto, FromSeed], str | None]] = {
+    "operator": _operator,
+    "inputs": _inputs,
+    "constant": _constant,
+    "attribute": _attribute,
+    "rewired": _rewired,
+}
+
+
+# ------------------------------------------------------------------ judging
+
+
+def made(name: str) -> Mutant | None:
+    """The first mutant of a case that runs and gives something else; and of which shapes stay."""
+    module, kind, _ = name.split()
+    case, draw = built(module), FromSeed(name)
+    original = _loaded(str(case.path))
+    for _ in range(TRIES):
+        proto = copy.deepcopy(original)
+        found = changed(kind, proto, draw)
+        if found is None:
+            continue
+        place, text = found
+        mutant = Mutant(case, proto, place.node.name, f"{place.node.op_type} '{place.node.name}': {text}")
+        if _is_seen(mutant):
+            return mutant
+    return None
+
+
+@cache
+def _loaded(path: str) -> onnx.ModelProto:
+    return onnx.load(path)
+
+
+def _is_seen(mutant: Mutant) -> bool:
+    """Whether it runs, and what is carried or comes out is not what it is in the model as it was."""
+    try:
+        return _differ(_original(mutant.built.path), _results(loaded(mutant.proto), mutant.built))
+    except (LoopdbgError, MemoryError):
+        return False
+
+
+@cache
+def _original(path: Path) -> list[Any]:
+    return _results(loopdbg.load(path), built(path.stem))
+
+
+def _results(model: loopdbg.Model, case: Built) -> list[Any]:
+    side = ModelSide(model, case.inputs, case.most)
+    found: list[Any] = []
+    for boundary in side.boundaries():
+        found += [np.array(value) for value in boundary.carried.values()]
+    return found + list((side.outputs or {}).values())
+
+
+def _differ(one: Sequence[Any], other: Sequence[Any]) -> bool:
+    if len(one) != len(other):
+        return True
+    with np.errstate(all="ignore"):
+        return not all(
+            a.shape == b.shape and np.allclose(a, b, 1e-3, 1e-3 * _largest(a), equal_nan=True)
+            for a, b in zip(one, other, strict=True)
+        )
+
+
+def _largest(array: Any) -> float:
+    size = np.abs(np.asarray(array, np.float64))
+    return float(size[np.isfinite(size)].max(initial=0.0))
+
+
+def judged(name: str) -> str:
+    """What came of a case: ``exact``, ``among`` several, ``unseen`` where no change was seen, or else what is wrong."""
+    mutant = made(name)
+    if mutant is None:
+        return "unseen"
+    model = loaded(mutant.proto)
+    found = compared(model, mutant.built)
+    return judge(found, mutant, model)
+
+
+def judge(found: Comparison, mutant: Mutant, model: loopdbg.Model) -> str:
+    if found.verdict is not Verdict.DIFFER:
+        return f"SAME: {found.verdict.value} [{mutant.text}]"
+    named = blamed(found)
+    if mutant.node not in named:
+        return f"BLAMES: {named or 'nothing'}, not [{mutant.text}]"
+    wrong = other_line(found, mutant, model)
+    if wrong:
+        return f"LINE: {wrong} [{mutant.text}]"
+    return "exact" if len(named) == 1 else f"among: {len(named)} [{mutant.text}]"
+
+
+def blamed(found: Comparison) -> tuple[str, ...]:
+    """The nodes one of which is said to make the first difference."""
+    first = found.first
+    cause = found.cause if first is None else first.cause
+    if cause is None:
+        return ()
+    return (cause.node.node,) if cause.node is not None else cause.among
+
+
+def other_line(found: Comparison, mutant: Mutant, model: loopdbg.Model) -> str:
+    """What is wrong with the source line that is shown; empty where nothing is, or the model does not tell."""
+    node = next(node for node in walk(model.graph) if node.name == mutant.node)
+    if not node.origin.file:
+        return ""
+    wanted = f"{node.origin.file}:{node.origin.line}"
+    first = found.outputs[0] if found.first is None else found.first.first
+    return "" if first is not None and first.source == wanted else f"{first and first.source}, not {wanted}"
+
+
+def shown(name: str) -> str:
+    """A case as a person reads it."""
+    mutant = made(name)
+    if mutant is None:
+        return "no change is seen in what the model gives"
+    return "\n".join([mutant.text, *lines(compared(loaded(mutant.proto), mutant.built))])
