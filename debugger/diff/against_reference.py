@@ -38,10 +38,10 @@ def compare_reference(side: Side, reference: Reference, options: Options) -> Com
     """
     if side.graph is None:
         raise UsageError(f"{side.label}: it does not tell its loop graph, so that no reference can be compared with it")
-    if reference.other_kernels and (options.tolerance.rtol, options.tolerance.atol) == (None, None):
-        options = replace(options, tolerance=replace(options.tolerance, summed=True))
     if isinstance(side, ModelSide | TraceSide):
         side.report(options.on_tick, leads=True)
+    if reference.other_kernels and (options.tolerance.rtol, options.tolerance.atol) == (None, None):
+        options = replace(options, tolerance=replace(options.tolerance, summed=True))
     layout = Layout(side.graph, side.loops)
     _check_names(layout, reference, options)
     wanted = {pair.left.path for pair in chosen(match_loops(side.loops, side.loops, {}).pairs, options.loops)}
