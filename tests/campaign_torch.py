@@ -12,6 +12,8 @@ from __future__ import annotations
 import argparse
 import collections
 import os
+import resource
+import signal
 import sys
 import time
 
@@ -19,6 +21,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import torch_mutants
 from campaign import table
+
+#: Seconds of one case, and bytes of all: a changed size may be any number.
+SECONDS, BYTES = 200, 6 << 30
 
 
 def main() -> int:
@@ -33,6 +38,8 @@ def main() -> int:
         print(torch_mutants.judged(given.only))
         return 0
     wanted = [name for name in given.modules.split(",") if name] or torch_mutants.modules()
+    resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
+    signal.signal(signal.SIGALRM, _too_long)
     start = time.monotonic()
     came: collections.Counter[str] = collections.Counter()
     of_module: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
@@ -55,11 +62,18 @@ def cases(modules: list[str], numbers: range) -> list[str]:
 
 
 def outcome(name: str) -> str:
-    """What came of a case; what it raised is an outcome as well."""
+    """What came of a case; what it raised is an outcome as well, and so is that it takes too long."""
+    signal.alarm(SECONDS)
     try:
         return torch_mutants.judged(name)
     except Exception as error:
         return f"RAISED: {type(error).__name__}: {error}".replace("\n", " ")[:300]
+    finally:
+        signal.alarm(0)
+
+
+def _too_long(*_: object) -> None:
+    raise TimeoutError(f"{SECONDS} seconds")
 
 
 if __name__ == "__main__":

@@ -131,6 +131,16 @@ class Dynamic(torch.nn.Module):
         return h
 
 
+class While(torch.nn.Module):
+    """What fails in iteration 3: there is no such row."""
+
+    def forward(self, x):
+        def body(k, y):
+            return k + 1, y + x.index_select(0, k.reshape(1)).squeeze(0)
+
+        return while_loop(lambda k, y: k < 5, body, (torch.tensor(0), torch.zeros_like(x[0])))[1]
+
+
 @dataclass(frozen=True)
 class Case:
     """A module with its inputs by name, and what the outputs are called in a model."""

@@ -20,7 +20,7 @@ from .forms import by_iteration, extents
 from .layout import Layout, Spot
 from .matching import chosen, match_loops
 from .pairing import Paired, pair_tracks
-from .sides import ModelSide, Side
+from .sides import ModelSide, Side, TraceSide
 from .steps import Step, named_outputs, steps_of
 from .streams import Options
 from .values import compare
@@ -38,6 +38,8 @@ def compare_reference(side: Side, reference: Reference, options: Options) -> Com
     """
     if side.graph is None:
         raise UsageError(f"{side.label}: it does not tell its loop graph, so that no reference can be compared with it")
+    if isinstance(side, ModelSide | TraceSide):
+        side.report(options.on_tick, leads=True)
     if reference.other_kernels and (options.tolerance.rtol, options.tolerance.atol) == (None, None):
         options = replace(options, tolerance=replace(options.tolerance, summed=True))
     layout = Layout(side.graph, side.loops)

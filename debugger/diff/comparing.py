@@ -34,7 +34,7 @@ class FirstDifference:
     ``loop``: the path of its loop, empty in the main graph; ``entry``: the iterations of the loops around that;
     ``iteration``: which one computed it, None before iteration 0 and outside of loops. ``value``, ``other``: what it is
     called on both sides. ``node``: the model's node that is to blame, ``op_type`` its operator; empty where several may
-    be. ``source``: file:line in the reference. ``left``, ``right``: both values.
+    be, which are then in ``nodes``. ``source``: file:line in the reference. ``left``, ``right``: both values.
 
     >>> wrong = loopdbg.diff(model, {"x": [1.5, 1.5]}, inputs).first
     >>> wrong.iteration, wrong.value, wrong.loop
@@ -48,6 +48,7 @@ class FirstDifference:
     other: str
     node: str
     op_type: str
+    nodes: tuple[str, ...]
     source: str
     left: Data
     right: Data
@@ -182,6 +183,7 @@ def _first(difference: Difference, found: LoopFindings | Comparison) -> FirstDif
         difference.other,
         "" if node is None else node.node,
         "" if node is None else node.op_type,
+        () if found.cause is None else found.cause.among if node is None else (node.node,),
         difference.source,
         difference.left,
         difference.right,

@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...runtime.frame import Frame
+from ...runtime.frame import Frame, Way
 from ...runtime.graph import MAIN, Graph, StoppedBy, Value
 from ..reference.reference import Key
-from .iteration_values import Computed, Iteration, Moment, asked_before
+from .iteration_values import Computed, Iteration, Left, Moment, asked_before, left_by
 from .sides import LoopInfo, ModelSide, Side
 
 
@@ -43,19 +43,29 @@ def steps_of(side: Side, wanted: Mapping[str, Collection[Value]]) -> Iterator[St
 def _of_model(side: ModelSide, wanted: Mapping[str, Collection[Value]]) -> Iterator[Step]:
     side.watched = {MAIN}
     params = {path: _before(side, path, values) for path, values in wanted.items()}
+    made: dict[str, dict[Value, Way]] = {}
     got: dict[str, dict[Value, Any]] = {}
     for frame in side.frames():
         if frame.path not in wanted:
             continue
         before = params[frame.path]
-        values = frame.values
-        moment = Iteration(got.get(frame.path, {}), before, values) if frame.iteration else Computed({})
-        now = {value: data for value, (there, data) in ((v, values.read(v)) for v in before) if there}
+        if frame.path not in made:
+            made[frame.path] = left_by(frame)
+        left = Left(frame, made[frame.path])
+        moment = Iteration(got.get(frame.path, {}), before, left) if frame.iteration else Computed({})
+        now = _there(frame, before)
         carried = _carried(frame, now)
         yield Step(frame.path, frame.entry, frame.iteration - 1, moment, carried, frame.stopped_by)
         got[frame.path] = now
     if side.ended is not None:
         yield Step("", (), -1, side.ended, {})
+
+
+def _there(frame: Frame, values: Sequence[Value]) -> dict[Value, Any]:
+    """Those values that are there at a boundary, read without looking at the nodes of the body."""
+    engine = frame._inside.engine
+    slots = ((value, engine.plan.slot_of.get(value)) for value in values)
+    return {value: engine.value(slot) for value, slot in slots if slot is not None and engine.has_value(slot)}
 
 
 def _before(side: ModelSide, path: str, wanted: Collection[Value]) -> list[Value]:

@@ -21,8 +21,10 @@ from .reference import Pairing, Reference, Track
 _NUMBER = re.compile(r"_\d+$")
 #: How much it counts that names are equal but for their numbers, with them, and that source lines are.
 _SAME_KIND, _SAME_LINE, _SAME_NAME = 100, 8, 4
-#: How much it counts that all that is read comes from nodes of the same names but for their numbers.
-_SAME_READS = 40
+#: How much it counts that what is read comes from nodes of the same kind, and from those that are a pair.
+_ALIKE_READS, _SAME_READS = 20, 40
+#: How often pairs are looked for, each time with what the pairs before tell of what is read.
+_ROUNDS = 3
 
 
 def by_metadata(graph: Graph, reference: Reference, tracks: Sequence[Track]) -> list[Pairing]:
@@ -49,8 +51,8 @@ class _Call:
     name: str
     tracks: list[ProgramTrack] = field(default_factory=list)
 
-    #: How often it reads results of which kind of node.
-    reads: Counter[str] = field(default_factory=Counter)
+    #: The nodes of which it reads results.
+    reads: list[_Call] = field(default_factory=list)
 
 
 @dataclass(eq=False)
@@ -61,7 +63,7 @@ class _Made:
     line: str
     nodes: list[Node] = field(default_factory=list)
     results: list[Value] = field(default_factory=list)
-    reads: Counter[str] = field(default_factory=Counter)
+    reads: list[_Made] = field(default_factory=list)
 
 
 class _Readers:
@@ -76,9 +78,9 @@ class _Readers:
             self._readers.setdefault(value, set()).add(None)
         for node in graph.nodes:
             inside = [inner for _, inner in bodies(node)]
-            for value in (*node.inputs, *(one for inner in inside for one in captured(inner))):
-                if value is not None:
-                    self._readers.setdefault(value, set()).add(node)
+            fed = [value for value in node.inputs if value is not None]
+            for value in (*fed, *(one for inner in inside for one in captured(inner))):
+                self._readers.setdefault(value, set()).add(node)
             for inner in inside:
                 self._add(inner)
 
@@ -103,8 +105,11 @@ class _Room:
         yield from self._carried()
         nodes = list(_walked(self.graph))
         calls, groups = self._calls(), self._made(nodes)
-        self._know_reads(calls, groups)
-        for call, made in aligned(calls, groups, _likeness):
+        _know_reads(calls, groups)
+        found: list[tuple[_Call, _Made]] = []
+        for _ in range(_ROUNDS):
+            found = aligned(calls, groups, _Likeness(dict(found)))
+        for call, made in found:
             for track, value in _results(call, made):
                 yield self._pairing(track, value)
         for loop, there in self._loops([node for node in nodes if isinstance(node, Loop)]):
@@ -142,17 +147,6 @@ class _Room:
             made.results = self.readers.results(made.nodes)
         return list(found.values())
 
-    def _know_reads(self, calls: Sequence[_Call], made: Sequence[_Made]) -> None:
-        """Tell of both what they read: of nodes that only one of both has, what those read."""
-        makers = {value: one for one in made for node in one.nodes for value in node.outputs if value is not None}
-        kinds = {_kind(one.name) for one in made} & {_kind(one.name) for one in calls}
-        for one in made:
-            fed = [value for node in one.nodes for value in node.inputs if value is not None]
-            one.reads = Counter(_kind(makers[value].name) for value in fed if makers.get(value) not in (None, one))
-        names = {(track.graph, track.name.rpartition("/")[2]): call for call in calls for track in call.tracks}
-        for call in calls:
-            call.reads = Counter(_read(call, names, kinds))
-
     def _loops(self, here: Sequence[Loop]) -> Iterator[tuple[Loop, str]]:
         """The loops of this room and their paths in the program: as many of one operator as the program has, in their
         order."""
@@ -181,26 +175,49 @@ def _kind(name: str) -> str:
     return _NUMBER.sub("", name.partition("/")[0]).strip("_")
 
 
-def _read(call: _Call, names: Mapping[tuple[tuple[str, ...], str], _Call], kinds: Collection[str]) -> Iterator[str]:
-    """The kinds of nodes of which a node reads results, looking through those that the model has none of."""
+def _know_reads(calls: Sequence[_Call], groups: Sequence[_Made]) -> None:
+    """Tell of both what they read: through nodes of a kind that the model does not have, what those read."""
+    makers = {value: made for made in groups for node in made.nodes for value in node.outputs if value is not None}
+    for made in groups:
+        fed = [makers.get(value) for node in made.nodes for value in node.inputs if value is not None]
+        made.reads = [one for one in fed if one is not None and one is not made]
+    kinds = {_kind(made.name) for made in groups}
+    names = {(track.graph, track.name.rpartition("/")[2]): call for call in calls for track in call.tracks}
+    for call in calls:
+        call.reads = list(_read(call, names, kinds))
+
+
+def _read(call: _Call, names: Mapping[tuple[tuple[str, ...], str], _Call], kinds: Collection[str]) -> Iterator[_Call]:
     track = call.tracks[0]
     for name in track.reads:
         source = names.get((track.graph, name[1:])) if name.startswith("%") else None
         if source is None or source is call:
             continue
         if _kind(source.name) in kinds:
-            yield _kind(source.name)
+            yield source
         else:
             yield from _read(source, names, kinds)
 
 
-def _likeness(call: _Call, made: _Made) -> int:
-    if _kind(call.name) != _kind(made.name) or not _results(call, made):
-        return 0
-    same_line = call.tracks[0].source == made.line
-    most = max(call.reads.total(), made.reads.total())
-    read = _SAME_READS * (call.reads & made.reads).total() // most if most else 0
-    return _SAME_KIND + read + _SAME_LINE * same_line + _SAME_NAME * (call.name == made.name)
+@dataclass
+class _Likeness:
+    """How alike a node of the program and nodes of the model are. ``pairs``: what is known of others."""
+
+    pairs: Mapping[_Call, _Made]
+
+    def __call__(self, call: _Call, made: _Made) -> int:
+        if _kind(call.name) != _kind(made.name) or not _results(call, made):
+            return 0
+        same_line = call.tracks[0].source == made.line
+        return _SAME_KIND + self._reads(call, made) + _SAME_LINE * same_line + _SAME_NAME * (call.name == made.name)
+
+    def _reads(self, call: _Call, made: _Made) -> int:
+        most = max(len(call.reads), len(made.reads))
+        if not most:
+            return 0
+        kinds = Counter(_kind(one.name) for one in call.reads) & Counter(_kind(one.name) for one in made.reads)
+        pairs = Counter(self.pairs.get(one) for one in call.reads) & Counter(made.reads)
+        return (_ALIKE_READS * kinds.total() + _SAME_READS * pairs.total()) // most
 
 
 def _results(call: _Call, made: _Made) -> list[tuple[ProgramTrack, Value]]:
@@ -209,8 +226,12 @@ def _results(call: _Call, made: _Made) -> list[tuple[ProgramTrack, Value]]:
     if not several:
         fitting = [value for value in made.results if _may_be(call.tracks[0], value)]
         return [(call.tracks[0], fitting[-1])] if fitting else []
-    found = [(track, _numbered(made, track.output or 0)) for track in several]
-    return [(track, value) for track, value in found if value in made.results and value and _may_be(track, value)]
+    found = []
+    for track in several:
+        value = _numbered(made, track.output or 0)
+        if value is not None and value in made.results and _may_be(track, value):
+            found.append((track, value))
+    return found
 
 
 def _numbered(made: _Made, k: int) -> Value | None:
@@ -222,10 +243,8 @@ def _numbered(made: _Made, k: int) -> Value | None:
     return None
 
 
-def _may_be(track: Track, value: Value | None) -> bool:
+def _may_be(track: Track, value: Value) -> bool:
     """Whether the declared type of a value allows what a track holds."""
-    if value is None:
-        return False
     declared = value.type if isinstance(value.type, TensorType) else TensorType()
     held = next(iter(track.values.values()))
     if declared.dtype is not None and held.dtype != declared.dtype:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from ...runtime.dtypes import dtype
-from ...runtime.errors import LimitError
+from ...runtime.errors import LimitError, Remedy
 from ...runtime.graph import Array
 from .reference import Key
 
@@ -66,15 +66,12 @@ class Store:
         self.held += array.nbytes
         if self.held > self.limit:
             raise LimitError(
-                f"the values of the PyTorch program take more than {self.limit >> 20} MB from {what} on; "
-                "compare fewer iterations: --max-iterations N, max_iterations=N"
+                f"the values of the PyTorch program take more than {self.limit >> 20} MB from {what} on",
+                Remedy.FEWER_ITERATIONS,
             )
         values[key] = self._last[id(values)] = array
 
 
 def _same_bytes(a: Array, b: Array) -> bool:
-    return a.tobytes() == b.tobytes() if a.dtype.hasobject else bool(memoryview(_bytes(a)) == memoryview(_bytes(b)))
-
-
-def _bytes(array: Array) -> Array:
-    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    one, other = (array.reshape(-1).view(np.uint8) for array in (a, b))
+    return bool(np.array_equal(one, other))

@@ -126,7 +126,8 @@ def _reference(options: argparse.Namespace) -> Any:
         return None
     from .diff_reference import compare
 
-    return compare(options, _options(options))
+    with _progress() as progress:
+        return compare(options, _options(options, progress))
 
 
 def _two(options: argparse.Namespace) -> Any:

@@ -167,6 +167,11 @@ def test_of_what_is_not_in_the_reference_the_nodes_between_are_named() -> None:
     assert blamed(found)[3].endswith("or before, since the reference does not have what is carried as 'v_in'")
 
 
+def test_a_constant_of_a_body_is_to_blame_for_itself_alone() -> None:
+    keep = np.array([True, True, False, True])
+    assert blamed(of_sum(keep=keep, v_in=V)) == ("Loop_0", (), 2, "Constant_0")
+
+
 def test_where_a_track_comes_from_is_told() -> None:
     track = Track("h", {(k,): F32(k) for k in range(4)}, "rnn", "aten.add.Tensor", "add_2", "model.py:87", "result")
     found = compared(model(SUM), GIVEN, Reference("ref", [track]), Options(names={"v_out": "h"}))

@@ -44,6 +44,7 @@ def test_the_node_that_is_to_blame_and_its_source() -> None:
     reference = loopdbg.Reference("mine", tracks, GIVEN)
     first = loopdbg.diff(model(SUM), reference, names={"v_out": "v"}).first
     assert first is not None
+    assert first.nodes == ("Add_2",)
     assert (first.node, first.op_type, first.iteration, first.other, first.source) == (
         "Add_2",
         "Add",
@@ -51,6 +52,11 @@ def test_the_node_that_is_to_blame_and_its_source() -> None:
         "v",
         "model.py:87",
     )
+
+
+def test_the_nodes_one_of_which_it_is() -> None:
+    first = loopdbg.diff(model(SUM), {"v_in": F32([1, 2, 5, 8]), "s": S}, GIVEN).first
+    assert first is not None and first.node == "" and first.nodes == ("Cast_1", "Add_2")
 
 
 def record() -> loopdbg.ReferenceRecorder:

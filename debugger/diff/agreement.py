@@ -1,0 +1,232 @@
+"""How the values of a run agree with the tracks of a reference, by their numbers.
+
+All values of an iteration are compared with all tracks at once, at some of their elements; what agrees there is
+compared whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ...runtime.graph import Array
+from ...runtime.inputs import Data
+from ..reference.reference import Key, Track
+from .candidates import Candidate
+from .layout import Layout, Spot
+from .sides import Side
+from .steps import Step, steps_of
+from .values import Tolerance, compare, kind_of
+
+#: Elements of a tensor that are looked at first.
+_PROBES = 64
+#: Different numbers that agree, so many that it is hardly chance: of floats, and of other dtypes.
+_FEW_FLOATS, _FEW_OTHERS = 2, 3
+Group = tuple[tuple[int, ...], str]
+
+
+@dataclass
+class Score:
+    """How a candidate agrees with a track."""
+
+    candidate: Candidate
+    #: Iterations that both have, and of these the ones that agree whole.
+    compared: int = 0
+    agreed: int = 0
+    #: Sum over iterations of the part of the elements that agree, where that is more than a half.
+    share: float = 0.0
+    #: Different numbers in what agrees, and how many are enough.
+    numbers: set[Any] = field(default_factory=set)
+    enough: int = _FEW_OTHERS
+
+    @property
+    def whole(self) -> bool:
+        """It agrees wherever it was compared."""
+        return 0 < self.compared == self.agreed
+
+    @property
+    def tells(self) -> bool:
+        """It agrees in more than could be chance."""
+        return len(self.numbers) >= self.enough and (self.agreed > 0 or 2 * self.share > self.compared)
+
+
+@dataclass(frozen=True)
+class Looked:
+    """A track that is looked for, its forms by the number of loops around it, and its candidates, where its name leaves
+    a choice; None: all values."""
+
+    track: Track
+    forms: Mapping[int, Track]
+    allowed: Mapping[Spot, Candidate] | None
+
+
+class Agreement:
+    """What agrees with which track."""
+
+    def __init__(
+        self,
+        side: Side,
+        layout: Layout,
+        tracks: Mapping[int, Looked],
+        tolerance: Tolerance,
+    ) -> None:
+        self._side, self._layout, self._tracks, self._tolerance = side, layout, tracks, tolerance
+        #: By track, of the values that agree somewhere.
+        self.scores: dict[int, dict[Spot, Score]] = {k: {} for k in tracks}
+        #: What tells values apart: their bytes in the iterations that were looked at.
+        self.bytes: dict[Spot, int] = {}
+        #: Path of a loop -> entry -> iterations.
+        self.trips: dict[str, dict[Key, int]] = {}
+        #: By step that was looked at, what can be equal there.
+        self._of_track: dict[int, dict[int, Group]] = {k: {} for k in tracks}
+        self._of_spot: dict[Spot, dict[int, Group]] = {}
+
+    def sample(self, most: int) -> None:
+        """Look at so many iterations of each loop, and at the main graph."""
+        left = dict.fromkeys(self._layout.loops, most)
+        for k, step in enumerate(self._steps(self._layout.spots.values())):
+            if left.get(step.loop, 1):
+                left[step.loop] = left.get(step.loop, 1) - 1
+                self._look(step, k)
+        for track, scores in self.scores.items():
+            for spot, score in scores.items():
+                score.compared = len(self._of_track[track].keys() & self._of_spot[spot].keys())
+
+    def follow(self, among: Mapping[int, Sequence[Score]]) -> None:
+        """Compare tracks with some values in all iterations; what was found of them before is forgotten."""
+        for scores in among.values():
+            for score in scores:
+                score.compared = score.agreed = 0
+        for step in self._steps({score.candidate.spot for scores in among.values() for score in scores}):
+            values: dict[Spot, tuple[bool, Data]] = {}
+            for track, scores in among.items():
+                form = self._tracks[track].forms.get(len(step.key))
+                if form is None or step.key not in form.values:
+                    continue
+                theirs = form.values[step.key]
+                for score in scores:
+                    spot = score.candidate.spot
+                    if spot.path == step.loop:
+                        there, mine = values.setdefault(spot, step.moment.read(spot.value))
+                        score.compared += there
+                        score.agreed += there and not self._differ(mine, theirs)
+
+    def fits(self, track: int, spot: Spot) -> bool:
+        """Whether a value had the shape and the kind of dtype of a track anywhere."""
+        mine = self._of_spot.get(spot, {})
+        return any(mine.get(k) == group for k, group in self._of_track[track].items())
+
+    def fits_any(self, track: int) -> bool:
+        """Whether any value had."""
+        return any(self.fits(track, spot) for spot in self._of_spot)
+
+    # -- one iteration
+
+    def _steps(self, spots: Collection[Spot]) -> Iterator[Step]:
+        wanted: dict[str, list[Any]] = {}
+        for spot in spots:
+            wanted.setdefault(spot.path, []).append(spot.value)
+        wanted.pop("", None)
+        for step in steps_of(self._side, wanted):
+            if step.loop and step.ended is not None:
+                self.trips.setdefault(step.loop, {})[step.entry] = step.iteration + 1
+            if step.iteration >= 0 or not step.loop:
+                yield step
+
+    def _look(self, step: Step, number: int) -> None:
+        groups: dict[Group, list[tuple[Spot, Data]]] = {}
+        for spot in self._layout.of_loop(step.loop):
+            there, data = step.moment.read(spot.value)
+            if there:
+                group = _group(data)
+                groups.setdefault(group, []).append((spot, data))
+                self._of_spot.setdefault(spot, {})[number] = group
+                self.bytes[spot] = hash((self.bytes.get(spot), _bytes(data)))
+        probed: dict[Group, Array] = {}
+        for track, looked in self._tracks.items():
+            form = looked.forms.get(len(step.key))
+            if form is None or step.key not in form.values:
+                continue
+            theirs = form.values[step.key]
+            group = self._of_track[track][number] = _group(theirs)
+            if group not in groups:
+                continue
+            if group not in probed:
+                probed[group] = np.stack([_probes(data) for _, data in groups[group]])
+            agree = self._agreeing(theirs, probed[group])
+            parts = agree.mean(axis=1) if agree.shape[1] else np.ones(len(agree))
+            for at in np.flatnonzero(parts > 0.5):
+                self._add(track, form, *groups[group][at], theirs, agree[at])
+
+    def _agreeing(self, theirs: Data, mine: Array) -> Array:
+        """For each value of a group which of the probed elements agree."""
+        probes = _probes(theirs)
+        rtol, atol = self._tolerance.of(np.asarray(theirs).dtype) if _is_float(theirs) else (0.0, 0.0)
+        with np.errstate(all="ignore"):
+            close = np.abs(mine - probes) <= atol + rtol * np.abs(probes)
+        agree: Array = close | (mine == probes) | (np.isnan(mine) & np.isnan(probes))
+        return agree
+
+    def _add(self, track: int, form: Track, spot: Spot, mine: Data, theirs: Data, agree: Array) -> None:
+        allowed = self._tracks[track].allowed
+        if allowed is not None and spot not in allowed:
+            return
+        if spot not in self.scores[track]:
+            candidate = Candidate(self._tracks[track].track, form, spot, "value") if allowed is None else allowed[spot]
+            self.scores[track][spot] = Score(candidate, enough=_FEW_FLOATS if _is_float(theirs) else _FEW_OTHERS)
+        score = self.scores[track][spot]
+        whole = bool(agree.all()) and not self._differ(mine, theirs)
+        score.agreed += whole
+        score.share += 1.0 if whole else min(float(agree.mean()), 1 - 1e-6) if agree.size else 0.0
+        if len(score.numbers) < score.enough:
+            score.numbers |= _numbers(theirs, agree)
+
+    def _differ(self, mine: Data, theirs: Data) -> bool:
+        return bool(compare(mine, theirs, self._tolerance, loose_shape=True).kind)
+
+
+def _group(value: Data) -> Group:
+    """Values that can be equal: of one shape but for axes of length 1, and one kind of dtype."""
+    if value is None:
+        return (), "nothing"
+    if isinstance(value, list | tuple):
+        return (len(value),), "sequence"
+    array = np.asarray(value)
+    return tuple(dim for dim in array.shape if dim != 1), kind_of(array.dtype)
+
+
+def _is_float(value: Data) -> bool:
+    return isinstance(value, np.ndarray | np.generic) and kind_of(value.dtype) == "f"
+
+
+def _flat(value: Data) -> Array:
+    if value is None or isinstance(value, list | tuple):
+        return np.zeros(0)
+    flat = np.asarray(value).reshape(-1)
+    return flat if flat.size <= _PROBES else flat[np.linspace(0, flat.size - 1, _PROBES).astype(np.int64)]
+
+
+def _probes(value: Data) -> Array:
+    """Some elements as numbers; of strings what tells them apart."""
+    flat = _flat(value)
+    if flat.dtype.kind in "OUST":
+        return np.array([float(hash(str(one)) & 0xFFFFFFFF) for one in flat], np.float64)
+    with np.errstate(all="ignore"):
+        return flat.real.astype(np.float64) if flat.dtype.kind == "c" else flat.astype(np.float64)
+
+
+def _numbers(value: Data, agree: Array) -> set[Any]:
+    """Of the probed elements that agree those that say something: of floats none of the usual ones."""
+    found = _probes(value)[agree]
+    usual = (0.0, 1.0) if _is_float(value) else ()
+    return {number for number in found[np.isfinite(found)].tolist() if number not in usual}
+
+
+def _bytes(value: Data) -> Any:
+    if value is None or isinstance(value, list | tuple):
+        return None if value is None else tuple(_bytes(one) for one in value)
+    array = np.asarray(value)
+    return tuple(array.reshape(-1).tolist()) if array.dtype == object else (array.dtype.str, array.tobytes())

@@ -1,0 +1,110 @@
+"""``diff`` of ONNX models with the PyTorch modules and programs that they were exported from."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import command_line
+import loopdbg
+from loopdbg.runtime.graph import walk
+from models import SAMPLES
+
+
+def test_a_file_of_torch_needs_torch(capsys, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    model = SAMPLES / "newton_sqrt.onnx"
+    ran = command_line.loopdbg(capsys, "diff", model, "--against", f"torch:{tmp_path}/program.pt2")
+    assert ran.status == 2
+    assert ran.complaint.endswith("torch, which is not installed: pip install 'loopdbg[torch]'")
+
+
+@pytest.mark.parametrize("word", ["tensorflow", "torch", "torch:", "onnxruntime:"])
+def test_what_is_no_peer(capsys, word):
+    ran = command_line.loopdbg(capsys, "diff", SAMPLES / "newton_sqrt.onnx", "--against", word)
+    assert ran.status == 2
+    assert f"'{word}' is none of onnxruntime, openvino, torch:FILE.pt2" in ran.err
+
+
+def test_a_program_is_trusted_as_scripts_are(capsys, monkeypatch):
+    monkeypatch.setenv("CI", "true")
+    ran = command_line.loopdbg(capsys, "diff", SAMPLES / "newton_sqrt.onnx", "--against", "torch:program.pt2")
+    assert ran.status == 2
+    assert ran.complaint == ("program.pt2 is a PyTorch program, which can do what you can: --trust-script lets it run")
+
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'loopdbg[torch]'")
+pytest.importorskip("onnxscript", reason="PyTorch's exporter needs onnxscript: pip install 'loopdbg[real]'")
+
+import torch_mutants  # noqa: E402
+from loopdbg.debugger.reference.torch_program import exported  # noqa: E402
+from torch_modules import CASES  # noqa: E402
+
+
+@pytest.fixture(scope="module", params=["nested", "branches", "written", "picking", "layers"])
+def case(request) -> torch_mutants.Built:
+    return torch_mutants.built(request.param)
+
+
+def test_a_model_is_the_same_as_its_module(case):
+    found = torch_mutants.compared(loopdbg.load(case.path), case)
+    assert found.same
+    assert sum(loop.count for loop in found.loops) > 20
+
+
+def test_every_node_of_a_body_that_has_a_line_is_compared_with_a_track_of_that_line(case):
+    model = loopdbg.load(case.path)
+    sources = {track.source for track in case.reference.tracks}
+    lines = {f"{node.origin.file}:{node.origin.line}" for node in walk(model.graph) if node.origin.file}
+    assert lines
+    assert lines <= sources
+
+
+@pytest.mark.parametrize("kind", ["operator", "inputs", "constant"])
+def test_a_changed_node_is_named_with_its_line(case, kind):
+    said = {torch_mutants.judged(f"{case.path.stem} {kind} {number}").partition(":")[0] for number in range(3)}
+    assert said <= {"exact", "among", "unseen"}
+    assert said != {"unseen"}
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory) -> tuple[Path, Path, Path]:
+    """The model, the program in a file, and the inputs."""
+    folder = tmp_path_factory.mktemp("torch")
+    case = torch_mutants.built("nested")
+    program = exported(CASES["nested"].module(), tuple(CASES["nested"].inputs().values()))
+    torch.export.save(program, folder / "nested.pt2")
+    np.savez(folder / "inputs.npz", **case.inputs)
+    return case.path, folder / "nested.pt2", folder / "inputs.npz"
+
+
+def test_a_model_and_a_program_in_a_file(capsys, files):
+    model, program, inputs = files
+    ran = command_line.loopdbg(capsys, "diff", model, "--against", f"torch:{program}", "--inputs", inputs, "--json")
+    assert ran.status == 0
+    told = json.loads(ran.out)
+    assert (told["same"], told["right"]) == (True, "nested.pt2")
+    assert told["comparisons"][0]["loops"][0]["matched_by"] == "metadata"
+
+
+def test_a_program_and_a_limit_of_iterations(capsys, files):
+    model, program, inputs = files
+    words = ("--inputs", inputs, "--max-iterations", "1")
+    ran = command_line.loopdbg(capsys, "diff", model, "--against", f"torch:{program}", *words)
+    assert (ran.status, ran.out.splitlines()[0]) == (4, f"same up to a limit: {model.name} and nested.pt2")
+
+
+def test_options_of_live_runtimes_are_refused(capsys, files):
+    model, program, _ = files
+    ran = command_line.loopdbg(capsys, "diff", model, "--against", f"torch:{program}", "--free")
+    assert ran.complaint == "--free is about a live runtime, and torch:FILE is a program"
+
+
+def test_a_module_is_compared_from_python():
+    case = CASES["nested"]
+    found = loopdbg.diff(torch_mutants.built("nested").path, case.module(), case.arrays())
+    assert found.same
