@@ -16,9 +16,8 @@ from ...runtime.model import Model, load
 from ...runtime.plan.plan import LoopPlan
 from ...runtime.text import did_you_mean
 from ..formats import arrays
-from ..formats.test_data import write_data
 from .captured import Place, Runs
-from .folder import DATA, filled, write_model
+from .folder import DATA, filled, write_data, write_model
 from .part import Part, same_bits
 
 
