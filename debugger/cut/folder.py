@@ -10,6 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from ...runtime.errors import Remedy, UsageError, one_line
+from ..formats.test_data import write_data
+
+__all__ = ["DATA", "MOST_INSIDE", "check_folder", "filled", "write_data", "write_model"]
 
 #: What ONNX's backend tests call the first set of inputs and outputs.
 DATA = "test_data_set_0"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -20,8 +19,10 @@ from ..formats.tensors import TensorFile
 from . import queries
 from .export import Column, Exporter
 
-#: So many boundaries of a table are in memory at once.
-_ROWS = 256
+#: So many boundaries of a table are in memory at once, or so many bytes of their values.
+_ROWS, _BYTES = 1024, 64 << 20
+#: A boundary: where and how it is, and its values.
+Row = tuple[dict[str, Any], dict[Column, Any]]
 
 
 def write_trace(exporter: Exporter, form: Form, path: Path) -> tuple[int, list[str]]:
@@ -99,18 +100,26 @@ def _told(value: Any) -> dict[str, Any]:
     return {"dtype": "string" if text else array.dtype.name, "shape": list(array.shape), "value": _numbers(array)}
 
 
-def _numbers(array: Any) -> Any:
+def _numbers(array: Array) -> Any:
     """Numbers as JSON has them, in the fewest digits that read back as the same; ``nan``, ``inf``, ``-inf`` as text."""
-    if array.ndim:
-        return [_numbers(part) for part in array]
-    if array.dtype.kind in "biu" or array.dtype.kind in "OSUT":
-        return array.item() if array.dtype.kind != "O" else str(array.item())
+    if array.dtype.kind in "biu":
+        return array.tolist()
+    if array.dtype.kind in "OSUT":
+        return array.astype(str).tolist()
     if array.dtype.kind == "c":
         return [_numbers(array.real), _numbers(array.imag)]
     if "int" in array.dtype.name:
-        return int(array)
-    number = float(str(array[()])) if array.dtype.name in ("float16", "float32") else float(array)
-    return number if math.isfinite(number) else str(number)
+        return array.astype(np.int8).tolist()
+    if array.dtype.name in ("float16", "float32"):
+        array = array.astype(str).astype(np.float64)
+    numbers = array.astype(np.float64)
+    return numbers.tolist() if np.isfinite(numbers).all() else _with_words(numbers.tolist())
+
+
+def _with_words(numbers: Any) -> Any:
+    if isinstance(numbers, list):
+        return [_with_words(part) for part in numbers]
+    return numbers if math.isfinite(numbers) else str(numbers)
 
 
 # -- a table
@@ -124,8 +133,7 @@ def _parquet(exporter: Exporter, path: Path) -> tuple[int, list[str]]:
     kinds = {column: _kind(column) for column in exporter.columns}
     count = 0
     with written(path) as append:
-        boundaries = _boundaries(exporter)
-        while rows := list(itertools.islice(boundaries, _ROWS)):
+        for rows in _some(_boundaries(exporter)):
             count += len(rows)
             columns: dict[str, Any] = {key: _plain([place[key] for place, _ in rows], key) for key in _PLACE}
             for column, kind in kinds.items():
@@ -136,6 +144,20 @@ def _parquet(exporter: Exporter, path: Path) -> tuple[int, list[str]]:
     return count, [
         f"'{column.name}' changes its type or rank: as JSON" for column, kind in kinds.items() if kind is None
     ]
+
+
+def _some(boundaries: Iterator[Row]) -> Iterator[list[Row]]:
+    """Boundaries in pieces that fit the memory."""
+    rows: list[Row] = []
+    nbytes = 0
+    for row in boundaries:
+        rows.append(row)
+        nbytes += sum(value.nbytes for value in row[1].values() if isinstance(value, np.ndarray))
+        if len(rows) == _ROWS or nbytes >= _BYTES:
+            yield rows
+            rows, nbytes = [], 0
+    if rows:
+        yield rows
 
 
 _PLACE = ("loop", "entry", "iteration", "condition", "ended", "time")
@@ -169,7 +191,7 @@ def _kind(column: Column) -> tuple[np.dtype[Any], int] | None:
 # -- boundaries with their values
 
 
-def _boundaries(exporter: Exporter) -> Iterator[tuple[dict[str, Any], dict[Column, Any]]]:
+def _boundaries(exporter: Exporter) -> Iterator[Row]:
     """Each boundary, in the order of time: where and how it is, and the values that were recorded at it."""
     trace = exporter.trace
     names = {one.index: one.path for one in exporter.loops}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 from ..errors import ModelError, one_line
@@ -19,12 +20,19 @@ def rewrite(source: Path, weights: Path | None, graph: Graph, changes: Changes, 
         UnsupportedError: its form has no words for a change.
     """
     try:
-        if source.suffix == ".xml":
-            from .openvino.rewrite import rewritten
+        # Beside the target, and moved once it is whole.
+        with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.absolute().parent) as folder:
+            at = Path(folder) / target.name
+            if source.suffix == ".xml":
+                from .openvino.rewrite import rewritten
 
-            return rewritten(source, weights, graph, changes, target)
-        from .onnx.rewrite import rewritten as in_onnx
+                made, beside = rewritten(source, weights, graph, changes, at), []
+            else:
+                from .onnx.rewrite import copied
+                from .onnx.rewrite import rewritten as in_onnx
 
-        return in_onnx(source, graph, changes, target)
+                made = [in_onnx(source, graph, changes, at)]
+                beside = copied(at, source.parent, target.parent)
+            return [*(path.replace(target.with_name(path.name)) for path in made), *beside]
     except OSError as error:
         raise ModelError(f"{target}: cannot be written: {error.strerror or one_line(error)}") from None

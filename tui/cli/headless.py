@@ -9,7 +9,6 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-from ...debugger.formats.table import form_of
 from ...runtime.errors import ExecutionError, InterruptError, LimitError, TraceError, UsageError
 from ...runtime.frontends import is_database, split
 from ...runtime.graph import StoppedBy
@@ -106,7 +105,7 @@ def _tell(
     remarks = list(inputs.remarks)
     saved_as = ""
     if options.output is not None and result.stopped_by is None:
-        remarks += save(options.output, form_of(options.output, "values"), result.outputs, model.outputs)
+        remarks += save(options.output, result.outputs, model.outputs)
         saved_as = options.output
     for remark in remarks:
         terminal.err(f"note: {remark}")

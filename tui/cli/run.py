@@ -45,11 +45,7 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 3 stopped by --break,
         add_weights_option(parser)
         add_run_options(parser)
         add_record_options(parser)
-        parser.add_argument(
-            "--output",
-            metavar="FILE|DIR/",
-            help="save the outputs under their names: .npz, .safetensors, .parquet, or ONNX test data in DIR/",
-        )
+        parser.add_argument("--output", metavar="OUT", help="save outputs: .npz, .safetensors, .parquet or DIR/")
         parser.add_argument(
             "--expect",
             type=Path,

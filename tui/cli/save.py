@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ...debugger.formats.table import FOLDER, Form, form_of, write_values
 from ...runtime.errors import UsageError, one_line
 from ...runtime.files import opened
 from ...runtime.model import Data, Port
+
+if TYPE_CHECKING:
+    from ...debugger.formats.table import Form
 
 
 def check_target(name: str, kind: str, read: Iterable[Path] = (), option: str = "--output ") -> Form:
@@ -21,6 +24,9 @@ def check_target(name: str, kind: str, read: Iterable[Path] = (), option: str = 
         UsageError: the path is a folder and no folder is written, or it lies in none; what is there is no file that a
             command like this one wrote; its ending names no form.
     """
+    # Here, since a run that saves nothing needs none of it.
+    from ...debugger.formats.table import FOLDER, form_of
+
     told, path = f"{option}{name}", Path(name)
     if path.is_dir() and not name.endswith(FOLDER):
         inside = path / "outputs.npz"
@@ -58,14 +64,16 @@ def _start(path: Path) -> bytes:
         raise UsageError(f"{path}: cannot be read: {error.strerror or one_line(error)}") from None
 
 
-def save(name: str, form: Form, outputs: Mapping[str, Data], ports: Iterable[Port]) -> list[str]:
-    """Write outputs; returns what there is to say about it, one line each.
+def save(name: str, outputs: Mapping[str, Data], ports: Iterable[Port]) -> list[str]:
+    """Write outputs in the form that a name asks for; returns what there is to say about it, one line each.
 
     Raises:
         UsageError: the file cannot be written.
     """
+    from ...debugger.formats.table import form_of, write_values
+
     types = {port.name: port.type for port in ports}
     try:
-        return write_values(form, Path(name), outputs, types)
+        return write_values(form_of(name, "values"), Path(name), outputs, types)
     except OSError as error:
         raise UsageError(f"--output {name}: cannot be written: {error.strerror or one_line(error)}") from None

@@ -175,3 +175,15 @@ def test_every_form_is_written_over_itself(ending: str, trace: Path, capsys: pyt
         pytest.importorskip("pyarrow")
     target = f"{trace.parent / 'again'}{ending}"
     assert [loopdbg(capsys, "export", trace, target).status for _ in range(2)] == [0, 0]
+
+
+def test_a_large_trace_is_written_in_pieces(
+    trace: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    whole, pieces = trace.with_name("a.parquet"), trace.with_name("b.parquet")
+    loopdbg(capsys, "export", trace, whole)
+    monkeypatch.setattr("loopdbg.debugger.recording.leaving._ROWS", 2)
+    loopdbg(capsys, "export", trace, pieces)
+    assert parquet.ParquetFile(pieces).num_row_groups == 7 and parquet.ParquetFile(whole).num_row_groups == 1
+    assert parquet.read_table(pieces).equals(parquet.read_table(whole))
