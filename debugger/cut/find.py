@@ -71,7 +71,7 @@ def against(
     if shown is None or candidate is None:
         raise NothingFoundError(
             f"{model.name}: nothing to reproduce: {peer.name} gives the same within the tolerance, as a whole and "
-            "iteration by iteration; give other inputs, or --rtol and --atol"
+            "iteration by iteration; give other inputs, or a smaller tolerance"
         )
     predicate.like = shown
     return Finding(candidate, shown, predicate, limit, whole.count, tolerance)
@@ -89,8 +89,8 @@ def between(
     """
     if left.graph.system is not right.graph.system:
         raise UsageError(
-            f"{left.name} and {right.name} are of two systems, and no runtime takes both: "
-            f"loopdbg repro {right.name} --against openvino shows what OpenVINO does otherwise"
+            f"{left.name} and {right.name} are of two systems, and a repro is for a runtime that takes both; "
+            "compare one of them with a runtime"
         )
     one, limit = _whole(left, inputs, most)
     other = document_of(right)
@@ -167,14 +167,8 @@ def _whole(model: Model, inputs: Mapping[str, Data], most: int | None) -> tuple[
 
 
 def _not_finite(model: Model, whole: Candidate, limit: int) -> Finding:
-    from ..session.session import Session
-    from ..session.stop import Reason
-
-    session = Session(model, whole.inputs, max_iterations=limit, attended=False)
-    session.breakpoints.add("nan")
-    if session.continue_().reason is not Reason.BREAKPOINT:
-        raise NothingFoundError(f"{model.name}: nothing to reproduce: no value of it becomes NaN or infinite")
-    chain = [(frame.path, frame.iteration) for frame in session.frames if frame.loop is not None]
+    """The first NaN or infinity: in an iteration by itself, or in the whole model."""
+    chain = _first_nan(model, whole, limit) if model.loops else []
     part = _entered(model, whole, chain, limit)
     # A model may hold a mask of infinities, and then it is the NaN that counts.
     for kinds in (("nan", "inf"), ("nan",), ("inf",)):
@@ -185,7 +179,19 @@ def _not_finite(model: Model, whole: Candidate, limit: int) -> Finding:
             if shown is not None and every is not None:
                 predicate.like = shown
                 return Finding(every, shown, predicate, limit, whole.count)
-    raise NothingFoundError(f"{model.name}: {session.stop.text}; no part of it does so alone")
+    raise NothingFoundError(f"{model.name}: nothing to reproduce: no value of it becomes NaN or infinite by itself")
+
+
+def _first_nan(model: Model, whole: Candidate, limit: int) -> list[tuple[str, int]]:
+    """The loops and iterations in which a session stops at the first one; empty: at none."""
+    from ..session.session import Session
+    from ..session.stop import Reason
+
+    session = Session(model, whole.inputs, max_iterations=limit, attended=False)
+    session.breakpoints.add("nan")
+    if session.continue_().reason is not Reason.BREAKPOINT:
+        return []
+    return [(frame.path, frame.iteration) for frame in session.frames if frame.loop is not None]
 
 
 def _showing_all(candidate: Candidate, limit: int) -> Candidate:

@@ -38,6 +38,8 @@ class About:
     configuration: Mapping[str, str] = field(default_factory=dict)
     #: The expression that was waited for.
     expression: str = ""
+    #: What to type to look at the pack with this program; ``{model}``: the file.
+    commands: Sequence[str] = ()
 
 
 def title_of(about: About, reduced: Reduced) -> str:
@@ -65,7 +67,7 @@ def report(pack: Pack, reduced: Reduced, finding: Finding, about: About) -> str:
         *_difference(shown, about),
         *_reasons(reduced, about),
         "## To see it",
-        _commands(pack),
+        _commands(pack, about),
         *_seen(pack),
         "## Versions",
         "\n".join(f"- {line}" for line in _versions(about)),
@@ -120,14 +122,14 @@ def _reasons(reduced: Reduced, about: About) -> list[str]:
     return ["## Known", *dict.fromkeys(f"{one.rule}: {one.text}" for one in found)] if found else []
 
 
-def _commands(pack: Pack) -> str:
+def _commands(pack: Pack, about: About) -> str:
     lines = []
     for path in pack.files:
         if path.suffix == ".py":
             package = path.stem.removeprefix("run_")
             lines.append(f"pip install {package}; python {path.name}")
-    own = f"loopdbg run {pack.models[0].name}"
-    return "```\n" + "\n".join([*lines, own]) + "\n```\n\nA script ends with status 1 where the finding shows."
+    lines += [line.format(model=pack.models[0].name) for line in about.commands]
+    return "```\n" + "\n".join(lines) + "\n```\n\nA script ends with status 1 where the finding shows."
 
 
 def _seen(pack: Pack) -> list[str]:
