@@ -12,6 +12,7 @@ from ...runtime.model import Data, LoopNode, Model
 from ...runtime.ops.registry import is_random
 from ..diff.findings import Comparison
 from ..diff.live import compare_live
+from ..diff.sides import ModelSide
 from ..diff.streams import Options
 from ..diff.values import Tolerance
 from ..peers.process import Peer
@@ -162,7 +163,7 @@ def _whole(model: Model, inputs: Mapping[str, Data], most: int | None) -> tuple[
     run = model.execute(inputs, max_iterations=most)
     limit = max((loop.iterations for loop in run.loops), default=0) + 1
     document = document_of(model)
-    given = model._inside.named(inputs)
+    given = ModelSide(model, inputs).inputs  # in the types that it declares
     return Candidate((document,), {name: given[name] for name in document.inputs if name in given}), limit
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...runtime.graph import loops
+from ...runtime.text import counted
 from ..diff.rules import fitting, reasons_of
 from .find import Finding
 from .pack import Pack
@@ -73,7 +74,7 @@ def report(pack: Pack, reduced: Reduced, finding: Finding, about: About) -> str:
         "\n".join(f"- {line}" for line in _versions(about)),
         "## The model",
         f"Reduced from {' and '.join(about.models)}: {finding.nodes} nodes before, {reduced.candidate.count} now, "
-        f"in {reduced.tests} tests{'' if reduced.ended == 'smallest' else ', and not to the end'}.",
+        f"in {counted(reduced.tests, 'test')}{'' if reduced.ended == 'smallest' else ', and not to the end'}.",
     ]
     for path, document in zip(pack.models, reduced.candidate.documents, strict=True):
         parts += [f"`{path.name}`:", f"```\n{document.text().strip()}\n```"]

@@ -62,7 +62,7 @@ def test_a_folder_with_files_is_left_as_it_is(tmp_path: Path, capsys: pytest.Cap
 
 def test_few_tests_give_what_there_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ran = command(capsys, "repro", MODEL, "--break", "nan", "-o", tmp_path / "r", "--max-tests", "1")
-    assert ran.status == 0 and "(1 tests, ended by a limit)" in ran.out
+    assert ran.status == 0 and "(1 test, ended by a limit)" in ran.out
 
 
 class Terminal:
