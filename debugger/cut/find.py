@@ -21,7 +21,7 @@ from .lab import Lab, values_of
 from .onnx_document import OnnxDocument
 from .passes import peeled
 from .predicate import Difference, Disagreement, NotFinite, Predicate, Shown, Stops
-from .same_names import names_of_right, rename_all
+from .same_names import give_names
 
 #: Of two models one may run so many times as many iterations as the other.
 _LONGER = 10
@@ -96,11 +96,12 @@ def between(
     one, limit = _whole(left, inputs, most)
     other = document_of(right)
     if isinstance(other, OnnxDocument):
-        rename_all(other.proto, names_of_right(left, right, inputs))
+        give_names(left, right, inputs, other.proto)
     candidate = Candidate((*one.documents, other), one.inputs)
     # The other one may run as long as it likes, to a measure.
     limit *= _LONGER
-    predicate = Difference(tolerance, limit)
+    called = dict(zip(one.documents[0].outputs, other.outputs, strict=False))
+    predicate = Difference(tolerance, limit, called)
     shown = predicate(candidate)
     if shown is None:
         raise NothingFoundError(
