@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ...runtime.engine.engine import Engine
 from ...runtime.errors import ExecutionError, InterruptError, LimitError, UsageError
 from ...runtime.frame import Frame
@@ -127,6 +129,7 @@ class Runs:
         """
         engine = self.before(place, 0)
         found = {value: _value(engine, value) for value in fed}
+        found.update((value, data) for value, data in _begins(engine, place.plan).items() if value in found)
         self._to_end(engine, place.plan)
         return found, self._left(engine, place, results)
 
@@ -189,6 +192,21 @@ def _value(engine: Engine, value: Value) -> Any:
     if value.constant is not None:
         return value.constant
     return engine.value(engine.plan.slot_of[value])
+
+
+def _begins(engine: Engine, plan: LoopPlan) -> dict[Value, Any]:
+    """What a loop begins with, before its iteration 0: other than what it was given where a session changed that."""
+    found: dict[Value, Any] = {}
+    for edge in plan.edges:
+        if isinstance(edge.edge.initial, Value):
+            found[edge.edge.initial] = engine.value(edge.param)
+    _, trips, condition, _, _ = engine.loop_state(plan.index)
+    for value, now in ((plan.loop.trip_count, trips), (plan.loop.initial_condition, condition)):
+        if value is not None and now is not None and value not in found:
+            before = _value(engine, value)
+            same = before is None or int(np.asarray(before).reshape(())) == now or trips is None
+            found[value] = before if same else np.full_like(before, now)
+    return found
 
 
 def begun_with(loop: Loop) -> Iterable[Value]:

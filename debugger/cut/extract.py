@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from ...runtime.errors import ExecutionError, LoopdbgError, Remedy, UnsupportedError, UsageError
-from ...runtime.frontends.onnx import places as in_onnx
 from ...runtime.graph import System
 from ...runtime.model import Model, load
 from ...runtime.plan.plan import LoopPlan
 from ...runtime.text import did_you_mean
-from ..formats.arrays import write_npz
+from ..formats import arrays
 from .captured import Place, Runs
 from .folder import DATA, filled, write_data, write_model
 from .part import Part, same_bits
@@ -24,7 +23,7 @@ from .part import Part, same_bits
 
 @dataclass(frozen=True)
 class Extracted:
-    """What was written. ``iteration`` None: all of the entry; ``nodes``: of the body and of the graphs inside."""
+    """What was written. ``iteration`` None: all of the entry."""
 
     model: Path
     loop: str
@@ -79,11 +78,10 @@ def cut(runs: Runs, place: Place, iteration: int | None) -> Part:
         from . import ir_source
 
         return ir_source.cut(model, loop, one, partial(runs.entry, place))
+    from ...runtime.frontends.onnx.places import places
     from . import onnx_source, onnx_written
 
-    found = None
-    if model.graph.system is System.ONNX:
-        found = in_onnx.places(model.path, model.graph)
+    found = places(model.path, model.graph) if model.graph.system is System.ONNX else None
     where = None if found is None else found.of(loop)
     if one is not None:
         if found is not None and where is not None and onnx_source.has_body(where, loop):
@@ -102,7 +100,7 @@ def write(part: Part, folder: Path) -> Path:
 
         path = ir_source.write(part, folder)
         for what, named in _sides(part, load(path)).items():
-            write_npz(path.with_suffix(f".{what}.npz"), named)
+            arrays.write(path.with_suffix(f".{what}.npz"), named)
         return path
     path = folder / "model.onnx"
     write_model(part.model, path)

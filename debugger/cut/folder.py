@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ...runtime.errors import Remedy, UsageError, one_line
-from ...runtime.graph import OptionalType, SequenceType, ValueType
+from ..formats.test_data import write_data
+
+__all__ = ["DATA", "MOST_INSIDE", "check_folder", "filled", "write_data", "write_model"]
 
 #: What ONNX's backend tests call the first set of inputs and outputs.
 DATA = "test_data_set_0"
@@ -66,31 +66,3 @@ def write_model(model: Any, path: Path) -> None:
     onnx.save_model(
         model, path, save_as_external_data=beside, all_tensors_to_one_file=True, location=f"{path.name}.data"
     )
-
-
-def write_data(folder: Path, what: str, values: Sequence[tuple[str, ValueType, Any]]) -> None:
-    """Write ``input_K.pb`` or ``output_K.pb`` for names, declared types and values."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for k, (name, kind, value) in enumerate(values):
-        (folder / f"{what}_{k}.pb").write_bytes(as_message(name, kind, value).SerializeToString())
-
-
-def as_message(name: str, kind: ValueType, value: Any) -> Any:
-    """A value as the message that test data hold for its declared type.
-
-    Raises:
-        UsageError: protobuf's types have no room for it.
-    """
-    from onnx import OptionalProto, SequenceProto, numpy_helper
-
-    if isinstance(kind, OptionalType):
-        if value is None:
-            empty = OptionalProto(name=name)
-            empty.elem_type = OptionalProto.SEQUENCE if isinstance(kind.element, SequenceType) else OptionalProto.TENSOR
-            return empty
-        return numpy_helper.from_optional(value, name)
-    if isinstance(kind, SequenceType):
-        if not value:
-            return SequenceProto(name=name, elem_type=SequenceProto.TENSOR)
-        return numpy_helper.from_list([np.asarray(one) for one in value], name)
-    return numpy_helper.from_array(np.asarray(value), name)

@@ -6,7 +6,7 @@ What is computed from constants alone around the loop comes along; all else that
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +14,15 @@ import numpy as np
 from lxml import etree
 
 from ...runtime.dtypes import to_openvino
-from ...runtime.errors import Remedy, UnsupportedError
+from ...runtime.errors import UnsupportedError
 from ...runtime.frontends.openvino.places import Place, Places
 from ...runtime.frontends.openvino.xml import Element, Layer, Port
 from ...runtime.graph import NO_PORT, Array, Loop, TensorType, Value, walk
 from ...runtime.model import Model
 from ...runtime.ops.registry import is_random
-from .part import Part
+from .part import Ask, Part, refuse_random
 from .part import Port as PartPort
 
-Ask = Callable[[list[Value], list[Value]], tuple[dict[Value, Any], dict[Value, Any]]]
 #: Constants begin at multiples of this many bytes.
 _ALIGNMENT = 64
 #: Layers that are not computed from what they read alone.
@@ -62,12 +61,7 @@ def cut(model: Model, loop: Loop, one: Ask | None, whole: Ask) -> Part:
 
 
 def _loop(places: Places, place: Place, loop: Loop, ask: Ask) -> Part:
-    drawn = next((node for node in walk(loop.body) if is_random(node, loop.system)), None)
-    if drawn is not None:
-        raise UnsupportedError(
-            f"loop '{loop.name}' draws random numbers ({drawn.op_type} '{drawn.name}'), and each runtime its own",
-            Remedy.ONE_ITERATION,
-        )
+    refuse_random(loop)
     net = _Net(places, loop.name)
     sources = [place.network.sources.get((place.layer.id, port.id)) for port in place.layer.inputs]
     outer = {

@@ -6,7 +6,7 @@ What is constant around the loop comes along as a constant; everything else that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import onnx
@@ -14,22 +14,19 @@ import onnx.helper
 import onnx.numpy_helper
 from onnx import GraphProto, ModelProto, NodeProto
 
-from ...runtime.errors import Remedy, UnsupportedError
+from ...runtime.errors import UnsupportedError
 from ...runtime.frontends.onnx.places import Place, Places
 from ...runtime.frontends.onnx.scope import NameScope
 from ...runtime.graph import Loop, OptionalType, SequenceType, TensorType, Value, ValueType, walk
 from ...runtime.ops.registry import is_random
 from ..peers.onnx_writer import port_info, type_of
 from .names import all_names, bind, called, free_of_graph, free_of_node, fresh, leave_out
-from .part import Part, Port
+from .part import Ask, Part, Port, refuse_random
 
 #: Before this version of the IR every initializer has to stand among the inputs.
 _INITIALIZERS_APART = 4
 #: The first operator set whose Identity takes sequences.
 _IDENTITY_OF_SEQUENCES = 14
-#: What is taken and given: which values are asked for, and what they were in the run.
-Values = tuple[dict[Value, Any], dict[Value, Any]]
-Ask = Callable[[list[Value], list[Value]], Values]
 
 
 def has_body(place: Place, loop: Loop) -> bool:
@@ -43,12 +40,7 @@ def cut_loop(places: Places, place: Place, loop: Loop, ask: Ask) -> Part:
     Raises:
         UnsupportedError: it draws random numbers.
     """
-    drawn = next((node for node in walk(loop.body) if is_random(node, loop.system)), None)
-    if drawn is not None:
-        raise UnsupportedError(
-            f"loop '{loop.name}' draws random numbers ({drawn.op_type} '{drawn.name}'), and each runtime its own",
-            Remedy.ONE_ITERATION,
-        )
+    refuse_random(loop)
     work = _Work(places, place.scope)
     node = work.copied(place.proto)
     names = [name for name in node.output if name]

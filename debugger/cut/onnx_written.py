@@ -3,22 +3,16 @@ of a body that an operator was opened into."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
-from ...runtime.errors import Remedy, UnsupportedError
-from ...runtime.graph import Graph, Loop, System, Value, captured, walk
+from ...runtime.graph import Graph, Loop, System, captured
 from ...runtime.model import Model
-from ...runtime.ops.registry import is_random
 from ..diff.bodies import fed_values
 from ..peers.network import as_onnx, body_as_onnx
 from ..peers.onnx_writer import cut_body, port_info, with_values
 from .captured import begun_with
 from .onnx_source import Types
-from .part import Part, Port
-
-Ask = Callable[[list[Value], list[Value]], tuple[dict[Value, Any], dict[Value, Any]]]
+from .part import Ask, Part, Port, refuse_random
 
 
 def write_body(model: Model, loop: Loop, ask: Ask) -> Part:
@@ -51,12 +45,7 @@ def write_loop(model: Model, loop: Loop, ask: Ask) -> Part:
     Raises:
         UnsupportedError: ONNX has no words for it, or it draws random numbers.
     """
-    drawn = next((node for node in walk(loop.body) if is_random(node, loop.system)), None)
-    if drawn is not None:
-        raise UnsupportedError(
-            f"loop '{loop.name}' draws random numbers ({drawn.op_type} '{drawn.name}'), and each runtime its own",
-            Remedy.ONE_ITERATION,
-        )
+    refuse_random(loop)
     around = list(dict.fromkeys([*begun_with(loop), *captured(loop.body)]))
     around += [scan.length for scan in loop.scan_outputs if scan.length is not None and scan.length not in around]
     fed_in = [value for value in around if value.constant is None]

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ...runtime.graph import Value, ValueType
+from ...runtime.errors import Remedy, UnsupportedError
+from ...runtime.graph import Loop, Value, ValueType, walk
+from ...runtime.ops.registry import is_random
+
+#: Tells what values were in a run: those that a part is fed, and those that it gives.
+Ask = Callable[[list[Value], list[Value]], tuple[dict[Value, Any], dict[Value, Any]]]
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,20 @@ class Part:
     fed: Mapping[Value, Any]
     given: Mapping[Value, Any]
     weights: Sequence[bytes] | None = None
+
+
+def refuse_random(loop: Loop) -> None:
+    """Refuse all iterations of a loop that draws random numbers.
+
+    Raises:
+        UnsupportedError: it does.
+    """
+    drawn = next((node for node in walk(loop.body) if is_random(node, loop.system)), None)
+    if drawn is not None:
+        raise UnsupportedError(
+            f"loop '{loop.name}' draws random numbers ({drawn.op_type} '{drawn.name}'), and each runtime its own",
+            Remedy.ONE_ITERATION,
+        )
 
 
 def same_bits(a: Any, b: Any) -> bool:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType, TracebackType
+from typing import Self
 
 import numpy as np
 
 from ...runtime.dtypes import is_foreign, saved
-from ...runtime.graph import Array
+from ...runtime.graph import Array, ValueType
 from ...runtime.inputs import Data
 from .pieces import pieces
 
+_PLAIN_KINDS = "biufc"
 
-def write_npz(path: Path, values: Mapping[str, Data]) -> list[str]:
+
+def write(path: Path, values: Mapping[str, Data], types: Mapping[str, ValueType] = MappingProxyType({})) -> list[str]:
     """Write a file of that very name; returns what there is to say about it, one line each.
 
     The elements of a sequence are saved as NAME.0, NAME.1, ... An empty optional has nothing that could be saved.
@@ -28,6 +32,51 @@ def write_npz(path: Path, values: Mapping[str, Data]) -> list[str]:
         for name, array in arrays.items():
             write_member(archive, name, array)
     return [f"{path}: {remark}" for remark in remarks]
+
+
+class ArrayFile:
+    """An ``.npz`` that is written array by array: ``with ArrayFile(path) as file``. What NumPy has no type for becomes
+    float32 or int8, and text is text."""
+
+    def __init__(self, path: Path) -> None:
+        # Not np.savez: it holds everything in memory first.
+        self._archive = zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1, allowZip64=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
+        self._archive.close()
+
+    def array(self, name: str, array: Array) -> None:
+        """Write one array."""
+        write_member(self._archive, name, _plain(array))
+
+    def stack(self, name: str, shape: tuple[int, ...], parts: Iterable[Array]) -> int:
+        """Write one array that comes in parts; returns how many there were."""
+        count = 0
+        with self._archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+            for part in map(_plain, parts):
+                if not count:
+                    kind = np.lib.format.dtype_to_descr(part.dtype)
+                    header = {"descr": kind, "fortran_order": False, "shape": shape}
+                    np.lib.format.write_array_header_2_0(file, header)
+                file.write(part.tobytes())
+                count += 1
+        return count
+
+    def remarks(self) -> list[str]:
+        """Everything has room here."""
+        return []
+
+
+def _plain(array: Array) -> Array:
+    """What ``.npy`` knows: strings as such, bfloat16, float8, int4 and the like as float32 or int8."""
+    if array.dtype.kind in "OUST":
+        return array.astype(str)
+    if array.dtype.kind in _PLAIN_KINDS and not is_foreign(array.dtype):
+        return array
+    return array.astype(np.int8 if "int" in array.dtype.name else np.float32)
 
 
 def write_member(archive: zipfile.ZipFile, name: str, array: Array) -> None:

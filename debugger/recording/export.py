@@ -1,10 +1,9 @@
-"""A trace as arrays (``.npz``) or as a table (``.csv``). ``docs/traces.md`` says how things are called there."""
+"""A trace as arrays, or as a table. ``docs/traces.md`` says how things are called there."""
 
 from __future__ import annotations
 
 import csv
 import math
-import zipfile
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ...runtime.dtypes import is_foreign
-from ...runtime.errors import UsageError, one_line
+from ...runtime.errors import UsageError
 from ...runtime.graph import Array
+from ..formats.arrays import ArrayFile
+from ..formats.tensors import TensorFile
 from . import queries
 from .cells import maybe, real
 from .ports import PortKind
@@ -22,7 +22,6 @@ from .queries import Which
 from .reader import RecordedLoop, Trace
 
 _STATISTICS = ("min", "max", "mean", "norm")
-_PLAIN_KINDS = "biufc"
 
 
 @dataclass(frozen=True)
@@ -96,23 +95,20 @@ class Exporter:
         """Write one row a boundary; returns how many.
 
         Raises:
-            UsageError: the file cannot be written.
+            OSError: the file cannot be written.
         """
-        try:
-            with path.open("w", newline="", encoding="utf-8", errors="backslashreplace") as file:
-                table = csv.writer(file)
-                header = ["loop", "entry", "iteration", "condition", "ended", "time"]
-                for column in self.columns:
-                    plain = column.is_number or _is_text(column)
-                    header += [column.name] if plain else [f"{column.name}.{word}" for word in _STATISTICS]
-                table.writerow(header)
-                count = 0
-                for row in self._table():
-                    table.writerow(row)
-                    count += 1
-                return count
-        except OSError as error:
-            raise UsageError(f"{path}: cannot be written: {error.strerror or one_line(error)}") from None
+        with path.open("w", newline="", encoding="utf-8", errors="backslashreplace") as file:
+            table = csv.writer(file)
+            header = ["loop", "entry", "iteration", "condition", "ended", "time"]
+            for column in self.columns:
+                plain = column.is_number or _is_text(column)
+                header += [column.name] if plain else [f"{column.name}.{word}" for word in _STATISTICS]
+            table.writerow(header)
+            count = 0
+            for row in self._table():
+                table.writerow(row)
+                count += 1
+            return count
 
     def _table(self) -> Iterator[list[Any]]:
         cells = [_Cells(self.trace, column) for column in self.columns]
@@ -133,65 +129,42 @@ class Exporter:
 
     # -- arrays
 
-    def npz(self, path: Path) -> int:
-        """Write arrays; returns of how many boundaries.
+    def arrays(self, file: ArrayFile | TensorFile) -> int:
+        """Write arrays, iterations first; returns of how many boundaries."""
+        count = sum(self._index_arrays(file, loop) for loop in self.loops)
+        for column in self.columns:
+            self._arrays(file, column)
+        return count
 
-        Raises:
-            UsageError: the file cannot be written.
-        """
-        try:
-            # Not np.savez: it holds everything in memory first.
-            with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1, allowZip64=True) as archive:
-                count = sum(self._index_arrays(archive, loop) for loop in self.loops)
-                for column in self.columns:
-                    self._arrays(archive, column)
-                return count
-        except OSError as error:
-            raise UsageError(f"{path}: cannot be written: {error.strerror or one_line(error)}") from None
-
-    def _index_arrays(self, archive: zipfile.ZipFile, loop: RecordedLoop) -> int:
+    def _index_arrays(self, file: ArrayFile | TensorFile, loop: RecordedLoop) -> int:
         """Which boundary each row of the other arrays is."""
         marks = list(self.trace.marks(Which(loop=loop.index)))
         prefix = self._prefix[loop.index]
-        _write(archive, f"{prefix}@iteration", np.array([mark.iteration for mark in marks], np.int64))
-        _write(archive, f"{prefix}@time", np.array([mark.time for mark in marks], np.float64))
+        file.array(f"{prefix}@iteration", np.array([mark.iteration for mark in marks], np.int64))
+        file.array(f"{prefix}@time", np.array([mark.time for mark in marks], np.float64))
         if any(mark.condition is not None for mark in marks):
-            _write(archive, f"{prefix}@condition", np.array([bool(mark.condition) for mark in marks], np.bool_))
+            file.array(f"{prefix}@condition", np.array([bool(mark.condition) for mark in marks], np.bool_))
         if loop.parent is not None:
             around = [self.trace.entry(mark.entry).around for mark in marks]
-            _write(archive, f"{prefix}@entry", np.array(around, np.int64))
+            file.array(f"{prefix}@entry", np.array(around, np.int64))
         return len(marks)
 
-    def _arrays(self, archive: zipfile.ZipFile, column: Column) -> None:
+    def _arrays(self, file: ArrayFile | TensorFile, column: Column) -> None:
         types = [(dtype, shape) for dtype, shape in column.types if dtype != "none"]
         if len(types) == 1 and types[0][0] not in ("string", "sequence") and len(column.types) == 1:
-            self._stack(archive, column, types[0][1] or ())
+            count = queries.count_values(self.trace.rows, column.port)
+            shape = (count, *(types[0][1] or ()))
+            written = file.stack(column.name, shape, (np.asarray(value) for _, _, value in self.each(column)))
+            if written != count:
+                raise self.trace.damaged(f"{count - written} values of '{column.name}' are of no boundary")
             return
-        for around, iteration, value in self._each(column):
+        for around, iteration, value in self.each(column):
             # What changes its shape stands by itself, boundary by boundary.
             where = ".".join(map(str, (*around, iteration)))
             for suffix, array in _pieces(value):
-                _write(archive, f"{column.name}@{where}{suffix}", array)
+                file.array(f"{column.name}@{where}{suffix}", array)
 
-    def _stack(self, archive: zipfile.ZipFile, column: Column, shape: tuple[int, ...]) -> None:
-        count = queries.count_values(self.trace.rows, column.port)
-        with archive.open(f"{column.name}.npy", "w", force_zip64=True) as file:
-            written = 0
-            for _, _, value in self._each(column):
-                array = _savable(value)
-                if not written:
-                    header = {
-                        "descr": np.lib.format.dtype_to_descr(array.dtype),
-                        "fortran_order": False,
-                        "shape": (count, *shape),
-                    }
-                    np.lib.format.write_array_header_2_0(file, header)
-                file.write(array.tobytes())
-                written += 1
-        if written != count:
-            raise self.trace.damaged(f"{count - written} values of '{column.name}' are of no boundary")
-
-    def _each(self, column: Column) -> Iterator[tuple[tuple[int, ...], int, Any]]:
+    def each(self, column: Column) -> Iterator[tuple[tuple[int, ...], int, Any]]:
         """(entry, iteration, value) at every boundary that has one."""
         for mark in self.trace.marks(Which(loop=column.loop)):
             for row in queries.values_at(self.trace.rows, column.port, mark.id):
@@ -248,18 +221,4 @@ def _pieces(value: Any, suffix: str = "") -> Iterator[tuple[str, Array]]:
         for k, element in enumerate(value):
             yield from _pieces(element, f"{suffix}.{k}")
     elif value is not None:
-        yield suffix, _savable(np.asarray(value))
-
-
-def _savable(array: Array) -> Array:
-    """What ``.npy`` knows: strings as such, bfloat16, float8, int4 and the like as float32 or int8."""
-    if array.dtype.kind in "OUST":
-        return array.astype(str)
-    if array.dtype.kind in _PLAIN_KINDS and not is_foreign(array.dtype):
-        return array
-    return array.astype(np.int8 if "int" in array.dtype.name else np.float32)
-
-
-def _write(archive: zipfile.ZipFile, name: str, array: Array) -> None:
-    with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
-        np.lib.format.write_array(file, array, allow_pickle=False)
+        yield suffix, np.asarray(value)

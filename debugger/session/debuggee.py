@@ -450,7 +450,7 @@ class Debuggee:
             ModelError: the model's file changed since it was opened, or the copy cannot be written.
 
         >>> _ = session.set("x", 3.0)
-        >>> [path.name for path in session.save("fixed.onnx")]
+        >>> [path.name for path in session.save(folder / "fixed.onnx")]
         ['fixed.onnx']
         """
         self._inside.refuse("saving a changed model")

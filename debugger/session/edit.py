@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,8 @@ from ...runtime.engine.engine import Engine
 from ...runtime.errors import UsageError
 from ...runtime.frame import Frame, NodeState
 from ...runtime.graph import Loop, Value
+from ...runtime.graph.origins import Origins
+from ...runtime.ops.constants import Constants
 from ..expression.language import Target, assign, parse, parse_target, show
 from ..values.iterations import Iterations
 from ..values.scope import FrameScope
@@ -24,10 +28,14 @@ _ASSIGNMENT = re.compile(r"(?<![=!<>])=(?!=)")
 class Editor:
     """Edits one engine at a stop, in terms of the values of a frame."""
 
-    def __init__(self, engine: Engine, frame: Frame, history: Iterations) -> None:
+    def __init__(
+        self, engine: Engine, frame: Frame, history: Iterations, earlier: Mapping[Value, Any] = MappingProxyType({})
+    ) -> None:
+        """``earlier``: what values became that were set before, on this line of time."""
         self._engine = engine
         self._frame = frame
         self._scope = FrameScope(frame, history)
+        self._earlier = dict(earlier)
         #: What was changed, for what writes it into a file.
         self.changes: list[Change] = []
 
@@ -63,13 +71,23 @@ class Editor:
             return told
         value = self._value(target.name)
         slot = self._engine.plan.slot_of[value]
-        old = self._scope.value(target.name)
-        self._engine.changes.set(slot, self._placed(old, target, new))
+        fixed = self._engine.changes.is_constant_node(slot)
+        placed = self._placed(self._fixed(value) if fixed else self._scope.value(target.name), target, new)
+        self._engine.changes.set(slot, placed)
         self._decide(value, slot)
-        self._note("value", self._engine.value(slot), told, value)
+        self._note("value", placed if fixed else self._engine.value(slot), told, value)
         return told
 
+    def _fixed(self, value: Value) -> Any:
+        """What a node without inputs gives, which need not have run yet."""
+        if value in self._earlier:
+            return self._earlier[value]
+        graph = self._engine.plan.graph
+        return Constants(Origins.of(graph), graph.system).of(value)
+
     def _note(self, what: str, data: Any, told: str, value: Value | None = None) -> None:
+        if value is not None:
+            self._earlier[value] = data
         self.changes.append(Change(what, data, self._engine.position, told, value, self._frame.index))
 
     def _unread(self, name: str) -> list[Value] | None:
@@ -155,6 +173,8 @@ class Editor:
             raise UsageError(
                 f"'{name}' is a part of '{outer}': set {quote(outer)}, or {quote(name)} inside the iteration"
             )
+        if self._engine.changes.is_constant_node(self._engine.plan.slot_of[value]):
+            return value
         for entry in frame.nodes:
             if value in entry.node.outputs and entry.state is not NodeState.DONE:
                 raise UsageError(self._too_early(name, value, loop))

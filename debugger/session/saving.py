@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from ...runtime.errors import UsageError
-from ...runtime.frontends.changes import Changes, rewrite
+from ...runtime.frontends.changes import Changes
+from ...runtime.frontends.rewrite import rewrite
 from ...runtime.graph import Array, Loop, SlicedInput, System, Value
 from ...runtime.model import Model
 from ...runtime.plan.plan import LoopPlan, Plan

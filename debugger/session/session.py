@@ -160,7 +160,9 @@ class Session(Debuggee):
 
         inside = self._inside
         with inside.turns.turn():
-            editor = Editor(inside.engine, frame, frame.history)
+            line = reversed(self.branch.line())
+            earlier = {one.value: one.data for branch in line for one in branch.changes if one.value is not None}
+            editor = Editor(inside.engine, frame, frame.history, earlier)
             branch = inside.edit(lambda: change(editor))
             branch.changes += editor.changes
             return branch

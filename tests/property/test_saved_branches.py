@@ -19,6 +19,9 @@ import loopdbg
 from loopdbg.debugger.cut.part import same_bits
 from loopdbg.debugger.session.stop import Reason
 from loopdbg.runtime.errors import LoopdbgError, UsageError
+from loopdbg.runtime.graph import walk
+from loopdbg.runtime.graph.origins import Origins
+from loopdbg.runtime.ops.constants import Constants
 from strategies import models
 from strategies.draws import Draw, FromHypothesis
 from strategies.ir_form import to_ir
@@ -46,6 +49,19 @@ def changed(value: Any, draw: Draw) -> Any:
     return value + value.dtype.type(draw.integer(1, 3))
 
 
+def constants(session: loopdbg.Session) -> dict[str, Any]:
+    """The constants that a session sees, those of nodes too, which need not have run yet."""
+    graph = session.model.graph
+    known = Constants(Origins.of(graph), graph.system)
+    found = {name: known.of(value) for name, value in session.frame._inside.scope().items()}
+    fixed = {value for node in walk(graph) if node.op_type == "Constant" for value in node.outputs}
+    return {
+        name: data
+        for name, value in session.frame._inside.scope().items()
+        if (data := found[name]) is not None and (value in fixed or value.constant is not None)
+    }
+
+
 def change(session: loopdbg.Session, draw: Draw) -> None:
     """Set something that can be set where the session stands."""
     frame = session.frame
@@ -57,16 +73,12 @@ def change(session: loopdbg.Session, draw: Draw) -> None:
     else:
         found = {
             "carried": frame.carried,
-            "constant": {name: 0 for name, value in frame._inside.scope().items() if value.constant is not None},
+            "constant": constants(session),
         }
-        names = sorted(
-            name
-            for name in found.get(kind, frame.values)
-            if name in frame.values and isinstance(frame.values[name], np.ndarray)
-        )
+        names = sorted(name for name, value in found.get(kind, frame.values).items() if isinstance(value, np.ndarray))
         if names:
             name = draw.pick(names)
-            session.set(f"`{name}`", changed(frame.values[name], draw))
+            session.set(f"`{name}`", changed(found.get(kind, frame.values)[name], draw))
 
 
 def move(session: loopdbg.Session, how: str) -> None:

@@ -65,7 +65,7 @@ def test_external_data_and_single_inputs(tmp_path: Path, capsys: pytest.CaptureF
     for target in (tmp_path / "w.data", tmp_path / "x.npy"):
         before = target.read_bytes()
         ran = loopdbg(capsys, "run", tmp_path / "m.onnx", "--input", f"x={tmp_path / 'x.npy'}", "--output", target)
-        refused(ran, target, before, "is there already, and is no .npz")
+        refused(ran, target, before, "outputs are saved in the form that the ending names")
 
 
 def test_outputs_onto_the_recording(tmp_path: Path, capsys: pytest.CaptureFixture[str], onnx_model: Path) -> None:

@@ -26,11 +26,11 @@ PUBLIC = {
     "Session": """
         assign back back_node branch branches breakpoints continue_ done finish frame frames goto history inputs
         interrupt into lately logged max_iterations model next_node on_log outputs plot progress restart
-        reverse_continue running set side_by_side step stop switch totals underway undo until watch""",
+        reverse_continue running save set side_by_side step stop switch totals underway undo until watch""",
     "Replay": """
         assign back back_node branch branches breakpoints continue_ done finish frame frames goto history inputs
-        interrupt into lately logged model next_node on_log outputs plot progress restart reverse_continue running set
-        side_by_side step stop switch totals trace underway undo until watch""",
+        interrupt into lately logged model next_node on_log outputs plot progress restart reverse_continue running save
+        set side_by_side step stop switch totals trace underway undo until watch""",
     "Frame": """
         around at_boundary back_edges carried condition entry index iteration loop name nodes path scan_outputs
         stopped_by trip_count values""",

@@ -1,4 +1,4 @@
-"""``loopdbg export``: a trace as arrays or as a table."""
+"""``loopdbg export``: a trace as arrays, as a table or as lines."""
 
 from __future__ import annotations
 
@@ -9,42 +9,50 @@ from ...runtime.errors import UsageError
 from ...runtime.text import grouped, plural
 from . import terminal
 from .command import Command
-from .save import check_target
 
 
 class Export(Command):
-    """Writes what a trace holds as ``.npz`` or ``.csv``."""
+    """Writes what a trace holds in a form that other programs read."""
 
     name = "export"
     summary = """\
-Write what a trace holds as .npz (arrays, iterations first) or .csv (a row a
-boundary; of tensors the statistics)."""
+Write what a trace holds: .npz or .safetensors (arrays, iterations first), .csv
+(a row a boundary; of tensors the statistics), .parquet (the same with all
+numbers), .jsonl (a line a boundary and a value), or DIR/ (the run's inputs and
+outputs as ONNX test data)."""
     examples = """\
 examples:
   loopdbg export run.loopdb run.npz
+  loopdbg export run.loopdb -o run.jsonl
   loopdbg export run.loopdb h.csv --loop rnn --only h,c
 
 docs/traces.md says how the arrays and the columns are called."""
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
-        parser.usage = "loopdbg export TRACE OUT.npz|OUT.csv [options]"
+        parser.usage = "loopdbg export TRACE OUT [options]"
         parser.add_argument("trace", type=Path, metavar="TRACE", help="what --record wrote")
-        parser.add_argument("output", type=Path, metavar="OUT", help="the file to write: .npz or .csv")
+        parser.add_argument(
+            "output", nargs="?", metavar="OUT", help="what to write: .npz, .safetensors, .csv, .parquet, .jsonl or DIR/"
+        )
+        parser.add_argument("-o", dest="named", metavar="OUT", help="the same")
         parser.add_argument("--loop", metavar="NAME", help="only this loop, by name or path")
         parser.add_argument("--only", metavar="NAMES", help="only these values, separated by commas")
 
     def run(self, options: argparse.Namespace) -> int:
         # Here, since --help needs neither NumPy nor SQLite.
         from ...debugger.recording.export import Exporter
+        from ...debugger.recording.leaving import write_trace
         from ...debugger.recording.reader import Trace
+        from .save import check_target
 
-        target: Path = options.output
-        if target.suffix not in (".npz", ".csv"):
-            raise UsageError(f"{target}: name it .npz for arrays or .csv for a table")
-        check_target(target, [options.trace], "")
+        if (options.output is None) == (options.named is None):
+            raise UsageError("export needs one file to write: loopdbg export TRACE OUT")
+        target: str = options.output or options.named
+        form = check_target(target, "traces", [options.trace], "")
         with Trace.open(options.trace) as trace, trace.still():
             only = None if options.only is None else [name for name in options.only.split(",") if name]
-            exporter = Exporter(trace, options.loop, only)
-            count = exporter.npz(target) if target.suffix == ".npz" else exporter.csv(target)
+            count, remarks = write_trace(Exporter(trace, options.loop, only), form, Path(target))
+        for remark in remarks:
+            terminal.err(f"note: {target}: {remark}")
         terminal.out(f"exported {grouped(count)} {plural(count, 'boundary', 'boundaries')} to {target}")
         return 0

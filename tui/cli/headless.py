@@ -20,7 +20,7 @@ from .inputs import Inputs, beside, gather, to_run
 from .progress import Late, Progress
 from .recorded import opened
 from .recording import Recording, Resumed, check_options
-from .save import check_kind, check_target, save
+from .save import check_target, save
 
 _STATUS = {
     None: 0,
@@ -32,8 +32,7 @@ _STATUS = {
 def run(options: argparse.Namespace) -> int:
     """Do what the options ask for; returns the exit status."""
     if options.output is not None:
-        check_target(options.output, _read(options))
-        check_kind(options.output)
+        check_target(options.output, "values", _read(options))
     if is_database(options.model):
         return _replay(options)
     check_options(options)
@@ -106,8 +105,8 @@ def _tell(
     remarks = list(inputs.remarks)
     saved_as = ""
     if options.output is not None and result.stopped_by is None:
-        remarks += save(options.output, result.outputs)
-        saved_as = str(options.output)
+        remarks += save(options.output, result.outputs, model.outputs)
+        saved_as = options.output
     for remark in remarks:
         terminal.err(f"note: {remark}")
     if options.json:

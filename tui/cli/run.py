@@ -45,7 +45,7 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 3 stopped by --break,
         add_weights_option(parser)
         add_run_options(parser)
         add_record_options(parser)
-        parser.add_argument("--output", type=Path, metavar="F.npz", help="save the outputs under their names")
+        parser.add_argument("--output", metavar="OUT", help="save outputs: .npz, .safetensors, .parquet or DIR/")
         parser.add_argument(
             "--expect",
             type=Path,

@@ -1,49 +1,50 @@
-"""``--output F.npz``: outputs under their names, written so that ``--inputs F.npz`` can read them."""
+"""``--output FILE``: outputs under their names, in the form that the ending of the file says."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ...debugger.formats.arrays import write_npz
 from ...runtime.errors import UsageError, one_line
 from ...runtime.files import opened
-from ...runtime.model import Data
+from ...runtime.model import Data, Port
+
+if TYPE_CHECKING:
+    from ...debugger.formats.table import Form
 
 
-def check_kind(path: Path) -> None:
-    """Refuse a name that promises another kind of file than the one that is written.
+def check_target(name: str, kind: str, read: Iterable[Path] = (), option: str = "--output ") -> Form:
+    """Find out before a long run whether something can be saved there at all, and whether it may; and in which form.
 
-    Raises:
-        UsageError: it has a suffix that is not ``.npz``.
-    """
-    if path.suffix.lower() not in ("", ".npz"):
-        other = path.with_suffix(".npz").name
-        raise UsageError(f"--output {path}: outputs are saved as .npz, which is no {path.suffix} file; name it {other}")
-
-
-def check_target(path: Path, read: Iterable[Path] = (), option: str = "--output ") -> None:
-    """Find out before a long run whether something can be saved there at all, and whether it may.
-
-    ``read``: files that the command reads or writes otherwise.
+    ``kind``: ``values`` or ``traces``; ``read``: files that the command reads or writes otherwise.
 
     Raises:
-        UsageError: the path is a folder, or lies in none; what is there is no file that a command like this one wrote.
+        UsageError: the path is a folder and no folder is written, or it lies in none; what is there is no file that a
+            command like this one wrote; its ending names no form.
     """
-    told = f"{option}{path}"
-    if path.is_dir():
-        raise UsageError(f"{told}: is a folder; give a file, such as {path / 'outputs.npz'}")
+    # Here, since a run that saves nothing needs none of it.
+    from ...debugger.formats.table import FOLDER, form_of
+
+    told, path = f"{option}{name}", Path(name)
+    if path.is_dir() and not name.endswith(FOLDER):
+        inside = path / "outputs.npz"
+        raise UsageError(f"{told}: is a folder; give a file, such as {inside}, or {path}/ for ONNX test data")
     folder = Path(os.path.realpath(path)).parent
     if not folder.is_dir():
         raise UsageError(f"{told}: there is no folder '{folder}'")
     left = "it is left as it is, give another name"
     if any(one_file(path, other) for other in read):
         raise UsageError(f"{told}: this command reads or records that file; {left}")
+    form = form_of(name, kind, told)
+    if form.ending == FOLDER and path.is_dir():
+        return form
     if path.exists() and not path.is_file():
         raise UsageError(f"{told}: is no regular file; {left}")
-    if path.exists() and path.suffix != ".csv" and path.stat().st_size and not _is_archive(path):
-        raise UsageError(f"{told}: is there already, and is no .npz; {left}")
+    if path.exists() and path.stat().st_size and not form.begins(_start(path)):
+        raise UsageError(f"{told}: is there already, and is no {form.ending}; {left}")
+    return form
 
 
 def one_file(path: Path, other: Path) -> bool:
@@ -54,24 +55,25 @@ def one_file(path: Path, other: Path) -> bool:
         return os.path.realpath(path) == os.path.realpath(other)
 
 
-def _is_archive(path: Path) -> bool:
+def _start(path: Path) -> bytes:
+    """What a file begins with."""
     try:
         with opened(path) as file:
-            return file.read(2) == b"PK"
-    except OSError:
-        # Writing it will tell.
-        return True
+            return file.read(16)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror or one_line(error)}") from None
 
 
-def save(path: Path, outputs: Mapping[str, Data]) -> list[str]:
-    """Write an ``.npz`` of that very name; returns what there is to say about it, one line each.
-
-    The elements of a sequence are saved as NAME.0, NAME.1, ... An empty optional has nothing that could be saved.
+def save(name: str, outputs: Mapping[str, Data], ports: Iterable[Port]) -> list[str]:
+    """Write outputs in the form that a name asks for; returns what there is to say about it, one line each.
 
     Raises:
         UsageError: the file cannot be written.
     """
+    from ...debugger.formats.table import form_of, write_values
+
+    types = {port.name: port.type for port in ports}
     try:
-        return write_npz(path, outputs)
+        return write_values(form_of(name, "values"), Path(name), outputs, types)
     except OSError as error:
-        raise UsageError(f"--output {path}: cannot be written: {error.strerror or one_line(error)}") from None
+        raise UsageError(f"--output {name}: cannot be written: {error.strerror or one_line(error)}") from None

@@ -7,6 +7,7 @@ The file is read once more by the reader itself, which takes note of what each n
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -155,7 +156,9 @@ def read_source(path: Path) -> onnx.ModelProto:
         ModelError: it cannot be read any more.
     """
     try:
-        return onnx.load(path, load_external_data=False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # "The onnxtxt format is experimental"
+            return onnx.load(path, load_external_data=False)
     except (OSError, DecodeError, ValueError) as error:
         raise ModelError(f"{path}: cannot be read: {one_line(error)}") from None
 

@@ -24,12 +24,12 @@ from .scope import NameScope
 _INITIALIZERS_APART = 4
 
 
-def rewritten(source: Path, graph: Graph, changes: Changes, target: Path) -> list[Path]:
-    """Write the copy, and copy the files beside it that hold its data; returns them all, the model first.
+def rewritten(source: Path, graph: Graph, changes: Changes, target: Path) -> Path:
+    """Write the copy; its data in files beside the source stay there.
 
     Raises:
         OSError: a file cannot be written.
-        ModelError: the file changed since it was opened, or a file of another model is in the way.
+        ModelError: the file changed since it was opened.
         UnsupportedError: a value has no place in the file where it could be changed.
     """
     model = read_source(source)
@@ -42,9 +42,8 @@ def rewritten(source: Path, graph: Graph, changes: Changes, target: Path) -> lis
         writer.port(loop, 0, _like(loop.trip_count, count, np.int64), "trip_count")
     for loop, condition in changes.conditions.items():
         writer.port(loop, 1, _like(loop.initial_condition, condition, np.bool_), "condition")
-    beside = _copied(model, source.parent, target.parent)
     onnx.save_model(model, target)
-    return [target, *beside]
+    return target
 
 
 def _like(value: Value | None, number: Any, usual: Any) -> Array:
@@ -173,12 +172,17 @@ def _all_names(model: ModelProto) -> Iterator[str]:
         yield from names(graph)
 
 
-def _copied(model: ModelProto, source: Path, target: Path) -> list[Path]:
-    """Bring the files that hold a model's data into the folder of its copy; the copies."""
+def copied(model: Path, source: Path, target: Path) -> list[Path]:
+    """Bring the files that hold the data of a model into the folder of its copy; the copies.
+
+    Raises:
+        OSError: one cannot be copied.
+        ModelError: a file of another model is in the way.
+    """
     if os.path.realpath(source) == os.path.realpath(target):
         return []
     made = []
-    for name in dict.fromkeys(_locations(model)):
+    for name in dict.fromkeys(_locations(read_source(model))):
         there = target / name
         if there.exists() and not filecmp.cmp(source / name, there, shallow=False):
             raise ModelError(

@@ -247,6 +247,70 @@ def test_a_network_of_tensorrt(tmp_path: Path) -> None:
         agrees_with_onnxruntime(found)
 
 
+MAPPED = """
+m (seq(float[2]) s, float[2] w) => (seq(float[2]) y) {
+  y = SequenceMap <body = b (float[2] a, float[2] ww) => (float[2] r) { r = Add (a, ww) }> (s, w)
+}
+"""
+OPTIONAL = """
+o (int64 M, optional(float[2]) o) => (float[2] y) {
+  z = Constant <value = float[2] {0, 0}> ()
+  y = Loop <body = b (int64 i, bool c, float[2] h) => (bool k, float[2] h2) {
+    k = Identity (c)
+    has = OptionalHasElement (o)
+    e = If <
+      then_branch = t () => (float[2] g) { g = OptionalGetElement (o) },
+      else_branch = f () => (float[2] g2) { g2 = Identity (z) }
+    > (has)
+    h2 = Add (h, e)
+  }> (M, , z)
+}
+"""
+IN_A_BRANCH = """
+q (bool p, int64 M, float[2] x) => (float[2] y) {
+  y = If <
+    then_branch = t () => (float[2] a) {
+      a = Loop <body = b (int64 i, bool c, float[2] h) => (bool k, float[2] h2) {
+        k = Identity (c)
+        h2 = Add (h, x)
+      }> (M, , x)
+    },
+    else_branch = e () => (float[2] b) { b = Identity (x) }
+  > (p)
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "inputs", "suffix", "count"),
+    [
+        (MAPPED, {"s": [floats(2), floats(2)], "w": floats(2)}, ".onnx", 3),
+        (OPTIONAL, {"M": 2, "o": floats(2)}, ".onnx", 3),
+        (IN_A_BRANCH, {"p": True, "M": 3, "x": floats(2)}, ".onnx", 4),
+        (IN_A_BRANCH, {"p": True, "M": 3, "x": floats(2)}, ".json", 4),
+        (IN_A_BRANCH, {"p": True, "M": 3, "x": floats(2)}, ".onnxtxt", 4),
+    ],
+)
+def test_loops_of_other_forms(
+    text: str, inputs: Mapping[str, Any], suffix: str, count: int, tmp_path: Path, recwarn: pytest.WarningsRecorder
+) -> None:
+    path = save(tmp_path, text, f"m{suffix}")
+    parts = list(every_part(loopdbg.load(path), inputs, tmp_path))
+    assert len(parts) == count
+    agrees_with_onnxruntime(parts[-1])
+
+
+def test_an_empty_optional(tmp_path: Path) -> None:
+    path = save(tmp_path, OPTIONAL)
+    parts = [data(found)[0]["o"] for found in every_part(loopdbg.load(path), {"M": 2, "o": None}, tmp_path)]
+    assert parts == [None, None, None]
+
+
+def test_a_loop_that_is_not_entered(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="loop 'Loop_0' is not entered in this run"):
+        cut(save(tmp_path, IN_A_BRANCH), {"p": False, "M": 3, "x": floats(2)}, tmp_path)
+
+
 # -- which part
 
 

@@ -12,7 +12,9 @@ import pytest
 
 from command_line import loopdbg
 from loopdbg import Trace, UsageError
+from loopdbg.debugger.formats.table import FORMS
 from loopdbg.debugger.recording.export import Exporter
+from loopdbg.debugger.recording.leaving import write_trace
 from models import COUNT, NESTED, SUM, model, sample
 from recordings import record
 
@@ -160,8 +162,8 @@ def test_mistakes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     record(path, model(COUNT), {"M": 2, "cond": True, "v0": 0, "bound": 99})[0].close()
     out = tmp_path / "o.csv"
     for arguments, status, said in (
-        ((path, tmp_path / "o.txt"), 2, "name it .npz for arrays or .csv for a table"),
-        ((path, tmp_path), 2, "name it .npz"),
+        ((path, tmp_path / "o.txt"), 2, "a trace is saved in the form that the ending names"),
+        ((path, tmp_path), 2, "is a folder; give a file"),
         ((path, tmp_path / "none" / "o.csv"), 2, "there is no folder"),
         ((path, out, "--loop", "x"), 2, "no loop called 'x'; there are 'main ▸ Loop_0'"),
         ((path, out, "--only", "v_in,y"), 2, "'y' was not recorded; there are 's', 'v_in'"),
@@ -177,4 +179,4 @@ def test_mistakes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         link.symlink_to("/dev/full")
         assert "is no regular file" in loopdbg(capsys, "export", path, link).complaint
         with Trace.open(path) as trace, pytest.raises(UsageError, match="cannot be written: No space left on device"):
-            Exporter(trace).csv(link)
+            write_trace(Exporter(trace), FORMS[".csv"], link)

@@ -12,6 +12,7 @@ import pytest
 from onnx import helper
 
 from command_line import loopdbg
+from loopdbg.debugger.formats.arrays import write as save
 from loopdbg.debugger.recording.reader import Trace
 from loopdbg.debugger.recording.replay import Replay
 from loopdbg.debugger.statistics.export import save_npy
@@ -20,7 +21,6 @@ from loopdbg.runtime import dtypes
 from loopdbg.runtime.graph import Array, TensorType
 from loopdbg.runtime.model import Port
 from loopdbg.tui.cli.input_files import read_npy, read_npz
-from loopdbg.tui.cli.save import save
 
 CODES = {name: code for code, name in dtypes._ONNX.items()}
 NAMES = sorted({*dtypes._ONNX.values(), *dtypes._OPENVINO.values()})

@@ -1,0 +1,95 @@
+"""``.parquet``: columns of numbers and of lists of numbers, which needs the package pyarrow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...runtime.dtypes import is_foreign
+from ...runtime.errors import UsageError, one_line
+from ...runtime.graph import Array, ValueType
+from ...runtime.inputs import Data
+from .pieces import pieces
+
+
+def arrow() -> Any:
+    """The package.
+
+    Raises:
+        UsageError: it is not installed.
+    """
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise UsageError(
+            f".parquet files need pyarrow, which is not there ({one_line(error)}): pip install 'loopdbg[parquet]'"
+        ) from None
+    return pyarrow
+
+
+def column(arrays: Sequence[Array | None], dtype: np.dtype[Any], rank: int) -> Any:
+    """A column with a cell for each array of one dtype and rank: a number or a text, or lists as deep as the array has
+    axes; None: no value."""
+    pa = arrow()
+    there = [_plain(array) for array in arrays if array is not None]
+    flat = np.concatenate([_plain(np.empty(0, dtype)), *(array.reshape(-1) for array in there)])
+    found = pa.array(flat.tolist(), pa.string()) if flat.dtype.hasobject else pa.array(flat)
+    for axis in reversed(range(rank)):
+        lengths = [np.full(int(np.prod(array.shape[:axis])), array.shape[axis]) for array in there]
+        offsets = np.cumsum(np.concatenate([[0], *lengths])).astype(np.int32)
+        found = pa.ListArray.from_arrays(pa.array(offsets), found)
+    rows = iter(range(len(there)))
+    return found.take(pa.array([None if array is None else next(rows) for array in arrays], pa.int64()))
+
+
+def _plain(array: Array) -> Array:
+    """What Arrow has types for: of ``ml_dtypes`` the numbers as float32 or int8."""
+    if array.dtype.kind in "OSUT":
+        return array.astype(object)
+    if not is_foreign(array.dtype):
+        return array
+    return array.astype(np.int8 if "int" in array.dtype.name else np.float32)
+
+
+@contextmanager
+def written(path: Path) -> Iterator[Any]:
+    """A function that appends rows to a file: it is given the columns by name.
+
+    Raises:
+        UsageError: pyarrow is not installed, or has no type for a value.
+        OSError: the file cannot be written.
+    """
+    pa = arrow()
+    writers: list[Any] = []
+
+    def append(columns: Mapping[str, Any]) -> None:
+        table = pa.table(dict(columns))
+        if not writers:
+            writers.append(pa.parquet.ParquetWriter(path, table.schema))
+        writers[0].write_table(table.cast(writers[0].schema))
+
+    try:
+        yield append
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+        raise UsageError(f"{path}: Parquet has no room for it: {one_line(error)}") from None
+    finally:
+        for writer in writers:
+            writer.close()
+
+
+def write(path: Path, values: Mapping[str, Data], types: Mapping[str, ValueType]) -> list[str]:
+    """Write named values as one row; the elements of a sequence are NAME.0, NAME.1, ...
+
+    Raises:
+        UsageError: pyarrow is not installed.
+        OSError: the file cannot be written.
+    """
+    arrays, remarks = pieces(values)
+    with written(path) as append:
+        append({name: column([array], array.dtype, array.ndim) for name, array in arrays.items()})
+    return [f"{path}: {remark}" for remark in remarks]

@@ -1,0 +1,47 @@
+"""A folder of ONNX test data: ``output_0.pb``, ... and ``input_0.pb``, ... as ONNX's own backend tests have them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...runtime.graph import OptionalType, SequenceType, ValueType
+from ...runtime.inputs import Data
+
+
+def write(path: Path, values: Mapping[str, Data], types: Mapping[str, ValueType]) -> list[str]:
+    """Write values as outputs, in their order.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    write_data(path, "output", ((name, types[name], value) for name, value in values.items()))
+    return []
+
+
+def write_data(folder: Path, what: str, values: Iterable[tuple[str, ValueType, Any]]) -> None:
+    """Write ``input_K.pb`` or ``output_K.pb`` for names, declared types and values.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    for k, (name, kind, value) in enumerate(values):
+        (folder / f"{what}_{k}.pb").write_bytes(as_message(name, kind, value).SerializeToString())
+
+
+def as_message(name: str, kind: ValueType, value: Any) -> Any:
+    """A value as the message that test data hold for its declared type."""
+    from onnx import OptionalProto, SequenceProto, numpy_helper
+
+    if isinstance(kind, OptionalType):
+        # Of an empty one the package reads no type.
+        return OptionalProto(name=name) if value is None else numpy_helper.from_optional(value, name)
+    if isinstance(kind, SequenceType):
+        if not value:
+            return SequenceProto(name=name, elem_type=SequenceProto.TENSOR)
+        return numpy_helper.from_list([np.asarray(one) for one in value], name)
+    return numpy_helper.from_array(np.asarray(value), name)

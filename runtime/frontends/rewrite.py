@@ -1,0 +1,38 @@
+"""A copy of a model file in which something is written otherwise."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from ..errors import ModelError, one_line
+from ..graph import Graph
+from .changes import Changes
+
+
+def rewrite(source: Path, weights: Path | None, graph: Graph, changes: Changes, target: Path) -> list[Path]:
+    """Write a copy of a model file with changes; returns the files that were written, the model first.
+
+    ``weights``: of an IR the file with its constants, if not the one beside it; ``graph``: what was read from the file.
+
+    Raises:
+        ModelError: the file changed since it was opened, or the new one cannot be written.
+        UnsupportedError: its form has no words for a change.
+    """
+    try:
+        # Beside the target, and moved once it is whole.
+        with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.absolute().parent) as folder:
+            at = Path(folder) / target.name
+            if source.suffix == ".xml":
+                from .openvino.rewrite import rewritten
+
+                made, beside = rewritten(source, weights, graph, changes, at), []
+            else:
+                from .onnx.rewrite import copied
+                from .onnx.rewrite import rewritten as in_onnx
+
+                made = [in_onnx(source, graph, changes, at)]
+                beside = copied(at, source.parent, target.parent)
+            return [*(path.replace(target.with_name(path.name)) for path in made), *beside]
+    except OSError as error:
+        raise ModelError(f"{target}: cannot be written: {error.strerror or one_line(error)}") from None
