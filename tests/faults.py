@@ -186,7 +186,7 @@ FAULTS = (
         _loop(_KEEP + "    e = Neg (number)", "float e", "float[N] s", "s"),
         _ORT,
         "onnxruntime",
-        3,
+        4,
         change=_omitted,
     ),
     Fault(
@@ -201,7 +201,7 @@ FAULTS = (
         _loop(_KEEP + "    e = Neg (number)", "float e", "float[N] s", "s"),
         _ORT,
         "onnxruntime",
-        5,
+        4,
         change=_unsorted,
     ),
     Fault(

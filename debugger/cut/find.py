@@ -12,6 +12,7 @@ from ...runtime.model import Data, LoopNode, Model
 from ...runtime.ops.registry import is_random
 from ..diff.findings import Comparison
 from ..diff.live import compare_live
+from ..diff.sides import ModelSide
 from ..diff.streams import Options
 from ..diff.values import Tolerance
 from ..peers.process import Peer
@@ -20,7 +21,7 @@ from .lab import Lab, values_of
 from .onnx_document import OnnxDocument
 from .passes import peeled
 from .predicate import Difference, Disagreement, NotFinite, Predicate, Shown, Stops
-from .same_names import names_of_right, rename_all
+from .same_names import give_names
 
 #: Of two models one may run so many times as many iterations as the other.
 _LONGER = 10
@@ -71,7 +72,7 @@ def against(
     if shown is None or candidate is None:
         raise NothingFoundError(
             f"{model.name}: nothing to reproduce: {peer.name} gives the same within the tolerance, as a whole and "
-            "iteration by iteration; give other inputs, or --rtol and --atol"
+            "iteration by iteration; give other inputs, or a smaller tolerance"
         )
     predicate.like = shown
     return Finding(candidate, shown, predicate, limit, whole.count, tolerance)
@@ -89,17 +90,18 @@ def between(
     """
     if left.graph.system is not right.graph.system:
         raise UsageError(
-            f"{left.name} and {right.name} are of two systems, and no runtime takes both: "
-            f"loopdbg repro {right.name} --against openvino shows what OpenVINO does otherwise"
+            f"{left.name} and {right.name} are of two systems, and a repro is for a runtime that takes both; "
+            "compare one of them with a runtime"
         )
     one, limit = _whole(left, inputs, most)
     other = document_of(right)
     if isinstance(other, OnnxDocument):
-        rename_all(other.proto, names_of_right(left, right, inputs))
+        give_names(left, right, inputs, other.proto)
     candidate = Candidate((*one.documents, other), one.inputs)
     # The other one may run as long as it likes, to a measure.
     limit *= _LONGER
-    predicate = Difference(tolerance, limit)
+    called = dict(zip(one.documents[0].outputs, other.outputs, strict=False))
+    predicate = Difference(tolerance, limit, called)
     shown = predicate(candidate)
     if shown is None:
         raise NothingFoundError(
@@ -162,19 +164,13 @@ def _whole(model: Model, inputs: Mapping[str, Data], most: int | None) -> tuple[
     run = model.execute(inputs, max_iterations=most)
     limit = max((loop.iterations for loop in run.loops), default=0) + 1
     document = document_of(model)
-    given = model._inside.named(inputs)
+    given = ModelSide(model, inputs).inputs  # in the types that it declares
     return Candidate((document,), {name: given[name] for name in document.inputs if name in given}), limit
 
 
 def _not_finite(model: Model, whole: Candidate, limit: int) -> Finding:
-    from ..session.session import Session
-    from ..session.stop import Reason
-
-    session = Session(model, whole.inputs, max_iterations=limit, attended=False)
-    session.breakpoints.add("nan")
-    if session.continue_().reason is not Reason.BREAKPOINT:
-        raise NothingFoundError(f"{model.name}: nothing to reproduce: no value of it becomes NaN or infinite")
-    chain = [(frame.path, frame.iteration) for frame in session.frames if frame.loop is not None]
+    """The first NaN or infinity: in an iteration by itself, or in the whole model."""
+    chain = _first_nan(model, whole, limit) if model.loops else []
     part = _entered(model, whole, chain, limit)
     # A model may hold a mask of infinities, and then it is the NaN that counts.
     for kinds in (("nan", "inf"), ("nan",), ("inf",)):
@@ -185,7 +181,19 @@ def _not_finite(model: Model, whole: Candidate, limit: int) -> Finding:
             if shown is not None and every is not None:
                 predicate.like = shown
                 return Finding(every, shown, predicate, limit, whole.count)
-    raise NothingFoundError(f"{model.name}: {session.stop.text}; no part of it does so alone")
+    raise NothingFoundError(f"{model.name}: nothing to reproduce: no value of it becomes NaN or infinite by itself")
+
+
+def _first_nan(model: Model, whole: Candidate, limit: int) -> list[tuple[str, int]]:
+    """The loops and iterations in which a session stops at the first one; empty: at none."""
+    from ..session.session import Session
+    from ..session.stop import Reason
+
+    session = Session(model, whole.inputs, max_iterations=limit, attended=False)
+    session.breakpoints.add("nan")
+    if session.continue_().reason is not Reason.BREAKPOINT:
+        return []
+    return [(frame.path, frame.iteration) for frame in session.frames if frame.loop is not None]
 
 
 def _showing_all(candidate: Candidate, limit: int) -> Candidate:

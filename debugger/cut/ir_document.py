@@ -153,13 +153,13 @@ class IrDocument:
 
     def limit(self, key: str, where: Where, count: int, values: Mapping[str, Data]) -> dict[str, Data] | None:
         net = self._inside(where)
-        return ir_loops.limit(self, net, self._layer(key, where), count, values, main=not where)
+        return ir_loops.limit(self.fill, net, self._layer(key, where), count, values, main=not where)
 
     def begin(self, key: str, at: int, state: Sequence[Data], values: Mapping[str, Data]) -> dict[str, Data] | None:
-        return ir_loops.begin(self, self.net, self._layer(key), at, state, values)
+        return ir_loops.begin(self.fill, self.net, self._layer(key), at, state, values)
 
     def peel(self, key: str, at: int, state: Sequence[Data], values: Mapping[str, Data]) -> dict[str, Data] | None:
-        return ir_loops.peel(self, self._layer(key), at, state, values)
+        return ir_loops.peel(self.root, self._layer(key), at, state, values)
 
     def branches(self) -> list[Step]:
         return []

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from lxml import etree
@@ -11,9 +11,8 @@ from lxml import etree
 from ...runtime.model import Data
 from .ir_net import CONSTANTS, Element, Net, Port, back_edges, entries, inputs, outputs, part, renumber
 
-if TYPE_CHECKING:
-    from .ir_document import IrDocument
-
+#: Lets a layer be a constant.
+Fill = Callable[[Element, Any], None]
 #: dtypes in the words of data and of ports.
 _TYPES = {
     "float32": ("f32", "FP32"),
@@ -74,20 +73,20 @@ def finals(net: Net, layer: Element) -> list[str]:
 
 
 def limit(
-    document: IrDocument, net: Net, layer: Element, count: int, values: Mapping[str, Data], main: bool
+    fill: Fill, net: Net, layer: Element, count: int, values: Mapping[str, Data], main: bool
 ) -> dict[str, Data] | None:
     """Let a loop run no more iterations than that."""
     if layer.get("type") == "Loop":
         known = values.get(net.source_of(layer, "0"))
         if known is not None and 0 <= int(np.asarray(known).reshape(-1)[0]) <= count:
             return None
-        _count(document, net, layer, known, count)
+        _count(fill, net, layer, known, count)
         return {}
     return _sliced(net, layer, slice(0, count), values) if main else None
 
 
 def begin(
-    document: IrDocument, net: Net, layer: Element, at: int, state: Sequence[Data], values: Mapping[str, Data]
+    fill: Fill, net: Net, layer: Element, at: int, state: Sequence[Data], values: Mapping[str, Data]
 ) -> dict[str, Data] | None:
     """Let a loop start with iteration ``at`` and these carried values; iteration numbers count from 0 all the same."""
     made = _sliced(net, layer, slice(at, None), values)
@@ -96,7 +95,7 @@ def begin(
     if layer.get("type") == "Loop":
         known = values.get(net.source_of(layer, "0"))
         if known is not None and int(np.asarray(known).reshape(-1)[0]) >= at:
-            _count(document, net, layer, known, int(np.asarray(known).reshape(-1)[0]) - at)
+            _count(fill, net, layer, known, int(np.asarray(known).reshape(-1)[0]) - at)
     for edge, data in zip(back_edges(layer), state, strict=True):
         entry = _input_of(layer, edge.get("to-layer"))
         made |= _given(net, layer, entry.get("external_port_id"), data)
@@ -104,10 +103,10 @@ def begin(
 
 
 def peel(
-    document: IrDocument, layer: Element, at: int, state: Sequence[Data], values: Mapping[str, Data]
+    root: Element, layer: Element, at: int, state: Sequence[Data], values: Mapping[str, Data]
 ) -> dict[str, Data] | None:
     """Be one iteration of the body of a loop, and nothing else."""
-    outer = document.net
+    outer = Net(root)
     fed = _fed(outer, layer, at, state, values)
     body = Net(layer.find("body"))
     if fed is None or any(one.get("id") not in fed for one in body.of_kind("Parameter")):
@@ -128,7 +127,6 @@ def peel(
         one.find("data").set("shape", shape)
         one.find("data").set("element_type", element_type(np.asarray(data).dtype))
     _only_results(body)
-    root = document.root
     for tag in ("layers", "edges"):
         old = root.find(tag)
         if old is not None:
@@ -242,13 +240,13 @@ def _free(name: str, taken: set[str]) -> str:
     return found
 
 
-def _count(document: IrDocument, net: Net, layer: Element, known: Data | None, count: int) -> None:
+def _count(fill: Fill, net: Net, layer: Element, known: Data | None, count: int) -> None:
     """Give a Loop a constant trip count, of the shape and type that it had."""
     like = np.asarray(0 if known is None else known)
     name = _free(f"{layer.get('name')}_trips", set(net.names().values()))
     made = net.add("Const", name)
     etree.SubElement(part(made, "output"), "port", id="0", names=name)
-    document.fill(made, np.full(like.shape, count, like.dtype if known is not None else np.int64))
+    fill(made, np.full(like.shape, count, like.dtype if known is not None else np.int64))
     net.connect((made.get("id"), "0"), (layer.get("id"), "0"))
 
 

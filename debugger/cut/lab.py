@@ -79,25 +79,24 @@ class Lab:
         self.best, self.shown = candidate, shown
         return True
 
-    def changed(self, act: Change, candidate: Candidate | None = None) -> Candidate | None:
-        """The best with a change in each document that can have it; None where none can."""
-        new = (candidate or self.best).copy()
-        inputs, done = dict(new.inputs), False
+    def changed(self, act: Change, every: bool = True) -> Candidate | None:
+        """The best with a change; None where there is nothing to change. ``every``: in each of two documents, or else
+        what one of them computes would be held against what the other is given."""
+        new = self.best.copy()
+        inputs, done = dict(new.inputs), []
         for document in new.documents:
             try:
                 made = act(document)
             except (KeyError, IndexError, StopIteration):  # of two that differ one may have no such node
-                continue
-            if made is None or made is False:
-                continue
-            done = True
+                return None
+            done.append(made is not None and made is not False)
             if isinstance(made, Mapping):
                 inputs.update(made)
-        return Candidate(new.documents, inputs) if done else None
+        return Candidate(new.documents, inputs) if (all if every else any)(done) else None
 
-    def attempt_change(self, act: Change) -> bool:
+    def attempt_change(self, act: Change, every: bool = True) -> bool:
         """Whether the best still shows the finding after a change."""
-        return self.attempt(self.changed(act))
+        return self.attempt(self.changed(act, every))
 
     # -- what the best computes
 

@@ -14,7 +14,7 @@ import onnx.numpy_helper
 import onnx.printer
 from onnx import GraphProto, ModelProto, NodeProto
 
-from ...runtime.errors import ModelError, one_line
+from ...runtime.errors import ModelError, UnsupportedError, one_line
 from ...runtime.frontends.onnx.reader import from_proto
 from ...runtime.model import Data, Model
 from . import onnx_inside, onnx_loops
@@ -23,6 +23,8 @@ from .names import all_names, free_of_node, fresh
 from .onnx_graph import drop_dead, graphs, info, inner_graphs, keep, key_of, tensor
 
 LOOPS = ("Loop", "Scan")
+#: Protobuf holds no larger message.
+_MOST = 1 << 31
 
 
 class OnnxDocument:
@@ -39,11 +41,15 @@ class OnnxDocument:
 
         Raises:
             ModelError: it cannot be read.
+            UnsupportedError: it is too large for one message.
         """
         try:
-            return cls(onnx.load(path))
+            proto = onnx.load(path)
         except Exception as error:  # each of the parsers has errors of its own
             raise ModelError(f"{path}: cannot be cut: {one_line(error)}") from None
+        if proto.ByteSize() >= _MOST:
+            raise UnsupportedError(f"{path}: has {proto.ByteSize()} bytes with its constants, too many for one message")
+        return cls(proto)
 
     def copy(self) -> OnnxDocument:
         proto = ModelProto()

@@ -81,11 +81,10 @@ def fewer_nodes(lab: Lab) -> bool:
 
 def _freeze(document: Document, values: Mapping[str, Data]) -> Mapping[str, Data] | None:
     made = {name for step in document.steps() for name in step.outputs}
-    found = {name: value for name, value in values.items() if name in made}
-    if not found:
+    if not made.issuperset(values):
         return None
-    document.freeze(found)
-    return found
+    document.freeze(values)
+    return values
 
 
 def _in_chunks(members: Callable[[], list[str]], without: Callable[[Sequence[str]], bool], whole: bool = False) -> bool:
@@ -138,7 +137,8 @@ def _shorten(lab: Lab, step: Step, where: Where = ()) -> bool:
     most = lab.limit if where else lab.trips(step)
 
     def shows(count: int) -> bool:
-        return lab.attempt_change(lambda document: document.limit(step.key, where, count, values))
+        # Of two that run another number of iterations one may be short already.
+        return lab.attempt_change(lambda document: document.limit(step.key, where, count, values), every=False)
 
     low, high = 0, 1
     while most is None or high < most:

@@ -133,17 +133,21 @@ class Disagreement:
 
 
 class Difference:
-    """Two models of ours give other outputs for the same inputs."""
+    """Two models of ours give other outputs for the same inputs. ``called``: what outputs of the first one are called
+    in the other, where that is something else; all that is compared has one name otherwise."""
 
     loose = True
 
-    def __init__(self, tolerance: Tolerance, limit: int | None) -> None:
+    def __init__(self, tolerance: Tolerance, limit: int | None, called: Mapping[str, str]) -> None:
         self.tolerance = tolerance
         self.limit = limit
+        self.called = called
         self.like: Shown | None = None
 
     def __call__(self, candidate: Candidate) -> Shown | None:
         left, right = candidate.documents
+        if [self.called.get(name, name) for name in left.outputs] != right.outputs:
+            return None
         one, other = (ours(document, candidate.of(document), self.limit) for document in (left, right))
         if one is None or other is None:
             return None

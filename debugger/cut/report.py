@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...runtime.graph import loops
+from ...runtime.text import counted
 from ..diff.rules import fitting, reasons_of
 from .find import Finding
 from .pack import Pack
@@ -38,6 +39,8 @@ class About:
     configuration: Mapping[str, str] = field(default_factory=dict)
     #: The expression that was waited for.
     expression: str = ""
+    #: What to type to look at the pack with this program; ``{model}``: the file.
+    commands: Sequence[str] = ()
 
 
 def title_of(about: About, reduced: Reduced) -> str:
@@ -65,13 +68,13 @@ def report(pack: Pack, reduced: Reduced, finding: Finding, about: About) -> str:
         *_difference(shown, about),
         *_reasons(reduced, about),
         "## To see it",
-        _commands(pack),
+        _commands(pack, about),
         *_seen(pack),
         "## Versions",
         "\n".join(f"- {line}" for line in _versions(about)),
         "## The model",
         f"Reduced from {' and '.join(about.models)}: {finding.nodes} nodes before, {reduced.candidate.count} now, "
-        f"in {reduced.tests} tests{'' if reduced.ended == 'smallest' else ', and not to the end'}.",
+        f"in {counted(reduced.tests, 'test')}{'' if reduced.ended == 'smallest' else ', and not to the end'}.",
     ]
     for path, document in zip(pack.models, reduced.candidate.documents, strict=True):
         parts += [f"`{path.name}`:", f"```\n{document.text().strip()}\n```"]
@@ -120,14 +123,14 @@ def _reasons(reduced: Reduced, about: About) -> list[str]:
     return ["## Known", *dict.fromkeys(f"{one.rule}: {one.text}" for one in found)] if found else []
 
 
-def _commands(pack: Pack) -> str:
+def _commands(pack: Pack, about: About) -> str:
     lines = []
     for path in pack.files:
         if path.suffix == ".py":
             package = path.stem.removeprefix("run_")
             lines.append(f"pip install {package}; python {path.name}")
-    own = f"loopdbg run {pack.models[0].name}"
-    return "```\n" + "\n".join([*lines, own]) + "\n```\n\nA script ends with status 1 where the finding shows."
+    lines += [line.format(model=pack.models[0].name) for line in about.commands]
+    return "```\n" + "\n".join(lines) + "\n```\n\nA script ends with status 1 where the finding shows."
 
 
 def _seen(pack: Pack) -> list[str]:

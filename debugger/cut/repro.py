@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from ...runtime.text import counted
 from . import report
 from .find import Finding
 from .lab import Lab
@@ -34,7 +35,7 @@ class Repro:
         ended = {"spent": ", ended by a limit", "interrupted": ", interrupted"}.get(reduced.ended, "")
         lines = [
             self.title,
-            f"{self.finding.nodes} nodes -> {reduced.candidate.count} ({reduced.tests} tests{ended}); "
+            f"{self.finding.nodes} nodes -> {reduced.candidate.count} ({counted(reduced.tests, 'test')}{ended}); "
             f"{', '.join(path.name for path in pack.models)}: {pack.nbytes} bytes",
         ]
         lines += [

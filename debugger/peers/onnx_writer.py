@@ -222,7 +222,9 @@ class _Writer:
         return proto
 
     def made(self, op: str, node: Node, inputs: list[str], outputs: list[str], **attributes: Any) -> NodeProto:
-        return onnx.helper.make_node(op, inputs, outputs, self.fresh(node.name), **attributes)
+        # An empty list tells no type of its own, and means what is not there.
+        told = {name: value for name, value in attributes.items() if value != []}
+        return onnx.helper.make_node(op, inputs, outputs, self.fresh(node.name), **told)
 
     def check_version(self, node: Node) -> None:
         self.written.append(node)

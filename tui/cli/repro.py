@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 #: What a repro is called where no folder is named.
 _FOLDER = "repro"
+#: What the report of a pack says of this program.
+_OWN = ("loopdbg run {model}",)
 
 
 class Repro(Command):
@@ -137,10 +139,12 @@ def _finding(options: argparse.Namespace, peer: Peer | None) -> tuple[Finding, A
     within, most = Tolerance(options.rtol, options.atol), options.max_iterations
     if peer is not None:
         finding = find.against(models[0], inputs.values, peer, within, most)
-        return finding, About(names, peer.name, peer.version, peer.configuration)
+        return finding, About(names, peer.name, peer.version, peer.configuration, commands=_OWN)
     if options.breaks is not None:
-        return find.stopping(models[0], inputs.values, options.breaks, most), About(names, expression=options.breaks)
-    return find.between(models[0], models[1], inputs.values, within, most), About(names)
+        return find.stopping(models[0], inputs.values, options.breaks, most), About(
+            names, expression=options.breaks, commands=_OWN
+        )
+    return find.between(models[0], models[1], inputs.values, within, most), About(names, commands=_OWN)
 
 
 def _remark(inputs: Any) -> None:

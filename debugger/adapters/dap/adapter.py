@@ -295,7 +295,7 @@ class Adapter(Connection):
         if self.runner.busy:
             raise RefusedError("a loop is running; pause it first")
         console = self.console
-        before = self.session._inside.moment
+        before = self.session._inside.epoch
         branches = len(self.session.branches) if self.session._inside.has_branches else 0
 
         def carry_out() -> Stop:
@@ -311,7 +311,7 @@ class Adapter(Connection):
         if _moves(text):
             return answer, self.move(carry_out)
         carry_out()
-        if self.session._inside.moment != before:
+        if self.session._inside.epoch != before:
             self._invalidated()
         return answer
 
