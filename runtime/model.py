@@ -532,8 +532,6 @@ def load(source: Any, weights: str | Path | None = None, *, inputs: Any = None) 
 
     >>> loopdbg.load("newton_sqrt.onnx").outputs[0].name
     'root'
-    >>> loopdbg.load(onnx.load("newton_sqrt.onnx")).outputs[0].name
-    'root'
     """
     from .frontends import read, split
 

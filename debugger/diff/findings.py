@@ -327,7 +327,8 @@ class LoopFindings:
     @property
     def within_step(self) -> bool:
         """What differs in this loop are quantised values, by one step at most."""
-        return self.trips is None and not self.beyond_step
+        told = self.first is None or self.first.within_step
+        return told and self.trips is None and not self.beyond_step
 
     @property
     def whole(self) -> bool:

@@ -32,7 +32,7 @@ HEADER = "loopdbg.reference"
 _VERSION = 1
 _TEXTS = ("loop", "maker", "node", "source", "role")
 #: What no entry of an archive can be called.
-_UNFIT = re.compile("[\0\ud800-\udfff]")
+_UNFIT = re.compile(r"[\0\ud800-\udfff]")
 _LONGEST = 200
 _ITERATION = re.compile(r"(?P<name>.+?)(?P<key>(?:/\d{1,9})+)")
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from ...runtime.errors import UsageError
 from . import terminal
 from .command import Command
-from .inputs import gather, to_run
 from .options import add_run_options, add_weights_option
 
 if TYPE_CHECKING:
@@ -59,11 +58,16 @@ exit status: 0 done, 1 bad model or input, or no part of its own, 2 wrong usage,
         parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
         add_run_options(parser)
 
+    def load(self) -> None:
+        from ...debugger.cut import extract  # noqa: F401
+        from . import inputs  # noqa: F401
+
     def run(self, options: argparse.Namespace) -> int:
         # Here, since --help needs none of it.
         from ...debugger.cut.captured import Runs
         from ...debugger.cut.extract import extract, loop_named
         from ...debugger.cut.folder import check_folder
+        from .inputs import gather, to_run
 
         check_folder(options.output, options.force)
         if (options.iteration == "diff") != (options.against is not None):

@@ -163,7 +163,7 @@ LIVES_BY: dict[str, Callable[[], Loaded]] = {
     "ranges of shapes": growing,
     "appends in place": growing,
     "room for more": growing,
-    "counted values": written,
+    "data-dependent shapes": written,
     "renewed caches": written,
     "bytes in 32 bits": bytes_of,
     "shared sequences": sequence,
