@@ -23,7 +23,7 @@ MODE := $(if $(filter address,$(LOOPDBG_DEBUG_BUILD)),address,$(if $(filter-out 
 MODE := $(MODE)$(if $(filter-out 0,$(LOOPDBG_PORTABLE)),-portable)
 CYTHON_SOURCES := $(wildcard $(foreach folder,runtime runtime/* runtime/*/* runtime/*/*/*,$(addprefix src/loopdbg/$(folder)/*.,pyx pxd h c)))
 
-C_SOURCES := $(wildcard runtime/kernels/*.h runtime/kernels/*/*.h runtime/kernels/*/*.c)
+C_SOURCES := $(wildcard $(foreach folder,runtime runtime/* runtime/*/* runtime/*/*/*,$(addprefix $(folder)/*.,h c)))
 
 # What was done to VENV is noted in VENV. An extra of pyproject.toml has a stamp of its own.
 STAMP := $(VENV)/.loopdbg
