@@ -47,8 +47,8 @@ help:  ## list the targets
 demo: $(INSTALLED)-run $(EXTENSIONS) samples  ## open the debugger on a sample model (no terminal: run it headless)
 	$(Q)if [ -t 0 ] && [ -t 1 ]; then exec $(BIN)/loopdbg $(DEMO); else exec $(BIN)/loopdbg run $(DEMO); fi
 
-# Tests run side by side, those of a file one after the other, files with slow ones first (tests/conftest.py); ARGS=-n0: all
-# in one process, as a debugger wants it.
+# Tests run side by side in one process more than there are processors (tests/conftest.py), those of a file one after the
+# other, files with slow ones first; ARGS=-n0: all in one process, as a debugger wants it.
 PARALLEL := --numprocesses=auto --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
 
 test: $(INSTALLED)-test $(EXTENSIONS) samples  ## run all tests (ARGS for pytest)
