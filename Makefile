@@ -23,7 +23,7 @@ MODE := $(if $(filter address,$(LOOPDBG_DEBUG_BUILD)),address,$(if $(filter-out 
 MODE := $(MODE)$(if $(filter-out 0,$(LOOPDBG_PORTABLE)),-portable)
 CYTHON_SOURCES := $(wildcard $(foreach folder,runtime runtime/* runtime/*/* runtime/*/*/*,$(addprefix src/loopdbg/$(folder)/*.,pyx pxd h c)))
 
-C_SOURCES := $(wildcard runtime/kernels/*.h runtime/kernels/*/*.h runtime/kernels/*/*.c)
+C_SOURCES := $(wildcard $(foreach folder,runtime runtime/* runtime/*/* runtime/*/*/*,$(addprefix $(folder)/*.,h c)))
 
 # What was done to VENV is noted in VENV. An extra of pyproject.toml has a stamp of its own.
 STAMP := $(VENV)/.loopdbg
@@ -47,8 +47,8 @@ help:  ## list the targets
 demo: $(INSTALLED)-run $(EXTENSIONS) samples  ## open the debugger on a sample model (no terminal: run it headless)
 	$(Q)if [ -t 0 ] && [ -t 1 ]; then exec $(BIN)/loopdbg $(DEMO); else exec $(BIN)/loopdbg run $(DEMO); fi
 
-# Tests run side by side, those of a file one after the other, files with slow ones first (tests/conftest.py); ARGS=-n0: all
-# in one process, as a debugger wants it.
+# Tests run side by side in one process more than there are processors (tests/conftest.py), those of a file one after the
+# other, files with slow ones first; ARGS=-n0: all in one process, as a debugger wants it.
 PARALLEL := --numprocesses=auto --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
 
 test: $(INSTALLED)-test $(EXTENSIONS) samples  ## run all tests (ARGS for pytest)

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from textual._context import active_app
 from textual.css.stylesheet import Stylesheet
 
 from fresh import Crash, Fresh, at
@@ -79,10 +80,17 @@ def forks_for_inference() -> Iterator[None]:
         yield
 
 
+@pytest.hookimpl(optionalhook=True)  # the plugin may be off
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are processors: a screen that comes to rest and a child process are waited for."""
+    return (os.cpu_count() or 1) + 1
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files with slow tests begin first: one that began last would run alone."""
+    """Files with slow tests begin first, then those of the screen, up to a minute each: one that began last would run
+    alone."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: item.path not in slow)
+    items.sort(key=lambda item: (item.path not in slow, "tui" not in item.path.parts))
 
 
 def pytest_collection_finish() -> None:
@@ -90,8 +98,20 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def draws() -> bool:
+    """Let the screen draw now what it would draw at its next turn, sixty times a second; False: there is nothing."""
+    app = active_app.get(None)
+    if app is None or not app.screen_stack or not app.screen._update_timer._active.is_set():
+        return False
+    try:
+        app.screen._on_timer_update()
+    except Exception as error:
+        app._handle_exception(error)
+    return True
+
+
 async def rested(min_sleep: float = 0, max_sleep: float = 1) -> None:
-    """Wait until an app has done what there is to do: nothing waits in its event loop, and no thread works.
+    """Wait until an app has done what there is to do: nothing waits in its event loop, no thread works, all is drawn.
 
     Textual's own looks fifty times a second, three times for a key.
     """
@@ -101,22 +121,15 @@ async def rested(min_sleep: float = 0, max_sleep: float = 1) -> None:
         worked = time.process_time()
         await asyncio.sleep(LOOK)
         waits = loop._ready  # type: ignore[attr-defined]
-        if not waits and time.process_time() - worked < LOOK / 5 and loop.time() >= began + min_sleep:
+        rests = not waits and time.process_time() - worked < LOOK / 5 and loop.time() >= began + min_sleep
+        if rests and not draws():
             return
 
 
 @pytest.fixture(autouse=True, scope="session")
-def screens_come_to_rest_soon() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("textual.app.wait_for_idle", "textual.pilot.wait_for_idle"):
-            patch.setattr(name, rested)
-        patch.setattr("textual.screen.UPDATE_PERIOD", LOOK / 2)
-        yield
-
-
-@pytest.fixture(autouse=True, scope="session")
-def styles_are_parsed_once() -> Iterator[None]:
-    """Each app parses its styles anew; of the same colours they are the same."""
+def screens_cost_little() -> Iterator[None]:
+    """They are at rest soon; each app parses its styles anew, which of the same colours are the same; and each strip
+    makes seven small caches, with little to keep in them."""
     parsed: dict[Any, Any] = {}
     parse = Stylesheet._parse_rules
 
@@ -127,7 +140,10 @@ def styles_are_parsed_once() -> Iterator[None]:
         return parsed[key]
 
     with pytest.MonkeyPatch.context() as patch:
+        for name in ("textual.app.wait_for_idle", "textual.pilot.wait_for_idle"):
+            patch.setattr(name, rested)
         patch.setattr(Stylesheet, "_parse_rules", rules)
+        patch.setattr("textual.strip.FIFOCache", lambda size: {})
         yield
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from weakref import WeakKeyDictionary
 
 from ...runtime.graph import Loop, Value, own_values
 from ...runtime.text import printable
@@ -33,9 +34,20 @@ def named(value: Value | None) -> str:
     return "_" if value is None else quote(value.short or value.name)
 
 
-def scan_names(loop: Loop) -> list[str]:
+#: What was found, as long as the loop is there: each stop asks for it.
+_SCAN_NAMES: WeakKeyDictionary[Loop, tuple[str, ...]] = WeakKeyDictionary()
+
+
+def scan_names(loop: Loop) -> tuple[str, ...]:
     """What a loop's scan outputs are called inside its body: as outside of it, unless the body has another
     value of that name."""
+    found = _SCAN_NAMES.get(loop)
+    if found is None:
+        found = _SCAN_NAMES[loop] = _scan_names(loop)
+    return found
+
+
+def _scan_names(loop: Loop) -> tuple[str, ...]:
     own = {value.name for value in own_values(loop.body)} if loop.scan_outputs else set()
     names = []
     for port in loop.scan_outputs:
@@ -43,7 +55,7 @@ def scan_names(loop: Loop) -> list[str]:
         while name in own:
             name += " (scan output)"
         names.append(name)
-    return names
+    return tuple(names)
 
 
 def short_names(values: Iterable[Value]) -> dict[str, str]:

@@ -284,9 +284,33 @@ def openvino_node(
     ``constant``: indices of inputs that the plugin gets as Const layers (axes and the like); the others are Parameters.
     Attributes are written as XML text. The plugin runs i64 as i32 and f64 as f32.
     """
+    return openvino_nodes(op_type, [inputs], n_outputs, opset, constant, **attributes)
+
+
+def openvino_nodes(
+    op_type: str,
+    several: Sequence[list[Array]],
+    n_outputs: int = 1,
+    opset: int = 1,
+    constant: Sequence[int] = (),
+    **attributes: Any,
+) -> tuple[list[Result], list[Result]]:
+    """The same for several sets of inputs, one after the other: the plugin compiles a model of them all, which is what
+    takes the time."""
     text = {name: attribute_text(value) for name, value in attributes.items()}
-    mine = ours(System.OPENVINO, op_type, inputs, n_outputs, version=opset, domain=f"opset{opset}", attributes=text)
-    return mine, openvino_outputs(op_type, inputs, n_outputs, opset, constant, **attributes)
+    mine = [
+        output
+        for inputs in several
+        for output in ours(
+            System.OPENVINO, op_type, inputs, n_outputs, version=opset, domain=f"opset{opset}", attributes=text
+        )
+    ]
+    model = _openvino_model(op_type, several, n_outputs, opset, constant, attributes)
+    return mine, in_openvino.run(model, _feeds(several, constant))
+
+
+def _feeds(several: Sequence[list[Array]], constant: Sequence[int]) -> list[Array]:
+    return [np.array(x, order="C") for inputs in several for k, x in enumerate(inputs) if k not in constant]
 
 
 def attribute_text(value: Any) -> str:
@@ -307,9 +331,8 @@ def openvino_outputs(
     **attributes: Any,
 ) -> list[Result]:
     """What OpenVINO's CPU plugin gives for one node."""
-
-    model = _openvino_model(op_type, inputs, n_outputs, opset, constant, attributes)
-    return in_openvino.run(model, [np.array(x, order="C") for k, x in enumerate(inputs) if k not in constant])
+    model = _openvino_model(op_type, [inputs], n_outputs, opset, constant, attributes)
+    return in_openvino.run(model, _feeds([inputs], constant))
 
 
 def openvino_reference(op_type: str, inputs: list[Array], opset: int = 1, **attributes: Any) -> list[Result]:
@@ -319,7 +342,7 @@ def openvino_reference(op_type: str, inputs: list[Array], opset: int = 1, **attr
     """
     import openvino
 
-    model = _openvino_model(op_type, inputs, 1, opset, (), attributes)
+    model = _openvino_model(op_type, [inputs], 1, opset, (), attributes)
     shape = model.output(0).get_partial_shape().to_shape()
     result = openvino.Tensor(model.output(0).get_element_type(), shape)
     assert model.evaluate([result], [openvino.Tensor(np.array(x, order="C")) for x in inputs])
@@ -328,51 +351,59 @@ def openvino_reference(op_type: str, inputs: list[Array], opset: int = 1, **attr
 
 def _openvino_model(
     op_type: str,
-    inputs: list[Array],
+    several: Sequence[list[Array]],
     n_outputs: int,
     opset: int,
     constant: Sequence[int],
     attributes: dict[str, Any],
 ) -> Any:
-    """One node, written as IR and read by OpenVINO."""
+    """A node for each set of inputs, written as IR and read by OpenVINO."""
     import openvino
 
-    def ports(arrays: Sequence[Array], first: int) -> str:
-        return "".join(
-            f'<port id="{first + k}" precision="{_precision(x)}">'
-            + "".join(f"<dim>{n}</dim>" for n in x.shape)
-            + "</port>"
-            for k, x in enumerate(arrays)
-        )
-
-    layers, edges, weights = [], [], b""
-    node = len(inputs)
-    for k, x in enumerate(inputs):
-        data = f'shape="{",".join(map(str, x.shape))}" element_type="{_element_type(x)}"'
-        if k in constant:
-            data += f' offset="{len(weights)}" size="{x.nbytes}"'
-            weights += x.tobytes() + b"\0" * (-x.nbytes % 16)
-        kind = "Const" if k in constant else "Parameter"
-        layers.append(
-            f'<layer id="{k}" name="in{k}" type="{kind}" version="opset1"><data {data}/>'
-            f"<output>{ports([x], 0)}</output></layer>"
-        )
-        edges.append(f'<edge from-layer="{k}" from-port="0" to-layer="{node}" to-port="{k}"/>')
+    layers: list[str] = []
+    edges: list[str] = []
+    weights = bytearray()
     data = " ".join(f'{name}="{attribute_text(value)}"' for name, value in attributes.items())
-    outputs = "".join(f'<port id="{node + k}" precision="FP32"/>' for k in range(n_outputs))
-    layers.append(
-        f'<layer id="{node}" name="node" type="{op_type}" version="opset{opset}"><data {data}/>'
-        f"<input>{ports(inputs, 0)}</input><output>{outputs}</output></layer>"
-    )
-    for k in range(n_outputs):
+    for inputs in several:
+        first = len(layers)
+        node = first + len(inputs)
+        for k, x in enumerate(inputs):
+            layers.append(_source(first + k, x, weights if k in constant else None))
+            edges.append(f'<edge from-layer="{first + k}" from-port="0" to-layer="{node}" to-port="{k}"/>')
+        ports = "".join(f'<port id="{len(inputs) + k}" precision="FP32"/>' for k in range(n_outputs))
         layers.append(
-            f'<layer id="{node + 1 + k}" name="out{k}" type="Result" version="opset1">'
-            '<input><port id="0" precision="FP32"/></input></layer>'
+            f'<layer id="{node}" name="node{node}" type="{op_type}" version="opset{opset}"><data {data}/>'
+            f"<input>{_ports(inputs)}</input><output>{ports}</output></layer>"
         )
-        edges.append(f'<edge from-layer="{node}" from-port="{node + k}" to-layer="{node + 1 + k}" to-port="0"/>')
-    xml = f'<net name="one_node" version="11"><layers>{"".join(layers)}</layers><edges>{"".join(edges)}</edges></net>'
-    blob = openvino.Tensor(np.frombuffer(weights or b"\0", np.uint8))
+        for k in range(n_outputs):
+            result = len(layers)
+            layers.append(
+                f'<layer id="{result}" name="out{result}" type="Result" version="opset1">'
+                '<input><port id="0" precision="FP32"/></input></layer>'
+            )
+            edges.append(f'<edge from-layer="{node}" from-port="{len(inputs) + k}" to-layer="{result}" to-port="0"/>')
+    xml = f'<net name="nodes" version="11"><layers>{"".join(layers)}</layers><edges>{"".join(edges)}</edges></net>'
+    blob = openvino.Tensor(np.frombuffer(bytes(weights) or b"\0", np.uint8))
     return in_openvino.core().read_model(xml.encode(), blob)
+
+
+def _source(number: int, x: Array, weights: bytearray | None) -> str:
+    """The layer of an input: a Parameter, or a Const whose data is put among the weights."""
+    data = f'shape="{",".join(map(str, x.shape))}" element_type="{_element_type(x)}"'
+    if weights is not None:
+        data += f' offset="{len(weights)}" size="{x.nbytes}"'
+        weights += x.tobytes() + b"\0" * (-x.nbytes % 16)
+    return (
+        f'<layer id="{number}" name="in{number}" type="{"Parameter" if weights is None else "Const"}" version="opset1">'
+        f"<data {data}/><output>{_ports([x])}</output></layer>"
+    )
+
+
+def _ports(arrays: Sequence[Array]) -> str:
+    return "".join(
+        f'<port id="{k}" precision="{_precision(x)}">' + "".join(f"<dim>{n}</dim>" for n in x.shape) + "</port>"
+        for k, x in enumerate(arrays)
+    )
 
 
 def _precision(x: Array) -> str:

@@ -48,11 +48,27 @@ def same(got: Any, expected: Any, case: Any) -> None:
         np.testing.assert_array_equal(got, expected)
 
 
-def test_none_is_left_out() -> None:
+def names(config: pytest.Config) -> list[str]:
+    """Their names. Each process of a run needs them, and one of them the cases, which take seconds to make."""
+    key = f"loopdbg/node-tests-of-onnx-{onnx.__version__}"
+    assert config.cache is not None
+    known: list[str] | None = config.cache.get(key, None)
+    if known is None:
+        known = sorted(cases())
+        config.cache.set(key, known)
+    return known
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "name" in metafunc.fixturenames:
+        metafunc.parametrize("name", names(metafunc.config))
+
+
+def test_none_is_left_out(request: pytest.FixtureRequest) -> None:
+    assert names(request.config) == sorted(cases())
     assert len(cases()) == COUNT.get(onnx.__version__, len(cases()))
 
 
-@pytest.mark.parametrize("name", sorted(cases()))
 def test_node_case(name: str, tmp_path: Path) -> None:
     case = cases()[name]
     path = tmp_path / "m.onnx"

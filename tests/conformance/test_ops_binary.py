@@ -11,7 +11,7 @@ from loopdbg.runtime.errors import ExecutionError, ModelError, UnsupportedError
 from loopdbg.runtime.graph import Operation, System, Value
 
 from .elementwise import F16, F32, F64, I8, I32, I64, SHAPES, U8, U32, edges, mine, random
-from .single_node import close, engine_outputs, onnx_node, openvino_node, openvino_reference
+from .single_node import close, engine_outputs, onnx_node, openvino_node, openvino_nodes, openvino_reference
 
 NUMBERS = (F32, F64, F16, I32, I64)
 
@@ -265,9 +265,8 @@ OPENVINO_BINARY: list[tuple[str, int, tuple[Any, ...], dict[str, Any]]] = [
     ],
 )
 def test_openvino_binary(op: str, opset: int, dtype: Any, attributes: dict[str, Any]) -> None:
-    for shapes in SHAPES:
-        a, b = random(shapes[0], dtype, 1), random(shapes[1], dtype, 2)
-        close(*openvino_node(op, [a, b], opset=opset, auto_broadcast="numpy", **attributes), atol=1e-5)
+    several = [[random(a, dtype, 1), random(b, dtype, 2)] for a, b in SHAPES]
+    close(*openvino_nodes(op, several, opset=opset, auto_broadcast="numpy", **attributes), atol=1e-5)
     same_shape = random((2, 3), dtype, 3)
     inputs = [same_shape, random((2, 3), dtype, 4)]
     close(*openvino_node(op, inputs, opset=opset, auto_broadcast="none", **attributes), atol=1e-5)

@@ -13,7 +13,7 @@ import pytest
 from loopdbg.runtime.graph import System
 
 from .op_cases import DTYPES, both_refuse_onnx, both_refuse_openvino, data, i64, mine
-from .single_node import Array, close, onnx_node, openvino_node, ours, same
+from .single_node import Array, close, onnx_node, openvino_node, openvino_nodes, ours, same
 
 INT64 = np.iinfo(np.int64)
 INT32 = np.iinfo(np.int32)
@@ -42,9 +42,9 @@ def test_slice_backwards_to_a_large_end_is_empty(end: int) -> None:
 @pytest.mark.parametrize("step", [-20, -2, 1, 2])
 def test_openvino_slice_of_one_axis(step: int) -> None:
     x = data(5)
-    for start, stop in itertools.product([-20, -1, 0, 3, INT32.min, INT32.max], repeat=2):
-        inputs = [x, i64(start), i64(stop), i64(step), i64(0)]
-        close(*openvino_node("Slice", inputs, opset=8, constant=(1, 2, 3, 4)))
+    bounds = itertools.product([-20, -1, 0, 3, INT32.min, INT32.max], repeat=2)
+    several = [[x, i64(start), i64(stop), i64(step), i64(0)] for start, stop in bounds]
+    close(*openvino_nodes("Slice", several, opset=8, constant=(1, 2, 3, 4)))
 
 
 SLICES: list[tuple[tuple[int, ...], list[tuple[int, ...] | None]]] = [

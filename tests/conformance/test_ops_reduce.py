@@ -12,7 +12,7 @@ import pytest
 from loopdbg.runtime.errors import ModelError
 from loopdbg.runtime.graph import System
 
-from .single_node import Array, close, onnx_node, openvino_node, ours, same
+from .single_node import Array, close, onnx_node, openvino_node, openvino_nodes, ours, same
 
 F16, F32, F64, I32, I64 = np.float16, np.float32, np.float64, np.int32, np.int64
 
@@ -131,14 +131,15 @@ def test_int64_sums_stay_64_bits_wide() -> None:
 @pytest.mark.parametrize("op", [op for op in REDUCTIONS if "Log" not in op and "Square" not in op])
 @pytest.mark.parametrize("dtype", [F32, I32])
 def test_openvino_reductions(op: str, dtype: Any) -> None:
-    for shape, along in REDUCED[:-1]:
-        for keep_dims in (True, False):
+    for keep_dims in (True, False):
+        several = []
+        for shape, along in REDUCED[:-1]:
             if not keep_dims and len(along) in (0, len(shape)):
                 continue  # the plugin reduces neither to scalars nor, dropping them, over no axes
             if op == "ReduceL2" and dtype == I32 and not along:
                 continue  # reducing nothing, the plugin takes no root of an integer
-            inputs = [signed(shape, dtype), axes(*along)]
-            close(*openvino_node(op, inputs, opset=4, constant=[1], keep_dims=keep_dims))
+            several.append([signed(shape, dtype), axes(*along)])
+        close(*openvino_nodes(op, several, opset=4, constant=[1], keep_dims=keep_dims))
 
 
 @pytest.mark.parametrize("op", ["ReduceLogicalAnd", "ReduceLogicalOr"])

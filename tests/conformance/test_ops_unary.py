@@ -13,7 +13,7 @@ from loopdbg.runtime.errors import ModelError, UnsupportedError
 from loopdbg.runtime.graph import System
 
 from .elementwise import F16, F32, F64, I8, I32, I64, U8, edges, mine, random
-from .single_node import close, onnx_node, openvino_node, same
+from .single_node import close, onnx_node, openvino_nodes, same
 
 # The dtypes are those that onnxruntime has kernels for.
 ONNX_UNARY: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
@@ -205,8 +205,8 @@ def test_openvino_unary(op: str, opset: int, dtype: Any, attributes: dict[str, A
         values = values[~np.isnan(values)]  # what the plugin's vector code makes of a NaN depends on the operator
         if op == "Gelu":
             values = values[np.abs(values) < 1e30]  # and of the largest numbers on the processor
-    for x in (values, random((2, 3), dtype), random((), dtype), random((0, 2), dtype)):
-        close(*openvino_node(op, [x], opset=opset, **attributes), rtol=tolerance, atol=1e-5)
+    several = [[x] for x in (values, random((2, 3), dtype), random((), dtype), random((0, 2), dtype))]
+    close(*openvino_nodes(op, several, opset=opset, **attributes), rtol=tolerance, atol=1e-5)
 
 
 @pytest.mark.parametrize("op", ["ReLU", "Exp", "Sigmoid", "HSigmoid"])

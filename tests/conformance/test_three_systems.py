@@ -15,6 +15,7 @@ import onnx
 import pytest
 
 import loopdbg
+from command_line import loopdbg as command
 from converting import carried, converted
 from loopdbg.runtime.graph import System, loops
 from models import proto
@@ -35,8 +36,8 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> dict[System, Path]:
     folder = tmp_path_factory.mktemp("three")
     onnx.save(proto(COUNTED), folder / "loop.onnx")
     convert = "import sys, openvino as ov; ov.save_model(ov.convert_model(sys.argv[1]), sys.argv[2], False)"
-    command = [sys.executable, "-c", convert, str(folder / "loop.onnx"), str(folder / "loop.xml")]
-    subprocess.run(command, check=True, capture_output=True)
+    converter = [sys.executable, "-c", convert, str(folder / "loop.onnx"), str(folder / "loop.xml")]
+    subprocess.run(converter, check=True, capture_output=True)
     converted(loopdbg.load(folder / "loop.onnx"), INPUTS, folder)
     return {
         System.ONNX: folder / "loop.onnx",
@@ -61,37 +62,36 @@ def test_each_iteration_carries_the_same(three: Mapping[System, Path]) -> None:
 
 
 @pytest.mark.parametrize("pair", list(combinations(System, 2)), ids=lambda pair: "-".join(pair))
-def test_diff_says_so(three: Mapping[System, Path], pair: tuple[System, System], tmp_path: Path) -> None:
+def test_diff_says_so(
+    three: Mapping[System, Path], pair: tuple[System, System], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     np.savez(tmp_path / "x.npz", **INPUTS)
-    command = [sys.executable, "-m", "loopdbg", "diff", *map(str, (three[pair[0]], three[pair[1]]))]
-    ran = subprocess.run([*command, "--inputs", str(tmp_path / "x.npz")], capture_output=True, encoding="utf-8")
-    assert "6 iterations compared, largest difference 0" in ran.stdout, ran.stdout + ran.stderr
+    ran = command(capsys, "diff", three[pair[0]], three[pair[1]], "--inputs", tmp_path / "x.npz")
+    assert "6 iterations compared, largest difference 0" in ran.out, ran
 
 
-def test_explain_has_the_same_ports_in_each_systems_words(three: Mapping[System, Path]) -> None:
+def test_explain_has_the_same_ports_in_each_systems_words(
+    three: Mapping[System, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
     words = {
         System.ONNX: ("M", "carried", "scan"),
         System.OPENVINO: ("trip_count", "back_edge", "concat"),
         System.TENSORRT: ("TripLimit.COUNT", "IRecurrence", "kCONCATENATE"),
     }
     for system, path in three.items():
-        ran = subprocess.run(
-            [sys.executable, "-m", "loopdbg", "explain", str(path)], capture_output=True, encoding="utf-8"
-        )
+        ran = command(capsys, "explain", path)
         for word in words[system]:
-            assert word in ran.stdout, (system, word, ran.stdout)
+            assert word in ran.out, (system, word, ran)
 
 
-def test_info_tells_the_same_ports_under_each_systems_own_names(three: Mapping[System, Path]) -> None:
+def test_info_tells_the_same_ports_under_each_systems_own_names(
+    three: Mapping[System, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
     told = {}
     for system, path in three.items():
-        ran = subprocess.run(
-            [sys.executable, "-m", "loopdbg", "info", str(path), "--json"],
-            capture_output=True,
-            encoding="utf-8",
-            check=True,
-        )
-        told[system] = json.loads(ran.stdout)["loops"][0]["own_names"]
+        ran = command(capsys, "info", path, "--json")
+        assert ran.status == 0, ran
+        told[system] = json.loads(ran.out)["loops"][0]["own_names"]
     shared = {"trip count", "back edges", "last-value outputs", "scan outputs"}
     assert all(shared <= set(names) for names in told.values())
     for port in shared:

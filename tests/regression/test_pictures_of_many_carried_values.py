@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -34,16 +33,16 @@ def session(count: int, still: int = 0, name: str = "s{}") -> loopdbg.Session:
     return found
 
 
-def saved(figure: Figure, folder: Path) -> Figure:
+def laid_out(figure: Figure) -> Figure:
     with warnings.catch_warnings(action="error"):  # such as that a layout does not fit
-        figure.savefig(folder / "picture.png")
+        figure.draw_without_rendering()
     return figure
 
 
 @pytest.mark.parametrize("count", [2, 5, 20, 30, 150])
 @pytest.mark.parametrize("name", ["s{}", "a_rather_long_name_of_the_layer_with_number_{}_and_more"])
-def test_a_legend_leaves_room_and_is_whole(count: int, name: str, tmp_path: Path) -> None:
-    figure = saved(frames.norms(session(count, name=name).frame), tmp_path)
+def test_a_legend_leaves_room_and_is_whole(count: int, name: str) -> None:
+    figure = laid_out(frames.norms(session(count, name=name).frame))
     (axes,) = figure.axes
     assert len(axes.lines) == count
     assert axes.get_position().height > 0.4
@@ -66,19 +65,19 @@ def test_a_legend_leaves_room_and_is_whole(count: int, name: str, tmp_path: Path
         (4, 4, "the body changes none of these"),
     ],
 )
-def test_what_never_changes_is_counted(still: int, drawn: int, remark: str, tmp_path: Path) -> None:
+def test_what_never_changes_is_counted(still: int, drawn: int, remark: str) -> None:
     frame = session(4, still).frame
     norms, rows = frames.norms(frame), frame.plot()
     assert (len(norms.axes[0].lines), len(rows.axes)) == (drawn, drawn)
     assert norms.axes[0].get_title("left") == rows.axes[0].get_title("left") == remark
-    saved(norms, tmp_path)
+    laid_out(norms)
     # What is asked for by its name is drawn.
     assert len(frames.norms(frame, "s0").axes[0].lines) == len(frame.plot("s0").axes[0].lines) == 1
 
 
 @pytest.mark.parametrize(("count", "axes", "remark"), [(20, 20, ""), (50, 40, "10 more have no room here")])
-def test_axes_below_each_other_have_room(count: int, axes: int, remark: str, tmp_path: Path) -> None:
-    figure = saved(session(count).frame.plot(), tmp_path)
+def test_axes_below_each_other_have_room(count: int, axes: int, remark: str) -> None:
+    figure = laid_out(session(count).frame.plot())
     assert len(figure.axes) == axes
     assert figure.axes[0].get_position().height * figure.get_figheight() > 1
     assert figure.axes[0].get_title("left") == remark

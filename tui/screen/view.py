@@ -114,7 +114,7 @@ class Shown:
     @cached_property
     def has_loops(self) -> bool:
         """False for a model without any loop."""
-        return next(loops(self.main), None) is not None
+        return len(self.view.frames) > 1 or next(loops(self.main), None) is not None
 
     @cached_property
     def depth(self) -> int | None:

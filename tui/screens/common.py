@@ -18,6 +18,7 @@ from .. import settings
 from ..actions import Action, Place, at, bindings, by_id
 from ..themes import DARK, LIGHT, THEMES
 from ..widgets.keys import Keys
+from ..widgets.strips import COMPONENTS
 
 Result = TypeVar("Result")
 
@@ -28,6 +29,7 @@ class CommonApp(App[Result]):
     TITLE = "loopdbg"
     # Textual would look for a relative one beside the file of a class that derives from this.
     CSS_PATH = Path(__file__).parents[1] / "app.tcss"
+    COMPONENT_CLASSES = COMPONENTS
     #: Textual's own; ours is another.
     ENABLE_COMMAND_PALETTE = False
 

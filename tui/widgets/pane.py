@@ -19,7 +19,7 @@ from ..screen.lines import Line
 from ..screen.target import Target
 from ..screen.text import printable
 from ..screen.view import Shown
-from .strips import COMPONENTS, Looks
+from .strips import Looks
 
 #: Left of the line that the cursor is on, in the pane that has the focus.
 _CURSOR = "▌"
@@ -31,8 +31,6 @@ class Pane(ScrollView, can_focus=True, inherit_bindings=False):
     A line may stand for something (:attr:`Line.target`); the cursor is on one line, whatever it stands for. Only lines
     that changed are drawn again.
     """
-
-    COMPONENT_CLASSES = COMPONENTS
 
     shown: reactive[Shown | None] = reactive(None, repaint=False)
 

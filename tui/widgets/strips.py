@@ -11,7 +11,8 @@ from textual.widget import Widget
 from ..screen.lines import Line, Role, fit_spans
 from ..screen.text import printable
 
-#: The component classes that a widget needs for :class:`Looks`.
+#: The component classes that an app needs for :class:`Looks`. They are the app's: Textual would compute those of a
+#: widget for each widget anew.
 COMPONENTS = {f"role--{role}" for role in Role} | {"role--current"}
 
 
@@ -37,7 +38,7 @@ class Looks:
     def _find(self, role: str, current: bool) -> Style:
         if not role and not current:
             return self._widget.rich_style
-        own = self._widget.get_component_rich_style(f"role--{role or 'current'}", partial=True)
+        own = self._widget.app.get_component_styles(f"role--{role or 'current'}").partial_rich_style
         return self.of("", current and bool(role)) + own
 
     def strip(self, line: Line, width: int) -> Strip:
@@ -55,8 +56,6 @@ def filled(segments: list[Segment], width: int, style: Style) -> Strip:
 
 class Lined(Widget):
     """A widget that shows lines."""
-
-    COMPONENT_CLASSES = COMPONENTS
 
     def __init__(self, id: str) -> None:
         super().__init__(id=id)

@@ -108,8 +108,7 @@ static inline void history_summary(history_series const *q, char const *data, in
         lanes.high[j] = -INFINITY;
         lanes.sum[j] = lanes.squares[j] = 0;
     }
-    if (q->kind == KIND_F32)
-        history_add_floats(&lanes, (float const *)data, count);
+    if (q->kind == KIND_F32) history_add_floats(&lanes, (float const *)data, count);
     else
         for (int64_t at = 0; at < count; at += HISTORY_ROWS) {
             int64_t const n = history_piece(q, data, at, count, x);

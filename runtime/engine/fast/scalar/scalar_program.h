@@ -20,8 +20,8 @@ enum { SCALAR_STAGED = 32 };      /* moves that are read before any is written *
 
 #define SCALAR_OPCODE(ID, ...) OP_##ID,
 enum {
-    SCALAR_BINARY(SCALAR_OPCODE) SCALAR_UNARY(SCALAR_OPCODE) SCALAR_DIVISIONS(SCALAR_OPCODE)
-    SCALAR_CHOICES(SCALAR_OPCODE) OP_CALL, /* a: index of an inner loop's call */
+    SCALAR_BINARY(SCALAR_OPCODE) SCALAR_UNARY(SCALAR_OPCODE) SCALAR_DIVISIONS(SCALAR_OPCODE) SCALAR_CHOICES(SCALAR_OPCODE)
+        OP_CALL, /* a: index of an inner loop's call */
     OP_LOAD,                               /* d: register; a: index of a load */
     OP_BRANCH,                             /* a: condition; d: where to go on when it is false */
     OP_JUMP,                               /* d: where to go on */
