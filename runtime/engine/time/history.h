@@ -148,8 +148,7 @@ static inline history_stat history_reduce(double const *x, int64_t n) {
             all.low = (lows[0] < lows[1] ? lows[0] : lows[1]) + 0.0;
             all.high = (highs[0] > highs[1] ? highs[0] : highs[1]) + 0.0;
             all.odd = 0;
-        } else
-            k = 0;
+        } else k = 0;
     }
 #endif
     if (k == 0) {
@@ -189,8 +188,7 @@ static inline void history_read(loop_history const *h, history_entry const *e, i
     } else if (q->steady) {
         double const x = history_steady(q);
         for (int j = 0; j < n; j++) to[j] = x;
-    } else
-        history_numbers(q, (char const *)history_column(e, k, 0), sizeof(uint64_t), n, to);
+    } else history_numbers(q, (char const *)history_column(e, k, 0), sizeof(uint64_t), n, to);
 }
 
 static inline int history_grow(loop_history const *h, history_entry *e, int64_t more) {

@@ -105,12 +105,8 @@ __attribute__((noinline)) static int scalar_run(scalar_program *p, int const vol
                 in++;
                 continue;
             }
-            case OP_BRANCH:
-                in = REG(uint8_t, in->a) ? in + 1 : p->code + in->d;
-                continue;
-            case OP_JUMP:
-                in = p->code + in->d;
-                continue;
+            case OP_BRANCH: in = REG(uint8_t, in->a) ? in + 1 : p->code + in->d; continue;
+            case OP_JUMP: in = p->code + in->d; continue;
             case OP_COUNT:
                 if (in->b) REG(int64_t, in->d) = in->a < 0 ? 0 : L->i + in->a;
                 else REG(int32_t, in->d) = in->a < 0 ? 0 : (int32_t)(L->i + in->a);
@@ -131,8 +127,7 @@ __attribute__((noinline)) static int scalar_run(scalar_program *p, int const vol
                 }
                 inner->keep = inner->initial < 0 || REG(uint8_t, inner->initial) != 0;
                 if (inner->cond_in >= 0) REG(uint8_t, inner->cond_in) = (uint8_t)inner->keep;
-                for (int k = 0; k < inner->ninit; k++)
-                    REG(uint64_t, inner->init[k].to) = REG(uint64_t, inner->init[k].source);
+                for (int k = 0; k < inner->ninit; k++) REG(uint64_t, inner->init[k].to) = REG(uint64_t, inner->init[k].source);
                 inner->i = 0;
                 inner->stop_before = loop_limit(inner->stop, inner->endless_at, inner->trips);
                 ++*inner->entries;
@@ -192,30 +187,31 @@ __attribute__((noinline)) static int scalar_run(scalar_program *p, int const vol
                 goto head;
         }
         __builtin_unreachable();
-    head: {
-        int ended = loop_ends(L->keep, L->trips, L->counted, L->parts, L->i);
-        /* As the engine's head, where a loop ends too: whoever looks later finds how far it came. */
-        if (L->iteration >= 0) {
-            if (L->iteration_wide) REG(int64_t, L->iteration) = L->i;
-            else REG(int32_t, L->iteration) = (int32_t)L->i;
+    head:
+        {
+            int ended = loop_ends(L->keep, L->trips, L->counted, L->parts, L->i);
+            /* As the engine's head, where a loop ends too: whoever looks later finds how far it came. */
+            if (L->iteration >= 0) {
+                if (L->iteration_wide) REG(int64_t, L->iteration) = L->i;
+                else REG(int32_t, L->iteration) = (int32_t)L->i;
+            }
+            if (ended) {
+                if (L->parent < 0) goto leave_head;
+                *L->iterations += L->i;
+                ++L->by_reason[ended];
+                L->ended = ended;
+                for (int k = 0; k < L->nouts; k++) REG(uint64_t, L->outs[k].to) = REG(uint64_t, L->outs[k].source);
+                in = p->code + L->after;
+                L = p->loops + L->parent;
+                continue;
+            }
+            if (L->i >= L->stop_before || (L->nslices && L->i >= L->parts)) goto leave_head;
+            for (int k = 0; k < L->nslices; k++) {
+                scalar_slice const *s = L->slices + k;
+                memcpy(R + s->to, s->base + L->i * s->step, (size_t)s->nbytes);
+            }
+            in = p->code + L->body;
         }
-        if (ended) {
-            if (L->parent < 0) goto leave_head;
-            *L->iterations += L->i;
-            ++L->by_reason[ended];
-            L->ended = ended;
-            for (int k = 0; k < L->nouts; k++) REG(uint64_t, L->outs[k].to) = REG(uint64_t, L->outs[k].source);
-            in = p->code + L->after;
-            L = p->loops + L->parent;
-            continue;
-        }
-        if (L->i >= L->stop_before || (L->nslices && L->i >= L->parts)) goto leave_head;
-        for (int k = 0; k < L->nslices; k++) {
-            scalar_slice const *s = L->slices + k;
-            memcpy(R + s->to, s->base + L->i * s->step, (size_t)s->nbytes);
-        }
-        in = p->code + L->body;
-    }
     }
     /* Each way out by itself: with one for all of them, an iteration takes 10 % longer. */
 leave_insn:
