@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ...runtime.errors import UnsupportedError
 from ...runtime.graph import Graph, Loop, System, captured
 from ...runtime.model import Model
 from ..diff.bodies import fed_values
@@ -31,8 +32,11 @@ def write_body(model: Model, loop: Loop, ask: Ask) -> Part:
     fed, given = ask([*params, *drawn], results)
     kinds = Types()
     types = {value: kinds.of(value, data) for value, data in {**given, **fed}.items()}
-    written = body_as_onnx(loop, model.graph) if loop.system is System.TENSORRT else loop
-    cut = cut_body(written, types, written.body.opsets or model.graph.opsets)
+    try:
+        written = body_as_onnx(loop, model.graph) if loop.system is System.TENSORRT else loop
+        cut = cut_body(written, types, written.body.opsets or model.graph.opsets)
+    except UnsupportedError as error:
+        raise UnsupportedError(f"the body of loop '{loop.name}' is no model by itself: {error}") from None
     inputs = [Port(name, value, types[value]) for value, name in cut.inputs]
     names = [info.name for info in cut.model.graph.output]
     outputs = [Port(name, value, types[value]) for name, value in zip(names, cut.outputs, strict=True)]
