@@ -308,6 +308,8 @@ class _Run:
 
     def _main(self) -> None:
         for one in self.by_loop.get("", ()):
+            if not one.compared and one.track.optional:
+                continue
             if not one.compared:
                 self._say_lacking(one.track.name, "the run did not come to it")
             elif one.role == "output":
@@ -369,7 +371,8 @@ class _Run:
 
         def known(value: Value, at: Key) -> bool:
             other = followed.get(value)
-            return other is not None and at in other.track.values and other.spot.at(at) < place
+            there = other is not None and other.compared > 0 and at in other.track.values
+            return other is not None and there and other.spot.at(at) < place
 
         def differs(value: Value, at: Key) -> Difference | None:
             return followed[value].differing.get(at)
