@@ -67,7 +67,7 @@ class Store:
         if self.held > self.limit:
             raise LimitError(
                 f"the values of the PyTorch program take more than {self.limit >> 20} MB from {what} on; "
-                "compare fewer iterations: --max-iterations N, max_iterations=N"
+                "compare fewer iterations, with max_iterations=N"
             )
         values[key] = self._last[id(values)] = array
 
