@@ -371,8 +371,9 @@ class _Run:
 
         def known(value: Value, at: Key) -> bool:
             other = followed.get(value)
-            there = other is not None and other.compared > 0 and at in other.track.values
-            return other is not None and there and other.spot.at(at) < place
+            if other is None or not (other.compared and other.candidate.sure) or at not in other.track.values:
+                return False
+            return other.spot.at(at) < place
 
         def differs(value: Value, at: Key) -> Difference | None:
             return followed[value].differing.get(at)
