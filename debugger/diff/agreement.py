@@ -50,7 +50,7 @@ class Score:
     @property
     def tells(self) -> bool:
         """It agrees in more than could be chance."""
-        return len(self.numbers) >= self.enough and (self.agreed > 0 or 2 * self.share > self.compared)
+        return len(self.numbers) >= self.enough and self.agreed > 0
 
 
 @dataclass(frozen=True)

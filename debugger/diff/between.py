@@ -32,14 +32,16 @@ class Between:
 
     def search(self, spot: Spot, key: Key) -> None:
         """Go back from a value that differs to values that do not."""
-        seen: set[tuple[Value, Key]] = set()
+        # Of iterations before, each value once.
+        seen: set[tuple[Value, bool]] = set()
         waiting = [(spot, key)]
         while waiting and self.source is None:
             here, at = waiting.pop(0)
             for value, before in self._fed(here, at):
-                if (value, before) in seen or value.constant is not None:
+                mark = value, before == key[: len(before)]
+                if mark in seen or value.constant is not None:
                     continue
-                seen.add((value, before))
+                seen.add(mark)
                 found = self._next(here, value, before)
                 if found is not None:
                     waiting.append(found)
@@ -75,9 +77,9 @@ class Between:
         if spot.role == "carried" and key[-1] and here.node is not None:
             # An iteration before computed it: if nothing is known of that, it may have left the reference there.
             came = self.layout.came_from(spot, key)
-            if came is None or not self.known(*came):
-                self.unknown.append(spot.name)
-            return None
+            if came is not None and self.known(*came):
+                return None
+            self.unknown.append(spot.name)
         return spot, key
 
     def _is_followed(self, loop: Loop, value: Value, key: Key) -> bool:
@@ -99,7 +101,7 @@ def cause_of(found: Between, first: Difference, moment: Moment | None, others: M
         return Cause(remark=_told(nodes, found.unknown), among=tuple(node.name for node in nodes))
     node = nodes[0]
     if isinstance(node, Loop):
-        return Cause(remark=f"the loop '{node.name}' computes it")
+        return Cause(remark=f"the loop '{node.name}' computes it", among=(node.name,))
     fed = [value for value in node.inputs if value is not None]
     read = [(value, moment.read(value)) for value in fed] if moment is not None else []
     inputs = [(value.name, data) for value, (there, data) in read if there]
@@ -115,7 +117,7 @@ def _told(nodes: list[Node], unknown: list[str]) -> str:
     if not unknown:
         return f"{told}; what goes into them agrees"
     names = ", ".join(f"'{name}'" for name in dict.fromkeys(unknown))
-    return f"{told}; or before, since the reference does not have what is carried as {names}"
+    return f"{told}; there or in an iteration before, since the reference does not have what is carried as {names}"
 
 
 def _named(node: Node) -> str:

@@ -7,6 +7,7 @@ several values agree.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from ..reference.reference import Track
 from .agreement import Agreement, Looked, Score
@@ -19,6 +20,8 @@ from .values import Tolerance
 #: Iterations of each loop that are looked at, and candidates that are followed to the end.
 _SAMPLED = 8
 _FOLLOWED = 16
+#: So many iterations that agree whole are no chance, even if others do not.
+_OFTEN = 3
 
 
 class ByValue:
@@ -36,6 +39,8 @@ class ByValue:
         self._allowed = {k: None if some is None else {c.spot: c for c in some} for k, (_, some) in tracks.items()}
         looked_for = {k: Looked(t, by_depth(layout, t, depths), self._allowed[k]) for k, t in self._tracks.items()}
         self._agreement = Agreement(side, layout, looked_for, tolerance)
+        #: Of a track that no value agrees with everywhere, the values that agree most.
+        self._alike: dict[int, Sequence[Score]] = {}
         self._scans = {scan.outer for loop in layout.loops.values() for scan in loop.scan_outputs}
 
     def find(self, taken: Collection[Spot]) -> tuple[dict[int, Candidate], dict[int, str]]:
@@ -53,12 +58,13 @@ class ByValue:
         found = [score for score in self._agreement.scores[k].values() if score.whole]
         return sorted(found, key=lambda score: self._rank(score.candidate))
 
-    def _rank(self, one: Candidate) -> tuple[bool, bool, int, bool, tuple[int, ...]]:
-        """First what has as many iterations as the track, what has those of a loop as its elements, what is computed in
-        more loops, and what a node computes."""
+    def _rank(self, one: Candidate) -> tuple[bool, bool, bool, int, bool, tuple[int, ...]]:
+        """First what has as many iterations as the track, what is called so, what has the values of a loop as its
+        elements, what is computed in more loops, and what a node computes."""
         spot, received = one.spot, one.track.role == "carried"
-        no_scan = spot.value not in self._scans
-        return not self._is_plausible(one), no_scan, -spot.depth, bool(spot.role) is not received, spot.order
+        other_name, no_scan = one.track.name not in spot.value.names, spot.value not in self._scans
+        unlikely = not self._is_plausible(one)
+        return unlikely, other_name, no_scan, -spot.depth, bool(spot.role) is not received, spot.order
 
     def _is_plausible(self, one: Candidate) -> bool:
         if not (one.spot.depth and is_open(one.track)):
@@ -97,7 +103,17 @@ class ByValue:
                 taken.add(best.spot)
             else:
                 failed[k] = best
+        for k, one in found.items():
+            if not self._is_sure(k, one, whole[k], taken):
+                found[k] = replace(one, sure=False)
         return found, failed
+
+    def _is_sure(self, k: int, one: Candidate, whole: Sequence[Score], taken: Collection[Spot]) -> bool:
+        """Whether no node that has no track makes the same, and chance makes nothing like it."""
+        alike = whole or self._alike.get(k, ())
+        made = [score.candidate.spot for score in alike if not score.candidate.spot.role]
+        often = bool(whole) or not alike or self._agreement.scores[k][one.spot].agreed >= _OFTEN
+        return often and all(spot in taken for spot in made)
 
     def _best(self, k: int, taken: Collection[Spot]) -> Candidate | str:
         """What a track is that no value agrees with everywhere, or why that is not known."""
@@ -116,6 +132,7 @@ class ByValue:
         if len(self._different(first)) > 1:
             told = ", ".join(f"'{one.candidate.spot.name}'" for one in first[:3])
             return f"several values of the model agree with it as much: {told}"
+        self._alike[k] = first
         return first[0].candidate
 
     def _share(self, k: int, spot: Spot) -> float:

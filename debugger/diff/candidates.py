@@ -16,12 +16,13 @@ from .steps import named_outputs
 @dataclass(frozen=True, eq=False)
 class Candidate:
     """A value that a track may be. ``form``: the track as a value in as many loops. ``how``: given, metadata, name,
-    value."""
+    value. ``sure``: no other value has the same numbers everywhere and no track."""
 
     track: Track
     form: Track
     spot: Spot
     how: str
+    sure: bool = True
 
 
 class Named:

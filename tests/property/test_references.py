@@ -1,5 +1,6 @@
-"""A random loop's own values as a reference: by any names each is found by its numbers and is the same, and where one
-number is another, that value and its node are named in that iteration."""
+"""A random loop's own values as a reference: by any names each is found by its numbers and is the same; where one
+number is another, that value and its node are named in that iteration; and where the model has another node, that and
+no other."""
 
 from __future__ import annotations
 
@@ -12,13 +13,16 @@ import numpy as np
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+import loopdbg
 from differing import told
 from loopdbg.debugger.diff.findings import Verdict
 from loopdbg.debugger.diff.layout import Spot
 from loopdbg.debugger.reference.reference import Reference, Track
-from models import model
+from loopdbg.runtime.graph import Loop, walk
+from models import loaded, model, proto
 from references import changed, compared, plain_file, recorded
-from strategies.mixed import programs
+from strategies.mixed import BINARY, programs
+from strategies.renamed import graphs
 from strategies.written import Program
 
 QUICK = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
@@ -70,9 +74,40 @@ def test_the_value_with_another_number_is_named(program: Program, data: st.DataO
     assert first is not None and first.first is not None
     place = first.left, first.first.entry, first.first.iteration
     assert place == (spot.path, key[:-1], key[-1]), (program.text, spot, key, told(found))
-    assert first.cause is not None and first.cause.node is not None, (program.text, spot, told(found))
-    assert first.cause.node.node in alike(spot, pairs), (program.text, spot, key, told(found))
+    assert first.cause is not None, (program.text, spot, told(found))
+    # A loop is not looked into: what it computes inside is the same.
+    blamed = first.cause.among if first.cause.node is None else (first.cause.node.node,)
+    assert len(blamed) == 1 and blamed[0] in alike(spot, pairs), (program.text, spot, key, told(found))
     assert sum(loop.differing for loop in found.loops) == 1, (program.text, spot, key, told(found))
+
+
+@QUICK
+@given(programs(), st.data())
+def test_a_node_that_is_another_one_is_named_and_no_other(program: Program, data: st.DataObject) -> None:
+    right, wrong = proto(program.text), proto(program.text)
+    places = [node for graph in graphs(wrong.graph) for node in graph.node if node.op_type in BINARY]
+    assume(places)
+    node = data.draw(st.sampled_from(places))
+    node.op_type = data.draw(st.sampled_from([op for op in BINARY if op != node.op_type]))
+    given_, one = inputs_of(program), loaded(wrong)
+    tracks = {track.name: track for _, track in recorded(loaded(right), given_)}
+    with TemporaryDirectory() as folder:
+        found = compared(one, given_, plain_file(Path(folder) / "ref.npz", tracks))
+    cause = found.cause if found.first is None else found.first.cause
+    if found.verdict is not Verdict.DIFFER or cause is None or cause.source is not None:
+        return
+    blamed = cause.among if cause.node is None else (cause.node.node,)
+    assert {*blamed} & made_by(one, node.output[0]), (program.text, node.output[0], node.op_type, told(found))
+
+
+def made_by(one: loopdbg.Model, name: str) -> set[str]:
+    """The node that makes a value, and the loops that it is in."""
+    found = set()
+    for node in walk(one.graph):
+        inside = walk(node.body) if isinstance(node, Loop) else ()
+        if any(value is not None and value.name == name for each in (node, *inside) for value in each.outputs):
+            found.add(node.name)
+    return found
 
 
 def telling(track: Track) -> bool:

@@ -164,7 +164,9 @@ def test_of_what_is_not_in_the_reference_the_nodes_between_are_named() -> None:
     assert blamed(found) == ("Loop_0", (), 2, told_nodes)
     # The state may have been another one before.
     found = of_sum(s=[1.0, 4.0, 15.0, 48.0])
-    assert blamed(found)[3].endswith("or before, since the reference does not have what is carried as 'v_in'")
+    assert blamed(found)[3].endswith(
+        "or in an iteration before, since the reference does not have what is carried as 'v_in'"
+    )
 
 
 def test_a_constant_of_a_body_is_to_blame_for_itself_alone() -> None:
