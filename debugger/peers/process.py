@@ -24,6 +24,8 @@ from .jobs import Job, Setup
 #: The peers there are, and what to install for them.
 PEERS = ("onnxruntime", "openvino")
 _EXAMPLES = {"onnxruntime": "onnxruntime:CUDA", "openvino": "openvino:GPU"}
+#: Seconds that a runtime may take to start, whatever an answer may take: its imports are long on a busy machine.
+_STARTING = 60.0
 #: Seconds between tests whether a peer that does not answer is still there.
 _GLANCE = 1.0
 _START = "import sys; sys.path.append(sys.argv[1]); from {} import main; main()"
@@ -142,6 +144,7 @@ class Peer:
             start_new_session=True,
             env={**os.environ, "OMP_NUM_THREADS": "1"},
         )
+        patience, self.timeout = self.timeout, max(self.timeout, _STARTING)
         try:
             version, self.configuration = self.ask("start", 0, (self._module, self._setup))
             self.version = str(version)
@@ -150,6 +153,8 @@ class Peer:
             if error.text.startswith("OptionError: "):
                 raise UsageError(error.text.removeprefix("OptionError: ")) from None
             raise UsageError(f"{self.name} does not start: {error}; check its installation") from None
+        finally:
+            self.timeout = patience
 
     def ask(self, what: str, number: int, given: Any) -> Any:
         """One request and its answer.

@@ -40,3 +40,15 @@ def against(text: str) -> Against:
     if name in PEERS:
         raise argparse.ArgumentTypeError(f"'{text}' names no device: write {name}, or {name}:{PEERS[name]}")
     raise argparse.ArgumentTypeError(f"there is no peer '{name}'; peers are {', '.join(PEERS)}, torch:FILE.pt2")
+
+
+def peer(text: str) -> str:
+    """A runtime, with its device where one is named.
+
+    Raises:
+        argparse.ArgumentTypeError: there is none of that name.
+    """
+    found = against(text)
+    if found.is_torch:
+        raise argparse.ArgumentTypeError(f"'{text}' is a program, and a runtime is needed: {', '.join(PEERS)}")
+    return found.text

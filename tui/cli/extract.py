@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ...runtime.errors import UsageError
 from . import terminal
+from .against import peer
 from .command import Command
 from .options import add_run_options, add_weights_option
 
@@ -52,7 +53,7 @@ exit status: 0 done, 1 bad model or input, or no part of its own, 2 wrong usage,
         part.add_argument(
             "--entry", metavar="N", help="of this entry of a nested loop: the iterations of the loops around it, N/M"
         )
-        part.add_argument("--against", choices=("onnxruntime", "openvino"), help="the runtime that diff compares with")
+        part.add_argument("--against", type=peer, metavar="PEER", help="the runtime that diff compares with")
         part.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="the folder to write")
         part.add_argument("--force", action="store_true", help="write into a folder that has something in it")
         parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")

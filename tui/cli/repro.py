@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...runtime.errors import UsageError
 from . import terminal
+from .against import peer
 from .command import Command, at_least
 from .options import add_run_options, add_weights_of_two, named, seconds, tolerance
 
@@ -57,7 +58,7 @@ show it, 1 bad model or input, 2 wrong usage, 4 a limit hit"""
         add_weights_of_two(parser)
         add_run_options(parser)
         how = parser.add_argument_group("the finding")
-        how.add_argument("--against", choices=("onnxruntime", "openvino"), help="what this runtime does otherwise")
+        how.add_argument("--against", type=peer, metavar="PEER", help="what this runtime does otherwise")
         how.add_argument("--break", dest="breaks", metavar="nan|EXPR", help="the first NaN, or where EXPR is true")
         how.add_argument("--rtol", type=tolerance, metavar="R", help="relative tolerance of floats (by dtype)")
         how.add_argument("--atol", type=tolerance, metavar="T", help="absolute tolerance of floats (by dtype)")
