@@ -14,6 +14,7 @@ from typing import Self
 class Remedy(Enum):
     """What can be done about an error, in the words of the Python API; names in braces are fields of the error."""
 
+    FEWER_ITERATIONS = "give max_iterations=N to compare fewer iterations"
     GIVE_INPUT = "give it as inputs={{'{name}': ...}}"
     GIVE_ARRAY = "give it as inputs={{'{name}': array}}"
     LIMIT_ITERATIONS = "give max_iterations=N to run it"

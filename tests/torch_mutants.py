@@ -34,8 +34,10 @@ from strategies.draws import FromSeed
 from torch_modules import CASES, Case, exported
 
 FOLDER = Path(__file__).parents[1] / "build" / "torch"
-#: No loop runs more iterations; and so many changes are tried until one is seen.
-MOST, TRIES = 8, 40
+#: No loop of a large module runs more iterations, and none of a small one, which end by themselves before.
+MOST, ENOUGH = 8, 20
+#: So many changes are tried until one is seen.
+TRIES = 40
 #: Operators that can stand in each other's place.
 ALIKE = (
     ("Add", "Sub", "Mul", "Div"),
@@ -52,12 +54,12 @@ KINDS = ("operator", "inputs", "constant", "attribute", "rewired")
 
 @dataclass
 class Built:
-    """A module's model, what it is run on, and what the module computes. ``most``: iterations."""
+    """A module's model, what it is run on, and what the module computes. ``most``: the iterations of the model."""
 
     path: Path
     inputs: dict[str, Any]
     reference: Reference
-    most: int | None
+    most: int
 
 
 @dataclass
@@ -89,7 +91,7 @@ def _benchmarks() -> dict[str, Any]:
 def built(name: str) -> Built:
     """The model of a module, exported now if it is not there yet, and the reference."""
     torch.set_num_threads(1)
-    case, most = CASES.get(name), None
+    case, most = CASES.get(name), ENOUGH
     if case is None:
         torch.manual_seed(0)
         made = _benchmarks()[name].make()
@@ -312,13 +314,16 @@ def blamed(found: Comparison) -> tuple[str, ...]:
 
 
 def other_line(found: Comparison, mutant: Mutant, model: loopdbg.Model) -> str:
-    """What is wrong with the source line that is shown; empty where nothing is, or the model does not tell."""
-    node = next(node for node in walk(model.graph) if node.name == mutant.node)
-    if not node.origin.file:
+    """What is wrong with the source lines that are shown; empty where nothing is, or the model does not tell."""
+    node = next((node for node in walk(model.graph) if node.name == mutant.node), None)
+    if node is None or not node.origin.file:
         return ""
-    wanted = f"{node.origin.file}:{node.origin.line}"
     first = found.outputs[0] if found.first is None else found.first.first
-    return "" if first is not None and first.source == wanted else f"{first and first.source}, not {wanted}"
+    shown = "" if first is None else first.source
+    cause = found.cause if found.first is None else found.first.cause
+    listed = f"'{node.name}' ({node.origin})" in ("" if cause is None else cause.remark)
+    wanted = f"{node.origin.file}:{node.origin.line}"
+    return "" if listed or shown == wanted else f"{shown}, not {wanted}"
 
 
 def shown(name: str) -> str:

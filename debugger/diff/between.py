@@ -58,6 +58,9 @@ class Between:
         self.nodes.setdefault(spot.node, key)
         fed = [value for value in spot.node.inputs if value is not None]
         fed += [value for _, inner in bodies(spot.node) for value in captured(inner)]
+        # What a recurrent operator makes of its weights is computed ahead.
+        operator = self.layout.operators.get(spot.node)
+        fed += [] if operator is None else [value for value in operator.inputs if value is not None]
         return [(value, key) for value in fed]
 
     def _next(self, here: Spot, value: Value, key: Key) -> tuple[Spot, Key] | None:
@@ -69,6 +72,8 @@ class Between:
         if self.known(value, key):
             self.source = self.source or self.differs(value, key)
             return None
+        if isinstance(spot.node, Loop) and self._is_followed(spot.node, value, key):
+            return None
         if spot.role == "carried" and key[-1] and here.node is not None:
             # An iteration before computed it: if nothing is known of that, it may have left the reference there.
             came = self.layout.came_from(spot, key)
@@ -77,12 +82,19 @@ class Between:
             self.unknown.append(spot.name)
         return spot, key
 
+    def _is_followed(self, loop: Loop, value: Value, key: Key) -> bool:
+        """Whether the reference has what the iterations of a loop gave for one of its results."""
+        made = [last.result for last in loop.last_values if last.outer is value]
+        made += [scan.result for scan in loop.scan_outputs if scan.outer is value]
+        return any(self.known(result, (*key, 0)) for result in made)
+
 
 def cause_of(found: Between, first: Difference, moment: Moment | None, others: Mapping[Value, str]) -> Cause | None:
     """What a search found. ``moment``: the values in the iteration in question; ``others``: names in the reference."""
     if found.source is not None:
         return Cause(found.source)
-    nodes = sorted(found.nodes, key=lambda node: found.layout.order_of(node))
+    ordered = sorted(found.nodes, key=lambda node: found.layout.order_of(node))
+    nodes = list(dict.fromkeys(found.layout.operators.get(node, node) for node in ordered))
     if not nodes:
         return None
     if len(nodes) > 1 or found.unknown:
@@ -99,10 +111,16 @@ def cause_of(found: Between, first: Difference, moment: Moment | None, others: M
 
 
 def _told(nodes: list[Node], unknown: list[str]) -> str:
-    named = ", ".join(f"{node.op_type} '{node.name}'" for node in nodes[:_NAMED])
+    named = ", ".join(_named(node) for node in nodes[:_NAMED])
     more = f" and {len(nodes) - _NAMED} more" if len(nodes) > _NAMED else ""
     told = f"made by {named}{more}" if len(nodes) == 1 else f"made by one of these nodes, in this order: {named}{more}"
     if not unknown:
         return f"{told}; what goes into them agrees"
     names = ", ".join(f"'{name}'" for name in dict.fromkeys(unknown))
     return f"{told}; there or in an iteration before, since the reference does not have what is carried as {names}"
+
+
+def _named(node: Node) -> str:
+    """A node with the line that it was written in, where its model tells."""
+    place = str(node.origin)
+    return f"{node.op_type} '{node.name}'{f' ({place})' if place else ''}"

@@ -55,11 +55,22 @@ class Layout:
         self.spots: dict[Value, Spot] = {}
         #: Path -> loop, outer before inner.
         self.loops: dict[str, Loop] = {}
+        #: What was made of a recurrent operator, the nodes of its loops too -> the operator, as the file has it.
+        self.operators: dict[Node, Node] = {}
         self._depths: dict[str, int] = {}
         self._paths = {info.loop: info.path for info in every_loop(loops) if info.loop is not None}
         for value in graph.inputs:
             self._put(Spot(value, "", 0, "input", None, None, None, (0,)))
         self._walk(graph, None, (), None)
+        self._know_operators(graph, None)
+
+    def _know_operators(self, graph: Graph, around: Node | None) -> None:
+        for node in graph.nodes:
+            operator = around or graph.opened.get(node)
+            if operator is not None:
+                self.operators[node] = operator
+            for _, inner in bodies(node):
+                self._know_operators(inner, operator)
 
     def _put(self, spot: Spot) -> None:
         if spot.value.constant is None:

@@ -13,6 +13,7 @@ from .reference import Reference, Track
 from .torch_cells import Calls, has_cells
 from .torch_program import arguments, assigned, exported, input_names, parameter_names, quiet, user_outputs
 from .torch_run import Recording
+from .torch_sites import made_by, operator_name, source
 from .torch_values import Store, as_array
 
 
@@ -24,7 +25,7 @@ def of_program(program: Any, inputs: Mapping[str, Any], store: Store, most: int 
         results = recording.run(arguments(program, given))
     tracks: list[Track] = [*recording.tracks]
     if results is not None:
-        tracks += _outputs(store, user_outputs(program, results))
+        tracks += _outputs(store, user_outputs(program, results), program.graph)
     arrays = {name: as_array(value) for name, value in given.items()}
     return Reference("PyTorch", tracks, arrays, recording.trips, other_kernels=True)
 
@@ -62,16 +63,19 @@ def _called(module: Any, given: Mapping[str, torch.Tensor], store: Store, why: s
     flat, _ = torch.utils._pytree.tree_flatten(results)
     tracks: list[Track] = [*calls.tracks]
     if why:
-        tracks += _outputs(store, [("", value) for value in flat])
+        tracks += _outputs(store, [("", value) for value in flat], None)
     arrays = {name: as_array(value) for name, value in given.items()}
     return Reference(type(module).__name__, tracks, arrays, other_kernels=True)
 
 
-def _outputs(store: Store, results: Sequence[tuple[str, Any]]) -> list[ProgramTrack]:
-    """``output k``: the results, in their order."""
+def _outputs(store: Store, results: Sequence[tuple[str, Any]], graph: Any) -> list[ProgramTrack]:
+    """``output k``: the results, in their order, by the names of the nodes of ``graph`` that make them."""
+    nodes = {node.name: made_by(node) for node in graph.nodes} if graph is not None else {}
     found = []
-    for k, (node, value) in enumerate(results):
-        track = ProgramTrack(f"output {k}", {}, "", node=node, role="output", position=k)
+    for k, (name, value) in enumerate(results):
+        node = nodes.get(name)
+        told = ("", "", "") if node is None else (operator_name(node.target), node.name, source(node))
+        track = ProgramTrack(f"output {k}", {}, "", *told, role="output", position=k)
         store.put(track.values, (), value, f"output {k}")
         found += [track] if track.values else []
     return found

@@ -62,9 +62,8 @@ def loop_path(outer: str, name: str) -> str:
 
 
 def _track(node: Any, path: Path, loop: str) -> ProgramTrack:
-    maker, output = node, None
-    if node.target is operator.getitem and isinstance(node.args[1], int):
-        maker, output = node.args[0], node.args[1]
+    maker = made_by(node)
+    output = None if maker is node else node.args[1]
     return ProgramTrack(
         "/".join((*path, node.name)),
         {},
@@ -78,6 +77,12 @@ def _track(node: Any, path: Path, loop: str) -> ProgramTrack:
         output=output,
         reads=reads(maker),
     )
+
+
+def made_by(node: Any) -> Any:
+    """The node itself; of one that takes one of several results the node that computes these."""
+    is_taken = node.target is operator.getitem and isinstance(node.args[1], int)
+    return node.args[0] if is_taken else node
 
 
 def _received(graph: Any, node: Any, path: Path, loop: str) -> Iterator[tuple[Path, Any, ProgramTrack]]:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from ...runtime.dtypes import dtype
-from ...runtime.errors import LimitError
+from ...runtime.errors import LimitError, Remedy
 from ...runtime.graph import Array
 from .reference import Key
 
@@ -66,8 +66,8 @@ class Store:
         self.held += array.nbytes
         if self.held > self.limit:
             raise LimitError(
-                f"the values of the PyTorch program take more than {self.limit >> 20} MB from {what} on; "
-                "compare fewer iterations, with max_iterations=N"
+                f"the values of the PyTorch program take more than {self.limit >> 20} MB from {what} on",
+                Remedy.FEWER_ITERATIONS,
             )
         values[key] = self._last[id(values)] = array
 

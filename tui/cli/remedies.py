@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from ...debugger.diff.findings import Comparison
 
 _WORDS = {
+    Remedy.FEWER_ITERATIONS: "give --max-iterations N to compare fewer iterations",
     Remedy.GIVE_INPUT: "give it as --input {name}=VALUE",
     Remedy.GIVE_ARRAY: "give it as --input {name}='[...]' or --input {name}=file.npy",
     Remedy.LIMIT_ITERATIONS: "give --max-iterations N to run it",

@@ -124,7 +124,7 @@ def test_a_limit_of_iterations_ends_the_run_without_outputs():
 
 
 def test_values_that_do_not_fit_into_the_memory_allowed_end_with_what_to_do():
-    with pytest.raises(loopdbg.LimitError, match=r"more than 0 MB from .* on; compare fewer iterations: --max-iter"):
+    with pytest.raises(loopdbg.LimitError, match=r"more than 0 MB from .* on; give max_iterations=N"):
         reference_of(Nested(), {"x": np.ones((2, 3), np.float32)}, limit=64)
 
 
