@@ -130,11 +130,12 @@ def places(graph: onnx.GraphProto, around: tuple[onnx.GraphProto, ...] = ()) -> 
                     yield from places(inner, (graph, *around))
 
 
-def changed(kind: str, proto: onnx.ModelProto, draw: FromSeed) -> tuple[Place, str] | None:
-    """Change one node; None where that one cannot be changed so. Nodes in loops are taken more often."""
+def changed(kind: str, proto: onnx.ModelProto, draw: FromSeed, limited: bool) -> tuple[Place, str] | None:
+    """Change one node; None where that one cannot be changed so. Nodes in loops are taken more often, and alone where
+    the run is ``limited``: then what is around loops is not compared."""
     every = [place for place in places(proto.graph) if place.node.op_type not in ("Loop", "Scan", "If")]
     inner = [place for place in every if len(place.graphs) > 1]
-    place = draw.pick(inner if inner and draw.chance(80) else every)
+    place = draw.pick(inner if inner and (limited or draw.chance(80)) else every)
     text = _CHANGES[kind](place, proto, draw)
     return None if text is None else (place, text)
 
@@ -231,7 +232,7 @@ def made(name: str) -> Mutant | None:
     original = _loaded(str(case.path))
     for _ in range(TRIES):
         proto = copy.deepcopy(original)
-        found = changed(kind, proto, draw)
+        found = changed(kind, proto, draw, case.most == MOST)
         if found is None:
             continue
         place, text = found

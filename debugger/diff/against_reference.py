@@ -308,6 +308,8 @@ class _Run:
 
     def _main(self) -> None:
         for one in self.by_loop.get("", ()):
+            if not one.compared and one.track.optional:
+                continue
             if not one.compared:
                 self._say_lacking(one.track.name, "the run did not come to it")
             elif one.role == "output":
@@ -369,7 +371,7 @@ class _Run:
 
         def known(value: Value, at: Key) -> bool:
             other = followed.get(value)
-            if other is None or not other.candidate.sure or at not in other.track.values:
+            if other is None or not (other.candidate.sure and other.compared) or at not in other.track.values:
                 return False
             return other.spot.at(at) < place
 

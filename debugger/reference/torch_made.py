@@ -74,8 +74,9 @@ def _outputs(store: Store, results: Sequence[tuple[str, Any]], graph: Any) -> li
     found = []
     for k, (name, value) in enumerate(results):
         node = nodes.get(name)
-        told = ("", "", "") if node is None else (operator_name(node.target), node.name, source(node))
-        track = ProgramTrack(f"output {k}", {}, "", *told, role="output", position=k)
+        maker, line = ("", "") if node is None else (operator_name(node.target), source(node))
+        named = name if node is None else node.name
+        track = ProgramTrack(f"output {k}", {}, "", maker, named, line, role="output", position=k)
         store.put(track.values, (), value, f"output {k}")
         found += [track] if track.values else []
     return found
