@@ -73,7 +73,7 @@ def _of_proto(message: Any, inputs: Any = None) -> Graph:
 
 
 def _of_ir(model: Any, inputs: Any = None) -> Graph:
-    import onnx_ir  # type: ignore[import-not-found, unused-ignore]
+    import onnx_ir
 
     return _of_proto(onnx_ir.to_proto(model))
 
