@@ -23,7 +23,7 @@ _IF = re.compile(r"\s+if\s+")
 #: How a watched value changes, and the number that it may be about, after everything else.
 _HOW = re.compile(rf"\s+(?P<mode>{'|'.join(WATCH_WORDS)})(?:\s+(?P<level>\S+))?\s*$")
 #: The engine counts in 64 bits.
-_LAST = sys.maxsize
+LAST = sys.maxsize
 #: A line has fewer in its number; Python reads no number with thousands of them.
 _DIGITS = 19
 _NO_NODES = (
@@ -196,8 +196,8 @@ class LocationReader:
             numbers = ()
         if not numbers or min(numbers) < 0:
             raise UsageError("break iter needs iteration numbers: break iter 40, or break iter 3,7 for a nested loop")
-        if max(numbers) > _LAST:
-            raise UsageError(f"{max(numbers)} is too large; no iteration comes after {_LAST}")
+        if max(numbers) > LAST:
+            raise UsageError(f"{max(numbers)} is too large; no iteration comes after {LAST}")
         plans = self.places.loops
         index = self._here()
         if len(numbers) > 1 and self.loop is None:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from ...runtime.errors import UsageError
 from ...runtime.model import Data
+from ..breakpoints.locations import LAST
 from ..session.debuggee import Debuggee
 from ..session.stop import Reason, Stop, no_iteration
 from .frames import RecordedFrame
@@ -188,7 +189,7 @@ class Replay(Debuggee):
         >>> replay.goto(4).text, replay.goto(1).text
         ("before iteration 4 of loop 'sqrt'", "before iteration 1 of loop 'sqrt'")
         """
-        if iteration < 0:
+        if not 0 <= iteration <= LAST:
             raise UsageError(f"there is no iteration {iteration}")
         inside = self._inside
         with inside.turns.turn():

@@ -16,6 +16,7 @@ from typing import Any
 
 from ...runtime.errors import UsageError
 from ...runtime.model import Data, Model, load
+from ..breakpoints.locations import LAST
 from . import destinations
 from .boundary import Boundary
 from .branches import Branch
@@ -115,6 +116,8 @@ class Session(Debuggee):
         return self._repeat(count, self._finish)
 
     def until(self, iteration: int) -> Stop:
+        if operator.index(iteration) > LAST:
+            raise UsageError(f"there is no iteration {iteration}")
         with self._going_on() as inside:
             stack = inside.running_stack()
             if not stack:
@@ -138,7 +141,7 @@ class Session(Debuggee):
 
     def goto(self, iteration: int) -> Stop:
         iteration = operator.index(iteration)
-        if iteration < 0:
+        if not 0 <= iteration <= LAST:
             raise UsageError(f"there is no iteration {iteration}")
         with self._inside.turns.turn():
             return self._inside.go_to_iteration(iteration)
