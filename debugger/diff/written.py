@@ -225,7 +225,9 @@ class _Loops(_Body):
     def __init__(self, alignment: Correspondence, pair: LoopPair, path: str, seen: set[tuple[Value, Value]]) -> None:
         super().__init__(alignment, pair.left.body, pair.right.body, path, seen)
         self.pair = pair
-        self.endings = _ending(pair.left, alignment.left), _ending(pair.right, alignment.right)
+        sides = (pair.left, alignment.left), (pair.right, alignment.right)
+        one, other = (_ending(loop, half, alignment.one_system) for loop, half in sides)
+        self.endings = one, other
         self.deciding = set(condition_slice(pair.left).nodes)
         if self.endings[0].tested != self.endings[1].tested:
             self.shifted = self.deciding
@@ -398,10 +400,12 @@ def _begun(edge: BackEdge) -> tuple[str, str]:
     return edge.param.name, f"{named(edge.param)} = {told}"
 
 
-def _ending(loop: Loop, half: Half) -> Ending:
-    """What ends a loop. In an IR a condition that is handed on is carried: that is no other loop than without."""
+def _ending(loop: Loop, half: Half, one_system: bool) -> Ending:
+    """What ends a loop. In an IR a condition that is handed on is carried: that is no other loop than one in ONNX
+    without. Of one system it is told as what is carried."""
     found = ending(loop, half.origins)
-    return replace(found, decides=False, passed=True) if carries_condition_on(loop, half.origins) else found
+    carried = not one_system and carries_condition_on(loop, half.origins)
+    return replace(found, decides=False, passed=True) if carried else found
 
 
 def _count_text(half: Half, found: Ending) -> str:

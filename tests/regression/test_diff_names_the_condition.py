@@ -32,3 +32,23 @@ def test_the_node_of_the_condition_is_named(capsys: pytest.CaptureFixture[str], 
     assert (told["first"]["role"], told["first"]["iteration"]) == ("condition", 2)
     (loop,) = told["comparisons"][0]["loops"]
     assert loop["trip_difference"]["because"] == "the condition differs in iteration 2"
+
+
+HANDED_ON = """g (int64 m, bool first, bool flag) => (bool p) {
+  p = Loop <body = b (int64 i, bool c, bool held) => (bool keep, bool held2) {
+    keep = Identity (held)
+    held2 = Identity (held)
+  }> (m, first, INITIAL)
+}"""
+
+
+def test_a_condition_that_is_carried_is_told_by_what_it_begins_with(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Begun with the initial condition it ends nothing, which was listed beside the initial value that makes it so."""
+    pair = [save(tmp_path, HANDED_ON.replace("INITIAL", name), f"{name}.onnx") for name in ("flag", "first")]
+    given = ("--input", "m=2", "--input", "first=true", "--input", "flag=false")
+    ran = loopdbg(capsys, "diff", *pair, *given, "--json")
+    assert ran.status == 6
+    (comparison,) = json.loads(ran.out)["comparisons"]
+    assert [one["kind"] for one in comparison["written"]] == ["initial value"]
