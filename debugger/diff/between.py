@@ -112,7 +112,9 @@ def cause_of(found: Between, first: Difference, moment: Moment | None, others: M
 
 def _told(nodes: list[Node], unknown: list[str]) -> str:
     named = ", ".join(_named(node) for node in nodes[:_NAMED])
-    more = f" and {len(nodes) - _NAMED} more" if len(nodes) > _NAMED else ""
+    rest = nodes[_NAMED:]
+    lines = ", ".join(dict.fromkeys(place for node in rest if (place := str(node.origin))))
+    more = f" and {len(rest)} more{f' ({lines})' if lines else ''}" if rest else ""
     told = f"made by {named}{more}" if len(nodes) == 1 else f"made by one of these nodes, in this order: {named}{more}"
     if not unknown:
         return f"{told}; what goes into them agrees"
