@@ -49,6 +49,8 @@ from .records import (
 VERSION = 1
 #: Constants and attributes of more bytes are left out.
 SMALL = 1 << 16
+#: The parts of an origin.
+_ORIGIN = tuple(part.name for part in fields(Origin))
 
 
 @record(frozen=True)
@@ -171,8 +173,7 @@ class _Writer:
 
     def source(self, origin: Origin) -> dict[str, Any]:
         """What is known of an origin."""
-        told = {part.name: getattr(origin, part.name) for part in fields(origin)}
-        return {name: value for name, value in told.items() if value}
+        return {name: value for name in _ORIGIN if (value := getattr(origin, name))}
 
     def loop(self, loop: Loop) -> dict[str, Any]:
         return {
