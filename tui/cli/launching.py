@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -11,26 +10,20 @@ from ...debugger.session.debuggee import Debuggee
 from ...debugger.session.session import Session
 from ...runtime.errors import ModelError, UsageError
 from ...runtime.frontends import is_database, split
-from .command import Command
+from .command import Parser
 from .inputs import gather, to_run
 from .operator_files import load_operators
 from .options import add_run_options, add_weights_option
 from .trust import check_trust
 
 
-class _Launch(Command):
+def _parser() -> Parser:
     """What is asked for, as options of the command line."""
-
-    name = "launch"
-    summary = ""
-
-    def configure(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("model")
-        add_weights_option(parser)
-        add_run_options(parser)
-
-    def run(self, options: argparse.Namespace) -> int:
-        raise NotImplementedError
+    parser = Parser(prog="launch", allow_abbrev=False, add_help=False)
+    parser.add_argument("model")
+    add_weights_option(parser)
+    add_run_options(parser)
+    return parser
 
 
 def opened(path: str, words: Sequence[str], trusted: bool) -> Debuggee:
@@ -46,7 +39,7 @@ def opened(path: str, words: Sequence[str], trusted: bool) -> Debuggee:
         from ...debugger.recording.replay import Replay
 
         return Replay(Trace.open(path))
-    options = _Launch().parser().parse([path, *words])
+    options = _parser().parse([path, *words])
     options.trust_script |= trusted
     check_trust(options, serving=True)
     load_operators(options)
