@@ -150,12 +150,13 @@ async def test_screen_console_and_explain_have_one_voice(which: str, tmp_path: P
             below = console[len(text) :]
             if frame.stopped_by is None:
                 assert below[0] == f"ends: {ends}"
-                assert ends.split("; ")[0].split(". ")[0].split()[0] in " ".join(screen.lines("condition"))
+                word = ends.split("; ")[0].split(". ")[0].split()[0]
+                await screen.until(lambda word=word: word in " ".join(screen.lines("condition")))  # type: ignore[misc]
             else:
                 # The sentence that the stop, `frame` and the condition's pane say as well.
                 why = below[0].partition(": ")[2].removesuffix(" before the first")
                 assert screen.session.done or why in screen.session.stop.text
-                assert below[0] in screen.text("condition")
+                await screen.until(lambda said=below[0]: said in screen.text("condition"))  # type: ignore[misc]
             assert below[1:] == [f"note: {note}" for note in frame.loop.notes]
 
 
