@@ -458,6 +458,7 @@ cdef class Engine:
         elapsed = max(t - self.tick_time, 1e-6)
         self.slice_budget = <int64_t>min(max(self.slice_budget * min(max(SLICE_SECONDS / elapsed, 0.1), 4.0), 1e4), 1e9)
         self.s.budget, self.tick_time = self.slice_budget, t
+        self.accelerator.tick()
         if self.on_tick is not None:
             self.on_tick()
         if self.s.interrupt:

@@ -88,13 +88,18 @@ cdef struct ProgramValue:
     Py_ssize_t nbytes
     int written
 
+# What runs a program: the interpreter, or code that was made for it.
+ctypedef int (*scalar_function)(scalar_program *p, const int *watch, int64_t *budget) noexcept nogil
+
 # A program as a region. It is good as long as nothing was bound or unbound since it was made.
 cdef struct Program:
     Region region            # first
     scalar_program core
     int root                 # index of the loop
     int64_t generation
-    int nregisters, ncode, nloops, nloads, nonce
+    int nregisters, ncode, nloops, nloads, ncalls, nonce
+    scalar_function compiled # NULL: the interpreter runs it
+    int64_t spent            # budget that the interpreter took for it; one unit is about a nanosecond
     ProgramValue *values
     int *positions           # instruction of the program -> position in the plan
     int *once                # positions of nodes that are left out: they ran in this entry
