@@ -9,7 +9,7 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -105,6 +105,21 @@ def terminal(
     settings: Path, *arguments: str, rows: int = 24, columns: int = 80, encoding: str = "utf-8", **environment: str
 ) -> Iterator[Terminal]:
     """loopdbg with some arguments; ``settings``: the folder that it keeps its own in."""
+    command = [sys.executable, "-m", "loopdbg", *arguments]
+    with started(command, settings, rows, columns, encoding, environment) as one:
+        yield one
+
+
+@contextmanager
+def started(
+    command: Sequence[str],
+    settings: Path,
+    rows: int = 24,
+    columns: int = 80,
+    encoding: str = "utf-8",
+    environment: Mapping[str, str] | None = None,
+) -> Iterator[Terminal]:
+    """Any program."""
     import fcntl
     import struct
     import termios
@@ -114,8 +129,9 @@ def terminal(
         fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         for name in ("NO_COLOR", "COLORTERM"):
             os.environ.pop(name, None)
-        os.environ |= {"TERM": "xterm-256color", "LOOPDBG_CONFIG_DIR": str(settings), "LC_ALL": "C.UTF-8"} | environment
-        os.execv(sys.executable, [sys.executable, "-m", "loopdbg", *arguments])
+        os.environ |= {"TERM": "xterm-256color", "LOOPDBG_CONFIG_DIR": str(settings), "LC_ALL": "C.UTF-8"}
+        os.environ |= environment or {}
+        os.execvp(command[0], list(command))
     try:
         yield Terminal(pid, master, encoding)
     finally:

@@ -23,6 +23,8 @@ _FRONTENDS = {
     ".xml": "openvino.reader",
     ".py": "tensorrt.script",
 }
+#: Those of model files.
+SUFFIXES = tuple(_FRONTENDS)
 #: Suffixes of what runtimes make of models for one machine, and what that is.
 _COMPILED = {
     ".engine": "a TensorRT engine",

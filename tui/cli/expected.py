@@ -8,6 +8,7 @@ from pathlib import Path
 from ...runtime.errors import InputError
 from ...runtime.model import Data, Model
 from . import terminal
+from .checks import Checks
 from .input_files import read_npz, read_outputs
 from .inputs import Inputs
 
@@ -35,7 +36,7 @@ def expected(model: Model, inputs: Inputs, asked: Path | None) -> tuple[Mapping[
     return found, str(where)
 
 
-def compare_with(found: Mapping[str, Data], where: str, outputs: Mapping[str, Data]) -> int:
+def compare_with(checks: Checks, found: Mapping[str, Data], where: str, outputs: Mapping[str, Data]) -> int:
     """Say on stderr which outputs are not as expected; the exit status."""
     if not found:
         return 0
@@ -46,10 +47,14 @@ def compare_with(found: Mapping[str, Data], where: str, outputs: Mapping[str, Da
     wrong = 0
     for name, right in found.items():
         delta = compare(outputs[name], right, Tolerance())
-        if delta.kind:
-            wrong += 1
-            told = delta_text(Difference("output", name, name, delta, left=outputs[name], right=right))
-            terminal.err(f"loopdbg: output '{name}' differs from {where}: {told}")
+        if not delta.kind:
+            checks.passed(f"output {name}")
+            continue
+        wrong += 1
+        told = delta_text(Difference("output", name, name, delta, left=outputs[name], right=right))
+        text = f"output '{name}' differs from {where}: {told}"
+        terminal.err(f"loopdbg: {text}")
+        checks.failed(f"output {name}", text, "differs", [name])
     if not wrong:
         some = "the output is" if len(found) == 1 else f"all {len(found)} outputs are"
         terminal.err(f"{some} as in {where}")

@@ -6,7 +6,7 @@ import argparse
 import sys
 import time
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ...runtime.errors import ExecutionError, InterruptError, LimitError, TraceError, UsageError
@@ -15,15 +15,16 @@ from ...runtime.graph import StoppedBy
 from ...runtime.model import Model, OnIteration
 from ...runtime.model import Run as Result
 from . import report, scripted, terminal
+from .checks import Checks
 from .expected import compare_with, expected
 from .inputs import Inputs, beside, gather, to_run
 from .progress import Late, Progress
 from .recorded import opened
 from .recording import Recording, Resumed, check_options
 from .save import check_target, save
+from .time_limit import OutOfTime, TimeLimit
 
 _STATUS = {
-    None: 0,
     StoppedBy.LIMIT: LimitError.exit_status,
     StoppedBy.INTERRUPT: InterruptError.exit_status,
 }
@@ -31,30 +32,46 @@ _STATUS = {
 
 def run(options: argparse.Namespace) -> int:
     """Do what the options ask for; returns the exit status."""
+    if options.timeout is not None and scripted.wanted(options) and scripted.asks(options) and sys.stdin.isatty():
+        raise UsageError("--timeout is for runs that nobody attends: leave it out, or -i")
+    with Checks(options) as checks, TimeLimit(options.timeout, checks.give_up) as limit:
+        return _asked(options, _Watch(checks, limit))
+
+
+@dataclass(frozen=True)
+class _Watch:
+    """What looks after a run."""
+
+    checks: Checks
+    limit: TimeLimit
+
+
+def _asked(options: argparse.Namespace, watch: _Watch) -> int:
     if options.output is not None:
         check_target(options.output, "values", _read(options))
     if is_database(options.model):
-        return _replay(options)
+        return _replay(options, watch)
     check_options(options)
     model = to_run(options.model, options.weights, options)
+    watch.checks.graph = model.graph
     if options.resume is None:
-        return _run(model, None, options)
+        return _run(model, None, options, watch)
     with closing(Resumed(options.resume, model)) as resumed:
-        return _run(model, resumed, options)
+        return _run(model, resumed, options, watch)
 
 
-def _run(model: Model, resumed: Resumed | None, options: argparse.Namespace) -> int:
+def _run(model: Model, resumed: Resumed | None, options: argparse.Namespace, watch: _Watch) -> int:
     inputs = gather(model, options) if resumed is None else Inputs(resumed.inputs, resumed.note, chosen_here=True)
     inputs = replace(inputs, expected=expected(model, inputs, options.expect))
     if scripted.wanted(options):
-        return _debug(model, inputs, options)
+        return _debug(model, inputs, options, watch)
     with Recording(options, model, inputs.values, resumed) as recording:
         result, seconds = _execute(model, inputs, options.max_iterations, recording.hook, resumed)
         recording.finish(result)
-    return _tell(model, inputs, options, result, seconds, recording)
+    return _tell(model, inputs, options, result, seconds, watch, recording)
 
 
-def _debug(model: Model, inputs: Inputs, options: argparse.Namespace) -> int:
+def _debug(model: Model, inputs: Inputs, options: argparse.Namespace, watch: _Watch) -> int:
     """A session instead of a run; at its end the outputs are told as those of a run."""
     if options.record is not None or options.resume is not None:
         raise UsageError("--record and --resume are for runs without commands and breakpoints")
@@ -64,15 +81,15 @@ def _debug(model: Model, inputs: Inputs, options: argparse.Namespace) -> int:
 
     attended = scripted.asks(options) and sys.stdin.isatty()
     session = Session(model, inputs.values, max_iterations=options.max_iterations, attended=attended)
-    status, result, stopped, seconds = scripted.run(session, options)
+    status, result, stopped, seconds = scripted.run(session, options, watch.checks, watch.limit)
     if result is not None:
-        return status or _tell(model, inputs, options, result, seconds, stepped=True)
+        return status or _tell(model, inputs, options, result, seconds, watch, stepped=True)
     if options.json:
         terminal.out_json({"stopped": stopped})
     return status
 
 
-def _replay(options: argparse.Namespace) -> int:
+def _replay(options: argparse.Namespace, watch: _Watch) -> int:
     """A recording in place of a session; at its end the recorded outputs are told."""
     with opened(options) as replay:
         if not scripted.wanted(options):
@@ -80,11 +97,12 @@ def _replay(options: argparse.Namespace) -> int:
                 f"{options.model} is a recording, which cannot be run: -ex COMMAND, --break and --assert ask it, "
                 f"loopdbg {options.model} opens it, loopdbg export {options.model} OUT.csv writes it out"
             )
-        status, result, stopped, _ = scripted.run(replay, options)
+        watch.checks.graph = replay.model.graph
+        status, result, stopped, _ = scripted.run(replay, options, watch.checks, watch.limit)
         if result is not None:
             # The time that the run took, not what looking at it did.
             seconds = sum(loop.seconds for loop in result.loops)
-            return status or _tell(replay.model, Inputs(replay.inputs, ""), options, result, seconds)
+            return status or _tell(replay.model, Inputs(replay.inputs, ""), options, result, seconds, watch)
         if options.json:
             terminal.out_json({"stopped": stopped})
         return status
@@ -96,6 +114,7 @@ def _tell(
     options: argparse.Namespace,
     result: Result,
     seconds: float,
+    watch: _Watch,
     recording: Recording | None = None,
     *,
     stepped: bool = False,
@@ -124,10 +143,14 @@ def _tell(
         if recording is not None and recording.summary:
             terminal.out(recording.line)
     if result.stopped_by is not None:
-        terminal.err(f"loopdbg: {result.message}")
+        text = watch.limit.reworded(result.message)
+        terminal.err(f"loopdbg: {text}")
+        watch.checks.broken(text, result.stopped_by.value)
+        return OutOfTime.exit_status if watch.limit.expired else _STATUS[result.stopped_by]
+    watch.checks.ran(result, seconds)
     failed = recording is not None and recording.failed
-    status = _STATUS[result.stopped_by] or (TraceError.exit_status if failed else 0)
-    return status or (0 if result.stopped_by else compare_with(*inputs.expected, result.outputs))
+    different = compare_with(watch.checks, *inputs.expected, result.outputs)
+    return TraceError.exit_status if failed else different
 
 
 def _read(options: argparse.Namespace) -> list[Path]:

@@ -33,7 +33,8 @@ commands:
   loopdbg plot MODEL     draw a loop: values over iterations, condition, scan
   loopdbg learn          lessons on the loops inside model files
   loopdbg serve MODEL    open it in a browser
-  loopdbg dap, mcp       debug from an editor, or let an agent do it"""
+  loopdbg dap, mcp       debug from an editor, or let an agent do it
+  loopdbg completion SH  what makes bash, zsh or fish complete all of this"""
     examples = """\
 'loopdbg run --help' and so on tell about those commands.
 

@@ -149,6 +149,18 @@ def add_session_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--batch", action="store_true", help="never ask: leave after the commands")
 
 
+def add_ci_options(parser: argparse.ArgumentParser) -> None:
+    """Options for runs that nobody attends."""
+    group = parser.add_argument_group("in CI", "docs/ci.md tells more.")
+    group.add_argument("--junit", type=Path, metavar="FILE", help="write what was checked as JUnit XML")
+    group.add_argument(
+        "--github", action="store_true", help="tell GitHub what is wrong, beside the line of code that a node is from"
+    )
+    group.add_argument(
+        "--timeout", type=seconds, metavar="SECONDS", help="end a run that is not over in time: exit status 124"
+    )
+
+
 def tolerance(text: str) -> float:
     """A tolerance, for argparse."""
     try:
@@ -164,7 +176,7 @@ def seconds(text: str) -> float:
     """A time limit, for argparse."""
     number = tolerance(text)
     if number == 0:
-        raise argparse.ArgumentTypeError("a peer needs more than 0 seconds")
+        raise argparse.ArgumentTypeError("it takes more than 0 seconds")
     return number
 
 

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from .command import Command
-from .options import add_record_options, add_run_options, add_session_options, add_weights_option
+from .options import add_ci_options, add_record_options, add_run_options, add_session_options, add_weights_option
 
 
 class Run(Command):
@@ -23,6 +23,7 @@ examples:
   loopdbg run newton_sqrt.onnx --break 'err < 1e-3'
   loopdbg run newton_sqrt.onnx -ex 'break iter 3' -ex continue -ex 'print x' --batch
   loopdbg run newton_sqrt.onnx --record run.loopdb
+  loopdbg run model.onnx --assert 'x > 0' --timeout 60 --junit report.xml --github
   loopdbg run run.loopdb -ex 'watch x settles 1e-3' -ex continue --batch
 
 --json: {"outputs": {NAME: {"shape", "dtype", "min", "max", "mean"}},
@@ -37,7 +38,8 @@ gone through in its place; 'help' is the command that lists the commands.
 "breakpoint", "carried": {NAME: value}}}, and "assertion" where one failed.
 
 exit status: 0 done, 1 bad model or input, 2 wrong usage, 3 stopped by --break,
-4 a limit hit, 5 outputs are not as expected, 7 --assert failed, 130 interrupted"""
+4 a limit hit, 5 outputs are not as expected, 7 --assert failed, 124 --timeout,
+130 interrupted"""
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parser.usage = "loopdbg run MODEL|TRACE [options]"
@@ -55,6 +57,7 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 3 stopped by --break,
         )
         parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
         add_session_options(parser)
+        add_ci_options(parser)
 
     def load(self) -> None:
         from . import headless  # noqa: F401

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 from ...runtime.errors import InterruptError, LimitError, LoopdbgError, UsageError
 from ...runtime.model import Run as Result
 from . import terminal, value_json
+from .checks import Checks
 from .remedies import told
+from .time_limit import TimeLimit
 
 if TYPE_CHECKING:
     from ...debugger.session.debuggee import Debuggee
@@ -36,37 +38,77 @@ def asks(options: argparse.Namespace) -> bool:
     return bool(options.asking or (not enough and sys.stdin.isatty()))
 
 
-def run(session: Debuggee, options: argparse.Namespace) -> tuple[int, Result | None, dict[str, Any], float]:
+def run(
+    session: Debuggee, options: argparse.Namespace, checks: Checks, limit: TimeLimit
+) -> tuple[int, Result | None, dict[str, Any], float]:
     """Drive a session, or a recording, as the options say.
 
     Returns: the exit status, the run where it came to its end, what ``--json`` says of a stop, and seconds.
 
     Raises:
         UsageError: a command or an expression makes no sense.
+        InterruptError: the time limit interrupted it.
     """
-    from ...debugger.console.console import Console, Quit
     from ...debugger.console.report import frame_lines
     from ...debugger.session.snapshot import take
-    from ...debugger.session.stop import Reason
 
     quiet = options.json
-    asserts = _Asserts(session, options.asserts or ())
-    breaks: dict[int, str] = {}
-    for text in options.breaks or ():
-        with _named("--break", text):
-            breaks[session.breakpoints.add(f"if {text}").number] = text
+    given = _Given(session, options)
+    asking = asks(options)
+    started = time.perf_counter()
+    status = _drive(session, options, given, limit)
+    seconds = time.perf_counter() - started
+    # Read before anything is told: where a recording cannot be read on, that is the one error.
+    shown = [] if quiet or asking or session.done else list(frame_lines(session.frame))
+    status = _judged(session, given, checks, status, asking)
+    if status in (ASSERTION_FAILED, STOPPED):
+        for line in shown:
+            terminal.out(line)
+    result = None
+    if session.done and session.outputs is not None:
+        result = Result(session.outputs, session.totals)
+    stopped = stop_json(take(session)) if quiet and not session.done else {}
+    if given.asserts.failed and stopped:
+        stopped["assertion"] = given.asserts.failed
+    return status, result, stopped, seconds
+
+
+class _Given:
+    """The breakpoints that ``--assert`` and ``--break`` made."""
+
+    def __init__(self, session: Debuggee, options: argparse.Namespace) -> None:
+        self.asserts = _Asserts(session, options.asserts or ())
+        self.breaks: dict[int, str] = {}
+        for text in options.breaks or ():
+            with _named("--break", text):
+                self.breaks[session.breakpoints.add(f"if {text}").number] = text
+        #: Expressions by number.
+        self.texts = {**self.asserts.texts, **self.breaks}
+
+    def option(self, number: int) -> str:
+        """What made one."""
+        return "--assert" if number in self.asserts.texts else "--break"
+
+    def case(self, number: int) -> str:
+        """What a report calls one."""
+        return f"{self.option(number)} {self.texts[number]}"
+
+
+def _drive(session: Debuggee, options: argparse.Namespace, given: _Given, limit: TimeLimit) -> int:
+    """Run the commands that the options give, and those that are typed; the exit status that they ask for."""
+    from ...debugger.console.console import Console, Quit
+    from ...debugger.session.stop import Reason
+
     asking = asks(options)
 
     def say(line: str) -> None:
-        # What ends a run into which nobody types is said once, below.
-        if not quiet and (asking or options.commands or line != f"error: {session.stop.text}"):
+        # What ends a run into which nobody types is said once, by the caller.
+        if not options.json and (asking or options.commands or line != f"error: {session.stop.text}"):
             terminal.out(line)
 
     console = Console(session, say)
-    given = {**asserts.texts, **breaks}
-    console.answered = frozenset(given)
-    console.on_stop = partial(_stopped, asserts)
-    started = time.perf_counter()
+    console.answered = frozenset(given.texts)
+    console.on_stop = partial(_stopped, given.asserts)
     status = 0
     try:
         try:
@@ -83,51 +125,67 @@ def run(session: Debuggee, options: argparse.Namespace) -> tuple[int, Result | N
             if not asking:
                 raise
         if asking and sys.stdin.isatty():
-            console.on_stop = asserts.test
+            console.on_stop = given.asserts.test
         if asking:
             prompt(console)
     except Quit as quit_:
         status = status or quit_.status
     except InterruptError as interrupted:
+        if limit.expired:
+            raise
         # The console has said it already, where it says anything.
-        if quiet or session.stop.reason is not Reason.INTERRUPT:
+        if options.json or session.stop.reason is not Reason.INTERRUPT:
             terminal.err(f"loopdbg: {interrupted}")
         status = interrupted.exit_status
-    seconds = time.perf_counter() - started
-    stop = session.stop
-    # Read before anything is told: where a recording cannot be read on, that is the one error.
-    shown = [] if quiet or asking or session.done else list(frame_lines(session.frame))
+    return status
+
+
+def _judged(session: Debuggee, given: _Given, checks: Checks, status: int, asking: bool) -> int:
+    """Say what is wrong where the session ended; the exit status."""
+    from ...debugger.expression.language import parse
+    from ...debugger.session.stop import Reason
+
+    asserts, stop, loop = given.asserts, session.stop, session.frame.loop
     if asserts.failed:
-        terminal.err(f"loopdbg: assertion failed: {asserts.failed} is false {asserts.where}")
+        text = f"{asserts.failed} is false {asserts.where}"
+        terminal.err(f"loopdbg: assertion failed: {text}")
+        checks.failed(f"--assert {asserts.failed}", text, "assert", parse(asserts.failed).names, loop)
         status = ASSERTION_FAILED
-    elif stop.reason in (Reason.BREAKPOINT, Reason.WATCHPOINT) and options.breaks:
+    elif stop.reason in (Reason.BREAKPOINT, Reason.WATCHPOINT) and given.breaks:
+        for number in set(stop.breakpoints) & given.breaks.keys():
+            checks.failed(given.case(number), stop.text, "break", parse(given.breaks[number]).names, loop)
         status = status or STOPPED
     elif stop.reason is Reason.LIMIT:
+        checks.broken(stop.text, stop.reason.value)
         status = status or LimitError.exit_status
     elif stop.reason is Reason.ERROR:
-        text = stop.text
-        for number in set(stop.breakpoints) & given.keys():
-            option = "--assert" if number in asserts.texts else "--break"
-            text = _own_words(text.replace(f"breakpoint {number} ", f"{option} '{given[number]}' ", 1), given[number])
-        terminal.err(f"loopdbg: {text}")
-        # A breakpoint whose expression makes no sense here is the user's, a node that fails the model's.
-        status = status or (UsageError.exit_status if stop.breakpoints else 1)
+        failed = _broken(stop, given, checks)
+        status = status or failed
     if session.done and not asking:
         for one, why in session.breakpoints.untested():
-            if one.number in given:
+            if one.number in given.texts:
                 word = "assertion" if one.number in asserts.texts else "--break"
-                terminal.err(f"loopdbg: {word} '{given[one.number]}' was never tested: {why}")
+                text = f"{word} '{given.texts[one.number]}' was never tested: {why}"
+                terminal.err(f"loopdbg: {text}")
+                checks.broken(text, "untested", given.case(one.number))
                 status = status or UsageError.exit_status
-    if status in (ASSERTION_FAILED, STOPPED):
-        for line in shown:
-            terminal.out(line)
-    result = None
-    if session.done and session.outputs is not None:
-        result = Result(session.outputs, session.totals)
-    stopped = stop_json(take(session)) if quiet and not session.done else {}
-    if asserts.failed and stopped:
-        stopped["assertion"] = asserts.failed
-    return status, result, stopped, seconds
+    checks.rest([given.case(number) for number in given.texts])
+    return status
+
+
+def _broken(stop: Stop, given: _Given, checks: Checks) -> int:
+    """Say what failed; the exit status. A breakpoint whose expression makes no sense here is the user's, a node that
+    fails the model's."""
+    text = stop.text
+    numbers = set(stop.breakpoints) & given.texts.keys()
+    for number in numbers:
+        option, expression = given.option(number), given.texts[number]
+        text = _own_words(text.replace(f"breakpoint {number} ", f"{option} '{expression}' ", 1), expression)
+        checks.broken(text, stop.reason.value, given.case(number))
+    if not numbers:
+        checks.broken(text, stop.reason.value)
+    terminal.err(f"loopdbg: {text}")
+    return UsageError.exit_status if stop.breakpoints else 1
 
 
 @contextmanager

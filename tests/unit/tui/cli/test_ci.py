@@ -1,0 +1,223 @@
+"""``loopdbg run`` in CI: what a report and GitHub are told, and runs that are not over in time."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import junitparser
+import numpy as np
+import onnx.parser
+import pytest
+
+from command_line import Ran, loopdbg, run_code, save
+from loopdbg.tui.cli import time_limit
+from models import SAMPLES
+
+NEWTON = SAMPLES / "newton_sqrt.onnx"
+POWER = SAMPLES / "power_iteration.onnx"
+Run = Callable[..., Ran]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    return lambda *arguments: loopdbg(capsys, "run", *arguments)
+
+
+def cases(path: Path) -> dict[str, Any]:
+    """The cases of a report, by name."""
+    (suite,) = junitparser.JUnitXml.fromfile(str(path))
+    return {case.name: case for case in suite}
+
+
+def test_a_run_without_a_fault(run: Run, tmp_path: Path) -> None:
+    report = tmp_path / "report.xml"
+    done = run(NEWTON, "--assert", "x > 0", "--break", "isnan(x)", "--junit", report, "--github")
+    assert done.status == 0 and "::error" not in done.err
+    found = cases(report)
+    assert found.keys() == {"--assert x > 0", "--break isnan(x)", "run"}
+    assert all(case.is_passed and case.classname == "newton_sqrt.onnx" for case in found.values())
+    told = {one.name: one.value for group in found["run"].iterchildren(junitparser.Properties) for one in group}
+    assert told == {"main ▸ sqrt: iterations": "5", "main ▸ sqrt: stopped by": "condition"}
+    assert found["run"].time > 0
+
+
+def test_an_assertion_that_does_not_hold(run: Run, tmp_path: Path) -> None:
+    report = tmp_path / "report.xml"
+    done = run(NEWTON, "--assert", "x > 1", "--assert", "x > 1.41425", "--junit", report, "--github")
+    assert done.status == 7
+    found = cases(report)
+    assert found["--assert x > 1"].is_passed
+    (failure,) = found["--assert x > 1.41425"].result
+    assert isinstance(failure, junitparser.Failure) and failure.type == "assert"
+    assert failure.message == "x > 1.41425 is false at main ▸ sqrt, iteration 3"
+    line = "::error title=newton_sqrt.onnx%3A --assert x > 1.41425::x > 1.41425 is false at main ▸ sqrt, iteration 3"
+    assert line in done.err.splitlines()
+
+
+def test_an_annotation_stands_at_the_line_of_the_node(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The path is the one that GitHub knows, whatever the exporter wrote."""
+    (tmp_path / "net").mkdir()
+    for suffix in (".onnx", ".py", ".inputs.npz"):
+        shutil.copy(POWER.with_suffix(suffix), tmp_path / "net")
+    monkeypatch.setenv("GITHUB_WORKSPACE", str(tmp_path))
+    report = tmp_path / "report.xml"
+    done = run(tmp_path / "net" / POWER.name, "--assert", "estimate < 0 or iter < 3", "--github", "--junit", report)
+    assert done.status == 7
+    (line,) = [line for line in done.err.splitlines() if line.startswith("::error")]
+    found = re.match(r"::error file=net/power_iteration\.py,line=(\d+),title=", line)
+    assert found is not None
+    text = POWER.with_suffix(".py").read_text().splitlines()[int(found[1]) - 1]
+    assert text.strip() == "new_estimate = v @ product"
+    (case,) = [case for name, case in cases(report).items() if name.startswith("--assert")]
+    assert (case._elem.get("file"), case._elem.get("line")) == ("net/power_iteration.py", found[1])
+
+
+def test_a_breakpoint_that_is_hit_fails(run: Run, tmp_path: Path) -> None:
+    report = tmp_path / "report.xml"
+    assert run(NEWTON, "--break", "err < 1e-3", "--junit", report).status == 3
+    (failure,) = cases(report)["--break err < 1e-3"].result
+    assert failure.type == "break" and "before iteration 4 of loop 'sqrt'" in failure.message
+
+
+def test_an_expression_that_is_never_tested_is_an_error(run: Run, tmp_path: Path) -> None:
+    report = tmp_path / "report.xml"
+    model = save(tmp_path, ENDLESS)
+    done = run(model, "--input", "n=0", "--input", "x=1", "--assert", "v2 < 0", "--junit", report)
+    assert done.status == 2
+    (error,) = cases(report)["--assert v2 < 0"].result
+    assert isinstance(error, junitparser.Error) and "was never tested" in error.message
+
+
+def test_outputs_are_cases(run: Run, tmp_path: Path) -> None:
+    report, want = tmp_path / "report.xml", tmp_path / "want.npz"
+    right = {"root": np.float32(1.4142135), "xs": np.zeros(5, np.float32)}
+    np.savez(want, **right)  # type: ignore[arg-type]
+    done = run(NEWTON, "--expect", want, "--junit", report, "--github")
+    assert done.status == 5
+    found = cases(report)
+    assert found["output root"].is_passed and found["run"].is_passed
+    (failure,) = found["output xs"].result
+    assert failure.type == "differs" and "output 'xs' differs from" in failure.message
+    assert "::error title=newton_sqrt.onnx%3A output xs::output 'xs' differs" in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "kind"),
+    [
+        (["nowhere.onnx"], 1, "ModelError"),
+        ([NEWTON, "--input", "a=x"], 1, "InputError"),
+        ([NEWTON, "--max-iterations", "2"], 4, "limit"),
+        ([NEWTON, "--max-iterations", "2", "--assert", "x > 0"], 4, "limit"),
+    ],
+)
+def test_what_ends_a_run_is_its_error(arguments: list[Any], status: int, kind: str, run: Run, tmp_path: Path) -> None:
+    report = tmp_path / "report.xml"
+    done = run(*arguments, "--junit", report, "--github")
+    assert done.status == status
+    (error,) = cases(report)["run"].result
+    assert isinstance(error, junitparser.Error) and error.type == kind
+    assert error.message in (f"{done.out}{done.err}").replace("loopdbg: ", "").splitlines()
+    assert len([line for line in done.err.splitlines() if line.startswith("::error ")]) == 1
+
+
+def test_texts_are_escaped_for_github(run: Run) -> None:
+    done = run("a,b:%.onnx", "--github")
+    assert "::error title=a%2Cb%3A%25.onnx%3A run::a,b:%25.onnx: no such file" in done.err
+
+
+def test_a_report_that_cannot_be_written_is_told(run: Run, tmp_path: Path) -> None:
+    done = run(NEWTON, "--junit", tmp_path / "nowhere" / "report.xml")
+    assert done.status == 2 and "report.xml: cannot be written: No such file" in done.err
+
+
+ENDLESS = """
+agraph (int64 n, float x) => (float y) {
+    t = Constant <value = bool {1}> ()
+    y = Loop (n, t, x) <body = inside (int64 i, bool c, float v) => (bool c2, float v2) {
+        c2 = Identity(c)
+        v2 = Neg(v)
+    }>
+}
+"""
+STARTED = ("--input", "n=9000000000000000", "--input", "x=1")
+
+
+@pytest.mark.parametrize("more", [[], ["--assert", "v < 9e9"], ["--json"]], ids=["run", "session", "json"])
+def test_a_run_that_is_not_over_in_time(more: list[str], run: Run, tmp_path: Path) -> None:
+    report = tmp_path / "report.xml"
+    model = save(tmp_path, ENDLESS)
+    done = run(model, *STARTED, "--timeout", "0.3", "--junit", report, *more)
+    assert done.status == 124
+    assert "loopdbg: the run did not end within 0.3 s (--timeout): interrupted in loop" in done.err
+    assert done.err.count("loopdbg: ") == 1
+    (error,) = cases(report)["run"].result
+    assert "did not end within 0.3 s" in error.message
+
+
+def test_one_that_is_over_in_time_is_as_ever(run: Run) -> None:
+    with_limit, without = run(NEWTON, "--timeout", "60", "--json"), run(NEWTON, "--json")
+    assert with_limit.status == 0
+    assert re.sub(r'"seconds": \S+', "", with_limit.out) == re.sub(r'"seconds": \S+', "", without.out)
+
+
+HANGS = """
+import time
+import loopdbg
+
+@loopdbg.operator("test", "Hang")
+def hang(x):
+    for _ in range(6000):
+        time.sleep(0.01)
+    return x
+"""
+
+
+def test_a_function_that_hangs_is_ended(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "hangs.py").write_text(HANGS)
+    text = '<ir_version: 10, opset_import: ["": 18, "test": 1]> g (float x) => (float y) { y = test.Hang(x) }'
+    model, report = tmp_path / "model.onnx", tmp_path / "report.xml"
+    onnx.save(onnx.parser.parse_model(text), model)
+    words = [model, "--input", "x=1", "--operators", tmp_path / "hangs.py", "--timeout", "0.5", "--junit", report]
+    done = run(*words)
+    assert done.status == 124
+    assert done.complaint.startswith("the run did not end within 0.5 s (--timeout)")
+    (error,) = cases(report)["run"].result
+    assert error.message == done.complaint
+
+
+NATIVE = """
+import ctypes
+from loopdbg.tui.cli.time_limit import TimeLimit
+
+with TimeLimit(0.05, last=print):
+    ctypes.CDLL(None).sleep(60)
+"""
+
+
+def test_native_code_that_hangs_is_left() -> None:
+    """It hears of no interrupt. What is to be told is told, and the process ends without asking."""
+    began = time.monotonic()
+    ran = run_code(NATIVE)
+    text = "the run did not end within 0.05 s (--timeout), and nothing answered an interrupt\n"
+    assert (ran.status, ran.out, ran.err) == (124, text, f"loopdbg: {text}")
+    assert time.monotonic() - began < 55
+
+
+def test_what_comes_before_the_run_is_ended_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time_limit, "GRACE", 60.0)
+    with pytest.raises(time_limit.OutOfTime, match=r"did not end within 0\.05 s"), time_limit.TimeLimit(0.05):
+        for _ in range(6000):
+            time.sleep(0.01)
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "nan", "soon"])
+def test_a_time_that_is_none(seconds: str, run: Run) -> None:
+    done = run(NEWTON, f"--timeout={seconds}")
+    assert done.status == 2 and "--timeout" in done.complaint

@@ -1,0 +1,115 @@
+"""Completion: the shells themselves complete, where they are there."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from command_line import loopdbg
+from loopdbg.tui.cli import COMMANDS
+from pseudo_terminal import plain, started
+
+pytest.importorskip("shtab", reason="the extra completion is not installed")
+SHELLS = ("bash", "zsh", "fish")
+
+
+def has(shell: str) -> str:
+    path = shutil.which(shell)
+    if path is None:
+        pytest.skip(f"{shell} is not there")
+    return path
+
+
+@pytest.fixture
+def script(request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Path:
+    """The script of a shell, in a folder with some files."""
+    shell = request.param
+    ran = loopdbg(capsys, "completion", shell)
+    assert ran.status == 0 and ran.err == ""
+    path = tmp_path / f"completion.{shell}"
+    path.write_text(ran.out)
+    for name in ("newton.onnx", "newton.xml", "newton.txt", "newton.npz", "ops.py"):
+        (tmp_path / name).touch()
+    return path
+
+
+#: A command line, what it completes to among other things, and what it does not.
+CASES = [
+    ("loopdbg ex", {"explain", "export", "extract"}, {"run"}),
+    ("loopdbg newt", {"newton.onnx", "newton.xml"}, {"newton.txt", "newton.npz"}),
+    ("loopdbg run newt", {"newton.onnx", "newton.xml"}, {"newton.txt", "newton.npz"}),
+    ("loopdbg run newton.onnx --max", {"--max-iterations"}, {"--seed"}),
+    ("loopdbg run newton.onnx --operators ", {"ops.py"}, {"newton.onnx"}),
+    ("loopdbg run newton.onnx --requests ", {"newton.npz"}, {"newton.onnx"}),
+    ("loopdbg explain newton.onnx --as ", {"onnx", "openvino", "tensorrt"}, {"newton.onnx"}),
+    ("loopdbg newton.onnx --se", {"--seed"}, {"--json"}),
+]
+#: Bash calls the function of a command with the words in variables.
+CALL = """
+source "$1"; COMP_WORDS=("${@:2}"); COMP_CWORD=$(($# - 2)); _shtab_loopdbg 2>/dev/null
+printf '%s\\n' "${COMPREPLY[@]}"
+"""
+
+
+@pytest.mark.parametrize("script", ["bash"], indirect=True)
+@pytest.mark.parametrize(("line", "among", "absent"), CASES)
+def test_bash(line: str, among: set[str], absent: set[str], script: Path) -> None:
+    command = [has("bash"), "--norc", "-c", CALL, "bash", script, *line.split(" ")]
+    ran = subprocess.run(command, cwd=script.parent, capture_output=True, text=True, timeout=120, check=False)
+    found = set(ran.stdout.split())
+    assert among <= found and not absent & found, ran
+
+
+@pytest.mark.parametrize("script", ["fish"], indirect=True)
+@pytest.mark.parametrize(("line", "among", "absent"), CASES)
+def test_fish(line: str, among: set[str], absent: set[str], script: Path) -> None:
+    command = [has("fish"), "--no-config", "-c", f"source {script}; complete -C '{line}'"]
+    ran = subprocess.run(command, cwd=script.parent, capture_output=True, text=True, timeout=120, check=False)
+    found = {one.partition("\t")[0] for one in ran.stdout.splitlines()}
+    assert among <= found and not absent & found, ran
+
+
+PROMPT = "ready> "
+#: What an interactive shell is told before it completes anything.
+BEGIN = {
+    "bash": "PS1='{prompt}'; bind 'set show-all-if-ambiguous on'; source {script}\n",
+    "zsh": "PS1='{prompt}'; autoload -U compinit; compinit -u -d {script}.dump; eval \"$(cat {script})\"\n",
+}
+BARE = {"bash": ["--norc", "--noprofile", "-i"], "zsh": ["-f", "-i"]}
+
+
+@pytest.mark.parametrize("script", ["bash", "zsh"], indirect=True)
+def test_a_person_presses_tab(script: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shell = script.suffix[1:]
+    path = has(shell)
+    monkeypatch.chdir(tmp_path)
+    with started([path, *BARE[shell]], tmp_path, columns=200) as terminal:
+        terminal.press(BEGIN[shell].format(prompt=PROMPT, script=script))
+        terminal.wait(lambda seen: plain(seen).count(PROMPT) > 1 or plain(seen).rstrip(" ").endswith(PROMPT.strip()))
+        terminal.press("loopdbg run newton.o\t")
+        terminal.wait(lambda seen: "newton.onnx" in plain(seen))
+        terminal.press("--max-it\t")
+        terminal.wait(lambda seen: "--max-iterations" in plain(seen))
+        terminal.press("\x15loopdbg newton.x\t")
+        seen = terminal.wait(lambda seen: "newton.xml" in plain(seen))
+        assert "newton.txt" not in plain(seen)
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_every_command_is_completed(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    told = loopdbg(capsys, "completion", shell).out
+    assert [name for name in COMMANDS if name not in told] == []
+
+
+def test_another_shell(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "invalid choice: 'csh'" in loopdbg(capsys, "completion", "csh").complaint
+
+
+def test_the_library_may_be_missing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setitem(sys.modules, "shtab", None)
+    ran = loopdbg(capsys, "completion", "bash")
+    assert (ran.status, ran.complaint) == (2, "completion needs the package shtab: pip install 'loopdbg[completion]'")
