@@ -12,11 +12,11 @@ import numpy as np
 from ...runtime.errors import InputError, UsageError
 from ...runtime.graph import OptionalType
 from ...runtime.inputs import Data, check_value
+from ...runtime.made_inputs import Dims, make
 from ...runtime.model import Model, Port, load
 from ...runtime.text import did_you_mean
 from .input_files import read_folder, read_npz
 from .input_values import parse
-from .made_inputs import Dims, make
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def gather(model: Model, options: argparse.Namespace) -> Inputs:
     seed = options.seed or 0
     seeds: dict[str, int] = {}
     if source is None:
-        dims = Dims(options.dim, model.inputs, named, model.graph.usual_shapes)
+        dims = Dims(options.dim, model.inputs, named, model.graph.usual_shapes, "--dim")
         for index, port in enumerate(model.inputs):
             if port.name not in values and not port.optional:
                 usual = model.graph.usual_values.get(port.name)

@@ -10,17 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from ...runtime.errors import InputError, UsageError
-from ...runtime.graph import Array, Dim, OptionalType, SequenceType, TensorType, ValueType
-from ...runtime.model import Data, Port
-from ...runtime.text import did_you_mean
+from .errors import InputError, UsageError
+from .graph import Array, Dim, OptionalType, SequenceType, TensorType, ValueType
+from .model import Data, Port
+from .text import did_you_mean
 
 
 class Dims:
-    """The sizes of unknown dimensions: what ``--dim`` says, what other inputs have there, what is usual, else 1.
+    """The sizes of unknown dimensions: what ``words`` say (``N=5``, ``x:0=4``), what other inputs have there, what is
+    usual, else 1. ``option``: what an error calls the words.
 
     Raises:
-        UsageError: ``--dim`` without a name or a number.
+        UsageError: one of them lacks its name or its number.
         InputError: no input has such a dimension.
     """
 
@@ -30,6 +31,7 @@ class Dims:
         ports: Sequence[Port],
         named: dict[str, int],
         usual: Mapping[str, tuple[int, ...]] | None = None,
+        option: str = "dimension",
     ) -> None:
         places = {f"{port.name}:{axis}": dim for port in ports for axis, dim in enumerate(_shape(port.type))}
         names = [dim for dim in places.values() if isinstance(dim, str)]
@@ -39,13 +41,13 @@ class Dims:
         for word in words:
             name, _, number = word.rpartition("=")
             if not name or not number.isdecimal():
-                raise UsageError(f"--dim {word}: expected NAME=N or INPUT:AXIS=N")
+                raise UsageError(f"{option} {word}: expected NAME=N or INPUT:AXIS=N")
             if name not in names and not isinstance(places.get(name), str | None):
-                raise InputError(f"--dim {word}: the model fixes that dimension to {places[name]}")
+                raise InputError(f"{option} {word}: the model fixes that dimension to {places[name]}")
             if name not in names and name not in places:
                 known = [*dict.fromkeys(names), *(place for place, dim in places.items() if dim is None)]
                 have = did_you_mean(name, known) or f"; unknown are {', '.join(known) or 'none'}"
-                raise InputError(f"--dim {word}: no input has such a dimension{have}")
+                raise InputError(f"{option} {word}: no input has such a dimension{have}")
             self._sizes[name] = int(number)
 
     def size(self, port: str, axis: int, dim: Dim, least: int = 1) -> int:
@@ -70,7 +72,7 @@ def make(port: Port, dims: Dims, seed: tuple[int, ...]) -> Data:
     try:
         return _make(port.name, port.type, dims, np.random.default_rng(seed))
     except (ValueError, MemoryError):
-        raise InputError(f"input '{port.name}' ({port.type}) is too large to be made; give it another --dim") from None
+        raise InputError(f"input '{port.name}' ({port.type}) is too large to be made; give it another size") from None
 
 
 def _make(name: str, declared: ValueType, dims: Dims, random: np.random.Generator) -> Data:
