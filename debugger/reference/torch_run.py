@@ -12,6 +12,7 @@ from .program import ProgramTrack
 from .reference import Key
 from .torch_cells import STEPPED, keep_steps
 from .torch_sites import CONTROL, Path, control, loop_path, operator_name, sites, source
+from .torch_threads import threads_for
 from .torch_values import Store
 
 
@@ -41,7 +42,8 @@ class Recording:
             LimitError: the values take too much memory.
         """
         try:
-            return tuple(Walk(self, self.module).run(*arguments))
+            with threads_for(self.module):
+                return tuple(Walk(self, self.module).run(*arguments))
         except Limited:
             return None
 
