@@ -149,7 +149,7 @@ def _two_lstm(weights: Inputs) -> _Twin:
 
 
 def _ssm(weights: Inputs) -> _Twin:
-    jax, jnp = _modules()
+    jax, _ = _modules()
 
     def run(a: Any, b: Any, x: Any, c: Any, h0: Any) -> Any:
         def step(h: Any, parts: Any) -> Any:

@@ -142,7 +142,7 @@ cdef class Fast(Accelerator):
     cdef int compile(self, int index, Program *program) except -1:
         job = self.jobs.get(index)
         if job is None:
-            if program.spent * 1e-9 < self.compile_after * compiler.cost(program.ncode):
+            if program.spent * 1e-9 < self.compile_after * compiler.cost():
                 return 0
             job = self.jobs[index] = job_of(program)
             if self.compile_after:

@@ -20,8 +20,8 @@ eager = os.environ.get("LOOPDBG_COMPILE", "") == "now"
 #: Programs whose code is kept, for whoever makes one that is alike.
 KEPT = 256
 
-#: Seconds that the first program takes, with the import; and what each instruction of a later one took so far.
-FIRST, EACH = 0.15, 0.001
+#: Seconds that the first program takes, with the import.
+FIRST = 0.15
 
 _lock = threading.Lock()  # LLVM is used by one thread at a time
 _kept: dict[bytes, Compiled] = {}
@@ -54,6 +54,9 @@ class Job:
     def run(self) -> Job:
         try:
             self.code = compile_text(self._lower)
+        except RuntimeError:  # of LLVM
+            if eager:
+                raise
         finally:
             self.done = True
         return self
@@ -96,9 +99,10 @@ def compile_text(lower: Callable[[], str]) -> Compiled | None:
         return _kept[key]
 
 
-def cost(instructions: int) -> float:
-    """The seconds that compiling a program is expected to take: what others took, an instruction."""
-    return EACH * instructions + (0 if _kept else FIRST)
+def cost() -> float:
+    """The seconds that compiling a program is expected to take: what others took."""
+    taken = [code.seconds for code in list(_kept.values())]
+    return sum(taken) / len(taken) if taken else FIRST
 
 
 def machine() -> Any:
