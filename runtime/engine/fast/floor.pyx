@@ -144,7 +144,7 @@ cdef class Fast(Accelerator):
         if job is None:
             if program.spent * 1e-9 < self.compile_after * compiler.cost():
                 return 0
-            job = self.jobs[index] = job_of(program)
+            job = self.jobs[index] = job_of(program, self.memory.plan)
             if self.compile_after:
                 job.start()
             else:

@@ -53,8 +53,10 @@ class Description:
     calls: list[list[int]]
     #: (bytes, length, register of the index, as int64) of each Gather of one element
     loads: list[tuple[int, int, int, bool]]
-    #: What programs.pyx tells of each loop.
+    #: What machine_code.pyx tells of each loop.
     loops: list[dict[str, Any]]
+    #: Register -> the integer of the model's that it always holds. Of floats LLVM would take those that it may leave out.
+    constants: dict[int, int]
 
 
 @record
@@ -176,6 +178,8 @@ class Lowering:
         self.write(k, self.as_type(value.text, value.llvm, self.types[k]))
 
     def read(self, k: int) -> str:
+        if k in self.program.constants and self.types[k].startswith("i"):
+            return str(self.program.constants[k])
         return self.w.let(f"load {self.types[k]}, ptr %r{k}")
 
     def write(self, k: int, text: str) -> None:

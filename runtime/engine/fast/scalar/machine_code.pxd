@@ -2,6 +2,5 @@
 
 from .program cimport Program
 
-cdef object describe(Program *program)
-cdef object job_of(Program *program)
+cdef object job_of(Program *program, object plan)
 cdef bint attach(Program *program, object job) except -1

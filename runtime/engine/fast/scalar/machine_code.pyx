@@ -2,8 +2,11 @@
 
 from libc.stdint cimport int64_t
 
+from ...plain.pieces cimport take, take_numbers
 from ...time.history_state cimport *
 from .program cimport *
+
+import numpy as np
 
 from .compiler import Job, know
 from .lowering import Description, Layout, Operation, lower
@@ -121,7 +124,21 @@ cdef dict describe_loop(const scalar_loop *loop):
     }
 
 
-cdef object describe(Program *program):
+cdef dict constants(Program *program, object plan):
+    """The registers of the plan's integer constants; the program notes them, to be entered as code only where they are such."""
+    cdef int k
+    known = {slot: array for slot, array in plan.constants if isinstance(array, np.ndarray) and array.dtype.kind in "bi"}
+    found = {k: int(known[program.values[k].slot].reshape(()))
+             for k in range(program.nregisters) if not program.values[k].written and
+             program.values[k].slot in known and known[program.values[k].slot].size == 1}
+    program.nconstants, program.constants = len(found), take_numbers(program, list(found))
+    program.wanted = <int64_t *>take(program, len(found), sizeof(int64_t))
+    for k, register in enumerate(found):
+        program.wanted[k] = found[register]     # its low bytes are the register's
+    return found
+
+
+cdef object describe(Program *program, object plan):
     """All of a program that stays as it is."""
     cdef scalar_program *core = &program.core
     cdef scalar_insn *i
@@ -139,17 +156,19 @@ cdef object describe(Program *program):
         [(core.loads[k].block, core.loads[k].length, core.loads[k].index // 8, bool(core.loads[k].wide))
          for k in range(program.nloads)],
         [describe_loop(core.loops + k) for k in range(program.nloops)],
+        constants(program, plan),
     )
 
 
-cdef object job_of(Program *program):
+cdef object job_of(Program *program, object plan):
     """What compiles a program."""
-    program_text, known = describe(program), layout()
-    return Job(lambda: lower(program_text, known))
+    described, known = describe(program, plan), layout()
+    return Job(lambda: lower(described, known))
 
 
 cdef bint attach(Program *program, object job) except -1:
     """Let a program run as code from here on, if that is there."""
     if job.code is not None:
         program.compiled = <scalar_function><size_t>job.code.address
+        program.as_code = has_constants(program)     # it may be suspended
     return program.compiled != NULL

@@ -214,6 +214,7 @@ cdef void enter(State *s, Program *program) noexcept nogil:
     for k in range(1, program.nloops):
         core.loops[k].ended = 0
     core.at_loop = core.suspended = 0
+    program.as_code = has_constants(program)
     fast(s).program_runs += 1
 
 
@@ -221,7 +222,7 @@ cdef int run_on(State *s, Program *program) noexcept nogil:
     """Run on from where the program is, and write everything back unless only the time slice is over."""
     cdef int64_t before = s.budget
     cdef int status
-    if program.compiled != NULL:
+    if program.compiled != NULL and program.as_code:
         status = program.compiled(&program.core, &s.watch, &s.budget)
     else:
         status = scalar_run(&program.core, &s.watch, &s.budget)

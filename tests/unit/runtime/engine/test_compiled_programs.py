@@ -134,3 +134,26 @@ def test_an_expression_outside_the_grammar_is_refused(text: str) -> None:
     writer.begin("entry")
     with pytest.raises((ValueError, KeyError)):
         write(text, {"a": Value("%a", "float"), "b": Value("%b", "float")}, "float", writer)
+
+
+def test_a_constant_that_a_hand_changes_is_read_anew() -> None:
+    m = model(
+        """g (int64 M, int64 v0) => (int64 v) <int64 two = {2}> {
+          v = Loop <body = b (int64 i, bool c, int64 x) => (bool c, int64 y) {
+            h = Div (x, two)
+            y = Add (h, i)
+          }> (M, , v0)
+        }"""
+    )
+    ended = []
+    for compile_after in (-1, 0):
+        engine = started(m, {"M": 2000, "v0": 7}, compile_after)
+        engine.stop_at(0, 900)
+        assert engine.resume() == ("boundary", 0)
+        engine.changes.set([value.name for value in m.plan.slots].index("two"), np.int64(3))
+        engine.clear_stops()
+        ended.append(bits(m, engine))
+        assert bool(fast(engine).compiled) == (compile_after == 0)
+        engine.start(m.check({"M": 2000, "v0": 7}))
+        ended.append(bits(m, engine))
+    assert ended[:2] == ended[2:] and ended[0] != ended[1]
