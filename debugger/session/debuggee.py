@@ -530,11 +530,15 @@ class Debuggee:
         self._inside.turns.interrupt()
 
     def _repeat(self, count: int, move: Callable[[], Stop], *, back: bool = False) -> Stop:
+        return self._repeat_some(count, lambda left: (move(), 1), back=back)
+
+    def _repeat_some(self, count: int, move: Callable[[int], tuple[Stop, int]], *, back: bool = False) -> Stop:
+        """Move until ``count`` is made up; ``move`` gets what is left, and returns how much of it it made."""
         if count < 1:
             raise UsageError(f"{count} times makes no sense; give 1 or more")
-        stop = move()
-        for _ in range(count - 1):
-            if stop.reason not in _ON_THE_WAY or self.done or (back and self._inside.at_beginning):
-                break
-            stop = move()
-        return stop
+        while True:
+            stop, made = move(count)
+            count -= made
+            on = stop.reason in _ON_THE_WAY and not self.done and not (back and self._inside.at_beginning)
+            if count <= 0 or not on:
+                return stop
