@@ -97,6 +97,7 @@ class _Run:
             self.by_loop.setdefault(one.spot.path, []).append(one)
         self.findings: dict[str, LoopFindings] = {}
         self.there = {path: self._name_there(path) for path in layout.loops}
+        self.trips = {**reference.trips, **reference.folds}
         #: Loop -> entry -> iterations so far.
         self.counts: dict[str, dict[Key, int]] = {}
         self.ended: dict[str, dict[Key, StoppedBy]] = {}
@@ -254,7 +255,7 @@ class _Run:
         """Compare how often a loop ran with what the reference says, or with how many rows it has."""
         findings = self._found(path)
         assert findings is not None
-        said = self.reference.trips.get(self.there[path])
+        said = self.trips.get(self.there[path])
         rows = self._rows(path)
         for entry, count in self.counts.get(path, {}).items():
             other = rows.get(entry) if said is None else said.get(entry)
