@@ -59,7 +59,7 @@ class Session(Debuggee):
         self.restart()
 
     def __repr__(self) -> str:
-        return f"<Session {self.model.name}: {self.stop.text}>"
+        return "<Session, closed>" if self.closed else f"<Session {self.model.name}: {self.stop.text}>"
 
     def __iter__(self) -> Iterator[SessionFrame]:
         while not self.done:

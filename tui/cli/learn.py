@@ -146,11 +146,13 @@ def _frame(learner: Learner) -> None:
 
 
 def _listing(learner: Learner) -> None:
-    from ...debugger.console.report import listing_lines
+    from ...debugger.session.listed import listed
 
-    console = learner.console
+    console, session = learner.console, learner.console.session
     if learner.covered:
         terminal.out("(the listing is covered until you have guessed)")
         return
-    for line in listing_lines(console.session, console.selected_frame(), "all", quiet=learner.quiet):
+    source, frame = session._inside.places.source, console.selected_frame()
+    shown = listed(source, frame, session.breakpoints, "all", running=not session.done, quiet=learner.quiet)
+    for line in shown.lines():
         terminal.out(line)
