@@ -43,7 +43,7 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parser.usage = "loopdbg [COMMAND] MODEL|TRACE [options]"
-        parser.add_argument("model", metavar="MODEL", help="the model file, or a trace")
+        parser.add_argument("model", metavar="MODEL", help="the model file, or a trace; - reads it from stdin")
         add_weights_option(parser)
         add_run_options(parser)
         parser.add_argument(
