@@ -34,6 +34,7 @@ commands:
   loopdbg learn          lessons on the loops inside model files
   loopdbg serve MODEL    open it in a browser
   loopdbg dap, mcp       debug from an editor, or let an agent do it
+  loopdbg config         what is set in config.toml, and what can be
   loopdbg completion SH  what makes bash, zsh or fish complete all of this"""
     examples = """\
 'loopdbg run --help' and so on tell about those commands.
