@@ -1,8 +1,7 @@
-"""What is kept for a person: keys in ``config.toml``, written by hand; theme, recent models and how the panes stood,
-written here.
+"""What is kept for a person: keys, which ``config.toml`` has; and, written here, theme, recent models and how the panes
+stood.
 
-Both are in the folder where the system keeps such files, or in ``LOOPDBG_CONFIG_DIR``. Where nothing can be written
-nothing is remembered, and nobody is bothered with it.
+Where nothing can be written nothing is remembered, and nobody is bothered with it.
 """
 
 from __future__ import annotations
@@ -10,35 +9,20 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ..runtime.errors import UsageError
 from ..runtime.files import text_of
+from . import config
 
 #: So many recent models are kept, and of so many which of their loops were folded.
 _RECENT = 20
 
 
-def folder() -> Path:
-    """Where the files are."""
-    given = os.environ.get("LOOPDBG_CONFIG_DIR")
-    if given:
-        return Path(given)
-    import platformdirs
-
-    return Path(platformdirs.user_config_dir("loopdbg", appauthor=False))
-
-
 def _state_file() -> Path:
-    return folder() / "state.json"
-
-
-def keys_file() -> Path:
-    """Where keys are set."""
-    return folder() / "config.toml"
+    return config.folder() / "state.json"
 
 
 def keymap() -> dict[str, Sequence[str]]:
@@ -47,19 +31,7 @@ def keymap() -> dict[str, Sequence[str]]:
     Raises:
         UsageError: the file cannot be read, or says something else.
     """
-    path = keys_file()
-    try:
-        told = tomllib.loads(text_of(path))
-    except (FileNotFoundError, NotADirectoryError):
-        return {}
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: is not TOML: {error}") from None
-    strange = [name for name in told if name != "keys"]
-    if strange:
-        raise UsageError(f"{path}: there is no setting '{strange[0]}'; keys are set in a table [keys]")
-    keys = told.get("keys", {})
+    path, keys = config.file(), config.told().get(config.KEYS, {})
     if not isinstance(keys, dict):
         raise UsageError(f'{path}: keys must be a table: [keys], then lines such as step = "s"')
     return {name: _keys(path, name, value) for name, value in keys.items()}
@@ -105,8 +77,19 @@ def opened(path: Path | str) -> None:
         remember(recent=[here, *(str(one) for one in recent() if str(one) != here)][:_RECENT])
 
 
+#: The themes by what ``config.toml`` calls them.
+_THEMES = {"dark": "loopdbg", "light": "loopdbg-light"}
+
+
 def theme() -> str | None:
-    """The theme chosen last."""
+    """The theme that is set, else the one chosen last.
+
+    Raises:
+        UsageError: the config file makes no sense.
+    """
+    here = config.value("theme")
+    if here is not None:
+        return _THEMES[here]
     told = state().get("theme")
     return told if isinstance(told, str) else None
 

@@ -9,7 +9,7 @@ from textual.binding import Binding, BindingsMap
 
 from ...runtime.errors import UsageError
 from ...runtime.text import did_you_mean
-from .. import settings
+from .. import config, settings
 from .action import Action, Place
 from .keys import key_name, key_of
 from .others import ELSEWHERE
@@ -65,7 +65,7 @@ def chosen() -> tuple[Action, ...]:
     try:
         return remapped(keymap)
     except UsageError as error:
-        raise UsageError.at(str(settings.keys_file()), error) from error
+        raise UsageError.at(str(config.file()), error) from error
 
 
 def _keys(name: str, written: Sequence[str]) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from .command import Command
 from .open import Open
 from .operator_files import load_operators
 from .remedies import told
+from .standard_input import models_from_stdin
 from .start import Start
 from .trust import check_trust
 
@@ -28,7 +29,7 @@ class _Commands(Mapping[str, Command]):
 
     _NAMES = (
         *("run", "info", "explain", "diff", "repro", "convert", "export", "extract", "plot", "learn", "serve"),
-        *("dap", "mcp", "completion"),
+        *("dap", "mcp", "config", "completion"),
     )
 
     def __getitem__(self, name: str) -> Command:
@@ -103,7 +104,8 @@ def _run(arguments: list[str], loaded: Callable[[], object]) -> int:
     command.load()
     load_operators(options)
     loaded()
-    return command.run(options)
+    with models_from_stdin(options, screen=not command.name):
+        return command.run(options)
 
 
 def _choose(arguments: list[str]) -> tuple[Command, list[str]]:

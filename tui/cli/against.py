@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from dataclasses import dataclass
 
-#: Runtimes that are run live, and a device of each.
-PEERS = {"onnxruntime": "CUDA", "openvino": "GPU"}
+from ..config import PEERS
+
 TORCH = "torch"
 
 

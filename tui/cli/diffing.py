@@ -22,9 +22,11 @@ from ...debugger.reference.files import is_reference
 from ...runtime.errors import InputError, ModelError, UnsupportedError, UsageError
 from ...runtime.frontends import is_database
 from ...runtime.model import Data, Model, Run
+from ..config import value
 from . import diff_json, terminal
+from .against import against
 from .inputs import as_requests, gather, give_state, to_run
-from .options import named
+from .options import named, tolerances
 from .progress import Late, Progress
 from .recorded import names_of_two, weights_of_two
 from .remedies import reworded
@@ -68,6 +70,9 @@ def _lines(found: Comparison | Live) -> Iterator[str]:
 
 
 def _check(options: argparse.Namespace) -> None:
+    if options.against is None and options.b is None:
+        usual = value("peer")
+        options.against = None if usual is None else against(usual)
     if options.against is None:
         if options.b is None:
             raise UsageError("diff needs two things to compare: loopdbg diff A B, or loopdbg diff MODEL --against PEER")
@@ -85,7 +90,7 @@ def _options(options: argparse.Namespace, progress: Progress | None = None) -> O
         if progress is not None:
             progress.tick(run, "looking for the cause: " if again else "comparing: ")
 
-    return Options(Tolerance(options.rtol, options.atol), named(options.map, "--map", "A=B"), options.loop, tick)
+    return Options(Tolerance(*tolerances(options)), named(options.map, "--map", "A=B"), options.loop, tick)
 
 
 def _progress() -> Progress:

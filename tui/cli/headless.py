@@ -34,6 +34,7 @@ def run(options: argparse.Namespace) -> int:
     """Do what the options ask for; returns the exit status."""
     if options.timeout is not None and scripted.wanted(options) and scripted.asks(options) and sys.stdin.isatty():
         raise UsageError("--timeout is for runs that nobody attends: leave it out, or -i")
+    terminal.use_colours()
     with Checks(options) as checks, TimeLimit(options.timeout, checks.give_up) as limit:
         return _asked(options, _Watch(checks, limit))
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...runtime.errors import UsageError
-from .. import settings
+from .. import config
 from . import terminal
 from .command import Command
 
@@ -43,7 +43,7 @@ command of the debugger. An empty line goes on to the next card."""
     def run(self, options: argparse.Namespace) -> int:
         from ...debugger.lessons.progress import Progress
 
-        progress = Progress(settings.folder() / "lessons.json")
+        progress = Progress(config.folder() / "lessons.json")
         if options.reset:
             progress.forget()
             terminal.out(progress.trouble or "what was done is forgotten")

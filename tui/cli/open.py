@@ -34,6 +34,7 @@ commands:
   loopdbg learn          lessons on the loops inside model files
   loopdbg serve MODEL    open it in a browser
   loopdbg dap, mcp       debug from an editor, or let an agent do it
+  loopdbg config         what is set in config.toml, and what can be
   loopdbg completion SH  what makes bash, zsh or fish complete all of this"""
     examples = """\
 'loopdbg run --help' and so on tell about those commands.
@@ -43,7 +44,7 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parser.usage = "loopdbg [COMMAND] MODEL|TRACE [options]"
-        parser.add_argument("model", metavar="MODEL", help="the model file, or a trace")
+        parser.add_argument("model", metavar="MODEL", help="the model file, or a trace; - reads it from stdin")
         add_weights_option(parser)
         add_run_options(parser)
         parser.add_argument(

@@ -172,6 +172,19 @@ def tolerance(text: str) -> float:
     return number
 
 
+def tolerances(options: argparse.Namespace) -> tuple[float | None, float | None]:
+    """``--rtol`` and ``--atol``, else those that are set; None: by dtype.
+
+    Raises:
+        UsageError: the config file makes no sense.
+    """
+    from ..config import value
+
+    given = options.rtol, options.atol
+    rtol, atol = (value(name) if one is None else one for name, one in zip(("rtol", "atol"), given, strict=True))
+    return rtol, atol
+
+
 def seconds(text: str) -> float:
     """A time limit, for argparse."""
     number = tolerance(text)

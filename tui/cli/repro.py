@@ -11,7 +11,7 @@ from ...runtime.errors import UsageError
 from . import terminal
 from .against import peer
 from .command import Command, at_least
-from .options import add_run_options, add_weights_of_two, named, seconds, tolerance
+from .options import add_run_options, add_weights_of_two, named, seconds, tolerance, tolerances
 
 if TYPE_CHECKING:
     from ...debugger.cut.find import Finding
@@ -137,7 +137,7 @@ def _finding(options: argparse.Namespace, peer: Peer | None) -> tuple[Finding, A
     inputs = gather(models[0], options)
     _remark(inputs)
     names = [model.name for model in models]
-    within, most = Tolerance(options.rtol, options.atol), options.max_iterations
+    within, most = Tolerance(*tolerances(options)), options.max_iterations
     if peer is not None:
         finding = find.against(models[0], inputs.values, peer, within, most)
         return finding, About(names, peer.name, peer.version, peer.configuration, commands=_OWN)

@@ -23,6 +23,7 @@ examples:
   loopdbg run newton_sqrt.onnx --break 'err < 1e-3'
   loopdbg run newton_sqrt.onnx -ex 'break iter 3' -ex continue -ex 'print x' --batch
   loopdbg run newton_sqrt.onnx --record run.loopdb
+  curl -s URL | loopdbg run - --seed 1
   loopdbg run model.onnx --assert 'x > 0' --timeout 60 --junit report.xml --github
   loopdbg run run.loopdb -ex 'watch x settles 1e-3' -ex continue --batch
 
@@ -43,7 +44,7 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 3 stopped by --break,
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parser.usage = "loopdbg run MODEL|TRACE [options]"
-        parser.add_argument("model", metavar="MODEL", help="the model file: .onnx, .xml, ..., or a trace to ask")
+        parser.add_argument("model", metavar="MODEL", help="the model file (.onnx, .xml, ...), or a trace; - is stdin")
         add_weights_option(parser)
         add_run_options(parser)
         add_record_options(parser)

@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import sys
+from collections.abc import Callable
 from typing import Any, TextIO
 
 from ...runtime.errors import LoopdbgError
@@ -38,6 +39,7 @@ codecs.register_error("loopdbg", _encode_plainly)
 
 def prepare() -> None:
     """Let both streams write what they cannot encode in plain signs, instead of failing."""
+    _painters.clear()
     # None: closed before the start.
     sys.stdin = sys.stdin or open(os.devnull)  # noqa: SIM115
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115
@@ -105,13 +107,37 @@ def knows_unicode(stream: TextIO) -> bool:
     return (getattr(stream, "encoding", None) or "").lower().startswith("utf")
 
 
+#: What paints the lines of a stream; nothing does before :func:`use_colours`.
+_painters: dict[str, Callable[[str], str]] = {}
+
+
+def use_colours() -> None:
+    """Paint what comes from now on, on each stream that may have colours.
+
+    Raises:
+        UsageError: the config file makes no sense.
+    """
+    from ..config import colours
+
+    for name in ("stdout", "stderr"):
+        if colours(_is_terminal(getattr(sys, name)))[0]:
+            from .colours import painted
+
+            _painters[name] = painted
+
+
+def _painted(name: str, text: str) -> str:
+    painter = _painters.get(name)
+    return text if painter is None else painter(text)
+
+
 def out(text: str) -> None:
     """Write one line to stdout; once its reader is gone, to nowhere.
 
     Here and in :func:`err` and :func:`out_json` names and strings out of files lose what would move the cursor, end the
     line or turn text around: whatever made the line need not think of it.
     """
-    _out(printable(text))
+    _out(_painted("stdout", printable(text)))
 
 
 def out_json(told: Any) -> None:
@@ -132,7 +158,7 @@ def _out(text: str) -> None:
 def err(text: str) -> None:
     """Write one line to stderr; what is wrong there is nothing that could be told."""
     with contextlib.suppress(OSError):
-        print(printable(text), file=sys.stderr, flush=True)
+        print(_painted("stderr", printable(text)), file=sys.stderr, flush=True)
 
 
 def finish() -> int:

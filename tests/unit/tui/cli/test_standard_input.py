@@ -1,0 +1,115 @@
+"""``-``: a model from standard input."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from command_line import Ran, finish, loopdbg, start
+from models import SAMPLES
+from pseudo_terminal import plain, started
+
+NEWTON = SAMPLES / "newton_sqrt.onnx"
+INPUTS = ("--input", "a=2", "--input", "tol=1e-6")
+
+
+def piped(data: Path | bytes, *words: object) -> Ran:
+    """A command line with that on its standard input, and no terminal."""
+    with tempfile.TemporaryFile() as file:
+        file.write(data.read_bytes() if isinstance(data, Path) else data)
+        file.seek(0)
+        return finish(start(*words, stdin=file, start_new_session=True))
+
+
+def settled(ran: Ran) -> str:
+    return re.sub(r" in [\d.]+ \w+ \(.*? each\)", "", ran.out)
+
+
+def test_the_bits_are_those_of_the_file(capsys: pytest.CaptureFixture[str]) -> None:
+    of_the_file = loopdbg(capsys, "run", NEWTON, *INPUTS)
+    ran = piped(NEWTON, "run", "-", *INPUTS)
+    assert (ran.status, ran.err) == (0, "")
+    assert settled(ran).splitlines()[1:] == settled(of_the_file).splitlines()[1:]
+    assert settled(ran).startswith("stdin.onnx: 5 iterations of 'sqrt'")
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "told"),
+    [
+        ("lstm.xml", ["run", "-", "--weights", SAMPLES / "lstm.bin"], "stdin.xml: 25 iterations of 'rnn'"),
+        ("newton_sqrt.onnx", ["explain", "-"], "Loop 'sqrt' (ONNX Loop, opset 16)"),
+        ("newton_sqrt.onnx", ["diff", NEWTON, "-", *INPUTS], "same: newton_sqrt.onnx and stdin.onnx"),
+        ("newton_sqrt.onnx", ["run", "-", *INPUTS, "-ex", "step 3", "--batch"], "before iteration 3 of loop 'sqrt'"),
+    ],
+    ids=["openvino", "explain", "diff", "session"],
+)
+def test_every_command_takes_it(name: str, words: Sequence[object], told: str) -> None:
+    ran = piped(SAMPLES / name, *words)
+    assert ran.status == 0, ran.err
+    assert told in ran.out
+
+
+def test_a_trace_is_told_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    trace = tmp_path / "run.loopdb"
+    assert loopdbg(capsys, "run", NEWTON, *INPUTS, "--record", trace).status == 0
+    ran = piped(trace, "run", "-", "-ex", "goto 2", "--batch")
+    assert ran.status == 0 and "before iteration 2 of loop 'sqrt'" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("data", "words", "told"),
+    [
+        (b"", ["run", "-"], "standard input is empty: loopdbg run - < model.onnx"),
+        (b"no model", ["run", "-"], "stdin.onnx"),
+        (b"<?xml version='1.0'?><html/>", ["run", "-"], "stdin.xml"),
+        (b"any", ["diff", "-", "-"], "standard input holds one model; name a file for the other"),
+        (b"any", ["-"], "the debugger needs a terminal to type at, and /dev/tty cannot be opened"),
+    ],
+    ids=["empty", "rubbish", "html", "two", "screen"],
+)
+def test_what_is_no_model_is_one_line(data: bytes, words: list[str], told: str) -> None:
+    ran = piped(data, *words)
+    assert ran.status in (1, 2)
+    assert told in ran.complaint
+
+
+def test_nothing_is_left_behind(tmp_path: Path) -> None:
+    process = start("run", "-", *INPUTS, stdin=NEWTON.open(), environment={"TMPDIR": str(tmp_path)})
+    assert finish(process).status == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def in_a_shell(model: Path, *words: str) -> list[str]:
+    """Of a shell on a terminal: what it runs has the model on standard input, and the terminal to type at."""
+    command = " ".join(shlex.quote(word) for word in (sys.executable, "-m", "loopdbg", *words))
+    return ["sh", "-c", f"{command} < {shlex.quote(str(model))}"]
+
+
+def test_the_screen_has_its_keys_from_the_terminal(tmp_path: Path) -> None:
+    with started(in_a_shell(NEWTON, "-", *INPUTS), tmp_path, rows=36, columns=120) as found:
+        found.wait(lambda seen: "q quit" in plain(seen) and "before iteration 0" in plain(seen))
+        found.press("s")
+        found.wait(lambda seen: "before iteration 1" in plain(seen) or "iteration 1" in plain(seen))
+        found.press("q")
+        assert found.ended() == 0
+
+
+def test_the_console_asks_at_the_terminal(tmp_path: Path) -> None:
+    with started(in_a_shell(NEWTON, "run", "-", "-i", *INPUTS), tmp_path) as found:
+        found.wait(lambda seen: "(loopdbg) " in plain(seen))
+        found.press("step 2\n")
+        found.wait(lambda seen: "before iteration 2" in plain(seen))
+        found.press("quit\n")
+        assert found.ended() == 0
+
+
+def test_a_model_that_would_be_typed(tmp_path: Path) -> None:
+    with started([sys.executable, "-m", "loopdbg", "run", "-"], tmp_path, columns=200) as found:
+        assert found.ended() == 2
+        assert "- is a model from standard input, which is the terminal" in plain(found.seen)

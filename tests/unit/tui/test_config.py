@@ -1,0 +1,191 @@
+"""Settings: what the file may say, what goes before it, and how they are listed."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from command_line import finish, loopdbg, run_code, start
+from loopdbg.runtime.errors import UsageError
+from loopdbg.tui import config, settings
+from loopdbg.tui.cli.colours import painted
+from models import SAMPLES
+from pseudo_terminal import terminal
+
+NEWTON = SAMPLES / "newton_sqrt.onnx"
+_STYLE = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
+    """Writes the file of a person."""
+    monkeypatch.setenv("LOOPDBG_CONFIG_DIR", str(tmp_path))
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+
+    def written(text: str) -> Path:
+        path = tmp_path / "config.toml"
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return written
+
+
+Write = Callable[[str], Path]
+
+
+def test_values_are_read(write: Write) -> None:
+    write('theme = "light"\ncolor = "never"\nrtol = 1e-3\natol = 0\npeer = "openvino:GPU"\n[keys]\nstep = "f10"\n')
+    assert [config.value(one.name) for one in config.SETTINGS] == ["light", "never", 1e-3, 0.0, "openvino:GPU"]
+    assert settings.theme() == "loopdbg-light" and settings.keymap() == {"step": ("f10",)}
+
+
+def test_nothing_is_set_where_there_is_no_file(write: Write) -> None:
+    assert all(config.value(one.name) is None for one in config.SETTINGS) and settings.keymap() == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('theme = "pink"', "theme = 'pink': it is 'dark' or 'light'"),
+        ("color = true", "color = True: it is 'auto' or 'never'"),
+        ("rtol = -1", "rtol = -1: it is a number from 0 on, such as 1e-4"),
+        ("atol = nan", "atol = nan: it is a number from 0 on, such as 1e-4"),
+        ("rtol = true", "rtol = True: it is a number"),
+        ('peer = "tensorrt"', "peer = 'tensorrt': it is a runtime: 'onnxruntime', 'openvino'"),
+        ('peer = "openvino:"', "peer = 'openvino:': it is a runtime"),
+        ("peer = []", r"peer = \[\]: it is a runtime"),
+        ('them = "dark"', "there is no setting 'them'; did you mean 'theme'"),
+        ("zzzzzzz = 1", "there is no setting 'zzzzzzz'; loopdbg config lists them"),
+    ],
+)
+def test_what_makes_no_sense_is_one_error(text: str, told: str, write: Write) -> None:
+    path = write(text)
+    with pytest.raises(UsageError, match=told) as raised:
+        config.told()
+    assert str(raised.value).startswith(f"{path}: ") and "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("words", [["config"], ["diff", NEWTON, NEWTON]])
+def test_commands_tell_of_it(words: list[str], write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write("rtol = -1")
+    ran = loopdbg(capsys, *words)
+    assert ran.status == 2 and ran.complaint.startswith(f"{path}: rtol = -1: ")
+
+
+def test_the_list(write: Write, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write('rtol = 1e-4\n[keys]\nstep = ["f10", "s"]\n')
+    ran = loopdbg(capsys, "config")
+    rows = {line.split()[0]: line for line in ran.out.splitlines()}
+    assert ran.status == 0 and rows.keys() == {*(one.name for one in config.SETTINGS), "keys", "file:"}
+    assert re.match(rf"rtol +0\.0001 +{re.escape(str(path))} +the relative tolerance", rows["rtol"])
+    assert re.match(r"theme +- +not set: the one chosen last ", rows["theme"])
+    assert re.match(rf"keys +step=f10 s +{re.escape(str(path))} ", rows["keys"])
+    assert rows["file:"] == f"file: {path}"
+    monkeypatch.setenv("NO_COLOR", "1")
+    told = json.loads(loopdbg(capsys, "config", "--json").out)
+    assert told["file"] == str(path) and told["exists"] is True
+    assert told["settings"]["rtol"] == {"value": 1e-4, "from": str(path)}
+    assert told["settings"]["color"] == {"value": "never", "from": "NO_COLOR"}
+
+
+def test_wrong_keys_are_told_by_the_list(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+    write('[keys]\nstepp = "x"\n')
+    assert "there is no action 'stepp'; did you mean 'step'" in loopdbg(capsys, "config").complaint
+
+
+def test_the_tolerance_that_is_set(write: Write, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    import numpy as np
+
+    reference = tmp_path / "wrong.npz"
+    np.savez(reference, x=np.float32([1.6, 1.4, 1.4, 1.4, 1.4]))
+    words = ("diff", NEWTON, reference, "--input", "a=2", "--input", "tol=1e-6")
+    assert loopdbg(capsys, *words).status == 6
+    write("rtol = 0.1\n")
+    assert loopdbg(capsys, *words).status == 0
+    assert loopdbg(capsys, *words, "--rtol", "1e-6").status == 6, "an option goes before it"
+
+
+def test_the_peer_that_is_set(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("onnxruntime", reason="the peer onnxruntime is not installed")
+    words = ("diff", NEWTON, "--input", "a=2", "--input", "tol=1e-6")
+    assert "diff needs two things to compare" in loopdbg(capsys, *words).complaint
+    write('peer = "onnxruntime"\n')
+    ran = loopdbg(capsys, *words)
+    assert ran.status == 0 and ran.out.startswith("same: newton_sqrt.onnx and onnxruntime ")
+
+
+# ------------------------------------------------------------------ colours
+
+
+@pytest.mark.parametrize(
+    ("terminal", "environment", "file", "colours", "by"),
+    [
+        (True, {}, "", True, "default"),
+        (False, {}, "", False, "no terminal"),
+        (True, {"NO_COLOR": "1"}, "", False, "NO_COLOR"),
+        (True, {"NO_COLOR": ""}, "", True, "default"),
+        (True, {"NO_COLOR": "1", "FORCE_COLOR": "1"}, "", False, "NO_COLOR"),
+        (False, {"FORCE_COLOR": "1"}, 'color = "never"', True, "FORCE_COLOR"),
+        (True, {"FORCE_COLOR": "0"}, "", False, "FORCE_COLOR"),
+        (True, {"TERM": "dumb"}, "", False, "TERM"),
+        (True, {}, 'color = "never"', False, "config.toml"),
+        (True, {}, 'color = "auto"', True, "config.toml"),
+    ],
+)
+def test_what_decides_about_colours(
+    terminal: bool, environment: dict[str, str], file: str, colours: bool, by: str, write: Write
+) -> None:
+    write(file)
+    decided, what = config.colours(terminal, environment)
+    assert decided is colours and what.endswith(by)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "▶   8  magnitude = abs(q)",
+        "    7      q = h / s   │ [inf, -inf, nan, 1.0]",
+        "    3  h = h0                # initial value",
+        "loopdbg: no such file",
+        "note: odd",
+        "x   float32 [2]   [nan, 1.0]",
+    ],
+)
+def test_a_line_with_colours_is_the_line(line: str) -> None:
+    assert painted(line) != line and _STYLE.sub("", painted(line)) == line
+    assert painted(line).endswith("\x1b[0m") or "\x1b[0m" in painted(line)
+
+
+@pytest.mark.parametrize(
+    "line", ["root   float32 []    1.4142135", "nandini = inflate(x)", "loop 'nan' of nan_count", ""]
+)
+def test_what_is_nothing_special_has_none(line: str) -> None:
+    assert painted(line) == line
+
+
+def test_run_has_colours_on_a_terminal_alone(tmp_path: Path) -> None:
+    words = ("run", str(NEWTON), "--break", "err < 1e-3", "-ex", "continue")
+    with terminal(tmp_path, *words, columns=120) as found:
+        assert found.ended() == 3
+        assert "\x1b[1mbreakpoint 1 (" in found.seen
+    with terminal(tmp_path, *words, columns=120, NO_COLOR="1") as found:
+        assert found.ended() == 3
+        assert "breakpoint 1 (" in found.seen and not _STYLE.search(found.seen)
+    assert not _STYLE.search(finish(start(*words)).out)
+    assert "\x1b[1mbreakpoint 1 (" in finish(start(*words, environment={"FORCE_COLOR": "1"})).out
+
+
+def test_json_has_no_colours() -> None:
+    ran = finish(start("run", NEWTON, "--json", environment={"FORCE_COLOR": "1"}))
+    assert ran.status == 0 and json.loads(ran.out)["outputs"].keys() == {"root", "xs"}
+
+
+def test_a_pipe_reads_no_settings() -> None:
+    code = "import sys\nfrom loopdbg.tui.cli import main\nmain(sys.argv[1:])\nprint('tomllib' in sys.modules)"
+    ran = run_code(code, "run", NEWTON)
+    assert ran.out.splitlines()[-1] == "False"

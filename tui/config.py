@@ -1,0 +1,150 @@
+"""What a person sets by hand: ``config.toml``, its settings with what they may be, and where each value comes from.
+
+The file is in the folder where the system keeps such files, or in ``LOOPDBG_CONFIG_DIR``. A setting is a default for an
+option: what stands on the command line, and the variables that all programs know (``NO_COLOR``, ``FORCE_COLOR``), go
+before it.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..runtime.errors import UsageError
+from ..runtime.files import text_of
+from ..runtime.text import did_you_mean
+
+#: Runtimes that are run live, and a device of each.
+PEERS = {"onnxruntime": "CUDA", "openvino": "GPU"}
+#: The table of the keys; everything else stands alone.
+KEYS = "keys"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Something that can be set. ``usual``: what holds where it is not, in words; ``read``: its value, and None for
+    what it cannot be; ``form``: what it can be, in words."""
+
+    name: str
+    what: str
+    usual: str
+    form: str
+    read: Callable[[Any], Any]
+
+
+def _word(*words: str) -> Callable[[Any], Any]:
+    return lambda value: value if value in words else None
+
+
+def _tolerance(value: Any) -> float | None:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if number and math.isfinite(value) and value >= 0 else None
+
+
+def _peer(value: Any) -> str | None:
+    name, colon, device = value.partition(":") if isinstance(value, str) else ("", "", "")
+    return value if name in PEERS and bool(colon) == bool(device) else None
+
+
+_NUMBER = "a number from 0 on, such as 1e-4"
+SETTINGS = (
+    Setting("theme", "the theme of the screen", "the one chosen last", "'dark' or 'light'", _word("dark", "light")),
+    Setting(
+        "color",
+        "colours of run and of the console",
+        "where there is a terminal",
+        "'auto' or 'never'",
+        _word("auto", "never"),
+    ),
+    Setting("rtol", "the relative tolerance of diff and repro", "by dtype", _NUMBER, _tolerance),
+    Setting("atol", "the absolute tolerance of diff and repro", "by dtype", _NUMBER, _tolerance),
+    Setting(
+        "peer",
+        "what diff compares one model with",
+        "none",
+        "a runtime: 'onnxruntime', 'openvino', or one with its device: 'openvino:GPU'",
+        _peer,
+    ),
+)
+
+
+def folder() -> Path:
+    """Where the files are."""
+    given = os.environ.get("LOOPDBG_CONFIG_DIR")
+    if given:
+        return Path(given)
+    import platformdirs
+
+    return Path(platformdirs.user_config_dir("loopdbg", appauthor=False))
+
+
+def file() -> Path:
+    """What a person writes."""
+    return folder() / "config.toml"
+
+
+def told() -> Mapping[str, Any]:
+    """All that the file says: settings by name, each checked, and the table of keys as it stands.
+
+    Raises:
+        UsageError: the file cannot be read, or says what cannot be.
+    """
+    path = file()
+    try:
+        text = text_of(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}: is not TOML: {error}") from None
+    import tomllib
+
+    try:
+        found = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{path}: is not TOML: {error}") from None
+    return {name: _checked(path, name, value) for name, value in found.items()}
+
+
+def _checked(path: Path, name: str, value: Any) -> Any:
+    if name == KEYS:
+        return value
+    known = {one.name: one for one in SETTINGS}
+    if name not in known:
+        hint = did_you_mean(name, [KEYS, *known]) or "; loopdbg config lists them"
+        raise UsageError(f"{path}: there is no setting '{name}'{hint}")
+    read = known[name].read(value)
+    if read is None:
+        raise UsageError(f"{path}: {name} = {value!r}: it is {known[name].form}")
+    return read
+
+
+def value(name: str) -> Any:
+    """What is set; None where nothing is.
+
+    Raises:
+        UsageError: as :func:`told`.
+    """
+    return told().get(name)
+
+
+def colours(terminal: bool, environment: Mapping[str, str] = os.environ) -> tuple[bool, str]:
+    """Whether a stream has colours, and what decides that. ``terminal``: it is one.
+
+    Raises:
+        UsageError: as :func:`told`.
+    """
+    if environment.get("NO_COLOR"):
+        return False, "NO_COLOR"
+    forced = environment.get("FORCE_COLOR")
+    if forced:
+        return forced != "0", "FORCE_COLOR"
+    if not terminal or environment.get("TERM", "") == "dumb":
+        return False, "no terminal" if not terminal else "TERM"
+    set_here = value("color")
+    return set_here != "never", str(file()) if set_here else "default"
