@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from .debugger.reference.recorder import ReferenceRecorder, record_reference
     from .debugger.reference.reference import Reference, Track
     from .debugger.session.session import Reason, Session, Stop, debug
+    from .debugger.sweep.row import Row, Status
+    from .debugger.sweep.sweep import sweep
     from .runtime.errors import (
         ExecutionError,
         InputError,
@@ -64,9 +66,11 @@ __all__ = [
     "Reference",
     "ReferenceRecorder",
     "Replay",
+    "Row",
     "Run",
     "SequenceType",
     "Session",
+    "Status",
     "Stop",
     "StoppedBy",
     "TensorType",
@@ -82,6 +86,7 @@ __all__ = [
     "load",
     "operator",
     "record_reference",
+    "sweep",
 ]
 
 # Names are imported when they are first used: the command line goes through this module as well, and --help or an
@@ -93,6 +98,8 @@ _HOMES = {
     "debugger.reference.recorder": ("ReferenceRecorder", "record_reference"),
     "debugger.reference.reference": ("Reference", "Track"),
     "debugger.session.session": ("Reason", "Session", "Stop", "debug"),
+    "debugger.sweep.row": ("Row", "Status"),
+    "debugger.sweep.sweep": ("sweep",),
     "debugger.recording.reader": ("Trace",),
     "debugger.recording.recorder": ("Recorder",),
     "runtime.errors": (*(name for name in __all__ if name.endswith("Error")),),

@@ -23,8 +23,9 @@ PUBLIC = {
     "loopdbg": """
         CarriedValue Diff ExecutionError FirstDifference Frame InputError InterruptError LimitError LoopDifference
         LoopNode LoopTotals LoopdbgError Model ModelError OptionalType Port Reason Recorder Reference ReferenceRecorder
-        Replay Run SequenceType Session Stop StoppedBy TensorType Trace TraceError Track UnsupportedError UsageError
-        Verdict __version__ debug diff load operator record_reference""",
+        Replay Row Run SequenceType Session Status Stop StoppedBy TensorType Trace TraceError Track UnsupportedError
+        UsageError
+        Verdict __version__ debug diff load operator record_reference sweep""",
     "Session": """
         assign back back_node branch branches breakpoints continue_ done finish frame frames goto history inputs
         interrupt into lately logged max_iterations model next_node on_log outputs plot progress restart
