@@ -28,7 +28,7 @@ class _Commands(Mapping[str, Command]):
 
     _NAMES = (
         *("run", "info", "explain", "diff", "repro", "convert", "export", "extract", "plot", "learn", "serve"),
-        *("dap", "mcp"),
+        *("sweep", "dap", "mcp"),
     )
 
     def __getitem__(self, name: str) -> Command:

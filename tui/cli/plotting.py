@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...debugger.plots.files import check_suffix, save
+from ...debugger.sweep.read import FORMS
 from ...runtime.errors import (
     ExecutionError,
     InputError,
@@ -20,7 +21,7 @@ from ...runtime.errors import (
 )
 from ...runtime.frontends import is_database, split
 from ...runtime.model import Data, Model
-from ...runtime.text import did_you_mean
+from ...runtime.text import counted, did_you_mean
 from . import terminal
 from .inputs import gather, to_run
 from .recorded import names_of_two, opened, weights_of_two
@@ -40,6 +41,10 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(f"{path}: there is no folder '{path.parent}'")
     if options.against is not None and options.what not in ("carried", "norms"):
         raise UsageError(f"--against compares what is carried; leave out --what {options.what}")
+    if Path(options.model).suffix in FORMS:
+        save(_sweep(Path(options.model)), path)
+        terminal.out(f"drawn into {path}")
+        return 0
     early: list[LoopdbgError] = []
     figure = (_draw if options.against is None else _beside)(options, early)
     save(figure, path)
@@ -47,6 +52,26 @@ def run(options: argparse.Namespace) -> int:
     if early:
         raise early[0]
     return 0
+
+
+def _sweep(path: Path) -> Figure:
+    """The rows of a sweep."""
+    from collections import Counter
+
+    from ...debugger.plots.sweeps import spread
+    from ...debugger.sweep.read import read_columns
+
+    if not path.exists():
+        raise UsageError(f"{path}: no such file; give the rows that a sweep wrote")
+    found = read_columns(path)
+    loops = [loop for loop in dict.fromkeys(found.rows["loop"]) if loop]
+    shown = [(f"iterations of {loop}", found.numbers("iterations", loop)) for loop in loops]
+    for name in found.measures:
+        of = [(loop, found.numbers(name, loop)) for loop in loops or [""]]
+        shown += [(f"{name} at the end of {loop or 'the model'}", numbers) for loop, numbers in of if numbers]
+    statuses = Counter(dict(zip(found.rows["id"], found.rows["status"], strict=True)).values())
+    told = ", ".join(f"{status} {count}" for status, count in statuses.most_common())
+    return spread(shown, f"{counted(sum(statuses.values()), 'case')}: {told}")
 
 
 def _draw(options: argparse.Namespace, early: list[LoopdbgError]) -> Figure:
