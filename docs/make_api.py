@@ -24,6 +24,7 @@ SECTIONS = {
     "Frames": ("Frame", "CarriedValue", "StoppedBy"),
     "Recordings": ("Recorder", "Trace", "Replay"),
     "Comparisons": ("diff", "Diff", "FirstDifference", "LoopDifference", "Verdict"),
+    "Sweeps": ("sweep", "Row", "Status"),
     "References": ("record_reference", "ReferenceRecorder", "Reference", "Track"),
     "Types": ("TensorType", "SequenceType", "OptionalType"),
     "Errors": (

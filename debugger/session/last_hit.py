@@ -29,8 +29,9 @@ def ended_loops(engine: Engine) -> dict[int, int]:
 class LastHit(Generic[Hits]):
     """A search from a checkpoint to a position.
 
-    ``arm`` asks the engine to stop where something may be found, and at further instructions, until ``disarm``; ``test``
-    decides about a stop; ``restored`` is called where the engine was put elsewhere. ``ended``: see :func:`ended_loops`.
+    ``arm`` asks the engine to stop where something may be found, and at further instructions, until ``disarm``;
+    ``test`` decides about a stop; ``restored`` is called where the engine was put elsewhere. ``ended``: see
+    :func:`ended_loops`.
     """
 
     def __init__(

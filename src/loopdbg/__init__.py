@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from .debugger.reference.recorder import ReferenceRecorder, record_reference
     from .debugger.reference.reference import Reference, Track
     from .debugger.session.session import Reason, Session, Stop, debug
+    from .debugger.sweep.row import Row, Status
+    from .debugger.sweep.sweep import sweep
     from .debugger.why.why import Why
     from .debugger.words.explain import Explanation
     from .runtime.errors import (
@@ -70,9 +72,11 @@ __all__ = [
     "Reference",
     "ReferenceRecorder",
     "Replay",
+    "Row",
     "Run",
     "SequenceType",
     "Session",
+    "Status",
     "Stop",
     "StoppedBy",
     "TensorType",
@@ -90,6 +94,7 @@ __all__ = [
     "operator",
     "plot",
     "record_reference",
+    "sweep",
     "widget",
 ]
 
@@ -104,6 +109,8 @@ _HOMES = {
     "debugger.reference.recorder": ("ReferenceRecorder", "record_reference"),
     "debugger.reference.reference": ("Reference", "Track"),
     "debugger.session.session": ("Reason", "Session", "Stop", "debug"),
+    "debugger.sweep.row": ("Row", "Status"),
+    "debugger.sweep.sweep": ("sweep",),
     "debugger.recording.reader": ("Trace",),
     "debugger.recording.recorder": ("Recorder",),
     "debugger.why.why": ("Why",),

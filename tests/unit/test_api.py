@@ -21,11 +21,11 @@ import make_api
 #: A new public name is a decision: it is written here as well, and stays.
 PUBLIC = {
     "loopdbg": """
-        CarriedValue Diff ExecutionError Explanation FirstDifference Frame InputError InterruptError LimitError
-        LoopDifference LoopNode LoopTotals LoopdbgError Model ModelError OptionalType Port Reason Recorder Reference
-        ReferenceRecorder
-        Replay Run SequenceType Session Stop StoppedBy TensorType Trace TraceError Track UnsupportedError UsageError
-        Verdict Why __version__ debug diff load operator plot record_reference widget""",
+        CarriedValue Diff ExecutionError Explanation FirstDifference Frame InputError InterruptError
+        LimitError LoopDifference LoopNode LoopTotals LoopdbgError Model ModelError OptionalType Port Reason
+        Recorder Reference ReferenceRecorder Replay Row Run SequenceType Session Status Stop StoppedBy
+        TensorType Trace TraceError Track UnsupportedError UsageError Verdict Why __version__ debug diff load
+        operator plot record_reference sweep widget""",
     "Session": """
         assign back back_node branch branches breakpoints close closed compare continue_ done extract finish frame
         frames goto history inputs interrupt into lately listing logged max_iterations model next_node on_log outputs

@@ -24,13 +24,14 @@ examples:
   loopdbg plot lstm.xml --what carried --name h -o h.svg
   loopdbg plot run.loopdb --what scan -o rows.pdf
   loopdbg plot model.onnx --against converted.xml -o apart.png
+  loopdbg plot out.parquet -o cases.png
 
 exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
 130 interrupted"""
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parser.usage = "loopdbg plot MODEL|TRACE -o FILE [options]"
-        parser.add_argument("model", metavar="MODEL", help="a model, or a trace")
+        parser.add_argument("model", metavar="MODEL", help="a model, a trace, or the rows of a sweep")
         add_weights_of_two(parser)
         drawn = parser.add_argument_group("picture")
         drawn.add_argument(

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 
 from ...debugger.plots.files import check_suffix, save
 from ...debugger.plotting import Wanted, at_end, beside, drawn, inputs_of_other, place_of, shown_beside
+from ...debugger.sweep.read import FORMS
 from ...runtime.errors import LoopdbgError, ModelError, UsageError
 from ...runtime.frontends import is_database, split
 from ...runtime.model import Data, Model
+from ...runtime.text import counted
 from . import terminal
 from .inputs import gather, to_run
 from .recorded import names_of_two, opened, weights_of_two
@@ -34,6 +36,10 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(f"--against compares what is carried; leave out --what {options.what}")
     if options.what == "condition" and options.name is not None:
         raise UsageError("--name: a loop has one condition; leave it out")
+    if Path(options.model).suffix in FORMS:
+        save(_sweep(Path(options.model)), path)
+        terminal.out(f"drawn into {path}")
+        return 0
     early: list[LoopdbgError] = []
     figure = (_draw if options.against is None else _beside)(options, early)
     save(figure, path)
@@ -41,6 +47,26 @@ def run(options: argparse.Namespace) -> int:
     if early:
         raise early[0]
     return 0
+
+
+def _sweep(path: Path) -> Figure:
+    """The rows of a sweep."""
+    from collections import Counter
+
+    from ...debugger.plots.sweeps import spread
+    from ...debugger.sweep.read import read_columns
+
+    if not path.exists():
+        raise UsageError(f"{path}: no such file; give the rows that a sweep wrote")
+    found = read_columns(path)
+    loops = [loop for loop in dict.fromkeys(found.rows["loop"]) if loop]
+    shown = [(f"iterations of {loop}", found.numbers("iterations", loop)) for loop in loops]
+    for name in found.measures:
+        of = [(loop, found.numbers(name, loop)) for loop in loops or [""]]
+        shown += [(f"{name} at the end of {loop or 'the model'}", numbers) for loop, numbers in of if numbers]
+    statuses = Counter(dict(zip(found.rows["id"], found.rows["status"], strict=True)).values())
+    told = ", ".join(f"{status} {count}" for status, count in statuses.most_common())
+    return spread(shown, f"{counted(sum(statuses.values()), 'case')}: {told}")
 
 
 def _draw(options: argparse.Namespace, early: list[LoopdbgError]) -> Figure:

@@ -1,0 +1,139 @@
+"""Cases in tables, one a row: Parquet, and Arrow files as Hugging Face's ``datasets`` saves them; needs pyarrow."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...runtime.errors import InputError, one_line
+from ...runtime.graph import Array, OptionalType, SequenceType
+from ...runtime.model import Data, Model, Port
+from ..formats.tables import arrow
+from .cases import Case, CaseSet, GivenCases, Reader, fingerprint_of
+
+
+class TableCases(CaseSet):
+    """A case a row; a column has an input's name and holds numbers, or lists as deep as the input has axes.
+
+    Raises:
+        InputError: a file cannot be read.
+        UsageError: pyarrow is not installed.
+    """
+
+    def __init__(self, paths: Sequence[Path], name: str) -> None:
+        self.name = name
+        self.paths = [path.absolute() for path in paths]
+        self._groups = [(path, group, count) for path in self.paths for group, count in enumerate(_counts(path))]
+        self._ends = list(accumulate(count for _, _, count in self._groups))
+        self.fingerprint = fingerprint_of([name, *(count for _, _, count in self._groups)])
+
+    def __len__(self) -> int:
+        return self._ends[-1] if self._ends else 0
+
+    def reader(self, model: Model) -> Reader:
+        ports = {port.name: port for port in model.inputs}
+        held: dict[int, tuple[Any, dict[str, str]]] = {}
+
+        def group(index: int) -> tuple[Any, dict[str, str]]:
+            """One part of a table, and its columns by the model's names; the one that was read last is kept."""
+            if index not in held:
+                path, number, _ = self._groups[index]
+                table = _read(path, number)
+                named = model._inside.named(dict.fromkeys(table.column_names))
+                columns = dict(zip(named, table.column_names, strict=True))
+                held.clear()
+                held[index] = table, {name: column for name, column in columns.items() if name in ports}
+            return held[index]
+
+        def read(number: int) -> Case:
+            index = bisect_right(self._ends, number)
+            table, columns = group(index)
+            row = number - (self._ends[index] - self._groups[index][2])
+            return Case({name: _value(ports[name], table[column][row]) for name, column in columns.items()})
+
+        return read
+
+    def part(self, start: int, stop: int) -> CaseSet:
+        rows = []
+        for number in range(start, stop):
+            index = bisect_right(self._ends, number)
+            path, group, count = self._groups[index]
+            row = number - (self._ends[index] - count)
+            table = _read(path, group)
+            rows.append({name: np.asarray(table[name][row].as_py()) for name in table.column_names})
+        return GivenCases(rows, self.name, start, len(self))
+
+
+def _counts(path: Path) -> list[int]:
+    """The rows of each part of a table that can be read alone."""
+    pa = arrow()
+    try:
+        if path.suffix == ".parquet":
+            metadata = pa.parquet.ParquetFile(path).metadata
+            return [metadata.row_group(k).num_rows for k in range(metadata.num_row_groups)]
+        return [batch.num_rows for batch in _batches(path)]
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InputError(f"{path}: cannot be read as a table: {one_line(error)}") from None
+
+
+def _batches(path: Path) -> list[Any]:
+    """The parts of an Arrow file, in either of its two forms."""
+    pa = arrow()
+    with pa.OSFile(str(path)) as file:
+        try:
+            return list(pa.ipc.open_stream(file))
+        except pa.ArrowInvalid:
+            reader = pa.ipc.open_file(str(path))
+            return [reader.get_batch(k) for k in range(reader.num_record_batches)]
+
+
+def _read(path: Path, group: int) -> Any:
+    pa = arrow()
+    if path.suffix == ".parquet":
+        return pa.parquet.ParquetFile(path).read_row_group(group)
+    return pa.Table.from_batches([_batches(path)[group]])
+
+
+def _value(port: Port, cell: Any) -> Data:
+    """A cell as the input takes it.
+
+    Raises:
+        InputError: rows of different lengths, or a number that the dtype does not have.
+    """
+    declared = port.type
+    while isinstance(declared, OptionalType):
+        declared = declared.element
+    if cell.as_py() is None:
+        return None
+    if isinstance(declared, SequenceType):
+        raise InputError(f"input '{port.name}' is a sequence, which a cell of a table cannot be")
+    array = _array(port, cell)
+    wanted = declared.dtype
+    if wanted is None or array.dtype == wanted:
+        return array
+    with np.errstate(all="ignore"):
+        converted = array.astype(wanted)
+    if "int" in wanted.name and not np.array_equal(converted.astype(array.dtype), array):
+        raise InputError(f"input '{port.name}' needs {declared}, and the column holds other numbers")
+    return converted
+
+
+def _array(port: Port, cell: Any) -> Array:
+    pa = arrow()
+    inner, shape = cell, [1]
+    while pa.types.is_list(inner.type) or pa.types.is_large_list(inner.type) or pa.types.is_fixed_size_list(inner.type):
+        values = inner.values if isinstance(inner, pa.Scalar) else inner.flatten()
+        count = int(np.prod(shape))
+        lengths = {len(values)} if isinstance(inner, pa.Scalar) else set(inner.value_lengths().to_pylist())
+        if len(lengths) > 1:
+            raise InputError(f"input '{port.name}': the rows of the list have different lengths")
+        shape.append(next(iter(lengths), 0) if count else 0)
+        inner = values
+    if isinstance(inner, pa.Scalar):
+        return np.asarray(inner.as_py())
+    return np.asarray(inner.to_numpy(zero_copy_only=False)).reshape(shape[1:])
