@@ -80,6 +80,12 @@ class _Following:
     #: By iteration, how it differs beyond the tolerance.
     differing: dict[Key, Difference] = field(default_factory=dict)
 
+    @property
+    def exact_shape(self) -> bool:
+        """Whether axes of length 1 count: a node that was made for one of a program gives its shape. [256,1,64] has
+        the numbers of [1,256,64] in their order, and what reads it computes something else."""
+        return self.candidate.how in ("metadata", "position")
+
 
 class _Run:
     """One run of a side, compared with what was paired."""
@@ -169,7 +175,7 @@ class _Run:
                     one.lacking += 1
                     continue
                 theirs = _declared(one.track.values[key], mine)
-                delta = compare(mine, theirs, self.options.tolerance, loose_shape=True)
+                delta = compare(mine, theirs, self.options.tolerance, loose_shape=not one.exact_shape)
                 one.compared += 1
                 count += 1
                 worst, relative = max(worst, delta.absolute), max(relative, delta.relative)
