@@ -37,4 +37,4 @@ def _extract(console: Console, rest: str) -> None:
     runs = Runs(session.model, session.inputs, at=timeline.apart)
     place = Place(session.model.plan.loops[frame.index], frame.entry)
     found = extract(runs, place, None if more else frame.iteration, Path(folder))
-    console.say(f"wrote {found.what} as {found.model}: the same bits by itself")
+    console.say(f"wrote {found.what} as {found.model}: {found.proof}")
