@@ -26,4 +26,4 @@ def _extract(console: Console, rest: str) -> None:
     if not folder or more.strip() not in ("", "all"):
         raise UsageError("extract needs a folder, and takes nothing behind it but all: extract part, extract part all")
     found = console.session.extract(Path(folder), whole=bool(more), frame=console.selected_frame())
-    console.say(f"wrote {found.what} as {found.model}: the same bits by itself")
+    console.say(f"wrote {found.what} as {found.model}: {found.proof}")

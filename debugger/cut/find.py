@@ -189,9 +189,7 @@ def read(path: Path, weights: Path | None = None) -> Document:
 def _whole(model: Model, inputs: Mapping[str, Data], most: int | None) -> tuple[Candidate, int]:
     """The whole model, and how many iterations its loops run at most."""
     if model._inside.requests:
-        raise UsageError(
-            f"{model.name}: several requests are compared with a runtime: --requests needs --against openvino"
-        )
+        raise UsageError(f"{model.name}: several requests are compared with a runtime alone")
     state = dict(model.state)
     run = model.execute(inputs, max_iterations=most)
     model.state.clear()

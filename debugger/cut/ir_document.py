@@ -256,7 +256,7 @@ class IrDocument:
 
     def begin_with(self, state: Mapping[str, Data]) -> None:
         """Let variables begin with these values."""
-        ir_variables.begin_with(self, state)
+        ir_variables.begin_with(self.fill, self.net, state)
 
     def assigned(self) -> list[str]:
         """What the main graph assigns to variables."""

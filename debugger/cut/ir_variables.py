@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from lxml import etree
 
 from ...runtime.model import Data
 from .ir_net import Element, Net, inputs, nets, part, renumber, variable_of
 
-if TYPE_CHECKING:
-    from .ir_document import IrDocument
+#: Lets a layer be a constant.
+Fill = Callable[[Element, Any], None]
 
 
-def begin_with(document: IrDocument, state: Mapping[str, Data]) -> None:
+def begin_with(fill: Fill, main: Net, state: Mapping[str, Data]) -> None:
     """Let variables begin with these values, which become constants."""
-    for net in list(nets(document.net)):
+    for net in list(nets(main)):
         for layer in net.of_kind("ReadValue"):
             if variable_of(layer) in state:
-                _begin(document, net, layer, state[variable_of(layer)])
+                _begin(fill, net, layer, state[variable_of(layer)])
 
 
-def _begin(document: IrDocument, net: Net, layer: Element, value: Data) -> None:
+def _begin(fill: Fill, net: Net, layer: Element, value: Data) -> None:
     if not inputs(layer):
         port = etree.SubElement(part(layer, "input"), "port", id="in")
         layer.remove(port.getparent())
@@ -31,7 +31,7 @@ def _begin(document: IrDocument, net: Net, layer: Element, value: Data) -> None:
     name = f"{variable_of(layer)}_before"
     constant = net.add("Const", name)
     etree.SubElement(part(constant, "output"), "port", id="0", names=_free(net, name))
-    document.fill(constant, value)
+    fill(constant, value)
     net.connect((constant.get("id"), "0"), (layer.get("id"), inputs(layer)[0].get("id")))
 
 
