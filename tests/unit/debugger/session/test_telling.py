@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -75,6 +76,14 @@ def test_every_command_of_the_console_can_be_had_from_python() -> None:
         found: object = stepped
         for name in path.split("."):
             found = getattr(found, name)
+
+
+def test_the_page_has_a_row_for_every_command() -> None:
+    page = (SAMPLES.parent / "docs" / "notebook.md").read_text(encoding="utf-8")
+    table = page.partition("| console | Python |")[2].partition("\n\n")[0]
+    commands = [row.split("|")[1] for row in table.splitlines() if row.startswith("|")]
+    told = {word for cell in commands for word in re.findall(r"`([\w-]+)`", cell)}
+    assert told == IN_PYTHON.keys()
 
 
 @pytest.mark.parametrize("line", ["why", "list", "list all", "list 11", "list all code"])
