@@ -134,18 +134,9 @@ def _places(one: Breakpoint, session: Debuggee) -> list[str]:
     return []
 
 
-def listing_lines(session: Debuggee, frame: AnyFrame, which: str = "", quiet: bool = False) -> list[str]:
-    """The pseudo-code of a frame's loop (the whole model outside of loops), the values of this iteration beside it.
-
-    ``which``: "" for the lines around the one that runs next, a number for those around a line, ``all`` for all of
-    them and, unless it is to be ``quiet``, what ends the loop; after that ``plain``: without the lines of code that
-    they come from, or ``code``: with those of scripts too, and with what an exporter made of a line in a loop's body.
-
-    Raises:
-        UsageError: there is no such line here.
-    """
-    which, word = _with_code(which)
-    listing = Listing(
+def listing_of(session: Debuggee, frame: AnyFrame, quiet: bool = False) -> Listing:
+    """The lines of a frame's loop, of the whole model outside of loops, with what this iteration has made of each."""
+    return Listing(
         session._inside.places.source,
         ShownStop(
             frame.loop,
@@ -159,6 +150,20 @@ def listing_lines(session: Debuggee, frame: AnyFrame, which: str = "", quiet: bo
             quiet=quiet,
         ),
     )
+
+
+def listing_lines(session: Debuggee, frame: AnyFrame, which: str = "", quiet: bool = False) -> list[str]:
+    """The pseudo-code of a frame's loop (the whole model outside of loops), the values of this iteration beside it.
+
+    ``which``: "" for the lines around the one that runs next, a number for those around a line, ``all`` for all of
+    them and, unless it is to be ``quiet``, what ends the loop; after that ``plain``: without the lines of code that
+    they come from, or ``code``: with those of scripts too, and with what an exporter made of a line in a loop's body.
+
+    Raises:
+        UsageError: there is no such line here.
+    """
+    which, word = _with_code(which)
+    listing = listing_of(session, frame, quiet)
     if which == "all":
         rows = range(len(listing))
     elif not which:
