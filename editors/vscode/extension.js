@@ -15,15 +15,33 @@ function activate(context) {
         onWillStopSession: () => timeline.clear(),
       }),
     }),
+    vscode.languages.registerInlineValuesProvider({ scheme: "debug" }, { provideInlineValues: inlineValues }),
     vscode.window.registerTreeDataProvider("loopdbg.timeline", timeline),
     vscode.commands.registerCommand("loopdbg.debugFile", debugFile),
     vscode.commands.registerCommand("loopdbg.goto", goToIteration),
   );
 }
 
-function adapter() {
+/** The program; or the session of a Python process that waits for an editor. */
+function adapter(session) {
+  const { request, port } = session.configuration;
+  if (request === "attach" && port !== undefined) {
+    return new vscode.DebugAdapterServer(port, "127.0.0.1");
+  }
   const [command, ...first] = vscode.workspace.getConfiguration(TYPE).get("command");
   return new vscode.DebugAdapterExecutable(command, [...first, "dap"]);
+}
+
+/** What the iteration has made of each line, beside it. */
+async function inlineValues(document, viewPort, context) {
+  const session = vscode.debug.activeDebugSession;
+  if (session?.type !== TYPE) {
+    return [];
+  }
+  const told = await session.customRequest("loopdbg/inline", { frameId: context.frameId });
+  return told.values
+    .filter(({ line }) => line > viewPort.start.line && line <= viewPort.end.line + 1)
+    .map(({ line, text }) => new vscode.InlineValueText(document.lineAt(line - 1).range, `= ${text}`));
 }
 
 /** What F5 without a launch.json means: the file that is open. */

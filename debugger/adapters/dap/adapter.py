@@ -19,7 +19,8 @@ from .stops import FILTERS, data_id
 from .variables import Item
 from .views import TEXT
 
-_CAPABILITIES: dict[str, Any] = {
+#: What ``initialize`` answers.
+CAPABILITIES: dict[str, Any] = {
     "supportsConfigurationDoneRequest": True,
     "supportsFunctionBreakpoints": True,
     "supportsConditionalBreakpoints": True,
@@ -41,6 +42,7 @@ _CAPABILITIES: dict[str, Any] = {
     "supportsTerminateRequest": True,
     "supportsValueFormattingOptions": False,
     "supportsClipboardContext": True,
+    "supportsDelayedStackTraceLoading": True,
     "supportTerminateDebuggee": True,
     "completionTriggerCharacters": [" ", "(", "@", "`"],
     "exceptionBreakpointFilters": [
@@ -88,7 +90,7 @@ class Adapter(Connection):
 
     def initialize(self, arguments: Mapping[str, Any]) -> Any:
         self.client = arguments
-        return _CAPABILITIES, lambda: None
+        return CAPABILITIES, lambda: None
 
     def launch(self, arguments: Mapping[str, Any]) -> Any:
         self.open(arguments)
@@ -178,6 +180,14 @@ class Adapter(Connection):
             for one in views.snapshot.branches
         ]
         return {"loops": loops, "branches": branches, "stop": views.snapshot.stop.text}
+
+    def inline(self, arguments: Mapping[str, Any]) -> Any:
+        """Of our own: what this iteration has made of each line, for an editor that shows values beside the text."""
+        views = self.views()
+        frame = views.frame(arguments.get("frameId"))
+        if frame is None:
+            raise RefusedError(f"there is no frame {arguments['frameId']}")
+        return {"values": views.inline(frame)}
 
     # -- requests: seeing
 
@@ -413,4 +423,5 @@ _REQUESTS: dict[str, Callable[[Adapter, Mapping[str, Any]], Any]] = {
     "completions": Adapter.completions,
     "loopdbg/goto": Adapter.go_to_iteration,
     "loopdbg/timeline": Adapter.timeline,
+    "loopdbg/inline": Adapter.inline,
 }

@@ -8,7 +8,9 @@ from typing import Any
 from ....runtime.graph import Loop
 from ....runtime.text import printable
 from ...expression.tokens import quote
+from ...frame import AnyFrame
 from ...session.debuggee import Debuggee
+from ...session.listed import listing_of
 from ...session.snapshot import FrameSnapshot, Snapshot, take
 from ...words.endings import stopper
 from ...words.listing import Listing, ShownStop
@@ -60,11 +62,24 @@ class Views:
 
     def line(self, frame: FrameSnapshot) -> Line | None:
         """The line that runs next in a frame; of a frame around another the head of the loop that runs there."""
-        live = next((one for one in self.session.frames if one.index == frame.index), self.session.frame)
-        states = {entry.node: entry.state for entry in live.nodes}
+        states = {entry.node: entry.state for entry in self._live(frame).nodes}
         shown = ShownStop(frame.loop, frame.iteration, frame.at_boundary, frame.stopped_by, states=states)
         listing = Listing(self.text, shown)
         return None if listing.next is None else listing.source.lines[listing.next]
+
+    def _live(self, frame: FrameSnapshot) -> AnyFrame:
+        return next((one for one in self.session.frames if one.index == frame.index), self.session.frame)
+
+    def inline(self, frame: FrameSnapshot) -> list[dict[str, Any]]:
+        """The values beside the lines of a frame, as the console lists them."""
+        listing = listing_of(
+            self.session._inside.places.source,
+            self._live(frame),
+            self.session.breakpoints,
+            running=not self.session.done,
+        )
+        rows = (listing.row(k) for k in range(len(listing)))
+        return [{"line": row.line.number, "text": row.value()} for row in rows if row.values]
 
     def source(self) -> dict[str, Any]:
         """The text of the model as a source of the protocol."""
