@@ -30,7 +30,7 @@ class Probe:
         self._wanted = wanted
         self._measures = measures
         self._measuring = bool(measures)
-        self._ticks = Ticks(self._engine, wanted.timeout)
+        self._ticks = Ticks(self._engine, wanted.timeout, wanted.max_iterations is not None)
         self._count = len(model.plan.loops)
         #: Nothing reads a value on the way.
         self._unseen = not measures
