@@ -47,11 +47,23 @@ class Other(ABC):
         """End what was started."""
 
 
+def check_against(text: str) -> None:
+    """See, before anything runs, that there is something of that name.
+
+    Raises:
+        UsageError: it is neither a runtime that is installed, nor a file or folder.
+    """
+    if text.partition(":")[0] in PEERS:
+        Peer(text)
+    elif not Path(text).exists():
+        raise UsageError(f"'{text}' is neither a runtime ({', '.join(PEERS)}) nor a model or a folder of outputs")
+
+
 def other_side(model: Model, job: Job) -> Other:
     """What ``against`` of a job names: a runtime, a folder of expected outputs, or a model.
 
     Raises:
-        UsageError: it is none of these, or a runtime that is not installed.
+        UsageError: a runtime that cannot read this model.
         ModelError: the model cannot be opened.
     """
     text = job.wanted.against
@@ -59,8 +71,6 @@ def other_side(model: Model, job: Job) -> Other:
         return _Runtime(model, text, job)
     if Path(text).is_dir():
         return _Files(model, Path(text), job)
-    if not Path(text).exists():
-        raise UsageError(f"'{text}' is neither a runtime ({', '.join(PEERS)}) nor a model or a folder of outputs")
     return _OtherModel(model, load(text), job)
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,14 +20,16 @@ from ...runtime.inputs import Data, check_value
 from ...runtime.made_inputs import Dims, make
 from ...runtime.model import Model
 
+#: Of a case of which no outputs are known.
+_NONE: Mapping[str, Data] = MappingProxyType({})
 
-@dataclass(frozen=True, slots=True)
-class Case:
+
+class Case(NamedTuple):
     """The inputs of one run, and the outputs that it should have where they are known."""
 
     inputs: Mapping[str, Data]
     seed: int | None = None
-    expected: Mapping[str, Data] = field(default_factory=dict)
+    expected: Mapping[str, Data] = _NONE
 
 
 Reader = Callable[[int], Case]
@@ -134,10 +136,13 @@ class GivenCases(CaseSet):
 
         def read(number: int) -> Case:
             item: Any = self._items[number - self._first]
-            if not isinstance(item, Mapping):
+            if type(item) is not dict and not isinstance(item, Mapping):
                 raise InputError(f"case {number} is a {type(item).__name__}; give inputs by name")
             named = model._inside.named(item)
-            return Case({name: _array(ports.get(name), value) for name, value in named.items()})
+            for value in named.values():
+                if type(value) is not np.ndarray:
+                    return Case({name: _array(ports.get(name), value) for name, value in named.items()})
+            return Case(named)
 
         return read
 

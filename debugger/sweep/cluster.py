@@ -14,13 +14,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from uuid import uuid4
 
 from ...runtime.errors import UsageError, one_line
 from .cases import CaseSet
 from .executor import failed
-from .job import Job, files_of, versions
+from .job import Job, files_of, unpacked, versions
 from .local import MOST_TRIES, Batch, Crew
 from .row import Cells, Status
 from .schedule import Schedule, Task
@@ -52,7 +53,21 @@ def distributed() -> Any:
 
 
 #: In a worker of a cluster: by thread and sweep what a process was started for, and the process.
-_CREWS: dict[tuple[int, str], tuple[object, Crew]] = {}
+_CREWS: dict[tuple[int, str], _Own] = {}
+
+
+class _Own:
+    """A process for a job, and a folder for the files that the job carries."""
+
+    def __init__(self, job: Job) -> None:
+        self.asked = job.number, job.hash
+        self._folder = TemporaryDirectory(prefix="loopdbg-")
+        self.crew = Crew({0: replace(unpacked(job, Path(self._folder.name)), number=0)}, 1)
+
+    def close(self) -> None:
+        """End the process."""
+        self.crew.close()
+        self._folder.cleanup()
 
 
 def run_task(sweep: str, job: Job, start: int, stop: int, part: CaseSet | None) -> Found:
@@ -67,19 +82,18 @@ def run_task(sweep: str, job: Job, start: int, stop: int, part: CaseSet | None) 
 def _crew(sweep: str, job: Job) -> Crew:
     """The process of this thread; another job gets a new one."""
     key = threading.get_ident(), sweep
-    asked = job.number, job.hash
     known = _CREWS.get(key)
-    if known is None or known[0] != asked:
+    if known is None or known.asked != (job.number, job.hash):
         if known is not None:
-            known[1].close()
-        known = _CREWS[key] = asked, Crew({0: replace(job, number=0)}, 1)
-    return known[1]
+            known.close()
+        known = _CREWS[key] = _Own(job)
+    return known.crew
 
 
 def _end_crews(sweep: str) -> None:
     """What a worker of the cluster does when a sweep is over."""
     for key in [key for key in list(_CREWS) if key[1] == sweep]:
-        _CREWS.pop(key)[1].close()
+        _CREWS.pop(key).close()
 
 
 class Cluster:

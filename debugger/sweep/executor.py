@@ -83,12 +83,9 @@ class Executor:
     def _row(self, loop: int, number: int, name: str, seed: int | None, outcome: Outcome, seconds: float) -> Cells:
         iterations, stopped_by = outcome.totals[loop] if loop >= 0 else (None, None)
         bad = outcome.bad
-        here = bad is not None and bad[0] == loop
-        row = (
-            *(number, loop, name, seed, iterations, stopped_by, outcome.status.value),
-            *((bad[1], bad[2]) if here and bad is not None else (None, None)),
-            *(outcome.message, outcome.outputs, seconds),
-        )
+        at, node = (bad[1], bad[2]) if bad is not None and bad[0] == loop else (None, None)
+        first = number, loop, name, seed, iterations, stopped_by, outcome.status._value_, at, node
+        row = (*first, outcome.message, outcome.outputs, seconds)
         if not self._measures:
             return row
         taken = outcome.measured

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
@@ -85,30 +84,25 @@ class Job:
         Raises:
             ModelError: it cannot be read, or is another one than when the sweep began.
         """
-        if not self.files:
-            if hash_of(self.path, self.weights) != self.hash:
-                raise ModelError(f"{self.path}: is another file than when the sweep began")
-            return load(self.path, self.weights)
-        folder = Path(tempfile.gettempdir()) / f"loopdbg-{self.hash}"
-        folder.mkdir(exist_ok=True)
-        for name, data in self.files.items():
-            _put(folder / name, data)
-        file, function = split(self.path)
-        here = str(folder / file.name) + (f":{function}" if function else "")
-        return load(here, str(folder / Path(self.weights).name) if self.weights else None)
+        if hash_of(self.path, self.weights) != self.hash:
+            raise ModelError(f"{self.path}: is another file than when the sweep began")
+        return load(self.path, self.weights)
 
     def carried(self) -> Job:
         """The same with the bytes of its files."""
         return replace(self, files={path.name: path.read_bytes() for path in files_of(self.path, self.weights)})
 
 
-def _put(path: Path, data: bytes) -> None:
-    """Write a file that other processes of this machine may be writing as well."""
-    if path.exists() and path.stat().st_size == len(data):
-        return
-    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-        file.write(data)
-    Path(file.name).replace(path)
+def unpacked(job: Job, folder: Path) -> Job:
+    """A job whose files are written into a folder, if it carries them."""
+    if not job.files:
+        return job
+    for name, data in job.files.items():
+        (folder / name).write_bytes(data)
+    file, function = split(job.path)
+    path = str(folder / file.name) + (f":{function}" if function else "")
+    weights = None if job.weights is None else str(folder / Path(job.weights).name)
+    return replace(job, path=path, weights=weights, files={})
 
 
 def files_of(path: str, weights: str | None) -> list[Path]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
@@ -44,7 +45,8 @@ def totals_of(engine: Engine, count: int, ended: str | None = None) -> Totals:
     for index in range(count):
         iterations, entries, _, _ = engine.loops.totals(index)
         _, _, _, last, active = engine.loop_state(index)
-        why = None if not entries else ended if active else last.value if last is not None else None
+        # Not ``.value``, which is slower than the rest of this.
+        why = None if not entries else ended if active else last._value_ if last is not None else None
         found.append((iterations, why))
     return found
 
@@ -66,5 +68,11 @@ def _update(hashed: Any, value: Data) -> None:
         hashed.update(b"none")
     else:
         array = np.asarray(value)
-        hashed.update(array.dtype.name.encode() + repr(array.shape).encode())
+        hashed.update(_kind(array.dtype, array.shape))
         hashed.update("\0".join(map(str, array.ravel())).encode() if array.dtype.hasobject else array.tobytes())
+
+
+@lru_cache(1024)
+def _kind(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
+    # Kept, since NumPy takes longer to say what a dtype is called than the hash takes.
+    return f"{dtype.name}{shape}".encode()

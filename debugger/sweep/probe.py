@@ -29,7 +29,8 @@ class Probe:
         self._engine = Engine(model.plan)
         self._wanted = wanted
         self._measures = measures
-        self._ticks = Ticks(self._engine, wanted.timeout)
+        self._measuring = bool(measures)
+        self._ticks = Ticks(self._engine, wanted.timeout, wanted.max_iterations is not None)
         self._count = len(model.plan.loops)
         #: Nothing reads a value on the way.
         self._unseen = not measures
@@ -70,7 +71,7 @@ class Probe:
             engine.set_limits(wanted.max_iterations, True)
             engine.on_tick = self._ticks.tick
             try:
-                if not self._measures:
+                if not self._measuring:
                     return self._ended(*self._ticks.resume())
                 return self._measured()
             finally:

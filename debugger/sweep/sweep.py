@@ -35,6 +35,13 @@ def beside(path: str) -> CaseSet:
     return NpzCases([inputs], file.stem) if inputs.is_file() else RandomCases(1)
 
 
+def _check_against(text: str) -> None:
+    # Here: what compares nothing need not wait for what compares.
+    from .against import check_against
+
+    check_against(text)
+
+
 def prepare(
     paths: Sequence[str], cases: CaseSet | None, wanted: Wanted, weights: Sequence[str | None] = ()
 ) -> tuple[list[Job], dict[int, Model]]:
@@ -44,6 +51,8 @@ def prepare(
         UsageError: an expression names what a model does not have.
         ModelError: there is one model, and it cannot be opened.
     """
+    if wanted.against:
+        _check_against(wanted.against)
     jobs, models = [], {}
     for number, path in enumerate(paths):
         constants = weights[number] if weights else None
@@ -232,6 +241,8 @@ def _models(model: Any, elsewhere: bool) -> tuple[list[str], Model | None]:
 
 def _in_memory(model: Model | None, cases: CaseSet | None, wanted: Wanted) -> tuple[list[Job], dict[int, Model]]:
     assert model is not None
+    if wanted.against:
+        _check_against(wanted.against)
     check(model, wanted)
     path = str(model.path or model.name)
     chosen = cases if cases is not None else RandomCases(1) if model.path is None else beside(path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -37,66 +37,62 @@ class TableCases(CaseSet):
 
     def reader(self, model: Model) -> Reader:
         ports = {port.name: port for port in model.inputs}
-        held: dict[int, tuple[Any, dict[str, str]]] = {}
-
-        def group(index: int) -> tuple[Any, dict[str, str]]:
-            """One part of a table, and its columns by the model's names; the one that was read last is kept."""
-            if index not in held:
-                path, number, _ = self._groups[index]
-                table = _read(path, number)
-                named = model._inside.named(dict.fromkeys(table.column_names))
-                columns = dict(zip(named, table.column_names, strict=True))
-                held.clear()
-                held[index] = table, {name: column for name, column in columns.items() if name in ports}
-            return held[index]
+        row_of = self._rows()
 
         def read(number: int) -> Case:
-            index = bisect_right(self._ends, number)
-            table, columns = group(index)
-            row = number - (self._ends[index] - self._groups[index][2])
-            return Case({name: _value(ports[name], table[column][row]) for name, column in columns.items()})
+            table, row = row_of(number)
+            named = model._inside.named(dict.fromkeys(table.column_names))
+            columns = zip(named, table.column_names, strict=True)
+            return Case({name: _value(ports[name], table[column][row]) for name, column in columns if name in ports})
 
         return read
 
     def part(self, start: int, stop: int) -> CaseSet:
+        row_of = self._rows()
         rows = []
         for number in range(start, stop):
-            index = bisect_right(self._ends, number)
-            path, group, count = self._groups[index]
-            row = number - (self._ends[index] - count)
-            table = _read(path, group)
+            table, row = row_of(number)
             rows.append({name: np.asarray(table[name][row].as_py()) for name in table.column_names})
         return GivenCases(rows, self.name, start, len(self))
 
+    def _rows(self) -> Callable[[int], tuple[Any, int]]:
+        """What finds the part of a table that has a case, and the case's row in it; the part that was read last is
+        kept."""
+        held: dict[int, Any] = {}
+
+        def row_of(number: int) -> tuple[Any, int]:
+            index = bisect_right(self._ends, number)
+            path, group, count = self._groups[index]
+            if index not in held:
+                held.clear()
+                held[index] = _read(path, group)
+            return held[index], number - (self._ends[index] - count)
+
+        return row_of
+
 
 def _counts(path: Path) -> list[int]:
-    """The rows of each part of a table that can be read alone."""
+    """The rows of each part of a table that can be read alone: of an Arrow file that is the whole."""
     pa = arrow()
     try:
         if path.suffix == ".parquet":
             metadata = pa.parquet.ParquetFile(path).metadata
             return [metadata.row_group(k).num_rows for k in range(metadata.num_row_groups)]
-        return [batch.num_rows for batch in _batches(path)]
+        return [_read(path, 0).num_rows]
     except (pa.ArrowInvalid, OSError) as error:
         raise InputError(f"{path}: cannot be read as a table: {one_line(error)}") from None
 
 
-def _batches(path: Path) -> list[Any]:
-    """The parts of an Arrow file, in either of its two forms."""
-    pa = arrow()
-    with pa.OSFile(str(path)) as file:
-        try:
-            return list(pa.ipc.open_stream(file))
-        except pa.ArrowInvalid:
-            reader = pa.ipc.open_file(str(path))
-            return [reader.get_batch(k) for k in range(reader.num_record_batches)]
-
-
 def _read(path: Path, group: int) -> Any:
+    """One part of a table. An Arrow file has one of two forms."""
     pa = arrow()
     if path.suffix == ".parquet":
         return pa.parquet.ParquetFile(path).read_row_group(group)
-    return pa.Table.from_batches([_batches(path)[group]])
+    with pa.OSFile(str(path)) as file:
+        try:
+            return pa.ipc.open_stream(file).read_all()
+        except pa.ArrowInvalid:
+            return pa.ipc.open_file(str(path)).read_all()
 
 
 def _value(port: Port, cell: Any) -> Data:

@@ -12,11 +12,15 @@ FIRST_LOOK = 2.0
 
 
 class Ticks:
-    """Stops an engine at a boundary when the time of a case is over, and tells of one that nothing will ever end."""
+    """Stops an engine at a boundary when the time of a case is over, and tells of one that nothing will ever end.
 
-    def __init__(self, engine: Engine, timeout: float | None) -> None:
+    ``bounded``: iterations are limited, which ends any loop; how far it came is then no matter of time.
+    """
+
+    def __init__(self, engine: Engine, timeout: float | None, bounded: bool) -> None:
         self._engine = engine
         self._timeout = timeout
+        self._bounded = bounded
         #: When it was first asked, a few milliseconds after the run began; 0: not yet.
         self._start = 0.0
         self._watch: Watch | None = None
@@ -34,7 +38,7 @@ class Ticks:
             self._engine.interrupt()
         elif self._watch is not None:
             self._watch.tick()
-        elif now - self._start >= FIRST_LOOK:
+        elif now - self._start >= FIRST_LOOK and not self._bounded:
             self._watch = Watch(self._engine, self._start)
 
     def resume(self) -> tuple[str, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from ...debugger.sweep.row import Row, Status
@@ -18,7 +19,7 @@ _WIDTH = 40
 
 
 def lines(
-    found: Sequence[ModelSummary], worst: Sequence[Row], options: argparse.Namespace, seconds: float, rows: int
+    found: Sequence[ModelSummary], worst: Sequence[Row], commands: Commands, seconds: float, rows: int
 ) -> Iterator[str]:
     """The report."""
     cases = sum(sum(one.statuses.values()) for one in found)
@@ -26,13 +27,13 @@ def lines(
     for one in found:
         yield from _model_lines(one)
     yield f"{counted(cases, 'case')} in {duration(seconds)}{rate}"
-    if options.output is not None:
-        yield f"{counted(rows, 'row')} in {options.output}"
+    if commands.options.output is not None:
+        yield f"{counted(rows, 'row')} in {commands.options.output}"
     if worst:
         yield ""
         yield "to look at first:"
         for row in worst:
-            yield from _row_lines(row, options)
+            yield from _row_lines(row, commands)
 
 
 def _model_lines(one: ModelSummary) -> Iterator[str]:
@@ -61,59 +62,63 @@ def _label(bar: Bar) -> str:
     return str(bar.least) if bar.least == bar.most else f"{bar.least} to {bar.most}"
 
 
-def _row_lines(row: Row, options: argparse.Namespace) -> Iterator[str]:
-    what, *more = said_of(row, options)
+def _row_lines(row: Row, commands: Commands) -> Iterator[str]:
+    what, *more = said_of(row, commands)
     yield f"  {row.status.value:<7}  {printable(row.id)}: {what}"
     for line in more:
         yield f"           {line}"
 
 
-def said_of(row: Row, options: argparse.Namespace) -> list[str]:
+def said_of(row: Row, commands: Commands) -> list[str]:
     """What became of a case, and the command that opens it."""
     where = ""
     if row.bad_iteration is not None:
         node = f", node '{printable(row.bad_node)}'" if row.bad_node else ""
         where = f" (iteration {row.bad_iteration} of '{printable(row.loop)}'{node})"
     if row.status is Status.OK:
-        return [f"{row.iterations or 0} iterations", command_for(row, options)]
-    return [f"{printable(row.message or row.status.value)}{where}", command_for(row, options)]
+        return [f"{row.iterations or 0} iterations", commands.opening(row)]
+    return [f"{printable(row.message or row.status.value)}{where}", commands.opening(row)]
 
 
-def command_for(row: Row, options: argparse.Namespace) -> str:
-    """The command that opens a case in the debugger, where it went wrong."""
-    words = ["loopdbg", "run", row.model, *_inputs(row, options)]
-    for path in options.operators:
-        words += ["--operators", path]
-    words += _place(row, options)
-    return shlex.join(words)
+class Commands:
+    """The commands that open cases of a sweep with these options; ``found``: its models."""
 
+    def __init__(self, options: argparse.Namespace, found: Sequence[ModelSummary]) -> None:
+        self.options = options
+        #: Where an iteration alone says which loop is meant.
+        self._single = {one.path for one in found if len(one.loops) == 1}
 
-def _inputs(row: Row, options: argparse.Namespace) -> list[str]:
-    if row.seed is not None:
-        dims = [word for dim in options.dim for word in ("--dim", dim)]
-        return ["--seed", str(row.seed), *dims]
-    if options.inputs is not None:
-        batched = ["--batched"] if options.batched else []
-        return ["--inputs", options.inputs, *batched, "--case", row.case]
-    # What stands beside a model is found again; of several sets of test data the one is named.
-    from pathlib import Path
+    def opening(self, row: Row) -> str:
+        """The command that opens a case in the debugger, where it went wrong."""
+        words = ["loopdbg", "run", row.model, *self._inputs(row)]
+        for path in self.options.operators:
+            words += ["--operators", path]
+        return shlex.join([*words, *self._place(row)])
 
-    folder = Path(row.model).parent / row.case
-    return ["--inputs", str(folder)] if folder.is_dir() else []
+    def _inputs(self, row: Row) -> list[str]:
+        if row.seed is not None:
+            dims = [word for dim in self.options.dim for word in ("--dim", dim)]
+            return ["--seed", str(row.seed), *dims]
+        if self.options.inputs is not None:
+            batched = ["--batched"] if self.options.batched else []
+            return ["--inputs", self.options.inputs, *batched, "--case", row.case]
+        # What stands beside a model is found again; of several sets of test data the one is named.
+        folder = Path(row.model).parent / row.case
+        return ["--inputs", str(folder)] if folder.is_dir() else []
 
-
-def _place(row: Row, options: argparse.Namespace) -> list[str]:
-    if row.status in (Status.ASSERT, Status.BREAK):
-        asserts = [word for text in options.asserts for word in ("--assert", text)]
-        breaks = [word for text in options.breaks for word in ("--break", text)]
-        return [*asserts, *breaks, "-i", "--at", "first"]
-    if row.bad_iteration is None:
-        return ["-i"]
-    return ["-i", "--at", f"{row.loop}:{row.bad_iteration}"]
+    def _place(self, row: Row) -> list[str]:
+        if row.status in (Status.ASSERT, Status.BREAK):
+            asserts = [word for text in self.options.asserts for word in ("--assert", text)]
+            breaks = [word for text in self.options.breaks for word in ("--break", text)]
+            return [*asserts, *breaks, "-i", "--at", "first"]
+        if row.bad_iteration is None:
+            return ["-i"]
+        loop = "" if row.model in self._single else f"{row.loop}:"
+        return ["-i", "--at", f"{loop}{row.bad_iteration}"]
 
 
 def as_json(
-    found: Sequence[ModelSummary], worst: Sequence[Row], options: argparse.Namespace, seconds: float, rows: int
+    found: Sequence[ModelSummary], worst: Sequence[Row], commands: Commands, seconds: float, rows: int
 ) -> dict[str, Any]:
     """The same as one object."""
     return {
@@ -126,13 +131,13 @@ def as_json(
                 "loop": row.loop,
                 "iteration": row.bad_iteration,
                 "node": row.bad_node,
-                "command": command_for(row, options),
+                "command": commands.opening(row),
             }
             for row in worst
         ],
         "seconds": seconds,
         "rows": rows,
-        "output": None if options.output is None else str(options.output),
+        "output": None if commands.options.output is None else str(commands.options.output),
     }
 
 

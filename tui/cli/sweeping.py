@@ -25,7 +25,7 @@ from . import terminal
 from .recorded import weights_of_two
 from .scripted import ASSERTION_FAILED, STOPPED
 from .sweep_progress import watched
-from .sweep_report import as_json, lines, said_of
+from .sweep_report import Commands, as_json, lines, said_of
 
 #: Seconds that a case may take where nothing is said of it.
 _TIMEOUT = 60.0
@@ -92,17 +92,18 @@ def _run(made: Sweep, options: argparse.Namespace, store: Store) -> bool:
 def _finish(options: argparse.Namespace, store: Store, seconds: float) -> int:
     """Write what is to be written, and tell what was found."""
     found = summaries(store)
+    commands = Commands(options, found)
     rows = store.query("SELECT count(*) FROM results")[0][0]
     output = options.output
     if output is not None and output.suffix != ".sweepdb":
         export(store, output)
     if options.junit is not None:
-        junit.write(options.junit, _reported(store, options), "loopdbg sweep")
+        junit.write(options.junit, _reported(store, commands), "loopdbg sweep")
     first = worst(store)
     if options.json:
-        terminal.out_json(as_json(found, first, options, seconds, rows))
+        terminal.out_json(as_json(found, first, commands, seconds, rows))
     else:
-        for line in lines(found, first, options, seconds, rows):
+        for line in lines(found, first, commands, seconds, rows):
             terminal.out(line)
     return exit_status(found)
 
@@ -113,22 +114,22 @@ def exit_status(found: list[ModelSummary]) -> int:
     return next((code for status, code in _STATUSES if status in there), 0)
 
 
-def _reported(store: Store, options: argparse.Namespace) -> Iterator[junit.Case]:
+def _reported(store: Store, commands: Commands) -> Iterator[junit.Case]:
     """A test for each case, of its rows together."""
     held: list[Row] = []
     for row in store.rows():
         if held and held[0].id != row.id:
-            yield _case(held, options)
+            yield _case(held, commands)
             held = []
         held.append(row)
     if held:
-        yield _case(held, options)
+        yield _case(held, commands)
 
 
-def _case(rows: list[Row], options: argparse.Namespace) -> junit.Case:
+def _case(rows: list[Row], commands: Commands) -> junit.Case:
     row = next((one for one in rows if one.bad_iteration is not None), rows[0])
     bad = row.status is not Status.OK
-    text = "\n".join(said_of(row, options)) if bad else ""
+    text = "\n".join(said_of(row, commands)) if bad else ""
     broken = row.status in (Status.ERROR, Status.KILLED, Status.TIMEOUT)
     iterations = {f"iterations of {one.loop}": one.iterations for one in rows if one.loop}
     return junit.Case(

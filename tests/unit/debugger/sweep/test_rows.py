@@ -118,6 +118,34 @@ def test_rows_tell_where_a_case_went_wrong(failing: dict[str, loopdbg.Row]) -> N
     assert failing["i_lacks"].message == "input 'y' (float32[]) is missing"
 
 
+def test_what_a_worker_has_no_files_of_comes_with_its_tasks(tmp_path: Path) -> None:
+    pytest.importorskip("distributed", reason="a cluster needs distributed")
+    from loopdbg.debugger.sweep import cluster
+    from loopdbg.debugger.sweep.files import open_set
+    from loopdbg.debugger.sweep.job import Wanted
+    from loopdbg.debugger.sweep.sweep import prepare
+
+    model = tmp_path / "model.onnx"
+    model.write_bytes(Path(NEWTON).read_bytes())
+    for k in range(4):
+        np.savez(tmp_path / f"{k}.npz", a=np.float32(k + 2), tol=np.float32(1e-6))
+    here = bits(loopdbg.sweep(str(model), tmp_path))
+    (job,), _ = prepare([str(model)], open_set(tmp_path), Wanted())
+    carried, part = job.carried(), job.cases.part(1, 3)
+    for file in tmp_path.iterdir():
+        file.unlink()
+    try:
+        _, found = cluster.run_task("a sweep", carried, 1, 3, part)
+    finally:
+        cluster._end_crews("a sweep")
+    rows = [cells for _, batch in found for cells in batch]
+    assert [(cells[2], cells[4], cells[6], cells[10]) for cells in rows] == [
+        (case.rsplit("/", 1)[-1], iterations, status, outputs)
+        for case, _, _, iterations, _, status, _, _, _, outputs, _, _ in here[1:3]
+    ]
+    assert not list(cluster._CREWS)
+
+
 def test_a_model_that_cannot_be_opened_is_an_error_of_its_rows(tmp_path: Path) -> None:
     broken = tmp_path / "broken.onnx"
     broken.write_bytes(b"nothing")
