@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...debugger.plots.files import check_suffix, save
+from ...debugger.plots.files import check_suffix, save, save_drawing
 from ...runtime.errors import (
     ExecutionError,
     InputError,
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from ...debugger.breakpoints.places import LoopPlace
+    from ...debugger.plots.drawing import Drawing
     from ...debugger.session.debuggee import Debuggee
 
 
@@ -40,9 +41,13 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(f"{path}: there is no folder '{path.parent}'")
     if options.against is not None and options.what not in ("carried", "norms"):
         raise UsageError(f"--against compares what is carried; leave out --what {options.what}")
+    if options.iteration is not None and options.what != "graph":
+        raise UsageError("--iteration is for --what graph: the others show all iterations")
     early: list[LoopdbgError] = []
-    figure = (_draw if options.against is None else _beside)(options, early)
-    save(figure, path)
+    if options.what == "graph":
+        save_drawing(_graph(options, early), path)
+    else:
+        save((_draw if options.against is None else _beside)(options, early), path)
     terminal.out(f"drawn into {path}" + (", as far as it came" if early else ""))
     if early:
         raise early[0]
@@ -61,6 +66,22 @@ def _draw(options: argparse.Namespace, early: list[LoopdbgError]) -> Figure:
             return frames.condition(frame)
         draw = {"carried": frames.over_iterations, "scan": frames.scan, "norms": frames.norms}[options.what]
         return draw(frame, options.name)
+
+
+def _graph(options: argparse.Namespace, early: list[LoopdbgError]) -> Drawing:
+    """The loop as a graph, with what is inside of it; the main graph of a model without loops."""
+    from ...debugger.picture.moment import moments_of
+    from ...debugger.plots.loop_svg import drawn
+    from ...runtime.graph import MAIN, walk
+
+    (weights,) = weights_of_two([options.model], options.weights)
+    with _session(options.model, weights, options, None) as session:
+        main = session.model.graph
+        if not session._inside.places.loops or options.loop == MAIN:
+            session.continue_()
+            return drawn(main, None, moments_of(session.frame), set(walk(main)), options.name)
+        frame = _at_end(session, options, early)
+        return drawn(main, frame.loop, moments_of(frame), set(walk(frame.loop.body)), options.name)
 
 
 def _beside(options: argparse.Namespace, early: list[LoopdbgError]) -> Figure:
@@ -154,7 +175,8 @@ def _at_end(session: Debuggee, options: argparse.Namespace, early: list[LoopdbgE
         hint = did_you_mean(options.loop, [one.loop.name for one in places])
         have = hint or f"; it has {', '.join(repr(one.loop.name) for one in places)}"
         raise UsageError(f"{session.model.name} has no loop '{options.loop}'{have}")
-    breakpoint_ = session.breakpoints.add(f"end in {quote(place.path)}")
+    at = "end" if options.iteration is None else f"iter {options.iteration}"
+    breakpoint_ = session.breakpoints.add(f"{at} in {quote(place.path)}")
     breakpoint_.ignore = options.entry
     stop = session._inside.check()
     while breakpoint_.number not in stop.breakpoints:
@@ -165,7 +187,8 @@ def _at_end(session: Debuggee, options: argparse.Namespace, early: list[LoopdbgE
             early.append(error)
             break
         if session.done:
-            raise UsageError(f"loop '{place.loop.name}' was not entered{' so often' if options.entry else ''}")
+            came = "was not entered" if options.iteration is None else f"has no iteration {options.iteration}"
+            raise UsageError(f"loop '{place.loop.name}' {came}{' so often' if options.entry else ''}")
         stop = session.continue_()
         if stop.reason is Reason.ERROR:
             raise ExecutionError(stop.text)
