@@ -160,15 +160,17 @@ def place_of(session: Debuggee, wanted: Wanted) -> LoopPlace:
     return found
 
 
-def at_end(session: Debuggee, place: LoopPlace, entry: int = 0) -> LoopdbgError | None:
-    """Go on to where an entry of a loop ended, or was ended: then what did that is returned.
+def at_end(session: Debuggee, place: LoopPlace, entry: int = 0, iteration: int | None = None) -> LoopdbgError | None:
+    """Go on to where an entry of a loop ended, or was ended: then what did that is returned. ``iteration``: to the
+    boundary before that one instead.
 
     Raises:
         LimitError, InterruptError: another loop was ended so.
-        UsageError: the loop was not entered so often.
+        UsageError: the loop was not entered so often, or has no such iteration.
         ExecutionError: a node failed.
     """
-    breakpoint_ = session.breakpoints.add(f"end in {quote(place.path)}")
+    at = "end" if iteration is None else f"iter {iteration}"
+    breakpoint_ = session.breakpoints.add(f"{at} in {quote(place.path)}")
     breakpoint_.ignore = entry
     stop = session._inside.check()
     while breakpoint_.number not in stop.breakpoints:
@@ -178,7 +180,8 @@ def at_end(session: Debuggee, place: LoopPlace, entry: int = 0) -> LoopdbgError 
                 raise error
             return error
         if session.done:
-            raise UsageError(f"loop '{place.loop.name}' was not entered{' so often' if entry else ''}")
+            came = "was not entered" if iteration is None else f"has no iteration {iteration}"
+            raise UsageError(f"loop '{place.loop.name}' {came}{' so often' if entry else ''}")
         stop = session.continue_()
         if stop.reason is Reason.ERROR:
             raise ExecutionError(stop.text)

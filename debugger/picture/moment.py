@@ -23,13 +23,17 @@ LOOKED_AT = 1 << 24
 @dataclass(frozen=True, eq=False)
 class Moment:
     """How one frame stands. ``between``: between two iterations, or over; ``read``: whether a value is there, and what
-    it is, at a boundary of the iteration before. ``carried``: as the loop has its back edges; ``scans``: how many
-    elements each scan output has, and its shape. ``told``: ``in iteration 3``."""
+    it is, at a boundary of the iteration before; ``ahead``: sliced inputs there are those of the next.
+
+    ``carried``: as the loop has its back edges; ``scans``: how many elements each scan output has, and its shape;
+    ``told``: ``in iteration 3``.
+    """
 
     iteration: int = 0
     trip_count: int | None = None
     between: bool = False
     running: bool = True
+    ahead: bool = False
     told: str = ""
     states: Mapping[Node, NodeState] = field(default_factory=dict)
     read: Callable[[Value], tuple[bool, Any]] = lambda value: (False, None)
@@ -58,6 +62,7 @@ def _moment(frame: AnyFrame) -> Moment:
         frame.iteration,
         frame.trip_count,
         loop is not None and frame.at_boundary,
+        True,
         True,
         "" if loop is None else when(frame),
         {entry.node: entry.state for entry in frame.nodes},
@@ -147,6 +152,7 @@ class _Reader:
     def is_old(self, box: Box, state: NodeState | None) -> bool:
         """Whether what a box holds is of the iteration before."""
         now = box.edge is not None or box.kind is Kind.ITERATION or state is NodeState.DONE
+        now = now or box.kind is Kind.CAPTURED or (box.kind is Kind.SLICED and self._moment.ahead)
         return self._moment.between and not now
 
     def scans(self) -> Iterator[tuple[int, int]]:

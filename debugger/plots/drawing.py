@@ -21,7 +21,7 @@ COLOURS = {
     "text": ("#23272e", "#ccd1d9"),
 }
 #: What is behind a box.
-_FILL = ("#fbfaf7", "#1f242a")
+FILL = ("#fbfaf7", "#1f242a")
 _PAGE = ("#ffffff", "#14171b")
 
 
@@ -97,7 +97,7 @@ def _style(dark: int) -> str:
     rules = [f".page{{fill:{_PAGE[dark]}}}"]
     for name, colours in COLOURS.items():
         rules.append(f".lg-{name}{{stroke:{colours[dark]};fill:none}}")
-        rules.append(f".lg-{name}.lg-box{{fill:{_FILL[dark]}}}")
+        rules.append(f".lg-{name}.lg-box{{fill:{FILL[dark]}}}")
         rules.append(f"text.lg-{name}, .lg-{name}.lg-head{{stroke:none;fill:{colours[dark]}}}")
     return " ".join(rules)
 

@@ -6,13 +6,15 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
+from ...runtime.errors import UsageError
 from ...runtime.graph import Graph, Loop, Node
 from ...runtime.graph.origins import Origins
-from ...runtime.text import printable
+from ...runtime.text import did_you_mean, printable
 from ..frame import AnyFrame
 from ..picture.build import picture_of
 from ..picture.layers import place
 from ..picture.moment import Marks, Moments, marks_of, moments_of
+from ..picture.part import near
 from ..picture.records import ENTERS, Arc, Box, Kind, Picture, Wire
 from ..text import value_text
 from ..words.node_text import Phrases
@@ -54,10 +56,29 @@ def loop_svg(graph: Graph, loop: Loop | None, frame: AnyFrame | None = None, *, 
     return drawn(graph, loop, {} if frame is None else moments_of(frame), opened).svg()
 
 
-def drawn(graph: Graph, loop: Loop | None, moments: Moments, opened: Collection[Node] = ()) -> Drawing:
-    """What :func:`loop_svg` writes, as a drawing; ``moments``: how the frames stand that run."""
-    phrases = Phrases(Origins.of(graph))
-    return draw(picture_of(graph if loop is None else loop.body, loop, phrases, opened), moments)
+def drawn(
+    graph: Graph, loop: Loop | None, moments: Moments, opened: Collection[Node] = (), name: str | None = None
+) -> Drawing:
+    """What :func:`loop_svg` writes, as a drawing; ``moments``: how the frames stand that run; ``name``: of a large body
+    only what is near this value.
+
+    Raises:
+        UsageError: nothing in the body has that name.
+    """
+    picture = picture_of(graph if loop is None else loop.body, loop, Phrases(Origins.of(graph)), opened)
+    return draw(picture if name is None else near(picture, _named(picture, name)), moments)
+
+
+def _named(picture: Picture, name: str) -> int:
+    """The box of a value, or of a node."""
+    by_name: dict[str, int] = {}
+    for k, box in enumerate(picture.boxes):
+        names = [one for value in box.values for one in value.names] + ([] if box.node is None else [box.node.name])
+        for one in names:
+            by_name.setdefault(one, k)
+    if name not in by_name:
+        raise UsageError(f"nothing is called '{printable(name)}' in this graph{did_you_mean(name, list(by_name))}")
+    return by_name[name]
 
 
 def draw(picture: Picture, moments: Moments) -> Drawing:

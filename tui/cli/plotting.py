@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...debugger.plots.files import check_suffix, save
+from ...debugger.plots.files import check_suffix, save, save_drawing
 from ...debugger.plotting import Wanted, at_end, beside, drawn, inputs_of_other, place_of, shown_beside
 from ...debugger.sweep.read import FORMS
 from ...runtime.errors import LoopdbgError, ModelError, UsageError
@@ -22,6 +22,7 @@ from .recorded import names_of_two, opened, weights_of_two
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from ...debugger.plots.drawing import Drawing
     from ...debugger.session.debuggee import Debuggee
     from ...debugger.values.iterations import TimedFrame
 
@@ -36,13 +37,17 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(f"--against compares what is carried; leave out --what {options.what}")
     if options.what == "condition" and options.name is not None:
         raise UsageError("--name: a loop has one condition; leave it out")
+    if options.iteration is not None and options.what != "graph":
+        raise UsageError("--iteration is for --what graph: the others show all iterations")
     if Path(options.model).suffix in FORMS:
         save(_sweep(Path(options.model)), path)
         terminal.out(f"drawn into {path}")
         return 0
     early: list[LoopdbgError] = []
-    figure = (_draw if options.against is None else _beside)(options, early)
-    save(figure, path)
+    if options.what == "graph":
+        save_drawing(_graph(options, early), path)
+    else:
+        save((_draw if options.against is None else _beside)(options, early), path)
     terminal.out(f"drawn into {path}" + (", as far as it came" if early else ""))
     if early:
         raise early[0]
@@ -73,6 +78,22 @@ def _draw(options: argparse.Namespace, early: list[LoopdbgError]) -> Figure:
     (weights,) = weights_of_two([options.model], options.weights)
     with _session(options.model, weights, options, None) as session:
         return drawn(_at_end(session, options, early), _wanted(options))
+
+
+def _graph(options: argparse.Namespace, early: list[LoopdbgError]) -> Drawing:
+    """The loop as a graph, with what is inside of it; the main graph of a model without loops."""
+    from ...debugger.picture.moment import moments_of
+    from ...debugger.plots.loop_svg import drawn
+    from ...runtime.graph import MAIN, walk
+
+    (weights,) = weights_of_two([options.model], options.weights)
+    with _session(options.model, weights, options, None) as session:
+        main = session.model.graph
+        if not session._inside.places.loops or options.loop == MAIN:
+            session.continue_()
+            return drawn(main, None, moments_of(session.frame), set(walk(main)), options.name)
+        frame = _at_end(session, options, early)
+        return drawn(main, frame.loop, moments_of(frame), set(walk(frame.loop.body)), options.name)
 
 
 def _beside(options: argparse.Namespace, early: list[LoopdbgError]) -> Figure:
@@ -127,6 +148,6 @@ def _at_end(session: Debuggee, options: argparse.Namespace, early: list[LoopdbgE
     if options.loop is None and place is not first:
         entry = f", entry {options.entry}" if place.parent >= 0 else ""
         terminal.err(f"note: this is loop '{place.loop.name}'{entry}; '{first.loop.name}' has nothing of the kind")
-    ended = at_end(session, place, options.entry)
+    ended = at_end(session, place, options.entry, options.iteration)
     early += [] if ended is None else [ended]
     return session.frame

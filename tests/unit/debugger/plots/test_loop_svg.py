@@ -9,9 +9,10 @@ from lxml import etree
 
 import loopdbg
 from browser import BROWSER, asked
-from loopdbg.debugger.plots.loop_svg import loop_svg
+from command_line import loopdbg as command
+from loopdbg.debugger.plots.loop_svg import drawn, loop_svg
 from loopdbg.runtime.graph import loops
-from models import model, sample
+from models import SAMPLES, model, sample
 
 #: Where each arc begins and ends, and which texts leave the box that they stand in.
 MEASURE = """root => {
@@ -101,3 +102,53 @@ def test_a_large_body_in_a_browser(tmp_path: Path) -> None:
     main = model(f"test (float[1] v0) => (float[1] v299) {{ {lines} }}").graph
     told = asked(loop_svg(main, None), MEASURE, tmp_path)
     assert len(told["joined"]) > 500 and told["inside"] and not told["overlap"]
+
+
+Capture = pytest.CaptureFixture[str]
+
+
+def command_drew(capsys: Capture, folder: Path, *options: str) -> bytes:
+    out = folder / options[-1]
+    done = command(capsys, "plot", *options[:-1], "--what", "graph", "-o", str(out))
+    assert done.status == 0, done.err
+    return out.read_bytes()
+
+
+def test_the_command_draws_an_iteration(tmp_path: Path, capsys: Capture) -> None:
+    svg = command_drew(capsys, tmp_path, str(SAMPLES / "newton_sqrt.onnx"), "--iteration", "2", "g.svg").decode()
+    assert "before iteration 2" in svg and "▶" in svg
+    session = loopdbg.Session(*sample("newton_sqrt.onnx"))
+    session.step(2)
+    assert svg == loop_svg(session.model.graph, session.frame.loop, session.frame)
+
+
+def test_the_command_draws_other_kinds_of_files(tmp_path: Path, capsys: Capture) -> None:
+    assert command_drew(capsys, tmp_path, str(SAMPLES / "lstm.xml"), "g.png").startswith(b"\x89PNG")
+    assert command_drew(capsys, tmp_path, str(SAMPLES / "fibonacci.onnx"), "g.pdf").startswith(b"%PDF")
+
+
+def test_the_command_draws_the_whole_model_with_its_loops_open(tmp_path: Path, capsys: Capture) -> None:
+    svg = command_drew(capsys, tmp_path, str(SAMPLES / "mandelbrot.onnx"), "--loop", "main", "g.svg").decode()
+    assert "main graph" in svg and {("re", "re"), ("im", "im"), ("count", "count")} <= paths(svg, "arc") | paths(
+        svg, "decides"
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--iteration", "300", "--what", "graph"), "has no iteration 300"),
+        (("--what", "graph", "--name", "hlf"), "nothing is called 'hlf'"),
+        (("--what", "norms", "--iteration", "1"), "--iteration is for --what graph"),
+    ],
+)
+def test_what_the_command_cannot_draw(options: tuple[str, ...], said: str, tmp_path: Path, capsys: Capture) -> None:
+    done = command(capsys, "plot", str(SAMPLES / "newton_sqrt.onnx"), *options, "-o", str(tmp_path / "g.svg"))
+    assert done.status == 2 and said in done.err and "Traceback" not in done.err
+
+
+def test_of_a_large_body_what_is_near_a_value() -> None:
+    lines = "\n".join(f"v{k} = Add(v{k - 1}, v{max(0, k - 7)})" for k in range(1, 300))
+    main = model(f"test (float[1] v0) => (float[1] v299) {{ {lines} }}").graph
+    names = {source for source, _ in paths(drawn(main, None, {}, name="v150").svg(), "wire")}
+    assert "v150" in names and "v2" not in names and len(names) <= 60
