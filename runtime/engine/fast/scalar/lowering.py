@@ -55,7 +55,7 @@ class Description:
     loads: list[tuple[int, int, int, bool]]
     #: What machine_code.pyx tells of each loop.
     loops: list[dict[str, Any]]
-    #: Register -> the integer of the model that it always holds. Not floats: LLVM takes x * 1 for x, which quiets no NaN.
+    #: Register -> the integer of the model that it always holds. Not floats: LLVM drops x * 1, which quiets NaN.
     constants: dict[int, int]
 
 
