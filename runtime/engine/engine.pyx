@@ -183,6 +183,11 @@ cdef class Engine:
         self.s.moved = depth is not None and depth < self.s.depth
         self.s.step_depth = self.s.depth if depth is None else depth
 
+    @property
+    def stop_is_asked(self):
+        """Does somebody want a stop at the next boundary, or look at every boundary?"""
+        return bool(self.s.watch)
+
     def set_breaks(self, int index, iterations):
         """Stop at these iterations' boundaries in every entry of a loop; replaces those set before."""
         cdef LoopState *loop = self.s.loops + index
@@ -364,7 +369,7 @@ cdef class Engine:
             loop = self.s.loops + k
             if loop.observers or loop.nbreaks or loop.event_at_end or loop.next_event != INT64_MAX:
                 return False
-        return not (self.comparing or self.s.watch or self.s.stepping)
+        return not (self.comparing or self.stop_is_asked or self.s.stepping)
 
     def limit_like(self, Engine other not None):
         """Take over the limits of another engine of the same plan."""
