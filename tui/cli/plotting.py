@@ -93,6 +93,7 @@ def _graph(options: argparse.Namespace, early: list[LoopdbgError]) -> Drawing:
             session.continue_()
             return drawn(main, None, moments_of(session.frame), set(walk(main)), options.name)
         frame = _at_end(session, options, early)
+        assert frame.loop is not None
         return drawn(main, frame.loop, moments_of(frame), set(walk(frame.loop.body)), options.name)
 
 
