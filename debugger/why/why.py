@@ -132,7 +132,7 @@ class Why:
         """The explanation as text, the headline first.
 
         >>> next(session.why().lines())
-        "loop 'sqrt' runs iteration 0: keep0 = err0 > tol is true: 2.0 > 1e-06"
+        "loop 'sqrt' begins: keep0 = err0 > tol is true: 2.0 > 1e-06"
         """
         yield self.headline
         yield from _rows("never ends", [self.never] if self.never else [])
