@@ -97,7 +97,7 @@ def _attributes(told: Mapping[str, object]) -> str:
 
 def _clean(text: str) -> str:
     """The text without what XML cannot hold, which names out of files may have."""
-    return "".join(sign if _is_legal(sign) else "\N{REPLACEMENT CHARACTER}" for sign in text)
+    return "".join(sign if _is_legal(sign) else chr(0xFFFD) for sign in text)
 
 
 def _is_legal(sign: str) -> bool:

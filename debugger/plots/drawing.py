@@ -144,4 +144,4 @@ def _head(part: Path) -> str:
 
 def _safe(text: str) -> str:
     """Text for XML: what it may not hold at all is left out."""
-    return escape("".join(c for c in text if c in "\t\n" or (c >= " " and c not in "\ufffe\uffff")))
+    return escape("".join(c for c in text if c in "\t\n" or (c >= " " and ord(c) not in (0xFFFE, 0xFFFF))))

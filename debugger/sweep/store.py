@@ -173,6 +173,10 @@ class Store:
         """What a question in SQL gives."""
         return self._database.execute(text, given).fetchall()
 
+    def count(self) -> int:
+        """How many rows there are."""
+        return int(self.query("SELECT count(*) FROM results")[0][0])
+
     def rows(self) -> Iterator[Row]:
         """All rows, in the order of models, cases and loops."""
         yield from self.rows_where("1 ORDER BY r.model, r.number, r.loop")

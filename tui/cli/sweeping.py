@@ -93,7 +93,7 @@ def _finish(options: argparse.Namespace, store: Store, seconds: float) -> int:
     """Write what is to be written, and tell what was found."""
     found = summaries(store)
     commands = Commands(options, found)
-    rows = store.query("SELECT count(*) FROM results")[0][0]
+    rows = store.count()
     output = options.output
     if output is not None and output.suffix != ".sweepdb":
         export(store, output)

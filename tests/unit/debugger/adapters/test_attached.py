@@ -15,7 +15,6 @@ import pytest
 import loopdbg
 import loopdbg.editor
 from dap_client import PATIENCE, Client
-from loopdbg.debugger.console.report import listing_lines
 from models import SAMPLES
 
 ROOT = Path(__file__).parents[4]
@@ -102,7 +101,7 @@ def test_values_beside_the_lines() -> None:
     assert len(found) == 2
     assert "there is no frame 9" in client.ask("loopdbg/inline", frameId=9)["message"]
     attached.leave()
-    listed = [line.partition(" │ ") for line in listing_lines(session, session.frame, "all")]
+    listed = [line.partition(" │ ") for line in session.listing("all").lines()]
     assert [(line.rstrip(), value) for line, _, value in listed if value.strip("· ")] == found
 
 

@@ -1,4 +1,4 @@
-"""Whoever reads or changes a query of traces finds all of them in one place."""
+"""Whoever reads or changes a query of traces, or of the rows of a sweep, finds all of them in one place."""
 
 from __future__ import annotations
 
@@ -7,7 +7,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[4]
 SQL = re.compile(r"\b(SELECT|INSERT (OR REPLACE )?INTO|DELETE FROM|UPDATE \w+ SET|CREATE TABLE|PRAGMA|ORDER BY)\b")
-PLACES = {"debugger/recording/schema.py", "debugger/recording/queries.py"}
+PLACES = {
+    "debugger/recording/schema.py",
+    "debugger/recording/queries.py",
+    "debugger/sweep/store.py",
+    "debugger/sweep/summary.py",
+}
 
 
 def test_sql_stands_in_one_place() -> None:
