@@ -171,7 +171,7 @@ INNER = """g (int64 m, float[2] x) => (float[2] y) {
         (LACKING, "Loop 'l' (opset 16, model.py:8) lacks its attribute 'body', a graph"),
         ("g (float[2] x) => (float[2] y) { [n] y = Add (x, z) }", "Add 'n' (opset 16, model.py:8)"),
         ("g (float[2] x) => (float[2] y) { [n] y = far.Op (x) }", "Op 'n' (model.py:8): the model imports no operator"),
-        ("g (float[2] x) => (float[2] y) { [n] y = Unknown (x) }", "Unknown 'n' (opset 16, model.py:8)"),
+        ("g (float[2] x) => (float[2] y) { [n] y = Softmax <axis = 1.5> (x) }", "Softmax 'n' (opset 16, model.py:8)"),
         (INNER, "Add 'n' (opset 16, model.py:8) in the body of Loop 'l'"),
     ],
 )
@@ -180,6 +180,6 @@ def test_an_error_of_a_file_names_the_line(text: str, message: str) -> None:
     nodes = model.graph.node[0].attribute[0].g.node if text is INNER else model.graph.node
     note(nodes[-1], stack_trace=STACK)
     with pytest.raises(LoopdbgError) as caught:
-        Model(frontend.from_proto(model, "dir/m.onnx"))
+        frontend.from_proto(model, "dir/m.onnx")
     assert message in str(caught.value)
     assert str(caught.value).count("model.py:8") == 1
