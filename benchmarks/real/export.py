@@ -8,6 +8,7 @@ import hashlib
 import io
 import json
 import logging
+import os
 import shutil
 import subprocess
 import sys
@@ -24,6 +25,10 @@ import torch
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
+
+# OpenVINO's converter tells its makers of each model: threads of it fork while NumPy multiplies, which never ends then
+# (threads/blas.h). On such build machines it tells nobody.
+os.environ["TF_BUILD"] = "1"
 
 #: Where built models stay; a changed source builds its models anew.
 CACHE = Path(__file__).resolve().parents[2] / "build" / "real"

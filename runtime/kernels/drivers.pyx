@@ -50,11 +50,17 @@ cdef extern from "kernels/gemm/panels.h" nogil:
     void loopdbg_panels(const Tiling *tiling, const float *x, const void *weights, float *out, npy_intp m, npy_intp k,
                         npy_intp n, int backwards, const float *start, npy_intp step) noexcept
 
+cdef extern from "kernels/threads/blas.h" nogil:
+    void loopdbg_blas_watch_forks() noexcept
+    void loopdbg_blas_enter() noexcept
+    void loopdbg_blas_leave() noexcept
+
 cdef extern from "kernels/data_movement/bytes.h" nogil:
     void loopdbg_bytes(char *target, const char *source, size_t n) noexcept
 
 np.import_array()
 loopdbg_here = processor_here()
+loopdbg_blas_watch_forks()
 loopdbg_share, loopdbg_team = team_share(), team_members()
 
 cdef enum:
@@ -258,10 +264,19 @@ cdef void stack_of_products(char **args, const npy_intp *dims, const npy_intp *s
     loopdbg_products(loopdbg_find_tiling().edges, args, dims, steps, <const npy_intp *>axis)
 
 
-cdef int run_product(Call *c) noexcept nogil:
+cdef int run_blas(Call *c) noexcept nogil:
     """A product of stacks of matrices: the call's loop is that of BLAS."""
+    cdef int status
+    loopdbg_blas_enter()
+    status = run_outer(c) if c.nouter else run_loop(c)
+    loopdbg_blas_leave()
+    return status
+
+
+cdef int run_product(Call *c) noexcept nogil:
+    """The same, unless it is small."""
     if not loopdbg_is_small(loopdbg_find_tiling().edges, c.dims[1], c.dims[2], c.dims[3]):
-        return run_outer(c) if c.nouter else run_loop(c)
+        return run_blas(c)
     if c.nouter:
         return odometer(c, c.nouter - 1, stack_of_products, c.outer + (c.nouter - 1) * (c.nargs + 1))
     return odometer(c, 0, stack_of_products, NULL)
@@ -545,6 +560,8 @@ cdef int set_kernel(Call *call, object kernel) except -1:
         call.run = run_outer if call.nouter else run_loop
     elif k.driver == "product":
         call.run = run_product
+    elif k.driver == "blas":
+        call.run = run_blas
     elif k.driver == "checked":
         call.data = &call.status
         call.run = run_checked

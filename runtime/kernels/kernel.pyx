@@ -75,6 +75,10 @@ _EXACT = frozenset({
 })
 
 
+# The products that BLAS does, by signature, and how they are driven.
+_BLAS = {"ff->f": "product", "dd->d": "blas"}
+
+
 # Functions of float16 that are computed in float32 and rounded: as NumPy's loops for float16 do it too, one number after
 # the other, with a look at the processor's exception flags at each. exp took 36 ns a number so, and takes 0.6.
 _THROUGH_FLOATS = _EXACT | frozenset({
@@ -89,7 +93,8 @@ cdef class Kernel:
     """One C function bound to dtypes: an inner loop with its data, and how it is driven.
 
     ``driver``: "loop" (inner loop with outer axes), "copy" and "where" (the same, of rows too), "checked" (the same; the
-    loop reports failure), "product" (the loop, or what suits small ones), or one that needs no loop (``special_kernel``).
+    loop reports failure), "blas" (the loop is that of BLAS), "product" (the same, or what suits small ones), or one that
+    needs no loop (``special_kernel``).
     ``out``: dtype of the result. ``elementwise``: the loop computes each element from those in its place; a gufunc's does
     not. ``exact``: what comes of an element depends on nothing else, not on the steps either.
 
@@ -153,8 +158,8 @@ def ufunc_kernel(np.ufunc ufunc, tuple dtypes):
         if type_char(out) and [type_char(np.dtype(char)) for char in inputs] == wanted:
             kernel = _kernel(<inner_loop><void *>ufunc.functions[k], <void *>ufunc.data[k], "loop", out,
                              (<object>ufunc).signature is None)
-            if ufunc is np.matmul and signature == "ff->f":
-                kernel.driver = "product"
+            if ufunc is np.matmul and signature in _BLAS:
+                kernel.driver = _BLAS[signature]
             kernel.exact = ufunc in _EXACT or all(np.dtype(char).kind in "biu" for char in inputs)
             for j, char in enumerate(inputs + output):
                 kernel.sizes[j] = np.dtype(char).itemsize

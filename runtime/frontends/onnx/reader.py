@@ -304,24 +304,39 @@ class _Reader:
         scope.position = len(scope.proto.node)
 
     def node(self, proto: NodeProto, scope: NameScope) -> None:
+        header = self._header(proto, scope)
+        # Of most nodes nobody asks for the line, which takes longer to read than the rest of what they are called.
+        at = f"{header.describe()}{scope.place}"
+        header.source = source_of(proto, scope.context.source)
+        try:
+            self._read(proto, header, scope, at)
+        except LoopdbgError as error:
+            raise type(error)(str(error).replace(at, f"{header.describe()}{scope.place}", 1)) from None
+
+    def _header(self, proto: NodeProto, scope: NameScope) -> Node:
+        """What a node is called, and the version of its operator."""
         domain = domain_of(proto.domain)
-        context = scope.context
-        header = Node(scope.node_name(proto), proto.op_type, domain, context.opsets.get(domain, 0), [], [])
-        key = function_key(proto)
-        function = self.functions.get(key)
-        if function is None and not header.version and domain == MICROSOFT:
+        version = scope.context.opsets.get(domain, 0)
+        header = Node(scope.node_name(proto), proto.op_type, domain, version, [], [])
+        if version or function_key(proto) in self.functions:
+            return header
+        if domain == MICROSOFT:
             header.version = 1
             self.notes.append(
                 f"the model has operators of '{MICROSOFT}', such as {proto.op_type} '{header.name}', and does not"
                 " import that domain: version 1 is taken, as onnxruntime takes it (its quantizer writes such bodies)."
             )
-        if function is None and not header.version:
-            raise ModelError(
-                f"{proto.op_type} '{header.name}'{scope.place}: the model imports no operator set of its"
-                f" domain '{domain or 'ai.onnx'}'; add it to opset_import"
-            )
-        at = f"{header.describe()}{scope.place}"
-        header.source = source_of(proto, context.source)
+            return header
+        header.source = source_of(proto, scope.context.source)
+        line = f" ({header.origin})" if header.origin.file else ""
+        raise ModelError(
+            f"{proto.op_type} '{header.name}'{line}{scope.place}: the model imports no operator set of its"
+            f" domain '{domain or 'ai.onnx'}'; add it to opset_import"
+        )
+
+    def _read(self, proto: NodeProto, header: Node, scope: NameScope, at: str) -> None:
+        """Read what a node is fed and what it gives, and its attributes and graphs. ``at``: what messages call it."""
+        context, domain, function = scope.context, header.domain, self.functions.get(function_key(proto))
         header.inputs = [scope.find(name, at) if name else None for name in proto.input]
         if function is not None:
             self.call(proto, function, header, scope, at)

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import pytest
 
+from loopdbg.runtime.errors import LoopdbgError
 from loopdbg.runtime.frontends.onnx import reader as frontend
 from loopdbg.runtime.frontends.onnx.metadata import Metadata
 from loopdbg.runtime.frontends.onnx.proto import ModelProto
@@ -153,3 +155,31 @@ def test_nothing_is_parsed_before_somebody_asks() -> None:
     assert all(isinstance(node.source, Metadata) for node in loaded.graph.nodes)
     assert [str(node.origin) for node in loaded.graph.nodes] == ["model.py:8", "model.py:8"]
     assert all(isinstance(node.source, Origin) for node in loaded.graph.nodes)
+
+
+LACKING = "g (int64 m, float[2] x) => (float[2] y) { [l] y = Loop (m, , x) }"
+INNER = """g (int64 m, float[2] x) => (float[2] y) {
+    [l] y = Loop (m, , x) <body = b (int64 i, bool c, float[2] h) => (bool d, float[2] z) {
+        d = Identity(c) [n] z = Add(h, other)
+    }>
+}"""
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (LACKING, "Loop 'l' (opset 16, model.py:8) lacks its attribute 'body', a graph"),
+        ("g (float[2] x) => (float[2] y) { [n] y = Add (x, z) }", "Add 'n' (opset 16, model.py:8)"),
+        ("g (float[2] x) => (float[2] y) { [n] y = far.Op (x) }", "Op 'n' (model.py:8): the model imports no operator"),
+        ("g (float[2] x) => (float[2] y) { [n] y = Softmax <axis = 1.5> (x) }", "Softmax 'n' (opset 16, model.py:8)"),
+        (INNER, "Add 'n' (opset 16, model.py:8) in the body of Loop 'l'"),
+    ],
+)
+def test_an_error_of_a_file_names_the_line(text: str, message: str) -> None:
+    model = proto(text)
+    nodes = model.graph.node[0].attribute[0].g.node if text is INNER else model.graph.node
+    note(nodes[-1], stack_trace=STACK)
+    with pytest.raises(LoopdbgError) as caught:
+        frontend.from_proto(model, "dir/m.onnx")
+    assert message in str(caught.value)
+    assert str(caught.value).count("model.py:8") == 1
