@@ -49,6 +49,7 @@ class Lab:
         self._end = time.monotonic() + seconds
         self._say = say
         self._failed: set[int] = set()
+        self._mark = _mark(start)
         self._known: tuple[Candidate, dict[str, Data]] | None = None
 
     @property
@@ -66,6 +67,8 @@ class Lab:
             return False
         candidate = candidate.cleaned()
         mark = _mark(candidate)
+        if mark == self._mark:  # a change that changes nothing
+            return True
         if mark in self._failed or not all(one.outputs for one in candidate.documents):
             return False
         if self.tests >= self._most or time.monotonic() > self._end:
@@ -76,7 +79,7 @@ class Lab:
         if shown is None:
             self._failed.add(mark)
             return False
-        self.best, self.shown = candidate, shown
+        self.best, self.shown, self._mark = candidate, shown, mark
         return True
 
     def changed(self, act: Change, every: bool = True) -> Candidate | None:

@@ -198,12 +198,13 @@ class OnnxDocument:
     def _untold(self) -> None:
         """Neither documentation nor metadata."""
         del self.proto.metadata_props[:]
-        self.proto.producer_name = self.proto.producer_version = self.proto.doc_string = ""
+        for field in ("producer_name", "producer_version", "doc_string"):
+            self.proto.ClearField(field)
         for graph in graphs(self.graph):
             del graph.value_info[:], graph.quantization_annotation[:], graph.metadata_props[:]
-            graph.doc_string = ""
+            graph.ClearField("doc_string")
             for one in (*graph.node, *graph.input, *graph.output, *graph.initializer):
-                one.doc_string = ""
+                one.ClearField("doc_string")
                 if hasattr(one, "metadata_props"):
                     del one.metadata_props[:]
 

@@ -53,9 +53,9 @@ def reduce(lab: Lab) -> Reduced:
 
 
 def _round(lab: Lab) -> bool:
-    changed = False
+    before = lab.best
     for name, one, loose in PASSES:
         if lab.predicate.loose or not loose:
             lab.doing = name
-            changed |= one(lab)
-    return changed
+            one(lab)
+    return lab.best is not before

@@ -20,12 +20,15 @@ from typing import Any
 from ...runtime.errors import UsageError
 from .child import LENGTH, send
 from .jobs import Job, Setup
+from .processor import Use, use_of
 
 #: The peers there are, and what to install for them.
 PEERS = ("onnxruntime", "openvino")
 _EXAMPLES = {"onnxruntime": "onnxruntime:CUDA", "openvino": "openvino:GPU"}
 #: Seconds that a runtime may take to start, whatever an answer may take: its imports are long on a busy machine.
 _STARTING = 60.0
+#: So many times its timeout a peer is waited for that gets no processor on a busy machine.
+_BUSY = 10
 #: Seconds between tests whether a peer that does not answer is still there.
 _GLANCE = 1.0
 _START = "import sys; sys.path.append(sys.argv[1]); from {} import main; main()"
@@ -91,6 +94,8 @@ class Peer:
         self._process: subprocess.Popen[bytes] | None = None
         self._log: Any = None
         self._next = 0
+        #: What the process had of a processor before the last request.
+        self._before = Use()
 
     def __enter__(self) -> Peer:
         return self
@@ -165,6 +170,7 @@ class Peer:
         assert self._process is not None
         assert self._process.stdin is not None
         deadline = time.monotonic() + self.timeout
+        self._before = use_of(self._process.pid)
         try:
             send(self._process.stdin, (what, number, given))
         except OSError:  # it died before; the answer that is missing tells how
@@ -190,12 +196,13 @@ class Peer:
         parts = []
         while length:
             wait = deadline - time.monotonic()
-            if wait <= 0:
+            if wait <= -_BUSY * self.timeout or (wait <= 0 and not self._is_kept_waiting()):
                 self.close()
                 raise PeerError("hung", f"no answer within {self.timeout:g} s, the timeout")
             # What the peer started may hold the pipe open when the peer is gone.
             over = self._process.poll() is not None
-            if not select.select([stream], [], [], 0 if over else min(wait, _GLANCE))[0]:
+            pause = min(wait, _GLANCE) if wait > 0 else _GLANCE
+            if not select.select([stream], [], [], 0 if over else pause)[0]:
                 if over:
                     raise self._died()
                 continue
@@ -205,6 +212,12 @@ class Peer:
             parts.append(part)
             length -= len(part)
         return b"".join(parts)
+
+    def _is_kept_waiting(self) -> bool:
+        """Whether the peer would run, and had less than half of its time on a processor: that is no hang."""
+        assert self._process is not None
+        now = use_of(self._process.pid)
+        return now.runs and now.seconds - self._before.seconds < self.timeout / 2
 
     def _died(self) -> PeerError:
         assert self._process is not None

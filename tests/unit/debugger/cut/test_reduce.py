@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -184,6 +185,28 @@ def test_two_models_that_are_the_same() -> None:
 def test_the_search_gives_the_same_each_time() -> None:
     marks = [reduced(find.stopping(*nested(), "nan")).candidate.documents[0].mark() for _ in range(2)]
     assert marks[0] == marks[1]
+
+
+class Seen:
+    """A predicate that keeps what it was asked about."""
+
+    loose = True
+
+    def __init__(self, predicate: Any) -> None:
+        self.predicate, self.like, self.asked = predicate, predicate.like, []
+
+    def __call__(self, candidate: Any) -> Shown | None:
+        arrays = {name: np.asarray(value) for name, value in candidate.inputs.items()}
+        values = sorted((name, one.shape, one.tobytes()) for name, one in arrays.items())
+        self.asked.append((candidate.documents[0].mark(), str(values)))
+        return self.predicate(candidate)
+
+
+def test_nothing_is_tested_twice() -> None:
+    finding = find.stopping(*nested(), "nan")
+    seen = Seen(finding.predicate)
+    found = reduced(replace(finding, predicate=seen))
+    assert found.tests == len(seen.asked) == len(set(seen.asked)) > 5
 
 
 def test_a_limit_leaves_the_best_so_far() -> None:
