@@ -72,8 +72,9 @@ conformance: $(INSTALLED)-test $(EXTENSIONS) samples  ## run the operator suites
 fuzz: $(INSTALLED)-test $(EXTENSIONS) samples  ## try thousands of broken models and traces (ARGS for tests/fuzz/run.py)
 	$(Q)$(PY) tests/fuzz/run.py $(ARGS)
 
-editors:  ## what tests of editors need beside Python: node, and a client from the npm registry
-	$(Q)npm install --silent --no-audit --no-fund --no-save --prefix build @vscode/debugadapter-testsupport@1
+editors:  ## what tests of editors and agents need beside Python: node, a client and a tokenizer of npm
+	$(Q)npm install --silent --no-audit --no-fund --no-save --prefix build @vscode/debugadapter-testsupport@1 \
+		gpt-tokenizer@4
 
 check: $(INSTALLED)-dev  ## lint, format, types, import contracts, changelog
 	$(Q)$(BIN)/ruff check .

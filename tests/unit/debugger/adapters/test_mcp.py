@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
-import shlex
+import functools
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hunting import HUNTS, Hunt
+from agent_hunts import AGENT_HUNTS, AgentHunt, served
 from loopdbg.debugger.adapters.mcp.agent import MOST
-from loopdbg.tui.cli import serving_agents
 from models import SAMPLES
 
 mcp = pytest.importorskip("mcp", reason="the extra mcp is not installed")
@@ -21,27 +19,9 @@ NEWTON = str(SAMPLES / "newton_sqrt.onnx")
 GIVEN = {"a": 2, "tol": 1e-6}
 
 
-def served(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The server that the command line would run."""
-    made: list[Any] = []
-
-    class Served:
-        def run(self, transport: str) -> None:
-            assert transport == "stdio"
-
-    def server(agent: Any) -> Any:
-        made.append(serve(agent))
-        return Served()
-
-    serve = serving_agents.server
-    monkeypatch.setattr(serving_agents, "server", server)
-    assert serving_agents.run(argparse.Namespace(allow_write=False, trust_script=False)) == 0
-    return made[0]
-
-
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Any:
-    return served(monkeypatch)
+def server() -> Any:
+    return served()
 
 
 async def ask(client: Any, tool: str, **arguments: Any) -> str:
@@ -115,26 +95,15 @@ async def test_nothing_is_written_or_run_unasked(server: Any, tmp_path: Path) ->
         assert "iteration" in await ask(client, "command", line="info frame")
 
 
-@pytest.mark.parametrize("k", [0, 4, 8, 17])
-async def test_hunts(server: Any, k: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An agent that compares the model with the one it was made of finds what is wrong."""
+@pytest.mark.parametrize("hunt", AGENT_HUNTS, ids=[one.hunt.fault.partition(":")[0] for one in AGENT_HUNTS])
+async def test_hunts(server: Any, hunt: AgentHunt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An agent that has the tools alone finds what is wrong."""
+    hunt.build(tmp_path)
+    monkeypatch.chdir(tmp_path)
     async with mcp.Client(server) as client:
-        hunt: Hunt = HUNTS[k]
-        hunt.build(tmp_path)
-        monkeypatch.chdir(tmp_path)
-        words = shlex.split(hunt.commands[0])
-        told = await ask(client, "diff", a=words[2], b=words[3])
-        assert all(part in told for part in hunt.answer)
-
-
-async def test_a_hunt_for_a_nan(server: Any, tmp_path: Path) -> None:
-    async with mcp.Client(server) as client:
-        hunt = next(one for one in HUNTS if one.fault.startswith("NaN"))
-        hunt.build(tmp_path)
-        await ask(client, "open", path=str(tmp_path / "descent.onnx"))
-        await ask(client, "set_breakpoint", place="nan")
-        assert "in iteration 295" in await ask(client, "continue_run")
-        assert "-3.8146973e-06" in await ask(client, "print_value", expression="left")
+        answers = await hunt.go(functools.partial(ask, client))
+    assert all(part in answers[-1] for part in hunt.answer)
+    assert not [one for one in answers if one.startswith("error:")]
 
 
 async def test_over_stdio() -> None:

@@ -26,7 +26,7 @@ from models import COUNT, SAMPLES
         (["frobnicate"], "commands are run, info"),
         (["run"], "required: MODEL"),
         (["info"], "required: MODEL"),
-        (["run", "m.onnx", "--jsonn"], "unknown option '--jsonn'; did you mean '--json'?"),
+        (["run", "m.onnx", "--jsno"], "unknown option '--jsno'; did you mean '--json' or '--junit'?"),
         (["run", "m.onnx", "--max-iteration", "3"], "did you mean '--max-iterations'?"),
         (["run", "m.onnx", "--max"], "unknown option '--max'"),
         (["m.onnx", "--inptus=x.npz"], "unknown option '--inptus=x.npz'; did you mean '--inputs' or '--input'?"),

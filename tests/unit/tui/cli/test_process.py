@@ -79,7 +79,8 @@ def test_progress_on_a_terminal(tmp_path: Path) -> None:
         c2 = Greater (more, h)
       }>
     }"""
-    process = start("run", save(tmp_path, counting), "--input", "k=0", stderr=slave)
+    words = ("run", save(tmp_path, counting), "--input", "k=0")
+    process = start(*words, stderr=slave, environment={"NO_COLOR": "1"})
     os.close(slave)
     shown = b""
     while b" iterations of " not in shown:

@@ -1,0 +1,68 @@
+"""docs/adapters.md says what the adapters say and do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+
+import pytest
+
+import adapters_page
+from adapters_page import OTHERS, PARTS, ROOT, TOKENS
+
+PAGE = ROOT / "docs" / "adapters.md"
+TEXT = PAGE.read_text(encoding="utf-8")
+AGAIN = "python tests/adapters_page.py docs/adapters.md writes it anew"
+
+
+def told(name: str) -> str:
+    (found,) = [text for part, text in adapters_page.parts(TEXT) if part == name]
+    return found
+
+
+def test_the_page_has_every_part() -> None:
+    assert [name for name, _ in adapters_page.parts(TEXT)] == list(PARTS)
+
+
+def test_the_table_of_capabilities() -> None:
+    assert told("capabilities") == adapters_page.capabilities(), AGAIN
+
+
+def test_what_debugpy_says() -> None:
+    try:
+        there = f"debugpy {version('debugpy')}"
+    except PackageNotFoundError:
+        pytest.skip("debugpy is not installed")
+    others = json.loads(OTHERS.read_text(encoding="utf-8"))
+    if there not in others:
+        pytest.skip(f"the page is about another version than {there}")
+    assert others[there] == adapters_page.asked_debugpy()
+
+
+def test_the_session() -> None:
+    """A conditional breakpoint is hit, a step goes back, a value is changed, and the model runs to its end."""
+    now = adapters_page.session()
+    assert told("session") == now, AGAIN
+    events = [line for line in now.splitlines() if line.startswith("⇐")]
+    assert ["breakpoint" in events[0], "step" in events[1], "ran to its end" in events[2]] == [True] * 3
+    assert "refused" not in now
+
+
+@pytest.fixture
+def agents() -> Iterator[None]:
+    pytest.importorskip("mcp", reason="the extra mcp is not installed")
+    yield
+
+
+@pytest.mark.parametrize("name", ["tools", "hunts"])
+def test_what_agents_can_do(name: str, agents: None) -> None:
+    now, then = PARTS[name](), told(name)
+    assert TOKENS.sub("", now) == TOKENS.sub("", then), AGAIN
+    if adapters_page.can_count():
+        assert now == then, AGAIN
+
+
+def test_the_tokens_of_the_page_were_counted() -> None:
+    counted = [int(one.split()[0]) for name in ("tools", "hunts") for one in TOKENS.findall(told(name))]
+    assert len(counted) >= 25 and min(counted) > 20

@@ -1,0 +1,118 @@
+"""Every command that README shows is one, and runs on the samples."""
+
+from __future__ import annotations
+
+import io
+import re
+import shlex
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from command_line import loopdbg
+from ir import Net
+from loopdbg.runtime.errors import LoopdbgError
+from loopdbg.tui.cli import _choose
+from models import SAMPLES
+
+README = Path(__file__).parents[4] / "README.md"
+_FENCE = re.compile(r"^```(\w*).*?\n(.*?)^```$", re.S | re.M)
+#: What stands in README for something of one's own, and what that is among the samples.
+OWN = {
+    "MODEL": "newton_sqrt.onnx",
+    "M.xml": "kept.xml",
+    "isnan(loss)": "isnan(x)",
+    "L": "sqrt",
+    "K": "2",
+    "DIR": "part",
+    "sample_models/newton_sqrt.onnx": "newton_sqrt.onnx",
+}
+#: What needs a person, an editor or an agent at the other end; that it starts is tested elsewhere.
+ATTENDED = {"", "serve", "dap", "mcp", "learn"}
+#: What a command ends with where that is not 0: there is nothing that could be reproduced.
+STATUS = {"repro": 8}
+
+
+def commands() -> Iterator[str]:
+    """The command lines of README's plain blocks, without what explains them."""
+    for language, block in _FENCE.findall(README.read_text(encoding="utf-8")):
+        for line in block.splitlines() if not language else ():
+            if line.startswith("loopdbg "):
+                yield re.split(r"\s+#\s", line)[0].strip()
+
+
+LINES = list(commands())
+
+
+def words_of(line: str) -> list[str]:
+    return [OWN.get(word, word) for word in shlex.split(line)[1:]]
+
+
+def test_they_are_found() -> None:
+    assert len(LINES) > 20
+    assert {"run", "diff", "convert"} <= {line.split()[1] for line in LINES}
+    assert any("--break" in line for line in LINES)
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_a_command_is_one(line: str) -> None:
+    command, rest = _choose(words_of(line))
+    try:
+        options = command.parser().parse(rest)
+    except LoopdbgError as error:
+        pytest.fail(f"{line}: {error}")
+    assert options is not None
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The samples by the names that README has, and what it takes beside them."""
+    for path in SAMPLES.iterdir():
+        if path.suffix in (".onnx", ".xml", ".bin", ".npz"):
+            shutil.copy(path, tmp_path)
+    for name, sample in (("model", "fibonacci"), ("fp32", "newton_sqrt"), ("fp16", "newton_sqrt")):
+        for suffix in (".onnx", ".inputs.npz"):
+            shutil.copy(SAMPLES / f"{sample}{suffix}", tmp_path / f"{name}{suffix}")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "stdin", io.StringIO(""))
+    with np.load("newton_sqrt.inputs.npz") as file:
+        given = dict(file)
+    from loopdbg.runtime.model import load
+
+    outputs = load("newton_sqrt.onnx").run(given)
+    np.savez("want.npz", **outputs)
+    np.savez("reference.npz", x=outputs["xs"])
+    keeps_a_sum(tmp_path)
+    return tmp_path
+
+
+def keeps_a_sum(folder: Path) -> None:
+    """``kept.xml``: an IR with a variable, and three requests to it."""
+    net = Net()
+    x = net.parameter("2", name="x")
+    variable = 'variable_id="sum" variable_type="f32" variable_shape="2"'
+    before = net.layer("ReadValue", version="opset6", data=variable, shape="2")
+    total = net.layer("Add", [before, x], shape="2")
+    net.layer("Assign", [total], version="opset6", data=variable, shape="2")
+    net.result(total)
+    (folder / "net").mkdir()
+    for path in (net.save(folder / "net"), folder / "net" / "model.bin"):
+        shutil.copy(path, folder / f"kept{path.suffix}")
+    np.savez(folder / "xs.npz", x=np.ones((3, 2), np.float32))
+
+
+@pytest.mark.parametrize("line", [line for line in LINES if _choose(words_of(line))[0].name not in ATTENDED])
+def test_a_command_runs(line: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = words_of(line)
+    if "reference.npz" in words:
+        words[1] = "newton_sqrt.onnx"
+    if "model.xml" in words:
+        openvino = pytest.importorskip("openvino", reason="what converts the model is not installed")
+        openvino.save_model(openvino.convert_model("model.onnx"), "model.xml", compress_to_fp16=False)
+    ran = loopdbg(capsys, *words)
+    assert ran.status == STATUS.get(words[0], 0), f"{line}\n{ran.out}{ran.err}"
+    assert ran.out or words[0] in STATUS or "-i" in words
