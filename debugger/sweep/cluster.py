@@ -126,7 +126,7 @@ class Cluster:
         package = self._package
         if address == "local":
             self._local = package.LocalCluster(
-                n_workers=max(processes, 1), threads_per_worker=1, dashboard_address=None, silence_logs=50
+                n_workers=max(processes, 1), threads_per_worker=1, dashboard_address=":0", silence_logs=50
             )
             return package.Client(self._local)
         try:

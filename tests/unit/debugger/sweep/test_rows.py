@@ -49,7 +49,7 @@ def test_processes_give_the_rows_of_this_one(alone: list[tuple[object, ...]], pr
 
 def test_a_cluster_gives_the_rows_of_this_process(alone: list[tuple[object, ...]]) -> None:
     distributed = pytest.importorskip("distributed", reason="a cluster needs distributed")
-    with distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=None) as cluster:
+    with distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as cluster:
         address = cluster.scheduler_address
         rows = loopdbg.sweep(NEWTON, random=COUNT, seed=3, max_iterations=LIMIT, measures=["err"], dask=address)
         assert bits(rows) == alone
@@ -152,7 +152,7 @@ def test_what_ends_each_worker_of_a_cluster_is_found() -> None:
         return 0.1, [(stop - start, [(k, 0, str(k), None, 1, None, "ok") for k in range(start, stop)])]
 
     with (
-        distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=None) as there,
+        distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as there,
         Cluster(there.scheduler_address, [job], run=run) as client,  # type: ignore[arg-type]
     ):
         rows = [cells for batch in client.run(Schedule([[(0, 20)]], 1)) for cells in batch.rows]
