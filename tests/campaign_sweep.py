@@ -99,7 +99,7 @@ def on_a_cluster(path: str, count: int) -> Bits:
     """The rows of a cluster of two workers, one of which is killed in the middle."""
     import distributed
 
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster:
         pids = [worker.pid for worker in cluster.workers.values()]
         seen = 0
 
@@ -205,7 +205,7 @@ def run_scale(options: argparse.Namespace) -> None:
     for workers, threads in ((1, 10), (10, 10), (10, 100)):
         with (
             distributed.LocalCluster(
-                n_workers=workers, threads_per_worker=threads, processes=False, dashboard_address=None
+                n_workers=workers, threads_per_worker=threads, processes=False, dashboard_address=":0"
             ) as cluster,
             Cluster(cluster.scheduler_address, [job], run=nothing) as client,
         ):

@@ -10,7 +10,6 @@ import mmap
 import os
 import pickle
 import signal
-import struct
 import sys
 import time
 from pathlib import Path
@@ -20,8 +19,8 @@ from ..peers.child import LENGTH, end_with_the_parent, send
 from .executor import Executor
 from .job import Job
 
-#: What stands in the mapped file: the number of the case, and when it began (``time.monotonic``).
-MARK = struct.Struct("<qd")
+#: The bytes of the mapped file.
+MARK = 16
 #: In place of a case: nothing is run, or a model is opened.
 IDLE, OPENING = -1, -2
 #: Seconds between two messages with rows.
@@ -29,23 +28,29 @@ _OFTEN = 0.5
 
 
 class Mark:
-    """The mapped file."""
+    """The mapped file: the number of the case, and when it began (``time.monotonic``), two numbers of eight bytes. Each
+    is written at once, while another process reads, which what packs a structure does not promise."""
 
     def __init__(self, path: str | Path) -> None:
         with open(path, "r+b") as file:
-            self._map = mmap.mmap(file.fileno(), MARK.size)
+            self._map = mmap.mmap(file.fileno(), MARK)
+        self._cells = memoryview(self._map).cast("d")
 
     def set(self, number: int) -> None:
         """A case begins."""
-        MARK.pack_into(self._map, 0, number, time.monotonic())
+        cells = self._cells
+        # In this order: whoever reads in between finds the older time with the older case, or a newer time.
+        cells[1] = time.monotonic()
+        cells[0] = number
 
     def get(self) -> tuple[int, float]:
         """The case that runs, and when it began."""
-        number, began = MARK.unpack_from(self._map)
-        return number, began
+        number, began = self._cells
+        return int(number), began
 
     def close(self) -> None:
         """Let go of the file."""
+        self._cells.release()
         self._map.close()
 
 

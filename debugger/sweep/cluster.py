@@ -25,6 +25,7 @@ from .job import Job, files_of, unpacked, versions
 from .local import MOST_TRIES, Batch, Crew
 from .row import Cells, Status
 from .schedule import Schedule, Task
+from .worker import WorkerError
 
 #: Tasks that are on the way, for each thread of the cluster: one runs, one waits.
 IN_FLIGHT = 2
@@ -125,7 +126,7 @@ class Cluster:
         package = self._package
         if address == "local":
             self._local = package.LocalCluster(
-                n_workers=max(processes, 1), threads_per_worker=1, dashboard_address=None, silence_logs=50
+                n_workers=max(processes, 1), threads_per_worker=1, dashboard_address=":0", silence_logs=50
             )
             return package.Client(self._local)
         try:
@@ -158,8 +159,8 @@ class Cluster:
 
     def _sendable(self, job: Job) -> Any:
         if not self._carried:
-            return job
-        carried = job.carried()
+            return _absolute(job)
+        carried = _absolute(job).carried()
         large = sum(map(len, carried.files.values())) > _LARGE
         return self._client.scatter(carried, broadcast=True) if large else carried
 
@@ -198,9 +199,11 @@ class Cluster:
 
     def _gone(self, future: Any, task: Task, schedule: Schedule) -> Iterator[Batch]:
         """A worker was lost, again and again, with a task; or the task failed at something that is no case."""
-        error = future.exception() if future.status == "error" else None
-        if error is not None and not isinstance(error, self._package.KilledWorker):
-            raise error
+        if future.status != "error":
+            raise WorkerError("the cluster has ended; the rows that came are kept")
+        error = future.exception()
+        if not isinstance(error, self._package.KilledWorker):
+            raise WorkerError(f"a worker of the cluster failed: {one_line(error)}") from None
         if len(task) > 1:
             half = (task.start + task.stop) // 2
             schedule.again(Task(task.job, task.start, half))
@@ -219,6 +222,16 @@ def _sizes(job: Job) -> dict[str, int]:
     paths = [*files_of(job.path, job.weights), *getattr(job.cases, "paths", ())[:1]]
     more = [path for path in (getattr(job.cases, "path", None), *map(Path, job.wanted.operators)) if path is not None]
     return {str(path.absolute()): path.stat().st_size for path in (*paths, *more) if path.is_file()}
+
+
+def _absolute(job: Job) -> Job:
+    """A job whose paths mean the same in any folder."""
+    wanted = job.wanted
+    against = str(Path(wanted.against).absolute()) if Path(wanted.against).exists() else wanted.against
+    operators = tuple(str(Path(path).absolute()) for path in wanted.operators)
+    weights = None if job.weights is None else str(Path(job.weights).absolute())
+    wanted = replace(wanted, operators=operators, against=against if wanted.against else "")
+    return replace(job, path=str(Path(job.path).absolute()), weights=weights, wanted=wanted)
 
 
 def _sees(files: Sequence[dict[str, int]]) -> bool:

@@ -67,6 +67,8 @@ def prepare(
             check(model, wanted)
             models[number] = model
         chosen = beside(path) if cases is None else cases
+        if len(paths) == 1 and isinstance(chosen, RandomCases):
+            chosen.reader(models[number])  # complains of dimensions that there are not
         jobs.append(Job(number, path, hash_of(path, constants), chosen, wanted, constants, loops))
     return jobs, models
 

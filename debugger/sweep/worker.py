@@ -43,11 +43,14 @@ class Worker:
         self.task: Task | None = None
         self.done = 0
         self.began = 0.0
+        #: What stood in the mapped file at the last look.
+        self._seen = (IDLE, 0.0)
         descriptor, name = tempfile.mkstemp(prefix="loopdbg-")
-        os.write(descriptor, MARK.pack(IDLE, 0.0))
+        os.write(descriptor, bytes(MARK))
         os.close(descriptor)
         self._file = Path(name)
         self._mark = Mark(name)
+        self._mark.set(IDLE)
         self._log: Any = None
         #: The last line that it wrote to stderr, once it has ended.
         self.said = ""
@@ -118,8 +121,10 @@ class Worker:
         """Whether the case takes so long that nothing but ending the process will end it."""
         if timeout is None or self.task is None:
             return False
-        number, began = self._mark.get()
-        if number == IDLE:
+        before, self._seen = self._seen, self._mark.get()
+        number, began = self._seen
+        # What is read while it is written may be of two cases: it counts when it is the same at the next look.
+        if number == IDLE or self._seen != before:
             return False
         longest = max(_OPENING, timeout) if number == OPENING else timeout + max(_LEAST, timeout * _LONGER)
         return time.monotonic() - began > longest

@@ -29,10 +29,12 @@ def lines(
     yield f"{counted(cases, 'case')} in {duration(seconds)}{rate}"
     if commands.options.output is not None:
         yield f"{counted(rows, 'row')} in {commands.options.output}"
-    if worst:
-        yield ""
-        yield "to look at first:"
-        for row in worst:
+    failed = [row for row in worst if row.status is not Status.OK]
+    for heading, rows_ in (("to look at first:", failed), ("ran longest:", worst[len(failed) :])):
+        if rows_:
+            yield ""
+            yield heading
+        for row in rows_:
             yield from _row_lines(row, commands)
 
 

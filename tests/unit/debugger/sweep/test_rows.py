@@ -8,6 +8,7 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -48,7 +49,7 @@ def test_processes_give_the_rows_of_this_one(alone: list[tuple[object, ...]], pr
 
 def test_a_cluster_gives_the_rows_of_this_process(alone: list[tuple[object, ...]]) -> None:
     distributed = pytest.importorskip("distributed", reason="a cluster needs distributed")
-    with distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=None) as cluster:
+    with distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as cluster:
         address = cluster.scheduler_address
         rows = loopdbg.sweep(NEWTON, random=COUNT, seed=3, max_iterations=LIMIT, measures=["err"], dask=address)
         assert bits(rows) == alone
@@ -116,6 +117,47 @@ def test_rows_tell_where_a_case_went_wrong(failing: dict[str, loopdbg.Row]) -> N
     assert failing["e_endless"].bad_iteration == failing["e_endless"].iterations == 1000
     assert failing["b_crashes"].message == "the process that ran it ended twice: SIGSEGV"
     assert failing["i_lacks"].message == "input 'y' (float32[]) is missing"
+
+
+def test_a_worker_of_a_cluster_outlives_its_cases(tmp_path: Path) -> None:
+    pytest.importorskip("distributed", reason="a cluster needs distributed")
+    from loopdbg.debugger.sweep import cluster
+    from loopdbg.debugger.sweep.files import open_set
+    from loopdbg.debugger.sweep.job import Wanted
+    from loopdbg.debugger.sweep.sweep import prepare
+
+    model, operators, cases = tricky(tmp_path)
+    wanted = Wanted(("h >= 0",), ("nan",), (), 1000, 1.0, "", (str(operators),))
+    (job,), _ = prepare([str(model)], open_set(cases), wanted)
+    try:
+        _, found = cluster.run_task("another sweep", job, 0, len(job.cases), None)
+    finally:
+        cluster._end_crews("another sweep")
+    assert {cells[2]: cells[6] for _, rows in found for cells in rows} == BECOME
+
+
+def test_what_ends_each_worker_of_a_cluster_is_found() -> None:
+    distributed = pytest.importorskip("distributed", reason="a cluster needs distributed")
+    from loopdbg.debugger.sweep.cases import GivenCases
+    from loopdbg.debugger.sweep.cluster import Cluster
+    from loopdbg.debugger.sweep.job import Job, Wanted, hash_of
+    from loopdbg.debugger.sweep.schedule import Schedule
+
+    job = Job(0, NEWTON, hash_of(NEWTON), GivenCases([{}] * 20), Wanted(), None, ("main ▸ sqrt",))
+
+    def run(sweep: str, job: Job, start: int, stop: int, part: object) -> object:
+        """Stands for a machine that is lost with case 7."""
+        if start <= 7 < stop:
+            raise distributed.KilledWorker("task", SimpleNamespace(address="tcp://lost"), 3)
+        return 0.1, [(stop - start, [(k, 0, str(k), None, 1, None, "ok") for k in range(start, stop)])]
+
+    with (
+        distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as there,
+        Cluster(there.scheduler_address, [job], run=run) as client,  # type: ignore[arg-type]
+    ):
+        rows = [cells for batch in client.run(Schedule([[(0, 20)]], 1)) for cells in batch.rows]
+    assert {cells[0]: cells[6] for cells in rows} == {k: "killed" if k == 7 else "ok" for k in range(20)}
+    assert len(rows) == 20
 
 
 def test_what_a_worker_has_no_files_of_comes_with_its_tasks(tmp_path: Path) -> None:
