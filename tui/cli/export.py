@@ -8,7 +8,8 @@ from pathlib import Path
 from ...runtime.errors import UsageError
 from ...runtime.text import grouped, plural
 from . import terminal
-from .command import Command
+from .command import Command, at_least
+from .options import add_run_options, add_weights_of_two
 
 
 class Export(Command):
@@ -19,24 +20,37 @@ class Export(Command):
 Write what a trace holds: .npz or .safetensors (arrays, iterations first), .csv
 (a row a boundary; of tensors the statistics), .parquet (the same with all
 numbers), .jsonl (a line a boundary and a value), or DIR/ (the run's inputs and
-outputs as ONNX test data)."""
+outputs as ONNX test data). Or an iteration, also of a model that is run for it,
+as node data for Google's Model Explorer."""
     examples = """\
 examples:
   loopdbg export run.loopdb run.npz
   loopdbg export run.loopdb -o run.jsonl
   loopdbg export run.loopdb h.csv --loop rnn --only h,c
+  loopdbg export model.onnx --what model-explorer --iteration 3 -o values.json
 
 docs/traces.md says how the arrays and the columns are called."""
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
-        parser.usage = "loopdbg export TRACE OUT [options]"
-        parser.add_argument("trace", type=Path, metavar="TRACE", help="what --record wrote")
+        parser.usage = "loopdbg export TRACE|MODEL OUT [options]"
+        parser.add_argument("trace", type=Path, metavar="TRACE", help="what --record wrote; or a model")
         parser.add_argument(
             "output", nargs="?", metavar="OUT", help="what to write: .npz, .safetensors, .csv, .parquet, .jsonl or DIR/"
         )
         parser.add_argument("-o", dest="named", metavar="OUT", help="the same")
         parser.add_argument("--loop", metavar="NAME", help="only this loop, by name or path")
+        parser.add_argument(
+            "--what",
+            choices=("trace", "model-explorer"),
+            default="trace",
+            help="all that a trace holds (where not given), or the values and changes of an iteration as node data",
+        )
+        parser.add_argument(
+            "--iteration", type=at_least(0), metavar="K", help="of node data: this iteration (the last one)"
+        )
         parser.add_argument("--only", metavar="NAMES", help="only these values, separated by commas")
+        add_weights_of_two(parser)
+        add_run_options(parser)
 
     def load(self) -> None:
         from ...debugger.recording import export, trace_inside  # noqa: F401
@@ -52,6 +66,10 @@ docs/traces.md says how the arrays and the columns are called."""
         if (options.output is None) == (options.named is None):
             raise UsageError("export needs one file to write: loopdbg export TRACE OUT")
         target: str = options.output or options.named
+        if options.what == "model-explorer":
+            return self._node_data(options, Path(target))
+        if options.iteration is not None:
+            raise UsageError("--iteration is for --what model-explorer: a trace is exported with all iterations")
         form = check_target(target, "traces", [options.trace], "")
         with TraceInside.open(options.trace) as trace, trace.still():
             only = None if options.only is None else [name for name in options.only.split(",") if name]
@@ -60,3 +78,12 @@ docs/traces.md says how the arrays and the columns are called."""
             terminal.err(f"note: {target}: {remark}")
         terminal.out(f"exported {grouped(count)} {plural(count, 'boundary', 'boundaries')} to {target}")
         return 0
+
+    def _node_data(self, options: argparse.Namespace, target: Path) -> int:
+        from .exporting import run
+
+        if target.suffix != ".json":
+            raise UsageError(f"{target}: name it .json, which is what Model Explorer takes")
+        if not target.absolute().parent.is_dir():
+            raise UsageError(f"{target}: there is no folder '{target.parent}'")
+        return run(options, target)

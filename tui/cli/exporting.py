@@ -1,0 +1,94 @@
+"""What ``loopdbg export --what model-explorer`` does: the values of an iteration as node data, and how they changed."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from ...debugger.formats.model_explorer import Number, Numbers, difference, keys_of, magnitude, text_of
+from ...runtime.errors import LoopdbgError, UsageError, one_line
+from ...runtime.graph import Node
+from ...runtime.text import plural
+from . import terminal
+from .plotting import _at_end, _session
+from .recorded import weights_of_two
+
+#: What Model Explorer calls nodes; None: as the model does.
+Keys = dict[str, tuple[str, str]] | None
+
+
+def run(options: argparse.Namespace, target: Path) -> int:
+    """Write the two files: values into the one that is named, changes beside it."""
+    options.model, options.what, options.name = str(options.trace), "graph", None
+    wanted, options.iteration = options.iteration, None
+    options.entry = 0
+    early: list[LoopdbgError] = []
+    (weights,) = weights_of_two([options.model], options.weights)
+    with _session(options.model, weights, options, None) as session:
+        frame = _at_end(session, options, early)
+        iteration = frame.iteration - 1 if wanted is None else wanted
+        if not 0 <= iteration < frame.iteration:
+            ran = f"{frame.iteration} {plural(frame.iteration, 'iteration')}"
+            raise UsageError(f"loop '{frame.name}' has no iteration {iteration}: it ran {ran}")
+        keys = keys_of(options.trace, frame.loop)
+        nodes = [entry.node for entry in frame.nodes]
+        history = frame.history
+
+        def value(name: str) -> Number:
+            return magnitude(_known(history, name, iteration))
+
+        def changed(name: str) -> Number:
+            return difference(_known(history, name, iteration - 1), _known(history, name, iteration))
+
+        written = {target: _numbers(nodes, keys, value), _beside(target): _numbers(nodes, keys, changed)}
+    _refuse_nameless(nodes, keys, frame.name)
+    for path, numbers in written.items():
+        _write(path, text_of(numbers))
+    terminal.out(f"iteration {iteration} of loop '{frame.name}': values in {target}, changes in {_beside(target)}")
+    if early:
+        raise early[0]
+    return 0
+
+
+def _refuse_nameless(nodes: Sequence[Node], keys: Keys, loop: str) -> None:
+    """Say what is left out: nodes to which the file gives no name."""
+    named = [node for node in nodes if keys is None or any(v.name in keys for v in node.outputs if v is not None)]
+    left = len(nodes) - len(named)
+    if nodes and not named:
+        raise UsageError(
+            f"the file gives no node of loop '{loop}' a name, and Model Explorer knows nodes by their names; export "
+            "the model with names, as torch.onnx.export does"
+        )
+    if left:
+        terminal.err(f"note: {plural(left, 'a node has', f'{left} nodes have')} no name in the file and no value here")
+
+
+def _known(history: Any, name: str, iteration: int) -> Any:
+    """A value in an iteration; None where there is none, such as in the branch of an If that was not taken."""
+    try:
+        return history.value(name, iteration)
+    except UsageError:
+        return None
+
+
+def _numbers(nodes: Sequence[Node], keys: Keys, number: Callable[[str], Number]) -> Numbers:
+    found: dict[str, dict[str, Number]] = {}
+    for node in nodes:
+        made = next((value.name for value in node.outputs if value is not None), None)
+        if made is not None and (keys is None or made in keys):
+            graph, name = ("", node.name) if keys is None else keys[made]
+            found.setdefault(graph, {})[name] = number(made)
+    return found
+
+
+def _beside(target: Path) -> Path:
+    return target.with_suffix(f".difference{target.suffix}")
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {error.strerror or one_line(error)}") from None
