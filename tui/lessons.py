@@ -19,7 +19,7 @@ from .widgets.lesson import CardView, LessonPane
 class LessonApp(LoopdbgApp):
     """The app with a learner at its console. What the learner says is copied in the thread that runs commands."""
 
-    CSS = "#body.-covered { visibility: hidden; }"
+    CSS = ".-covered { visibility: hidden; }"
 
     def __init__(self, driver: Driver, learner: Learner, actions: Sequence[Action] | None = None) -> None:
         super().__init__(driver, "of the lesson", actions)
@@ -40,6 +40,7 @@ class LessonApp(LoopdbgApp):
             tuple(reply),
             learner.covered,
             learner.quiet,
+            learner.still,
             learner.question is not None,
             learner.card.again,
         )
@@ -88,7 +89,12 @@ class LessonApp(LoopdbgApp):
 
     def _show(self, shown: Shown) -> None:
         card = self.card
-        self.body.set_class(card.covered, "-covered")
+        # What ends a loop, and how often it runs, stands in more than one place.
+        blind = card.still and card.covered
+        hidden = {"body": card.covered, "condition": card.still}
+        for name, pane in self.panes.items():
+            pane.set_class(blind or hidden.get(name, False), "-covered")
+        self.header.set_class(blind, "-covered")
         self.lesson.put(card)
         super()._show(replace(shown, quiet=card.quiet))
 

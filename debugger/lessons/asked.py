@@ -53,7 +53,7 @@ class Asked:
             raise UsageError(f"this question is answered; {more}")
         question = self.question
         if isinstance(question, OpenQuestion):
-            return self._judged(Reply(True, "You have looked; nobody else can check it."))
+            return self._judged(Reply(True, "You have looked; this is not checked."))
         if isinstance(question, StateQuestion):
             reply = question.look(stand)
             return self._judged(reply or Reply(False, f"Not {'here' if question.claimed else 'yet'}. {question.see}"))

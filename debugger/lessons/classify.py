@@ -27,12 +27,12 @@ class ModeQuestion(Question):
     same inputs: a wrong answer is held against what they do when they run. ``seed``: of the order of the answers."""
 
     still: ClassVar[bool] = True
-    covered: ClassVar[bool] = True
 
     scene: Scene
     body: str
     others: Mapping[LoopKind, str]
     seed: int = 0
+    covered: bool = True
     hints: Sequence[Told] = (
         "Two questions: does anything count the iterations? And who says whether iteration 0 runs?",
         "Look for what counts; then for the first condition: asked of something, the constant true, or nothing at all; "
@@ -78,19 +78,19 @@ class ModeQuestion(Question):
         if word not in kinds:
             raise UsageError(f"'{text}' is no answer here; there are {', '.join(kinds)}")
         if word == self.answer:
-            return Reply(True, f"{self._why()} Run, it {_ran(self.scene.played)}.")
-        return Reply(False, f"{self._otherwise(kinds[word])} It is {self.answer}: {self._why()}")
+            return Reply(True, f"Row {self._why()} Run, it {_ran(self.scene.played)}.")
+        return Reply(False, f"{self._otherwise(kinds[word])} It is {self.answer}, row {self._why()}")
 
     def hint(self, number: int) -> str:
         if number < len(self.hints):
             return str(self.hints[number])
-        return f"It is {self.answer}: {self._why()}"
+        return f"It is {self.answer}, row {self._why()}"
 
     def tells(self, number: int) -> bool:
         return number >= len(self.hints)
 
     def _why(self) -> str:
-        return f"row {self.row.inputs}, {self.row.ends}."
+        return f"{self.row.inputs}: {self.row.ends}."
 
     def _otherwise(self, row: Row) -> str:
         """What the same body does in another row, beside what this one does: with numbers that tell them apart."""
@@ -133,8 +133,7 @@ _NUMBERS = {
 
 
 def mode(system: System, *kinds: LoopKind) -> Draw:
-    """Asks for the mode of a loop of a system: one of these rows, or any; the numbers tell most rows from the others
-    when they run."""
+    """Asks for the mode of a loop of a system: one of these rows, or any."""
     rows = [row for row in table(system) if not kinds or row.kind in kinds]
 
     def draw(random: Random) -> Question:
@@ -148,7 +147,5 @@ def mode(system: System, *kinds: LoopKind) -> Draw:
 
 
 def _inputs(random: Random) -> Mapping[str, int]:
-    """Numbers with which a do-while loop does otherwise than a while loop, in every other draw."""
-    limit = random.randint(6, 14)
-    x0 = limit + random.randint(0, 3) if random.random() < 0.5 else random.randint(1, 3)
-    return {"n": random.randint(6, 9), "x0": x0, "limit": limit}
+    """Numbers with which iteration 0 runs in every row: a loop that opens after its end would say what it is."""
+    return {"n": random.randint(6, 9), "x0": random.randint(1, 4), "limit": random.randint(6, 14)}

@@ -17,7 +17,7 @@ from .question import Question, Reply, StateQuestion, ValueQuestion, show
 from .scene import Scene
 from .stand import Stand
 from .steps import Ticks
-from .still import HARMLESS, WHY, StillSession
+from .still import BLIND, HARMLESS, WHY, StillSession
 from .voice import Voice
 
 
@@ -69,7 +69,7 @@ class Learner:
         """A session on the scene of the card that is open."""
         self._scene = self._wanted() or self._scene or self.lesson.scene
         model = self._scene.load()
-        kind = StillSession if self._still else Session
+        kind = StillSession if self.still else Session
         return kind(model, self._scene.arrays(model), attended=self.attended)
 
     def attach(self, console: Console) -> None:
@@ -117,7 +117,8 @@ class Learner:
         """
         session = self.console.session
         still = isinstance(session, StillSession) and session.still
-        if still and command not in HARMLESS and command not in self.commands:
+        harmless = BLIND if self.covered else HARMLESS
+        if still and command not in harmless and command not in self.commands:
             raise UsageError(WHY)
 
     # -- cards
@@ -221,7 +222,8 @@ class Learner:
         return self.lesson.covered and self.number == 0 and not self.progress[self.lesson.number].guess
 
     @property
-    def _still(self) -> bool:
+    def still(self) -> bool:
+        """Nothing runs that would give the answer away."""
         return self.asked is not None and self.asked.still
 
     def _begin(self, lesson: Lesson | Tasks) -> None:
@@ -264,7 +266,7 @@ class Learner:
         self.number = number
         self._show_card()
         wanted = self._wanted() or (self.lesson.scene if was_still else None)
-        if wanted is not None and (wanted is not before or was_still or self._still):
+        if wanted is not None and (wanted is not before or was_still or self.still):
             self._show_scene(wanted)
         self.turned()
 
@@ -288,7 +290,7 @@ class Learner:
         self._scene = scene
         model = scene.load()
         asked_of = self.question is not None and self.question.scene is scene
-        kind = StillSession if self._still and asked_of else Session
+        kind = StillSession if self.still and asked_of else Session
         self.console.open(kind(model, scene.arrays(model), attended=self.attended))
         if self.asked is not None:
             self.asked.moved()
@@ -359,7 +361,7 @@ class Learner:
         """Keep what was said first."""
         self.progress[self.lesson.number].guess = guess
         self.progress.save()
-        self.say(f"Kept: {guess}. Nobody judges it. Go on with the next card.")
+        self.say(f"Kept: {guess}. It is not judged. Go on with the next card.")
         self.changed(())
 
     def _judged(self, reply: Reply) -> None:
@@ -410,7 +412,7 @@ class Learner:
         """What to do on a card that judges no answer."""
         kind = self.card.kind
         if kind is Kind.SAY:
-            return "Say what you think: it is a guess, and nobody judges it. Hints come with the question."
+            return "Say what you think: it is a guess, and is not judged. Hints come with the question."
         if kind is Kind.LAST:
             return "That was the last card."
         if kind is Kind.DO and (ahead := self.ticks.ahead()):

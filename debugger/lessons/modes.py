@@ -25,8 +25,8 @@ class Row:
 
     @property
     def text(self) -> str:
-        """``(M, ""): for``."""
-        return f"{self.inputs}: {self.word}"
+        """``(M, ""), for``."""
+        return f"{self.inputs}, {self.word}"
 
     @property
     def word(self) -> str:
@@ -49,12 +49,12 @@ ROWS: Sequence[Row] = (
     Row(System.ONNX, _WHILE, '("", cond)', "cond decides about iteration 0, the body about others"),
     Row(System.ONNX, _DO, '("", true)', "iteration 0 always runs, the body decides about others"),
     Row(System.ONNX, _FOR, '(M, "")', "M iterations; the body's condition is ignored"),
-    Row(System.ONNX, _BOTH, "(M, cond)", "M iterations at most, as long as it is true"),
+    Row(System.ONNX, _BOTH, "(M, cond)", "M iterations at most, as long as the condition is true"),
     Row(System.OPENVINO, _ENDLESS, "(-1, true), body true", "nothing ends it"),
     Row(System.OPENVINO, _WHILE, "(-1, cond)", "cond decides about iteration 0, the body about others"),
     Row(System.OPENVINO, _DO, "(-1, true)", "iteration 0 always runs, the body decides about others"),
     Row(System.OPENVINO, _FOR, "(N, true), body true", "N iterations"),
-    Row(System.OPENVINO, _BOTH, "(N, cond)", "N iterations at most, as long as it is true"),
+    Row(System.OPENVINO, _BOTH, "(N, cond)", "N iterations at most, as long as the condition is true"),
     Row(System.TENSORRT, _FOR, "kCOUNT", "as many iterations as its number says"),
     Row(System.TENSORRT, _WHILE, "kWHILE", "asked before every iteration, iteration 0 too"),
     Row(

@@ -50,14 +50,14 @@ class Wrong:
 
 
 class Question(ABC):
-    """Something that is asked about a scene; ``hints``: where to look, then which keys."""
+    """Something that is asked about a scene; ``hints``: where to look, then which keys. ``covered``: the listing gives
+    the answer away as well, and how often the loop will run."""
 
     scene: Scene
     asks: Told
+    covered: bool
     #: Its scene gives the answer away once it runs: it stands still until there is an answer.
     still: ClassVar[bool] = False
-    #: The listing gives the answer away as well.
-    covered: ClassVar[bool] = False
     #: The first answer counts; after that it is asked with other numbers.
     once: ClassVar[bool] = True
 
@@ -104,6 +104,7 @@ class ValueQuestion(Question):
     hints: Sequence[Told] = ()
     choice: bool = False
     seed: int = 0
+    covered: bool = False
 
     def given(self, **inputs: Any) -> ValueQuestion:
         """The same with other numbers."""
@@ -188,6 +189,7 @@ class StateQuestion(Question):
     see: Told
     hints: Sequence[Told] = ()
     claimed: bool = False
+    covered: bool = False
 
     @property
     def once(self) -> bool:  # type: ignore[override]
@@ -208,6 +210,7 @@ class OpenQuestion(Question):
     scene: Scene
     asks: Told
     hints: Sequence[Told] = ()
+    covered: bool = False
 
     def hint(self, number: int) -> str:
         return "There is nothing to check: say what you think."

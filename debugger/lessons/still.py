@@ -13,8 +13,9 @@ from ..session.stop import Stop
 
 #: Why it does not move.
 WHY = "covered until the question is answered: answer X, hint, or scene for what may be run"
-#: Commands that tell nothing of what is asked.
-HARMLESS = frozenset({"help", "quit", "print", "frame", "up", "down"})
+#: Commands that tell nothing of the loop, and those that tell nothing but what stands at its beginning.
+BLIND = frozenset({"help", "quit"})
+HARMLESS = BLIND | {"print", "frame", "up", "down"}
 
 
 class StillSession(Session):

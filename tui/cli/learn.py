@@ -189,6 +189,8 @@ def _done(steps: Sequence[str]) -> None:
 
 def _frame(learner: Learner) -> None:
     """What the panes of the screen show at a stop."""
+    if learner.covered:
+        return
     from ...debugger.console.report import frame_lines
 
     for line in frame_lines(learner.console.session.frame):
@@ -200,7 +202,7 @@ def _listing(learner: Learner) -> None:
 
     console, session = learner.console, learner.console.session
     if learner.covered:
-        terminal.out("(the listing is covered until you have answered)")
+        terminal.out("(the listing is covered until there is an answer)")
         return
     source, frame = session._inside.places.source, console.selected_frame()
     shown = listed(source, frame, session.breakpoints, "all", running=not session.done, quiet=learner.quiet)

@@ -16,8 +16,8 @@ from ..screen.text import printable
 @dataclass(frozen=True)
 class CardView:
     """A card as it stood after a command; ``reply``: what was said last; ``covered``: the source would give away what
-    it asks, ``quiet``: what stands below the source would; ``asks``: it takes an answer, ``again``: and asks with other
-    numbers."""
+    it asks, ``quiet``: what stands below the source would; ``still``: nothing runs until there is an answer; ``asks``:
+    it takes an answer, ``again``: and asks with other numbers."""
 
     title: str
     heading: str
@@ -25,6 +25,7 @@ class CardView:
     reply: tuple[str, ...] = ()
     covered: bool = False
     quiet: bool = False
+    still: bool = False
     asks: bool = False
     again: bool = False
 

@@ -25,16 +25,16 @@ ASK = ValueQuestion(
     lambda played: f"How many iterations run in B, with n = {played['n']} and x0 = {played['x0']}?",
     lambda played: played.iterations,
     lambda played: (
-        f"Nobody asks: more is yielded and ignored, and only the trip count of {played['n']} ends it. rows is "
+        f"The body yields more, and it is ignored: only the trip count of {played['n']} ends the loop. rows is "
         f"{played['rows']}."
     ),
     (
         Wrong(
             _as_true,
-            "So it would be with true. The written table says otherwise: without cond the body still yields a "
-            "condition, and it is ignored.",
+            "So it would be with true. ONNX's table says otherwise: without cond the body still yields a condition, "
+            "and it is ignored.",
         ),
-        Wrong(lambda _: 0, "Absent is not false: nobody asks, so nobody says no."),
+        Wrong(lambda _: 0, "Absent is not false: no condition is tested, so none can stop the loop."),
         Wrong(lambda _: "endless|never|infinite|no end", "That is C: there the trip count is absent too."),
     ),
     "In B step with `s`, and see what the loop does after more is false.",
@@ -67,8 +67,8 @@ DRAW, ONCE_MORE = varied(ASK, _inputs), varied(RECALL, _inputs)
 
 def _note(scene: Scene, against: Callable[[Scene, str], str]) -> str:
     return (
-        "ONNX Runtime and OpenVINO take the body's word all the same, and stop where more is false: know it before "
-        f"you convert a model. {against(B, 'onnxruntime')} shows it."
+        "ONNX Runtime and OpenVINO test what the body yields all the same, and stop where more is false: know this "
+        f"before you convert a model. {against(B, 'onnxruntime')} shows it."
     )
 
 
@@ -81,7 +81,7 @@ LESSON = Lesson(
     {"A": A, "B": B, "C": C},
     "x_next = x + 1, the condition more = x_next < 3, rows collects x_next. In A the loop's condition input is "
     "connected to true and the trip count n is 6; in B the condition input is absent: nothing is connected to it; in "
-    "C both are.",
+    "C both inputs are absent.",
     (
         Step("f", "finish", "in A: three iterations, rows is [1, 2, 3]"),
         Step("scene B", "scene", "the condition input is absent"),
@@ -94,7 +94,7 @@ LESSON = Lesson(
     "ends`.",
     ASK,
     DRAW,
-    "cond true: the body decides from iteration 1 on. cond absent: the body's word is ignored, only the trip count "
-    "ends it.",
+    "cond true: the body decides from iteration 1 on. cond absent: what the body yields is ignored, only the trip "
+    "count ends it.",
     note=_note,
 )

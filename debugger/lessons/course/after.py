@@ -30,7 +30,7 @@ def _first_nan(stand: Stand) -> Reply | None:
     if made < 0:
         return None
     if stand.iteration == made or (stand.at_boundary and stand.iteration == made + 1):
-        return Reply(True, f"Iteration {made} made it: everything after it is spoilt.")
+        return Reply(True, f"Iteration {made} made it: everything after it is NaN or infinity.")
     if stand.iteration > made + 1 and stand.at_boundary:
         return Reply(False, f"Before iteration {stand.iteration} it is there already: it came from an earlier one.")
     return None
@@ -73,7 +73,7 @@ ROOT = ValueQuestion(
         f"{played.iterations} iterations ran: the initial condition is false, so the initial value comes out."
     ),
     (
-        Wrong(lambda _: 0, "Nobody made it 0: the initial value comes out."),
+        Wrong(lambda _: 0, "Nothing sets it to 0: the initial value comes out."),
         Wrong(lambda _: "nothing|error|nan|none", "A carried value always has one: the initial value."),
     ),
     "Read the title, and `W`.",

@@ -24,7 +24,7 @@ def _times(wanted: int, stand: Stand) -> Reply | None:
     if here == wanted:
         return Reply(True, f"{here} have run, {numbers}. Before iteration {here} the body has run {here} times.")
     if here == 0:
-        return Reply(False, "None yet: a loop opens before its first iteration.")
+        return Reply(False, "None yet: the loop stands before its first iteration.")
     told = f"Here {here} have run, {numbers}."
     if here == wanted + 1:
         return Reply(False, f"{told} Counting begins at 0: before iteration {wanted} it has run {wanted} times.")
@@ -90,7 +90,7 @@ LESSON = Lesson(
     "Know where one stands: before which iteration, after how many.",
     ("body", "iteration", "boundary", "trip count"),
     {"A": SCENE},
-    "A loop runs its body again and again; each run is an iteration, and what it is to run at most is its trip "
+    "A loop runs its body again and again; each run is an iteration, and the most that may run is its trip "
     "count. Here the body makes x_next = x + 3, the trip count n is 5, and x begins with 0.",
     (
         Step("s", "step", "to the next boundary: between two iterations"),
@@ -98,8 +98,8 @@ LESSON = Lesson(
         Step("←", "back", "one boundary back"),
         Step("s", "step", "and on again"),
     ),
-    "The title says `iteration 2` of 5: that one runs next, so two have run. In its own row x went `3 → 6`: what "
-    "iteration 1 received, and what it made of it.",
+    "The title says `iteration 2` of 5: that one runs next, so two have run. The row of x says "
+    "`3 → 6`: iteration 1 received 3 and made 6 of it.",
     ASK,
     draw,
     "Before iteration N the body has run N times.\nIf you have a minute: `f` runs to the end. What does the title "
@@ -125,12 +125,15 @@ def never(x0: int = 7) -> ValueQuestion:
         lambda played: f"Lesson 1's loop, which adds 3, with n = 0 and x0 = {played['x0']}: what is x_last?",
         lambda played: played["x_last"],
         lambda played: (
-            f"A trip count of 0 lets nothing run, and the initial value {played['x0']} comes out as it went in."
+            f"A trip count of 0 lets no iteration run, and the initial value {played['x0']} comes out as it went in."
         ),
         (
             Wrong(lambda played: played["x0"] + 3, "That is after one iteration, and none runs."),
-            Wrong(lambda _: 0, "Nobody made it 0: a carried value always has one, the initial value."),
-            Wrong(lambda _: "nothing|error|nan|none", "A carried value always has one: the initial value."),
+            Wrong(lambda _: 0, "Nothing sets it to 0: where no iteration runs x keeps its initial value."),
+            Wrong(
+                lambda _: "nothing|error|nan|none",
+                "A carried value always has one: where no iteration runs, its initial value.",
+            ),
         ),
         "Read the title: how many iterations ran? And what does the row of x show?",
         ("What does the row of x show?", "`f`, then read the row of x."),

@@ -36,12 +36,15 @@ def _once_less(played: Played) -> list[int]:
 WRONGS = (
     Wrong(
         _one_after_another,
-        "That is one after another: a = b, then the next takes what is the new a. All results are taken first.",
+        "That is what one assignment after another gives: the second one sees the new a. All results are taken first.",
     ),
-    Wrong(lambda played: _one_after_another(played, back=True), "The same slip in the other order."),
+    Wrong(
+        lambda played: _one_after_another(played, back=True),
+        "That is what one assignment after another gives, in the other order.",
+    ),
     Wrong(
         _once_less,
-        lambda played: f"Right after {counted(played['n'] - 1, 'trade')}; there are {played['n']}.",
+        lambda played: f"That is right after {counted(played['n'] - 1, 'trade')}; there are {played['n']}.",
     ),
 )
 ASK = ValueQuestion(
@@ -50,7 +53,7 @@ ASK = ValueQuestion(
         f"From a = {played['a0']} and b = {played['b0']}, with n = {played['n']}: what are (a_last, b_last)?"
     ),
     _last,
-    "At each boundary both results are taken first, then both are handed on: a real trade, each time.",
+    "At each boundary both results are taken first, then both are handed on: they trade places each time.",
     WRONGS,
     "Step with `s`: both rows change in one step.",
     ("Python's `a, b = b, a` does the same.", "`scene A` may be run: `s`, and look at both rows."),

@@ -88,7 +88,7 @@ LESSON = Lesson(
         "What is x_last?",
         lambda played: played["x_last"],
         "it begins with 1, and three iterations add 1 each.",
-        (Wrong(lambda _: 8, "8 would be doubling: it takes start for x."),),
+        (Wrong(lambda _: 8, "8 would be doubling: each iteration adds start, not x."),),
         "`f` runs to the end.",
     ),
 )

@@ -31,14 +31,14 @@ ASK = ValueQuestion(
     _last,
     lambda played: (
         f"Iteration {played.iterations - 1} runs, yields {_last(played)} < {played['limit']}, which is false, and is "
-        "collected all the same. The next one is off."
+        "collected all the same. The next one does not run."
     ),
     (
         Wrong(
             _before,
             lambda played: (
                 f"Iteration {played.iterations - 1} has run when it yields false: its {_last(played)} is collected and "
-                "carried out. It is the next one that is off."
+                "carried out. It is the next one that does not run."
             ),
         ),
         Wrong(lambda played: played["limit"], "limit is only compared with; nothing stores it."),
@@ -81,7 +81,7 @@ LESSON = Lesson(
         Step("W", "why", "why the loop ended"),
     ),
     "The condition pane, and the first line of why: below is false, `21 < 20`, and the loop ends after 7 iterations: "
-    "the one that said so was number 6, and it has run. Behind seen the first T is the condition before iteration 0.",
+    "iteration 6 yielded it, and has run. Behind seen the first T is the condition before iteration 0.",
     ASK,
     DRAW,
     "What an iteration yields decides about the next one; the iteration that yields false still counts.",

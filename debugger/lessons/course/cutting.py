@@ -64,7 +64,7 @@ LESSON = Lesson(
         Step("W", "why", "what ended it"),
     ),
     "In the listing of backwards the part is cut as `x[k-1-i]`, in forwards as x[i]; why says: x has `no more part`. "
-    "Nobody gave a count.",
+    "No count is given.",
     ASK,
     DRAW,
     "One part an iteration, from the front or the back; no part left, no iteration. ONNX Scan and TensorRT's iterator "

@@ -22,8 +22,8 @@ def _still(played: Played) -> list[int]:
 def _gave_too_long(played: Played) -> str:
     last = played["x_last"]
     return (
-        f"A scan output gets one element an iteration, {played['n']} in all: {last} is yielded last and received by "
-        "none; it leaves as x_last."
+        f"A scan output gets one element an iteration, {played['n']} in all: {last} is yielded last, and no "
+        "iteration receives it; it leaves as x_last."
     )
 
 
@@ -95,7 +95,7 @@ LESSON = Lesson(
     "the iteration just done received and what it yielded, here `8 → 16`.",
     ASK,
     DRAW,
-    "x is what came in, x_next what goes out; only the back edge makes one the other, and only at a boundary. (The "
-    "first page on ONNX's Loop mixed them up itself: its C code gives [-6, 12] where its graph gives [12, -6].)",
+    "x is what came in, x_next what goes out; only the back edge makes x_next the next x, at a boundary. (ONNX's "
+    "own page mixed them up at first: its C code gives [-6, 12], its graph [12, -6].)",
     doing="Watch the row of x while the first iteration runs node by node.",
 )

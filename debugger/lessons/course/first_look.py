@@ -15,14 +15,14 @@ ASK = ValueQuestion(
     C,
     lambda played: f"In scene C first is false and x0 is {played['x0']}: what is x_last?",
     lambda played: played["x_last"],
-    "The initial condition is asked before iteration 0, so none runs; and what went in comes out.",
+    "The initial condition is tested before iteration 0, so none runs, and what went in comes out.",
     (
-        Wrong(lambda played: A.given(x0=played["x0"]).played["x_last"], "So ends A. Here the body never ran, and "
-              "nobody halved anything."),
-        Wrong(lambda played: played["x0"] // 2, "That is after one iteration. None is free: the initial condition is "
-              "asked before iteration 0."),
-        Wrong(lambda _: "nothing|error|nan|none|empty", "rows is empty. A carried value always has one: the initial "
-              "value, if nothing replaced it."),
+        Wrong(lambda played: A.given(x0=played["x0"]).played["x_last"], "That is what A ends with. In C the body "
+              "never runs."),
+        Wrong(lambda played: played["x0"] // 2, "That is after one iteration. The initial condition is tested before "
+              "iteration 0."),
+        Wrong(lambda _: "nothing|error|nan|none|empty", "rows is empty. A carried value always has one: where no "
+              "iteration runs, its initial value."),
     ),
     "Open scene C and read the title: how many iterations ran? And what does the row of x show?",
     ("How many iterations run in C?", "`scene C` may be run with other numbers: read the row of x, then `s`."),
@@ -43,13 +43,13 @@ LESSON = Lesson(
     (
         Step("f", "finish", "in A: three iterations, rows is [2, 1, 0]"),
         Step("scene B", "scene", "first is true, but there is nothing to halve"),
-        Step("f", "finish", "it ran once all the same"),
+        Step("f", "finish", "one iteration ran all the same"),
         Step("scene C", "scene", "first is false"),
-        Step("W", "why", "who said no"),
+        Step("W", "why", "why no iteration ran"),
         Step("s", "step", "to the end of the model"),
     ),
-    "In C: `first` is false, and the outputs: rows is empty, `i64 [0]`. With x0 > 0 for first this is a while loop, "
-    "with the constant true a do-while loop.",
+    "In C: `first` is false, and the outputs: rows is empty, `i64 [0]`. A loop whose first is x0 > 0 is a while "
+    "loop; one whose first is the constant true is a do-while loop.",
     ASK,
     DRAW,
     "The initial condition decides about iteration 0, the body about all others; no iteration, no change.",

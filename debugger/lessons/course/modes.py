@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from ....runtime.graph import System
 from ..classify import mode
 from ..lesson import Card, Kind, Step, Tasks
-from ..modes import TITLES, table
+from ..modes import NAMES, TITLES, table
 from ..question import Told
 from ..scene import Scene
 
@@ -36,8 +36,9 @@ def _lesson(number: int, system: System, scenes: Mapping[str, Scene], intro: str
         *(Card(Kind.ASK, "", first, draw=mode(system)) for _ in range(5)),
         Card(Kind.LAST, remember, first),
     )
-    title = f"Which mode is this? {TITLES[system][0].upper()}{TITLES[system][1:]}"
-    return Tasks(number, title, 6, cards, f"Name the row of a loop in {TITLES[system]}.", scenes)
+    return Tasks(
+        number, f"Which mode is this? {NAMES[system]}", 6, cards, f"Name the row of a loop in {TITLES[system]}.", scenes
+    )
 
 
 _STEPS = (

@@ -115,6 +115,7 @@ def _number(cut: Cut) -> ValueQuestion:
         ),
         "`f` runs it, and the title says how many.",
         ("How many elements lie between start and end?", "`scene A` and `scene B` may be run."),
+        covered=True,
     )
 
 

@@ -151,16 +151,16 @@ TYPED = [
     (3, "20", "limit is only compared with"),
     (3, "7", "That is how many"),
     (3, "30", "10 trips would be the most"),
-    (4, "0", "So ends A"),
+    (4, "0", "That is what A ends with"),
     (4, "2", "That is after one iteration"),
     (4, "nan", "A carried value always has one"),
     (4, "Nothing", "A carried value always has one"),
-    (6, "3", "The written table says otherwise"),
+    (6, "3", "ONNX's table says otherwise"),
     (6, "0", "Absent is not false"),
     (6, "endless", "That is C"),
-    (7, "(2, 2)", "one after another"),
+    (7, "(2, 2)", "one assignment after another"),
     (7, "(1, 1)", "the other order"),
-    (7, "1 2", "Right after 2 trades; there are 3"),
+    (7, "1 2", "That is right after 2 trades; there are 3"),
     (9, "12", "That is forwards"),
     (9, "34", "each is put behind: 4, then 4·10 + 3"),
     (9, "4", "After one part"),
@@ -303,7 +303,7 @@ def test_openvino_trades_one_after_another_where_lesson_7_says_so(tmp_path: Any)
     assert main(["diff", str(scene.path), "--against", "openvino"]) == 6
 
 
-@pytest.mark.parametrize(("number", "telling"), [(6, "ONNX Runtime and OpenVINO take"), (7, "OpenVINO's CPU plugin")])
+@pytest.mark.parametrize(("number", "telling"), [(6, "ONNX Runtime and OpenVINO test"), (7, "OpenVINO's CPU plugin")])
 def test_what_runtimes_do_is_told_however_one_comes_to_the_answer(number: int, telling: str) -> None:
     klass = Class(number)
     klass.to("Ask")

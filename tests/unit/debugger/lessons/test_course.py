@@ -99,7 +99,7 @@ def test_a_mode_is_shown_as_its_file_has_it_and_the_listing_is_covered() -> None
     assert "M: " in told and "cond: " in told and "the body yields as its condition: more = x_next < limit" in told
     assert klass.learner.covered and "which row" in told.lower()
     said = klass.right()
-    assert "✓ Right. row (" in squeezed(said) and "Run, it " in squeezed(said) and not klass.learner.covered
+    assert "✓ Right. Row (" in squeezed(said) and "Run, it " in squeezed(said) and not klass.learner.covered
 
 
 @pytest.mark.parametrize("system", [System.ONNX, System.OPENVINO, System.TENSORRT])

@@ -18,7 +18,7 @@ from loopdbg.debugger.lessons.question import StateQuestion, ValueQuestion
 def test_a_lesson_from_its_first_card_to_its_last() -> None:
     klass = Class(3, ask=condition.ASK.given(limit=22))
     assert klass.learner.heading == "card 1 of 5: Say first"
-    assert "Kept: 18. Nobody judges it" in klass("answer 18")
+    assert "Kept: 18. It is not judged" in klass("answer 18")
     klass("card")
     assert klass.learner.lines()[0] == "· s        six times: count goes 15 → 18"
     klass("step 5")
@@ -153,7 +153,7 @@ def test_what_makes_no_sense_is_one_clear_error(card: str, typed: str, error: st
 @pytest.mark.parametrize(
     ("card", "hint"),
     [
-        ("Say first", "Say what you think: it is a guess, and nobody judges it."),
+        ("Say first", "Say what you think: it is a guess, and is not judged."),
         ("Do", "Next is `n`: one node: x_next is 2."),
         ("Look", "Nothing is asked here. Go on with the next card."),
         ("Remember", "Nothing is asked here. Go on with the next card."),
@@ -264,7 +264,7 @@ def test_a_quiz_says_how_many_were_right_and_which_rows_were_missed(tmp_path: Pa
         klass("card")
     lines = klass.learner.lines(200)
     assert lines[0] == "18 of 20 right. Missed:"
-    assert [line.split(": ")[0].split("  ")[-1] for line in lines[1:]] == [row.inputs for row in dict.fromkeys(rows)]
+    assert [line.split(": ")[0].split("  ")[-1] for line in lines[1:]] == [row.text for row in dict.fromkeys(rows)]
     assert 23 in klass.learner.progress.done
     assert Progress(tmp_path / "lessons.json")[23].missed == [3, 7]
     later = Class(23, tmp_path / "lessons.json", seed=5)
