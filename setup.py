@@ -23,7 +23,7 @@ MODULES = "src/loopdbg/runtime/**/*.pyx"
 HEADERS = sorted(glob("src/loopdbg/runtime/**/*.h", recursive=True))
 # Headers of kernels are named by their path from here, or from the file that includes them.
 FOLDERS = list(dict.fromkeys(["src/loopdbg/runtime", *(os.path.dirname(h) for h in HEADERS if "/kernels/" not in h)]))
-# A header's name in #include, or in the macro that #include takes it from (each_width.h).
+# A header's name in #include, or in the macro that #include takes it from (BODY of each_width.h).
 INCLUDED = re.compile(r'^\s*#\s*(?:include|define\s+\w+)\s+"([^"]+\.h)"', re.MULTILINE)
 WANTED = os.environ.get("LOOPDBG_DEBUG_BUILD", "")
 DEBUG = WANTED not in ("", "0")

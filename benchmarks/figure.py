@@ -15,6 +15,7 @@ COLOURS = {
     "openvino": "#4c6ef5",
     "onnx.reference": "#c9a0dc",
     "c": "#e0a030",
+    "xla": "#d6336c",
 }
 
 

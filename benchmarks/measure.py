@@ -23,6 +23,8 @@ TURN_SECONDS = 0.01
 # So many runs settle how often a runner runs in its turn. The first of a turn finds the caches full of the others'
 # weights: whoever had fewer than they would be slower by that alone.
 SETTLING_RUNS = 4
+# Short loops run for as long as this before they are timed: what compiles itself while it runs has done so.
+WARM_SECONDS = 0.5
 # On several threads, workers of the one that just ran may spin for a while and take a core from the next; and it takes
 # longer until they are where they stay.
 SETTLE_SECONDS = 0.1
@@ -101,6 +103,7 @@ def rounds(runs: Mapping[str, FirstRun], iterations: int, threads: int | None, e
     seconds = {key: run.seconds for key, run in runs.items()}
     for key, runner in prepared.items():
         if seconds[key] < 0.5:  # the first runs also bound, allocated and warmed up
+            _warm(runner)
             seconds[key] = min(_timed(runner, 1, pause) for _ in range(SETTLING_RUNS))
     turn = TURN_SECONDS * (1 if threads == 1 else SEVERAL_THREADS)
     repeats = {key: max(1, math.ceil(turn / seconds[key])) for key in prepared}
@@ -114,6 +117,12 @@ def rounds(runs: Mapping[str, FirstRun], iterations: int, threads: int | None, e
             taken[key].append(_timed(prepared[key], repeats[key], pause) / iterations * 1e6)
         order = order[1:] + order[:1]
     return {key: timing(values) for key, values in taken.items()}
+
+
+def _warm(runner: Prepared) -> None:
+    end = time.perf_counter() + WARM_SECONDS
+    while time.perf_counter() < end:
+        runner.run()
 
 
 def _timed(runner: Prepared, repeats: int, pause: float) -> float:

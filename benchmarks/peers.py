@@ -107,6 +107,16 @@ def c_twin(job: Job) -> Prepared:
     return Prepared(twins.prepare(job.case, job.inputs), _copied)
 
 
+def xla(job: Job) -> Prepared:
+    """The loop in JAX, compiled before anything is timed."""
+    import twins
+    import xla as written
+
+    if job.case is None:
+        raise twins.NoTwinError("")
+    return Prepared(*written.prepare(job.case, job.inputs, job.threads))
+
+
 @dataclass(frozen=True)
 class Runner:
     """One column of the table."""
@@ -122,6 +132,7 @@ RUNNERS: dict[str, Runner] = {
     "openvino": Runner("OpenVINO", openvino),
     "onnx.reference": Runner("onnx.reference", onnx_reference),
     "c": Runner("gcc -O3", c_twin),
+    "xla": Runner("XLA (JAX)", xla),
 }
 
 #: What loopdbg is measured against, and whose results are right: the first that has one.

@@ -19,11 +19,12 @@ PAGE = Path(__file__).with_name("api.md")
 
 #: Every name of ``loopdbg.__all__`` stands in one section.
 SECTIONS = {
-    "Models": ("load", "Model", "Port", "LoopNode", "Run", "LoopTotals", "operator"),
-    "Sessions": ("debug", "Session", "Stop", "Reason"),
+    "Models": ("load", "Model", "Port", "LoopNode", "Run", "LoopTotals", "Explanation", "operator"),
+    "Sessions": ("debug", "Session", "Stop", "Reason", "Why", "plot", "widget"),
     "Frames": ("Frame", "CarriedValue", "StoppedBy"),
     "Recordings": ("Recorder", "Trace", "Replay"),
     "Comparisons": ("diff", "Diff", "FirstDifference", "LoopDifference", "Verdict"),
+    "Sweeps": ("sweep", "Row", "Status"),
     "References": ("record_reference", "ReferenceRecorder", "Reference", "Track"),
     "Types": ("TensorType", "SequenceType", "OptionalType"),
     "Errors": (

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .body import BodyNode, NodeState, Standing, Values, Way, made_in
+from .extensions import extension
 from .graph import StoppedBy, ValueType
 from .limits import most_iterations
 from .record import record
@@ -49,6 +50,10 @@ class Frame(Standing):
     4 1.4142135
     5 1.4142135
     """
+
+    def _repr_html_(self) -> str:
+        drawn: str = extension("html")("frame", self)
+        return drawn
 
     @property
     def entry(self) -> tuple[int, ...]:

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .errors import InputError, Remedy
+from .errors import InputError, Remedy, UnsupportedError, one_line
+from .foreign import as_array, is_foreign
 from .graph import Array, Graph, OptionalType, SequenceType, TensorType, Value, ValueType
 from .text import did_you_mean
 
@@ -62,10 +63,7 @@ def check_value(
 def _as_array(whose: str, declared: TensorType, value: Data) -> Array:
     wanted = declared.dtype
     exact = isinstance(value, np.ndarray | np.generic)
-    try:
-        array = np.asarray(value)
-    except ValueError:
-        raise InputError(f"{whose} ({declared}): the rows of the given list have different lengths") from None
+    array = _read(whose, declared, value)
     if wanted is None:
         return array
     if wanted.hasobject:
@@ -86,6 +84,21 @@ def _as_array(whose: str, declared: TensorType, value: Data) -> Array:
         if wanted.kind in "iub" and not np.array_equal(converted.astype(array.dtype), array):
             raise InputError(f"{whose} needs {declared}, and {value!r:.60} cannot be given as {wanted.name}")
     return converted
+
+
+def _read(whose: str, declared: TensorType, value: Data) -> Array:
+    """What is given as an array, whatever its dtype; a tensor of another framework shares its memory."""
+    if is_foreign(value):
+        try:
+            found: Array = as_array(value)
+        except (TypeError, ValueError, RuntimeError, BufferError, UnsupportedError) as error:
+            kind = f"{type(value).__module__}.{type(value).__qualname__}"
+            raise InputError(f"{whose} ({declared}): this {kind} cannot be made an array: {one_line(error)}") from None
+        return found
+    try:
+        return np.asarray(value)
+    except ValueError:
+        raise InputError(f"{whose} ({declared}): the rows of the given list have different lengths") from None
 
 
 def _check_shape(name: str, declared: TensorType, array: Array, named: dict[str, int], what: str) -> None:

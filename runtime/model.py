@@ -16,6 +16,7 @@ from .declared import contradicted
 from .engine.engine import Engine
 from .engine.plain.memory import fitting
 from .errors import InputError, InterruptError, LimitError, ModelError, Remedy, UsageError
+from .extensions import extension
 from .graph import (
     MAIN,
     Array,
@@ -253,6 +254,27 @@ class Model:
     def __repr__(self) -> str:
         ports = ", ".join(map(str, self.inputs)), ", ".join(map(str, self.outputs))
         return f"<Model {self.name}: ({ports[0]}) -> ({ports[1]}), {sum(1 for _ in loops(self.graph))} loops>"
+
+    def _repr_html_(self) -> str:
+        drawn: str = extension("html")("model", self)
+        return drawn
+
+    def explain(self, loop: str | None = None, system: str | None = None) -> Any:
+        """What the loops mean, without running anything: a sequence of :class:`Explanation`, outer loops before inner
+        ones; ``str()`` of it is pseudo-code, ports, and what ends each loop.
+
+        ``loop``: only those of this name or path; ``system``: in the words of ``onnx``, ``openvino`` or ``tensorrt``,
+        the model's own by default.
+
+        Raises:
+            UsageError: there is no such loop, or no such system.
+
+        >>> print(model.explain())
+        Loop 'sqrt' (ONNX Loop...
+        >>> [one.path for one in model.explain()]
+        ['main ▸ sqrt']
+        """
+        return extension("explain")(self, loop, system)
 
     def check(self, inputs: Mapping[str, Data]) -> dict[int, Data]:
         """Check inputs against the signature; returns them by slot, defaults filled in.

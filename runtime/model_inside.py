@@ -7,6 +7,7 @@ from dataclasses import field
 from pathlib import Path
 
 from .engine.engine import Engine
+from .extensions import extension
 from .graph import Graph, StoppedBy
 from .inputs import Data
 from .limits import most_iterations
@@ -55,6 +56,10 @@ class Run:
     message: str = ""
     #: What is odd about the file, or about what ran of it outside of any loop; one sentence each.
     notes: tuple[str, ...] = ()
+
+    def _repr_html_(self) -> str:
+        drawn: str = extension("html")("run", self)
+        return drawn
 
 
 class ModelInside:

@@ -6,32 +6,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
-import onnx
-import onnx.parser
 
+import lesson_modes
+import lesson_parts
 import onnx_models
 from ir_writer import Graph, Into, OutOf, Slicing
-from sample import Array, Sample
+from lesson_text import text_sample
+from sample import Sample
 
 LESSONS = Path(__file__).resolve().parent / "lessons"
-HEADER = '<ir_version: 10, opset_import: ["" : 21]>\n'
-
-
-def text_sample(text: str, inputs: Mapping[str, object]) -> Sample:
-    """A sample in ONNX's text form; constants are initializers of the body, so that no line of a listing is theirs.
-
-    Raises:
-        onnx.parser.ParseError: the text is not a graph.
-        onnx.checker.ValidationError: the graph is not a valid model.
-    """
-    lines = text.strip("\n").splitlines()
-    margin = min(len(line) - len(line.lstrip()) for line in lines if line.strip())
-    whole = HEADER + "\n".join(line[margin:].rstrip() for line in lines) + "\n"
-    onnx.checker.check_model(onnx.parser.parse_model(whole), full_check=True)
-    given: dict[str, Array] = {
-        name: np.array(value, np.bool_ if isinstance(value, bool) else np.int64) for name, value in inputs.items()
-    }
-    return Sample({".onnxtxt": whole.encode()}, given)
 
 
 def add3() -> Sample:
@@ -239,7 +222,7 @@ def pairs() -> Sample:
     return Sample(net.files("pairs", 11), {"x": np.array([1, 2, 3], np.int64)})
 
 
-SAMPLES: dict[str, Callable[[], Sample]] = {
+_OWN: dict[str, Callable[[], Sample]] = {
     function.__name__: function
     for function in (
         # Samples that lessons are about as well, for those who have the package alone.
@@ -263,3 +246,4 @@ SAMPLES: dict[str, Callable[[], Sample]] = {
         ahead,
     )
 }
+SAMPLES: dict[str, Callable[[], Sample]] = _OWN | lesson_modes.SAMPLES | lesson_parts.SAMPLES

@@ -153,6 +153,19 @@ def _relu_of_nan() -> Net:
     return net
 
 
+def _variable_of_nan() -> Net:
+    """A model that keeps a variable, with a ReLU of NaN among what it computes of it."""
+    net = Net()
+    told = 'variable_id="state" variable_type="f32" variable_shape="2,4"'
+    a, less = net.parameter("2,4", name="a"), net.constant(np.full((2, 4), -4, np.float32), name="less")
+    state = net.layer("ReadValue", [less], version="opset6", data=told, shape="2,4", name="before")
+    grown = net.layer("Add", [state, net.layer("Tanh", [a], name="bounded")], name="grown")
+    net.layer("Assign", [grown], version="opset6", data=told, shape="2,4", name="kept")
+    positive = net.layer("ReLU", [net.layer("Sqrt", [state], name="root")], name="positive")
+    net.result(net.layer("Add", [positive, net.layer("Sin", [grown], name="turned")], name="y"))
+    return net
+
+
 FAULTS = (
     Fault(
         "iteration_number",
@@ -293,6 +306,15 @@ g (float16[4] a) => (float16[4] y) <int64 n = {300}, float16 factor = {16896}> {
         1,
         inputs={"a": np.linspace(-1, 2, 8, dtype=np.float32).reshape(2, 4)},
         ir=_relu_of_nan,
+    ),
+    Fault(
+        "variable_of_nan",
+        "",
+        _OV,
+        "openvino",
+        1,
+        inputs={"a": np.linspace(-1, 2, 8, dtype=np.float32).reshape(2, 4)},
+        ir=_variable_of_nan,
     ),
     Fault(
         "late_slices",

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from random import Random
 
+from loopdbg.debugger.lessons.course.table import COURSE
 from loopdbg.debugger.lessons.learner import Learner
+from loopdbg.debugger.lessons.lesson import Course, Lesson
 from loopdbg.debugger.lessons.progress import Progress
+from loopdbg.debugger.lessons.question import Question, StateQuestion
 from loopdbg.debugger.lessons.voice import IN_WORDS, Voice
 from talk import Talk
 
@@ -13,10 +18,20 @@ VOICE = Voice(IN_WORDS, lambda scene, peer: f"`diff {scene.model} {peer}`", lamb
 
 
 class Class:
-    """One lesson, and a console in it."""
+    """One lesson, and a console in it. ``ask``: what its question is, instead of one that is drawn."""
 
-    def __init__(self, number: int | None = None, path: Path | None = None) -> None:
-        self.learner = Learner(Progress(path), VOICE, number=number, attended=False)
+    def __init__(
+        self,
+        number: int | None = None,
+        path: Path | None = None,
+        *,
+        seed: int = 0,
+        ask: Question | None = None,
+        course: Course = COURSE,
+    ) -> None:
+        if ask is not None and number is not None:
+            course = asking(number, ask)
+        self.learner = Learner(Progress(path), VOICE, number=number, attended=False, random=Random(seed), course=course)
         self._talk = Talk(self.learner.session())
         self.console, self.said = self._talk.console, self._talk.said
         self.learner.attach(self.console)
@@ -32,5 +47,34 @@ class Class:
 
     def to(self, kind: str) -> None:
         """Open the card of a kind."""
-        kinds = [card.kind.value for card in self.learner.lesson.cards]
+        kinds = [card.kind.value for card in self.learner.cards]
         self(f"card {kinds.index(kind) + 1}")
+
+    def right(self) -> str:
+        """Answer the question of the card right."""
+        question = self.learner.question
+        assert question is not None
+        if isinstance(question, StateQuestion):
+            return self(*reaching(question))
+        return self(f"answer {question.answer}")  # type: ignore[attr-defined]
+
+
+def asking(number: int, question: Question) -> Course:
+    """The course, with one lesson whose question is given."""
+    lesson = COURSE.lessons[number]
+    assert isinstance(lesson, Lesson)
+    return replace(COURSE, lessons={**COURSE.lessons, number: replace(lesson, draw=lambda random: question)})
+
+
+def reaching(question: StateQuestion) -> list[str]:
+    """The lines that bring a state about, as its last hint has them."""
+    if len(question.hints) == 1:
+        return ["break nan", "continue", "answer here"]
+    told = question.hint(9)
+    found = [line for line in told.split("`")[1::2] if line != "again"]
+    times = next((word for word in told.replace(",", " ").replace(":", " ").split() if word.isdecimal()), "1")
+    lines = ["restart" if line == "r" else f"step {times}" if line == "s" else line for line in found]
+    edit = next((k for k, line in enumerate(lines) if line.startswith("set ")), None)
+    if edit is not None and question.scene.model == "grow.onnxtxt":
+        return ["restart", "step 2", lines[edit], "finish"]
+    return [*lines, "finish"] if edit is not None else [*lines, "answer here"]

@@ -2,15 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import pytest
 
-#: How kernels call what they are made for.
-LANES = {1: "no more than all have", 2: "AVX2", 3: "AVX-512"}
-HALVES = {**LANES, 2: "F16C"}
-BYTES = {**LANES, 3: "AVX-VNNI", 4: "AVX-512", 5: "AMX"}
+from loopdbg.runtime.kernels import processor
+from loopdbg.runtime.ops import arithmetic
+
+#: How processor.use calls them.
+ANY, AVX2, AVX512, AVXVNNI, VNNI, AMX = range(1, 7)
+NAMES = dict(zip(range(1, 7), ("any", "AVX2", "AVX-512", "AVX-VNNI", "AVX-512 VNNI", "AMX"), strict=True))
+#: What floats are computed with, and what bytes are.
+FLOATS = (ANY, AVX2, AVX512)
+BYTES = (ANY, AVX2, AVXVNNI, VNNI, AMX)
 
 
-def needs(there: bool, instructions: str) -> None:
-    """Skip the test where the kernels for these instructions are not to be had."""
-    if not there:
-        pytest.skip(f"runs on processors with {instructions}")
+@contextmanager
+def only(kind: int) -> Iterator[None]:
+    """Compute with no more than such a processor has; skip the test where this one has less."""
+    if not processor.use(kind):
+        pytest.skip(f"runs on processors with {NAMES[kind]}")
+    _forget()
+    try:
+        yield
+    finally:
+        processor.use(0)
+        _forget()
+
+
+def there(*kinds: int) -> list[int]:
+    """Those of these that this processor has, or can do as."""
+    found = [kind for kind in kinds if processor.use(kind)]
+    processor.use(0)
+    return found
+
+
+def _forget() -> None:
+    """Kernels are picked when they are made, and kept."""
+    for kept in vars(arithmetic).values():
+        if hasattr(kept, "cache_clear"):
+            kept.cache_clear()

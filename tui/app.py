@@ -18,6 +18,7 @@ from .requests import Command, Listed, Panel, Request, Typed
 from .screen.layout import Arrangement
 from .screen.targets import BreakpointTarget, FrameTarget, LineTarget, MomentTarget, ValueTarget, value_of
 from .screen.view import FrameView, Shown, View, while_running
+from .screens.graph import GraphScreen
 from .screens.inspector import InspectorScreen
 from .screens.panel import LeaveScreen, PanelScreen
 from .screens.panes import PanesApp
@@ -113,6 +114,10 @@ class LoopdbgApp(PanesApp):
     def action_ask_line(self, line: str) -> None:
         """Run a line whose answer is shown elsewhere than in the console."""
         self.ask(line)
+
+    def action_graph(self) -> None:
+        if self.shown is not None:
+            self.push_screen(GraphScreen(self.actions, self.shown, self.ask, self.inspect))
 
     def action_why(self) -> None:
         self.ask(Panel("why"))

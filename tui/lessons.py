@@ -36,12 +36,12 @@ class LessonApp(LoopdbgApp):
         return CardView(
             learner.title,
             learner.heading,
-            tuple(learner.lines()),
+            tuple(learner.paragraphs()),
             tuple(reply),
             learner.covered,
             learner.quiet,
             learner.question is not None,
-            bool(learner.card.again),
+            learner.card.again,
         )
 
     def _turned(self) -> None:
@@ -51,8 +51,8 @@ class LessonApp(LoopdbgApp):
         # Where nothing is asked, what was said last was what to do next: that is done.
         self.card = self._look(self.card.reply if self.card.asks else ())
 
-    def _tell(self, lines: Sequence[str]) -> None:
-        self.card = self._look(lines)
+    def _tell(self, text: str) -> None:
+        self.card = self._look(text.splitlines())
 
     def compose(self) -> ComposeResult:
         for widget in super().compose():

@@ -17,7 +17,7 @@ DARK = Theme(
     surface="#14171b",
     panel="#1f242a",
     dark=True,
-    variables={"muted": "#8b94a0"},
+    variables={"muted": "#8b94a0", "arc": "#b69ae0"},
 )
 LIGHT = Theme(
     name="loopdbg-light",
@@ -32,6 +32,6 @@ LIGHT = Theme(
     surface="#fbfaf7",
     panel="#ebe8e1",
     dark=False,
-    variables={"muted": "#545b66"},
+    variables={"muted": "#545b66", "arc": "#6b3fa0"},
 )
 THEMES = (DARK, LIGHT)

@@ -16,11 +16,9 @@ from .given import given
 from .report import (
     branch_lines,
     breakpoint_lines,
-    compare_lines,
     frame_lines,
     help_lines,
     history_lines,
-    listing_lines,
     loop_lines,
     names_lines,
     stack_lines,
@@ -321,17 +319,14 @@ def _backtrace(console: Console, rest: str) -> None:
     "l",
 )
 def _list(console: Console, rest: str) -> None:
-    for line in listing_lines(console.session, console.selected_frame(), rest):
+    for line in console.session.listing(rest, console.selected_frame()).lines():
         console.say(line)
 
 
 @command("why", "why the loop ended, or why it goes on")
 def _why(console: Console, rest: str) -> None:
-    from ..why.why import why
-
     no_more(rest, "why")
-    session, frame = console.session, console.selected_frame()
-    for line in why(frame, frame.history.recent(), session.model.graph).lines():
+    for line in console.session.why(console.selected_frame()).lines():
         console.say(line)
 
 
@@ -400,7 +395,7 @@ def _branch(console: Console, rest: str) -> None:
 
 @command("compare [N]", "the first iteration and value in which branch N and this one differ", takes="branch")
 def _compare(console: Console, rest: str) -> None:
-    for line in compare_lines(console.session, number(rest, 0, what="a branch's number")):
+    for line in console.session.compare(number(rest, 0, what="a branch's number")).lines():
         console.say(line)
 
 

@@ -29,6 +29,8 @@ class Console:
         self.displays: dict[int, Expression] = {}
         #: Gets every stop that a command came to, once it was told.
         self.on_stop: Callable[[Stop], object] | None = None
+        #: Gets the name of every command before it is carried out, and may refuse it with an error.
+        self.before: Callable[[str], object] | None = None
         #: Gets the name of every command that was carried out, and what stood behind it; front ends that carry some out
         #: themselves tell it as well.
         self.on_done: Callable[[str, str], object] | None = None
@@ -94,6 +96,8 @@ class Console:
                 self._collecting = None
             return
         command = find(word, self.more)
+        if self.before is not None:
+            self.before(command.name)
         command.run(self, rest)
         self.did(command.name, rest)
 

@@ -22,19 +22,8 @@ def _save(console: Console, rest: str) -> None:
 
 @command("extract DIR [all]", "this iteration, or all of this entry, as a model of its own with inputs and outputs")
 def _extract(console: Console, rest: str) -> None:
-    # Here, since a console without it needs none of it.
-    from ..cut.captured import Place, Runs
-    from ..cut.extract import extract
-
     folder, _, more = rest.partition(" ")
     if not folder or more.strip() not in ("", "all"):
         raise UsageError("extract needs a folder, and takes nothing behind it but all: extract part, extract part all")
-    frame, session = console.selected_frame(), console.session
-    if frame.loop is None:
-        raise UsageError("no loop is running here; extract needs one")
-    inside = session._inside
-    timeline = inside.timeline
-    runs = Runs(session.model, session.inputs, at=timeline.apart)
-    place = Place(session.model.plan.loops[frame.index], frame.entry)
-    found = extract(runs, place, None if more else frame.iteration, Path(folder))
-    console.say(f"wrote {found.what} as {found.model}: the same bits by itself")
+    found = console.session.extract(Path(folder), whole=bool(more), frame=console.selected_frame())
+    console.say(f"wrote {found.what} as {found.model}: {found.proof}")

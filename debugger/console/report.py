@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from ...runtime.errors import UsageError
 from ...runtime.frame import BodyNode, NodeState
-from ...runtime.graph import Value
-from ...runtime.graph.slices import entry_parts
 from ...runtime.text import counted, plural, printable, size_text
 from ..breakpoints.collection import Breakpoint, Trigger
 from ..expression.language import show
 from ..frame import AnyFrame
-from ..session.boundary import Boundary
 from ..session.branches import Branch
 from ..session.debuggee import Debuggee
 from ..text import value_text
 from ..values.scope import FrameScope
 from ..words.endings import stopper
-from ..words.listing import Listing, ShownStop
-from ..words.moments import given_trip_count, seen, unlimited, when, whose
+from ..words.moments import given_trip_count, unlimited, when, whose
 from ..words.names import named, quote, scan_names, short_name_rows, short_names
 from ..words.vocabulary.field import FIELD, meaning
 from .command import ALIASES, COMMANDS, Command, find
@@ -134,79 +129,6 @@ def _places(one: Breakpoint, session: Debuggee) -> list[str]:
     return []
 
 
-def listing_of(session: Debuggee, frame: AnyFrame, quiet: bool = False) -> Listing:
-    """The lines of a frame's loop, of the whole model outside of loops, with what this iteration has made of each."""
-    return Listing(
-        session._inside.places.source,
-        ShownStop(
-            frame.loop,
-            frame.iteration,
-            frame.at_boundary,
-            frame.stopped_by,
-            running=not session.done,
-            states={entry.node: entry.state for entry in frame.nodes},
-            read=_reader(frame),
-            breakpoints=session.breakpoints.marked(),
-            quiet=quiet,
-        ),
-    )
-
-
-def listing_lines(session: Debuggee, frame: AnyFrame, which: str = "", quiet: bool = False) -> list[str]:
-    """The pseudo-code of a frame's loop (the whole model outside of loops), the values of this iteration beside it.
-
-    ``which``: "" for the lines around the one that runs next, a number for those around a line, ``all`` for all of
-    them and, unless it is to be ``quiet``, what ends the loop; after that ``plain``: without the lines of code that
-    they come from, or ``code``: with those of scripts too, and with what an exporter made of a line in a loop's body.
-
-    Raises:
-        UsageError: there is no such line here.
-    """
-    which, word = _with_code(which)
-    listing = listing_of(session, frame, quiet)
-    if which == "all":
-        rows = range(len(listing))
-    elif not which:
-        rows = listing.window()
-    else:
-        first, last = listing.source.lines[0].number, listing.source.lines[-1].number
-        line = int(which) if which.isdecimal() and len(which) < 18 else -1
-        if not first <= line <= last:
-            raise UsageError(f"list takes a line from {first} to {last}, or all, not '{which}'")
-        rows = listing.around(line - first)
-    told = [seen(frame)] if frame.loop is not None and frame.at_boundary and frame.iteration else []
-    shown = word == "code" or not (word or listing.source.is_script)
-    told += listing.text(rows, listing.source.code_above(rows, word == "code") if shown else {})
-    return [*told, *listing.notes()] if which == "all" else told
-
-
-def _with_code(which: str) -> tuple[str, str]:
-    """What is listed, and the word that says whether with the code that it comes from."""
-    first, _, last = which.rpartition(" ")
-    return (first.rstrip(), last) if last in ("code", "plain") else (which, "")
-
-
-def _reader(frame: AnyFrame) -> Callable[[Value], tuple[bool, Any]]:
-    """Reads what an iteration made; at a boundary the parts of sliced inputs are the next one's already, and those
-    that the iteration before got are cut anew."""
-    values, loop = frame.values, frame.loop
-    behind = loop is not None and frame.at_boundary and frame.stopped_by is None
-    parts = {port.inner: port for port in loop.sliced_inputs} if loop is not None and behind else {}
-
-    def read(value: Value) -> tuple[bool, Any]:
-        port = parts.get(value)
-        if port is None:
-            return values.read(value)
-        there, whole = values.read(port.outer)
-        if not there or not isinstance(whole, np.ndarray):
-            return False, None
-        found = entry_parts(whole, port, frame.name, frame.trip_count)
-        last = frame.iteration - 1
-        return (True, found[last]) if 0 <= last < len(found) else (False, None)
-
-    return read
-
-
 def help_lines(word: str, more: Mapping[str, Command]) -> list[str]:
     """A command, a word of the field, or both where a word is both; ``words``: which there are. ``more``: what this
     console has beside the commands of all.
@@ -313,43 +235,3 @@ def value_lines(value: Any) -> list[str]:
     summary = value_text(array, 0)
     statistics = f"  {summary}" if array.size > 8 and array.dtype.kind in "biufc" else ""
     return [f"{kind}{statistics}", *text.splitlines()[:40]]
-
-
-def compare_lines(session: Debuggee, number: int) -> list[str]:
-    """Where another branch (0: the one that this came from) and the current one first differ."""
-    here = session.branch
-    other = session._inside.timeline.numbered(number) if number else here.parent
-    if other is None or other is here:
-        raise UsageError("compare needs another branch; branch lists them")
-    return _difference_lines(other, here, session.side_by_side(other, here))
-
-
-def _difference_lines(first: Branch, second: Branch, pairs: Iterable[tuple[Boundary, Boundary]]) -> list[str]:
-    """Where two branches, run over the same boundaries, first carry something else."""
-    compared = 0
-    for one, other in pairs:
-        compared += 1
-        for name, value in one.carried.items():
-            if not _equal(value, other.carried.get(name)):
-                around = f" (entry {', '.join(map(str, one.entry))})" if one.entry else ""
-                return [
-                    f"branches {first.number} and {second.number} first differ in iteration {one.iteration} of "
-                    f"'{printable(one.loop.split(' ▸ ')[-1])}'{around}:",
-                    f"  {quote(name)}  {first.number}: {value_text(value, _WIDTH)}   "
-                    f"{second.number}: {value_text(other.carried.get(name), _WIDTH)}",
-                ]
-        if one.ended != other.ended:
-            ends = first if one.ended else second
-            return [f"branch {ends.number} ends at iteration {one.iteration}, the other goes on with equal values"]
-    if compared == 0:
-        return [f"branches {first.number} and {second.number} came to no boundary of a loop since they parted"]
-    over = counted(compared, "boundary", "boundaries")
-    return [f"branches {first.number} and {second.number} are equal over {over}"]
-
-
-def _equal(a: Any, b: Any) -> bool:
-    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
-        return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
-    if isinstance(a, list) and isinstance(b, list):
-        return len(a) == len(b) and all(_equal(x, y) for x, y in zip(a, b, strict=True))
-    return a is b or bool(np.array_equal(a, b))

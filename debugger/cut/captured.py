@@ -16,6 +16,7 @@ from ...runtime.model import Data, Model
 from ...runtime.plan.plan import LoopPlan
 from ..diff.iteration_values import Iteration, asked_before, given
 from ..session.positions import Position, TravelError, run_to
+from .part import NOT_COMPUTED
 
 #: Gives an engine that stands at a position of a run, and that nobody else moves.
 At = Callable[[Position], Engine]
@@ -50,6 +51,7 @@ class Runs:
         self.inputs = inputs
         self.limit = limit
         self._given = model.check(inputs)
+        self._failures: dict[tuple[int, tuple[int, ...], int], str] = {}
         #: A session puts engines to positions of the branch that it is on.
         self._at = at or self._from_the_start
 
@@ -66,13 +68,16 @@ class Runs:
         return Place(plan, Frame(engine, plan.index).entry)
 
     def last_iteration(self, place: Place) -> int:
-        """The number of the last iteration of an entry.
+        """The number of the last iteration of an entry: one that fails is the last.
 
         Raises:
             UsageError: it has none.
         """
         engine = self.before(place, 0)
-        self._to_end(engine, place.plan)
+        try:
+            self._to_end(engine, place.plan)
+        except ExecutionError:
+            return Frame(engine, place.plan.index).iteration
         count = Frame(engine, place.plan.index).iteration
         if not count:
             raise UsageError(f"loop '{place.plan.loop.name}' ran no iteration")
@@ -94,11 +99,11 @@ class Runs:
     def iteration(
         self, place: Place, number: int, fed: Iterable[Value], results: Iterable[Value]
     ) -> tuple[dict[Value, Any], dict[Value, Any]]:
-        """What one iteration is given and what it gives.
+        """What one iteration is given and what it gives; of one in which a node fails what was computed before, and
+        ``NOT_COMPUTED`` for the rest.
 
         Raises:
             UsageError: the entry ended before.
-            ExecutionError: a node fails in it.
         """
         plan, loop = place.plan, place.plan.loop
         engine = self.before(place, number)
@@ -111,12 +116,29 @@ class Runs:
         read = {value: _value(engine, value) for value in _steady(loop, fed) if value not in got}
         engine.clear_stops()
         engine.stop_at(plan.index, number + 1)
-        self._expect(engine, engine.resume()[0], "boundary", plan)
+        failure = self._to_boundary(engine, plan)
+        if failure:
+            self._failures[plan.index, place.entry, number] = failure
         params = [*loop.body.inputs, *asked_before(loop)]
-        after = Iteration({**read, **got}, params, Frame(engine, plan.index).values)
+        left = Frame(engine, plan.index)
+        after = Iteration({**read, **got}, params, left.values)
+        there = {value: not failure or left._inside.is_computed(value) for value in results}
         return {value: self._of(after, value, loop) for value in fed}, {
-            value: self._of(after, value, loop) for value in results
+            value: self._of(after, value, loop) if known else NOT_COMPUTED for value, known in there.items()
         }
+
+    def failure(self, place: Place, number: int) -> str:
+        """Why an iteration that was asked for failed; empty: it did not."""
+        return self._failures.get((place.plan.index, place.entry, number), "")
+
+    def _to_boundary(self, engine: Engine, plan: LoopPlan) -> str:
+        """Run the iteration; returns why it failed, or nothing."""
+        try:
+            what, _ = engine.resume()
+        except ExecutionError as error:
+            return str(error)
+        self._expect(engine, what, "boundary", plan)
+        return ""
 
     def entry(
         self, place: Place, fed: Iterable[Value], results: Sequence[Value]

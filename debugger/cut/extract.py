@@ -18,12 +18,13 @@ from ...runtime.text import did_you_mean
 from ..formats import arrays
 from .captured import Place, Runs
 from .folder import DATA, filled, write_data, write_model
-from .part import Part, same_bits
+from .part import NOT_COMPUTED, Part, same_bits
 
 
 @dataclass(frozen=True)
 class Extracted:
-    """What was written. ``iteration`` None: all of the entry."""
+    """What was written. ``iteration`` None: all of the entry. ``expected``: the outputs whose values are known, all but
+    where the iteration fails: ``failure`` tells why."""
 
     model: Path
     loop: str
@@ -31,12 +32,26 @@ class Extracted:
     iteration: int | None
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
+    expected: tuple[str, ...] = ()
+    failure: str = ""
 
     @property
     def what(self) -> str:
         """In words what it is: ``iteration 3 of loop 'sqrt'``."""
         whole = "all iterations" if self.iteration is None else f"iteration {self.iteration}"
         return f"{whole} of loop '{self.loop}'{_entry(self.entry)}"
+
+    @property
+    def proof(self) -> str:
+        """In words what it does by itself."""
+        if not self.failure:
+            return "the same bits by itself"
+        return f"it fails by itself as in the run: {self.failure}; expected outputs: {self._computed}"
+
+    @property
+    def _computed(self) -> str:
+        told = ", ".join(f"'{name}'" for name in self.expected)
+        return f"{told}, computed before that" if told else "none, nothing was computed before that"
 
 
 def extract(runs: Runs, place: Place, iteration: int | None, target: Path, *, force: bool = False) -> Extracted:
@@ -51,7 +66,10 @@ def extract(runs: Runs, place: Place, iteration: int | None, target: Path, *, fo
     with filled(target, force) as folder:
         path = write(part, folder)
         model = load(path)
-        _check(part, model, runs.model)
+        # What fails at the boundary behind it is no failure of the iteration.
+        whole = all(value is not NOT_COMPUTED for value in part.given.values())
+        failure = "" if iteration is None or whole else runs.failure(place, iteration)
+        (_check_failure if failure else _check)(part, model, runs.model)
         what = Extracted(
             target / path.name,
             place.plan.loop.name,
@@ -59,6 +77,8 @@ def extract(runs: Runs, place: Place, iteration: int | None, target: Path, *, fo
             iteration,
             tuple(port.name for port in model.inputs),
             tuple(port.name for port in model.outputs),
+            tuple(_sides(part, model)["outputs"]),
+            failure,
         )
         (folder / "README.md").write_text(_told(what, runs.model), encoding="utf-8")
     return what
@@ -100,20 +120,23 @@ def write(part: Part, folder: Path) -> Path:
 
         path = ir_source.write(part, folder)
         for what, named in _sides(part, load(path)).items():
-            arrays.write(path.with_suffix(f".{what}.npz"), named)
+            if named or what == "inputs":
+                arrays.write(path.with_suffix(f".{what}.npz"), named)
         return path
     path = folder / "model.onnx"
     write_model(part.model, path)
     for what, ports, values in (("input", part.inputs, part.fed), ("output", part.outputs, part.given)):
-        write_data(folder / DATA, what, [(port.name, port.type, values[port.value]) for port in ports])
+        known = [(port.name, port.type, values[port.value]) for port in ports]
+        write_data(folder / DATA, what, [None if one[2] is NOT_COMPUTED else one for one in known])
     return path
 
 
 def _sides(part: Part, model: Model) -> dict[str, dict[str, Any]]:
     """What a part is fed and should give, by the names of its model."""
+    given = {port.name: part.given[one.value] for port, one in zip(model.outputs, part.outputs, strict=True)}
     return {
         "inputs": {port.name: part.fed[one.value] for port, one in zip(model.inputs, part.inputs, strict=True)},
-        "outputs": {port.name: part.given[one.value] for port, one in zip(model.outputs, part.outputs, strict=True)},
+        "outputs": {name: value for name, value in given.items() if value is not NOT_COMPUTED},
     }
 
 
@@ -155,19 +178,35 @@ def _check(part: Part, model: Model, source: Model) -> None:
             raise ExecutionError(f"{source.name}: what was cut out gives another '{name}' than the run: it is left out")
 
 
+def _check_failure(part: Part, model: Model, source: Model) -> None:
+    """Hold that the part fails by itself, as it did in the run."""
+    try:
+        model.run(_sides(part, model)["inputs"])
+    except ExecutionError:
+        return
+    raise ExecutionError(
+        f"{source.name}: what was cut out does not fail by itself as it did in the run: it is left out"
+    )
+
+
 def _entry(entry: tuple[int, ...]) -> str:
     return f", entry {'/'.join(map(str, entry))}" if entry else ""
 
 
 def _told(what: Extracted, source: Model) -> str:
     name = what.model.name
-    lines = [
-        f"# {what.what}",
-        "",
-        f"Cut out of {source.name} by loopdbg{_version()}. The expected outputs are what loopdbg computed in that run;",
-        f"by itself `{name}` gave the same bits. Run with loopdbg, it is compared with them.",
-    ]
-    return "\n".join(lines) + "\n"
+    cut = f"Cut out of {source.name} by loopdbg{_version()}."
+    if what.failure:
+        text = (
+            f"{cut} In that run this iteration failed:\n\n    {what.failure}\n\n"
+            f"By itself `{name}` fails, too. Expected outputs: {what._computed}."
+        )
+    else:
+        text = (
+            f"{cut} The expected outputs are what loopdbg computed in that run;\n"
+            f"by itself `{name}` gave the same bits. Run with loopdbg, it is compared with them."
+        )
+    return f"# {what.what}\n\n{text}\n"
 
 
 def _version() -> str:

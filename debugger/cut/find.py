@@ -17,10 +17,12 @@ from ..diff.streams import Options
 from ..diff.values import Tolerance
 from ..peers.process import Peer
 from .document import Candidate, Document
+from .ir_document import IrDocument
 from .lab import Lab, values_of
 from .onnx_document import OnnxDocument
 from .passes import peeled
 from .predicate import Difference, Disagreement, NotFinite, Predicate, Shown, Stops
+from .requests import first_request
 from .same_names import give_names
 
 #: Of two models one may run so many times as many iterations as the other.
@@ -60,10 +62,16 @@ def against(
     """
     if peer.name == "onnxruntime" and model.graph.system is System.OPENVINO:
         raise UsageError(f"onnxruntime cannot read {model.name}; compare with openvino")
+    if model._inside.requests:
+        return _in_a_request(model, inputs, Disagreement(peer, tolerance, most), most)
     whole, limit = _whole(model, inputs, most)
     predicate = Disagreement(peer, tolerance, limit)
+    candidate: Candidate | None = _showing_assigned(whole)
     shown = predicate(whole)
-    candidate: Candidate | None = whole
+    if shown is not None:
+        candidate = whole
+    elif candidate is not None:
+        shown = predicate(candidate)
     if shown is None:
         options = Options(tolerance)
         found = compare_live(model, inputs, peer, options, limit=most, free=False).comparisons[0]
@@ -76,6 +84,29 @@ def against(
         )
     predicate.like = shown
     return Finding(candidate, shown, predicate, limit, whole.count, tolerance)
+
+
+def _in_a_request(model: Model, inputs: Mapping[str, Data], predicate: Disagreement, most: int | None) -> Finding:
+    found = first_request(model, inputs, predicate, most)
+    if found is None:
+        raise NothingFoundError(
+            f"{model.name}: nothing to reproduce: {predicate.peer.name} gives the same in each request by itself, "
+            "begun with what the ones before it assigned"
+        )
+    _, candidate, shown, limit = found
+    predicate.like, predicate.limit = shown, limit
+    return Finding(candidate, shown, predicate, limit, candidate.count, predicate.tolerance)
+
+
+def _showing_assigned(whole: Candidate) -> Candidate | None:
+    """With what is assigned to variables as outputs; None where nothing is."""
+    (document,) = whole.documents
+    names = document.assigned() if isinstance(document, IrDocument) else []
+    if not names:
+        return None
+    new = whole.copy()
+    new.documents[0].show(dict.fromkeys([*document.outputs, *names]))
+    return new
 
 
 def between(
@@ -152,18 +183,21 @@ def read(path: Path, weights: Path | None = None) -> Document:
     """
     if path.suffix.lower() != ".xml":
         return OnnxDocument.read(path)
-    from .ir_document import IrDocument
-
     return IrDocument.read(path, weights)
 
 
 def _whole(model: Model, inputs: Mapping[str, Data], most: int | None) -> tuple[Candidate, int]:
     """The whole model, and how many iterations its loops run at most."""
-    if model._inside.requests or model.graph.variables:
-        raise UsageError(f"{model.name}: keeps variables from request to request; repro takes models without")
+    if model._inside.requests:
+        raise UsageError(f"{model.name}: several requests are compared with a runtime alone")
+    state = dict(model.state)
     run = model.execute(inputs, max_iterations=most)
+    model.state.clear()
+    model.state.update(state)
     limit = max((loop.iterations for loop in run.loops), default=0) + 1
     document = document_of(model)
+    if isinstance(document, IrDocument):
+        document.begin_with(state)
     given = ModelSide(model, inputs).inputs  # in the types that it declares
     return Candidate((document,), {name: given[name] for name in document.inputs if name in given}), limit
 

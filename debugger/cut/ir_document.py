@@ -14,7 +14,7 @@ from lxml import etree
 from ...runtime import dtypes
 from ...runtime.errors import ModelError, UnsupportedError, one_line
 from ...runtime.model import Data, Model, load
-from . import ir_loops
+from . import ir_loops, ir_variables
 from .document import Step, Where
 from .ir_net import CONSTANTS, LOOPS, Element, Net, back_edges, inner_nets, nets, outputs, part
 
@@ -232,7 +232,7 @@ class IrDocument:
         self._sizeless()
 
     def tidy(self) -> list[Callable[[], None]]:
-        return [self._untold, self._sizeless, self._empty]
+        return [self._untold, self._sizeless, self._empty, lambda: ir_variables.forget(self.net)]
 
     def _untold(self) -> None:
         """No metadata."""
@@ -251,6 +251,16 @@ class IrDocument:
         for one in list(self.root.iter("data", "input", "output", "back_edges")):
             if not len(one) and not one.attrib:
                 one.getparent().remove(one)
+
+    # -- variables
+
+    def begin_with(self, state: Mapping[str, Data]) -> None:
+        """Let variables begin with these values."""
+        ir_variables.begin_with(self.fill, self.net, state)
+
+    def assigned(self) -> list[str]:
+        """What the main graph assigns to variables."""
+        return ir_variables.assigned(self.net)
 
     # -- for the modules that know loops
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from lxml import etree
@@ -129,25 +129,35 @@ class Net:
                 one.getparent().remove(one)
 
     def drop_dead(self) -> None:
-        """Leave out the layers that no Result needs; Parameters of a body stay, since the layer around it has them."""
+        """Leave out the layers that no Result needs, nor a variable that is read; Parameters of a body stay, since the
+        layer around it has them."""
         sources = self.sources()
         feeding: dict[str, set[str]] = {}
         for (target, _), (source, _) in sources.items():
             feeding.setdefault(target, set()).add(source)
         keep = "Parameter" if self.element.tag != "net" else ""
-        live = {one.get("id") for one in self.of_kind("Result", keep)}
-        todo = list(live)
+        live: set[str] = set()
+        todo = [one.get("id") for one in self.of_kind("Result", keep)]
         while todo:
-            for source in feeding.get(todo.pop(), ()):
-                if source not in live:
-                    live.add(source)
-                    todo.append(source)
+            live.update(todo)
+            todo = [source for one in todo for source in feeding.get(one, ()) if source not in live]
+            todo = todo or [one for one in self._assigning(live) if one not in live]
         for layer in self.layers:
             if layer.get("id") not in live:
                 self.remove(layer)
             else:
                 for inner in inner_nets(layer):
                     inner[1].drop_dead()
+
+    def _assigning(self, live: Collection[str]) -> list[str]:
+        """The Assigns of the variables that the layers ``live`` read."""
+        read = {variable_of(one) for one in self.of_kind("ReadValue") if one.get("id") in live}
+        return [one.get("id") for one in self.of_kind("Assign") if variable_of(one) in read]
+
+
+def variable_of(layer: Element) -> str:
+    """The variable that a ReadValue or an Assign is about."""
+    return str(layer.find("data").get("variable_id"))
 
 
 def inner_nets(layer: Element) -> Iterator[tuple[str, Net]]:

@@ -21,7 +21,7 @@ from ...runtime.graph import Loop, OptionalType, SequenceType, TensorType, Value
 from ...runtime.ops.registry import is_random
 from ..peers.onnx_writer import port_info, type_of
 from .names import all_names, bind, called, free_of_graph, free_of_node, fresh, leave_out
-from .part import Ask, Part, Port, refuse_random
+from .part import NOT_COMPUTED, Ask, Part, Port, refuse_random
 
 #: Before this version of the IR every initializer has to stand among the inputs.
 _INITIALIZERS_APART = 4
@@ -242,7 +242,7 @@ class Types:
     def of(self, value: Value, data: Any) -> ValueType:
         """The type of a port that has the value of a graph."""
         kind = value.type
-        if isinstance(kind, OptionalType):
+        if isinstance(kind, OptionalType) or data is NOT_COMPUTED:
             return kind
         if data is None:
             return OptionalType(kind)

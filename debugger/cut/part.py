@@ -16,6 +16,10 @@ from ...runtime.ops.registry import is_random
 Ask = Callable[[list[Value], list[Value]], tuple[dict[Value, Any], dict[Value, Any]]]
 
 
+#: What stands for a value that a run did not come to, since a node failed before.
+NOT_COMPUTED = object()
+
+
 @dataclass(frozen=True)
 class Port:
     """An input or an output of a part. ``value``: it in the graph that the part was cut out of."""
@@ -30,7 +34,8 @@ class Part:
     """A model in the form of its source: ``model`` is an ONNX message, or the root of an IR's XML.
 
     ``inputs`` and ``outputs`` stand in the model's order; ``fed`` and ``given`` are what they were in the run, by the
-    graph's values. ``weights``: the constants of an IR, in the order of its offsets; None: it is no IR.
+    graph's values (``NOT_COMPUTED`` behind a node that failed). ``weights``: the constants of an IR, in the order of
+    its offsets; None: it is no IR.
     """
 
     model: Any

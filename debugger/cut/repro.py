@@ -44,6 +44,9 @@ class Repro:
         again = "the files in it show it again" if self.confirmed else "THE FILES IN IT DO NOT SHOW IT AGAIN"
         return [*lines, f"wrote {pack.folder}: {again}"]
 
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
 
 def make(
     finding: Finding,

@@ -80,6 +80,12 @@ class _Following:
     #: By iteration, how it differs beyond the tolerance.
     differing: dict[Key, Difference] = field(default_factory=dict)
 
+    @property
+    def exact_shape(self) -> bool:
+        """Whether axes of length 1 count: a node that was made for one of a program gives its shape. [256,1,64] has
+        the numbers of [1,256,64] in their order, and what reads it computes something else."""
+        return self.candidate.how in ("metadata", "position")
+
 
 class _Run:
     """One run of a side, compared with what was paired."""
@@ -97,6 +103,7 @@ class _Run:
             self.by_loop.setdefault(one.spot.path, []).append(one)
         self.findings: dict[str, LoopFindings] = {}
         self.there = {path: self._name_there(path) for path in layout.loops}
+        self.trips = {**reference.trips, **reference.folds}
         #: Loop -> entry -> iterations so far.
         self.counts: dict[str, dict[Key, int]] = {}
         self.ended: dict[str, dict[Key, StoppedBy]] = {}
@@ -168,7 +175,7 @@ class _Run:
                     one.lacking += 1
                     continue
                 theirs = _declared(one.track.values[key], mine)
-                delta = compare(mine, theirs, self.options.tolerance, loose_shape=True)
+                delta = compare(mine, theirs, self.options.tolerance, loose_shape=not one.exact_shape)
                 one.compared += 1
                 count += 1
                 worst, relative = max(worst, delta.absolute), max(relative, delta.relative)
@@ -254,7 +261,7 @@ class _Run:
         """Compare how often a loop ran with what the reference says, or with how many rows it has."""
         findings = self._found(path)
         assert findings is not None
-        said = self.reference.trips.get(self.there[path])
+        said = self.trips.get(self.there[path])
         rows = self._rows(path)
         for entry, count in self.counts.get(path, {}).items():
             other = rows.get(entry) if said is None else said.get(entry)

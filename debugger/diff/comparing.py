@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...runtime.errors import InputError, UsageError
+from ...runtime.extensions import extension
 from ...runtime.model import Data, Model
 from ..recording.reader import Trace
 from ..reference.files import is_reference, of_arrays, read_reference
@@ -94,6 +95,10 @@ class Diff:
 
     def __str__(self) -> str:
         return "\n".join(report.lines(self._comparison))
+
+    def _repr_html_(self) -> str:
+        drawn: str = extension("html")("diff", self)
+        return drawn
 
     @property
     def verdict(self) -> Verdict:

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ..reference.metadata import by_metadata
+from ..reference.program import ProgramTrack
 from ..reference.reference import Matcher, Reference, Track
 from .by_value import ByValue
 from .candidates import Candidate, Named
+from .folds import pair_folds
 from .forms import at_depth
 from .layout import Layout, Spot
 from .sides import Side
@@ -28,6 +30,13 @@ class Paired:
 
 def pair_tracks(side: Side, layout: Layout, reference: Reference, tracks: Sequence[Track], options: Options) -> Paired:
     """Pair tracks with values; the model is run where their names do not tell, or leave a choice."""
+    folded = [track for track in tracks if isinstance(track, ProgramTrack) and track.folded]
+    result = _paired(side, layout, reference, [track for track in tracks if track not in folded], options)
+    result.found += pair_folds(side, layout, reference, folded, options.tolerance, {one.spot for one in result.found})
+    return result
+
+
+def _paired(side: Side, layout: Layout, reference: Reference, tracks: Sequence[Track], options: Options) -> Paired:
     result = Paired()
     named = Named(layout, options.names)
     rest = _by_metadata(layout, reference, tracks, options, result)

@@ -177,6 +177,8 @@ def _equal(a: Array, b: Array) -> bool:
 
 
 def _arrays(a: Array, b: Array, tolerance: Tolerance) -> Delta:
+    if not a.size:
+        return SAME
     wide = a.dtype.kind in "iu" and 8 in (a.dtype.itemsize, b.dtype.itemsize)
     if wide or a.dtype.kind in "Ob":
         unequal = np.asarray(a != b, bool)
@@ -186,20 +188,32 @@ def _arrays(a: Array, b: Array, tolerance: Tolerance) -> Delta:
         one, other = a.astype(np.int64), b.astype(np.int64)
         gap = np.abs(one - other).astype(np.float64)
         return _delta(a, b, gap > 0, gap, _relative(gap, np.abs(other).astype(np.float64)))
+    return _floats(a, b, tolerance)
+
+
+def _floats(a: Array, b: Array, tolerance: Tolerance) -> Delta:
+    """Compare floats and complex numbers. Most elements of two large values are often equal: the others alone are
+    looked at."""
     rtol, atol = tolerance.of(a.dtype, b.dtype)
     with np.errstate(all="ignore"):
         kind = np.complex128 if a.dtype.kind == "c" else np.float64
-        one, other = a.astype(kind), b.astype(kind)
-        same = (one == other) | (np.isnan(one) & np.isnan(other))
-        gap = np.where(same, 0.0, np.abs(one - other))
-        gap = np.where(np.isnan(gap), np.inf, gap)
+        left, right = (a, b) if a.dtype == b.dtype else (a.astype(kind), b.astype(kind))
+        unequal = (left != right) & ~(np.isnan(left) & np.isnan(right))
+        one, other = left[unequal].astype(kind), right[unequal].astype(kind)
+        gap = np.abs(one - other)
+        gap[np.isnan(gap)] = np.inf
         size = np.abs(other)
-        beyond = ~same & ~(gap <= atol + rtol * np.where(np.isfinite(size), size, 0.0))
+        beyond = ~(gap <= atol + rtol * np.where(np.isfinite(size), size, 0.0))
         peak = max(tolerance.peak, rtol * _SUMMED if tolerance.summed else 0.0)
-        if peak:
-            finite = size[np.isfinite(size)]
-            beyond &= ~(gap <= peak * (finite.max() if finite.size else 0.0))
-        return _delta(a, b, beyond, gap, _relative(gap, size))
+        if peak and beyond.any():
+            beyond &= ~(gap <= peak * _largest(right.astype(kind)))
+        return _delta(a, b, beyond, gap, _relative(gap, size), np.flatnonzero(unequal))
+
+
+def _largest(array: Array) -> float:
+    """The largest magnitude of the finite elements."""
+    size = np.abs(array)
+    return float(size[np.isfinite(size)].max(initial=0.0))
 
 
 def _exact_gap(a: Array, b: Array, unequal: Array) -> Array:
@@ -217,15 +231,17 @@ def _relative(gap: Array, size: Array) -> Array:
         return np.where(np.isnan(relative), np.inf, relative)
 
 
-def _delta(a: Array, b: Array, beyond: Array, gap: Array, relative: Array) -> Delta:
-    """The worst element: of those beyond the tolerance where there are any."""
+def _delta(a: Array, b: Array, beyond: Array, gap: Array, relative: Array, places: Array | None = None) -> Delta:
+    """The worst element: of those beyond the tolerance where there are any. ``places``: the flat indices of what was
+    looked at, where that is not all; the other elements are equal."""
     count = int(np.count_nonzero(beyond))
-    at = int(np.argmax(np.where(beyond, gap, -1.0) if count else gap))
-    index = tuple(int(k) for k in np.unravel_index(at, a.shape))
+    at = int(np.argmax(np.where(beyond, gap, -1.0) if count else gap)) if gap.size else 0
+    flat = at if places is None or not places.size else int(places[at])
+    index = tuple(int(k) for k in np.unravel_index(flat, a.shape))
     return Delta(
         "value" if count else "",
-        float(gap.max()),
-        float(relative.max()),
+        float(gap.max(initial=0.0)),
+        float(relative.max(initial=0.0)),
         index,
         a[index],
         b[index],

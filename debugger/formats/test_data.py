@@ -22,14 +22,14 @@ def write(path: Path, values: Mapping[str, Data], types: Mapping[str, ValueType]
     return []
 
 
-def write_data(folder: Path, what: str, values: Iterable[tuple[str, ValueType, Any]]) -> None:
-    """Write ``input_K.pb`` or ``output_K.pb`` for names, declared types and values.
+def write_data(folder: Path, what: str, values: Iterable[tuple[str, ValueType, Any] | None]) -> None:
+    """Write ``input_K.pb`` or ``output_K.pb`` for names, declared types and values; None: its value is not known.
 
     Raises:
         OSError: the folder cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    for k, (name, kind, value) in enumerate(values):
+    for k, (name, kind, value) in ((k, one) for k, one in enumerate(values) if one is not None):
         (folder / f"{what}_{k}.pb").write_bytes(as_message(name, kind, value).SerializeToString())
 
 

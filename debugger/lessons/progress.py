@@ -14,13 +14,14 @@ from ...runtime.files import text_of
 @dataclass
 class Done:
     """Of one lesson: the card that was reached, whether its question was answered, how many tries that took, the first
-    guess, and the cards that were answered right."""
+    guess, the cards that were answered right, and those of a quiz that were not."""
 
     card: int = 0
     done: bool = False
     tries: int = 0
     guess: str = ""
     answered: list[int] = field(default_factory=list)
+    missed: list[int] = field(default_factory=list)
 
 
 class Progress:
@@ -79,5 +80,5 @@ def _done(told: Any) -> Done:
     Raises:
         TypeError, ValueError, KeyError: it is none.
     """
-    answered = [int(card) for card in told.get("answered", ())]
-    return Done(int(told["card"]), bool(told["done"]), int(told["tries"]), str(told["guess"]), answered)
+    answered, missed = ([int(card) for card in told.get(name, ())] for name in ("answered", "missed"))
+    return Done(int(told["card"]), bool(told["done"]), int(told["tries"]), str(told["guess"]), answered, missed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +28,14 @@ class Scene:
 
     model: str
     inputs: Mapping[str, Any] = field(default_factory=dict)
+    #: Where the model is.
+    folder: Path = MODELS
+    #: A loop that runs longer is played no further.
+    most: int = _MOST
 
     @property
     def path(self) -> Path:
-        return MODELS / self.model
+        return self.folder / self.model
 
     def load(self) -> Model:
         """The model.
@@ -39,9 +43,13 @@ class Scene:
         Raises:
             ModelError: its file is not where the package has it.
         """
-        if not self.path.is_file():
+        if not self.path.is_file() and self.folder == MODELS:
             raise ModelError(f"{self.path}: the lessons' models are not installed; install the package anew")
         return load(self.path)
+
+    def known(self) -> Model:
+        """The model to be played or read: of one file once, however many questions are drawn."""
+        return _loaded(self.path, self.path.stat().st_mtime) if self.path.is_file() else self.load()
 
     def arrays(self, model: Model) -> dict[str, Data]:
         """The inputs as the model takes them; those that are not named here are those beside the model."""
@@ -59,14 +67,19 @@ class Scene:
     @cached_property
     def played(self) -> Played:
         """What it gives when it is run to its end."""
-        model = self.load()
+        model = self.known()
         boundaries: dict[str, list[Boundary]] = {}
 
         def see(frame: Frame) -> None:
             boundaries.setdefault(frame.name, []).append(read(frame))
 
-        run = model.execute(self.arrays(model), on_iteration=see, max_iterations=_MOST)
+        run = model.execute(self.arrays(model), on_iteration=see, max_iterations=self.most)
         return Played(self, run, boundaries)
+
+
+@lru_cache(maxsize=64)
+def _loaded(path: Path, changed: float) -> Model:
+    return load(path)
 
 
 @dataclass(frozen=True, eq=False)

@@ -51,7 +51,7 @@ def send(stream: IO[bytes], message: Any) -> None:
 
 def main() -> None:
     """Serve the peer that the first message names."""
-    _end_with_the_parent()
+    end_with_the_parent()
     requests = sys.stdin.buffer
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
@@ -81,7 +81,7 @@ def main() -> None:
             send(answers, ("failed", f"{type(error).__name__}: {error}"))
 
 
-def _end_with_the_parent() -> None:
+def end_with_the_parent() -> None:
     """Once the program that asks is gone, however it ended, nothing of this group of processes is left: neither a model
     that never comes back nor what the peer itself started.
 

@@ -10,6 +10,8 @@ from ...runtime.errors import UsageError, one_line
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from .drawing import Drawing
+
 #: What figures are written as.
 SUFFIXES = (".png", ".svg", ".pdf")
 
@@ -24,6 +26,23 @@ def check_suffix(path: Path) -> None:
         raise UsageError(f"{path}: name it {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}")
     if path.is_dir():
         raise UsageError(f"{path}: is a folder; give a file")
+
+
+def save_drawing(drawing: Drawing, path: Path) -> None:
+    """Write a drawing; as SVG it can be read and searched, and tells more where one points at it.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
+    if path.suffix.lower() != ".svg":
+        from .drawn_figure import figure_of
+
+        save(figure_of(drawing), path)
+        return
+    try:
+        path.write_text(drawing.svg(), encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {error.strerror or one_line(error)}") from None
 
 
 def save(figure: Figure, path: Path) -> None:

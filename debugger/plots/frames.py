@@ -30,10 +30,12 @@ class PlottedFrame(AnyFrame, Protocol):
 
 def may_draw(what: str, loop: Loop, name: str | None = None) -> bool:
     """As far as the graph tells: has a loop anything of a kind (``carried``, ``condition``, ``scan``, ``norms``), or of
-    a name, that could be drawn?"""
+    a name, that could be drawn? Each has a ``graph``."""
     edges = {edge.param.name: edge.param.type for edge in loop.back_edges}
     scans = {*scan_names(loop), *(port.outer.name for port in loop.scan_outputs)}
     comparison = compared(loop)
+    if what == "graph":
+        return True
     if what == "condition":
         return comparison is not None
     if what == "scan":

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...runtime.dtypes import dtype as dtype_of
 from ...runtime.engine.time.history import GAP, numbers_of
+from ...runtime.extensions import extension
 from ...runtime.frame import BodyNode, CarriedValue, NodeState
 from ...runtime.graph import MAIN, Array, If, Loop, Node, ScanOutput, StoppedBy, TensorType, Value, bodies, walk
 from ...runtime.graph.slices import join, joined_shape
@@ -217,6 +218,10 @@ class RecordedFrame:
 
     def __repr__(self) -> str:
         return f"<RecordedFrame {self.path}{'' if self.loop is None else f', {when(self)}'}>"
+
+    def _repr_html_(self) -> str:
+        drawn: str = extension("html")("frame", self)
+        return drawn
 
     def __getitem__(self, expression: str) -> Any:
         """The value of an expression, as ``frame["max(abs(h))"]``.

@@ -36,7 +36,7 @@ class Replay(Debuggee):
         self.restart()
 
     def __repr__(self) -> str:
-        return f"<Replay {self.trace.path}: {self.stop.text}>"
+        return "<Replay, closed>" if self.closed else f"<Replay {self.trace.path}: {self.stop.text}>"
 
     @property
     def trace(self) -> Trace:

@@ -68,6 +68,34 @@ def read_folder(path: Path, ports: Sequence[Port]) -> dict[str, Data]:
     return found
 
 
+def read_npz(path: Path, ports: Sequence[Port]) -> dict[str, Data]:
+    """Everything that an ``.npz`` file holds, by name. A sequence NAME stands there as NAME.0, NAME.1, ...
+
+    Raises:
+        InputError: the file or a needed entry of it cannot be read, or is pickled.
+    """
+    with opened_arrays(path) as archive:
+        if isinstance(archive, np.ndarray):
+            raise InputError(f"{path}: holds one array without a name; give it as the value of one input")
+        types = {name: port.type for port in ports for name in (port.name, *port.aliases)}
+        found: dict[str, Data] = {}
+        elements: dict[str, dict[int, Data]] = {}
+        for entry in archive.files:
+            name, _, number = entry.rpartition(".")
+            if entry in types or not (isinstance(_inner(types.get(name)), SequenceType) and number.isdigit()):
+                # What the model does not ask for may be anything, and is only named.
+                found[entry] = entry_of(path, archive, entry, types[entry]) if entry in types else None
+            else:
+                elements.setdefault(name, {})[int(number)] = entry_of(path, archive, entry, types[name])
+        for name, parts in elements.items():
+            found[name] = [parts[number] for number in sorted(parts)]
+        return found
+
+
+def _inner(declared: ValueType | None) -> ValueType | None:
+    return declared.element if isinstance(declared, OptionalType) else declared
+
+
 def _numbered(path: Path, what: str, ports: Sequence[Port]) -> dict[str, Data]:
     """The tensors of a folder of test data that are called ``what``, by the names that the model has for them."""
     files = {}

@@ -23,6 +23,8 @@ class ProgramTrack(Track):
     graph: tuple[str, ...] = ()
     #: Which of several results of the node.
     output: int | None = None
-    #: Which carried value or part, of a parameter of a loop's body.
+    #: Which carried value or part, of a parameter of a loop's body, and of a loop of Python of what becomes of it.
     position: int | None = None
     reads: tuple[str, ...] = ()
+    #: It is one value of many nodes, the copies of a line in a loop of Python; a model need not have the loop.
+    folded: bool = False

@@ -54,6 +54,8 @@ class Reference:
     inputs: Mapping[str, Data] | None = None
     #: Loop -> entry (the iterations of the loops around it) -> its iterations, where that is known.
     trips: Mapping[str, Mapping[Key, int]] = field(default_factory=dict)
+    #: The same of loops of Python that a program is unrolled from; a model need not have them.
+    folds: Mapping[str, Mapping[Key, int]] = field(default_factory=dict)
     #: Its kernels add in another order than those that run a model here.
     other_kernels: bool = False
 

@@ -21,13 +21,15 @@ def of_program(program: Any, inputs: Mapping[str, Any], store: Store, most: int 
     """Run an exported program. Its parameters and buffers stay what they are."""
     given = assigned(input_names(program), inputs)
     recording = Recording(program.graph_module, store, most)
+    passed = arguments(program, given)
     with torch.no_grad():
-        results = recording.run(arguments(program, given))
-    tracks: list[Track] = [*recording.tracks]
+        results = recording.run(passed)
+    unrolled = recording.folded(passed)
+    tracks: list[Track] = [*recording.tracks, *unrolled.tracks]
     if results is not None:
         tracks += _outputs(store, user_outputs(program, results), program.graph)
     arrays = {name: as_array(value) for name, value in given.items()}
-    return Reference("PyTorch", tracks, arrays, recording.trips, other_kernels=True)
+    return Reference("PyTorch", tracks, arrays, recording.trips, unrolled.trips, other_kernels=True)
 
 
 def of_module(module: Any, inputs: Mapping[str, Any], store: Store, most: int | None) -> Reference:
@@ -41,7 +43,7 @@ def of_module(module: Any, inputs: Mapping[str, Any], store: Store, most: int | 
     by_position = dict(zip(input_names(program), given.values(), strict=False))
     found = of_program(program, by_position, store, most)
     found.label = type(module).__name__
-    if has_cells(module) and not found.trips:
+    if has_cells(module) and not (found.trips or found.folds):
         found.tracks += _called(module, given, store, "").tracks
     return found
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -11,8 +11,10 @@ from ...runtime.errors import ExecutionError, LoopdbgError
 from .program import ProgramTrack
 from .reference import Key
 from .torch_cells import STEPPED, keep_steps
-from .torch_sites import CONTROL, Path, control, loop_path, operator_name, sites, source
-from .torch_values import Store
+from .torch_folding import Folded, folded
+from .torch_sites import CONTROL, Path, control, is_written, loop_path, operator_name, sites, source
+from .torch_threads import threads_for
+from .torch_values import Store, as_array
 
 
 class Limited(Exception):
@@ -30,7 +32,8 @@ class Recording:
         self.store = store
         self.most = most
         self.trips: dict[str, dict[Key, int]] = {}
-        self._tracks = {(path, node.name): track for path, node, track in sites(module)}
+        self._sites = list(sites(module))
+        self._tracks = {(path, node.name): track for path, node, track in self._sites}
         self._steps: dict[str, list[ProgramTrack]] = {}
 
     def run(self, arguments: Sequence[Any]) -> tuple[Any, ...] | None:
@@ -41,7 +44,8 @@ class Recording:
             LimitError: the values take too much memory.
         """
         try:
-            return tuple(Walk(self, self.module).run(*arguments))
+            with threads_for(self.module):
+                return tuple(Walk(self, self.module).run(*arguments))
         except Limited:
             return None
 
@@ -55,6 +59,17 @@ class Recording:
                 found += self._steps.get("/".join((*path, track.node)), [])
             found += [track] if track.values else []
         return found
+
+    def folded(self, arguments: Sequence[Any]) -> Folded:
+        """The loops of Python that the program is unrolled from. ``arguments``: what it was run with."""
+        inputs = self.module.graph.find_nodes(op="placeholder")
+        given = {node.name: value for node, value in zip(inputs, arguments, strict=False) if not is_written(node)}
+
+        def known(name: str) -> Mapping[Key, Any]:
+            array = as_array(given.get(name))
+            return {} if array is None else {(): array}
+
+        return folded(self._sites, known, set(self.trips))
 
     def keep(self, path: Path, node: Any, at: Key, value: Any) -> None:
         """What a node computed in an iteration."""

@@ -101,6 +101,11 @@ def operator_name(target: Any) -> str:
     return str(target) if isinstance(target, torch._ops.OpOverload) else getattr(target, "__name__", str(target))
 
 
+def is_written(node: Any) -> bool:
+    """Whether an operator changes a value in place, so that it is another one behind the run."""
+    return any(getattr(getattr(user.target, "_schema", None), "is_mutable", False) for user in node.users)
+
+
 def reads(node: Any) -> tuple[str, ...]:
     """What a node is given, flat and in order, keywords last."""
     found: list[str] = []

@@ -8,7 +8,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from ...runtime.errors import UsageError
 from ...runtime.model import Data, LoopTotals, Model
@@ -19,8 +20,9 @@ from ..statistics.history import Evolution, History
 from ..values.iterations import TimedFrame
 from .boundary import Boundary
 from .branches import Branch
-from .inside import Inside
+from .inside import Closed, Inside
 from .stop import Reason, Stop
+from .telling import Telling
 from .underway import Underway
 
 if TYPE_CHECKING:
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 _ON_THE_WAY = (Reason.NODE, Reason.STEP, Reason.ENTRY, Reason.LOOP_END)
 
 
-class Debuggee:
+class Debuggee(Telling):
     """Something that stands somewhere, and stops where its breakpoints say.
 
     Every command returns the :class:`Stop` that it came to, and raises a :class:`UsageError` where it is not possible.
@@ -39,6 +41,41 @@ class Debuggee:
     def __init__(self, inside: Inside) -> None:
         #: For our own front ends: what is in there may change with any version.
         self._inside = inside
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the engine and of all checkpoints, as the end of a with block does; every later use is a
+        :class:`UsageError`.
+
+        Raises:
+            UsageError: another thread moves it.
+
+        >>> with loopdbg.debug(model, inputs) as stepped:
+        ...     print(stepped.step().text)
+        before iteration 1 of loop 'sqrt'
+        >>> stepped.step()
+        Traceback (most recent call last):
+        loopdbg.UsageError: this session is closed
+        """
+        if not self.closed:
+            with self._inside.turns.turn():
+                self._inside = cast(Inside, Closed())
+
+    @property
+    def closed(self) -> bool:
+        """True once it was closed.
+
+        >>> session.closed
+        False
+        """
+        return isinstance(self._inside, Closed)
 
     # -- where it stands
 
@@ -530,11 +567,15 @@ class Debuggee:
         self._inside.turns.interrupt()
 
     def _repeat(self, count: int, move: Callable[[], Stop], *, back: bool = False) -> Stop:
+        return self._repeat_some(count, lambda left: (move(), 1), back=back)
+
+    def _repeat_some(self, count: int, move: Callable[[int], tuple[Stop, int]], *, back: bool = False) -> Stop:
+        """Move until ``count`` is made up; ``move`` gets what is left, and returns how much of it it made."""
         if count < 1:
             raise UsageError(f"{count} times makes no sense; give 1 or more")
-        stop = move()
-        for _ in range(count - 1):
-            if stop.reason not in _ON_THE_WAY or self.done or (back and self._inside.at_beginning):
-                break
-            stop = move()
-        return stop
+        while True:
+            stop, made = move(count)
+            count -= made
+            on = stop.reason in _ON_THE_WAY and not self.done and not (back and self._inside.at_beginning)
+            if count <= 0 or not on:
+                return stop

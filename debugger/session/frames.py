@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import html
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,16 +12,16 @@ import numpy.typing as npt
 from ...runtime import frame as runtime
 from ...runtime.body import FrameInside
 from ...runtime.engine.plain.memory import read_only
+from ...runtime.extensions import extension
 from ...runtime.graph import Array, Value
 from ...runtime.turns import Turns
 from ..expression.language import parse
 from ..statistics.history import Evolution
 from ..statistics.tensor import LARGE, OverError, TensorRef
-from ..text import dtype_name, value_text
+from ..text import value_text
 from ..values.iterations import Iterations
 from ..values.scope import FrameScope
-from ..words.endings import stopper
-from ..words.moments import when, whose
+from ..words.moments import when
 from .timeline import Timeline
 
 if TYPE_CHECKING:
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
 
 #: Reading one part takes milliseconds; who waits longer waits for something that is stuck.
 _PATIENCE = 5.0
-#: A tensor is drawn with at most this many rows and columns; larger ones are sampled.
-_CELLS = 32
 
 
 class SessionFrame(runtime.Frame):
@@ -124,21 +121,6 @@ class SessionFrame(runtime.Frame):
         if expression is None:
             return plots.over_iterations(self)
         return plots.value(self, expression, self[expression])
-
-    def _repr_html_(self) -> str:
-        loop = self.loop
-        if loop is None:
-            return f"<b>{_text(self.path)}</b>: no loop is running"
-        limit = "no limit" if self.trip_count is None else str(self.trip_count)
-        ended = f", ended by {stopper(self.stopped_by)}" if self.stopped_by else ""
-        condition = "" if self.condition is None else f", condition {str(self.condition).lower()}"
-        head = f"<b>{_text(self.path)}</b>, {when(self)} / {limit}{condition}{ended}"
-        edges = [
-            (e.param, "" if e.previous is None else value_text(e.previous), value_text(e.value) if e.ready else "·")
-            for e in self.back_edges
-        ]
-        scans = [(name, dtype_name(value.dtype), str(list(value.shape))) for name, value in self.scan_outputs.items()]
-        return head + _table(("carried", *whose(self)), edges) + _table(("scan output", "dtype", "so far"), scans)
 
 
 class StandingFrame(SessionFrame):
@@ -276,49 +258,5 @@ class Shown:
         return np.array(self.value, dtype=dtype, copy=copy)
 
     def _repr_html_(self) -> str:
-        drawn = self._drawn()
-        return f"{drawn}<br>{_text(self.remark.strip(' #'))}" if self.remark else drawn
-
-    def _drawn(self) -> str:
-        if isinstance(self.value, list):
-            rows = [(str(k), value_text(element, 80)) for k, element in enumerate(self.value[:_CELLS])]
-            return f"<b>{_text(self.name)}</b>: sequence of {len(self.value)}" + _table(("", ""), rows)
-        if self.value is None or isinstance(self.value, str):
-            return f"<b>{_text(self.name)}</b> = {_text(value_text(self.value, 200))}"
-        array = np.asarray(self.value)
-        head = f"<b>{_text(self.name)}</b> {dtype_name(array.dtype)} {list(array.shape)}"
-        if array.ndim == 0 or array.size <= 1:
-            return f"{head} = {_text(value_text(array, 200))}"
-        return f"{head} {_text(value_text(array, 100))}{_heat(array)}"
-
-
-def _text(text: str) -> str:
-    return html.escape(text)
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    body = "".join(f"<tr>{''.join(f'<td>{_text(cell)}</td>' for cell in row)}</tr>" for row in rows)
-    if not body:
-        return ""
-    return f"<table><tr>{''.join(f'<th>{_text(cell)}</th>' for cell in head)}</tr>{body}</table>"
-
-
-def _heat(array: npt.NDArray[Any]) -> str:
-    """The elements as coloured cells, axes before the last flattened into rows."""
-    if array.dtype.kind not in "biuf" or array.size == 0:
-        return ""
-    grid = np.atleast_2d(array.astype(np.float64).reshape(-1, array.shape[-1]))
-    rows = np.unique(np.linspace(0, grid.shape[0] - 1, _CELLS).astype(int))
-    columns = np.unique(np.linspace(0, grid.shape[1] - 1, _CELLS).astype(int))
-    grid = grid[np.ix_(rows, columns)]
-    finite = grid[np.isfinite(grid)]
-    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)
-    cells = []
-    for y, row in enumerate(grid):
-        for x, value in enumerate(row):
-            share = (value - low) / (high - low) if high > low else 0.5
-            # Sequential from light to dark; what is not finite stands out in red.
-            colour = f"hsl(210,60%,{90 - 65 * share:.0f}%)" if np.isfinite(value) else "#d33"
-            cells.append(f'<rect x="{8 * x}" y="{8 * y}" width="8" height="8" fill="{colour}"/>')
-    height, width = 8 * len(grid), 8 * len(grid[0])
-    return f'<br><svg width="{width}" height="{height}" xmlns="http://www.w3.org/2000/svg">{"".join(cells)}</svg>'
+        drawn: str = extension("html")("value", self)
+        return drawn

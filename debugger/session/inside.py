@@ -246,3 +246,13 @@ class Inside(ABC):
     @abstractmethod
     def _forget_to_stop(self) -> None:
         """Let what runs next not stop for that."""
+
+
+class Closed:
+    """What is left of a session that was closed."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise UsageError("this session is closed; begin another one")
+
+    def __repr__(self) -> str:
+        return "closed"

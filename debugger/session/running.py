@@ -427,7 +427,8 @@ class Running(Inside):
         timeline = self._timeline
         timeline.reached()
         try:
-            found = timeline.find_back(partial(self._arming.arm, self.breakpoints), self.prime_all, self._seen_here)
+            arm = partial(self._arming.arm, self.breakpoints)
+            found = timeline.find_back(arm, self._arming.disarm, self.prime_all, self._seen_here)
         finally:
             self._arming.disarm()
         if found is None:

@@ -59,7 +59,7 @@ class Session(Debuggee):
         self.restart()
 
     def __repr__(self) -> str:
-        return f"<Session {self.model.name}: {self.stop.text}>"
+        return "<Session, closed>" if self.closed else f"<Session {self.model.name}: {self.stop.text}>"
 
     def __iter__(self) -> Iterator[SessionFrame]:
         while not self.done:
@@ -134,7 +134,7 @@ class Session(Debuggee):
     # -- back
 
     def back(self, count: int = 1) -> Stop:
-        return self._repeat(count, self._back, back=True)
+        return self._repeat_some(count, self._back, back=True)
 
     def back_node(self, count: int = 1) -> Stop:
         return self._repeat(count, self._back_node, back=True)
@@ -241,9 +241,10 @@ class Session(Debuggee):
                 return inside.advance(destinations.LoopEnd(stack[-1]))
             return inside.advance(destinations.AnyBoundary() if inside.engine.stack else destinations.TheEnd())
 
-    def _back(self) -> Stop:
+    def _back(self, count: int) -> tuple[Stop, int]:
+        made = [count]
         with self._inside.turns.turn():
-            return self._inside.travel(self._inside.timeline.back)
+            return self._inside.travel(lambda: made.append(self._inside.timeline.back(count))), made[-1]
 
     def _back_node(self) -> Stop:
         with self._inside.turns.turn():

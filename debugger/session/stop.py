@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from ...runtime.extensions import extension
 from ...runtime.graph import Loop, Node
 from ...runtime.text import counted, printable
 from ..frame import AnyFrame
@@ -47,6 +48,13 @@ class Stop:
     reason: Reason
     text: str
     breakpoints: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        drawn: str = extension("html")("stop", self)
+        return drawn
 
 
 def boundary_stop(frame: AnyFrame) -> Stop:

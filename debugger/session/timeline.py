@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from typing import TypeVar
 
 import numpy as np
 
 from ...runtime.engine.engine import Engine
 from ...runtime.engine.time.checkpoints import Checkpoint
-from ...runtime.errors import InterruptError, UsageError
+from ...runtime.errors import UsageError
 from ...runtime.frame import Frame
 from ...runtime.model import Data
 from ..statistics.tensor import Findings
@@ -24,8 +23,9 @@ from .boundary import Boundary, read
 from .branches import Branch, drop_one
 from .contents import Contents
 from .histories import Histories
+from .last_hit import Hits, LastHit, ended_loops
 from .past import Past, PastIterations
-from .positions import Position, approach, levels, nodes_until, run_to
+from .positions import Position, levels, nodes_until, run_to
 from .underway import Underways
 
 #: Bytes that the checkpoints of all branches may hold together.
@@ -36,8 +36,6 @@ CHECKPOINT_SECONDS = 0.01
 CHECKPOINT_SHARE = 0.1
 #: Bytes that are copied a second, about, into memory that is new.
 COPIED = 5e8
-
-_Hits = TypeVar("_Hits")
 
 
 class Timeline:
@@ -214,8 +212,11 @@ class Timeline:
         self.current = home
         run_to(self.engine, target)
 
-    def back(self) -> None:
-        """To the boundary before: of this loop, or from its first one to before the loop.
+    def back(self, count: int = 1) -> int:
+        """To the boundary before: of this loop, or from its first one to before the loop; at once over so many of one
+        entry of a loop.
+
+        Returns: over how many it went, at least 1.
 
         Raises:
             UsageError: there is nothing before.
@@ -223,16 +224,17 @@ class Timeline:
         here = self.position
         if not self.engine.stack and self.last_left() < 0:
             self.back_node()
-            return
+            return 1
         around, index = self.this_entry()
         iteration = self.engine.loop_state(index)[0]
-        boundary = self.boundary(around, index, iteration)
-        if boundary < here:
-            self.go_to(boundary)
-        elif iteration:
-            self.go_to(self.boundary(around, index, iteration - 1))
-        else:
+        inside = self.boundary(around, index, iteration) < here
+        most = iteration + inside
+        if most == 0:
             self.back_node()
+            return 1
+        made = min(count, most)
+        self.go_to(self.boundary(around, index, most - made))
+        return made
 
     def back_node(self) -> None:
         """To the node before in the same body, or to the boundary before its first; an inner loop is one node.
@@ -265,44 +267,21 @@ class Timeline:
         self.go_to(max(target, self.entry or target))
 
     def find_back(
-        self, arm: Callable[[tuple[int, ...]], None], restored: Callable[[], None], test: Callable[[], _Hits | None]
-    ) -> tuple[Position, _Hits] | None:
+        self,
+        arm: Callable[[tuple[int, ...]], None],
+        disarm: Callable[[], None],
+        restored: Callable[[], None],
+        test: Callable[[], Hits | None],
+    ) -> tuple[Position, Hits] | None:
         """The last position before this at which something is found, piece of time by piece of time; None: at none
-        since the beginning. The engine stands somewhere on the way then.
-
-        ``arm`` asks the engine to stop where that may be, and at further instructions; ``test`` decides about a stop;
-        ``restored`` is called where the engine was put to a checkpoint.
-        """
+        since the beginning. The engine stands somewhere on the way then. See :class:`.last_hit.LastHit`."""
         here = self.position
+        search = LastHit(self.engine, arm, disarm, restored, test, ended_loops(self.engine))
         for checkpoint, end in self._pieces(here):
-            self.engine.checkpoints.restore(checkpoint)
-            restored()
-            found = self._last(end, here, arm, test)
+            found = search.find(checkpoint, end, here)
             if found is not None or checkpoint.position <= (self.entry or (0,)):
                 return found
         return None
-
-    def _last(
-        self, end: Position, here: Position, arm: Callable[[tuple[int, ...]], None], test: Callable[[], _Hits | None]
-    ) -> tuple[Position, _Hits] | None:
-        """The last position up to ``end``, but before ``here``, at which something is found."""
-        engine = self.engine
-        last = None
-        try:
-            while engine.position < end:
-                engine.clear_stops()
-                trap = approach(engine, end)
-                arm(() if trap is None else (trap,))
-                what, _ = engine.resume()
-                if what == "interrupt":
-                    raise InterruptError("interrupted while going back")
-                if what in ("node", "boundary", "predicate") and engine.position < here:
-                    found = test()
-                    if found is not None:
-                        last = engine.position, found
-        finally:
-            engine.clear_stops()
-        return last
 
     def _pieces(self, position: Position) -> Iterator[tuple[Checkpoint, Position]]:
         """The current line of time up to a position as pieces between checkpoints, the last piece first."""

@@ -8,6 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from ...runtime.extensions import extension
 from ...runtime.graph import Graph, If, Loop, Node, StoppedBy, Value, walk
 from ...runtime.graph.origins import Origins
 from ...runtime.model import Model
@@ -92,7 +93,17 @@ class Read:
 
 @dataclass(frozen=True, eq=False)
 class Why:
-    """Why a loop ended or goes on. ``lines()`` is all of it as text."""
+    """Why a loop ended or goes on. ``lines()`` and ``str()`` are all of it as text.
+
+    >>> _ = session.step(4)
+    >>> reason = session.why()
+    >>> reason.headline
+    "loop 'sqrt' goes on to iteration 4: keep = err_new > tol is true: 2.1457672e-06 > 1e-06"
+    >>> reason.about
+    1
+    >>> [side.text for side in reason.sides]
+    ['err_new > tol']
+    """
 
     path: str
     iteration: int
@@ -118,7 +129,11 @@ class Why:
     remarks: tuple[str, ...] = ()
 
     def lines(self) -> Iterator[str]:
-        """The explanation as text, the headline first."""
+        """The explanation as text, the headline first.
+
+        >>> next(session.why().lines())
+        "loop 'sqrt' begins: keep0 = err0 > tol is true: 2.0 > 1e-06"
+        """
         yield self.headline
         yield from _rows("never ends", [self.never] if self.never else [])
         compared = [f"{side.text}: {side.values}" if side.values else side.text for side in self.sides]
@@ -136,6 +151,10 @@ class Why:
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
+
+    def _repr_html_(self) -> str:
+        drawn: str = extension("html")("text", self)
+        return drawn
 
 
 def _shown(value: Any) -> str:

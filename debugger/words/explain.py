@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, overload
 
+from ...runtime.errors import UsageError
+from ...runtime.extensions import extension
 from ...runtime.graph import MAIN, Graph, If, Loop, System, Value, bodies, loops, own_values
 from ...runtime.graph.origins import Origins
 from ...runtime.model import LoopNode, Model
+from ...runtime.text import did_you_mean
 from .endings import LoopKind
 from .ends import ends
 from .names import short_name_rows, short_names
@@ -23,7 +26,13 @@ _TITLE = 11
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """One loop explained. ``ends``: sentences on what ends it; ``notes``: where real runtimes differ."""
+    """One loop explained. ``ends``: sentences on what ends it; ``notes``: where real runtimes differ; ``source``: its
+    pseudo-code; ``terms``: its ports in the words of a system. ``str()`` is all of it as text.
+
+    >>> (one,) = model.explain()
+    >>> one.path, str(one.kind), one.source.lines[3].text
+    ('main ▸ sqrt', 'while', 'while keep:')
+    """
 
     name: str
     path: str
@@ -38,7 +47,11 @@ class Explanation:
     names: Mapping[str, str] = field(default_factory=dict)
 
     def lines(self) -> Iterator[str]:
-        """All of it as text."""
+        """All of it as text.
+
+        >>> next(model.explain()[0].lines())
+        "Loop 'sqrt' (ONNX Loop...) at main"
+        """
         yield self.title
         for section in (*self.terms.sections, Section("names", tuple(short_name_rows(self.names)))):
             yield from _section(section)
@@ -54,8 +67,19 @@ class Explanation:
                 yield from _paragraph(title, text)
                 title = ""
 
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    def _repr_html_(self) -> str:
+        drawn: str = extension("html")("text", self)
+        return drawn
+
     def json(self) -> dict[str, Any]:
-        """The same as an object that can be written as JSON."""
+        """The same as an object that can be written as JSON.
+
+        >>> model.explain()[0].json()["kind"]
+        'while'
+        """
         return {
             "name": self.name,
             "path": self.path,
@@ -75,6 +99,44 @@ class Explanation:
             "notes": list(self.notes),
             "names": dict(self.names),
         }
+
+
+class Explanations(Sequence[Explanation]):
+    """The loops of a model explained, outer before inner. ``str()`` is what ``explain`` prints of them."""
+
+    def __init__(self, model: Model, found: Sequence[Explanation]) -> None:
+        self._model = model
+        self._found = tuple(found)
+
+    @overload
+    def __getitem__(self, index: int) -> Explanation: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Explanation]: ...
+    def __getitem__(self, index: int | slice) -> Explanation | Sequence[Explanation]:
+        return self._found[index]
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def lines(self) -> Iterator[str]:
+        """All of it as text; of a model without loops its main graph."""
+        if not self._found:
+            yield f"{self._model.name} has no loop; its main graph:"
+            yield ""
+            yield from (f"  {line}" for line in source(self._model.graph).text())
+        for k, one in enumerate(self._found):
+            yield from [""] if k else []
+            yield from one.lines()
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} loops of {self._model.name} explained>"
+
+    def _repr_html_(self) -> str:
+        drawn: str = extension("html")("text", self)
+        return drawn
 
 
 def json_lines(lines: Source) -> list[dict[str, Any]]:
@@ -105,6 +167,26 @@ def explain(model: Model, system: System | None = None) -> list[Explanation]:
             yield from visit(node.children)
 
     return list(visit(model.loops))
+
+
+def explained(model: Model, loop: str | None = None, system: str | None = None) -> Explanations:
+    """The loops of a model, or those of a name or path, in the words of a system by its name.
+
+    Raises:
+        UsageError: there is no such loop, or no such system.
+    """
+    words = [one.value for one in System]
+    if system is not None and system not in words:
+        raise UsageError(f"loops are explained in the words of {', '.join(words)}, not of '{system}'")
+    found = explain(model, None if system is None else System(system))
+    if loop is not None:
+        chosen = [one for one in found if loop in (one.name, one.path)]
+        if not chosen:
+            known = [one.name for one in found]
+            listed = f"its loops are {', '.join(repr(one) for one in known)}" if known else "it has no loop at all"
+            raise UsageError(f"{model.name} has no loop '{loop}'{did_you_mean(loop, known) or f'; {listed}'}")
+        found = chosen
+    return Explanations(model, found)
 
 
 def _explain(node: LoopNode, system: System | None, context: Context, whole: Source) -> Explanation:

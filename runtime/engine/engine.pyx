@@ -183,6 +183,11 @@ cdef class Engine:
         self.s.moved = depth is not None and depth < self.s.depth
         self.s.step_depth = self.s.depth if depth is None else depth
 
+    @property
+    def stop_is_asked(self):
+        """Does somebody want a stop at the next boundary, or look at every boundary?"""
+        return bool(self.s.watch)
+
     def set_breaks(self, int index, iterations):
         """Stop at these iterations' boundaries in every entry of a loop; replaces those set before."""
         cdef LoopState *loop = self.s.loops + index
@@ -364,7 +369,7 @@ cdef class Engine:
             loop = self.s.loops + k
             if loop.observers or loop.nbreaks or loop.event_at_end or loop.next_event != INT64_MAX:
                 return False
-        return not (self.comparing or self.s.watch or self.s.stepping)
+        return not (self.comparing or self.stop_is_asked or self.s.stepping)
 
     def limit_like(self, Engine other not None):
         """Take over the limits of another engine of the same plan."""
@@ -458,6 +463,7 @@ cdef class Engine:
         elapsed = max(t - self.tick_time, 1e-6)
         self.slice_budget = <int64_t>min(max(self.slice_budget * min(max(SLICE_SECONDS / elapsed, 0.1), 4.0), 1e4), 1e9)
         self.s.budget, self.tick_time = self.slice_budget, t
+        self.accelerator.tick()
         if self.on_tick is not None:
             self.on_tick()
         if self.s.interrupt:

@@ -7,6 +7,7 @@ from numpy cimport npy_intp
 
 from .call cimport MAX_ARGS, Call, inner_loop
 from .kernel cimport Kernel
+from .processor cimport loopdbg_here, processor_here
 from .team cimport loopdbg_share, loopdbg_team, team_members, team_share
 
 import numpy as np
@@ -45,7 +46,7 @@ cdef extern from "kernels/gemm/panels.h" nogil:
         const Tiling *halves
         const Tiling *bytes
         const Edges *edges
-    const Tiling *loopdbg_find_tiling(int kind) noexcept
+    const Tiling *loopdbg_find_tiling() noexcept
     void loopdbg_panels(const Tiling *tiling, const float *x, const void *weights, float *out, npy_intp m, npy_intp k,
                         npy_intp n, int backwards, const float *start, npy_intp step) noexcept
 
@@ -53,59 +54,48 @@ cdef extern from "kernels/data_movement/bytes.h" nogil:
     void loopdbg_bytes(char *target, const char *source, size_t n) noexcept
 
 np.import_array()
+loopdbg_here = processor_here()
 loopdbg_share, loopdbg_team = team_share(), team_members()
 
 cdef enum:
     MAX_OUTER = 32     # outer axes of a call
     BUILT_IN = 24      # type numbers of NumPy's own types are below
 
-# Products with panels of weights, as this processor does them best (panels.h): columns of a panel, and most rows.
-cdef const Tiling *_tiling = loopdbg_find_tiling(0)
+# Columns of a panel of weights, and most rows of a product with such (panels.h).
 PANEL = LOOPDBG_PANEL
-PANEL_ROWS = _tiling.most_rows
+PANEL_ROWS = loopdbg_find_tiling().most_rows
 
 # Rows up to this long go to loops over two axes.
 cdef int SHORT = 512
 
 
-def use_tiling(int kind):
-    """For tests: how products with panels are done: for any processor (1), with AVX2 (2), AVX-512 (3), or as is best (0).
-
-    False where this processor cannot.
-    """
-    global _tiling
-    cdef const Tiling *found = loopdbg_find_tiling(kind)
-    if found != NULL:
-        _tiling = found
-    return found != NULL
-
-
 def strip():
     """How many columns of a panel lie beside each other."""
-    return _tiling.strip
+    return loopdbg_find_tiling().strip
 
 
 def takes_halves():
     """Whether products with panels take weights of float16."""
-    return _tiling.halves != NULL
+    return loopdbg_find_tiling().halves != NULL
 
 
 def takes_bytes():
     """Whether products with panels take weights that are scaled bytes."""
-    return _tiling.bytes != NULL
+    return loopdbg_find_tiling().bytes != NULL
 
 
 def is_small(Kernel kernel, m, k, n):
     """Is a product summed in one order, however its matrices lie? As ``loopdbg_is_small``, of extents that may vary."""
+    cdef const Edges *edges = loopdbg_find_tiling().edges
     if kernel.driver != "product":
         return False
     if type(m) is int and type(k) is int and type(n) is int:
-        return loopdbg_is_small(_tiling.edges, m, k, n)
+        return loopdbg_is_small(edges, m, k, n)
     if n == 1:
         return m * k <= LOOPDBG_FEW_PRODUCTS
     if m == 1 and k > LOOPDBG_HEAD and n > LOOPDBG_HEAD:
         return False
-    return k * n <= (_tiling.edges.most_few if m <= _tiling.edges.few else _tiling.edges.most)
+    return k * n <= (edges.most_few if m <= edges.few else edges.most)
 
 
 def rows_product(a, b, start=None):
@@ -118,7 +108,7 @@ def rows_product(a, b, start=None):
         begin = np.ascontiguousarray(np.broadcast_to(start, (<object>out).shape))
         first = <const float *>np.PyArray_DATA(begin)
     with nogil:
-        loopdbg_product(_tiling.edges, <const float *>np.PyArray_DATA(x), <const float *>np.PyArray_DATA(weights),
+        loopdbg_product(loopdbg_find_tiling().edges, <const float *>np.PyArray_DATA(x), <const float *>np.PyArray_DATA(weights),
                         <float *>np.PyArray_DATA(out), m, k, n, first, n)
     return out
 
@@ -265,12 +255,12 @@ cdef int run_rows(Call *c) noexcept nogil:
 
 
 cdef void stack_of_products(char **args, const npy_intp *dims, const npy_intp *steps, void *axis) noexcept nogil:
-    loopdbg_products(_tiling.edges, args, dims, steps, <const npy_intp *>axis)
+    loopdbg_products(loopdbg_find_tiling().edges, args, dims, steps, <const npy_intp *>axis)
 
 
 cdef int run_product(Call *c) noexcept nogil:
     """A product of stacks of matrices: the call's loop is that of BLAS."""
-    if not loopdbg_is_small(_tiling.edges, c.dims[1], c.dims[2], c.dims[3]):
+    if not loopdbg_is_small(loopdbg_find_tiling().edges, c.dims[1], c.dims[2], c.dims[3]):
         return run_outer(c) if c.nouter else run_loop(c)
     if c.nouter:
         return odometer(c, c.nouter - 1, stack_of_products, c.outer + (c.nouter - 1) * (c.nargs + 1))
@@ -333,7 +323,8 @@ cdef int run_panels(Call *c) noexcept nogil:
     """Rows, weights, where sums start (may be left out), the product. dims: rows, length of a sum, columns; extra: the
     weights are in panels, which go backwards every other time (of float16: 2, of
     bytes: 3); from row to row of where sums start."""
-    cdef const Tiling *tiling = _tiling if c.extra[0] < 2 else _tiling.halves if c.extra[0] == 2 else _tiling.bytes
+    cdef const Tiling *here = loopdbg_find_tiling()
+    cdef const Tiling *tiling = here if c.extra[0] < 2 else here.halves if c.extra[0] == 2 else here.bytes
     cdef const float *x = <const float *>(c.cell[0][0] + c.offset[0])
     cdef const float *weights = <const float *>(c.cell[1][0] + c.offset[1])
     cdef const float *start = NULL
@@ -342,7 +333,7 @@ cdef int run_panels(Call *c) noexcept nogil:
     if last == 3:
         start = <const float *>(c.cell[2][0] + c.offset[2])
     if not c.extra[0]:
-        loopdbg_product(_tiling.edges, x, weights, out, c.dims[0], c.dims[1], c.dims[2], start, c.extra[1])
+        loopdbg_product(here.edges, x, weights, out, c.dims[0], c.dims[1], c.dims[2], start, c.extra[1])
         return 0
     if tiling == NULL:
         return 1

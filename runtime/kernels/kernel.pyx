@@ -9,6 +9,7 @@ cimport numpy as np
 from numpy cimport npy_intp
 
 from .call cimport Call, halves_loop, inner_loop, run_call
+from .processor cimport loopdbg_here, processor_here
 
 from importlib import import_module
 
@@ -30,7 +31,6 @@ cdef extern from "kernels/elementwise/inner_loops.h" nogil:
     void loopdbg_fold_lowest(char **, const npy_intp *, const npy_intp *, void *) noexcept
     inner_loop loopdbg_narrow_fold_of(const char *name, int brain) noexcept
     inner_loop loopdbg_turn_narrow(int brain) noexcept
-    int loopdbg_use_narrow(int kind) noexcept
     int loopdbg_narrow_operation_of(const char *name) noexcept
 
 cdef extern from "kernels/reduce/folds.h" nogil:
@@ -38,7 +38,6 @@ cdef extern from "kernels/reduce/folds.h" nogil:
 
 cdef extern from "kernels/elementwise/functions.h" nogil:
     halves_loop loopdbg_halves_function(const char *name) noexcept
-    int loopdbg_use_function_lanes(int wanted) noexcept
 
 cdef extern from "kernels/elementwise/scalars.h" nogil:
     run_call loopdbg_find_scalar(const char *name, char type) noexcept
@@ -46,6 +45,7 @@ cdef extern from "kernels/elementwise/scalars.h" nogil:
 
 np.import_array()
 np.import_ufunc()
+loopdbg_here = processor_here()
 
 # NumPy has two type characters for one machine type where C has (long and long long); loops are looked up by one.
 _CANONICAL = {np.dtype(t).char: np.dtype(t).char
@@ -228,28 +228,6 @@ cdef Kernel _narrow(Kernel floats, object dtype, int inputs, str name):
         kernel.sizes[j] = dtype.itemsize
     kernel.sizes[inputs] = kernel.out.itemsize
     return kernel
-
-
-def use_halves(int kind):
-    """For tests: how float16 is converted: for any processor (1), with F16C (2), AVX-512 (3), or as is best (0).
-
-    False where this processor cannot.
-    """
-    return loopdbg_use_narrow(kind) != 0
-
-
-use_halves(0)
-
-
-def use_lanes(int kind):
-    """For tests: how wide functions of float32 work: as any processor (1), with AVX2 (2), AVX-512 (3), or as is best (0).
-
-    False where this processor cannot.
-    """
-    return loopdbg_use_function_lanes(kind) != 0
-
-
-use_lanes(0)
 
 
 def own_kernel(str name, dtype):

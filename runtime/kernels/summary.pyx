@@ -5,9 +5,12 @@ from libc.math cimport sqrt
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy
 
+from .processor cimport loopdbg_here, processor_here
+
 import numpy as np
 
 np.import_array()
+loopdbg_here = processor_here()
 
 cdef extern from "kernels/reduce/summary.h" nogil:
     enum:

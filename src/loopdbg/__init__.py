@@ -7,6 +7,7 @@ outputs = model.run({"x": x})                      # name -> array
 session = loopdbg.debug("model.xml", {"x": x})     # stopped before iteration 0 of the first loop
 session.step()
 session.frame.carried["h"]
+print(session.why())
 """
 
 from __future__ import annotations
@@ -16,14 +17,20 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from .debugger.adapters.notebook.stepper import widget
     from .debugger.diff.comparing import Diff, FirstDifference, LoopDifference, diff
     from .debugger.diff.findings import Verdict
+    from .debugger.plotting import plot
     from .debugger.recording.reader import Trace
     from .debugger.recording.recorder import Recorder
     from .debugger.recording.replay import Replay
     from .debugger.reference.recorder import ReferenceRecorder, record_reference
     from .debugger.reference.reference import Reference, Track
     from .debugger.session.session import Reason, Session, Stop, debug
+    from .debugger.sweep.row import Row, Status
+    from .debugger.sweep.sweep import sweep
+    from .debugger.why.why import Why
+    from .debugger.words.explain import Explanation
     from .runtime.errors import (
         ExecutionError,
         InputError,
@@ -46,6 +53,7 @@ __all__ = [
     "CarriedValue",
     "Diff",
     "ExecutionError",
+    "Explanation",
     "FirstDifference",
     "Frame",
     "InputError",
@@ -64,9 +72,11 @@ __all__ = [
     "Reference",
     "ReferenceRecorder",
     "Replay",
+    "Row",
     "Run",
     "SequenceType",
     "Session",
+    "Status",
     "Stop",
     "StoppedBy",
     "TensorType",
@@ -76,25 +86,35 @@ __all__ = [
     "UnsupportedError",
     "UsageError",
     "Verdict",
+    "Why",
     "__version__",
     "debug",
     "diff",
     "load",
     "operator",
+    "plot",
     "record_reference",
+    "sweep",
+    "widget",
 ]
 
 # Names are imported when they are first used: the command line goes through this module as well, and --help or an
 # .xml should not pay for all of it.
 _HOMES = {
+    "debugger.adapters.notebook.stepper": ("widget",),
     "debugger.diff.comparing": ("Diff", "FirstDifference", "LoopDifference", "diff"),
     "debugger.diff.findings": ("Verdict",),
+    "debugger.plotting": ("plot",),
     "debugger.recording.replay": ("Replay",),
     "debugger.reference.recorder": ("ReferenceRecorder", "record_reference"),
     "debugger.reference.reference": ("Reference", "Track"),
     "debugger.session.session": ("Reason", "Session", "Stop", "debug"),
+    "debugger.sweep.row": ("Row", "Status"),
+    "debugger.sweep.sweep": ("sweep",),
     "debugger.recording.reader": ("Trace",),
     "debugger.recording.recorder": ("Recorder",),
+    "debugger.why.why": ("Why",),
+    "debugger.words.explain": ("Explanation",),
     "runtime.errors": (*(name for name in __all__ if name.endswith("Error")),),
     "runtime.frame": ("CarriedValue", "Frame"),
     "runtime.graph": ("OptionalType", "SequenceType", "StoppedBy", "TensorType"),
@@ -108,6 +128,8 @@ def __getattr__(name: str) -> Any:
         if name in names:
             import importlib
 
+            # What models say of themselves is registered there.
+            importlib.import_module(f"{__name__}.debugger")
             value = getattr(importlib.import_module(f"{__name__}.{module}"), name)
             globals()[name] = value
             return value

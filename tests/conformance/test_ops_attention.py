@@ -9,9 +9,9 @@ import pytest
 
 from loopdbg.runtime.errors import ModelError
 from loopdbg.runtime.graph import System
-from loopdbg.runtime.kernels.routines import attention as routine
 from loopdbg.runtime.ops import attention
 from loopdbg.runtime.ops.eager import Eager
+from processors import AVX2, AVX512, only, there
 
 from .single_node import Array, close, onnx_node, openvino_node, ours
 
@@ -75,18 +75,15 @@ def test_few_queries_one_by_one_and_as_products(size: tuple[int, ...], late: tup
 
 def test_processors_with_fma_give_the_same_bits() -> None:
     found = []
-    try:
-        for kind in (2, 3):
-            if routine.use_lanes(kind):
-                each = b""
-                for size in SIZES:
-                    batch, heads, groups, queries, keys, width, value_width = size
-                    q, k = signed(batch, heads, queries, width), signed(batch, groups, keys, width, seed=1)
-                    y = attention.attend(Eager(), q, k, signed(batch, groups, keys, value_width, seed=2), scale=0.3)
-                    each += y.tobytes()
-                found.append(each)
-    finally:
-        routine.use_lanes(0)
+    for kind in there(AVX2, AVX512):
+        each = b""
+        for size in SIZES:
+            batch, heads, groups, queries, keys, width, value_width = size
+            q, k = signed(batch, heads, queries, width), signed(batch, groups, keys, width, seed=1)
+            with only(kind):
+                y = attention.attend(Eager(), q, k, signed(batch, groups, keys, value_width, seed=2), scale=0.3)
+            each += y.tobytes()
+        found.append(each)
     assert len(set(found)) <= 1
 
 

@@ -13,13 +13,12 @@ import loopdbg
 from loopdbg.runtime.graph import Graph, Operation, System, TensorType, Value
 from loopdbg.runtime.kernels import drivers
 from loopdbg.runtime.kernels import kernel as kernels
-from loopdbg.runtime.kernels.routines import conv
 from loopdbg.runtime.model import Model
 from loopdbg.runtime.ops import convolution
 from loopdbg.runtime.ops.eager import Eager
 from loopdbg.runtime.ops.primitives import Routine
 from loopdbg.runtime.ops.windows import windows
-from processors import LANES, needs
+from processors import only
 
 from .single_node import close, onnx_node, openvino_node, ours
 
@@ -114,13 +113,10 @@ def tolerance(dtype: Any) -> float:
 @pytest.mark.parametrize("seed", range(30))
 def test_sums_of_all_kinds_of_processors(seed: int, kind: int) -> None:
     transposed, x, w, bias, attributes, extra = some(seed * 3 + kind)
-    needs(conv.choose(kind), LANES[kind])
-    try:
+    with only(kind):
         inputs = [x, w] if bias is None else [x, w, bias]
         more = {"output_padding": extra} if transposed else {}
         y = mine("ConvTranspose" if transposed else "Conv", *inputs, **attributes, **more)
-    finally:
-        conv.choose(0)
     expected = by_hand(x, w, *attributes.values(), transposed, extra)  # type: ignore[misc]
     expected += 0 if bias is None else bias.reshape(-1, *(1,) * (x.ndim - 2))
     assert y.dtype == x.dtype and y.shape == expected.shape
@@ -141,11 +137,8 @@ def test_vectors_put_together_of_parts_of_rows(seed: int, kind: int) -> None:
     x, w = numbers(rng, n, icg, *size, dtype=dtype), numbers(rng, ocg, icg, *kernel, dtype=dtype)
     pads, strides = [int(p) for p in rng.integers(0, 3, 2 * len(size))], [int(s) for s in rng.integers(1, 4, len(size))]
     attributes: dict[str, Any] = {"group": 1, "strides": strides, "dilations": [1] * len(size), "pads": pads}
-    needs(conv.choose(kind), LANES[kind])
-    try:
+    with only(kind):
         y, few = mine("Conv", x, w, **attributes), mine("Conv", x, w[:24], **attributes)
-    finally:
-        conv.choose(0)
     expected = by_hand(x, w, *attributes.values(), False, ())
     np.testing.assert_allclose(y, expected, tolerance(dtype), tolerance(dtype) * float(abs(expected).max()))
     assert y[:, :24].tobytes() == few.tobytes()
@@ -164,16 +157,13 @@ def test_positions_beyond_the_last_vector(kernel: int, stride: int, icg: int, si
         numbers(rng, 40, dtype=dtype),
         {"strides": [stride] * len(size), "pads": [kernel // 2] * 2 * len(size)},
     )
-    needs(conv.choose(kind), LANES[kind])
-    try:
+    with only(kind):
         for images in (x, x[:1]):
             y = convolution.conv(Guarded(), images, w, bias, **attributes)
             assert y.shape == (len(images), 40, *size)
             for count in (39, 31, 7):
                 few = convolution.conv(Guarded(), images, w[:count], bias[:count], **attributes)
                 assert few.tobytes() == y[:, :count].tobytes()
-    finally:
-        conv.choose(0)
 
 
 @pytest.mark.parametrize("kind", [1, 2, 3])
@@ -190,12 +180,9 @@ def test_channels_by_themselves(seed: int, kind: int) -> None:
     x, w = numbers(rng, n, groups, *size, dtype=dtype), numbers(rng, groups, 1, *kernel, dtype=dtype)
     attributes: dict[str, Any] = {"group": groups, "strides": strides, "dilations": dilations, "pads": pads}
     last = groups - 1
-    needs(conv.choose(kind), LANES[kind])
-    try:
+    with only(kind):
         y = mine("Conv", x, w, **attributes)
         alone = mine("Conv", x[-1:, last:], w[last:], **{**attributes, "group": 1})
-    finally:
-        conv.choose(0)
     expected = by_hand(x, w, *attributes.values(), False, ())
     np.testing.assert_allclose(y, expected, tolerance(dtype), tolerance(dtype) * float(abs(expected).max()))
     assert y[-1:, last:].tobytes() == alone.tobytes()
@@ -211,8 +198,7 @@ def test_rows_that_share_what_they_read(taps: int, step: int, width: int, kind: 
     x[:, 1], w[1] = x[:, 1] * 1e-30, -abs(w[1]) * 1e-30  # sums of what is too small may be -0.0
     x[0, 0, 0, 0], w[0, 0, 0, 0] = np.inf, np.nan
     attributes: dict[str, Any] = {"group": 7, "strides": [step, step], "dilations": [1, 1]}
-    needs(conv.choose(kind), LANES[kind])
-    try:
+    with only(kind):
         for pads in ([0, taps // 2, 0, taps // 2], [1, 0, 2, 0], [2, 1, 0, 4]):
             y, bare = mine("Conv", x, w, bias, **attributes, pads=pads), mine("Conv", x, w, **attributes, pads=pads)
             high = np.pad(x, [(0, 0), (0, 0), pads[::2], (0, 0)])
@@ -222,16 +208,13 @@ def test_rows_that_share_what_they_read(taps: int, step: int, width: int, kind: 
                 assert few.shape[2] < 4 and few.tobytes() == bare[:, :, k : k + few.shape[2]].tobytes()
             expected = by_hand(x[:, 1:], w[1:], 6, [step, step], [1, 1], pads, False, ()) + bias[1:].reshape(-1, 1, 1)
             np.testing.assert_allclose(y[:, 1:], expected, 1e-4, 1e-4 * float(abs(expected).max()))
-    finally:
-        conv.choose(0)
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_the_same_bits_with_avx2_and_avx512(seed: int) -> None:
     of_each: list[list[Array]] = []
     for kind in (2, 3):
-        needs(conv.choose(kind), LANES[kind])
-        try:
+        with only(kind):
             transposed, x, w, bias, attributes, extra = some(seed + 900)
             more = {"output_padding": extra} if transposed else {}
             results = [mine("ConvTranspose" if transposed else "Conv", x, w, **attributes, **more)]
@@ -241,8 +224,6 @@ def test_the_same_bits_with_avx2_and_avx512(seed: int) -> None:
             depth = {**attributes, "group": x.shape[1], "strides": [1 + seed % 2] * 2}
             results.append(mine("Conv", x, np.resize(few, (x.shape[1], *few.shape[1:])), **depth))
             of_each.append(results)
-        finally:
-            conv.choose(0)
     for narrow, wide in zip(*of_each, strict=True):
         assert narrow.tobytes() == wide.tobytes()
 
@@ -268,12 +249,9 @@ def test_tiles_of_all_kinds_of_processors(seed: int, kind: int) -> None:
     x, w, bias, attributes = by_tiles(seed * 3 + kind)
     small = [np.rint(4 * values) for values in (x, w, bias)]
     assert is_by_tiles(x, w, attributes["pads"])
-    needs(conv.choose(kind), LANES[kind])
-    try:
+    with only(kind):
         y, bare = mine("Conv", x, w, bias, **attributes), mine("Conv", x, w, **attributes)
         whole = mine("Conv", *small, **attributes)
-    finally:
-        conv.choose(0)
     expected = by_hand(x, w, *attributes.values(), False, ())
     np.testing.assert_allclose(bare, expected, 1e-6, 2e-6 * float(abs(expected).max()))
     expected += bias.reshape(-1, 1, 1)
@@ -297,13 +275,10 @@ class Guarded(Eager):
 
 @pytest.mark.parametrize("kind", [1, 2, 3])
 def test_tiles_stay_in_their_memory(kind: int) -> None:
-    needs(conv.choose(kind), LANES[kind])
-    try:
+    with only(kind):
         for seed in range(40, 60):
             x, w, bias, attributes = by_tiles(seed)
             assert convolution.conv(Guarded(), x, w, bias, pads=attributes["pads"]).shape[1] == len(w)
-    finally:
-        conv.choose(0)
 
 
 @pytest.mark.parametrize("kind", [1, 2, 3])
@@ -312,11 +287,8 @@ def test_what_is_not_finite_stays_where_it_belongs(kind: int) -> None:
     x[0, 3, 4, 5], x[0, 7, 6, 1], x[0, 1, 0, 0], w[8, 2, 1, 1] = np.inf, -np.inf, np.nan, 1e38
     with np.errstate(invalid="ignore"):
         expected = by_hand(x, w, *attributes.values(), False, ()) + bias.reshape(-1, 1, 1)
-    needs(conv.choose(kind), LANES[kind])
-    try:
+    with only(kind):
         y = mine("Conv", x, w, bias, **attributes)
-    finally:
-        conv.choose(0)
     finite = abs(expected) < 3e38
     assert not finite.all() and (np.isinf(expected) == np.isinf(y))[finite | np.isinf(expected)].all()
     np.testing.assert_array_equal(np.isnan(y), np.isnan(expected))
@@ -467,17 +439,13 @@ def test_infinite_weights_of_transposed_ones_reach_what_they_meet(seed: int, kin
     more = {**attributes, "output_padding": extra}
     broken = w.copy()
     broken.flat[RNG(seed).integers(w.size, size=2)] = [np.nan, np.inf]
-    needs(conv.choose(kind), LANES[kind])
-    try:
-        with np.errstate(invalid="ignore"):
-            expected = by_hand(x, broken, *attributes.values(), True, extra)  # type: ignore[misc]
-            plain, arrays = (
-                {"x": x, "w": weights} if bias is None else {"x": x, "w": weights, "b": bias} for weights in (w, broken)
-            )
-            given, constant = results_of("ConvTranspose", arrays, more)
-            before = results_of("ConvTranspose", plain, more)[0]
-    finally:
-        conv.choose(0)
+    with only(kind), np.errstate(invalid="ignore"):
+        expected = by_hand(x, broken, *attributes.values(), True, extra)  # type: ignore[misc]
+        plain, arrays = (
+            {"x": x, "w": weights} if bias is None else {"x": x, "w": weights, "b": bias} for weights in (w, broken)
+        )
+        given, constant = results_of("ConvTranspose", arrays, more)
+        before = results_of("ConvTranspose", plain, more)[0]
     assert given.tobytes() == constant.tobytes()
     finite = np.isfinite(expected)
     np.testing.assert_array_equal(np.isnan(given), np.isnan(expected))

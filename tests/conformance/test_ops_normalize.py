@@ -11,7 +11,7 @@ from loopdbg.runtime.errors import ModelError
 from loopdbg.runtime.graph import System
 from loopdbg.runtime.kernels import drivers
 from loopdbg.runtime.kernels import kernel as kernels
-from loopdbg.runtime.kernels.routines import rows
+from processors import FLOATS, only, there
 
 from .single_node import Array, close, onnx_node, openvino_node, ours
 
@@ -105,10 +105,8 @@ def test_processors_give_the_same_bits(length: int) -> None:
     bits = int(np.float32(1e-5).view(np.uint32))
     scale, bias = x[0].copy(), x[1].copy()
     found: dict[str, list[bytes]] = {"softmax": [], "logarithm": [], "normalize": []}
-    try:
-        for kind in (1, 2, 3):
-            if not rows.use_lanes(kind):
-                continue
+    for kind in there(*FLOATS):
+        with only(kind):
             for name, logarithm in (("softmax", 0), ("logarithm", 1)):
                 out = np.empty_like(x)
                 assert drivers.run(kernels.routine_kernel("rows.softmax"), (x, out), extra=(len(x), length, logarithm))
@@ -117,8 +115,6 @@ def test_processors_give_the_same_bits(length: int) -> None:
             kernel = kernels.routine_kernel("rows.normalize")
             assert drivers.run(kernel, (x, scale, bias, out, mean, inverse), extra=(len(x), length, bits, 15))
             found["normalize"].append(out.tobytes() + mean.tobytes() + inverse.tobytes())
-    finally:
-        rows.use_lanes(0)
     # Powers are rounded once more where there is no FMA.
     assert len(set(found["softmax"][1:])) <= 1 and len(set(found["logarithm"][1:])) <= 1
     assert len(set(found["normalize"])) == 1

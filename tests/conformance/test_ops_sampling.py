@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loopdbg.runtime.kernels.routines import grid as routine
 from loopdbg.runtime.ops import sampling
 from loopdbg.runtime.ops.eager import Eager
-from processors import LANES, needs
+from processors import only
 
 from .single_node import Array, close, onnx_node
 
@@ -32,11 +31,8 @@ def places(rng: np.random.Generator, *shape: int) -> Array:
 def test_the_same_bits_as_by_primitives(
     size: tuple[int, int], padding: str, aligned: bool, clamp_first: bool, kind: int
 ) -> None:
-    needs(routine.use_lanes(kind), LANES[kind])
-    try:
+    with only(kind):
         compare(size, (padding, aligned, clamp_first))
-    finally:
-        routine.use_lanes(0)
 
 
 def compare(size: tuple[int, int], settings: tuple[str, bool, bool]) -> None:

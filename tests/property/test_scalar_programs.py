@@ -19,10 +19,10 @@ from networks import Net, Op, out
 from strategies.scalars import programs
 
 
-def outcome(m: loopdbg.Model, inputs: dict[str, Any], hot_after: int, limit: int | None) -> Any:
+def outcome(m: loopdbg.Model, inputs: dict[str, Any], hot_after: int, limit: int | None, compiled: bool = False) -> Any:
     """What a run leaves: outputs or the stop with everything that its frames show."""
     engine = Engine(m.plan)
-    turn(engine, hot_after=hot_after)
+    turn(engine, hot_after=hot_after, compile_after=0 if compiled else -1)
     engine.start(m.check(inputs))
     engine.set_limits(limit)
     try:
@@ -71,6 +71,7 @@ def test_a_scalar_program_leaves_what_the_plain_engine_leaves(
         event(f"program used: {used}")
         event(f"ended by: {plain[0][0]}")
         assert fast == plain
+        assert outcome(m, inputs, 1, limit, compiled=True) == (used, plain)
 
 
 ENTERED_AGAIN = """agraph (int64 M) => (int64 last)

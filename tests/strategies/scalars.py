@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from hypothesis import strategies as st
 
 FLOAT_BINARY = ("Add", "Sub", "Mul", "Div", "Min", "Max")
 INT_BINARY = ("Add", "Sub", "Mul", "Div", "Mod", "Min", "Max")
 UNARY = ("Neg", "Abs", "Identity")
 COMPARE = ("Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal")
-NUMBERS = {"float": "float", "double": "double", "int64": "int64"}
+NUMBERS = {"float": "float", "double": "double", "int64": "int64", "int32": "int32"}
+INTEGERS = ("int64", "int32")
+CASTS = {
+    "int64": [(7, "int64"), (6, "int32"), (1, "float"), (11, "double")],
+    "int32": [(7, "int64"), (6, "int32"), (1, "float")],
+}
+#: What is not like other numbers: NaN, both zeros, the least and the largest.
+ODD_FLOATS = (float("nan"), float("inf"), -float("inf"), -0.0, 1e-45, -1e-310, 3e38, -1.7e308)
+ODD_INTEGERS = {"int64": (-(2**63), 2**63 - 1), "int32": (-(2**31), 2**31 - 1)}
 
 
 @st.composite
@@ -29,7 +38,7 @@ def bodies(
         if kind == "bool":
             lines.append(f"{name} = {draw(st.sampled_from(('And', 'Or', 'Xor')))} ({a}, {b})")
         elif choice < 4:
-            operator = draw(st.sampled_from(INT_BINARY if kind == "int64" else FLOAT_BINARY))
+            operator = draw(st.sampled_from(INT_BINARY if kind in INTEGERS else FLOAT_BINARY))
             lines.append(f"{name} = {operator} ({a}, {b})")
         elif choice == 4:
             lines.append(f"{name} = {draw(st.sampled_from(UNARY))} ({a})")
@@ -40,13 +49,11 @@ def bodies(
             conditions = [other for other, k in names if k == "bool"]
             lines.append(f"{name} = Where ({draw(st.sampled_from(conditions))}, {a}, {b})")
         elif choice == 7:
-            target = draw(
-                st.sampled_from([(1, "float"), (11, "double")] if kind != "int64" else [(7, "int64"), (1, "float")])
-            )
+            target = draw(st.sampled_from(CASTS.get(kind, [(1, "float"), (11, "double")])))
             lines.append(f"{name} = Cast <to = {target[0]}> ({a})")
             kind = target[1]
-        elif choice == 8 and kind != "int64":
-            lines.append(f"{name} = Tanh ({a})")
+        elif choice == 8 and kind not in INTEGERS:
+            lines.append(f"{name} = {draw(st.sampled_from(('Tanh', 'Sqrt')))} ({a})")
         elif choice == 9:
             condition = draw(st.sampled_from([other for other, k in names if k == "bool"]))
             lines.append(f"""{name} = If <
@@ -67,6 +74,14 @@ def bodies(
             lines.append(f"{name} = Identity ({a})")
         names.append((name, kind))
     return lines, names
+
+
+def numbers(kind: str) -> st.SearchStrategy[Any]:
+    """Small numbers, and odd ones."""
+    if kind in INTEGERS:
+        return st.one_of(st.integers(-5, 5), st.sampled_from(ODD_INTEGERS[kind])).map(np.dtype(kind).type)
+    kept = np.dtype("float32" if kind == "float" else "float64").type
+    return st.one_of(st.integers(-8, 8).map(lambda n: n / 4), st.sampled_from(ODD_FLOATS)).map(kept)
 
 
 @st.composite
@@ -110,5 +125,5 @@ def programs(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
         "table": [1.0, 2.0, 3.0, 4.0, 5.0],
     }
     for k, kind in enumerate(kinds):
-        inputs[f"v{k}"] = draw(st.integers(-5, 5)) if kind == "int64" else draw(st.integers(-8, 8)) / 4
+        inputs[f"v{k}"] = draw(numbers(kind))
     return text, inputs

@@ -13,6 +13,7 @@ from loopdbg.runtime.errors import UsageError
 from loopdbg.tui import settings
 from loopdbg.tui.actions import ACTIONS, PANES, Place, at, by_id, key_name, key_of, remapped
 from loopdbg.tui.app import LoopdbgApp
+from loopdbg.tui.screens.graph import GraphScreen
 from loopdbg.tui.screens.help import HelpScreen
 from loopdbg.tui.screens.inputs import InputsApp
 from loopdbg.tui.screens.inspector import InspectorScreen
@@ -37,6 +38,7 @@ def test_ids_are_unique_and_every_action_is_there() -> None:
 SCREENS: dict[Place, tuple[type, ...]] = {
     Place.PANES: (LoopdbgApp,),
     Place.INSPECTOR: (InspectorScreen,),
+    Place.GRAPH: (GraphScreen,),
     Place.INPUTS: (InputsApp,),
     Place.CHOICE: (StartApp, PaletteScreen),
     Place.TEXT: (HelpScreen, PanelScreen),

@@ -10,6 +10,7 @@ import signal
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,7 @@ async def shown(name: str, size: tuple[int, int] = (120, 36)) -> AsyncIterator[A
             await pilot.pause()
             yield Plain(app, pilot)
     elif name == LESSON:
-        learner = Learner(Progress(None), VOICE, number=3)
+        learner = Learner(Progress(None), VOICE, number=3, random=Random(0))
         async with running(LessonApp(lesson_driver(learner), learner), size) as screen:
             yield screen
     else:
@@ -189,6 +190,21 @@ def inspect(sees: Callable[[Screen], Any], was: Any, then: Any, *before: str) ->
     return Case((*"sss", "2", "home", "down", "enter", *before), sees, was, then, TABLE)
 
 
+def graphed(sees: Callable[[Screen], Any], was: Any, then: Any, *before: str) -> Case:
+    """In the graph, before iteration 2, on a screen smaller than it."""
+    return Case((*"ssG", *before), sees, was, then, size=(80, 24))
+
+
+def boxed(screen: Screen) -> str:
+    """The box of the graph that the cursor is on."""
+    return str(top(screen).state.box.name)
+
+
+def at_right(screen: Screen) -> bool:
+    """The window is at the right end of the graph."""
+    return bool(top(screen).graph.scroll_x == top(screen).graph.max_scroll_x > 0)
+
+
 def line_of(k: int) -> Callable[[Any], str]:
     """What the screen of inputs says of one of them."""
     return lambda screen: " ".join(screen.app.box.lines[1 + k].text.split())
@@ -248,6 +264,26 @@ ELSEWHERE = {
     "inspect-copy": inspect(lambda s: s.app.clipboard, "", "0.125", "l"),
     "inspect-copy-numpy": inspect(lambda s: "np." in s.app.clipboard, False, True),
     "inspect-take": inspect(lambda s: grid(s).part.rows, 6, 1, "left_square_bracket", *"[0]"),
+    "graph-step": graphed(iteration, 2, 3),
+    "graph-node": graphed(at_boundary, True, False),
+    "graph-into": graphed(at_boundary, True, False),
+    "graph-continue": graphed(lambda s: s.session.done, False, True),
+    "graph-back": graphed(iteration, 2, 1),
+    "graph-back-node": graphed(at_boundary, False, True, "n"),
+    "graph-up": graphed(boxed, "half", "x"),
+    "graph-down": graphed(boxed, "half", "x_new"),
+    "graph-left": graphed(boxed, "q", "half", "right"),
+    "graph-right": graphed(boxed, "half", "q"),
+    "graph-next": graphed(boxed, "x", "half", "up"),
+    "graph-open": graphed(above, "GraphScreen", "InspectorScreen"),
+    "graph-more": graphed(lambda s: top(s).state.level.name, "NAMES", "VALUES", "minus"),
+    "graph-less": graphed(lambda s: top(s).state.level.name, "VALUES", "NAMES"),
+    "graph-pan-up": graphed(lambda s: top(s).graph.scroll_y > 0, True, False, "pagedown"),
+    "graph-pan-down": graphed(lambda s: top(s).graph.scroll_y > 0, False, True, "pageup"),
+    "graph-pan-left": graphed(at_right, True, False, *["shift+right"] * 4),
+    "graph-pan-right": graphed(lambda s: top(s).graph.scroll_x > 0, False, True, *["shift+left"] * 4),
+    "graph-help": graphed(above, "GraphScreen", "HelpScreen"),
+    "graph-leave": graphed(above, "GraphScreen", "_Panes"),
     "inputs-start": before_all(lambda s: s.app.return_value, None, True),
     "inputs-edit": before_all(lambda s: s.app.prompt.display, False, True),
     "inputs-random": before_all(lambda s: "random, seed 1" in line_of(0)(s), False, True),
@@ -283,6 +319,7 @@ ELSEWHERE = {
 
 CASES = {
     "open": Case(ON_VALUE, above, "_Panes", "InspectorScreen"),
+    "graph": Case(("s",), above, "_Panes", "GraphScreen"),
     "why": Case(("s",), above, "_Panes", "PanelScreen"),
     "find": Case((), lambda s: s.app.prompt.display and focus(s) == s.app.prompt.line.id, False, True),
     "find-next": Case(FOUND, named, "change", "err_new"),
@@ -339,7 +376,7 @@ CASES = {
     "answer": Case((), typed, None, "answer ", LESSON),
     "next-card": Case((), card, "card 1", "card 2", LESSON),
     "hint": Case((":card 4",), lambda s: "is 21 there before below is false?" in flat(s), False, True, LESSON),
-    "again": Case((":card 4",), lambda s: "limit is 21" in flat(s), False, True, LESSON),
+    "again": Case((":card 4",), lambda s: "start is 2" in flat(s), False, True, LESSON),
     "run-line": Case(("colon", *"step"), iteration, 0, 1),
     "complete": Case(BEGUN, typed, "pri", "print"),
     "earlier": Case(("colon", *"step", "enter"), typed, "", "step"),

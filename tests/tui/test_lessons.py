@@ -6,14 +6,18 @@ import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from random import Random
 
 import pytest
 
-from learning import VOICE
-from loopdbg.debugger.lessons.course.table import LESSONS
+from learning import VOICE, asking
+from loopdbg.debugger.lessons.classify import ModeQuestion
+from loopdbg.debugger.lessons.course import absent, again, condition, limits
+from loopdbg.debugger.lessons.course.table import COURSE, LESSONS
 from loopdbg.debugger.lessons.learner import Learner
 from loopdbg.debugger.lessons.lesson import Lesson, Step
 from loopdbg.debugger.lessons.progress import Progress
+from loopdbg.debugger.lessons.question import Question
 from loopdbg.debugger.lessons.voice import Voice
 from loopdbg.tui.lessons import LessonApp, lesson_driver
 from loopdbg.tui.screens.help import HelpScreen
@@ -80,8 +84,12 @@ def squeezed(text: str) -> str:
 
 
 @asynccontextmanager
-async def lesson(number: int, size: tuple[int, int] = (120, 36), path: Path | None = None) -> AsyncIterator[Lessons]:
-    learner = Learner(Progress(path), Voice({}, VOICE.against, VOICE.learn), number=number)
+async def lesson(
+    number: int, size: tuple[int, int] = (120, 36), path: Path | None = None, ask: Question | None = None
+) -> AsyncIterator[Lessons]:
+    course = COURSE if ask is None else asking(number, ask)
+    voice = Voice({}, VOICE.against, VOICE.learn)
+    learner = Learner(Progress(path), voice, number=number, random=Random(0), course=course)
     app = LessonApp(lesson_driver(learner), learner)
     async with running(app, size) as screen:
         yield Lessons(app, screen.pilot)
@@ -108,7 +116,7 @@ async def test_do_is_done_by_its_keys_and_look_shows_what_it_promises(one: Lesso
                 await screen.press("escape")
         assert screen.card.count("✓") == len(one.do), screen.card
         await to(screen, "Look")
-        promised = re.findall(r"`([^`]+)`", " ".join(one.cards[screen.app.learner.number].lines()))
+        promised = re.findall(r"`([^`]+)`", " ".join(screen.app.learner.lines()))
         for text in promised:
             assert any(tight(text) in tight(all_of_it) for all_of_it in seen), text
 
@@ -119,7 +127,7 @@ async def test_a_lesson_is_begun_once() -> None:
 
 
 async def test_answers_are_typed_with_a_and_replied_to_on_the_card() -> None:
-    async with lesson(3) as screen:
+    async with lesson(3, ask=condition.ASK.given(limit=21)) as screen:
         assert "card 1 of 5: Say first" in screen.heading and "max_trips" not in screen.card
         await screen.press("a")
         assert screen.app.prompt.line.value == "answer "
@@ -131,7 +139,7 @@ async def test_answers_are_typed_with_a_and_replied_to_on_the_card() -> None:
         await screen.press("h")
         assert "is 21 there before below is false?" in screen.card
         await screen.line("answer 18")
-        assert "✗ Iteration 6 has run" in screen.card and "You said first: 18" in screen.card
+        assert "✗ Iteration 6 has run" in screen.card
         await screen.press("A")
         assert "limit is 21" in screen.card and "✗" not in screen.card
         assert re.search(r"limit .*\b21\b", screen.text("inputs"))
@@ -139,14 +147,74 @@ async def test_answers_are_typed_with_a_and_replied_to_on_the_card() -> None:
         assert "✓ Right. Iteration 6 runs, yields 21 < 21" in screen.card
 
 
-async def test_a_state_is_seen_after_a_key() -> None:
-    async with lesson(1) as screen:
+async def test_a_place_is_claimed() -> None:
+    async with lesson(1, ask=again.times(5, 3)) as screen:
         await to(screen, "Ask")
         await screen.press("s", "s")
-        assert "Two so far" in screen.card
-        await screen.press("s")
-        assert "✓ Right. Three have run" in screen.card
+        await screen.line("answer here")
+        assert "✗ Here 2 have run" in screen.card
+        await screen.press("A", "s", "s", "s")
+        assert "✓" not in screen.card
+        await screen.line("answer here")
+        assert "✓ Right. 3 have run" in screen.card
         assert not screen.app.prompt.display, "the card says it"
+
+
+async def test_what_was_tried_is_seen_after_a_key() -> None:
+    async with lesson(5, ask=limits.question(5)) as screen:
+        await to(screen, "Ask")
+        await screen.line("set limit = 16")
+        await screen.press("f")
+        assert "6: in iteration 4 the comparison still says go on" in screen.card
+        await screen.press("r")
+        await screen.line("set limit = 13")
+        await screen.press("f")
+        assert "✓ Right. Ended by the condition" in screen.card
+
+
+@pytest.mark.parametrize("key", ["s", "n", "f", "c", "i"])
+async def test_no_key_runs_what_is_asked_for(key: str) -> None:
+    async with lesson(3) as screen:
+        await to(screen, "Ask")
+        before = {name: pane.text for name, pane in screen.app.panes.items()}
+        await screen.press(key)
+        assert "covered until the question is answered" in screen.message
+        assert {name: pane.text for name, pane in screen.app.panes.items()} == before
+        await screen.line("scene A")
+        await screen.press("s")
+        assert "iteration 1" in screen.header, "the example may be run"
+
+
+async def test_an_answered_question_may_be_run() -> None:
+    async with lesson(3, ask=condition.ASK.given(limit=21)) as screen:
+        await to(screen, "Ask")
+        await screen.line("answer 21")
+        await screen.press("f")
+        assert "✓ Right" in screen.card and "21" in screen.text("scans")
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 36), (200, 60)])
+async def test_a_mode_is_asked_with_its_listing_covered(size: tuple[int, int]) -> None:
+    async with lesson(15, size) as screen:
+        await screen.line("card 4")
+        drawn = squeezed(" ".join(screen.visible()).replace("│", " "))
+        for line in screen.app.learner.lines():
+            assert squeezed(line) in drawn or squeezed(line) in screen.card, line
+        assert "trip_count:" in drawn and "Which row of OpenVINO's table" in drawn and "do-while" in drawn
+        words = ("while True", "for i in range", "while loop", "for loop", "endless")
+        assert not any(word in row for row in screen.visible() for word in words)
+        question = screen.app.learner.question
+        assert isinstance(question, ModeQuestion)
+        await screen.line(f"answer {question.answer}")
+        assert "✓ Right. row (" in screen.card
+        assert any("x_next" in row for row in screen.visible())
+
+
+@pytest.mark.parametrize(("size", "lines"), [((80, 24), 4), ((200, 60), 2)])
+async def test_text_takes_the_width_that_there_is(size: tuple[int, int], lines: int) -> None:
+    async with lesson(2, size) as screen:
+        assert len(screen.app.lesson.text.splitlines()) - 2 <= lines
+        assert max(map(len, screen.app.lesson.text.splitlines())) > size[0] * 0.8
 
 
 async def test_another_scene_is_another_model_in_every_pane() -> None:
@@ -180,7 +248,7 @@ async def test_the_source_is_covered_until_there_is_a_guess() -> None:
 
 
 async def test_what_answers_the_question_is_not_said_below_the_source_before() -> None:
-    async with lesson(6) as screen:
+    async with lesson(6, ask=absent.ASK) as screen:
         await screen.line("scene B")
         assert "ends:" not in screen.text("body") and "note:" not in screen.text("body")
         await to(screen, "Ask")
@@ -202,7 +270,7 @@ async def test_a_card_is_seen_whole_at_every_size(number: int, size: tuple[int, 
     async with lesson(number, size) as screen:
         for _ in range(6):
             drawn = squeezed(" ".join(screen.visible()).replace("│", " "))
-            for line in screen.app.card.lines:
+            for line in screen.app.lesson.text.splitlines():
                 assert squeezed(line) in drawn, line
             await screen.press("L")
 
@@ -254,7 +322,8 @@ async def test_where_nothing_is_asked_the_keys_say_what_to_do() -> None:
 
 async def test_progress_that_cannot_be_kept_is_said_and_no_more(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    async with lesson(1, path=tmp_path / "file" / "x.json") as screen:
+    async with lesson(1, path=tmp_path / "file" / "x.json", ask=again.times(5, 3)) as screen:
         await to(screen, "Ask")
         await screen.press("s", "s", "s")
+        await screen.line("answer here")
         assert "✓ Right" in screen.card

@@ -58,7 +58,7 @@ async def shown(name: str, folder: Path) -> AsyncIterator[Screen]:
         async with opened_recording(folder / "t.loopdb", "newton_sqrt.onnx") as screen:
             yield screen
     elif name == "a lesson":
-        learner = Learner(Progress(None), VOICE, number=6)
+        learner = Learner(Progress(None), VOICE, number=6, random=random.Random(6))
         async with running(LessonApp(lesson_driver(learner), learner)) as screen:
             yield screen
     else:

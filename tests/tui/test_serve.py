@@ -6,19 +6,15 @@ import asyncio
 import base64
 import contextlib
 import http.cookiejar
-import json
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,10 +25,8 @@ from models import SAMPLES
 pytest.importorskip("textual_serve")
 import aiohttp
 
-BROWSER = next(
-    (found for name in ("chromium", "chromium-browser", "google-chrome", "chrome") if (found := shutil.which(name))),
-    None,
-)
+from browser import BROWSER, Page, page
+
 PLAIN = re.compile(r"\x1b\[[0-9;?<>=:]*[A-Za-z]|\x1b[()=>P][^\x1b]*")
 
 
@@ -163,87 +157,48 @@ def test_mistakes_are_told_before_anything_is_served(
     assert ran.status and message in ran.complaint
 
 
-class Browser:
-    """A browser without a window, driven by its own protocol."""
+class Drawn:
+    """What a server has drawn on a page, of the frames that it sent."""
 
-    def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
-        self._socket = socket
-        self._number = 0
+    def __init__(self, page: Page) -> None:
+        self._page = page
         self.screen = ""
+        page.heard = self._heard
 
-    async def ask(self, method: str, **parameters: Any) -> Any:
-        self._number += 1
-        number = self._number
-        await self._socket.send_json({"id": number, "method": method, "params": parameters})
-        while True:
-            answer = await self._next()
-            if answer.get("id") == number:
-                return answer.get("result")
-
-    async def _next(self) -> dict[str, Any]:
-        message = json.loads((await self._socket.receive(timeout=60)).data)
+    def _heard(self, message: dict[str, Any]) -> None:
         if message.get("method") == "Network.webSocketFrameReceived":
             frame = message["params"]["response"]
             data = frame["payloadData"]
             raw = base64.b64decode(data) if frame["opcode"] == 2 else data.encode()
             self.screen += PLAIN.sub("", raw.decode(errors="replace"))
-        found: dict[str, Any] = message
-        return found
 
     async def wait_for(self, text: str) -> None:
         """Until the server has drawn a text."""
         async with asyncio.timeout(120):
             while text not in self.screen:
-                await self._next()
+                await self._page.listen()
 
     async def press(self, key: str) -> None:
         self.screen = ""
-        for kind in ("keyDown", "keyUp"):
-            more = {"text": key} if kind == "keyDown" else {}
-            await self.ask("Input.dispatchKeyEvent", type=kind, key=key, code=f"Key{key.upper()}", **more)
+        await self._page.press(key, key)
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(BROWSER is None, reason="no browser here")
 async def test_keys_in_a_real_browser_step_the_loop() -> None:
-    with served() as address, tempfile.TemporaryDirectory() as folder:
-        assert BROWSER is not None
+    with served() as address:
         get(address)
-        process = subprocess.Popen(
-            [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-             "--remote-debugging-port=0", f"--user-data-dir={folder}", "--window-size=1200,800", "about:blank"],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, "HOME": folder},
-        )  # fmt: skip
-        try:
-            port = await _port(Path(folder) / "DevToolsActivePort", process)
-            async with aiohttp.ClientSession() as session:
-                async with session.get(f"http://127.0.0.1:{port}/json/list") as answer:
-                    pages = [one for one in await answer.json() if one["type"] == "page"]
-                async with session.ws_connect(pages[0]["webSocketDebuggerUrl"], max_msg_size=0) as socket:
-                    browser = Browser(socket)
-                    await browser.ask("Network.enable")
-                    await browser.ask("Page.enable")
-                    await browser.ask("Page.navigate", url=address)
-                    await browser.wait_for("half_q")
-                    await browser.wait_for("iteration 0")
-                    found = await browser.ask("Runtime.evaluate", expression="location.href")
-                    assert found["result"]["value"] == address.partition("?")[0], "the token is in no address"
-                    await browser.press("s")  # nobody has clicked
-                    await browser.wait_for("before iteration 1")
-                    browser.screen = ""
-                    await browser.ask("Page.reload")
-                    await browser.wait_for("before iteration 1")
-                    await browser.press("s")
-                    await browser.wait_for("before iteration 2")
-        finally:
-            process.terminate()
-            process.wait(60)
-
-
-async def _port(file: Path, process: subprocess.Popen[bytes]) -> int:
-    for _ in range(600):
-        if file.exists() and file.read_text(encoding="utf-8").strip():
-            return int(file.read_text(encoding="utf-8").split()[0])
-        assert process.poll() is None, "the browser ended"
-        await asyncio.sleep(0.1)
-    raise AssertionError("the browser does not answer")
+        async with page() as opened:
+            drawn = Drawn(opened)
+            await opened.ask("Network.enable")
+            await opened.go(address)
+            await drawn.wait_for("half_q")
+            await drawn.wait_for("iteration 0")
+            assert await opened.value("location.href") == address.partition("?")[0], "the token is in no address"
+            await drawn.press("s")  # nobody has clicked
+            await drawn.wait_for("before iteration 1")
+            drawn.screen = ""
+            await opened.ask("Page.reload")
+            await drawn.wait_for("before iteration 1")
+            await drawn.press("s")
+            await drawn.wait_for("before iteration 2")

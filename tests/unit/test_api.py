@@ -21,18 +21,21 @@ import make_api
 #: A new public name is a decision: it is written here as well, and stays.
 PUBLIC = {
     "loopdbg": """
-        CarriedValue Diff ExecutionError FirstDifference Frame InputError InterruptError LimitError LoopDifference
-        LoopNode LoopTotals LoopdbgError Model ModelError OptionalType Port Reason Recorder Reference ReferenceRecorder
-        Replay Run SequenceType Session Stop StoppedBy TensorType Trace TraceError Track UnsupportedError UsageError
-        Verdict __version__ debug diff load operator record_reference""",
+        CarriedValue Diff ExecutionError Explanation FirstDifference Frame InputError InterruptError
+        LimitError LoopDifference LoopNode LoopTotals LoopdbgError Model ModelError OptionalType Port Reason
+        Recorder Reference ReferenceRecorder Replay Row Run SequenceType Session Status Stop StoppedBy
+        TensorType Trace TraceError Track UnsupportedError UsageError Verdict Why __version__ debug diff load
+        operator plot record_reference sweep widget""",
     "Session": """
-        assign back back_node branch branches breakpoints continue_ done finish frame frames goto history inputs
-        interrupt into lately logged max_iterations model next_node on_log outputs plot progress restart
-        reverse_continue running save set side_by_side step stop switch totals underway undo until watch""",
+        assign back back_node branch branches breakpoints close closed compare continue_ done extract finish frame
+        frames goto history inputs interrupt into lately listing logged max_iterations model next_node on_log outputs
+        plot progress record repro restart reverse_continue running save set side_by_side step stop switch totals
+        underway undo until watch why widget""",
     "Replay": """
-        assign back back_node branch branches breakpoints continue_ done finish frame frames goto history inputs
-        interrupt into lately logged model next_node on_log outputs plot progress restart reverse_continue running save
-        set side_by_side step stop switch totals trace underway undo until watch""",
+        assign back back_node branch branches breakpoints close closed compare continue_ done extract finish frame
+        frames goto history inputs interrupt into lately listing logged model next_node on_log outputs plot progress
+        record repro restart reverse_continue running save set side_by_side step stop switch totals trace underway undo
+        until watch why widget""",
     "Frame": """
         around at_boundary back_edges carried condition entry index iteration loop name nodes path scan_outputs
         stopped_by trip_count values""",
@@ -43,7 +46,7 @@ PUBLIC = {
     "Trace": """
         boundaries boundary close complete ended entries error every graph inputs loops meta model model_hash nodes only
         open outputs path totals""",
-    "Model": "check execute graph inputs loops name outputs over_requests path plan reset run state",
+    "Model": "check execute explain graph inputs loops name outputs over_requests path plan reset run state",
 }
 
 

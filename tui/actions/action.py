@@ -104,6 +104,7 @@ class Place(StrEnum):
 
     PANES = "panes"
     INSPECTOR = "inspector"
+    GRAPH = "graph"
     INPUTS = "inputs"
     #: A list to choose from: models before the debugger, the palette.
     CHOICE = "choice"
@@ -124,6 +125,7 @@ class Section(StrEnum):
     CONSOLE = "In the console"
     INSPECTED = "In the inspector"
     ELEMENTS = "In the inspector: elements"
+    GRAPH = "In the graph"
     INPUTS = "On the inputs of a model that came with none"
     CHOICE = "In a list of models or actions"
     TEXT = "In a help or an answer"
@@ -138,6 +140,7 @@ class Section(StrEnum):
 _PLACES = {
     Section.INSPECTED: Place.INSPECTOR,
     Section.ELEMENTS: Place.INSPECTOR,
+    Section.GRAPH: Place.GRAPH,
     Section.INPUTS: Place.INPUTS,
     Section.CHOICE: Place.CHOICE,
     Section.TEXT: Place.TEXT,

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from ..requests import Command
 from .action import Action, Section
+
+
+def _ask(command: Command) -> str:
+    return f"ask('{command}')"
+
 
 _INSPECTED = (
     Action("inspect-before", ("left",), "iteration", "the value in the iteration before",
@@ -58,6 +64,38 @@ _ELEMENTS = (
            lambda now: now.typing, rank=1, typed=True),
 )  # fmt: skip
 
+_GRAPH = (
+    Action("graph-step", ("s",), "step", "one iteration, as on the main screen",
+           _ask(Command.STEP), Section.GRAPH, lambda now: now.ahead, rank=1),
+    Action("graph-node", ("n",), "node", "one node of the body",
+           _ask(Command.NODE), Section.GRAPH, lambda now: now.ahead and not now.recorded, rank=2),
+    Action("graph-into", ("i",), "into", "one node, but into it where it is a loop",
+           _ask(Command.INTO), Section.GRAPH, lambda now: now.ahead and not now.recorded, rank=7),
+    Action("graph-continue", ("c",), "continue", "on to the next breakpoint, the end, or a limit",
+           _ask(Command.CONTINUE), Section.GRAPH, lambda now: now.ahead, rank=3),
+    Action("graph-back", ("S", "backspace"), "back", "back by an iteration",
+           _ask(Command.BACK), Section.GRAPH, lambda now: now.behind, rank=4),
+    Action("graph-back-node", ("N",), "", "back by a node",
+           _ask(Command.BACK_NODE), Section.GRAPH, lambda now: now.behind and not now.recorded),
+    Action("graph-up", ("up", "k"), "", "the box above", "move(0, -1)", Section.GRAPH),
+    Action("graph-down", ("down", "j"), "", "the box below", "move(0, 1)", Section.GRAPH),
+    Action("graph-left", ("left", "h"), "", "the box to the left", "move(-1, 0)", Section.GRAPH),
+    Action("graph-right", ("right", "l"), "", "the box to the right", "move(1, 0)", Section.GRAPH),
+    Action("graph-next", ("home",), "next node", "to the node that runs next", "next", Section.GRAPH, rank=9),
+    Action("graph-open", ("enter",), "open", "open a loop or an If, or close it; open a value in the inspector",
+           "open", Section.GRAPH, rank=5),
+    Action("graph-more", ("plus",), "", "more of each box: its sign, its name, its operator and value",
+           "zoom(1)", Section.GRAPH),
+    Action("graph-less", ("minus",), "less", "less of each box, so that more boxes are seen",
+           "zoom(-1)", Section.GRAPH, rank=6),
+    Action("graph-pan-up", ("pageup", "shift+up"), "", "half a window up", "pan(0, -1)", Section.GRAPH),
+    Action("graph-pan-down", ("pagedown", "shift+down"), "", "half a window down", "pan(0, 1)", Section.GRAPH),
+    Action("graph-pan-left", ("shift+left",), "", "half a window to the left", "pan(-1, 0)", Section.GRAPH),
+    Action("graph-pan-right", ("shift+right",), "", "half a window to the right", "pan(1, 0)", Section.GRAPH),
+    Action("graph-help", ("question_mark", "f1"), "help", "these keys", "help", Section.GRAPH, rank=91),
+    Action("graph-leave", ("escape", "q", "G"), "back", "back to the panes", "leave", Section.GRAPH, rank=92),
+)  # fmt: skip
+
 _INPUTS = (
     Action("inputs-start", ("s",), "start", "open the model with these inputs", "start", Section.INPUTS, rank=1),
     Action("inputs-edit", ("enter",), "edit", "type a value: a number, a list, a file, an expression of other inputs",
@@ -108,4 +146,4 @@ _LEAVE = (
     Action("stay", ("escape", "n", "left"), "stay", "stay", "stay", Section.LEAVE),
 )  # fmt: skip
 
-ELSEWHERE: tuple[Action, ...] = (*_INSPECTED, *_ELEMENTS, *_INPUTS, *_CHOICE, *_TEXT, *_LEAVE)
+ELSEWHERE: tuple[Action, ...] = (*_INSPECTED, *_ELEMENTS, *_GRAPH, *_INPUTS, *_CHOICE, *_TEXT, *_LEAVE)

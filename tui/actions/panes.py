@@ -81,6 +81,8 @@ _LOOKS = (
            "open", Section.LOOK, lambda now: now.here and now.target is not None, rank=6),
     Action("why", ("W",), "why", "why the loop goes on, or ended",
            "why", Section.LOOK, lambda now: now.looping, rank=7),
+    Action("graph", ("G",), "graph", "the loop in focus as a graph, with its back edges; it follows every step",
+           "graph", Section.LOOK, lambda now: now.here, rank=10),
     Action("find", ("slash",), "find", "find a text in the pane",
            "find", Section.LOOK, lambda now: now.here, rank=19),
     Action("find-next", ("n",), "next", "while a text is looked for: the next line with it",

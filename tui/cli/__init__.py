@@ -29,7 +29,7 @@ class _Commands(Mapping[str, Command]):
 
     _NAMES = (
         *("run", "info", "explain", "diff", "repro", "convert", "export", "extract", "plot", "learn", "serve"),
-        *("dap", "mcp", "config", "completion"),
+        *("sweep", "dap", "mcp", "config", "completion"),
     )
 
     def __getitem__(self, name: str) -> Command:

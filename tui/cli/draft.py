@@ -13,13 +13,13 @@ from ...debugger.expression.language import parse as parse_expression
 from ...runtime.errors import InputError, UsageError
 from ...runtime.graph import OptionalType, TensorType
 from ...runtime.inputs import Data, check_value
+from ...runtime.made_inputs import Dims, make
 from ...runtime.model import Model, Port
 from ...runtime.text import did_you_mean
 from ..screen.text import value_text
 from .input_files import read_npy, read_npz
 from .input_values import parse
 from .inputs import Inputs
-from .made_inputs import Dims, make
 
 #: How values are made: the words of the screen.
 KINDS = ("random", "zeros", "ones", "arange")
@@ -188,7 +188,7 @@ class Draft:
             for dim, size in zip(port.type.shape or (), value.shape, strict=False):
                 if isinstance(dim, str):
                     named.setdefault(dim, size)
-        return Dims(self._dims, self.ports, named)
+        return Dims(self._dims, self.ports, named, option="--dim")
 
 
 def _filled(port: Port, value: Any, kind: str) -> Data:

@@ -117,8 +117,10 @@ def _tell(found: Extracted, options: argparse.Namespace) -> None:
                 "iteration": found.iteration,
                 "inputs": list(found.inputs),
                 "outputs": list(found.outputs),
+                "expected": list(found.expected),
+                "failure": found.failure or None,
                 "expected_by": "loopdbg",
             }
         )
         return
-    terminal.out(f"wrote {found.what} as {found.model}: the same bits by itself")
+    terminal.out(f"wrote {found.what} as {found.model}: {found.proof}")

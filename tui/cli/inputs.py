@@ -12,11 +12,11 @@ import numpy as np
 from ...runtime.errors import InputError, UsageError
 from ...runtime.graph import OptionalType
 from ...runtime.inputs import Data, check_value
+from ...runtime.made_inputs import Dims, make
 from ...runtime.model import Model, Port, load
 from ...runtime.text import did_you_mean
 from .input_files import read_folder, read_npz
 from .input_values import parse
-from .made_inputs import Dims, make
 
 
 @dataclass(frozen=True)
@@ -80,12 +80,15 @@ def gather(model: Model, options: argparse.Namespace) -> Inputs:
     state = give_state([model], options.state)
     wants_made = options.seed is not None or bool(options.dim)
     several = getattr(options, "requests", None) is not None
-    asked = options.requests if several else options.inputs
+    chosen = _chosen(model, options)
+    asked = options.requests if several else chosen if isinstance(chosen, str) else options.inputs
     if wants_made and asked is not None:
         option = "--requests" if several else "--inputs"
         raise UsageError(f"--seed and --dim make inputs, and {option} gives them: use one or the other")
     no_search = wants_made or given.keys() >= ports.keys()
     source, where, chosen_here = _source(model, asked, no_search and bool(ports))
+    if isinstance(chosen, tuple):
+        source, where, chosen_here = *chosen, False
     found = {} if source is None else model._inside.named(source())
 
     named: dict[str, int] = {}
@@ -106,7 +109,7 @@ def gather(model: Model, options: argparse.Namespace) -> Inputs:
     seed = options.seed or 0
     seeds: dict[str, int] = {}
     if source is None:
-        dims = Dims(options.dim, model.inputs, named, model.graph.usual_shapes)
+        dims = Dims(options.dim, model.inputs, named, model.graph.usual_shapes, "--dim")
         for index, port in enumerate(model.inputs):
             if port.name not in values and not port.optional:
                 usual = model.graph.usual_values.get(port.name)
@@ -169,6 +172,29 @@ def beside(model: Path) -> Path:
 
 
 Source = Callable[[], dict[str, Data]]
+
+
+def _chosen(model: Model, options: argparse.Namespace) -> str | tuple[Source, str] | None:
+    """The file or folder of one of many cases, or how to read it out of one that holds them all; None: none is meant.
+
+    Raises:
+        UsageError: there is no such case, or no set of cases.
+    """
+    case, batched = getattr(options, "case", None), getattr(options, "batched", False)
+    if case is None:
+        if batched:
+            raise UsageError("--batched: say which case as --case N")
+        return None
+    if options.inputs is None:
+        raise UsageError("--case names one of many cases: give the set of them as --inputs SET")
+    from ...debugger.sweep.files import open_set
+
+    cases = open_set(options.inputs, batched)
+    number = cases.find(case)
+    path = cases.path_of(number)
+    if path is not None:
+        return str(path)
+    return lambda: dict(cases.reader(model)(number).inputs), f"case {number} of {options.inputs}"
 
 
 def _source(model: Model, asked: str | None, no_search: bool) -> tuple[Source | None, str, bool]:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import sys
 from collections.abc import Sequence
+from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING
 
 from ...runtime.errors import UsageError
@@ -15,77 +18,121 @@ from .command import Command
 
 if TYPE_CHECKING:
     from ...debugger.lessons.learner import Learner
+    from ...debugger.lessons.lesson import Course
     from ...debugger.lessons.progress import Progress
     from ...debugger.lessons.scene import Scene
 
 
 class Learn(Command):
-    """Opens a lesson: the first one that is not done."""
+    """Opens a lesson: the first one that is not done; or writes the course for a class."""
 
     name = "learn"
     summary = """\
-Lessons on the loops inside model files, for whoever never saw one: twelve, one
-hour, nothing to read before. What is done is kept."""
+Lessons on the loops inside model files, for whoever never saw one: twelve in an
+hour, then practice and a quiz. Questions have other numbers each time. What is
+done is kept."""
     examples = """\
   loopdbg learn            the first lesson that is not done
   loopdbg learn 6          lesson 6; nothing is locked
   loopdbg learn 3 --text   as plain text; without a terminal it is that anyway
+  loopdbg learn DIR        a course of your own (docs/lessons.md: its format)
+  loopdbg learn --export html pages    all lessons as pages for a class
 
 In a lesson: answer X, hint, again, scene B, card [N], lesson [N], and every
 command of the debugger. An empty line goes on to the next card."""
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("lesson", metavar="N", nargs="?", help="the lesson (13: what comes after the hour)")
+        parser.add_argument("what", metavar="[DIR] [N]", nargs="*", help="a folder with a course; the lesson")
         parser.add_argument("--list", action="store_true", help="list the lessons, and which are done")
         parser.add_argument("--text", action="store_true", help="plain text instead of the screen; answers from stdin")
         parser.add_argument("--reset", action="store_true", help="forget what is done")
+        parser.add_argument("--seed", metavar="N", type=int, help="the same numbers in the questions as with N before")
+        parser.add_argument(
+            "--export", nargs=2, metavar=("html", "DIR"), help="write the course as pages that need no network"
+        )
 
     def run(self, options: argparse.Namespace) -> int:
+        course, number = _asked(options.what)
+        if options.export is not None:
+            return _export(course, options.export, options.seed)
         from ...debugger.lessons.progress import Progress
 
-        progress = Progress(config.folder() / "lessons.json")
+        progress = Progress(config.folder() / f"{'lessons' if course.name == 'loops' else course.name}.json")
         if options.reset:
             progress.forget()
             terminal.out(progress.trouble or "what was done is forgotten")
-            if options.lesson is None and not options.list:
+            if not options.what and not options.list:
                 return 0
         if options.list:
-            _list(progress)
+            _list(progress, course)
             return 0
-        number = _number(options.lesson)
-        if options.text or not (sys.stdin.isatty() and sys.stdout.isatty()):
-            return _text(progress, number)
-        terminal.prepare_screen()
         from ...debugger.lessons.learner import Learner
-        from ...debugger.lessons.voice import Voice
+        from ...debugger.lessons.voice import IN_WORDS, Voice
+
+        in_text = options.text or not (sys.stdin.isatty() and sys.stdout.isatty())
+        if not in_text:
+            terminal.prepare_screen()
+        learner = Learner(
+            progress,
+            Voice(IN_WORDS if in_text else {}, against, learn_again),
+            attended=not in_text or sys.stdin.isatty(),
+            number=number,
+            random=Random(options.seed),
+            course=course,
+        )
+        if in_text:
+            return _text(learner)
         from .screen import learn_app
 
-        return learn_app(Learner(progress, Voice({}, against, learn_again), number=number))
+        return learn_app(learner)
 
 
-def _number(text: str | None) -> int | None:
-    """The lesson that was asked for.
+def _asked(words: Sequence[str]) -> tuple[Course, int | None]:
+    """The course and the lesson that were asked for.
 
     Raises:
-        UsageError: there is none of that number.
+        UsageError: there is no such lesson, or no such course.
     """
-    from ...debugger.lessons.course.table import ALL
+    from ...debugger.lessons.course.table import COURSE
 
-    if text is None:
-        return None
-    if not text.isdecimal() or int(text) not in ALL:
-        raise UsageError(f"learn takes a lesson from 1 to {max(ALL)}, not '{text}'; --list lists them")
-    return int(text)
+    course, rest = COURSE, list(words)
+    if rest and not rest[0].lstrip("-").isdecimal():
+        from ...debugger.lessons.folder import read_course
+
+        course = read_course(Path(rest.pop(0)))
+    if len(rest) > 1:
+        raise UsageError(f"learn takes a folder and the number of a lesson, not '{' '.join(words)}'")
+    if not rest:
+        return course, None
+    if not rest[0].isdecimal() or int(rest[0]) not in course.lessons:
+        raise UsageError(
+            f"learn takes a lesson from {min(course.lessons)} to {course.last}, not '{rest[0]}'; --list lists them"
+        )
+    return course, int(rest[0])
 
 
-def _list(progress: Progress) -> None:
-    from ...debugger.lessons.course.table import ALL
-
-    for number, lesson in ALL.items():
+def _list(progress: Progress, course: Course) -> None:
+    for number, lesson in course.lessons.items():
         mark = "✓" if number in progress.done else "…" if progress[number].card else " "
         terminal.out(f"{mark} {number:>2}  {lesson.title} ({lesson.minutes} min)")
     if progress.trouble:
         terminal.err(f"loopdbg: {progress.trouble}")
+
+
+def _export(course: Course, to: Sequence[str], seed: int | None) -> int:
+    """Write a course as pages.
+
+    Raises:
+        UsageError: in no form that there is, or where nothing can be written.
+    """
+    form, folder = to
+    if form != "html":
+        raise UsageError(f"--export writes html, not '{form}': --export html DIR")
+    from ...debugger.lessons.pages import write_course
+
+    written = write_course(course, Path(folder), 1 if seed is None else seed)
+    terminal.out(f"wrote {len(written)} pages: {written[0]} is the first")
+    return 0
 
 
 def against(scene: Scene, peer: str) -> str:
@@ -99,22 +146,20 @@ def learn_again(number: int) -> str:
     return f"loopdbg learn {number}"
 
 
-def _text(progress: Progress, number: int | None) -> int:
-    """A lesson as plain text."""
+def _text(learner: Learner) -> int:
+    """Lessons as plain text."""
     from ...debugger.console.console import Console, Quit
-    from ...debugger.lessons.learner import Learner
-    from ...debugger.lessons.voice import IN_WORDS, Voice
     from .scripted import prompt
 
-    learner = Learner(progress, Voice(IN_WORDS, against, learn_again), attended=sys.stdin.isatty(), number=number)
+    learner.width = _width()
     console = Console(learner.session(), terminal.out)
     learner.attach(console)
     console.on_stop = lambda stop: _frame(learner)
     learner.turned = lambda: _card(learner)
     learner.changed = _done
     learner.opened = lambda: _listing(learner)
-    if progress.trouble:
-        terminal.err(f"loopdbg: {progress.trouble}")
+    if learner.progress.trouble:
+        terminal.err(f"loopdbg: {learner.progress.trouble}")
     _listing(learner)
     _card(learner)
     try:
@@ -124,10 +169,15 @@ def _text(progress: Progress, number: int | None) -> int:
     return 0
 
 
+def _width() -> int:
+    """How wide text is: as the terminal is, less its margin."""
+    return max(shutil.get_terminal_size((80, 24)).columns - 4, 40)
+
+
 def _card(learner: Learner) -> None:
     terminal.out("")
     terminal.out(f"{learner.title}   {learner.heading}")
-    for line in learner.lines():
+    for line in learner.lines(learner.width):
         terminal.out(f"  {line}")
     terminal.out("")
 
@@ -146,11 +196,13 @@ def _frame(learner: Learner) -> None:
 
 
 def _listing(learner: Learner) -> None:
-    from ...debugger.console.report import listing_lines
+    from ...debugger.session.listed import listed
 
-    console = learner.console
+    console, session = learner.console, learner.console.session
     if learner.covered:
-        terminal.out("(the listing is covered until you have guessed)")
+        terminal.out("(the listing is covered until you have answered)")
         return
-    for line in listing_lines(console.session, console.selected_frame(), "all", quiet=learner.quiet):
+    source, frame = session._inside.places.source, console.selected_frame()
+    shown = listed(source, frame, session.breakpoints, "all", running=not session.done, quiet=learner.quiet)
+    for line in shown.lines():
         terminal.out(line)

@@ -25,6 +25,7 @@ commands:
   loopdbg run MODEL      run it headless, at full speed, or with commands
   loopdbg info MODEL     show its signature and its loops
   loopdbg explain MODEL  show its loops as pseudo-code, and what ends them
+  loopdbg sweep MODEL... run models on many inputs, and tell what became of each
   loopdbg diff A B       compare models, traces, or a model and another runtime
   loopdbg repro MODEL    the smallest part that still shows what is wrong
   loopdbg extract MODEL  a loop, or one iteration of it, as a model of its own

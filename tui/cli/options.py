@@ -44,6 +44,10 @@ def add_input_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGrou
         "--inputs", metavar="FILE|DIR", help="an .npz file, or a folder with input_0.pb, ... (ONNX test data)"
     )
     inputs.add_argument(
+        "--case", metavar="ID", help="this one of a set of cases that --inputs names, as sweep takes it"
+    )
+    inputs.add_argument("--batched", action="store_true", help="--inputs is one .npz with cases on the first axis")
+    inputs.add_argument(
         "--state",
         action="append",
         default=[],
@@ -145,6 +149,12 @@ def add_session_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("-x", dest="script", action=_InOrder, metavar="FILE", help="run the commands in FILE")
     group.add_argument("-ex", dest="command", action=_InOrder, metavar="COMMAND", help="run one command; repeatable")
     parser.set_defaults(commands=[])
+    group.add_argument(
+        "--at",
+        type=place,
+        metavar="first|[LOOP:]N",
+        help="begin where --assert or --break is met first, without them where a NaN comes up; or before iteration N",
+    )
     group.add_argument("-i", dest="asking", action="store_true", help="ask for commands, after those given")
     group.add_argument("--batch", action="store_true", help="never ask: leave after the commands")
 
@@ -159,6 +169,16 @@ def add_ci_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--timeout", type=seconds, metavar="SECONDS", help="end a run that is not over in time: exit status 124"
     )
+
+
+def place(text: str) -> tuple[str, int | None]:
+    """A place to begin at, for argparse: a loop or nothing, and an iteration; None: the first that is bad."""
+    if text == "first":
+        return "", None
+    loop, _, iteration = text.rpartition(":")
+    if not iteration.isdecimal():
+        raise argparse.ArgumentTypeError(f"'{text}' is neither 'first' nor an iteration, such as 5 or LOOP:5")
+    return loop, int(iteration)
 
 
 def tolerance(text: str) -> float:

@@ -8,7 +8,7 @@ from pathlib import Path
 from .command import Command, at_least
 from .options import add_run_options, add_weights_of_two
 
-_WHAT = ("carried", "condition", "scan", "norms")
+_WHAT = ("carried", "condition", "scan", "norms", "graph")
 
 
 class Plot(Command):
@@ -17,20 +17,23 @@ class Plot(Command):
     name = "plot"
     summary = """\
 Draw what a loop did: a value over iterations, the two sides of its condition,
-a scan output, the norms of what it carries, or how far two runs are apart."""
+a scan output, the norms of what it carries, or how far two runs are apart; or
+the loop itself, as a graph with its back edges."""
     examples = """\
 examples:
   loopdbg plot newton_sqrt.onnx --input a=2 --what condition -o condition.png
   loopdbg plot lstm.xml --what carried --name h -o h.svg
   loopdbg plot run.loopdb --what scan -o rows.pdf
+  loopdbg plot lstm.xml --what graph --iteration 3 -o graph.svg
   loopdbg plot model.onnx --against converted.xml -o apart.png
+  loopdbg plot out.parquet -o cases.png
 
 exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
 130 interrupted"""
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parser.usage = "loopdbg plot MODEL|TRACE -o FILE [options]"
-        parser.add_argument("model", metavar="MODEL", help="a model, or a trace")
+        parser.add_argument("model", metavar="MODEL", help="a model, a trace, or the rows of a sweep")
         add_weights_of_two(parser)
         drawn = parser.add_argument_group("picture")
         drawn.add_argument(
@@ -38,11 +41,19 @@ exit status: 0 done, 1 bad model or input, 2 wrong usage, 4 a limit hit,
             choices=_WHAT,
             default="carried",
             help="what is drawn: carried values over iterations (where not given), the two sides of the condition, "
-            "a scan output, or the norms of carried tensors",
+            "a scan output, the norms of carried tensors, or the graph of the loop with its back edges",
         )
-        drawn.add_argument("--name", metavar="NAME", help="only this value or scan output")
         drawn.add_argument(
-            "--loop", metavar="LOOP", help="of this loop, by name or path (the first one that has something to draw)"
+            "--name", metavar="NAME", help="only this value or scan output; of a large graph what is near it"
+        )
+        drawn.add_argument(
+            "--iteration", type=at_least(0), metavar="K", help="the graph before iteration K (at the loop's end)"
+        )
+        drawn.add_argument(
+            "--loop",
+            metavar="LOOP",
+            help="of this loop, by name or path (the first one that has something to draw); 'main': the graph of the "
+            "whole model",
         )
         drawn.add_argument(
             "--entry", type=at_least(0), default=0, metavar="N", help="of this entry of a nested loop (0)"

@@ -118,8 +118,8 @@ def _check(options: argparse.Namespace) -> None:
         raise UsageError("--peer-option and --peer-timeout are about a live peer: they need --against")
     if options.breaks is not None and (options.rtol is not None or options.atol is not None):
         raise UsageError("--rtol and --atol are for values that are compared, and --break compares none")
-    if options.requests is not None:
-        raise UsageError("--requests: repro takes models that keep no variables")
+    if options.requests is not None and options.against is None:
+        raise UsageError("--requests: requests are compared with a runtime: --against openvino")
 
 
 def _finding(options: argparse.Namespace, peer: Peer | None) -> tuple[Finding, About]:

@@ -29,7 +29,21 @@ STOPPED, ASSERTION_FAILED = 3, 7
 
 def wanted(options: argparse.Namespace) -> bool:
     """True where the options ask for a session."""
-    return bool(options.breaks or options.asserts or options.commands or options.batch or options.asking)
+    asked = options.breaks or options.asserts or options.commands or options.batch or options.asking
+    return bool(asked or getattr(options, "at", None))
+
+
+def _to_begin(options: argparse.Namespace) -> list[str]:
+    """The commands that lead to the place at which a session is to begin."""
+    at = getattr(options, "at", None)
+    if at is None:
+        return []
+    loop, iteration = at
+    if iteration is not None:
+        from ...debugger.words.names import quote
+
+        return [f"tbreak iter {iteration} in {quote(loop)}", "continue"] if loop else [f"goto {iteration}"]
+    return ["continue"] if options.breaks or options.asserts else ["break nan", "continue"]
 
 
 def asks(options: argparse.Namespace) -> bool:
@@ -81,7 +95,7 @@ class _Given:
         self.breaks: dict[int, str] = {}
         for text in options.breaks or ():
             with _named("--break", text):
-                self.breaks[session.breakpoints.add(f"if {text}").number] = text
+                self.breaks[session.breakpoints.add(text if text == "nan" else f"if {text}").number] = text
         #: Expressions by number.
         self.texts = {**self.asserts.texts, **self.breaks}
 
@@ -115,9 +129,9 @@ def _drive(session: Debuggee, options: argparse.Namespace, given: _Given, limit:
             # What is so before iteration 0 already is met there.
             if session._inside.check().breakpoints:
                 console.moved(session.stop)
-            elif not options.commands and (options.breaks or options.asserts):
+            elif not (options.commands or getattr(options, "at", None)) and (options.breaks or options.asserts):
                 console.execute("continue")
-            console.run(options.commands)
+            console.run([*_to_begin(options), *options.commands])
         except AssertionFailed:
             status = ASSERTION_FAILED
         except InterruptError:

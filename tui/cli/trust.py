@@ -25,8 +25,8 @@ def check_trust(options: argparse.Namespace, serving: bool) -> None:
 
     for path in getattr(options, "operators", ()):
         _ask(f"{path} is a Python file")
-    for name in _MODELS:
-        path = getattr(options, name, None)
+    named = [getattr(options, name, None) for name in _MODELS]
+    for path in (*named, *getattr(options, "models", ())):
         if isinstance(path, Against):
             what = f"{path.rest} is a PyTorch program" if path.is_torch else ""
         else:

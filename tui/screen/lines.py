@@ -30,6 +30,15 @@ class Role(StrEnum):
     ERROR = "error"
     #: Bars, sparklines, plots.
     PLOT = "plot"
+    #: A back edge.
+    ARC = "arc"
+    #: What the condition depends on.
+    DECIDES = "decides"
+    #: What makes the value at the cursor, and what reads it.
+    MAKER = "maker"
+    READER = "reader"
+    #: The box of a graph that the cursor is on.
+    CHOSEN = "chosen"
 
 
 Span = tuple[str, Role]

@@ -73,7 +73,7 @@ class CommonApp(App[Result]):
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Our own colours, for themes that do not name them."""
-        return {"muted": DARK.variables["muted"]}
+        return {name: DARK.variables[name] for name in ("muted", "arc")}
 
     def on_mount(self) -> None:
         for theme in THEMES:

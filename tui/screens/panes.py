@@ -37,6 +37,7 @@ from ..widgets.tabs import Tabs
 from ..widgets.timeline import Timeline
 from ..widgets.workbench import Workbench
 from .common import CommonApp
+from .graph import GraphScreen
 from .help import HelpScreen
 from .inspector import InspectorScreen
 from .palette import PaletteScreen
@@ -137,6 +138,9 @@ class PanesApp(CommonApp[int]):
         self.header.shown = shown
         for pane in self.panes.values():
             pane.shown = shown
+        for screen in self.screen_stack:
+            if isinstance(screen, GraphScreen):
+                screen.show(shown)
         self.look_around()
 
     @on(Workbench.Placed)
@@ -327,6 +331,8 @@ class PanesApp(CommonApp[int]):
             top.action_leave()
         elif isinstance(top, InspectorScreen):
             self.push_screen(PaletteScreen(self.actions, top.now, Place.INSPECTOR), top.chosen)
+        elif isinstance(top, GraphScreen):
+            self.push_screen(PaletteScreen(self.actions, top.now, Place.GRAPH), top.chosen)
         elif self._alone:
             self.push_screen(PaletteScreen(self.actions, self.now), self._chosen)
 

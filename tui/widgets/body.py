@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from textual import events
@@ -12,14 +12,15 @@ from ...debugger.session.snapshot import BreakpointSnapshot
 from ...debugger.words.listing import Listing, ShownStop
 from ...debugger.words.moments import seen
 from ...debugger.words.source import Line as SourceLine
-from ...runtime.graph import Graph, If, Node, Value, bodies
+from ...runtime.graph import Node, Value
+from ..screen.graph import states_in
 from ..screen.layout import ALL, Need
 from ..screen.lines import Line
 from ..screen.listing import BodyLines
 from ..screen.program import program
 from ..screen.targets import LineTarget
 from ..screen.text import printable
-from ..screen.view import Shown, graph_of
+from ..screen.view import Shown
 from .pane import Pane
 
 #: In fewer lines than this the lines of code would leave too little room for others.
@@ -146,16 +147,7 @@ def _stop_of(shown: Shown) -> ShownStop:
         frame.stopped_by,
         shown.depth is not None,
         shown.failed and shown.frame is shown.view.top,
-        {node: entry.state for node, entry in zip(_nodes(graph_of(frame, shown.main)), frame.nodes, strict=False)},
+        states_in(frame, shown.main),
         read,
         quiet=shown.quiet,
     )
-
-
-def _nodes(graph: Graph) -> Iterator[Node]:
-    """The nodes of a body in the order of a frame's: those inside Ifs included, but not those of loops inside."""
-    for node in graph.nodes:
-        yield node
-        if isinstance(node, If):
-            for _, branch in bodies(node):
-                yield from _nodes(branch)

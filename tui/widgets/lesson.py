@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from textual.content import Content
+from textual.events import Resize
 from textual.widgets import Static
 
+from ...debugger.lessons.lesson import Paragraph, fitted
 from ..screen.text import printable
 
 
@@ -18,7 +21,7 @@ class CardView:
 
     title: str
     heading: str
-    lines: tuple[str, ...]
+    paragraphs: tuple[Paragraph, ...]
     reply: tuple[str, ...] = ()
     covered: bool = False
     quiet: bool = False
@@ -27,16 +30,17 @@ class CardView:
 
 
 class LessonPane(Static):
-    """The lesson's title, the card, and below it what was said to an answer."""
+    """The lesson's title, the card, and below it what was said to an answer, in the width that there is."""
 
     DEFAULT_CSS = """
     LessonPane {
         height: auto;
-        max-height: 13;
+        max-height: 60%;
         padding: 0 1;
         border: solid $accent 60%;
         border-title-color: $accent;
         border-subtitle-color: $foreground 60%;
+        overflow-y: auto;
     }
     """
 
@@ -53,6 +57,21 @@ class LessonPane(Static):
         self.border_title = Content(printable(f"{card.title}   {card.heading}"))
         keys = [*(["a answer"] if card.asks else []), "h hint", *(["A again"] if card.again else []), "L next card"]
         self.border_subtitle = Content(f"{'  '.join(keys)}  : scene B, card 2, lesson 3")
-        told = [*card.lines, *(("", *card.reply) if card.reply else ())]
-        self.text = "\n".join(map(printable, told))
-        self.update(Content(self.text))
+        self._write()
+
+    def on_resize(self, event: Resize) -> None:
+        """Lines are broken anew."""
+        self._write()
+
+    def _write(self) -> None:
+        if self._card is None:
+            return
+        text = "\n".join(map(printable, self._lines(self._card)))
+        if text != self.text:
+            self.text = text
+            self.update(Content(text))
+
+    def _lines(self, card: CardView) -> Sequence[str]:
+        width = max(self.content_size.width or self.app.size.width - 4, 20)
+        told: tuple[Paragraph, ...] = (*card.paragraphs, *(("", *card.reply) if card.reply else ()))
+        return fitted(told, width)

@@ -7,10 +7,10 @@ from typing import Any
 
 from ....runtime.graph import Loop
 from ....runtime.text import printable
-from ...console.report import listing_of
 from ...expression.tokens import quote
 from ...frame import AnyFrame
 from ...session.debuggee import Debuggee
+from ...session.listed import listing_of
 from ...session.snapshot import FrameSnapshot, Snapshot, take
 from ...words.endings import stopper
 from ...words.listing import Listing, ShownStop
@@ -72,7 +72,12 @@ class Views:
 
     def inline(self, frame: FrameSnapshot) -> list[dict[str, Any]]:
         """The values beside the lines of a frame, as the console lists them."""
-        listing = listing_of(self.session, self._live(frame))
+        listing = listing_of(
+            self.session._inside.places.source,
+            self._live(frame),
+            self.session.breakpoints,
+            running=not self.session.done,
+        )
         rows = (listing.row(k) for k in range(len(listing)))
         return [{"line": row.line.number, "text": row.value()} for row in rows if row.values]
 

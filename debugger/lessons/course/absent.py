@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from random import Random
 
 from ..lesson import Lesson, Step
-from ..question import ValueQuestion, Wrong
+from ..question import ValueQuestion, Wrong, varied
 from ..scene import Played, Scene
 
 INPUTS = {"n": 6, "x0": 0}
@@ -38,21 +39,30 @@ ASK = ValueQuestion(
     ),
     "In B step with `s`, and see what the loop does after more is false.",
     (
-        lambda played: f"In B, stand before iteration {_as_true(played)} and press `W`.",
-        "`scene B`, then `f`: the title says how many ran.",
+        "In scene B, stand before iteration 3, where more is false, and press `W`.",
+        "`scene B` may be run with n = 6: `f`, and the title says how many ran.",
     ),
 )
+
+
+def _inputs(random: Random) -> dict[str, int]:
+    return {"n": random.randint(4, 9), "x0": random.randint(0, 3)}
+
+
 #: Asked again before lesson 9.
 RECALL = ValueQuestion(
     B.given(n=4, x0=2),
-    "Once more lesson 6's B: x_next = x + 1, the condition more = x_next < 3, and the condition input is absent. "
-    "With n = 4 and x0 = 2, how many iterations run?",
+    lambda played: (
+        "Once more lesson 6's B: x_next = x + 1, the condition more = x_next < 3, and the condition input is absent. "
+        f"With n = {played['n']} and x0 = {played['x0']}, how many iterations run?"
+    ),
     ASK.right,
     ASK.why,
     ASK.wrongs,
     "`s` runs one iteration: does it go on after more is false?",
-    ("What is ignored where the condition input is absent?", "`f` runs to the end."),
+    ("What is ignored where the condition input is absent?", "Lesson 6 has the loop to be run: its scene B."),
 )
+DRAW, ONCE_MORE = varied(ASK, _inputs), varied(RECALL, _inputs)
 
 
 def _note(scene: Scene, against: Callable[[Scene, str], str]) -> str:
@@ -83,8 +93,8 @@ LESSON = Lesson(
     "In A the condition decides. In B the trip count alone does, and why says: more is ignored. In C it says `never "
     "ends`.",
     ASK,
+    DRAW,
     "cond true: the body decides from iteration 1 on. cond absent: the body's word is ignored, only the trip count "
     "ends it.",
-    again=(ASK.given(n=4, x0=2), ASK.given(n=5, x0=1)),
     note=_note,
 )

@@ -2,53 +2,87 @@
 
 from __future__ import annotations
 
+from random import Random
+
+from ....runtime.text import counted
 from ..lesson import Lesson, Step
-from ..question import Reply, StateQuestion, ValueQuestion, Wrong
+from ..question import Question, Reply, StateQuestion, ValueQuestion, Wrong
 from ..scene import Scene
 from ..stand import Stand
 
 SCENE = Scene("add3.onnxtxt", {"n": 5, "x0": 0})
 
 
-def _three(stand: Stand) -> Reply | None:
-    """The body has run exactly three times."""
-    if stand.ended is not None and stand.at_boundary:
-        return Reply(False, f"All {stand.iteration} have run, and the loop ended; `←` twice.")
+def _times(wanted: int, stand: Stand) -> Reply | None:
+    """The body has run exactly so many times."""
     if not stand.at_boundary:
         return None
-    if stand.iteration == 3:
-        return Reply(True, "Three have run: numbers 0, 1 and 2. Before iteration 3 stands who has three behind.")
-    if stand.iteration == 2:
-        return Reply(False, "Two so far, numbers 0 and 1. The title says which one comes next.")
-    if stand.iteration == 4:
-        text = "Four: numbers 0, 1, 2, 3. Counting begins at 0: before iteration 3 it has run three times. `←`."
-        return Reply(False, text)
-    return Reply(False, "None yet: a loop opens before its first iteration.") if stand.iteration == 0 else None
+    here = stand.iteration
+    numbers = f"numbers 0 to {here - 1}" if here > 1 else "number 0"
+    if stand.ended is not None:
+        return Reply(False, f"All {here} have run, and the loop ended.")
+    if here == wanted:
+        return Reply(True, f"{here} have run, {numbers}. Before iteration {here} the body has run {here} times.")
+    if here == 0:
+        return Reply(False, "None yet: a loop opens before its first iteration.")
+    told = f"Here {here} have run, {numbers}."
+    if here == wanted + 1:
+        return Reply(False, f"{told} Counting begins at 0: before iteration {wanted} it has run {wanted} times.")
+    return Reply(False, f"{told} The title says which one comes next.")
 
 
-def _twelve(stand: Stand) -> Reply | None:
-    """x is 12."""
+def times(n: int, wanted: int) -> StateQuestion:
+    """Stand where the body has run so often."""
+    return StateQuestion(
+        SCENE.given(n=n),
+        f"Stand where the body has run exactly {counted(wanted, 'time')}; then `answer here`.",
+        lambda stand: _times(wanted, stand),
+        "At a boundary the title says which iteration comes next.",
+        (
+            "Count the presses of `s`.",
+            "`r` goes back to the beginning, `s` runs one iteration, `←` takes one back.",
+            f"`r`, then `s` {counted(wanted, 'time')}: the title then says iteration {wanted}.",
+        ),
+        claimed=True,
+    )
+
+
+def _value(wanted: int, stand: Stand) -> Reply | None:
+    """x is so much."""
     if not stand.at_boundary:
         return None
-    x = stand.carried("x")
-    if x == 12:
-        return Reply(True, "x is 12 before iteration 4: four iterations have added 3 each.")
-    if x == 9:
-        return Reply(False, "x is 9 here, before iteration 3: one more has to run.")
-    return Reply(False, "x is 15: one too many has run; `←`.") if x == 15 else None
+    x, here = stand.carried("x"), stand.iteration
+    if x == wanted:
+        return Reply(True, f"x is {x} before iteration {here}: so many iterations have added 3 each.")
+    return Reply(False, f"x is {x} here, before iteration {here}.")
 
 
-ASK = StateQuestion(
-    SCENE,
-    "Stand where the body has run exactly three times.",
-    _three,
-    "Count the presses of `s`, from the beginning: `r`.",
-    (
-        "Count the presses of `s`.",
-        "`r` goes back to the beginning, `s` runs one iteration, `←` takes one back.",
-        "`r`, then `s` three times: the title then says iteration 3.",
-    ),
-)
+def value(n: int, x0: int, iteration: int) -> StateQuestion:
+    """Stand where x is what it is before an iteration."""
+    wanted = x0 + 3 * iteration
+    return StateQuestion(
+        SCENE.given(n=n, x0=x0),
+        f"x begins with {x0}. Stand where x is {wanted}; then `answer here`.",
+        lambda stand: _value(wanted, stand),
+        "Watch the row of x while you press `s`.",
+        (
+            "x grows by 3 an iteration.",
+            "`s` and `←` move by an iteration.",
+            f"`r`, then `s` {counted(iteration, 'time')}.",
+        ),
+        claimed=True,
+    )
+
+
+def draw(random: Random) -> Question:
+    """Either of them."""
+    n = random.randint(6, 9)
+    if random.random() < 0.5:
+        return times(n, random.randint(2, n - 1))
+    return value(n, random.randint(0, 9), random.randint(2, n - 1))
+
+
+ASK = times(5, 3)
 LESSON = Lesson(
     1,
     "A body that runs again",
@@ -67,6 +101,7 @@ LESSON = Lesson(
     "The title says `iteration 2` of 5: that one runs next, so two have run. In its own row x went `3 → 6`: what "
     "iteration 1 received, and what it made of it.",
     ASK,
+    draw,
     "Before iteration N the body has run N times.\nIf you have a minute: `f` runs to the end. What does the title "
     "say there?",
     say=ValueQuestion(
@@ -79,15 +114,6 @@ LESSON = Lesson(
             Wrong(lambda played: played["x0"] + 3, "That is after one iteration."),
         ),
         "`f` runs to the end.",
-    ),
-    again=(
-        StateQuestion(
-            SCENE,
-            "Stand where x is 12.",
-            _twelve,
-            "Watch the row of x while you press `s`.",
-            ("x grows by 3 an iteration.", "`s` and `←` move by an iteration.", "`r`, then `s` four times."),
-        ),
     ),
 )
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from random import Random
 
 from ....runtime.text import counted
 from ..lesson import Lesson, Step
-from ..question import ValueQuestion, Wrong
+from ..question import ValueQuestion, Wrong, one_of, varied
 from ..scene import Played, Scene
 
 SCENE = Scene("swap.onnxtxt", {"n": 3, "a0": 1, "b0": 2})
@@ -52,7 +53,7 @@ ASK = ValueQuestion(
     "At each boundary both results are taken first, then both are handed on: a real trade, each time.",
     WRONGS,
     "Step with `s`: both rows change in one step.",
-    ("Python's `a, b = b, a` does the same.", "`r`, then `s`, and look at both rows."),
+    ("Python's `a, b = b, a` does the same.", "`scene A` may be run: `s`, and look at both rows."),
     choice=True,
 )
 ROTATE = ValueQuestion(
@@ -65,11 +66,24 @@ ROTATE = ValueQuestion(
     "All three results are taken first, then all are handed on: the ring turns by one place an iteration.",
     WRONGS,
     "Step with `s`: all rows change in one step.",
-    ("Python's `a, b, c = b, c, a` does the same.", "`s` turns the ring by one place."),
+    ("Python's `a, b, c = b, c, a` does the same.", "Each iteration turns the ring by one place."),
     choice=True,
 )
+
+
+def _pair(random: Random) -> dict[str, int]:
+    a, b = random.sample(range(1, 10), 2)
+    return {"n": random.randint(2, 7), "a0": a, "b0": b}
+
+
+def _ring(random: Random) -> dict[str, int]:
+    a, b, c = random.sample(range(1, 10), 3)
+    return {"n": random.randint(2, 5), "a0": a, "b0": b, "c0": c}
+
+
 #: Asked again before lesson 12.
-RECALL = ROTATE
+RECALL = varied(ROTATE, _ring)
+DRAW = one_of(varied(ASK, _pair), RECALL)
 
 
 def _note(scene: Scene, against: Callable[[Scene, str], str]) -> str:
@@ -96,8 +110,8 @@ LESSON = Lesson(
     ),
     "Both rows change in one step: a `1 → 2` and b `2 → 1`. The listing says it in one line: `a, b = b, a`.",
     ASK,
+    DRAW,
     "At a boundary all results are taken first, then all are handed on.",
-    again=(ROTATE, ROTATE.given(n=4), ASK.given(n=2, a0=5, b0=8)),
     note=_note,
     covered=True,
 )

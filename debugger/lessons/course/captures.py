@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from random import Random
+
 from ..lesson import Lesson, Step
-from ..question import Reply, StateQuestion, ValueQuestion, Wrong
+from ..question import Question, Reply, StateQuestion, ValueQuestion, Wrong
 from ..scene import Played, Scene
 from ..stand import Stand
 
@@ -57,6 +59,12 @@ def question(start: int, wanted: int) -> StateQuestion:
     )
 
 
+def draw(random: Random) -> Question:
+    """Any start, and an x_last that no start gives in all three iterations."""
+    start, added = random.randint(1, 4), random.randint(7, 20)
+    return question(start, 3 * start + added)
+
+
 LESSON = Lesson(
     8,
     "What the body can see",
@@ -72,6 +80,7 @@ LESSON = Lesson(
     ),
     "x moves, `2 → 3`, and the inputs of the body say `start` 1, which no step moves.",
     question(1, 13),
+    draw,
     "The initial value is read once, a capture in every iteration, and no iteration can change a capture. (In OpenVINO "
     "a body sees nothing around it: what ONNX captures comes in as an invariant input.)",
     say=ValueQuestion(
@@ -82,5 +91,4 @@ LESSON = Lesson(
         (Wrong(lambda _: 8, "8 would be doubling: it takes start for x."),),
         "`f` runs to the end.",
     ),
-    again=(question(2, 20),),
 )

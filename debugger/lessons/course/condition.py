@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from ....runtime.text import counted
+from random import Random
+
 from ..lesson import Lesson, Step
-from ..question import ValueQuestion, Wrong
+from ..question import ValueQuestion, Wrong, varied
 from ..scene import Played, Scene
 
 SCENE = Scene("counter.onnx", {"max_trips": 10, "start": 0, "step": 3, "limit": 20})
@@ -23,7 +24,10 @@ def _before(played: Played) -> int:
 
 ASK = ValueQuestion(
     SCENE,
-    lambda played: f"start is 0, step is 3, limit is {played['limit']}: what is the last element of counts?",
+    lambda played: (
+        f"start is {played['start']}, step is {played['step']}, limit is {played['limit']}: what is the last element "
+        "of counts?"
+    ),
     _last,
     lambda played: (
         f"Iteration {played.iterations - 1} runs, yields {_last(played)} < {played['limit']}, which is false, and is "
@@ -49,12 +53,18 @@ ASK = ValueQuestion(
     ),
     lambda played: f"Stand before iteration {played.iterations - 1}, press `n` twice, and watch below.",
     (
-        lambda played: (
-            f"Before iteration {played.iterations - 1} press `n` twice: is {_last(played)} there before below is false?"
-        ),
-        lambda played: f"`r`, `s` {counted(played.iterations - 1, 'time')}, `n`, `n`, then `f`.",
+        "In scene A, before iteration 6, press `n` twice: is 21 there before below is false?",
+        "`scene A`, `s` six times, `n`, `n`, then `f`: what does counts end with, 18 or 21?",
     ),
 )
+
+
+def _inputs(random: Random) -> dict[str, int]:
+    step = random.randint(2, 7)
+    return {"start": random.randint(0, 4), "step": step, "limit": step * random.randint(2, 6) + random.randint(1, 6)}
+
+
+DRAW = varied(ASK, _inputs)
 LESSON = Lesson(
     3,
     "The condition speaks of the next iteration",
@@ -71,8 +81,8 @@ LESSON = Lesson(
         Step("W", "why", "why the loop ended"),
     ),
     "The condition pane, and the first line of why: below is false, `21 < 20`, and the loop ends after 7 iterations: "
-    "the one that said so was number 6, and it has run. Of the truths seen, the first is lesson 4's.",
+    "the one that said so was number 6, and it has run. Behind seen the first T is the condition before iteration 0.",
     ASK,
+    DRAW,
     "What an iteration yields decides about the next one; the iteration that yields false still counts.",
-    again=(ASK.given(limit=21), ASK.given(limit=22), ASK.given(limit=4)),
 )

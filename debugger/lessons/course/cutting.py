@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..lesson import Lesson, Step
-from ..question import ValueQuestion, Wrong
+from ..question import ValueQuestion, Wrong, varied
 from ..scene import Played, Scene
 from . import absent
 
@@ -42,8 +42,9 @@ ASK = ValueQuestion(
         Wrong(lambda played: _number(played, "backwards", 3), "Three parts: one iteration further."),
     ),
     "`f`, then `s` into backwards, and `s` twice: what does the row of number say?",
-    ("Which part comes first?", "`r`, `f`, `s` into backwards, `s`, `s`, and read the row of number."),
+    ("Which part comes first?", "`scene A` may be run: `f`, `s` into backwards, `s`, `s`; read the row of number."),
 )
+DRAW = varied(ASK, lambda random: {"x": random.sample(range(1, 10), random.randint(3, 5))})
 LESSON = Lesson(
     9,
     "Cutting",
@@ -65,8 +66,8 @@ LESSON = Lesson(
     "In the listing of backwards the part is cut as `x[k-1-i]`, in forwards as x[i]; why says: x has `no more part`. "
     "Nobody gave a count.",
     ASK,
+    DRAW,
     "One part an iteration, from the front or the back; no part left, no iteration. ONNX Scan and TensorRT's iterator "
     "drop the axis (digit is a scalar), OpenVINO keeps it ([1]); in an ONNX Loop the body indexes with i.",
-    again=(ASK.given(x=[5, 0, 7]), ASK.given(x=[8, 1, 6, 3, 9])),
-    first=absent.RECALL,
+    first=absent.ONCE_MORE,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ....runtime.graph import System
 from ...words.explain import explain
 from ..lesson import Lesson, Step
-from ..question import ValueQuestion, Wrong
+from ..question import ValueQuestion, Wrong, varied
 from ..scene import Played, Scene
 from . import at_once, condition
 
@@ -56,9 +56,10 @@ ASK = ValueQuestion(
         ),
     ),
     "`scene B`, then `s`: got is what is collected of count itself.",
-    ("What does count hold while iteration 0 runs?", "`scene B`, then `f`: got is count itself, gave is count_next."),
+    ("What does count hold while iteration 0 runs?", "`scene B` may be run: `f`; got is count, gave is count_next."),
     choice=True,
 )
+DRAW = varied(ASK, lambda random: {"step": 3, "limit": random.choice([k for k in range(8, 32) if k != 20])})
 
 
 def as_tensorrt() -> list[str]:
@@ -75,8 +76,8 @@ LESSON = Lesson(
     "Read one loop in ONNX, OpenVINO and TensorRT, and see where moving it changes numbers.",
     ("recurrence", "kWHILE"),
     {"A": ONNX, "B": TENSORRT, "C": AHEAD},
-    "ONNX and OpenVINO ask after an iteration, TensorRT's kWHILE before it. There a carried value is a recurrence: the "
-    "sequence of what went in and of what each yields. A is lesson 3's counter, B the same as a TensorRT script.",
+    "ONNX and OpenVINO ask after an iteration, TensorRT's kWHILE before it. There a carried value is a recurrence: "
+    "what went in, then what each iteration yields. A is lesson 3's counter, B the same as a TensorRT script.",
     (
         Step("f", "finish", "in A: 7 iterations"),
         Step("scene B", "scene", "TensorRT: read where the listing breaks off"),
@@ -86,12 +87,13 @@ LESSON = Lesson(
     lambda _: (
         "A for TensorRT, so that it stays 7, carries the condition itself:\n"
         + "\n".join(f"  {line}" for line in as_tensorrt())
-        + "\nWithout that it is B: `6 iterations`, the last value `18`. (C is B in ONNX's clothes.)"
+        + "\nWithout that it is B: `6 iterations`, the last value `18`. C is B written for ONNX: its condition asks "
+        "one iteration ahead."
     ),
     ASK,
+    DRAW,
     "ONNX and OpenVINO ask after an iteration about the next one, kWHILE asks before; a recurrence starts with what "
     "went in. And a trip count of -1: A and C are ONNX, where no iteration runs with it; the same loop as an OpenVINO "
     "IR has no limit with it.",
-    again=(ASK.given(limit=13), ASK.given(limit=10), ASK.given(limit=31)),
     first=at_once.RECALL,
 )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from random import Random
+
 from ..lesson import Lesson, Step
-from ..question import ValueQuestion, Wrong
+from ..question import ValueQuestion, Wrong, varied
 from ..scene import Played, Scene
 
 SCENE = Scene("twice.onnxtxt", {"n": 4, "x0": 1})
@@ -44,26 +46,35 @@ ASK = ValueQuestion(
     "Step with `s` and watch got grow among the scan outputs.",
     (
         "Which of the two names stands in the line that feeds got?",
-        "`r`, then `s` and `s`: got grows by one element each time.",
+        "`scene A` may be run: `s` and `s`, and got grows by one element each time.",
     ),
     choice=True,
 )
 #: Asked again before lesson 5: the other scan output.
 GAVE = ValueQuestion(
     SCENE.given(n=3, x0=5),
-    "Once more lesson 2's loop: x_next = x + x, got collects x, gave collects x_next. With n = 3 and x0 = 5, what "
-    "does gave hold in the end?",
+    lambda played: (
+        "Once more lesson 2's loop: x_next = x + x, got collects x, gave collects x_next. With "
+        f"n = {played['n']} and x0 = {played['x0']}, what does gave hold in the end?"
+    ),
     lambda played: played["gave"],
     "gave collects what each iteration yields: it begins after the first doubling, and ends with x_last.",
     (
         Wrong(lambda played: played["got"], "That is got: what each iteration received."),
-        Wrong(_both, "One element an iteration: three."),
+        Wrong(_both, lambda played: f"One element an iteration: {played['n']}."),
         Wrong(_still, "Inside one iteration x stays; at the boundary the back edge hands x_next to the next one."),
     ),
     "Step with `s` and watch gave grow.",
-    ("Which name stands in the line that feeds gave?", "`f` runs to the end."),
+    ("Which name stands in the line that feeds gave?", "Lesson 2 has the loop to be run: `lesson 2`, then `f`."),
     choice=True,
 )
+
+
+def _inputs(random: Random) -> dict[str, int]:
+    return {"n": random.randint(3, 5), "x0": random.choice([-4, -3, -2, 2, 3, 5, 6, 7])}
+
+
+DRAW, RECALL = varied(ASK, _inputs), varied(GAVE, _inputs)
 LESSON = Lesson(
     2,
     "Two values, one edge",
@@ -83,8 +94,8 @@ LESSON = Lesson(
     "The row of x among the back edges. During an iteration: what it received → what it yields. At a boundary: what "
     "the iteration just done received and what it yielded, here `8 → 16`.",
     ASK,
+    DRAW,
     "x is what came in, x_next what goes out; only the back edge makes one the other, and only at a boundary. (The "
     "first page on ONNX's Loop mixed them up itself: its C code gives [-6, 12] where its graph gives [12, -6].)",
     doing="Watch the row of x while the first iteration runs node by node.",
-    again=(ASK.given(n=3, x0=5), ASK.given(n=5, x0=3), ASK.given(n=2, x0=-4)),
 )

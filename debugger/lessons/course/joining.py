@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..lesson import Lesson, Step
-from ..question import ValueQuestion, Wrong
+from ..question import ValueQuestion, Wrong, varied
 from ..scene import Scene
 
 SCENE = Scene("pairs.xml", {"x": [1, 2, 3]})
@@ -33,14 +33,12 @@ ASK = ValueQuestion(
     ),
     "Step with `s`, and look at backwards among the scan outputs after each iteration.",
     (
-        lambda played: (
-            "Look at backwards before iteration 2: "
-            f"{[number for x in reversed(played['x'][:2]) for number in (x, 10 * x)]}."
-        ),
-        "`r`, `s`, `s`, `s`: watch backwards grow.",
+        "In scene A, look at backwards before iteration 2: [2, 20, 1, 10].",
+        "`scene A` may be run: `s`, `s`, `s`, and watch backwards grow.",
     ),
     choice=True,
 )
+DRAW = varied(ASK, lambda random: {"x": random.sample(range(-4, 10), 3)})
 LESSON = Lesson(
     10,
     "Joining",
@@ -60,7 +58,7 @@ LESSON = Lesson(
     "The shapes before iteration 2: as_rows is `[2, 2]`, which holds [[1, 10], [2, 20]], and joined is `[4]`, which "
     "holds [1, 10, 2, 20].",
     ASK,
+    DRAW,
     "Stacked: a new axis, one row an iteration (ONNX, TensorRT). Concatenated: an axis that is there gets longer "
     "(OpenVINO). Backwards turns the order of the iterations, not the parts.",
-    again=(ASK.given(x=[7, 8, 9]), ASK.given(x=[4, 0, -2])),
 )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from random import Random
+
 from ....runtime.graph import StoppedBy
 from ..lesson import Lesson, Step
-from ..question import OpenQuestion, Reply, StateQuestion
+from ..question import OpenQuestion, Question, Reply, StateQuestion
 from ..stand import Stand
 from . import edge
 from .condition import SCENE
@@ -36,8 +38,17 @@ def _exactly(wanted: int, stand: Stand) -> Reply | None:
     return Reply(False, f"{ran}: in iteration {wanted - 1} the comparison still says go on.")
 
 
-def question(wanted: int, hints: tuple[str, ...]) -> StateQuestion:
-    """Bring it to end after so many iterations."""
+def question(wanted: int) -> StateQuestion:
+    """Bring it to end after so many iterations: the seventh count_next is the first that is not below 20."""
+    last = 3 * wanted
+    first = f"The count_next of iteration {wanted - 1} is {last}: which comparison is false there, true at {last - 3}?"
+    if wanted > 7:
+        first = f"A trip count can only shorten. Which comparison must still be true at {last - 3}?"
+    hints = (
+        first,
+        f"`r`, set a limit above {last - 3} and not above {last}, then `f`.",
+        f"`r`, `set limit = {last - 2}`, `f`.",
+    )
     return StateQuestion(
         SCENE,
         f"Before iteration 0 change one value so that it ends after exactly {wanted} iterations; then `f`.",
@@ -45,6 +56,11 @@ def question(wanted: int, hints: tuple[str, ...]) -> StateQuestion:
         "`r`, then set one value, then `f`: the title says how many ran.",
         hints,
     )
+
+
+def draw(random: Random) -> Question:
+    """Any number but that of its own numbers."""
+    return question(random.choice([3, 4, 5, 6, 8, 9]))
 
 
 LESSON = Lesson(
@@ -62,26 +78,10 @@ LESSON = Lesson(
         Step("r", "restart", "back to the beginning, where nothing is changed"),
     ),
     "The first line of why: the condition, the trip count, or both; and above it `4 iterations`, of 10.",
-    question(
-        5,
-        (
-            "The fifth count_next is 15: which comparison must be false there, and true at 12?",
-            "`r`, set a limit above 12 and not above 15 (or a trip_count), then `f`.",
-            "`r`, `set limit = 13`, `f`. Or trip_count = 5, step = 4, count = 5.",
-        ),
-    ),
+    question(5),
+    draw,
     "Whichever says stop first, stops. If both fall together, it is called the condition.\nIf you have a minute: "
     "the same by the other limit.",
     say=OpenQuestion(SCENE, "Which single value would you change to get exactly 5 iterations, and to what?"),
-    again=(
-        question(
-            9,
-            (
-                "A trip count can only shorten. Which comparison must still be true at 24?",
-                "`r`, set a limit above 24 and not above 27, then `f`.",
-                "`r`, `set limit = 25`, `f`.",
-            ),
-        ),
-    ),
-    first=edge.GAVE,
+    first=edge.RECALL,
 )

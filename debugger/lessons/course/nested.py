@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from random import Random
+
 from ..lesson import Lesson, Step
-from ..question import Reply, StateQuestion, ValueQuestion, Wrong
+from ..question import Question, Reply, StateQuestion, ValueQuestion, Wrong
 from ..scene import Played, Scene
 from ..stand import Stand
 
@@ -31,18 +33,26 @@ def _stands(h: int, total: int, stand: Stand) -> Reply | None:
 
 def question(n: int, h: int, total: int) -> StateQuestion:
     """Stand where h and total are so much."""
-    around = n - 1
+    around = next(k for k in range(n) if k * (k + 1) // 2 == total)
     return StateQuestion(
         SCENE.given(n=n),
-        f"Stand in stair where h is {h} and total is {total}.",
+        f"n is {n}. Stand in stair where h is {h} and total is {total}; then `answer here`.",
         lambda stand: _stands(h, total, stand),
         "`i` goes into the next stair, `s` runs one iteration of it; the stack shows both loops.",
         (
-            "total is 0, 1, 3, 6 before the outer iterations 0, 1, 2, 3.",
+            "total is 0, 1, 3, 6, 10 before the outer iterations 0, 1, 2, 3, 4.",
             f"`B`, then iter {around},{h}, and `c`; or with `s` and `i`, entry by entry.",
             f"`r`, `break iter {around},{h}`, `c`.",
         ),
+        claimed=True,
     )
+
+
+def draw(random: Random) -> Question:
+    """Any boundary of stair but those of its first entry."""
+    n = random.randint(4, 5)
+    around = random.randint(1, n - 1)
+    return question(n, random.randint(0, around), around * (around + 1) // 2)
 
 
 def _always(played: Played) -> list[int]:
@@ -74,6 +84,7 @@ LESSON = Lesson(
     ),
     "The stack: `stairs` with its iteration, and `stair` with its own. Steps are about the one that is selected.",
     question(3, 1, 3),
+    draw,
     "Each entry is a new loop: trip count, initial values and captures are taken anew.",
     say=ValueQuestion(
         SCENE,
@@ -86,5 +97,4 @@ LESSON = Lesson(
         ),
         "`f` runs to the end.",
     ),
-    again=(question(4, 2, 6),),
 )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..lesson import Lesson, Tasks
+from ..lesson import Course, Lesson, Tasks
 from . import (
     absent,
     after,
     again,
     at_once,
+    branches,
     captures,
     condition,
     cutting,
@@ -17,8 +18,15 @@ from . import (
     edge,
     first_look,
     joining,
+    layers,
     limits,
+    modes,
     nested,
+    outputs,
+    parts,
+    quiz,
+    scans,
+    towers,
 )
 
 LESSONS: Sequence[Lesson] = (
@@ -35,5 +43,20 @@ LESSONS: Sequence[Lesson] = (
     nested.LESSON,
     dialects.LESSON,
 )
+#: What comes after the lessons of the hour, in order.
+PRACTICE: Sequence[Tasks] = (
+    after.TASKS,
+    modes.ONNX,
+    modes.OPENVINO,
+    modes.TENSORRT,
+    parts.LESSON,
+    scans.LESSON,
+    branches.LESSON,
+    layers.LESSON,
+    outputs.LESSON,
+    towers.LESSON,
+    quiz.QUIZ,
+)
 #: What can be opened by its number.
-ALL: dict[int, Lesson | Tasks] = {**{one.number: one for one in LESSONS}, after.TASKS.number: after.TASKS}
+ALL: dict[int, Lesson | Tasks] = {**{one.number: one for one in LESSONS}, **{one.number: one for one in PRACTICE}}
+COURSE = Course("loops", "Loops in neural-network models", ALL, len(LESSONS))

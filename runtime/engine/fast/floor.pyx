@@ -12,12 +12,20 @@ from ..plain.state cimport *
 from .binding cimport FastBinder
 from .fusion.fuser cimport Fuser
 from .ranges.varying cimport Growing
+from .scalar.machine_code cimport attach, job_of
 from .scalar.programs cimport drop_program, make_program
 from .fast_state cimport *
 from .views.views cimport Views
 
+import os
+
+from .scalar import compiler
+
 # Iterations after which a loop is worth a scalar program.
 cdef int64_t HOT_AFTER = 200
+# How long a program is interpreted before it is compiled, as a multiple of what that costs: where another processor does it,
+# nothing is lost but its time; where there is none, at most a twentieth.
+cdef double PAYS_AFTER = 1 if len(os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else [0]) > 1 else 20
 
 
 cdef class Fast(Accelerator):
@@ -30,6 +38,8 @@ cdef class Fast(Accelerator):
     cdef readonly FastBinder binder
     cdef readonly Views views
     cdef Fuser fuser
+    cdef dict jobs                   # loop -> what compiles its program, and keeps the code
+    cdef public double compile_after # see above; 0: at once, and in this thread; -1: never
 
     def __init__(self, Memory memory not None):
         Accelerator.__init__(self)
@@ -39,6 +49,7 @@ cdef class Fast(Accelerator):
         self.binder = FastBinder(memory, self.growing)
         self.views = Views(memory, self.binder)
         self.fuser = Fuser(memory, self.views)
+        self.jobs, self.compile_after = {}, 0 if compiler.eager else PAYS_AFTER if compiler.wanted else -1
 
     cdef int load(self) except -1:
         self.f = <FastState *>take(self.s.own, 1, sizeof(FastState))
@@ -59,6 +70,7 @@ cdef class Fast(Accelerator):
         self.views.forget()
         self.views.shown.clear()
         self.f.program_runs = 0
+        self.tick()
         return self.views.alias(self.fuser.members()) if outside else self.views.copy_outside(True)
 
     cdef int begin_turns(self) except -1:
@@ -101,13 +113,44 @@ cdef class Fast(Accelerator):
             loop, f = self.s.loops + index, self.f.loops + index
             if f.program != NULL and f.program.generation == self.s.generation:
                 continue
-            drop_program(self.s, f.program)
-            f.program = NULL
+            self.drop(index)
             f.program = make_program(self.s, self.memory.plan, index) if self.binder.native else NULL
             if f.program == NULL:
                 f.for_program.wait = 8 * loop.boundaries
                 wait_for(&f.for_program, loop.boundaries)
                 schedule(self.s, loop)
+            elif self.compile_after == 0:
+                self.compile(index, f.program)
+
+    cdef int drop(self, int index) except -1:
+        cdef FastLoop *f = self.f.loops + index
+        drop_program(self.s, f.program)
+        f.program = NULL
+        self.jobs.pop(index, None)
+
+    cdef int tick(self) except -1:
+        """Have programs compiled that were interpreted for so long that it pays."""
+        cdef Program *program
+        cdef int k
+        if self.compile_after < 0:
+            return 0
+        for k in range(self.memory.nloops):
+            program = self.f.loops[k].program
+            if program != NULL and program.compiled == NULL and program.generation == self.s.generation:
+                self.compile(k, program)
+
+    cdef int compile(self, int index, Program *program) except -1:
+        job = self.jobs.get(index)
+        if job is None:
+            if program.spent * 1e-9 < self.compile_after * compiler.cost():
+                return 0
+            job = self.jobs[index] = job_of(program, self.memory.plan)
+            if self.compile_after:
+                job.start()
+            else:
+                job.run()
+        if job.done:
+            attach(program, job)
 
     cdef int watch(self, int64_t generation, frozenset slots) except -1:
         """Groups write what is read at boundaries, and copies of it are made."""
@@ -178,6 +221,13 @@ cdef class Fast(Accelerator):
     @hot_after.setter
     def hot_after(self, int64_t iterations):
         self.f.hot_after = iterations
+
+    @property
+    def compiled(self):
+        """The loops whose programs are compiled."""
+        cdef int k
+        return [k for k in range(self.memory.nloops) if self.f.loops[k].program != NULL and
+                self.f.loops[k].program.compiled != NULL]
 
     @property
     def program_runs(self):

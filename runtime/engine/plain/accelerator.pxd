@@ -13,6 +13,7 @@ cdef class Accelerator:
 
     cdef int begin(self, bint unseen) except -1
     cdef int look(self, int index) except -1
+    cdef int tick(self) except -1
     cdef int watch(self, int64_t generation, frozenset slots) except -1
     cdef int ask(self, int slot) except -1
     cdef bint is_there(self, int slot) except -1

@@ -17,6 +17,9 @@ cdef class Accelerator:
     cdef int look(self, int index) except -1:
         """A loop ran as many boundaries as its ``look_at`` said."""
 
+    cdef int tick(self) except -1:
+        """About 10 ms of a run went by."""
+
     cdef int watch(self, int64_t generation, frozenset slots) except -1:
         """The execution goes on: these slots, and no others, are read at boundaries."""
         self.watched_at = generation

@@ -10,6 +10,7 @@ from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 cimport numpy as np
 
+from ...kernels.processor cimport loopdbg_here, processor_here
 from ...kernels.summary cimport kind_of, table_of
 from ..plain.memory cimport Memory
 from ..plain.pieces cimport release, take
@@ -22,6 +23,7 @@ from collections import namedtuple
 import numpy as np
 
 np.import_array()
+loopdbg_here = processor_here()
 
 cdef extern from "history.h" nogil:
     void history_begin(loop_history *h, int64_t entry, int64_t origin)

@@ -3,7 +3,7 @@
 #define LOOPDBG_HISTORY_TENSORS_H
 
 #include "history.h"
-#include "kernels/dispatch/wide.h"
+#include "kernels/dispatch/processor.h"
 
 /* Sums and extremes in four lanes, so that every processor adds in one order. */
 typedef struct {
@@ -48,38 +48,8 @@ static inline void history_add(history_lanes *to, double const *x, int64_t n) {
 
 /* The same of floats, in as many lanes as the widest processors have: they are what most loops carry. */
 enum { HISTORY_LANES = 16 };
-WIDE static void history_add_floats(history_lanes *to, float const *x, int64_t n) {
-    float low[HISTORY_LANES], high[HISTORY_LANES];
-    double sum[HISTORY_LANES], squares[HISTORY_LANES];
-    int64_t k = 0;
-    for (int j = 0; j < HISTORY_LANES; j++) {
-        low[j] = INFINITY, high[j] = -INFINITY;
-        sum[j] = squares[j] = 0;
-    }
-    for (; k + HISTORY_LANES <= n; k += HISTORY_LANES)
-        for (int j = 0; j < HISTORY_LANES; j++) {
-            float const v = x[k + j];
-            double const wide = v;
-            low[j] = v < low[j] ? v : low[j];
-            high[j] = v > high[j] ? v : high[j];
-            sum[j] += wide;
-            squares[j] += wide * wide;
-        }
-    for (; k < n; k++) {
-        double const wide = x[k];
-        low[0] = x[k] < low[0] ? x[k] : low[0];
-        high[0] = x[k] > high[0] ? x[k] : high[0];
-        sum[0] += wide;
-        squares[0] += wide * wide;
-    }
-    for (int j = 0; j < HISTORY_LANES; j++) {
-        int const lane = j % 4;
-        to->low[lane] = low[j] < to->low[lane] ? low[j] : to->low[lane];
-        to->high[lane] = high[j] > to->high[lane] ? high[j] : to->high[lane];
-        to->sum[lane] += sum[j];
-        to->squares[lane] += squares[j];
-    }
-}
+#define BODY "../../engine/time/tensors_lanes.h"
+#include "kernels/dispatch/each_width.h"
 
 /* The elements from `at` on as doubles, as many as fit `HISTORY_ROWS`; how many those are. */
 static inline int64_t history_piece(history_series const *q, char const *data, int64_t at, int64_t count, double *to) {
@@ -108,7 +78,7 @@ static inline void history_summary(history_series const *q, char const *data, in
         lanes.high[j] = -INFINITY;
         lanes.sum[j] = lanes.squares[j] = 0;
     }
-    if (q->kind == KIND_F32) history_add_floats(&lanes, (float const *)data, count);
+    if (q->kind == KIND_F32) WIDEST(history_add_floats)(&lanes, (float const *)data, count);
     else
         for (int64_t at = 0; at < count; at += HISTORY_ROWS) {
             int64_t const n = history_piece(q, data, at, count, x);

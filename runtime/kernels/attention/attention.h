@@ -18,7 +18,7 @@ static inline int loopdbg_hidden(float const *mask, npy_intp first, npy_intp end
     return 1;
 }
 
-#define LANES_BODY "../attention/attention_lanes.h"
+#define BODY "../attention/attention_lanes.h"
 #include "../dispatch/each_width.h"
 
 enum { LOOPDBG_MOST_HEAD = 1024 };
@@ -56,7 +56,7 @@ static int loopdbg_attend(loopdbg_call *call) {
                 if (first > keys) first = keys;
                 memcpy(padded, query, (size_t)n * sizeof(float));
                 memset(padded + n, 0, LOOPDBG_LANES * sizeof(float));
-                LOOPDBG_WIDEST(attend)
+                WIDEST(attend)
                 (padded, head_keys, k_step, head_values, v_step, mask ? mask + b * x[8] + h * x[9] + i * x[10] : NULL, scores,
                  y, keys, first, end, n, width, &how);
             }

@@ -26,8 +26,7 @@
 #endif
 
 /* out[j] = scale * (q . keys[j]) for N keys; q is padded with zeros to whole vectors. */
-ATTR static inline __attribute__((always_inline)) void NAME(dots)(float const *q, float const *keys, npy_intp stride,
-                                                                  npy_intp n, float scale, float *out) {
+INLINE void NAME(dots)(float const *q, float const *keys, npy_intp stride, npy_intp n, float scale, float *out) {
     V lanes[N][LOOPDBG_LANES / N], v[LOOPDBG_LANES / N], sum[N];
     npy_intp i = 0;
     for (int j = 0; j < N; j++)
@@ -66,9 +65,9 @@ ATTR static inline __attribute__((always_inline)) void NAME(dots)(float const *q
 
 /* One query, which sees the keys first to end - 1. The others are read as well: what is not a number shows, as in a sum over
  * all. q: padded; scores: room for as many as keys and 16 more. */
-ATTR static void NAME(attend)(float const *q, float const *keys, npy_intp key_stride, float const *values,
-                              npy_intp value_stride, float const *mask, float *scores, float *out, npy_intp count,
-                              npy_intp first, npy_intp end, npy_intp n, npy_intp width, loopdbg_attention const *how) {
+static void NAME(attend)(float const *q, float const *keys, npy_intp key_stride, float const *values, npy_intp value_stride,
+                         float const *mask, float *scores, float *out, npy_intp count, npy_intp first, npy_intp end, npy_intp n,
+                         npy_intp width, loopdbg_attention const *how) {
     npy_intp j = 0;
     float total = 1;
     V v[LOOPDBG_LANES / N];

@@ -5,7 +5,7 @@
  * of the output is. */
 #define EACH(i, N) _Pragma("GCC unroll 8") for (int i = 0; i < (N); i++)
 #define DEPTH(R, Q)                                                                                                  \
-    ATTRIBUTES static __attribute__((noinline)) void NAME(depth_##R##_##Q)(                                          \
+    static __attribute__((noinline)) void OWN(depth_##R##_##Q)(                                          \
         T const *x, npy_intp pitch, npy_intp const *off, npy_intp K, T const *w, T const *bias, T *out,              \
         npy_intp width, npy_intp apart, npy_intp left) {                                                             \
         V sum[R][Q];                                                                                                 \
@@ -39,17 +39,16 @@ DEPTH(1, 1)
 typedef struct {
     T const *x;
     npy_intp pitch, height, width, top, left;
-} NAME(plane);
+} OWN(plane);
 
 /* A vector of outputs in each row, of ``taps`` x ``taps`` taps: four rows that are ``step`` apart share what they read. The
  * same sums as in tiles. What a vector goes beyond a row is written anew by the next ones. Lanes beyond the input are not
  * read, unless all lie ``inside``. */
 #define EVERY(i, N) _Pragma("GCC unroll 49") for (int i = 0; i < (N); i++)
 #define DEPTH_READ(k) (step == 1 ? (k) : ((k) & ~1) + ((k) & 1) * L)
-ATTRIBUTES static inline
-    __attribute__((always_inline)) void NAME(depth_column)(NAME(plane) const in, npy_intp column, V const *factor,
-                                                           T const *bias, T *out, npy_intp rows, npy_intp width, int const taps,
-                                                           int const step, int const inside) {
+static inline __attribute__((always_inline)) void OWN(depth_column)(OWN(plane) const in, npy_intp column, V const *factor,
+                                                                    T const *bias, T *out, npy_intp rows, npy_intp width,
+                                                                    int const taps, int const step, int const inside) {
     int const reads = taps + step - 1;
     V const shift = SPLAT(bias ? *bias : 0);
 #ifdef MASK
@@ -89,9 +88,8 @@ ATTRIBUTES static inline
 }
 
 /* Channels whose input lies ``whole`` elements apart. */
-ATTRIBUTES static inline __attribute__((always_inline)) void NAME(depth_rows)(NAME(plane) in, npy_intp channels, npy_intp whole,
-                                                                              T const *w, T const *bias, T *out, npy_intp rows,
-                                                                              npy_intp width, int const taps, int const step) {
+INLINE void OWN(depth_rows)(OWN(plane) in, npy_intp channels, npy_intp whole, T const *w, T const *bias, T *out, npy_intp rows,
+                            npy_intp width, int const taps, int const step) {
     for (npy_intp i = 0; i < channels; i++, in.x += whole, w += taps * taps, bias += bias ? 1 : 0, out += rows * width) {
         V factor[49];
         EVERY(k, taps * taps) factor[k] = SPLAT(w[k]);
@@ -99,20 +97,20 @@ ATTRIBUTES static inline __attribute__((always_inline)) void NAME(depth_rows)(NA
             npy_intp const at = p && p + L > width ? width - L : p, column = at * step + in.left;
 #ifdef MASK
             if (column < 0 || column + DEPTH_READ(taps + step - 2) + L > in.width)
-                NAME(depth_column)(in, column, factor, bias, out + at, rows, width, taps, step, 0);
+                OWN(depth_column)(in, column, factor, bias, out + at, rows, width, taps, step, 0);
             else
 #endif
-                NAME(depth_column)(in, column, factor, bias, out + at, rows, width, taps, step, 1);
+                OWN(depth_column)(in, column, factor, bias, out + at, rows, width, taps, step, 1);
         }
     }
 }
 #undef DEPTH_READ
 #undef EVERY
 #define DEPTH(TAPS, STEP)                                                                                            \
-    ATTRIBUTES static __attribute__((noinline)) void NAME(depth_rows_##TAPS##_##STEP)(                               \
-        NAME(plane) const *in, npy_intp channels, npy_intp whole, T const *w, T const *bias, T *out, npy_intp rows,  \
+    static __attribute__((noinline)) void OWN(depth_rows_##TAPS##_##STEP)(                               \
+        OWN(plane) const *in, npy_intp channels, npy_intp whole, T const *w, T const *bias, T *out, npy_intp rows,  \
         npy_intp width) {                                                                                            \
-        NAME(depth_rows)(*in, channels, whole, w, bias, out, rows, width, TAPS, STEP);                               \
+        OWN(depth_rows)(*in, channels, whole, w, bias, out, rows, width, TAPS, STEP);                               \
     }
 DEPTH(3, 1)
 DEPTH(5, 1)
@@ -125,8 +123,8 @@ DEPTH(5, 2)
 #undef EACH
 
 /* ``rows`` rows of ``width`` outputs. The last vector of a row and the last rows begin earlier, where there is room. */
-ATTRIBUTES static void NAME(depth)(T const *x, npy_intp pitch, npy_intp const *off, npy_intp K, T const *w, T const *bias,
-                                   T *out, npy_intp rows, npy_intp width) {
+static void OWN(depth)(T const *x, npy_intp pitch, npy_intp const *off, npy_intp K, T const *w, T const *bias, T *out,
+                       npy_intp rows, npy_intp width) {
     npy_intp const many = rows >= 4 ? 4 : rows >= 2 ? 2 : 1;
     for (npy_intp done = 0; done < rows; done += many) {
         npy_intp const r = done + many > rows ? rows - many : done;
@@ -135,17 +133,17 @@ ATTRIBUTES static void NAME(depth)(T const *x, npy_intp pitch, npy_intp const *o
         T *to = out + r * width;
         npy_intp p = 0, left = width;
         for (; many == 1 && left >= 4 * L; p += 4 * L, left -= 4 * L)
-            NAME(depth_1_4)(from + p, pitch, off, K, w, bias, to + p, width, L, more);
+            OWN(depth_1_4)(from + p, pitch, off, K, w, bias, to + p, width, L, more);
         for (; left > 0; p += 2 * L, left -= 2 * L) {
             npy_intp const at = left < L && p ? width - L : p, apart = left >= 2 * L ? L : left - L;
             if (left > L) {
-                if (many == 4) NAME(depth_4_2)(from + at, pitch, off, K, w, bias, to + at, width, apart, more);
-                else if (many == 2) NAME(depth_2_2)(from + at, pitch, off, K, w, bias, to + at, width, apart, more);
-                else NAME(depth_1_2)(from + at, pitch, off, K, w, bias, to + at, width, apart, more);
+                if (many == 4) OWN(depth_4_2)(from + at, pitch, off, K, w, bias, to + at, width, apart, more);
+                else if (many == 2) OWN(depth_2_2)(from + at, pitch, off, K, w, bias, to + at, width, apart, more);
+                else OWN(depth_1_2)(from + at, pitch, off, K, w, bias, to + at, width, apart, more);
             } else {
-                if (many == 4) NAME(depth_4_1)(from + at, pitch, off, K, w, bias, to + at, width, 0, more);
-                else if (many == 2) NAME(depth_2_1)(from + at, pitch, off, K, w, bias, to + at, width, 0, more);
-                else NAME(depth_1_1)(from + at, pitch, off, K, w, bias, to + at, width, 0, more);
+                if (many == 4) OWN(depth_4_1)(from + at, pitch, off, K, w, bias, to + at, width, 0, more);
+                else if (many == 2) OWN(depth_2_1)(from + at, pitch, off, K, w, bias, to + at, width, 0, more);
+                else OWN(depth_1_1)(from + at, pitch, off, K, w, bias, to + at, width, 0, more);
             }
         }
     }
@@ -153,8 +151,8 @@ ATTRIBUTES static void NAME(depth)(T const *x, npy_intp pitch, npy_intp const *o
 
 /* What computes rows that share what they read, and where their plane lies but for its begin; NULL where they do not share.
  * With lanes that can be left out, the input needs no copy with pads around. */
-typedef void (*NAME(sharing))(NAME(plane) const *, npy_intp, npy_intp, T const *, T const *, T *, npy_intp, npy_intp);
-static NAME(sharing) NAME(depth_shared)(conv const *c, residue const *r, NAME(plane) * in) {
+typedef void (*OWN(sharing))(OWN(plane) const *, npy_intp, npy_intp, T const *, T const *, T *, npy_intp, npy_intp);
+static OWN(sharing) OWN(depth_shared)(conv const *c, residue const *r, OWN(plane) * in) {
     npy_intp const taps = r[2].taps, step = c->in_step[2];
     npy_intp begin[3] = {0, 0, 0};
     for (int a = 0; a < 3; a++)
@@ -167,13 +165,13 @@ static NAME(sharing) NAME(depth_shared)(conv const *c, residue const *r, NAME(pl
     if (c->out[1] < 4 || r[0].taps != 1 || r[1].taps != taps || c->in_step[1] != step) return NULL;
 #ifdef MASK
     if (c->in[0] != 1 || c->out[0] != 1 || begin[0]) return NULL;
-    *in = (NAME(plane)){NULL, c->in[2], c->in[1], c->in[2], begin[1], begin[2]};
-    if (step == 2) return taps == 3 ? NAME(depth_rows_3_2) : taps == 5 ? NAME(depth_rows_5_2) : NULL;
+    *in = (OWN(plane)){NULL, c->in[2], c->in[1], c->in[2], begin[1], begin[2]};
+    if (step == 2) return taps == 3 ? OWN(depth_rows_3_2) : taps == 5 ? OWN(depth_rows_5_2) : NULL;
 #else
-    *in = (NAME(plane)){NULL, c->plane[2], c->plane[1], c->plane[2], 0, 0};
+    *in = (OWN(plane)){NULL, c->plane[2], c->plane[1], c->plane[2], 0, 0};
 #endif
     if (step != 1) return NULL;
-    return taps == 3 ? NAME(depth_rows_3_1) : taps == 5 ? NAME(depth_rows_5_1) : taps == 7 ? NAME(depth_rows_7_1) : NULL;
+    return taps == 3 ? OWN(depth_rows_3_1) : taps == 5 ? OWN(depth_rows_5_1) : taps == 7 ? OWN(depth_rows_7_1) : NULL;
 }
 
 /* Channels by themselves, cut into pieces of so many of an image; there are so many stretches of channels. Planes are packed
@@ -184,16 +182,16 @@ typedef struct {
     T *out, *packed;
     npy_intp const *off;
     npy_intp K, most, stretches;
-    NAME(sharing) shared;
-    NAME(plane) plane;
-} NAME(depths);
+    OWN(sharing) shared;
+    OWN(plane) plane;
+} OWN(depths);
 
 #ifdef MASK
-ATTRIBUTES static void NAME(depth_in_place)(void const *what, npy_intp piece, int worker) {
-    NAME(depths) const *job = (NAME(depths) const *)what;
+static void OWN(depth_in_place)(void const *what, npy_intp piece, int worker) {
+    OWN(depths) const *job = (OWN(depths) const *)what;
     conv const *c = job->c;
     npy_intp const g = piece % job->stretches * job->most, at = piece / job->stretches * c->groups + g;
-    NAME(plane) in = job->plane;
+    OWN(plane) in = job->plane;
     (void)worker;
     in.x = job->x + at * c->whole;
     job->shared(&in, c->groups - g < job->most ? c->groups - g : job->most, c->whole, job->w + g * job->K,
@@ -201,13 +199,13 @@ ATTRIBUTES static void NAME(depth_in_place)(void const *what, npy_intp piece, in
 }
 #endif
 
-ATTRIBUTES static void NAME(depth_packed)(void const *what, npy_intp piece, int worker) {
-    NAME(depths) const *job = (NAME(depths) const *)what;
+static void OWN(depth_packed)(void const *what, npy_intp piece, int worker) {
+    OWN(depths) const *job = (OWN(depths) const *)what;
     conv const *c = job->c;
     npy_intp const *plane = c->plane, *o = c->out, in_slice = plane[1] * plane[2], out_slice = o[1] * o[2];
     npy_intp const low = piece * job->most, high = low + job->most < c->groups ? low + job->most : c->groups;
     T *packed = (T *)((char *)job->packed + worker * c->packed_apart);
-    NAME(plane) in = job->plane;
+    OWN(plane) in = job->plane;
     for (npy_intp n0 = 0; n0 < c->n; n0 += c->cn)
         for (npy_intp d0 = 0; d0 < o[0]; d0 += c->cd)
             for (npy_intp h0 = 0; h0 < o[1]; h0 += c->ch) {
@@ -218,7 +216,7 @@ ATTRIBUTES static void NAME(depth_packed)(void const *what, npy_intp piece, int 
                 for (npy_intp g = low; g < high; g++, to += o[0] * out_slice, from += c->channel) {
                     if (!c->direct && (g - low) % c->together == 0) {
                         npy_intp const many = high - g < c->together ? high - g : c->together;
-                        NAME(pack)(c, job->x + g * c->whole, many, packed, n0, bn, d0, h0), from = packed;
+                        OWN(pack)(c, job->x + g * c->whole, many, packed, n0, bn, d0, h0), from = packed;
                     }
                     for (npy_intp b = 0; b < bn; b++)
                         for (npy_intp d = 0; d < nd; d++) {
@@ -226,15 +224,15 @@ ATTRIBUTES static void NAME(depth_packed)(void const *what, npy_intp piece, int 
                             T *there = to + b * c->groups * o[0] * out_slice + d * out_slice;
                             in.x = from + b * c->image + d * in_slice;
                             if (job->shared && nh >= 4) job->shared(&in, 1, 0, job->w + g * job->K, shift, there, nh, o[2]);
-                            else NAME(depth)(in.x, plane[2], job->off, job->K, job->w + g * job->K, shift, there, nh, o[2]);
+                            else OWN(depth)(in.x, plane[2], job->off, job->K, job->w + g * job->K, shift, there, nh, o[2]);
                         }
                 }
             }
 }
 
 /* All channels; 0: they are not by themselves. */
-ATTRIBUTES static int NAME(depthwise)(conv const *c, T const *x, T const *w, T const *bias, T *out, T *packed, npy_intp *off) {
-    NAME(depths) job = {c, x, w, bias, out, packed, off, 0, c->groups, 1, NULL, {0}};
+static int OWN(depthwise)(conv const *c, T const *x, T const *w, T const *bias, T *out, T *packed, npy_intp *off) {
+    OWN(depths) job = {c, x, w, bias, out, packed, off, 0, c->groups, 1, NULL, {0}};
     residue r[3];
 #ifdef NARROWER
     if (c->out[2] <= L / 2) return NARROWER(c, x, w, bias, out, packed, off);
@@ -247,14 +245,14 @@ ATTRIBUTES static int NAME(depthwise)(conv const *c, T const *x, T const *w, T c
     double const work = 4.0 * (double)(job.K * c->n * c->groups) * (double)(c->out[0] * c->out[1] * c->out[2]);
     if (conv_shares(c, work)) job.most = loopdbg_in_a_piece(c->groups, 4);
     job.stretches = loopdbg_pieces(c->groups, job.most);
-    job.shared = NAME(depth_shared)(c, r, &job.plane);
+    job.shared = OWN(depth_shared)(c, r, &job.plane);
 #ifdef MASK
     if (job.shared) {
-        loopdbg_share(NAME(depth_in_place), &job, c->n * job.stretches, work, 0);
+        loopdbg_share(OWN(depth_in_place), &job, c->n * job.stretches, work, 0);
         return 1;
     }
 #endif
     conv_offsets(c, r, off);
-    loopdbg_share(NAME(depth_packed), &job, job.stretches, work, 0);
+    loopdbg_share(OWN(depth_packed), &job, job.stretches, work, 0);
     return 1;
 }

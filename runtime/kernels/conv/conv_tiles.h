@@ -2,7 +2,7 @@
  * T (element), V (vector), L (elements in V), FMA(a, b, c), SPLAT(x), STORE(to, first, count, from), STORE_APART (the same,
  * into every other element, if it is fast), LOAD(from, low, high)
  * (some lanes, zeros for the others) or MASKED(from, mask) with a MASK of LANES(low, high), NARROWER (what
- * half as wide vectors make of depthwise convolutions, if there are such), ATTRIBUTES, NAME(x),
+ * half as wide vectors make of depthwise convolutions, if there are such), OWN(x) (a name of its own),
  * ROWS (most channels of a tile: its sums and what they read fit into the registers); H, HL, H_FMA, H_SPLAT for vectors of
  * at most 8 elements; EVENS and ODDS(a, b), and LOWER and UPPER (two vectors' elements by turns) where winograd.h is wanted. */
 
@@ -10,8 +10,8 @@
 #define LOAD(from, low, high) MASKED(from, LANES(low, high))
 #endif
 
-typedef void (*NAME(tile))(T const *, npy_intp const *, npy_intp, T const *, npy_intp, npy_intp const *, T const *, T const *,
-                           T *const *, npy_intp, int);
+typedef void (*OWN(tile))(T const *, npy_intp const *, npy_intp, T const *, npy_intp, npy_intp const *, T const *, T const *,
+                          T *const *, npy_intp, int);
 
 /* R channels at Q vectors of positions: out[q][r * apart + lane] = begun[r, q, lane] + bias[r] + sum over k of
  * w[k * ld + r] * x[at[q] + off[k] + lane]. Every sum is in the order of k, whatever the tile. ``fresh``: these weights were
@@ -29,7 +29,7 @@ typedef void (*NAME(tile))(T const *, npy_intp const *, npy_intp, T const *, npy
         }                                                                                                            \
     }
 #define TILE(R, Q)                                                                                                   \
-    ATTRIBUTES static void NAME(tile_##R##_##Q)(T const *x, npy_intp const *off, npy_intp K, T const *w, npy_intp ld,\
+    static void OWN(tile_##R##_##Q)(T const *x, npy_intp const *off, npy_intp K, T const *w, npy_intp ld,\
                                                 npy_intp const *at, T const *begun, T const *bias, T *const *out,    \
                                                 npy_intp apart, int fresh) {                                         \
         V sum[R][Q];                                                                                                 \
@@ -79,33 +79,33 @@ TILE(8, 3)
 
 /* By rows and vectors, as many as registers hold the sums of, and of those what is read: 16 hold 4 x 2 or 3 x 3 (both 100
  * GFLOPS with AVX2, 4 x 3 reaches 45), 32 hold 8 x 3. */
-static NAME(tile) const NAME(tiles)[9][9] = {
+static OWN(tile) const OWN(tiles)[9][9] = {
 #if ROWS == 8
-    [1] = {0, NAME(tile_1_1), NAME(tile_1_2), NAME(tile_1_3), NAME(tile_1_4), 0, 0, 0, NAME(tile_1_8)},
-    [2] = {0, NAME(tile_2_1), NAME(tile_2_2), NAME(tile_2_3), NAME(tile_2_4)},
-    [3] = {0, NAME(tile_3_1), NAME(tile_3_2), NAME(tile_3_3), NAME(tile_3_4)},
-    [4] = {0, NAME(tile_4_1), NAME(tile_4_2), NAME(tile_4_3)},
-    [8] = {0, NAME(tile_8_1), NAME(tile_8_2), NAME(tile_8_3)},
+    [1] = {0, OWN(tile_1_1), OWN(tile_1_2), OWN(tile_1_3), OWN(tile_1_4), 0, 0, 0, OWN(tile_1_8)},
+    [2] = {0, OWN(tile_2_1), OWN(tile_2_2), OWN(tile_2_3), OWN(tile_2_4)},
+    [3] = {0, OWN(tile_3_1), OWN(tile_3_2), OWN(tile_3_3), OWN(tile_3_4)},
+    [4] = {0, OWN(tile_4_1), OWN(tile_4_2), OWN(tile_4_3)},
+    [8] = {0, OWN(tile_8_1), OWN(tile_8_2), OWN(tile_8_3)},
 #else
-    [1] = {0, NAME(tile_1_1), NAME(tile_1_2), NAME(tile_1_3), NAME(tile_1_4)},
-    [2] = {0, NAME(tile_2_1), NAME(tile_2_2), NAME(tile_2_3), NAME(tile_2_4)},
-    [3] = {0, NAME(tile_3_1), NAME(tile_3_2), NAME(tile_3_3)},
-    [4] = {0, NAME(tile_4_1), NAME(tile_4_2)},
-    [8] = {0, NAME(tile_8_1)},
+    [1] = {0, OWN(tile_1_1), OWN(tile_1_2), OWN(tile_1_3), OWN(tile_1_4)},
+    [2] = {0, OWN(tile_2_1), OWN(tile_2_2), OWN(tile_2_3), OWN(tile_2_4)},
+    [3] = {0, OWN(tile_3_1), OWN(tile_3_2), OWN(tile_3_3)},
+    [4] = {0, OWN(tile_4_1), OWN(tile_4_2)},
+    [8] = {0, OWN(tile_8_1)},
 #endif
 };
 #define WIDE (ROWS == 8 ? 3 : 2) /* vectors of tiles of so many channels */
-static int const NAME(widest)[5] = {0, ROWS == 8 ? 8 : 4, 4, ROWS == 8 ? 4 : 3, WIDE};
+static int const OWN(widest)[5] = {0, ROWS == 8 ? 8 : 4, 4, ROWS == 8 ? 4 : 3, WIDE};
 
 /* Channels of the next tile, and of the next block of weights, of those that are left: 3 take one tile, as images' colours. */
-static inline npy_intp NAME(rows)(npy_intp left, npy_intp most) { return left >= most ? most : left >= 4 ? 4 : left; }
+static inline npy_intp OWN(rows)(npy_intp left, npy_intp most) { return left >= most ? most : left >= 4 ? 4 : left; }
 #undef TILE
 #undef TAP
 
 /* B blocks of 8 channels, ``block`` elements apart, at one position: out[(8 * b + r) * apart], from ``begun`` on, if given. The
  * same sums as in tiles. */
 #define NARROW(B)                                                                                                    \
-    ATTRIBUTES static void NAME(narrow_##B)(T const *x, npy_intp const *off, npy_intp K, T const *w, npy_intp block, \
+    static void OWN(narrow_##B)(T const *x, npy_intp const *off, npy_intp K, T const *w, npy_intp block, \
                                             T const *begun, T const *bias, T *out, npy_intp apart) {                 \
         H sum[B][8 / HL];                                                                                            \
         T buffer[8 * B];                                                                                             \
@@ -128,7 +128,7 @@ NARROW(4)
 #undef NARROW
 
 /* Lanes low to high - 1 of what begins there, zeros for the others, where nothing is read. */
-ATTRIBUTES static inline V NAME(load)(T const *from, npy_intp low, npy_intp high) {
+static inline V OWN(load)(T const *from, npy_intp low, npy_intp high) {
     if (low <= 0 && high >= L) return *(V const *)from;
     return LOAD(from, low, high);
 }
@@ -136,8 +136,8 @@ ATTRIBUTES static inline V NAME(load)(T const *from, npy_intp low, npy_intp high
 /* Rows of a plane, ``width`` elements by steps of ``step``, of which those from ``low`` to ``high`` - 1 of what begins there lie
  * in the input; those of the next phase into ``other``, unless that is NULL. Whole vectors are written: what goes beyond is
  * written anew by the next row. */
-ATTRIBUTES static __attribute__((noinline)) void NAME(pack_rows)(T const *from, npy_intp apart, npy_intp rows, npy_intp step,
-                                                                 npy_intp low, npy_intp high, npy_intp width, T *to, T *other) {
+static __attribute__((noinline)) void OWN(pack_rows)(T const *from, npy_intp apart, npy_intp rows, npy_intp step, npy_intp low,
+                                                     npy_intp high, npy_intp width, T *to, T *other) {
     npy_intp const begin = low < 0 ? 0 : low < width ? low : width;
     npy_intp const end = high < begin ? begin : high < width ? high : width, whole = begin + (end - begin) / L * L;
     for (npy_intp r = 0; r < rows; r++, from += apart, to += width, other += other ? width : 0) {
@@ -145,8 +145,8 @@ ATTRIBUTES static __attribute__((noinline)) void NAME(pack_rows)(T const *from, 
             for (npy_intp w = 0; w < width; w++) to[w] = w * step >= low && w * step < high ? from[w * step] : 0;
         else if (step == 2)
             for (npy_intp w = 0; w < width; w += L) {
-                V u = NAME(load)(from + 2 * w, low - 2 * w, high - 2 * w);
-                V v = NAME(load)(from + 2 * w + L, low - 2 * w - L, high - 2 * w - L);
+                V u = OWN(load)(from + 2 * w, low - 2 * w, high - 2 * w);
+                V v = OWN(load)(from + 2 * w + L, low - 2 * w - L, high - 2 * w - L);
                 *(V *)(to + w) = EVENS(u, v);
                 if (other) *(V *)(other + w) = ODDS(u, v);
             }
@@ -162,8 +162,8 @@ ATTRIBUTES static __attribute__((noinline)) void NAME(pack_rows)(T const *from, 
 
 /* The part of some channels' input that a band of positions reads: planes [channel, phases, n, d, h, w], zeros for what lies
  * outside. */
-ATTRIBUTES static void NAME(pack)(conv const *c, T const *x, npy_intp channels, T *packed, npy_intp n0, npy_intp bn,
-                                  npy_intp d0, npy_intp h0) {
+static void OWN(pack)(conv const *c, T const *x, npy_intp channels, T *packed, npy_intp n0, npy_intp bn, npy_intp d0,
+                      npy_intp h0) {
     npy_intp const *step = c->in_step, *plane = c->plane, depth = c->in[0], height = c->in[1], length = c->in[2];
     npy_intp const width = plane[2], lines = plane[1], phases = c->axes[2].phases;
     npy_intp const pairs = step[2] == 2 && phases == 2 ? 2 : 1; /* phases that are packed at once */
@@ -185,8 +185,8 @@ ATTRIBUTES static void NAME(pack)(conv const *c, T const *x, npy_intp channels, 
                     npy_intp const above = inside ? low : lines, below = inside ? lines - high : 0;
                     for (int p = 0; p < pairs && above; p++) memset((p ? other : to), 0, (size_t)(above * width) * sizeof(T));
                     if (inside)
-                        NAME(pack_rows)(from, step[1] * length, high - low, step[2], -first, length - first, width,
-                                        to + low * width, other ? other + low * width : NULL);
+                        OWN(pack_rows)(from, step[1] * length, high - low, step[2], -first, length - first, width,
+                                       to + low * width, other ? other + low * width : NULL);
                     to += lines * width;
                     if (other) other += lines * width;
                     for (int p = 0; p < pairs && below; p++)
@@ -202,22 +202,21 @@ typedef struct {
     T const *x;
     T *packed;
     npy_intp n0, bn, d0, h0, most;
-} NAME(packing);
+} OWN(packing);
 
-ATTRIBUTES static void NAME(pack_piece)(void const *what, npy_intp piece, int worker) {
-    NAME(packing) const *job = (NAME(packing) const *)what;
+static void OWN(pack_piece)(void const *what, npy_intp piece, int worker) {
+    OWN(packing) const *job = (OWN(packing) const *)what;
     npy_intp const first = piece * job->most, left = job->c->icg - first;
     (void)worker;
-    NAME(pack)(job->c, job->x + first * job->c->whole, left < job->most ? left : job->most,
-               job->packed + first * job->c->channel, job->n0, job->bn, job->d0, job->h0);
+    OWN(pack)(job->c, job->x + first * job->c->whole, left < job->most ? left : job->most,
+              job->packed + first * job->c->channel, job->n0, job->bn, job->d0, job->h0);
 }
 
-ATTRIBUTES static void NAME(pack_all)(conv const *c, T const *x, T *packed, npy_intp n0, npy_intp bn, npy_intp d0,
-                                      npy_intp h0) {
-    NAME(packing) job = {c, x, packed, n0, bn, d0, h0, c->icg};
+static void OWN(pack_all)(conv const *c, T const *x, T *packed, npy_intp n0, npy_intp bn, npy_intp d0, npy_intp h0) {
+    OWN(packing) job = {c, x, packed, n0, bn, d0, h0, c->icg};
     double const work = 8.0 * (double)(c->icg * c->channel); /* each is read and written, in pieces of rows */
     if (conv_shares(c, work)) job.most = loopdbg_in_a_piece(c->icg, 4);
-    loopdbg_share(NAME(pack_piece), &job, loopdbg_pieces(c->icg, job.most), work, 0);
+    loopdbg_share(OWN(pack_piece), &job, loopdbg_pieces(c->icg, job.most), work, 0);
 }
 
 /* The last vector's positions go one by one if they are no more than these, and all channels do. */
@@ -225,7 +224,7 @@ ATTRIBUTES static void NAME(pack_all)(conv const *c, T const *x, T *packed, npy_
 
 /* Whether vectors of neighbours in the output, put together of parts of rows while they are copied for many channels, take
  * less than ``cost``, which is counted in products of a channel. */
-static int NAME(dense)(conv const *c, npy_intp (*level)[3], npy_intp K, npy_intp cost, int *joined) {
+static int OWN(dense)(conv const *c, npy_intp (*level)[3], npy_intp K, npy_intp cost, int *joined) {
     npy_intp run = level[1][0] * level[2][0] * level[3][0], rows = level[0][0] * level[1][0] * level[2][0];
     if (c->direct || c->ocg < CONV_MANY || level[3][2] != 1 || level[0][0] * run <= 4) return 0;
     if (level[2][2] != level[3][0] || (level[1][0] > 1 && level[1][2] != level[2][0] * level[3][0])) return 0;
@@ -237,7 +236,7 @@ static int NAME(dense)(conv const *c, npy_intp (*level)[3], npy_intp K, npy_intp
 
 /* The same, with parts that lie in the planes each: images' positions, which are one behind the other in the output, or where
  * an image has less than a vector of them, those of all images. */
-static npy_intp NAME(cut_dense)(npy_intp (*level)[3], npy_intp ocg, vectors *v) {
+static npy_intp OWN(cut_dense)(npy_intp (*level)[3], npy_intp ocg, vectors *v) {
     npy_intp const image = level[1][0] * level[2][0] * level[3][0], length = level[3][0];
     npy_intp const run = v->joined ? image : level[0][0] * image, runs = v->joined ? level[0][0] : 1;
     npy_intp count = 0, parts = 0;
@@ -264,7 +263,7 @@ static npy_intp NAME(cut_dense)(npy_intp (*level)[3], npy_intp ocg, vectors *v) 
 
 /* Cuts positions into vectors: four ``level``s of (count, distance in the planes, distance in the output), outermost first,
  * the last one with distance 1 in the planes. ``K``: of how many products a sum is. */
-static npy_intp NAME(cut)(conv const *c, npy_intp (*level)[3], npy_intp K, vectors *v) {
+static npy_intp OWN(cut)(conv const *c, npy_intp (*level)[3], npy_intp K, vectors *v) {
     npy_intp given[4][3];
     int levels = 4;
     memcpy(given, level, sizeof(given));
@@ -286,7 +285,7 @@ static npy_intp NAME(cut)(conv const *c, npy_intp (*level)[3], npy_intp K, vecto
      * 20 products. */
     int across = (c->direct && length < L) || together * (K + 24) < by_row * (K + 4);
     npy_intp const cost = mid[0] * top[0] * (across ? together * (K + 24) : by_row * (K + 4));
-    if (NAME(dense)(c, given, K, cost, &v->joined)) return NAME(cut_dense)(given, c->ocg, v);
+    if (OWN(dense)(c, given, K, cost, &v->joined)) return OWN(cut_dense)(given, c->ocg, v);
     npy_intp count = 0, parts = 0;
     v->end = 0, v->dense = v->joined = 0;
     for (npy_intp a = 0; a < top[0]; a++)
@@ -326,7 +325,7 @@ static npy_intp NAME(cut)(conv const *c, npy_intp (*level)[3], npy_intp K, vecto
         T const *from = x + off[k];                                                                                  \
         for (int q = 0; q < N; q++) *(V *)(to + q * L) = *(V const *)(from + at[q]);                                 \
     }
-ATTRIBUTES static void NAME(panel)(T const *x, npy_intp const *off, npy_intp taps, npy_intp const *at, int n, T *to) {
+static void OWN(panel)(T const *x, npy_intp const *off, npy_intp taps, npy_intp const *at, int n, T *to) {
     if (n == 3) COPY(3)
     else if (n == 2) COPY(2)
     else COPY(1)
@@ -334,8 +333,8 @@ ATTRIBUTES static void NAME(panel)(T const *x, npy_intp const *off, npy_intp tap
 #undef COPY
 
 /* The same where vectors are put together of parts. */
-ATTRIBUTES static void NAME(panel_of_parts)(T const *x, npy_intp const *off, npy_intp taps, vectors const *v, npy_intp first,
-                                            int n, T *to) {
+static void OWN(panel_of_parts)(T const *x, npy_intp const *off, npy_intp taps, vectors const *v, npy_intp first, int n,
+                                T *to) {
     npy_intp in[3 * L], lane[3 * L], count = 0;
     for (int q = 0; q < n; q++)
         for (int32_t p = v->first[first + q]; p < v->first[first + q + 1]; p++, count++)
@@ -355,10 +354,10 @@ typedef struct {
     vectors const *v;
     T *partial, *out;
     npy_intp out_step;
-} NAME(multiplied);
+} OWN(multiplied);
 
-ATTRIBUTES static void NAME(multiply_piece)(void const *what, npy_intp piece, int worker) {
-    NAME(multiplied) const *job = (NAME(multiplied) const *)what;
+static void OWN(multiply_piece)(void const *what, npy_intp piece, int worker) {
+    OWN(multiplied) const *job = (OWN(multiplied) const *)what;
     conv const *c = job->c;
     T const *x = job->x, *w = job->w, *bias = job->bias;
     npy_intp const *off = job->off;
@@ -379,7 +378,7 @@ ATTRIBUTES static void NAME(multiply_piece)(void const *what, npy_intp piece, in
     int const few = conv_positions(v, count - 1) <= (count == 1 ? 4 : FEW(c->ocg));
     npy_intp const one_by_one = few ? c->ocg & ~(npy_intp)7 : 0, all = one_by_one == c->ocg ? count - 1 : count;
     npy_intp const begun = all < count || low > one_by_one ? low : one_by_one;
-    int const widest = NAME(widest)[c->ocg < 4 ? c->ocg : 4];
+    int const widest = OWN(widest)[c->ocg < 4 ? c->ocg : 4];
     /* So much of the sums at a time that what a tile reads stays in a first-level cache while all channels use it, and the
      * weights of that part in a second-level one for the tiles of a group. */
     npy_intp const turns = K > CONV_PART && count > few ? (K + CONV_PART - 1) / CONV_PART : 1,
@@ -407,14 +406,14 @@ ATTRIBUTES static void NAME(multiply_piece)(void const *what, npy_intp piece, in
                 T const *source = x;
                 npy_intp const *taps = off + k, *at = v->at + first;
                 if ((v->dense || high - begun >= CONV_MANY) && n <= 3) { /* neighbours, for as many channels as there are */
-                    if (v->dense) NAME(panel_of_parts)(x, taps, size, v, first, n, panel);
-                    else NAME(panel)(x, taps, size, at, n, panel);
+                    if (v->dense) OWN(panel_of_parts)(x, taps, size, v, first, n, panel);
+                    else OWN(panel)(x, taps, size, at, n, panel);
                     if (wide != n)
                         for (npy_intp j = 0; j < CONV_PART; j++) along[j] = j * n * L;
                     wide = n, source = panel, taps = along, at = rows_of;
                 }
                 for (npy_intp r = begun, rows; r < high; r += rows, sums += rows * n * L) {
-                    rows = NAME(rows)(c->ocg - r, n == 1 ? 8 : ROWS);
+                    rows = OWN(rows)(c->ocg - r, n == 1 ? 8 : ROWS);
                     /* The block of the weights, and the channel in it. */
                     npy_intp ld = (r & ~(npy_intp)7) + 8 <= c->ocg ? 8 : rows, inside = ld == 8 ? r & 7 : 0;
                     npy_intp apart_here = n * L;
@@ -428,7 +427,7 @@ ATTRIBUTES static void NAME(multiply_piece)(void const *what, npy_intp piece, in
                     } else {
                         for (int q = 0; q < n; q++) to[q] = buffer + q * L;
                     }
-                    NAME(tiles)
+                    OWN(tiles)
                     [rows][n](source, taps, size, w + (r - inside) *K + k *ld + inside, ld, at, turn ? sums : NULL, shift, to,
                               apart_here, first == group);
                     if (whole || !last) continue;
@@ -457,21 +456,21 @@ ATTRIBUTES static void NAME(multiply_piece)(void const *what, npy_intp piece, in
                     part const *s = v->parts + p;
                     T const *from = x + (v->dense ? s->in : v->at[count - 1] + s->lane);
                     for (int j = 0; j < s->count; j++, sums += rows)
-                        (rows == 32 ? NAME(narrow_4) : NAME(narrow_1))(from + j, off + k, size, w + r * K + k * 8, 8 * K,
-                                                                       turn ? sums : NULL, last && bias ? bias + r : NULL,
-                                                                       last ? out + r * apart + s->out + j * out_step : sums,
-                                                                       last ? apart : 1);
+                        (rows == 32 ? OWN(narrow_4) : OWN(narrow_1))(from + j, off + k, size, w + r * K + k * 8, 8 * K,
+                                                                     turn ? sums : NULL, last && bias ? bias + r : NULL,
+                                                                     last ? out + r * apart + s->out + j * out_step : sums,
+                                                                     last ? apart : 1);
                 }
             }
         }
 }
 
-ATTRIBUTES static void NAME(multiply)(conv const *c, T const *x, npy_intp const *off, npy_intp K, T const *w, T const *bias,
-                                      vectors const *v, npy_intp count, T *partial, T *out, npy_intp out_step) {
-    NAME(multiplied) job = {c, x, w, bias, off, K, count, count, c->ocg, 1, CONV_GROUP * L * c->ocg, v, partial, out, out_step};
+static void OWN(multiply)(conv const *c, T const *x, npy_intp const *off, npy_intp K, T const *w, T const *bias,
+                          vectors const *v, npy_intp count, T *partial, T *out, npy_intp out_step) {
+    OWN(multiplied) job = {c, x, w, bias, off, K, count, count, c->ocg, 1, CONV_GROUP * L * c->ocg, v, partial, out, out_step};
     double const work = (double)(count * L) * (double)K * (double)c->ocg;
     if (!conv_shares(c, work)) {
-        NAME(multiply_piece)(&job, 0, 0);
+        OWN(multiply_piece)(&job, 0, 0);
         return;
     }
     npy_intp const groups = loopdbg_pieces(count, CONV_GROUP);
@@ -484,17 +483,17 @@ ATTRIBUTES static void NAME(multiply)(conv const *c, T const *x, npy_intp const 
         job.channels = ((c->ocg + job.stretches - 1) / job.stretches + 7) / 8 * 8;
         job.stretches = loopdbg_pieces(c->ocg, job.channels);
     }
-    loopdbg_share(NAME(multiply_piece), &job, groups * job.stretches, work, 0);
+    loopdbg_share(OWN(multiply_piece), &job, groups * job.stretches, work, 0);
 }
 
 #undef EACH
 #undef FEW
 
 /* Weights [ocg, kernel] of a group as tiles read them: blocks of 8 channels, then of 4, and what is left, [taps, channels] each. */
-ATTRIBUTES static void NAME(gather)(conv const *c, residue const *r, T const *w, npy_intp K, T *to) {
+static void OWN(gather)(conv const *c, residue const *r, T const *w, npy_intp K, T *to) {
     npy_intp const kernel = c->kernel[0] * c->kernel[1] * c->kernel[2];
     for (npy_intp m = 0, rows; m < c->ocg; m += rows, to += rows * K) {
-        rows = NAME(rows)(c->ocg - m, 8);
+        rows = OWN(rows)(c->ocg - m, 8);
         for (npy_intp k = 0; k < rows; k++) {
             T *next = to + k;
             T const *from = w + (m + k) * c->icg * kernel;
@@ -510,14 +509,14 @@ ATTRIBUTES static void NAME(gather)(conv const *c, residue const *r, T const *w,
 #include "conv_depth.h"
 
 /* Rows and positions of a residue's band. 0: there are none. */
-static inline int NAME(band)(conv const *c, residue const *r, npy_intp d0, npy_intp h0, npy_intp *n) {
+static inline int OWN(band)(conv const *c, residue const *r, npy_intp d0, npy_intp h0, npy_intp *n) {
     n[0] = r[0].count - d0 < c->cd ? r[0].count - d0 : c->cd;
     n[1] = r[1].count - h0 < c->ch ? r[1].count - h0 : c->ch;
     n[2] = r[2].count;
     return n[0] > 0 && n[1] > 0 && n[2] > 0;
 }
 
-ATTRIBUTES static int NAME(run)(loopdbg_call *call, conv *c) {
+static int OWN(run)(loopdbg_call *call, conv *c) {
     T const *x = (T const *)LOOPDBG_ARG(call, 0), *w = (T const *)LOOPDBG_ARG(call, 1);
     T const *bias = c->bias ? (T const *)LOOPDBG_ARG(call, 2) : NULL;
     T *out = (T *)LOOPDBG_ARG(call, c->result);
@@ -529,20 +528,20 @@ ATTRIBUTES static int NAME(run)(loopdbg_call *call, conv *c) {
     npy_intp const out_whole = o[0] * o[1] * o[2], kernel = c->kernel[0] * c->kernel[1] * c->kernel[2];
     int jobs = 1;
     for (int a = 0; a < 3; a++) jobs *= (int)c->axes[a].residues;
-    if (jobs == 1 && !(c->direct && o[2] < L) && NAME(depthwise)(c, x, w, bias, out, packed, off)) return 0;
+    if (jobs == 1 && !(c->direct && o[2] < L) && OWN(depthwise)(c, x, w, bias, out, packed, off)) return 0;
     for (npy_intp n0 = 0; n0 < c->n; n0 += c->cn)
         for (npy_intp d0 = 0; d0 < c->most[0]; d0 += c->cd)
             for (npy_intp h0 = 0; h0 < c->most[1]; h0 += c->ch) {
                 npy_intp bn = c->n - n0 < c->cn ? c->n - n0 : c->cn, count = 0, K = 0;
                 for (npy_intp g = 0; g < c->groups; g++) {
                     T const *from = x + (n0 * c->groups + g) * c->icg * c->whole, *blocks = w;
-                    if (!c->direct) NAME(pack_all)(c, x + g * c->icg * c->whole, packed, n0, bn, d0, h0), from = packed;
+                    if (!c->direct) OWN(pack_all)(c, x + g * c->icg * c->whole, packed, n0, bn, d0, h0), from = packed;
                     for (int job = 0; job < jobs; job++, blocks += c->groups * c->ocg * K) {
                         residue r[3];
                         npy_intp n[3];
                         conv_residues(c, job, r);
                         K = c->icg * r[0].taps * r[1].taps * r[2].taps;
-                        if (!NAME(band)(c, r, d0, h0, n)) continue;
+                        if (!OWN(band)(c, r, d0, h0, n)) continue;
                         if (g == 0 || jobs > 1) {
                             npy_intp level[4][3] = {
                                 {bn, c->image, c->groups * c->ocg * out_whole},
@@ -550,18 +549,18 @@ ATTRIBUTES static int NAME(run)(loopdbg_call *call, conv *c) {
                                 {n[1], plane[2], c->out_step[1] * o[2]},
                                 {n[2], 1, c->out_step[2]},
                             };
-                            count = NAME(cut)(c, level, K, &v);
+                            count = OWN(cut)(c, level, K, &v);
                             conv_offsets(c, r, off);
                         }
                         T const *weights = gathered;
                         if (c->blocks) weights = blocks + g * c->ocg * K;
                         else if (jobs > 1 || c->groups > 1 || (!n0 && !d0 && !h0))
-                            NAME(gather)(c, r, w + g * c->ocg * c->icg * kernel, K, gathered);
+                            OWN(gather)(c, r, w + g * c->ocg * c->icg * kernel, K, gathered);
                         T *to = out + (n0 * c->groups + g) * c->ocg * out_whole +
                                 ((r[0].start + d0 * c->out_step[0]) * o[1] + r[1].start + h0 * c->out_step[1]) * o[2] +
                                 r[2].start;
-                        NAME(multiply)(c, from, off, K, weights, bias ? bias + g * c->ocg : NULL, &v, count, partial, to,
-                                       c->out_step[2]);
+                        OWN(multiply)(c, from, off, K, weights, bias ? bias + g * c->ocg : NULL, &v, count, partial, to,
+                                      c->out_step[2]);
                     }
                 }
             }
@@ -569,7 +568,7 @@ ATTRIBUTES static int NAME(run)(loopdbg_call *call, conv *c) {
 }
 /* A transposed convolution by weights that are not all finite. Where a weight's input would lie outside there is no product:
  * with the 0 of a plane's margin it would be NaN. The same sums as above, one by one. */
-ATTRIBUTES static int NAME(run_within)(loopdbg_call *call, conv *c) {
+static int OWN(run_within)(loopdbg_call *call, conv *c) {
     T const *x = (T const *)LOOPDBG_ARG(call, 0), *blocks = (T const *)LOOPDBG_ARG(call, 1), *w = blocks;
     T const *bias = c->bias ? (T const *)LOOPDBG_ARG(call, 2) : NULL;
     T *out = (T *)LOOPDBG_ARG(call, c->result), *gathered = (T *)(LOOPDBG_ARG(call, c->result + 1) + c->gathered);
@@ -583,9 +582,9 @@ ATTRIBUTES static int NAME(run_within)(loopdbg_call *call, conv *c) {
         npy_intp const K = c->icg * r[0].taps * r[1].taps * r[2].taps, positions = r[0].count * r[1].count * r[2].count;
         for (npy_intp g = 0; g < c->groups; g++) {
             T const *of_group = blocks + g * c->ocg * K;
-            if (!c->blocks) NAME(gather)(c, r, w + g * c->ocg * c->icg * kernel, K, gathered), of_group = gathered;
+            if (!c->blocks) OWN(gather)(c, r, w + g * c->ocg * c->icg * kernel, K, gathered), of_group = gathered;
             for (npy_intp first = 0, rows; first < c->ocg; first += rows, of_group += rows * K) {
-                rows = NAME(rows)(c->ocg - first, 8);
+                rows = OWN(rows)(c->ocg - first, 8);
                 for (npy_intp k = 0; k < c->n * rows * positions; k++) {
                     npy_intp const p = k % positions, r0 = k / positions % rows, n = k / positions / rows;
                     npy_intp const at[3] = {p / (r[1].count * r[2].count), p / r[2].count % r[1].count, p % r[2].count};
@@ -631,8 +630,7 @@ ATTRIBUTES static int NAME(run_within)(loopdbg_call *call, conv *c) {
 #undef MASK
 #undef LANES
 #undef MASKED
-#undef ATTRIBUTES
-#undef NAME
+#undef OWN
 #undef ROWS
 #undef WIDE
 #undef EVENS

@@ -11,8 +11,8 @@
 
 /* Lines first to last - 1 of tiles, of all images one after the other, as [4 x 4, channel, tiles]; some channels of them. Each step is done for all
  * lines of an image before the next one reads what it wrote: a wide read waits for narrower writes. */
-ATTRIBUTES static void NAME(winograd_inputs)(conv const *c, winograd const *how, T const *x, npy_intp low, npy_intp below,
-                                             npy_intp first, npy_intp last, T *plane, T *lines, T *to) {
+static void OWN(winograd_inputs)(conv const *c, winograd const *how, T const *x, npy_intp low, npy_intp below, npy_intp first,
+                                 npy_intp last, T *plane, T *lines, T *to) {
     npy_intp const high = how->high, wide = how->wide, width = 2 * wide + 50, count = c->in[2], whole = c->in[1] * count;
     npy_intp const vectors = ((last - first) * wide + L - 1) / L, length = (last - first + 1) * wide + 2 * L;
     npy_intp const apart = WINOGRAD_APART(WINOGRAD_ROW(vectors) * c->icg);
@@ -63,8 +63,8 @@ ATTRIBUTES static void NAME(winograd_inputs)(conv const *c, winograd const *how,
 }
 
 /* 8 channels of outputs from their transforms [4 x 4, 8, tiles]; what is not finite makes ``bad`` NaN. */
-ATTRIBUTES static void NAME(winograd_outputs)(conv const *c, winograd const *how, T const *from, T const *bias, T *out,
-                                              npy_intp first, npy_intp last, T *rows, V *bad) {
+static void OWN(winograd_outputs)(conv const *c, winograd const *how, T const *from, T const *bias, T *out, npy_intp first,
+                                  npy_intp last, T *rows, V *bad) {
     npy_intp const wide = how->wide, high = how->high, *o = c->out;
     npy_intp const size = ((last - first) * wide + L - 1) / L * L;
     for (int r = 0; r < 8; r++, from += size) {
@@ -108,17 +108,17 @@ typedef struct {
     T *out, *values, *sums, *lines, *rows, *plane;
     npy_intp apart, first, last, vectors, most;
     int *infinite;
-} NAME(tiled);
+} OWN(tiled);
 
-ATTRIBUTES static void NAME(winograd_in)(void const *what, npy_intp piece, int worker) {
-    NAME(tiled) const *job = (NAME(tiled) const *)what;
+static void OWN(winograd_in)(void const *what, npy_intp piece, int worker) {
+    OWN(tiled) const *job = (OWN(tiled) const *)what;
     npy_intp const low = piece * job->most, left = job->c->icg - low;
-    NAME(winograd_inputs)(job->c, job->how, job->x, low, left < job->most ? low + left : low + job->most, job->first, job->last,
-                          job->plane + worker * job->apart, job->lines + worker * job->apart, job->values);
+    OWN(winograd_inputs)(job->c, job->how, job->x, low, left < job->most ? low + left : low + job->most, job->first, job->last,
+                         job->plane + worker * job->apart, job->lines + worker * job->apart, job->values);
 }
 
-ATTRIBUTES static void NAME(winograd_out)(void const *what, npy_intp piece, int worker) {
-    NAME(tiled) const *job = (NAME(tiled) const *)what;
+static void OWN(winograd_out)(void const *what, npy_intp piece, int worker) {
+    OWN(tiled) const *job = (OWN(tiled) const *)what;
     conv const *c = job->c;
     npy_intp const icg = c->icg, vectors = job->vectors, m = piece * 8;
     T *sums = job->sums + worker * job->apart;
@@ -134,21 +134,21 @@ ATTRIBUTES static void NAME(winograd_out)(void const *what, npy_intp piece, int 
             }
             int const rows = n == 1 ? 8 : ROWS;
             for (int r = 0; r < 8; r += rows) {
-                NAME(tiles)
+                OWN(tiles)
                 [rows][n](job->values, job->off, icg, job->ready + (m * 2 + e) *icg * 8 + r, 8, at, NULL, NULL, to, vectors *L,
                           !p &&!job->first);
                 for (int q = 0; q < n; q++) to[q] += rows * vectors * L;
             }
         }
-    NAME(winograd_outputs)(c, job->how, sums, job->bias ? job->bias + m : NULL, job->out + m * c->out[1] * c->out[2],
-                           job->first, job->last, job->rows + worker * job->apart, &bad);
+    OWN(winograd_outputs)(c, job->how, sums, job->bias ? job->bias + m : NULL, job->out + m * c->out[1] * c->out[2], job->first,
+                          job->last, job->rows + worker * job->apart, &bad);
     for (int i = 0; i < L; i++)
         if (!(bad[i] == 0)) __atomic_store_n(job->infinite, 1, __ATOMIC_RELAXED);
 }
 
 /* False where something is not finite. ``ready``: the weights, transformed already. */
-ATTRIBUTES static int NAME(winograd)(conv const *c, winograd const *how, T const *x, T const *w, T const *ready, T const *bias,
-                                     T *out, char *scratch) {
+static int OWN(winograd)(conv const *c, winograd const *how, T const *x, T const *w, T const *ready, T const *bias, T *out,
+                         char *scratch) {
     npy_intp const icg = c->icg, all = c->n * how->high, most = how->lines * how->wide, widest = (most + 15) / 16 * 16;
     int infinite = 0;
     /* In order, as _tiles in ops/convolution.py counts them. */
@@ -159,7 +159,7 @@ ATTRIBUTES static int NAME(winograd)(conv const *c, winograd const *how, T const
     T *made = sums + c->workers * apart;
     npy_intp *off = (npy_intp *)(((uintptr_t)(made + (ready ? 0 : 16 * icg * c->ocg)) + 7) & ~(uintptr_t)7);
     if (!ready) conv_winograd_taps(w, c->ocg, icg, made), ready = made;
-    NAME(tiled) job = {c, how, x, ready, bias, off, out, values, sums, lines, rows, plane, apart, 0, 0, 0, icg, &infinite};
+    OWN(tiled) job = {c, how, x, ready, bias, off, out, values, sums, lines, rows, plane, apart, 0, 0, 0, icg, &infinite};
     for (npy_intp first = 0; first < all; first += how->lines) {
         job.first = first, job.last = first + how->lines < all ? first + how->lines : all;
         job.vectors = ((job.last - first) * how->wide + L - 1) / L;
@@ -167,8 +167,8 @@ ATTRIBUTES static int NAME(winograd)(conv const *c, winograd const *how, T const
         double const work = 16.0 * (double)(job.vectors * L) * (double)icg;
         int const shares = conv_shares(c, work * (double)c->ocg);
         if (shares) job.most = loopdbg_in_a_piece(icg, 2);
-        (shares ? loopdbg_share : loopdbg_share_alone)(NAME(winograd_in), &job, loopdbg_pieces(icg, job.most), 8 * work, 0);
-        (shares ? loopdbg_share : loopdbg_share_alone)(NAME(winograd_out), &job, c->ocg / 8, work * (double)c->ocg, 0);
+        (shares ? loopdbg_share : loopdbg_share_alone)(OWN(winograd_in), &job, loopdbg_pieces(icg, job.most), 8 * work, 0);
+        (shares ? loopdbg_share : loopdbg_share_alone)(OWN(winograd_out), &job, c->ocg / 8, work * (double)c->ocg, 0);
     }
     return !infinite;
 }

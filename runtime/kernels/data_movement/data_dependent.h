@@ -8,41 +8,17 @@
 #include "bytes.h"
 #include "../call.h"
 #include "../elements/numbers.h"
-#include "../dispatch/wide.h"
+#include "../dispatch/processor.h"
 
-/* Which elements are not 0, 64 in a word; returns how many. ``mask``: the bits that count, without a float's sign. */
-#define DATA_DEPENDENT_MARKS(BITS)                                                                            \
-    WIDE static npy_intp loopdbg_marks_##BITS(uint##BITS##_t const *x, npy_intp n, uint##BITS##_t mask, uint64_t *marks) { \
-        npy_intp count = 0;                                                                                   \
-        for (npy_intp k = 0; k < n; k += 64) {                                                                \
-            uint8_t one[64];                                                                                  \
-            uint64_t word = 0, eight;                                                                         \
-            if (n - k >= 64)                                                                                  \
-                for (int j = 0; j < 64; j++) one[j] = (x[k + j] & mask) != 0;                                 \
-            else {                                                                                            \
-                memset(one, 0, 64);                                                                           \
-                for (npy_intp j = 0; j < n - k; j++) one[j] = (x[k + j] & mask) != 0;                         \
-            }                                                                                                 \
-            for (int j = 0; j < 64; j += 8) {                                                                 \
-                memcpy(&eight, one + j, 8);                                                                   \
-                word |= (eight * UINT64_C(0x0102040810204080)) >> 56 << j; /* a bit of each byte, in order */ \
-            }                                                                                                 \
-            marks[k / 64] = word;                                                                             \
-            count += __builtin_popcountll(word);                                                              \
-        }                                                                                                     \
-        return count;                                                                                         \
-    }
-DATA_DEPENDENT_MARKS(8)
-DATA_DEPENDENT_MARKS(16)
-DATA_DEPENDENT_MARKS(32)
-DATA_DEPENDENT_MARKS(64)
+#define BODY "../data_movement/data_dependent_lanes.h"
+#include "../dispatch/each_width.h"
 
 static npy_intp loopdbg_marks(char const *x, npy_intp n, npy_intp size, int is_float, uint64_t *marks) {
     switch (size) {
-        case 1: return loopdbg_marks_8((uint8_t const *)x, n, UINT8_MAX, marks);
-        case 2: return loopdbg_marks_16((uint16_t const *)x, n, is_float ? INT16_MAX : UINT16_MAX, marks);
-        case 4: return loopdbg_marks_32((uint32_t const *)x, n, is_float ? INT32_MAX : UINT32_MAX, marks);
-        default: return loopdbg_marks_64((uint64_t const *)x, n, is_float ? INT64_MAX : UINT64_MAX, marks);
+        case 1: return WIDEST(marks_8)((uint8_t const *)x, n, UINT8_MAX, marks);
+        case 2: return WIDEST(marks_16)((uint16_t const *)x, n, is_float ? INT16_MAX : UINT16_MAX, marks);
+        case 4: return WIDEST(marks_32)((uint32_t const *)x, n, is_float ? INT32_MAX : UINT32_MAX, marks);
+        default: return WIDEST(marks_64)((uint64_t const *)x, n, is_float ? INT64_MAX : UINT64_MAX, marks);
     }
 }
 
@@ -57,22 +33,13 @@ static npy_intp loopdbg_marks(char const *x, npy_intp n, npy_intp size, int is_f
                 for (; word; word &= word - 1) *out++ = (int##BITS##_t)(k + __builtin_ctzll(word));           \
         }                                                                                                     \
     }                                                                                                         \
-    WIDE static void loopdbg_split_##BITS(int##BITS##_t *high, int##BITS##_t *low, npy_intp count, uint32_t extent) { \
-        uint32_t const part = (uint32_t)((UINT64_C(1) << 32) / extent); /* the quotient or one less */        \
-        for (npy_intp j = 0; j < count; j++) {                                                                \
-            uint32_t place = (uint32_t)low[j], times = (uint32_t)(((uint64_t)place * part) >> 32);            \
-            uint32_t rest = place - times * extent, more = rest >= extent;                                    \
-            high[j] = (int##BITS##_t)(times + more);                                                          \
-            low[j] = (int##BITS##_t)(rest - (more ? extent : 0));                                             \
-        }                                                                                                     \
-    }                                                                                                         \
     static void loopdbg_rows_of_places_##BITS(npy_intp n, int rank, npy_intp const *extents, npy_intp count,  \
                                               int##BITS##_t *rows) {                                          \
         for (int d = rank - 1; d > 0; d--) {                                                                  \
             int##BITS##_t *low = rows + d * count, *high = low - count;                                       \
             npy_intp extent = extents[d - 1];                                                                 \
             if (n <= UINT32_MAX && extent > 1)                                                                \
-                loopdbg_split_##BITS(high, low, count, (uint32_t)extent);                                     \
+                WIDEST(split_##BITS)(high, low, count, (uint32_t)extent);                                     \
             else                                                                                              \
                 for (npy_intp j = 0; j < count; j++) {                                                        \
                     high[j] = (int##BITS##_t)(low[j] / extent);                                               \

@@ -1,38 +1,65 @@
-/* Includes LANES_BODY, which says what it needs (lanes_math.h), for each width that lanes.h knows. Its path is the one from
- * this folder. */
-#define V loopdbg_f4
-#define VI loopdbg_i4
-#define N 4
-#define ATTR
+/* Includes BODY, a header's path from this folder, once for each width that functions are compiled for. Meanwhile WIDTH says
+ * how many floats a vector has, and NAME(x) gives x a name of its own, by which WIDEST(x) picks it (processor.h). With BYTES
+ * defined the body multiplies bytes: it is included once more with AVXVNNI defined, and for 16 floats AVX-512 VNNI is there
+ * (WIDEST_BYTES). */
+#ifndef LOOPDBG_COMPILED_FOR
+#define LOOPDBG_PRAGMA(x) _Pragma(#x)
+#if defined(__clang__)
+#define LOOPDBG_COMPILED_FOR(features)                                                                                 \
+    LOOPDBG_PRAGMA(clang attribute push(__attribute__((target(features))), apply_to = function))
+#define LOOPDBG_COMPILED LOOPDBG_PRAGMA(clang attribute pop)
+#else
+#define LOOPDBG_COMPILED_FOR(features) LOOPDBG_PRAGMA(GCC push_options) LOOPDBG_PRAGMA(GCC target(features))
+#define LOOPDBG_COMPILED LOOPDBG_PRAGMA(GCC pop_options)
+#endif
+#endif
+
+#define WIDTH 4
 #define NAME(x) loopdbg_##x##_any
-#include LANES_BODY
-#undef V
-#undef VI
-#undef N
-#undef ATTR
+#include BODY
+#undef WIDTH
 #undef NAME
+
 #if defined(LOOPDBG_X86)
-#define V loopdbg_f8
-#define VI loopdbg_i8
-#define N 8
-#define ATTR __attribute__((target("avx2,fma,f16c")))
+#define WIDTH 8
 #define NAME(x) loopdbg_##x##_avx2
-#include LANES_BODY
-#undef V
-#undef VI
-#undef N
-#undef ATTR
+LOOPDBG_COMPILED_FOR("avx2,fma,f16c")
+#include BODY
+LOOPDBG_COMPILED
 #undef NAME
-#define V loopdbg_f16
-#define VI loopdbg_i16
-#define N 16
-#define ATTR __attribute__((target("avx512f")))
+
+#if defined(BYTES)
+#define NAME(x) loopdbg_##x##_avxvnni
+#if __GNUC__ >= 11 || __clang_major__ >= 12
+#define AVXVNNI
+LOOPDBG_COMPILED_FOR("avx2,fma,f16c,avxvnni")
+#else
+LOOPDBG_COMPILED_FOR("avx2,fma,f16c")
+#endif
+#include BODY
+LOOPDBG_COMPILED
+#undef NAME
+#undef AVXVNNI
+#endif
+#undef WIDTH
+
+#define WIDTH 16
+#if defined(BYTES)
+#define NAME(x) loopdbg_##x##_vnni
+LOOPDBG_COMPILED_FOR("avx512f,avx512bw,avx512vl,avx512vnni,fma,f16c")
+#else
 #define NAME(x) loopdbg_##x##_avx512
-#include LANES_BODY
-#undef V
-#undef VI
-#undef N
-#undef ATTR
+LOOPDBG_COMPILED_FOR("avx512f,fma,f16c")
+#endif
+#include BODY
+LOOPDBG_COMPILED
+#undef WIDTH
 #undef NAME
 #endif
-#undef LANES_BODY
+
+#undef BODY
+#undef BYTES
+#undef V
+#undef VI
+#undef VU
+#undef N

@@ -7,10 +7,6 @@
 
 #include <stdint.h>
 #include <string.h>
-#include "x86.h"
-#if defined(LOOPDBG_X86)
-#include <immintrin.h>
-#endif
 #include <numpy/npy_common.h>
 #include "../elements/exp.h"
 #include "processor.h"
@@ -23,22 +19,9 @@ typedef float loopdbg_f16 __attribute__((vector_size(64), aligned(4), may_alias)
 typedef int32_t loopdbg_i4 __attribute__((vector_size(16), aligned(4), may_alias));
 typedef int32_t loopdbg_i8 __attribute__((vector_size(32), aligned(4), may_alias));
 typedef int32_t loopdbg_i16 __attribute__((vector_size(64), aligned(4), may_alias));
-
-/* How wide the lanes of a module are: it says so when it is imported, and tests say otherwise. 0: there are none such. */
-static int loopdbg_lanes = 1;
-static inline int loopdbg_use_lanes(int wanted) {
-    int found = loopdbg_find_lanes(wanted);
-    if (found) loopdbg_lanes = found;
-    return found;
-}
-
-/* The function of that name for lanes so wide. */
-#if defined(LOOPDBG_X86)
-#define LOOPDBG_WIDEST(name) \
-    (loopdbg_lanes == 3 ? loopdbg_##name##_avx512 : loopdbg_lanes == 2 ? loopdbg_##name##_avx2 : loopdbg_##name##_any)
-#else
-#define LOOPDBG_WIDEST(name) loopdbg_##name##_any
-#endif
+typedef uint32_t loopdbg_u4 __attribute__((vector_size(16), aligned(4), may_alias));
+typedef uint32_t loopdbg_u8 __attribute__((vector_size(32), aligned(4), may_alias));
+typedef uint32_t loopdbg_u16 __attribute__((vector_size(64), aligned(4), may_alias));
 
 /* The float in the bits of a number. */
 static inline float loopdbg_float(npy_intp bits) {

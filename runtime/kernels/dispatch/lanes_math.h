@@ -1,44 +1,10 @@
-/* Included for each width (lanes.h): V and VI are its vectors of floats and integers, N their length, ATTR how functions
- * are compiled, and NAME(x) gives x a name of its own. */
+/* Functions of vectors and of 16 lanes of them, for one width (each_width.h). */
+#include "vectors.h"
 
-/* c + a * b, with one rounding where the processor has that. */
-#undef PRODUCT_AND
-#if N == 16
-#define PRODUCT_AND(a, b, c) ((V)_mm512_fmadd_ps((__m512)(a), (__m512)(b), (__m512)(c)))
-#elif N == 8
-#define PRODUCT_AND(a, b, c) ((V)_mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(c)))
-#else
-#define PRODUCT_AND LOOPDBG_ROUNDED_EACH
-#endif
-/* LESS and SAME say where something is so, PICK takes a there and b elsewhere. AT_MOST and AT_LEAST leave a NaN. */
-#undef LESS
-#undef SAME
-#undef PICK
-#undef AT_MOST
-#undef AT_LEAST
-#if N == 16
-#define LESS(a, b) _mm512_cmp_ps_mask((__m512)(a), (__m512)(b), _CMP_LT_OQ)
-#define SAME(a, b) _mm512_cmp_ps_mask((__m512)(a), (__m512)(b), _CMP_EQ_OQ)
-#define PICK(mask, a, b) ((V)_mm512_mask_blend_ps(mask, (__m512)(b), (__m512)(a)))
-#define AT_MOST(limit, x) ((V)_mm512_min_ps((__m512)(limit), (__m512)(x)))
-#define AT_LEAST(limit, x) ((V)_mm512_max_ps((__m512)(limit), (__m512)(x)))
-#elif N == 8
-#define LESS(a, b) _mm256_cmp_ps((__m256)(a), (__m256)(b), _CMP_LT_OQ)
-#define SAME(a, b) _mm256_cmp_ps((__m256)(a), (__m256)(b), _CMP_EQ_OQ)
-#define PICK(mask, a, b) ((V)_mm256_blendv_ps((__m256)(b), (__m256)(a), mask))
-#define AT_MOST(limit, x) ((V)_mm256_min_ps((__m256)(limit), (__m256)(x)))
-#define AT_LEAST(limit, x) ((V)_mm256_max_ps((__m256)(limit), (__m256)(x)))
-#else
-#define LESS(a, b) ((VI)((a) < (b)))
-#define SAME(a, b) ((VI)((a) == (b)))
-#define PICK(mask, a, b) ((V)(((mask) & (VI)(a)) | (~(mask) & (VI)(b))))
-#define AT_MOST(limit, x) PICK(LESS(limit, x), limit, x)
-#define AT_LEAST(limit, x) PICK(LESS(x, limit), limit, x)
-#endif
 #define ALL(x) ((V){0} + (x))
 
 /* exp (exp.h): 0 below -104, infinite from 88.73 on; NaN stays. */
-ATTR static inline __attribute__((always_inline)) V NAME(exp)(V x) {
+INLINE V NAME(exp)(V x) {
     V const low = ALL(-104.0f), high = ALL(89.0f);
 #if N == 8
     /* Neither subnormal nor infinite, as nearly all are: a third less to do, and the same bits. */
@@ -72,17 +38,9 @@ ATTR static inline __attribute__((always_inline)) V NAME(exp)(V x) {
 }
 #undef ALL
 
-#if N != 4
-/* The mask of the first ``count`` of 8 elements; below 0 as 0, above 8 as 8. */
-ATTR static inline __attribute__((always_inline)) __m256i NAME(first)(npy_intp count) {
-    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)count), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-}
-#endif
-
 /* 16 elements, or fewer and then ``rest``. What is short is read and written by masks: through memory, a narrow write
  * that a wide read waits for took longer than all of a short softmax. */
-ATTR static inline __attribute__((always_inline)) void NAME(load)(float const *x, npy_intp count, float rest,
-                                                                  V v[LOOPDBG_LANES / N]) {
+INLINE void NAME(load)(float const *x, npy_intp count, float rest, V v[LOOPDBG_LANES / N]) {
     if (count >= LOOPDBG_LANES) {
         for (int q = 0; q < LOOPDBG_LANES / N; q++) v[q] = *(V const *)(x + q * N);
         return;
@@ -102,7 +60,7 @@ ATTR static inline __attribute__((always_inline)) void NAME(load)(float const *x
 #endif
 }
 
-ATTR static inline __attribute__((always_inline)) void NAME(store)(float *y, npy_intp count, V const v[LOOPDBG_LANES / N]) {
+INLINE void NAME(store)(float *y, npy_intp count, V const v[LOOPDBG_LANES / N]) {
     if (count >= LOOPDBG_LANES) {
         for (int q = 0; q < LOOPDBG_LANES / N; q++) *(V *)(y + q * N) = v[q];
         return;
@@ -120,13 +78,13 @@ ATTR static inline __attribute__((always_inline)) void NAME(store)(float *y, npy
 
 /* The 16 lanes as loopdbg_sum16 adds them, and their greatest in the same order. */
 #if N == 4
-ATTR static inline __attribute__((always_inline)) float NAME(sum)(V const v[LOOPDBG_LANES / N]) {
+INLINE float NAME(sum)(V const v[LOOPDBG_LANES / N]) {
     float lane[LOOPDBG_LANES];
     for (int q = 0; q < LOOPDBG_LANES / N; q++) *(V *)(lane + q * N) = v[q];
     return loopdbg_sum16(lane);
 }
 
-ATTR static inline __attribute__((always_inline)) float NAME(most)(V const v[LOOPDBG_LANES / N]) {
+INLINE float NAME(most)(V const v[LOOPDBG_LANES / N]) {
     float lane[LOOPDBG_LANES];
     for (int q = 0; q < LOOPDBG_LANES / N; q++) *(V *)(lane + q * N) = v[q];
     for (int half = LOOPDBG_LANES / 2; half; half /= 2)
@@ -141,7 +99,7 @@ ATTR static inline __attribute__((always_inline)) float NAME(most)(V const v[LOO
 #else
 #define LOOPDBG_HALVES(v, low, high) __m256 low = (__m256)(v)[0], high = (__m256)(v)[1]
 #endif
-ATTR static inline __attribute__((always_inline)) float NAME(sum)(V const v[LOOPDBG_LANES / N]) {
+INLINE float NAME(sum)(V const v[LOOPDBG_LANES / N]) {
     LOOPDBG_HALVES(v, low, high);
     __m256 eight = _mm256_add_ps(low, high);
     __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
@@ -149,7 +107,7 @@ ATTR static inline __attribute__((always_inline)) float NAME(sum)(V const v[LOOP
     return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
 }
 
-ATTR static inline __attribute__((always_inline)) float NAME(most)(V const v[LOOPDBG_LANES / N]) {
+INLINE float NAME(most)(V const v[LOOPDBG_LANES / N]) {
     LOOPDBG_HALVES(v, low, high);
     __m256 eight = _mm256_max_ps(high, low); /* high > low ? high : low */
     __m128 four = _mm_max_ps(_mm256_extractf128_ps(eight, 1), _mm256_castps256_ps128(eight));
@@ -160,7 +118,7 @@ ATTR static inline __attribute__((always_inline)) float NAME(most)(V const v[LOO
 #endif
 
 /* v where that is greater, else most. */
-ATTR static inline __attribute__((always_inline)) V NAME(larger)(V v, V most) {
+INLINE V NAME(larger)(V v, V most) {
 #if N == 16
     return (V)_mm512_max_ps((__m512)v, (__m512)most);
 #elif N == 8
@@ -172,7 +130,7 @@ ATTR static inline __attribute__((always_inline)) V NAME(larger)(V v, V most) {
 }
 
 /* The greatest; a NaN counts or not. */
-ATTR static inline __attribute__((always_inline)) float NAME(greatest)(float const *x, npy_intp n) {
+INLINE float NAME(greatest)(float const *x, npy_intp n) {
     V most[LOOPDBG_LANES / N], v[LOOPDBG_LANES / N];
     for (int q = 0; q < LOOPDBG_LANES / N; q++) most[q] = (V){0} - __builtin_inff();
     for (npy_intp i = 0; i < n; i += LOOPDBG_LANES) {
@@ -183,7 +141,7 @@ ATTR static inline __attribute__((always_inline)) float NAME(greatest)(float con
 }
 
 /* out = exp(x - shift), and the sum of it. */
-ATTR static inline __attribute__((always_inline)) float NAME(powers)(float const *x, npy_intp n, float shift, float *out) {
+INLINE float NAME(powers)(float const *x, npy_intp n, float shift, float *out) {
     V total[LOOPDBG_LANES / N], v[LOOPDBG_LANES / N];
     for (int q = 0; q < LOOPDBG_LANES / N; q++) total[q] = (V){0};
     for (npy_intp i = 0; i < n; i += LOOPDBG_LANES) {

@@ -1,30 +1,44 @@
-/* What this processor can do, and what compilers call differently. */
+/* The processor that functions are picked for, and what compilers call differently. README.md says how they are written. */
 #ifndef LOOPDBG_PROCESSOR_H
 #define LOOPDBG_PROCESSOR_H
 
-#include "x86.h"
-
-#if defined(LOOPDBG_X86)
-#include <cpuid.h>
+/* LOOPDBG_X86: x86's instructions are there to choose from. With -DLOOPDBG_PORTABLE everything is as on a processor that
+ * nothing is known of: no intrinsics, no target attributes, nothing to choose. */
+#if defined(__x86_64__) && !defined(LOOPDBG_PORTABLE)
+#define LOOPDBG_X86
+#include <immintrin.h>
 #endif
 
-/* 1: any processor, 2: AVX2 with FMA and F16C, 3: AVX-512F besides. ``wanted`` 0: the best, else that one, or 0 where this
- * processor does not have it. */
-static inline int loopdbg_find_lanes(int wanted) {
-    static int best; /* to ask a virtual machine takes microseconds */
+/* What multiplies bytes, in the order of their speed. */
+enum { LOOPDBG_BYTES_ANY, LOOPDBG_BYTES_AVX2, LOOPDBG_BYTES_AVXVNNI, LOOPDBG_BYTES_VNNI, LOOPDBG_BYTES_AMX };
+
+/* How many floats a vector has: 4 on any processor, 8 with AVX2, FMA and F16C, 16 with AVX-512F besides. */
+typedef struct {
+    int width, bytes;
+} loopdbg_processor;
+
+/* One in a process; each module is given it when it is imported (processor.pyx). */
+static loopdbg_processor const loopdbg_any_processor = {4, LOOPDBG_BYTES_ANY};
+__attribute__((weak, visibility("hidden"))) loopdbg_processor const *loopdbg_here = &loopdbg_any_processor;
+
+/* What each_width.h made of a function, or of an array, for this processor; what it made of what multiplies bytes. */
 #if defined(LOOPDBG_X86)
-    unsigned a, b, c = 0, d;
-    if (!best) {
-        __builtin_cpu_init();
-        int wide = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-        wide = wide && __get_cpuid(1, &a, &b, &c, &d) && c & bit_F16C; /* which Clang has no name for */
-        best = !wide ? 1 : __builtin_cpu_supports("avx512f") ? 3 : 2;
-    }
+#define WIDEST(name)                                                                                                   \
+    (loopdbg_here->width == 16  ? loopdbg_##name##_avx512                                                              \
+     : loopdbg_here->width == 8 ? loopdbg_##name##_avx2                                                                \
+                                : loopdbg_##name##_any)
+#define WIDEST_BYTES(name)                                                                                             \
+    (loopdbg_here->bytes >= LOOPDBG_BYTES_VNNI       ? loopdbg_##name##_vnni                                           \
+     : loopdbg_here->bytes == LOOPDBG_BYTES_AVXVNNI ? loopdbg_##name##_avxvnni                                         \
+     : loopdbg_here->bytes == LOOPDBG_BYTES_AVX2    ? loopdbg_##name##_avx2                                            \
+                                                    : loopdbg_##name##_any)
 #else
-    best = 1;
+#define WIDEST(name) loopdbg_##name##_any
+#define WIDEST_BYTES(name) loopdbg_##name##_any
 #endif
-    return !wanted ? best : wanted <= best ? wanted : 0;
-}
+
+/* What is part of each function that calls it, whatever that is compiled for. */
+#define INLINE static inline __attribute__((always_inline))
 
 /* A vector of elements of two others, by their places; ``I``: a vector of as many integers as wide as they are. */
 #if defined(__clang__) || __GNUC__ >= 12

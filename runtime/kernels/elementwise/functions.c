@@ -4,7 +4,7 @@
 
 #include "functions.h"
 #include "../dispatch/lanes.h"
-#include "../elements/narrow_ways.h"
+#include "../elements/halves.h"
 
 /* exp, expm1, log and tanh, and power below, stand in for ufuncs of these names; the others are loops of our own. */
 #define LOOPDBG_FUNCTIONS(X) X(exp) X(expm1) X(log) X(tanh) X(sigmoid) X(softplus) X(erf) X(gelu)
@@ -20,43 +20,23 @@ static inline float loopdbg_power_one(float x, float c) {
     return powf(x, c);
 }
 
-#define LANES_BODY "../elementwise/functions_lanes.h"
-#include "../dispatch/each_width.h"
-
-#define LOOPDBG_ANY_WIDTH(FUNCTION)                                                                          \
-    static void loopdbg_each_##FUNCTION(char **args, npy_intp const *dims, npy_intp const *steps, void *data) {\
-        (void)data;                                                                                          \
-        LOOPDBG_WIDEST(FUNCTION##_each)(args, dims, steps);                           \
-    }
-LOOPDBG_FUNCTIONS(LOOPDBG_ANY_WIDTH)
-
-/* The same of float16 and bfloat16 (``brain``), neighbours. */
-#define LOOPDBG_ANY_WIDTH_HALVES(FUNCTION)                                                                   \
-    static void loopdbg_halves_##FUNCTION(uint16_t const *x, uint16_t *y, npy_intp n, int brain) {           \
-        LOOPDBG_WIDEST(FUNCTION##_halves)(x, y, n, brain);                                                   \
-    }
-LOOPDBG_FUNCTIONS(LOOPDBG_ANY_WIDTH_HALVES)
-
-/* x^c; a loop of two inputs. */
-void loopdbg_each_power(char **args, npy_intp const *dims, npy_intp const *steps) {
-    LOOPDBG_WIDEST(power_each)(args, dims, steps);
-}
-
-/* The loops of that name, or NULL. */
+/* The loops of each function. */
 typedef struct {
     char const *name;
     loopdbg_loop each;
     loopdbg_halves_loop halves;
 } loopdbg_function_loops;
-static loopdbg_function_loops loopdbg_loops_of(char const *name) {
-#define LOOPDBG_ENTRY(FUNCTION) {#FUNCTION, loopdbg_each_##FUNCTION, loopdbg_halves_##FUNCTION},
-    static loopdbg_function_loops const all[] = {LOOPDBG_FUNCTIONS(LOOPDBG_ENTRY){NULL, NULL, NULL}};
-#undef LOOPDBG_ENTRY
-    loopdbg_function_loops const *found = all;
-    while (found->name && strcmp(name, found->name)) found++;
-    return *found;
-}
-loopdbg_loop loopdbg_function(char const *name) { return loopdbg_loops_of(name).each; }
-loopdbg_halves_loop loopdbg_halves_function(char const *name) { return loopdbg_loops_of(name).halves; }
 
-int loopdbg_use_function_lanes(int wanted) { return loopdbg_use_lanes(wanted); }
+#define BODY "../elementwise/functions_lanes.h"
+#include "../dispatch/each_width.h"
+
+/* x^c; a loop of two inputs. */
+void loopdbg_each_power(char **args, npy_intp const *dims, npy_intp const *steps) { WIDEST(power_each)(args, dims, steps); }
+
+static loopdbg_function_loops const *loopdbg_loops_of(char const *name) {
+    loopdbg_function_loops const *found = WIDEST(functions);
+    while (found->name && strcmp(name, found->name)) found++;
+    return found;
+}
+loopdbg_loop loopdbg_function(char const *name) { return loopdbg_loops_of(name)->each; }
+loopdbg_halves_loop loopdbg_halves_function(char const *name) { return loopdbg_loops_of(name)->halves; }

@@ -9,7 +9,5 @@ loopdbg_loop loopdbg_function(char const *name);
 loopdbg_halves_loop loopdbg_halves_function(char const *name);
 /* x^c; a loop of two inputs. */
 void loopdbg_each_power(char **args, npy_intp const *dims, npy_intp const *steps);
-/* How wide these functions work (lanes.h). */
-int loopdbg_use_function_lanes(int wanted);
 
 #endif

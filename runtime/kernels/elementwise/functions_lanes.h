@@ -7,7 +7,7 @@
 #define WITHOUT_SIGN(x) ((V)((VI)(x) & INT32_MAX))
 
 /* What is positive and finite, subnormal numbers too, as 2^whole times what lies around 1, from the root of a half on. */
-ATTR static inline __attribute__((always_inline)) V NAME(mantissa)(V x, V *whole) {
+INLINE V NAME(mantissa)(V x, V *whole) {
     V apart = PICK(LESS(x, ALL(1.17549435e-38f)), ALL(23.0f), ALL(0.0f));
     VI bits = (VI)PICK(LESS(x, ALL(1.17549435e-38f)), x * 8388608.0f, x) - 0x3F3504F3;
     *whole = __builtin_convertvector(bits >> 23, V) - apart;
@@ -15,7 +15,7 @@ ATTR static inline __attribute__((always_inline)) V NAME(mantissa)(V x, V *whole
 }
 
 /* log of the same: Cephes' polynomial, one unit in the last place. */
-ATTR static inline __attribute__((always_inline)) V NAME(log_of_positive)(V x) {
+INLINE V NAME(log_of_positive)(V x) {
     V whole, square, y, f = NAME(mantissa)(x, &whole) - 1.0f;
     square = f * f;
     y = PRODUCT_AND(ALL(7.0376836292e-2f), f, ALL(-1.1514610310e-1f));
@@ -31,7 +31,7 @@ ATTR static inline __attribute__((always_inline)) V NAME(log_of_positive)(V x) {
     y = PRODUCT_AND(square, ALL(-0.5f), y);
     return PRODUCT_AND(whole, ALL(0.693359375f), f + y);
 }
-ATTR static inline __attribute__((always_inline)) V NAME(log)(V x) {
+INLINE V NAME(log)(V x) {
     V y = NAME(log_of_positive)(x);
     y = PICK(SAME(x, ALL(0.0f)), ALL(-__builtin_inff()), y);
     y = PICK(SAME(x, ALL(__builtin_inff())), x, y);
@@ -40,19 +40,19 @@ ATTR static inline __attribute__((always_inline)) V NAME(log)(V x) {
 }
 
 /* log(1 + u) for u from 0 to 1: what 1 + u rounds away is put back. */
-ATTR static inline __attribute__((always_inline)) V NAME(log_one_and)(V u) {
+INLINE V NAME(log_one_and)(V u) {
     V w = 1.0f + u;
     return NAME(log_of_positive)(w) + (u - (w - 1.0f)) / w;
 }
 
 /* log(1 + exp(x)). */
-ATTR static inline __attribute__((always_inline)) V NAME(softplus)(V x) {
+INLINE V NAME(softplus)(V x) {
     V y = NAME(log_one_and)(NAME(exp)((V)((VI)x | INT32_MIN)));
     return AT_LEAST(ALL(0.0f), x) + PICK(SAME(x, x), y, ALL(0.0f));
 }
 
 /* exp(x) - 1, with all its digits where x is small: 2^n times (exp(r) - 1), and 2^n - 1. */
-ATTR static inline __attribute__((always_inline)) V NAME(expm1)(V x) {
+INLINE V NAME(expm1)(V x) {
     V a = AT_LEAST(ALL(-25.0f), AT_MOST(ALL(89.0f), x));
     V shifted = LOOPDBG_EXP_SHIFTED(PRODUCT_AND, ALL, a), whole = shifted - LOOPDBG_EXP_MIDDLE, y;
     V r = LOOPDBG_EXP_REST(PRODUCT_AND, ALL, a, whole);
@@ -65,7 +65,7 @@ ATTR static inline __attribute__((always_inline)) V NAME(expm1)(V x) {
 
 /* As e / (e + 1), e = (exp(2 x) - 1) / 2, which needs none of the cases of expm1: at most 2.61 units in the last place,
  * small results too. */
-ATTR static inline __attribute__((always_inline)) V NAME(tanh)(V x) {
+INLINE V NAME(tanh)(V x) {
     V a = AT_MOST(ALL(20.0f), WITHOUT_SIGN(x + x)), e;
     V shifted = LOOPDBG_EXP_SHIFTED(PRODUCT_AND, ALL, a), whole = shifted - LOOPDBG_EXP_MIDDLE;
     V r = LOOPDBG_EXP_REST(PRODUCT_AND, ALL, a, whole);
@@ -77,14 +77,14 @@ ATTR static inline __attribute__((always_inline)) V NAME(tanh)(V x) {
 
 /* 1 / (1 + exp(-x)), at most 2.5 units in the last place from it; below 0 as exp(x) / (1 + exp(x)), which keeps small
  * results. NumPy's four loops for it take four times as long. */
-ATTR static inline __attribute__((always_inline)) V NAME(sigmoid)(V x) {
+INLINE V NAME(sigmoid)(V x) {
     V e = NAME(exp)((V)((VI)x | INT32_MIN));
     return PICK(LESS(x, ALL(0.0f)), e, ALL(1.0f)) / (1.0f + e);
 }
 
 /* 1.8 units in the last place at most: by a polynomial of x^2 below 0.92, and 1 - 2^another above. erff takes ten times as
  * long. */
-ATTR static inline __attribute__((always_inline)) V NAME(erf)(V x) {
+INLINE V NAME(erf)(V x) {
     V a = WITHOUT_SIGN(x), near = AT_MOST(ALL(3.95f), a), square = near * near, small, p, whole, e;
     small = PRODUCT_AND(ALL(-6.00410334e-4f), square, ALL(4.99591278e-3f));
     small = PRODUCT_AND(small, square, ALL(-2.67686173e-2f));
@@ -109,9 +109,7 @@ ATTR static inline __attribute__((always_inline)) V NAME(erf)(V x) {
     return (V)((VI)e | SIGN_OF(x));
 }
 
-ATTR static inline __attribute__((always_inline)) V NAME(gelu)(V x) {
-    return x * 0.5f * (NAME(erf)(x * 0.707106781186547524f) + 1.0f);
-}
+INLINE V NAME(gelu)(V x) { return x * 0.5f * (NAME(erf)(x * 0.707106781186547524f) + 1.0f); }
 
 /* x^c for x that is positive and finite and c that is finite, as 2^(c log2(x)) in doubles, rounded once: nearly as exact as
  * can be. powf takes twice as long as this with AVX2, four times with AVX-512. */
@@ -135,7 +133,7 @@ static inline NAME(doubles) NAME(between)(NAME(doubles) low, NAME(doubles) x, NA
 }
 #endif
 #define DOUBLES(x) ((NAME(doubles)){0} + (x))
-ATTR static inline __attribute__((always_inline)) V NAME(power)(V x, V exponent) {
+INLINE V NAME(power)(V x, V exponent) {
     float m[N], n[N], c[N], out[N];
     V whole;
     *(V *)m = NAME(mantissa)(x, &whole);
@@ -169,7 +167,7 @@ ATTR static inline __attribute__((always_inline)) V NAME(power)(V x, V exponent)
 #undef DOUBLES
 
 /* Does NAME(power) do for all of these? */
-ATTR static inline __attribute__((always_inline)) int NAME(plain_powers)(V x, V c) {
+INLINE int NAME(plain_powers)(V x, V c) {
 #if N == 16
     __mmask16 plain = LESS(ALL(0.0f), x) & LESS(x, ALL(__builtin_inff())) & LESS(WITHOUT_SIGN(c), ALL(__builtin_inff()));
     return plain == 0xFFFF && !(SAME(c, ALL(2.0f)) | SAME(c, ALL(3.0f)) | SAME(c, ALL(0.5f)));
@@ -184,7 +182,7 @@ ATTR static inline __attribute__((always_inline)) int NAME(plain_powers)(V x, V 
     return plain;
 #endif
 }
-ATTR static void NAME(power_each)(char **args, npy_intp const *dims, npy_intp const *steps) {
+static void NAME(power_each)(char **args, npy_intp const *dims, npy_intp const *steps) {
     npy_intp const size = sizeof(float);
     char const *p = args[0], *q = args[1];
     char *to = args[2];
@@ -227,7 +225,8 @@ ATTR static void NAME(power_each)(char **args, npy_intp const *dims, npy_intp co
 
 /* The loops: 16 elements at a time, neighbours or not. */
 #define LOOPDBG_LOOP(FUNCTION)                                                                                \
-    ATTR static void NAME(FUNCTION##_each)(char **args, npy_intp const *dims, npy_intp const *steps) {         \
+    LOOP(NAME(FUNCTION##_each)) {                                                                             \
+        (void)data;                                                                                           \
         npy_intp n = dims[0], size = sizeof(float);                                                           \
         char const *from = args[0];                                                                           \
         char *to = args[1];                                                                                   \
@@ -255,18 +254,18 @@ ATTR static void NAME(power_each)(char **args, npy_intp const *dims, npy_intp co
 LOOPDBG_FUNCTIONS(LOOPDBG_LOOP)
 #undef LOOPDBG_LOOP
 /* The same of float16 and bfloat16. Is there a NaN among these? Those go the way that leaves one as it is. */
-ATTR static inline __attribute__((always_inline)) int NAME(some_nan)(V const v[LOOPDBG_LANES / N]) {
-#if N == 16
-    return HALF_NAN_16((__m512)v[0]) != 0;
-#elif N == 8
-    return (HALF_NAN_8((__m256)v[0]) | HALF_NAN_8((__m256)v[1])) != 0;
-#else
+INLINE int NAME(some_nan)(V const v[LOOPDBG_LANES / N]) {
+#if N == 4
     (void)v;
     return 0;
+#else
+    int found = 0;
+    for (int q = 0; q < LOOPDBG_LANES / N; q++) found |= NAME(nans)(v[q]);
+    return found != 0;
 #endif
 }
 #define LOOPDBG_LOOP(FUNCTION)                                                                                \
-    ATTR static __attribute__((noinline)) void NAME(FUNCTION##_with_nan)(uint16_t const *x, uint16_t *y, npy_intp count, \
+    static __attribute__((noinline)) void NAME(FUNCTION##_with_nan)(uint16_t const *x, uint16_t *y, npy_intp count, \
                                                                          int brain) {                         \
         float near[LOOPDBG_LANES] = {0};                                                                      \
         V v[LOOPDBG_LANES / N];                                                                               \
@@ -276,7 +275,7 @@ ATTR static inline __attribute__((always_inline)) int NAME(some_nan)(V const v[L
         NAME(store)(near, LOOPDBG_LANES, v);                                                                  \
         for (npy_intp k = 0; k < count; k++) y[k] = brain ? loopdbg_to_brain(near[k]) : loopdbg_to_half_f32(near[k]); \
     }                                                                                                         \
-    ATTR static inline __attribute__((always_inline)) void NAME(FUNCTION##_of)(uint16_t const *x, uint16_t *y, npy_intp n, \
+    INLINE void NAME(FUNCTION##_of)(uint16_t const *x, uint16_t *y, npy_intp n, \
                                                                                int brain) {                   \
         V v[LOOPDBG_LANES / N];                                                                               \
         for (npy_intp i = 0; i < n; i += LOOPDBG_LANES) {                                                     \
@@ -289,9 +288,13 @@ ATTR static inline __attribute__((always_inline)) int NAME(some_nan)(V const v[L
             NAME(store_halves)(y + i, n - i, brain, v);                                                       \
         }                                                                                                     \
     }                                                                                                         \
-    ATTR static void NAME(FUNCTION##_halves)(uint16_t const *x, uint16_t *y, npy_intp n, int brain) {         \
+    static void NAME(FUNCTION##_halves)(uint16_t const *x, uint16_t *y, npy_intp n, int brain) {         \
         if (brain) NAME(FUNCTION##_of)(x, y, n, 1);                                                           \
         else NAME(FUNCTION##_of)(x, y, n, 0);                                                                 \
     }
 LOOPDBG_FUNCTIONS(LOOPDBG_LOOP)
 #undef LOOPDBG_LOOP
+
+#define LOOPDBG_ENTRY(FUNCTION) {#FUNCTION, NAME(FUNCTION##_each), NAME(FUNCTION##_halves)},
+static loopdbg_function_loops const NAME(functions)[] = {LOOPDBG_FUNCTIONS(LOOPDBG_ENTRY){NULL, NULL, NULL}};
+#undef LOOPDBG_ENTRY

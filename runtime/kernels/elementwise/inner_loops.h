@@ -31,8 +31,6 @@ void loopdbg_fold_lowest(char **args, npy_intp const *dims, npy_intp const *step
 loopdbg_loop loopdbg_narrow_fold_of(char const *name, int brain);
 /* What turns matrices into floats. */
 loopdbg_loop loopdbg_turn_narrow(int brain);
-/* How float16 is converted (narrow_ways.h). */
-int loopdbg_use_narrow(int kind);
 /* Which of the operations in registers a ufunc is; -1: none. */
 int loopdbg_narrow_operation_of(char const *name);
 

@@ -10,12 +10,43 @@
 
 #include "../call.h"
 #include "../reduce/highs.h"
-#include "../elements/narrow_ways.h"
+#include "../dispatch/lanes.h"
+#include "../elements/halves.h"
 #include "../data_movement/overlaps.h"
 #include "../data_movement/side_by_side.h"
 #include "../data_movement/turn.h"
 
 enum { LOOPDBG_NARROW_BLOCK = 256 };
+
+/* Neighbours. */
+typedef void (*loopdbg_widen)(uint16_t const *x, float *restrict y, npy_intp n);
+typedef void (*loopdbg_narrow)(float const *x, uint16_t *restrict y, npy_intp n);
+
+/* Two axes: inputs a and b, output y; between neighbours a step of 2, or 0 where a row has one number of an input. */
+typedef struct {
+    char const *a, *b;
+    char *y;
+    npy_intp a_step, b_step, a_row, b_row, y_row, rows, n;
+} loopdbg_narrow_rows;
+typedef void (*loopdbg_narrow_operation)(loopdbg_narrow_rows const *x);
+/* n rows, so many bytes apart, folded into one of m results; as many as a vector has at least, all of them neighbours. */
+typedef void (*loopdbg_narrow_fold)(char const *x, npy_intp step, npy_intp n, char *z, npy_intp m);
+enum { LOOPDBG_FOLD_HALVES = 16 };
+
+/* What a processor does in its own way, of float16 and of bfloat16: add, subtract, multiply, divide, maximum, minimum; NULL:
+ * through floats. */
+typedef struct {
+    loopdbg_widen widen[2];
+    loopdbg_narrow narrow[2];
+    loopdbg_narrow_operation operations[2][6];
+    loopdbg_narrow_fold folds[2][6];
+} loopdbg_halves;
+
+/* float16 as integers in the order of the numbers, -0 below 0. */
+static inline int16_t loopdbg_half_key(uint16_t bits) { return (int16_t)(bits & 0x8000 ? bits ^ 0x7FFF : bits); }
+
+#define BODY "../elementwise/narrow_lanes.h"
+#include "../dispatch/each_width.h"
 
 /* Any steps. ``brain``: bfloat16. */
 static inline void loopdbg_widened(int brain, char const *x, npy_intp step, float *y, npy_intp n) {
@@ -24,11 +55,11 @@ static inline void loopdbg_widened(int brain, char const *x, npy_intp step, floa
         for (npy_intp i = 0; i < n; i++) near[i] = *(uint16_t const *)(x + i * step);
         x = (char const *)near;
     }
-    (brain ? loopdbg_widen_brain : loopdbg_half->widen)((uint16_t const *)x, y, n);
+    WIDEST(halves)->widen[brain]((uint16_t const *)x, y, n);
 }
 static inline void loopdbg_narrowed(int brain, float const *x, char *y, npy_intp step, npy_intp n) {
     uint16_t near[LOOPDBG_NARROW_BLOCK];
-    (brain ? loopdbg_narrow_brain : loopdbg_half->narrow)(x, step == 2 ? (uint16_t *)y : near, n);
+    WIDEST(halves)->narrow[brain](x, step == 2 ? (uint16_t *)y : near, n);
     if (step != 2)
         for (npy_intp i = 0; i < n; i++) *(uint16_t *)(y + i * step) = near[i];
 }
@@ -73,8 +104,9 @@ void loopdbg_through_floats(char **args, npy_intp const *dims, npy_intp const *s
         given[k] = (char *)in[k];
         if (loopdbg_overlaps(args[k], steps[k], result, step, n)) most = 1;
     }
-    if (by->operation >= 0 && loopdbg_half->operations[by->brain][by->operation]) {
-        loopdbg_narrow_blocks(loopdbg_half->operations[by->brain][by->operation], args, n, steps, most);
+    loopdbg_narrow_operation const operation = by->operation >= 0 ? WIDEST(halves)->operations[by->brain][by->operation] : NULL;
+    if (operation) {
+        loopdbg_narrow_blocks(operation, args, n, steps, most);
         return;
     }
     if (by->halves && most > 1 && steps[0] == 2 && step == 2) {
@@ -118,7 +150,7 @@ static void loopdbg_narrow_short(loopdbg_narrow_operation operation, loopdbg_nar
 /* These operations over the inner axis and the one around it (data: as in Call.outer), where neighbours of the inner
  * one have steps of 2, or 0 for one of the inputs. */
 static void loopdbg_narrow_around(int brain, int which, char **args, npy_intp n, npy_intp const *steps, npy_intp const *axis) {
-    loopdbg_narrow_operation operation = loopdbg_half->operations[brain][which];
+    loopdbg_narrow_operation operation = WIDEST(halves)->operations[brain][which];
     loopdbg_narrow_rows x = {args[0], args[1], args[2], steps[0], steps[1], axis[1], axis[2], axis[3], axis[0], n};
     if (operation && axis[3] == 2 * n && loopdbg_apart(x.a, x.a_step, x.a_row, x.y, x.rows, x.y_row, 2) &&
         loopdbg_apart(x.b, x.b_step, x.b_row, x.y, x.rows, x.y_row, 2)) {
@@ -161,7 +193,7 @@ NARROW_ROWS_OF(1, bf16)
 /* Rows into one, where the results, and what goes into each, are neighbours. */
 static void loopdbg_narrow_fold_around(int brain, int which, char **args, npy_intp const *dims, npy_intp const *steps,
                                        npy_intp const *axis) {
-    loopdbg_narrow_fold fold = loopdbg_half->folds[brain][which];
+    loopdbg_narrow_fold fold = WIDEST(halves)->folds[brain][which];
     if (fold && dims[0] >= LOOPDBG_FOLD_HALVES && loopdbg_fold_apart(args, dims, steps, axis, 1, 2))
         fold(args[1], axis[2], axis[0], args[0], dims[0]);
     else loopdbg_narrow_around(brain, which, args, dims[0], steps, axis);
@@ -206,17 +238,7 @@ void loopdbg_fold_directly(char **args, npy_intp const *dims, npy_intp const *st
 }
 
 /* The extreme of one number and many, in float16: of equals the first one, and the first NaN, as NumPy has it, which compares
- * them one by one. As integers in the order of the numbers, -0 below 0, many are compared at once: a sixth of the time. */
-static inline int16_t loopdbg_half_key(uint16_t bits) { return (int16_t)(bits & 0x8000 ? bits ^ 0x7FFF : bits); }
-WIDE static void loopdbg_half_range(uint16_t const *x, npy_intp n, int16_t *low, int16_t *high) {
-    int16_t least = *low, most = *high;
-    for (npy_intp i = 0; i < n; i++) {
-        int16_t key = loopdbg_half_key(x[i]);
-        least = key < least ? key : least;
-        most = key > most ? key : most;
-    }
-    *low = least, *high = most;
-}
+ * them one by one. As integers many are compared at once: a sixth of the time. */
 static void loopdbg_fold_halves(char **args, npy_intp n, npy_intp step, int max) {
     uint16_t near[LOOPDBG_NARROW_BLOCK], first = *(uint16_t const *)args[0];
     int16_t low = loopdbg_half_key(first), high = low, best, infinite = 0x7C00;
@@ -227,7 +249,7 @@ static void loopdbg_fold_halves(char **args, npy_intp n, npy_intp step, int max)
             for (npy_intp j = 0; j < count; j++) near[j] = *(uint16_t const *)((char const *)x + j * step);
             x = near;
         }
-        loopdbg_half_range(x, count, &low, &high);
+        WIDEST(half_range)(x, count, &low, &high);
     }
     int odd = high > infinite || low < loopdbg_half_key(0xFC00);
     best = max ? high : low;
@@ -259,7 +281,7 @@ static void loopdbg_narrow_high(int brain, int max, char **args, npy_intp n) {
     for (npy_intp i = 0, count; i < n; i += count) {
         count = n - i < LOOPDBG_NARROW_BLOCK ? n - i : LOOPDBG_NARROW_BLOCK;
         loopdbg_widened(brain, args[1] + 2 * i, 2, wide, count);
-        (max ? fold_max_f32 : fold_min_f32)(given, &count, near, NULL);
+        (max ? WIDEST(fold_max_f32) : WIDEST(fold_min_f32))(given, &count, near, NULL);
     }
     loopdbg_narrowed(brain, &found, args[2], 2, 1);
 }
@@ -281,7 +303,7 @@ static void loopdbg_narrow_highs(int brain, int max, char **args, npy_intp n, np
         if (axis[2] == 2 * n) loopdbg_widened(brain, row[1], 2, wide, rows * n);
         else
             for (npy_intp k = 0; k < rows; k++) loopdbg_widened(brain, row[1] + k * axis[2], 2, wide + k * n, n);
-        (max ? rows_max_f32 : rows_min_f32)(given, &n, NULL, (void *)around);
+        (max ? WIDEST(rows_max_f32) : WIDEST(rows_min_f32))(given, &n, NULL, (void *)around);
         loopdbg_narrowed(brain, found, row[2], axis[3], rows);
     }
 }
@@ -302,7 +324,7 @@ NARROW_HIGHS(1, bf16, 0, min)
         char *y = args[1];                                                                                    \
         (void)data;                                                                                           \
         if (steps[1] == 4 && steps[0] == 2) {                                                                 \
-            (BRAIN ? loopdbg_widen_brain : loopdbg_half->widen)((uint16_t const *)x, (float *)y, dims[0]);     \
+            WIDEST(halves)->widen[BRAIN]((uint16_t const *)x, (float *)y, dims[0]);     \
             return;                                                                                           \
         }                                                                                                     \
         for (npy_intp i = 0, n; i < dims[0]; i += n) {                                                        \
@@ -334,7 +356,7 @@ NARROW_CASTS(1, bf16)
 enum { LOOPDBG_TURNED_ROWS = 32 };
 static void loopdbg_turned_floats(int brain, char **args, npy_intp n, npy_intp step, npy_intp const *axis) {
     uint16_t near[8][LOOPDBG_TURNED_ROWS];
-    loopdbg_widen const widen = brain ? loopdbg_widen_brain : loopdbg_half->widen;
+    loopdbg_widen const widen = WIDEST(halves)->widen[brain];
     npy_intp const m = axis[0];
     for (npy_intp i = 0, rows; i < n; i += rows) {
         rows = n - i < LOOPDBG_TURNED_ROWS ? n - i : LOOPDBG_TURNED_ROWS;
@@ -367,7 +389,13 @@ TURN_FLOATS(0, f16)
 TURN_FLOATS(1, bf16)
 
 loopdbg_loop loopdbg_turn_narrow(int brain) { return brain ? loopdbg_turn_bf16 : loopdbg_turn_f16; }
-int loopdbg_use_narrow(int kind) { return loopdbg_use_halves(kind); }
-int loopdbg_narrow_operation_of(char const *name) { return loopdbg_half_operation_of(name); }
+
+/* Which of these operations a ufunc is; -1: none. */
+int loopdbg_narrow_operation_of(char const *name) {
+    static char const *const names[] = {"add", "subtract", "multiply", "divide", "maximum", "minimum"};
+    for (int k = 0; k < 6; k++)
+        if (!strcmp(name, names[k])) return k;
+    return -1;
+}
 
 #endif

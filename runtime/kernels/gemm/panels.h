@@ -19,13 +19,9 @@
 #define LOOPDBG_PANELS_H
 
 #include <string.h>
-#include "../dispatch/x86.h"
-#if defined(LOOPDBG_X86)
-#include <immintrin.h>
-#endif
 #include <numpy/npy_common.h>
-#include "../dispatch/processor.h"
 #include "products.h"
+#include "../elements/halves.h"
 #include "../threads/team.h"
 
 enum { LOOPDBG_PANEL = 64, LOOPDBG_BYTES_HEAD = 2 * LOOPDBG_PANEL * (int)sizeof(float) };
@@ -51,43 +47,6 @@ static npy_intp loopdbg_unasked(void) {
  * the call before is then read first. [1,64] @ [64,256]: 0.55 us instead of 0.61. */
 enum { LOOPDBG_ALTERNATE = 1 << 17 };
 
-/* Where a column of a row lies in a panel of strips. */
-#define AT(column, STRIP) ((column) / STRIP * STRIP * k + (column) % STRIP)
-
-/* R rows with one panel, W vectors of N floats at a time; sums stay in registers where R * W of them fit.
- * y[r * n + 0..63] = start[r * row + 0..63] + x[r * k + 0..k-1] @ panel, which lies in strips of STRIP columns; NULL: 0.
- * What lies `ahead` bytes further is asked for (0: nothing).
- * T: what weights are stored as, after HEAD bytes; WEIGHTS(where, q): how they become floats, from what BEGIN declared. */
-#define TILE(name, attributes, T, STRIP, HEAD, BEGIN, WEIGHTS, V, N, W, R, SPREAD, LOAD, STORE, ADD_PRODUCT)           \
-    attributes static void name(void const *panel, float const *x, float *y, npy_intp k, npy_intp n,                   \
-                                float const *start, npy_intp row, npy_intp ahead) {                                    \
-        for (int first = 0; first < LOOPDBG_PANEL; first += N * W) {                                                   \
-            T const *w = (T const *)((char const *)panel + HEAD) + AT(first, STRIP);                                   \
-            BEGIN((float const *)panel + first, W) V sum[R][W];                                                        \
-            UNROLL for (int r = 0; r < R; r++)                                                                         \
-                UNROLL for (int q = 0; q < W; q++)                                                                     \
-                    sum[r][q] = start ? LOAD(start + r * row + first + q * N) : SPREAD(0.0f);                          \
-            _Pragma("GCC unroll 2") for (npy_intp j = 0; j < k; j++, w += STRIP) {                                     \
-                for (int b = 0; ahead && b < N * W; b += 64 / (int)sizeof(T))                                          \
-                    __builtin_prefetch((char const *)(w + AT(b, STRIP)) + ahead);                                      \
-                /* Registers hold the numbers of all rows, or all weights, whichever are fewer. */                     \
-                V one[R], v[W];                                                                                        \
-                if (R < W) UNROLL for (int r = 0; r < R; r++) one[r] = SPREAD(x[r * k + j]);                           \
-                else UNROLL for (int q = 0; q < W; q++) v[q] = WEIGHTS(w + AT(q * N, STRIP), q);                       \
-                UNROLL for (int a = 0; a < (R < W ? W : R); a++) {                                                     \
-                    if (R < W) v[a] = WEIGHTS(w + AT(a * N, STRIP), a);                                                \
-                    else one[a] = SPREAD(x[a * k + j]);                                                                \
-                    UNROLL for (int b = 0; b < (R < W ? R : W); b++) {                                                 \
-                        int r = R < W ? b : a, q = R < W ? a : b;                                                      \
-                        sum[r][q] = ADD_PRODUCT(one[r], v[q], sum[r][q]);                                              \
-                    }                                                                                                  \
-                }                                                                                                      \
-            }                                                                                                          \
-            UNROLL for (int r = 0; r < R; r++)                                                                         \
-                UNROLL for (int q = 0; q < W; q++) STORE(y + r * n + first + q * N, sum[r][q]);                        \
-        }                                                                                                              \
-    }
-
 typedef void (*loopdbg_tile)(void const *panel, float const *x, float *y, npy_intp k, npy_intp n, float const *start,
                              npy_intp row, npy_intp ahead);
 
@@ -108,134 +67,11 @@ typedef struct loopdbg_tiling {
 /* Rows that stay in the second-level cache while all panels pass by, in bytes. */
 enum { LOOPDBG_CHUNK = 1 << 20 };
 
-#define WEIGHTS4(p, q) LOAD4(p)
-#define NOTHING(panel, W)
-TILE(loopdbg_tile_6, , float, LOOPDBG_PANEL, 0, NOTHING, WEIGHTS4, loopdbg_v4, 4, 2, 6, SPREAD4, LOAD4, STORE4, ROUND_EACH)
-TILE(loopdbg_tile_4, , float, LOOPDBG_PANEL, 0, NOTHING, WEIGHTS4, loopdbg_v4, 4, 2, 4, SPREAD4, LOAD4, STORE4, ROUND_EACH)
-TILE(loopdbg_tile_2, , float, LOOPDBG_PANEL, 0, NOTHING, WEIGHTS4, loopdbg_v4, 4, 4, 2, SPREAD4, LOAD4, STORE4, ROUND_EACH)
-TILE(loopdbg_tile_1, , float, LOOPDBG_PANEL, 0, NOTHING, WEIGHTS4, loopdbg_v4, 4, 8, 1, SPREAD4, LOAD4, STORE4, ROUND_EACH)
-/* clang-format off */
-static loopdbg_tiling const loopdbg_any = {
-    {NULL, loopdbg_tile_1, loopdbg_tile_2, NULL, loopdbg_tile_4, NULL, loopdbg_tile_6},
-    {0, 1, 2, 2, 4, 4, 6, 6, 6, 6}, {0, 1, 2, 2, 4, 4, 6, 6, 6, 6}, NULL, 8, sizeof(float), 0,
-    LOOPDBG_PANEL, NULL, NULL, &loopdbg_edges_any};
-/* clang-format on */
+#define BODY "../gemm/panels_lanes.h"
+#include "../dispatch/each_width.h"
 
-#if defined(LOOPDBG_X86)
-#define AVX2 __attribute__((target("avx2,fma,f16c")))
-/* Many rows read two vectors of a row at a time. In one piece, those of one row after those of the other, they arrive at
- * 98 GFLOPS from beyond the second-level cache, and out of rows of 64 columns at 86. */
-enum { LOOPDBG_STRIP2 = 16 };
-#define TILE2_OF(name, T, WEIGHTS, W, R)                                                                               \
-    TILE(name, AVX2, T, LOOPDBG_STRIP2, 0, NOTHING, WEIGHTS, __m256, 8, W, R, _mm256_set1_ps, _mm256_loadu_ps,         \
-         _mm256_storeu_ps, _mm256_fmadd_ps)
-#define TILE2(name, W, R)                                                                                              \
-    TILE2_OF(name##_avx2, float, FLOATS2, W, R)                                                                        \
-    TILE2_OF(name##_avx2_half, npy_half, HALVES2, W, R)
-#define FLOATS2(p, q) _mm256_loadu_ps(p)
-#define HALVES2(p, q) _mm256_cvtph_ps(_mm_loadu_si128((__m128i const *)(p)))
-TILE2(loopdbg_tile_6, 2, 6)
-TILE2(loopdbg_tile_5, 2, 5)
-TILE2(loopdbg_tile_4, 2, 4)
-TILE2(loopdbg_tile_3, 4, 3)
-TILE2(loopdbg_tile_2, 4, 2)
-TILE2(loopdbg_tile_1, 8, 1)
-#define TILING2(name, size, halves)                                                                                    \
-    {{NULL, loopdbg_tile_1_##name, loopdbg_tile_2_##name, loopdbg_tile_3_##name, loopdbg_tile_4_##name,                \
-      loopdbg_tile_5_##name, loopdbg_tile_6_##name},                                                                   \
-     {0, 1, 2, 3, 4, 5, 6, 4, 5, 6}, {0, 1, 2, 3, 4, 5, 6, 4, 5, 6}, NULL, 4096, size, 0, LOOPDBG_STRIP2, \
-     halves, NULL, &loopdbg_edges_avx2}
-static loopdbg_tiling const loopdbg_avx2_half = TILING2(avx2_half, sizeof(npy_half), NULL);
-static loopdbg_tiling const loopdbg_avx2 = TILING2(avx2, sizeof(float), &loopdbg_avx2_half);
-#define AVX512 __attribute__((target("avx512f")))
-#define TILE5_OF(name, T, HEAD, BEGIN, WEIGHTS, W, R)                                                                  \
-    TILE(name, AVX512, T, LOOPDBG_PANEL, HEAD, BEGIN, WEIGHTS, __m512, 16, W, R, _mm512_set1_ps, _mm512_loadu_ps, _mm512_storeu_ps,   \
-         _mm512_fmadd_ps)
-#define TILE5(name, W, R)                                                                                              \
-    TILE5_OF(name##_avx512, float, 0, NOTHING, FLOATS5, W, R)                                                          \
-    TILE5_OF(name##_avx512_half, npy_half, 0, NOTHING, HALVES5, W, R)                                                  \
-    TILE5_OF(name##_avx512_byte, npy_ubyte, LOOPDBG_BYTES_HEAD, BYTES_BEGIN, BYTES5, (R > 4 ? 2 : W), R)
-#define FLOATS5(p, q) _mm512_loadu_ps(p)
-#define HALVES5(p, q) _mm512_cvtph_ps(_mm256_loadu_si256((__m256i const *)(p)))
-/* (byte + zero) * scale; the sum is exact. */
-#define BYTES_BEGIN(panel, W)                                                                                          \
-    __m512 scale[W], zero[W];                                                                                          \
-    UNROLL for (int q = 0; q < W; q++) {                                                                               \
-        scale[q] = _mm512_loadu_ps(panel + q * 16);                                                                    \
-        zero[q] = _mm512_loadu_ps(panel + LOOPDBG_PANEL + q * 16);                                                     \
-    }
-#define BYTES5(p, q)                                                                                                   \
-    _mm512_mul_ps(_mm512_add_ps(_mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128((__m128i const *)(p)))), zero[q]), \
-                  scale[q])
-TILE5(loopdbg_tile_8, 2, 8)
-TILE5(loopdbg_tile_7, 4, 7)
-TILE5(loopdbg_tile_6, 4, 6)
-TILE5(loopdbg_tile_5, 4, 5)
-TILE5(loopdbg_tile_4, 4, 4)
-TILE5(loopdbg_tile_3, 4, 3)
-TILE5(loopdbg_tile_2, 4, 2)
-TILE5(loopdbg_tile_1, 4, 1)
-#define PAIR(name, T, HEAD, BEGIN, WEIGHTS)                                                                            \
-    AVX512 static void name(void const *panel, float const *x, float *y, npy_intp k, float const *start,               \
-                            npy_intp ahead) {                                                                          \
-        npy_intp apart = HEAD + k * LOOPDBG_PANEL * (npy_intp)sizeof(T);                                               \
-        T const *w = (T const *)((char const *)panel + HEAD), *other = (T const *)((char const *)w + apart);           \
-        float const *heads[2] = {(float const *)panel, (float const *)((char const *)panel + apart)};                  \
-        BEGIN(heads)                                                                                                   \
-        __m512 sum[8];                                                                                                 \
-        UNROLL for (int q = 0; q < 8; q++) sum[q] = start ? _mm512_loadu_ps(start + q * 16) : _mm512_setzero_ps();     \
-        for (npy_intp j = 0; j < k; j++, w += LOOPDBG_PANEL, other += LOOPDBG_PANEL) {                                 \
-            __m512 one = _mm512_set1_ps(x[j]);                                                                         \
-            if (ahead) UNROLL for (int q = 0; q < (int)sizeof(T); q++) {                                               \
-                __builtin_prefetch((char const *)w + q * 64 + ahead);                                                  \
-                __builtin_prefetch((char const *)other + q * 64 + ahead);                                              \
-            }                                                                                                          \
-            UNROLL for (int q = 0; q < 4; q++) {                                                                       \
-                sum[q] = _mm512_fmadd_ps(one, WEIGHTS(w + q * 16, q), sum[q]);                                         \
-                sum[q + 4] = _mm512_fmadd_ps(one, WEIGHTS(other + q * 16, q + 4), sum[q + 4]);                         \
-            }                                                                                                          \
-        }                                                                                                              \
-        UNROLL for (int q = 0; q < 8; q++) _mm512_storeu_ps(y + q * 16, sum[q]);                                       \
-    }
-#define NO_HEADS(heads) (void)heads;
-#define BYTES_HEADS(heads)                                                                                             \
-    __m512 scale[8], zero[8];                                                                                          \
-    UNROLL for (int q = 0; q < 8; q++) {                                                                               \
-        scale[q] = _mm512_loadu_ps(heads[q / 4] + q % 4 * 16);                                                         \
-        zero[q] = _mm512_loadu_ps(heads[q / 4] + LOOPDBG_PANEL + q % 4 * 16);                                          \
-    }
-PAIR(loopdbg_pair_avx512, float, 0, NO_HEADS, FLOATS5)
-PAIR(loopdbg_pair_avx512_half, npy_half, 0, NO_HEADS, HALVES5)
-PAIR(loopdbg_pair_avx512_byte, npy_ubyte, LOOPDBG_BYTES_HEAD, BYTES_HEADS, BYTES5)
-/* Six rows at a time with all four vectors of a panel read least of all for a product: 170 of 175 GFLOPS where eight with
- * two vectors reach 135. But where there are eight, weights that are far are read once for them. */
-#define SIXES {0, 1, 2, 3, 4, 5, 6, 7, 4, 6}
-#define SIXES_FAR {0, 1, 2, 3, 4, 5, 6, 7, 8, 6}
-#define EIGHTS {0, 1, 2, 3, 4, 5, 6, 7, 8, 8}
-#define TILING5(name, near, far, size, head, halves, bytes)                                                                 \
-    {{NULL, loopdbg_tile_1_##name, loopdbg_tile_2_##name, loopdbg_tile_3_##name, loopdbg_tile_4_##name,                \
-      loopdbg_tile_5_##name, loopdbg_tile_6_##name, loopdbg_tile_7_##name, loopdbg_tile_8_##name},                     \
-     near, far, loopdbg_pair_##name, 4096, size, head, LOOPDBG_PANEL, halves, bytes, &loopdbg_edges_avx512}
-static loopdbg_tiling const loopdbg_avx512_half = TILING5(avx512_half, SIXES, SIXES_FAR, sizeof(npy_half), 0, NULL, NULL);
-static loopdbg_tiling const loopdbg_avx512_byte = TILING5(avx512_byte, EIGHTS, EIGHTS, 1, LOOPDBG_BYTES_HEAD, NULL, NULL);
-static loopdbg_tiling const loopdbg_avx512 =
-    TILING5(avx512, SIXES, SIXES_FAR, sizeof(float), 0, &loopdbg_avx512_half, &loopdbg_avx512_byte);
-#undef SIXES
-#undef SIXES_FAR
-#undef EIGHTS
-#endif
-
-/* What fits this processor; ``kind`` 0: the best, else one of them for tests (1: any, 2: AVX2, 3: AVX-512) or NULL where
- * the processor does not have it. */
-static loopdbg_tiling const *loopdbg_find_tiling(int kind) {
-#if defined(LOOPDBG_X86)
-    static loopdbg_tiling const *const tilings[] = {&loopdbg_any, &loopdbg_avx2, &loopdbg_avx512};
-#else
-    static loopdbg_tiling const *const tilings[] = {&loopdbg_any};
-#endif
-    int lanes = loopdbg_find_lanes(kind);
-    return lanes ? tilings[lanes - 1] : NULL;
-}
+/* What fits this processor. */
+static inline loopdbg_tiling const *loopdbg_find_tiling(void) { return WIDEST(tiling); }
 
 static inline int loopdbg_next_rows(int const *takes, npy_intp left) {
     return takes[left > LOOPDBG_TILE_ROWS ? LOOPDBG_TILE_ROWS + 1 : left];

@@ -8,16 +8,10 @@
 #define LOOPDBG_PRODUCTS_H
 
 #include <string.h>
-#include "../dispatch/x86.h"
-#if defined(LOOPDBG_X86)
-#include <immintrin.h>
-#endif
 #include <numpy/npy_common.h>
-#include "../dispatch/processor.h"
+#include "../dispatch/lanes.h"
 #include "../threads/team.h"
 #include "../data_movement/turn.h"
-
-typedef float loopdbg_v4 __attribute__((vector_size(16), aligned(4), may_alias));
 
 #define UNROLL _Pragma("GCC unroll 16")
 
@@ -27,34 +21,6 @@ typedef struct {
     float *out;
     npy_intp k, a_row, a_column, b_row, out_row, start_row;
 } loopdbg_lying;
-
-/* R rows with W vectors of N columns, of the last of which there are as many as are left of `columns`. */
-#define EDGE(name, attributes, V, N, W, R, SPREAD, LOAD, STORE, ADD_PRODUCT, MASK, LOAD_SOME, STORE_SOME)              \
-    attributes static void name(loopdbg_lying const *p, int columns) {                                                 \
-        float const *a[R], *b = p->b;                                                                                  \
-        npy_intp const column = p->a_column, step = p->b_row;                                                          \
-        MASK(mask, columns - N * (W - 1))                                                                              \
-        V sum[R][W];                                                                                                   \
-        UNROLL for (int r = 0; r < R; r++) {                                                                           \
-            float const *s = p->start ? p->start + r * p->start_row : NULL;                                            \
-            a[r] = p->a + r * p->a_row;                                                                                \
-            UNROLL for (int q = 0; q < W; q++)                                                                         \
-                sum[r][q] = !p->start ? SPREAD(0.0f) : q < W - 1 ? LOAD(s + q * N) : LOAD_SOME(mask, s + q * N);       \
-        }                                                                                                              \
-        _Pragma("GCC unroll 2") for (npy_intp j = 0, i = 0; j < p->k; j++, i += column, b += step) {                   \
-            V v[W];                                                                                                    \
-            UNROLL for (int q = 0; q < W; q++) v[q] = q < W - 1 ? LOAD(b + q * N) : LOAD_SOME(mask, b + q * N);        \
-            UNROLL for (int r = 0; r < R; r++) {                                                                       \
-                V one = SPREAD(a[r][i]);                                                                               \
-                UNROLL for (int q = 0; q < W; q++) sum[r][q] = ADD_PRODUCT(one, v[q], sum[r][q]);                      \
-            }                                                                                                          \
-        }                                                                                                              \
-        UNROLL for (int r = 0; r < R; r++) {                                                                           \
-            float *y = p->out + r * p->out_row;                                                                        \
-            UNROLL for (int q = 0; q < W - 1; q++) STORE(y + q * N, sum[r][q]);                                        \
-            STORE_SOME(y + (W - 1) * N, mask, sum[r][W - 1]);                                                          \
-        }                                                                                                              \
-    }
 
 typedef void (*loopdbg_edge)(loopdbg_lying const *p, int columns);
 
@@ -72,124 +38,6 @@ typedef struct {
     loopdbg_edge sixteen; /* sixteen rows with up to 8 columns, of which there is memory for 8; or NULL */
     loopdbg_turned_tile turned[LOOPDBG_TURNED_ROWS + 1]; /* by their rows (products_turned.h); NULL: there are none */
 } loopdbg_edges;
-
-#include "products_turned.h"
-
-#define EDGES_2(name, W) {NULL, name(W, 1), name(W, 2)}
-#define EDGES_6(name, W) {NULL, name(W, 1), name(W, 2), name(W, 3), name(W, 4), name(W, 5), name(W, 6)}
-#define EDGES_8(name, W)                                                                                               \
-    {NULL, name(W, 1), name(W, 2), name(W, 3), name(W, 4), name(W, 5), name(W, 6), name(W, 7), name(W, 8)}
-#define EACH_2(DO, W) DO(W, 1) DO(W, 2)
-#define EACH_6(DO, W) EACH_2(DO, W) DO(W, 3) DO(W, 4) DO(W, 5) DO(W, 6)
-#define EACH_8(DO, W) EACH_6(DO, W) DO(W, 7) DO(W, 8)
-
-static inline loopdbg_v4 loopdbg_load_some(int count, float const *p) {
-    loopdbg_v4 v = {0};
-    for (int k = 0; k < count; k++) v[k] = p[k];
-    return v;
-}
-static inline void loopdbg_store_some(float *p, int count, loopdbg_v4 v) {
-    for (int k = 0; k < count; k++) p[k] = v[k];
-}
-#define SPREAD4(x) ((loopdbg_v4){x, x, x, x})
-#define LOAD4(p) (*(loopdbg_v4 const *)(p))
-#define STORE4(p, v) (*(loopdbg_v4 *)(p) = (v))
-#define ROUND_EACH(a, b, sum) ((sum) + (a) * (b))
-#define COUNT4(mask, count) int mask = count;
-#define EDGE_ANY(W, R)                                                                                                 \
-    EDGE(loopdbg_edge_##W##_##R, , loopdbg_v4, 4, W, R, SPREAD4, LOAD4, STORE4, ROUND_EACH, COUNT4, loopdbg_load_some,   \
-         loopdbg_store_some)
-EACH_6(EDGE_ANY, 1)
-EACH_6(EDGE_ANY, 2)
-EACH_2(EDGE_ANY, 3)
-EACH_2(EDGE_ANY, 4)
-#define EDGE_NAME(W, R) loopdbg_edge_##W##_##R
-/* clang-format off */
-static loopdbg_edges const loopdbg_edges_any = {
-    {EDGES_6(EDGE_NAME, 1), EDGES_6(EDGE_NAME, 2), EDGES_2(EDGE_NAME, 3), EDGES_2(EDGE_NAME, 4)}, 4, 8, 16, 6, 6, 0, 0, 16, NULL, {NULL}};
-/* clang-format on */
-
-#if defined(LOOPDBG_X86)
-#define EDGE_MASK2(mask, count)                                                                                        \
-    __m256i mask = _mm256_cmpgt_epi32(_mm256_set1_epi32(count), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-#define EDGE_SOME2(mask, p) _mm256_maskload_ps(p, mask)
-#define EDGE_AVX2(W, R)                                                                                                \
-    EDGE(loopdbg_edge_avx2_##W##_##R, __attribute__((target("avx2,fma"))), __m256, 8, W, R, _mm256_set1_ps,            \
-         _mm256_loadu_ps, _mm256_storeu_ps, _mm256_fmadd_ps, EDGE_MASK2, EDGE_SOME2, _mm256_maskstore_ps)
-EACH_6(EDGE_AVX2, 1)
-EACH_6(EDGE_AVX2, 2)
-EACH_2(EDGE_AVX2, 3)
-EACH_2(EDGE_AVX2, 4)
-#define TURNED_AVX2(R)                                                                                                 \
-    TURNED(loopdbg_turned_avx2_##R, __attribute__((target("avx2,fma"))), __m256, 8, R, _mm256_setzero_ps,              \
-           _mm256_set1_ps, _mm256_fmadd_ps, _mm256_storeu_ps, TURN8)
-EACH_TURNED(TURNED_AVX2)
-#define EDGE_NAME2(W, R) loopdbg_edge_avx2_##W##_##R
-/* clang-format off */
-static loopdbg_edges const loopdbg_edges_avx2 = {
-    {EDGES_6(EDGE_NAME2, 1), EDGES_6(EDGE_NAME2, 2), EDGES_2(EDGE_NAME2, 3), EDGES_2(EDGE_NAME2, 4)},
-    8, 16, 32, 6, 6, 4, 1 << 20, 1 << 16, NULL,
-    {NULL, loopdbg_turned_avx2_1, loopdbg_turned_avx2_2, loopdbg_turned_avx2_3, loopdbg_turned_avx2_4}};
-/* clang-format on */
-
-#define EDGE_MASK5(mask, count) __mmask16 mask = (__mmask16)((1u << (count)) - 1);
-#define EDGE_AVX512(W, R)                                                                                              \
-    EDGE(loopdbg_edge_avx512_##W##_##R, __attribute__((target("avx512f"))), __m512, 16, W, R, _mm512_set1_ps,          \
-         _mm512_loadu_ps, _mm512_storeu_ps, _mm512_fmadd_ps, EDGE_MASK5, _mm512_maskz_loadu_ps, _mm512_mask_storeu_ps)
-EACH_8(EDGE_AVX512, 1)
-EACH_8(EDGE_AVX512, 2)
-EACH_8(EDGE_AVX512, 3)
-EACH_6(EDGE_AVX512, 4)
-/* Two rows in a vector. Four numbers of both are read at once and spread from there: to read each by itself, for half a
- * vector of columns, takes longer than its products. [1024,64] @ [64,7]: 7 us instead of 11. */
-__attribute__((target("avx512f"))) static void loopdbg_sixteen_rows(loopdbg_lying const *p, int columns) {
-    npy_intp const row = p->a_row, step = p->b_row;
-    __mmask16 const low = (__mmask16)((1u << columns) - 1), high = (__mmask16)(low << 8), upper = 0xff00;
-    __m512 sum[8];
-    npy_intp j = 0;
-    UNROLL for (int r = 0; r < 8; r++) {
-        float const *s = p->start ? p->start + 2 * r * p->start_row : NULL;
-        sum[r] = _mm512_setzero_ps();
-        if (s) sum[r] = _mm512_mask_loadu_ps(_mm512_maskz_loadu_ps(low, s), high, s + p->start_row - 8);
-    }
-#define BOTH(q) _mm512_castpd_ps(_mm512_broadcast_f64x4(_mm256_loadu_pd((double const *)(p->b + (j + q) * step))))
-    for (; j + 4 <= p->k; j += 4) {
-        __m512 const w0 = BOTH(0), w1 = BOTH(1), w2 = BOTH(2), w3 = BOTH(3);
-        UNROLL for (int r = 0; r < 8; r++) {
-            float const *x = p->a + 2 * r * row + j;
-            __m512 v = _mm512_mask_broadcast_f32x4(_mm512_broadcast_f32x4(_mm_loadu_ps(x)), upper, _mm_loadu_ps(x + row));
-            sum[r] = _mm512_fmadd_ps(_mm512_permute_ps(v, 0x00), w0, sum[r]);
-            sum[r] = _mm512_fmadd_ps(_mm512_permute_ps(v, 0x55), w1, sum[r]);
-            sum[r] = _mm512_fmadd_ps(_mm512_permute_ps(v, 0xaa), w2, sum[r]);
-            sum[r] = _mm512_fmadd_ps(_mm512_permute_ps(v, 0xff), w3, sum[r]);
-        }
-    }
-    for (; j < p->k; j++) {
-        __m512 const w = BOTH(0);
-        UNROLL for (int r = 0; r < 8; r++) {
-            float const *x = p->a + 2 * r * row + j;
-            sum[r] = _mm512_fmadd_ps(_mm512_mask_blend_ps(upper, _mm512_set1_ps(x[0]), _mm512_set1_ps(x[row])), w, sum[r]);
-        }
-    }
-#undef BOTH
-    UNROLL for (int r = 0; r < 8; r++) {
-        float *y = p->out + 2 * r * p->out_row;
-        _mm512_mask_storeu_ps(y, low, sum[r]);
-        _mm512_mask_storeu_ps(y + p->out_row - 8, high, sum[r]);
-    }
-}
-#define TURNED_AVX512(R)                                                                                               \
-    TURNED(loopdbg_turned_avx512_##R, __attribute__((target("avx512f"))), __m512, 16, R, _mm512_setzero_ps,            \
-           _mm512_set1_ps, _mm512_fmadd_ps, _mm512_storeu_ps, TURN16)
-EACH_TURNED(TURNED_AVX512)
-#define EDGE_NAME5(W, R) loopdbg_edge_avx512_##W##_##R
-/* clang-format off */
-static loopdbg_edges const loopdbg_edges_avx512 = {
-    {EDGES_8(EDGE_NAME5, 1), EDGES_8(EDGE_NAME5, 2), EDGES_8(EDGE_NAME5, 3), EDGES_6(EDGE_NAME5, 4)},
-    16, 64, 64, 6, 8, 16, 1 << 22, 1 << 18, loopdbg_sixteen_rows,
-    {NULL, loopdbg_turned_avx512_1, loopdbg_turned_avx512_2, loopdbg_turned_avx512_3, loopdbg_turned_avx512_4}};
-/* clang-format on */
-#endif
 
 /* Whether BLAS takes longer, however the matrices lie: who reads them in place of a copy has to get the same bits. Dot
  * products it does in vectors; of one row with many columns, those of an attention are done here, where nothing has to be

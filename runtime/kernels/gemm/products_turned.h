@@ -2,44 +2,8 @@
  *
  * To sum up each column by itself would be another order than where columns are neighbours. Here as many columns as a vector
  * has numbers are turned in registers, four terms at a time, and summed side by side: the same bits, and nothing is written
- * in between.
+ * in between. Included by products_lanes.h, for one width.
  */
-#ifndef LOOPDBG_PRODUCTS_TURNED_H
-#define LOOPDBG_PRODUCTS_TURNED_H
-
-/* R rows with n columns, a vector or more; ``column`` floats lie from one to the next. As many terms as four divides, and
- * nothing to start from. Two vectors by turns, so that sums need not wait for each other; the last one may have columns that
- * were there before. */
-#define TURNED(name, attributes, V, N, R, ZERO, SPREAD, ADD_PRODUCT, STORE, TURN)                                      \
-    attributes static inline __attribute__((always_inline)) void name##_columns(loopdbg_lying const *p, npy_intp column, \
-                                                                                npy_intp first, int const groups) {    \
-        float const *b[2 * N / 4], *a[R];                                                                              \
-        V sum[2][R], v[4];                                                                                             \
-        UNROLL for (int c = 0; c < groups * N / 4; c++) b[c] = p->b + (first + 4 * c) * column;                        \
-        UNROLL for (int r = 0; r < R; r++) a[r] = p->a + r * p->a_row;                                                 \
-        UNROLL for (int g = 0; g < groups; g++)                                                                        \
-            UNROLL for (int r = 0; r < R; r++) sum[g][r] = ZERO();                                                     \
-        for (npy_intp j = 0; j < p->k; j += 4) {                                                                       \
-            UNROLL for (int g = 0; g < groups; g++) {                                                                  \
-                TURN(v, b + g * N / 4, column)                                                                         \
-                UNROLL for (int i = 0; i < 4; i++)                                                                     \
-                    UNROLL for (int r = 0; r < R; r++)                                                                 \
-                        sum[g][r] = ADD_PRODUCT(SPREAD(a[r][i * p->a_column]), v[i], sum[g][r]);                       \
-            }                                                                                                          \
-            UNROLL for (int c = 0; c < groups * N / 4; c++) b[c] += 4;                                                 \
-            UNROLL for (int r = 0; r < R; r++) a[r] += 4 * p->a_column;                                                \
-        }                                                                                                              \
-        UNROLL for (int g = 0; g < groups; g++)                                                                        \
-            UNROLL for (int r = 0; r < R; r++) STORE(p->out + r * p->out_row + first + g * N, sum[g][r]);              \
-    }                                                                                                                  \
-    attributes static void name(loopdbg_lying const *p, npy_intp column, npy_intp n) {                                 \
-        npy_intp first = 0;                                                                                            \
-        for (; first + 2 * N <= n; first += 2 * N) name##_columns(p, column, first, 2);                                \
-        if (first + N < n) name##_columns(p, column, first, 1);                                                        \
-        if (first < n) name##_columns(p, column, n - N, 1);                                                            \
-    }
-
-#define EACH_TURNED(DO) DO(1) DO(2) DO(3) DO(4)
 
 /* Of four numbers of as many columns as a register has, those of each; ``x``: of every fourth column, in quarters or halves. */
 #define TURN_QUARTERS(V, D, LOW, HIGH, LOW_D, HIGH_D, x, v)                                                            \
@@ -48,17 +12,9 @@
     (v)[0] = (V)LOW_D(low0, low1), (v)[1] = (V)HIGH_D(low0, low1);                                                     \
     (v)[2] = (V)LOW_D(high0, high1), (v)[3] = (V)HIGH_D(high0, high1);
 
-#define TURN8(v, b, column)                                                                                            \
-    {                                                                                                                  \
-        __m256 x[4];                                                                                                   \
-        UNROLL for (int i = 0; i < 4; i++)                                                                             \
-            x[i] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps((b)[0] + i * (column))),                   \
-                                        _mm_loadu_ps((b)[1] + i * (column)), 1);                                       \
-        TURN_QUARTERS(__m256, __m256d, _mm256_unpacklo_ps, _mm256_unpackhi_ps, _mm256_unpacklo_pd, _mm256_unpackhi_pd, \
-                      x, v)                                                                                            \
-    }
-
-#define TURN16(v, b, column)                                                                                           \
+#undef TURN
+#if N == 16
+#define TURN(v, b, column)                                                                                             \
     {                                                                                                                  \
         __m512 x[4];                                                                                                   \
         UNROLL for (int i = 0; i < 4; i++) {                                                                           \
@@ -72,5 +28,45 @@
         TURN_QUARTERS(__m512, __m512d, _mm512_unpacklo_ps, _mm512_unpackhi_ps, _mm512_unpacklo_pd, _mm512_unpackhi_pd, \
                       x, v)                                                                                            \
     }
-
+#else
+#define TURN(v, b, column)                                                                                             \
+    {                                                                                                                  \
+        __m256 x[4];                                                                                                   \
+        UNROLL for (int i = 0; i < 4; i++)                                                                             \
+            x[i] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps((b)[0] + i * (column))),                   \
+                                        _mm_loadu_ps((b)[1] + i * (column)), 1);                                       \
+        TURN_QUARTERS(__m256, __m256d, _mm256_unpacklo_ps, _mm256_unpackhi_ps, _mm256_unpacklo_pd, _mm256_unpackhi_pd, \
+                      x, v)                                                                                            \
+    }
 #endif
+
+/* R rows with n columns, a vector or more; ``column`` floats lie from one to the next. As many terms as four divides, and
+ * nothing to start from. Two vectors by turns, so that sums need not wait for each other; the last one may have columns that
+ * were there before. */
+#define TURNED(R)                                                                                                      \
+    INLINE void NAME(turned_columns_##R)(loopdbg_lying const *p, npy_intp column, npy_intp first, int const groups) {  \
+        float const *b[2 * N / 4], *a[R];                                                                              \
+        VECTOR sum[2][R], v[4];                                                                                        \
+        UNROLL for (int c = 0; c < groups * N / 4; c++) b[c] = p->b + (first + 4 * c) * column;                        \
+        UNROLL for (int r = 0; r < R; r++) a[r] = p->a + r * p->a_row;                                                 \
+        UNROLL for (int g = 0; g < groups; g++)                                                                        \
+            UNROLL for (int r = 0; r < R; r++) sum[g][r] = SPREAD(0.0f);                                               \
+        for (npy_intp j = 0; j < p->k; j += 4) {                                                                       \
+            UNROLL for (int g = 0; g < groups; g++) {                                                                  \
+                TURN(v, b + g * N / 4, column)                                                                         \
+                UNROLL for (int i = 0; i < 4; i++)                                                                     \
+                    UNROLL for (int r = 0; r < R; r++)                                                                 \
+                        sum[g][r] = ADD_PRODUCT(SPREAD(a[r][i * p->a_column]), v[i], sum[g][r]);                       \
+            }                                                                                                          \
+            UNROLL for (int c = 0; c < groups * N / 4; c++) b[c] += 4;                                                 \
+            UNROLL for (int r = 0; r < R; r++) a[r] += 4 * p->a_column;                                                \
+        }                                                                                                              \
+        UNROLL for (int g = 0; g < groups; g++)                                                                        \
+            UNROLL for (int r = 0; r < R; r++) STORE(p->out + r * p->out_row + first + g * N, sum[g][r]);              \
+    }                                                                                                                  \
+    static void NAME(turned_##R)(loopdbg_lying const *p, npy_intp column, npy_intp n) {                                \
+        npy_intp first = 0;                                                                                            \
+        for (; first + 2 * N <= n; first += 2 * N) NAME(turned_columns_##R)(p, column, first, 2);                      \
+        if (first + N < n) NAME(turned_columns_##R)(p, column, first, 1);                                              \
+        if (first < n) NAME(turned_columns_##R)(p, column, n - N, 1);                                                  \
+    }

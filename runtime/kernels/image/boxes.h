@@ -5,47 +5,21 @@
 #include <stdint.h>
 #include "../call.h"
 #include "../reduce/picks.h"
-#include "../dispatch/wide.h"
+#include "../dispatch/processor.h"
 
 /* So many of the boxes that stay are looked at before it is asked whether one of them was enough. */
 enum { LOOPDBG_BOXES_BLOCK = 16 };
 
-/* As NumPy computes it, rounded at each step, NaNs handed on: ops/boxes.py says what is computed. */
-#define BOXES_MAX(a, b) ((a) >= (b) || (a) != (a) ? (a) : (b))
-#define BOXES_MIN(a, b) ((a) <= (b) || (a) != (a) ? (a) : (b))
-#define BOXES(C, ID, T)                                                                                       \
+#define BOX_TYPES(C, ID, T)                                                                                   \
     typedef struct {                                                                                          \
         T const *low[2], *high[2], *area;                                                                     \
-    } boxes_##ID;                                                                                             \
-    static inline int box_suppresses_##ID(boxes_##ID const *kept, npy_intp k, T const *box, T area, T limit, T more, \
-                                          int at_limit) {                                                     \
-        T low0 = BOXES_MAX(kept->low[0][k], box[0]), low1 = BOXES_MAX(kept->low[1][k], box[1]);               \
-        T high0 = BOXES_MIN(kept->high[0][k], box[2]), high1 = BOXES_MIN(kept->high[1][k], box[3]);           \
-        T side0 = high0 - low0 + more, side1 = high1 - low1 + more, own = kept->area[k];                      \
-        T shared = BOXES_MAX(side0, (T)0) * BOXES_MAX(side1, (T)0), all, part;                                \
-        shared = ((more != 0) & ((low0 > high0) | (low1 > high1))) ? (T)0 : shared;                           \
-        all = own + area - shared;                                                                            \
-        part = shared / (all == 0 ? (T)1 : all);                                                              \
-        part = ((own > 0) & (area > 0) & (all > 0)) ? part : (T)0;                                            \
-        return at_limit ? !(part < limit) : !(part <= limit);                                                 \
-    }                                                                                                         \
-    WIDE static int box_goes_##ID(boxes_##ID const *kept, npy_intp count, T const *box, T area, T limit, T more, \
-                                  int at_limit) {                                                             \
-        npy_intp k = 0;                                                                                       \
-        for (; k + LOOPDBG_BOXES_BLOCK <= count; k += LOOPDBG_BOXES_BLOCK) {                                  \
-            int goes = 0;                                                                                     \
-            if (at_limit)                                                                                     \
-                for (int l = 0; l < LOOPDBG_BOXES_BLOCK; l++)                                                 \
-                    goes |= box_suppresses_##ID(kept, k + l, box, area, limit, more, 1);                      \
-            else                                                                                              \
-                for (int l = 0; l < LOOPDBG_BOXES_BLOCK; l++)                                                 \
-                    goes |= box_suppresses_##ID(kept, k + l, box, area, limit, more, 0);                      \
-            if (goes) return 1;                                                                               \
-        }                                                                                                     \
-        for (; k < count; k++)                                                                                \
-            if (box_suppresses_##ID(kept, k, box, area, limit, more, at_limit)) return 1;                     \
-        return 0;                                                                                             \
-    }                                                                                                         \
+    } boxes_##ID;
+FLOATS(BOX_TYPES)
+
+#define BODY "../image/boxes_lanes.h"
+#include "../dispatch/each_width.h"
+
+#define BOXES(C, ID, T)                                                                                       \
     /* The boxes that stay of one class, at most so many; ``memory``: as many heap elements as boxes, then five numbers for \
      * each that may stay. */                                                                                 \
     static npy_intp boxes_kept_##ID(T const *table, T const *scores, npy_intp n, npy_intp most, T const *limits, int at_limit, \
@@ -64,7 +38,7 @@ enum { LOOPDBG_BOXES_BLOCK = 16 };
             T area = (box[2] - box[0] + limits[2]) * (box[3] - box[1] + limits[2]);                           \
             heap[0] = heap[--left];                                                                           \
             loopdbg_sift_##ID(heap, left, 0, 0);                                                              \
-            if (box_goes_##ID(&kept, count, box, area, limits[0], limits[2], at_limit)) continue;             \
+            if (WIDEST(box_goes_##ID)(&kept, count, box, area, limits[0], limits[2], at_limit)) continue;     \
             low0[count] = box[0], low1[count] = box[1], high0[count] = box[2], high1[count] = box[3];         \
             areas[count] = area;                                                                              \
             rows[0] = batch, rows[1] = category, rows[2] = k;                                                 \
@@ -72,14 +46,7 @@ enum { LOOPDBG_BOXES_BLOCK = 16 };
         }                                                                                                     \
         return count;                                                                                         \
     }
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC push_options
-#pragma GCC optimize("no-trapping-math") /* for several at once: 5x */
-#endif
 FLOATS(BOXES)
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC pop_options
-#endif
 
 #define BOXES_CASE(C, ID, T)                                                                                  \
     case C:                                                                                                   \

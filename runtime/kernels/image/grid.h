@@ -31,7 +31,7 @@ static inline float loopdbg_grid_reflected(loopdbg_grid_axis const *axis, float 
     return within < axis->size ? within : axis->period - (axis->aligned ? 0 : 1) - within;
 }
 
-#define LANES_BODY "../image/grid_lanes.h"
+#define BODY "../image/grid_lanes.h"
 #include "../dispatch/each_width.h"
 
 /* Images [n, channels, height, width] at a grid [n, points, 2] of places from -1 to 1, of which the first counts columns ->
@@ -43,7 +43,7 @@ static int loopdbg_grid(loopdbg_call *call) {
     float const *image = (float const *)LOOPDBG_ARG(call, 0), *grid = (float const *)LOOPDBG_ARG(call, 1);
     float *out = (float *)LOOPDBG_ARG(call, 2);
     for (npy_intp n = 0; n < e[0]; n++, image += e[1] * e[2] * e[3], grid += 2 * e[4], out += e[1] * e[4])
-        LOOPDBG_WIDEST(grid_points)(image, grid, out, e[1], e[2] * e[3], e[4], &rows, &columns);
+        WIDEST(grid_points)(image, grid, out, e[1], e[2] * e[3], e[4], &rows, &columns);
     return 0;
 }
 

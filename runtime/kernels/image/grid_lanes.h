@@ -25,8 +25,7 @@ typedef struct {
     VI pixel[2];
 } NAME(grid_pair);
 
-ATTR static inline __attribute__((always_inline)) void NAME(grid_between)(loopdbg_grid_axis const *axis, V given,
-                                                                          NAME(grid_pair) * pair) {
+INLINE void NAME(grid_between)(loopdbg_grid_axis const *axis, V given, NAME(grid_pair) * pair) {
     V const zero = {0}, last = zero + axis->last;
     V at = given + 1.0f;
     at = axis->aligned ? at * axis->half : (at * axis->size - 1.0f) * 0.5f;
@@ -52,14 +51,14 @@ ATTR static inline __attribute__((always_inline)) void NAME(grid_between)(loopdb
 }
 
 /* Those outside of an image that ends with 0 count 0. */
-ATTR static inline __attribute__((always_inline)) V NAME(grid_there)(loopdbg_grid_axis const *axis, V place, V part) {
+INLINE V NAME(grid_there)(loopdbg_grid_axis const *axis, V place, V part) {
     V const zero = {0}, edge = zero + 0.5f;
     if (axis->padding != LOOPDBG_GRID_ZEROS) return part;
     return PICK(LESS(zero - edge, place), PICK(LESS(place, axis->last + edge), part, zero), zero);
 }
 
-ATTR static void NAME(grid_points)(float const *image, float const *grid, float *out, npy_intp channels, npy_intp plane,
-                                   npy_intp points, loopdbg_grid_axis const *rows, loopdbg_grid_axis const *columns) {
+static void NAME(grid_points)(float const *image, float const *grid, float *out, npy_intp channels, npy_intp plane,
+                              npy_intp points, loopdbg_grid_axis const *rows, loopdbg_grid_axis const *columns) {
     enum { PARTS = LOOPDBG_LANES / N };
     VI const width = (VI){0} + (int32_t)columns->size;
     for (npy_intp first = 0; first < points; first += LOOPDBG_LANES, grid += 2 * LOOPDBG_LANES) {

@@ -19,7 +19,7 @@
 
 #include "../call.h"
 #include "../threads/team.h"
-#include "../dispatch/wide.h"
+#include "../dispatch/lanes.h"
 
 enum {
     LOOPDBG_INT8_PANEL = 64,
@@ -28,32 +28,6 @@ enum {
     LOOPDBG_INT8_TAIL = 64,                       /* zeros after a row of a', at least 63 */
     LOOPDBG_INT8_ROWS = 6,                        /* at once, without AMX */
 };
-
-typedef int32_t loopdbg_i4 __attribute__((vector_size(16), aligned(4), may_alias));
-typedef int32_t loopdbg_i8 __attribute__((vector_size(32), aligned(4), may_alias));
-typedef int32_t loopdbg_i16 __attribute__((vector_size(64), aligned(4), may_alias));
-typedef uint32_t loopdbg_u4 __attribute__((vector_size(16), aligned(4), may_alias));
-
-/* sums[r * 64 + c] of R rows with one panel; W vectors of N columns at a time, whose sums stay in registers. */
-#define INT8_TILE(NAME, ATTRIBUTES, V, N, W, R, DOT)                                                          \
-    ATTRIBUTES static void NAME(char const *panel, uint8_t const *a, npy_intp stride, npy_intp quads, int32_t *sums) { \
-        for (int first = 0; first < LOOPDBG_INT8_PANEL; first += N * W) {                                     \
-            char const *b = panel + 4 * first;                                                                \
-            V sum[R][W];                                                                                      \
-            for (int r = 0; r < R; r++)                                                                       \
-                for (int q = 0; q < W; q++) sum[r][q] = (V){0};                                               \
-            for (npy_intp j = 0; j < quads; j++, b += LOOPDBG_INT8_QUAD)                                      \
-                for (int r = 0; r < R; r++) {                                                                 \
-                    int32_t four;                                                                             \
-                    memcpy(&four, a + r * stride + 4 * j, 4);                                                 \
-                    V x = (V){0} + four;                                                                      \
-                    for (int q = 0; q < W; q++) sum[r][q] = DOT(V, sum[r][q], x, *(V const *)(b + 4 * N * q)); \
-                }                                                                                             \
-            for (int r = 0; r < R; r++)                                                                       \
-                for (int q = 0; q < W; q++)                                                                   \
-                    *(V *)(sums + r * LOOPDBG_INT8_PANEL + first + q * N) = sum[r][q];                        \
-        }                                                                                                     \
-    }
 
 typedef void (*loopdbg_int8_tile)(char const *panel, uint8_t const *a, npy_intp stride, npy_intp quads, int32_t *sums);
 
@@ -70,10 +44,8 @@ typedef struct {
 typedef struct {
     int rows[4];
     loopdbg_int8_tile tiles[4];
-    int amx;
+    int vnni; /* with AVX-512, where AMX may be as well */
 } loopdbg_int8_way;
-
-#define INLINE static inline __attribute__((always_inline))
 
 /* b [k, n] into panels. */
 INLINE void loopdbg_int8_panels(char const *b, char *packed, npy_intp k, npy_intp n, int is_signed) {
@@ -143,14 +115,8 @@ INLINE void loopdbg_int8_finish(int32_t const *sums, int32_t const *columns, int
     }
 }
 
-#if defined(LOOPDBG_X86)
-#include <cpuid.h>
-#include <immintrin.h>
-#endif
 #if defined(LOOPDBG_X86) && defined(__linux__)
-#include <sys/syscall.h>
-#include <unistd.h>
-#define LOOPDBG_AMX
+#define LOOPDBG_TILES
 
 /* Shapes of the tiles: 0 to 3 sums of `rows` x 16, 4 and 5 rows of a', 6 and 7 quads of b'. */
 __attribute__((target("amx-tile"))) static void loopdbg_amx_begin(npy_intp rows, npy_intp more) {
@@ -217,19 +183,12 @@ __attribute__((target("amx-tile,amx-int8"))) static void loopdbg_amx_tile(char c
     }
 }
 
-/* The processor has it, and the system lets this process use it. */
-static int loopdbg_amx_there(void) {
-    unsigned a, b, c, d;
-    enum { ASK_FOR_STATE = 0x1023, TILE_DATA = 18, AMX_TILE = 1 << 24, AMX_INT8 = 1 << 25 };
-    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(d & AMX_TILE) || !(d & AMX_INT8)) return 0;
-    return syscall(SYS_arch_prctl, ASK_FOR_STATE, TILE_DATA) == 0;
-}
 #endif
 
 /* All m rows with one panel, some at a time: FINISH(r, R) gets the sums of R rows from r on. */
-#if defined(LOOPDBG_AMX)
+#if defined(LOOPDBG_TILES)
 #define INT8_ROWS_AMX(FINISH)                                                                                 \
-    while (way->amx && m > 3 && at < m) {                                                                     \
+    while (way->vnni && loopdbg_here->bytes == LOOPDBG_BYTES_AMX && m > 3 && at < m) {                        \
         npy_intp some = m - at < 32 ? m - at : 32, more = some > 16 ? some - 16 : 0;                          \
         if (some != begun) loopdbg_amx_begin(some - more, more);                                              \
         begun = some;                                                                                         \
@@ -293,7 +252,7 @@ INLINE void loopdbg_int8_some(loopdbg_int8_way const *way, loopdbg_int8_job cons
                         job->out + 4 * (r * n + first));
         INT8_ROWS(INT8_FINISH)
     }
-#if defined(LOOPDBG_AMX)
+#if defined(LOOPDBG_TILES)
     if (begun) loopdbg_amx_end();
 #endif
 }
@@ -330,110 +289,17 @@ INLINE void loopdbg_int8_run(loopdbg_piece some, loopdbg_int8_numbers const *by,
 #include "int8_chain.h"
 #include "int8_conv.h"
 
-typedef void (*loopdbg_int8_runner)(loopdbg_int8_numbers const *by, char const *a, char const *b, char const *a_zeros,
-                                    char const *b_zeros, char *out, char *scratch);
-typedef void (*loopdbg_int8_packer)(char const *b, char *packed, npy_intp k, npy_intp n, int is_signed);
-#define INT8_WAY(NAME, ATTRIBUTES, V, N, W6, W4, W2, W1, DOT, AMX)                                            \
-    INT8_TILE(NAME##_6, ATTRIBUTES, V, N, W6, 6, DOT)                                                         \
-    INT8_TILE(NAME##_4, ATTRIBUTES, V, N, W4, 4, DOT)                                                         \
-    INT8_TILE(NAME##_2, ATTRIBUTES, V, N, W2, 2, DOT)                                                         \
-    INT8_TILE(NAME##_1, ATTRIBUTES, V, N, W1, 1, DOT)                                                         \
-    static loopdbg_int8_way const NAME##_way = {{6, 4, 2, 1}, {NAME##_6, NAME##_4, NAME##_2, NAME##_1}, AMX}; \
-    ATTRIBUTES static void NAME##_some(void const *job, npy_intp piece, int worker) {                         \
-        (void)worker;                                                                                         \
-        loopdbg_int8_some(&NAME##_way, (loopdbg_int8_job const *)job, piece);                                 \
-    }                                                                                                         \
-    ATTRIBUTES static void NAME(loopdbg_int8_numbers const *by, char const *a, char const *b, char const *a_zeros, \
-                                char const *b_zeros, char *out, char *scratch) {                              \
-        loopdbg_int8_run(NAME##_some, by, a, b, a_zeros, b_zeros, out, scratch);                              \
-    }                                                                                                         \
-    ATTRIBUTES static void NAME##_pack(char const *b, char *packed, npy_intp k, npy_intp n, int is_signed) {  \
-        loopdbg_int8_panels(b, packed, k, n, is_signed);                                                      \
-    }                                                                                                         \
-    ATTRIBUTES static void NAME##_conv_some(void const *job, npy_intp piece, int worker) {                    \
-        loopdbg_int8_conv_some(&NAME##_way, (loopdbg_int8_conv_job const *)job, piece, worker);               \
-    }                                                                                                         \
-    ATTRIBUTES static void NAME##_conv(loopdbg_int8_windows const *by, char const *x, char const *w, char const *x_zero, \
-                                       char const *w_zeros, int32_t *out, char *scratch) {                    \
-        loopdbg_int8_convolve(NAME##_conv_some, by, x, w, x_zero, w_zeros, out, scratch);                     \
-    }                                                                                                         \
-    ATTRIBUTES static void NAME##_chain_some(void const *job, npy_intp piece, int worker) {                   \
-        (void)worker;                                                                                         \
-        loopdbg_int8_chain_some(&NAME##_way, (loopdbg_int8_chain_job const *)job, piece);                     \
-    }                                                                                                         \
-    ATTRIBUTES static int NAME##_chain(loopdbg_int8_chain_numbers const *by, char const *x, char const *packed, \
-                                       char const *a_zero, char const *b_zeros, float const *scales, float const *addend, \
-                                       float *out, char *scratch) {                                           \
-        return loopdbg_int8_chained(NAME##_chain_some, by, x, packed, a_zero, b_zeros, scales, addend, out, scratch);      \
-    }
-
-/* Any processor: one of the four products after the other. Unsigned, for they wrap around. */
-#define INT8_PART(X, B, SHIFT) (loopdbg_u4)(((X) >> SHIFT & 0xff) * ((B) << (24 - SHIFT) >> 24))
-#define INT8_ANY(V, SUM, X, B)                                                                                \
-    (V)((loopdbg_u4)(SUM) + INT8_PART(X, B, 0) + INT8_PART(X, B, 8) + INT8_PART(X, B, 16) + INT8_PART(X, B, 24))
-INT8_WAY(loopdbg_int8_any, , loopdbg_i4, 4, 1, 1, 2, 4, INT8_ANY, 0)
-
-#if defined(LOOPDBG_X86)
-/* Of each quad first its even and then its odd rows, as 16 bits. */
-#define INT8_AVX2(V, SUM, X, B)                                                                               \
-    (V) _mm256_add_epi32(                                                                                     \
-        _mm256_add_epi32((__m256i)(SUM), _mm256_madd_epi16(_mm256_and_si256((__m256i)(X), _mm256_set1_epi16(255)), \
-                                                           _mm256_srai_epi16(_mm256_slli_epi16((__m256i)(B), 8), 8))), \
-        _mm256_madd_epi16(_mm256_srli_epi16((__m256i)(X), 8), _mm256_srai_epi16((__m256i)(B), 8)))
-#define INT8_VNNI8(V, SUM, X, B) (V) _mm256_dpbusd_avx_epi32((__m256i)(SUM), (__m256i)(X), (__m256i)(B))
-#define INT8_VNNI16(V, SUM, X, B) (V) _mm512_dpbusd_epi32((__m512i)(SUM), (__m512i)(X), (__m512i)(B))
-#define INT8_WIDE __attribute__((target("avx512f,avx512bw,avx512vl,avx512vnni")))
-INT8_WAY(loopdbg_int8_avx2, __attribute__((target("avx2"))), loopdbg_i8, 8, 1, 2, 4, 4, INT8_AVX2, 0)
-#if __GNUC__ >= 11 || __clang_major__ >= 12
-#define LOOPDBG_AVXVNNI
-INT8_WAY(loopdbg_int8_avxvnni, __attribute__((target("avx2,avxvnni"))), loopdbg_i8, 8, 2, 2, 4, 8, INT8_VNNI8, 0)
-#endif
-INT8_WAY(loopdbg_int8_avx512, INT8_WIDE, loopdbg_i16, 16, 4, 4, 4, 4, INT8_VNNI16, 0)
-#if defined(LOOPDBG_AMX)
-INT8_WAY(loopdbg_int8_amx, INT8_WIDE, loopdbg_i16, 16, 4, 4, 4, 4, INT8_VNNI16, 1)
-#endif
-#endif
-
-static loopdbg_int8_runner loopdbg_int8_best = loopdbg_int8_any;
-static loopdbg_int8_packer loopdbg_int8_pack_best = loopdbg_int8_any_pack;
-static loopdbg_int8_convolver loopdbg_int8_conv_best = loopdbg_int8_any_conv;
-static loopdbg_int8_chainer loopdbg_int8_chain_best = loopdbg_int8_any_chain;
-
-/* Settle how products are done: as is best here (0), or for tests: for any processor (1), with AVX2 (2), AVX-VNNI (3),
- * AVX-512 VNNI (4), AMX (5). 0: this processor cannot. */
-static int loopdbg_int8_use(int kind) {
-#define INT8_USE(KIND, WAY, THERE)                                                                            \
-    if ((kind == 0 || kind == KIND) && (THERE)) {                                                             \
-        loopdbg_int8_best = WAY;                                                                              \
-        loopdbg_int8_pack_best = WAY##_pack;                                                                  \
-        loopdbg_int8_conv_best = WAY##_conv;                                                                  \
-        loopdbg_int8_chain_best = WAY##_chain;                                                                \
-        return 1;                                                                                             \
-    }
-#if defined(LOOPDBG_X86)
-    __builtin_cpu_init();
-    int wide = __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
-#if defined(LOOPDBG_AMX)
-    INT8_USE(5, loopdbg_int8_amx, wide && loopdbg_amx_there())
-#endif
-    INT8_USE(4, loopdbg_int8_avx512, wide)
-#if defined(LOOPDBG_AVXVNNI)
-    unsigned a, b, c, d;
-    INT8_USE(3, loopdbg_int8_avxvnni, __builtin_cpu_supports("avx2") && __get_cpuid_count(7, 1, &a, &b, &c, &d) && a & 1 << 4)
-#endif
-    INT8_USE(2, loopdbg_int8_avx2, __builtin_cpu_supports("avx2"))
-#endif
-    INT8_USE(1, loopdbg_int8_any, 1)
-    return 0;
-}
+#define BYTES
+#define BODY "../int8/int8_lanes.h"
+#include "../dispatch/each_width.h"
 
 /* a, b, zero points of a, those of b, out, scratch; numbers as in loopdbg_int8_numbers. */
 static int loopdbg_int8_product(loopdbg_call *call) {
     npy_intp const *x = call->extra;
     loopdbg_int8_numbers const by = {x[0], x[1], x[2], x[3],      (int)x[4],  (int)x[5],
                                      x[6], x[7], x[8], (int)x[9], (int)x[10], x[11]};
-    loopdbg_int8_best(&by, LOOPDBG_ARG(call, 0), LOOPDBG_ARG(call, 1), LOOPDBG_ARG(call, 2), LOOPDBG_ARG(call, 3),
-                      LOOPDBG_ARG(call, 4), LOOPDBG_ARG(call, 5));
+    WIDEST_BYTES(int8_product)(&by, LOOPDBG_ARG(call, 0), LOOPDBG_ARG(call, 1), LOOPDBG_ARG(call, 2), LOOPDBG_ARG(call, 3),
+                               LOOPDBG_ARG(call, 4), LOOPDBG_ARG(call, 5));
     return 0;
 }
 
@@ -461,20 +327,6 @@ static void loopdbg_int8_plain(int32_t const *a, char const *weights, uint32_t *
         }
 }
 
-/* The least number, if it is below what is there, and the greatest one. */
-WIDE static void loopdbg_int8_ends(int32_t const *a, npy_intp n, int32_t *low, int32_t *high) {
-    int32_t least = *low, most = *high;
-    for (npy_intp i = 0; i < n; i++) {
-        least = a[i] < least ? a[i] : least;
-        most = a[i] > most ? a[i] : most;
-    }
-    *low = least;
-    *high = most;
-}
-WIDE static void loopdbg_int8_less(int32_t const *a, npy_intp n, int32_t low, uint8_t *bytes) {
-    for (npy_intp i = 0; i < n; i++) bytes[i] = (uint8_t)(a[i] - low);
-}
-
 /* a (32 bits), weights, out, scratch; m, k, n. Quantised numbers less their zero point are bytes less another one: as such
  * they are multiplied. Any others are multiplied as they are; both are exact in 32 bits that wrap around. */
 static int loopdbg_int8_narrowed(loopdbg_call *call) {
@@ -483,17 +335,17 @@ static int loopdbg_int8_narrowed(loopdbg_call *call) {
     char const *weights = LOOPDBG_ARG(call, 1);
     uint8_t *bytes = (uint8_t *)LOOPDBG_ARG(call, 3);
     int32_t low = 0, high = 0;
-    loopdbg_int8_ends(a, m * k, &low, &high);
+    WIDEST_BYTES(int8_ends)(a, m * k, &low, &high);
     if (low < -255 || (int64_t)high - low > 255) {
         loopdbg_int8_plain(a, weights, (uint32_t *)LOOPDBG_ARG(call, 2), m, k, n);
         return 0;
     }
-    loopdbg_int8_less(a, m * k, low, bytes);
+    WIDEST_BYTES(int8_less)(a, m * k, low, bytes);
     loopdbg_int8_weights const *how = (loopdbg_int8_weights const *)weights;
     uint8_t const zero = (uint8_t)-low;
     loopdbg_int8_numbers const by = {1, m, k, n, 0, how->is_signed, 0, 0, 0, 1, 1, 0};
-    loopdbg_int8_best(&by, (char const *)bytes, weights + LOOPDBG_INT8_HEAD, (char const *)&zero, (char const *)&how->zero,
-                      LOOPDBG_ARG(call, 2), (char *)bytes + m * k);
+    WIDEST_BYTES(int8_product)(&by, (char const *)bytes, weights + LOOPDBG_INT8_HEAD, (char const *)&zero,
+                               (char const *)&how->zero, LOOPDBG_ARG(call, 2), (char *)bytes + m * k);
     return 0;
 }
 
@@ -502,8 +354,8 @@ static int loopdbg_int8_narrowed(loopdbg_call *call) {
 static int loopdbg_int8_conv(loopdbg_call *call) {
     npy_intp const *numbers = call->extra;
     loopdbg_int8_windows const by = loopdbg_int8_geometry((npy_intp const *)LOOPDBG_ARG(call, 4), numbers);
-    loopdbg_int8_conv_best(&by, LOOPDBG_ARG(call, 0), LOOPDBG_ARG(call, 1), LOOPDBG_ARG(call, 2), LOOPDBG_ARG(call, 3),
-                           (int32_t *)LOOPDBG_ARG(call, 5), LOOPDBG_ARG(call, 6));
+    WIDEST_BYTES(int8_conv)(&by, LOOPDBG_ARG(call, 0), LOOPDBG_ARG(call, 1), LOOPDBG_ARG(call, 2), LOOPDBG_ARG(call, 3),
+                            (int32_t *)LOOPDBG_ARG(call, 5), LOOPDBG_ARG(call, 6));
     return 0;
 }
 
@@ -517,12 +369,12 @@ static int loopdbg_int8_conv_narrowed(loopdbg_call *call) {
     npy_intp count = by.n * by.groups * by.icg * by.size[0] * by.size[1] * by.size[2];
     uint8_t *bytes = (uint8_t *)LOOPDBG_ARG(call, 4);
     int32_t low = 0, high = 0;
-    loopdbg_int8_ends(x, count, &low, &high);
+    WIDEST_BYTES(int8_ends)(x, count, &low, &high);
     if (low < -255 || (int64_t)high - low > 255) return 1;
-    loopdbg_int8_less(x, count, low, bytes);
+    WIDEST_BYTES(int8_less)(x, count, low, bytes);
     uint8_t const zero = (uint8_t)-low;
-    loopdbg_int8_conv_best(&by, (char const *)bytes, (char const *)how + LOOPDBG_INT8_HEAD, (char const *)&zero,
-                           (char const *)&how->zero, (int32_t *)LOOPDBG_ARG(call, 3), (char *)bytes + count);
+    WIDEST_BYTES(int8_conv)(&by, (char const *)bytes, (char const *)how + LOOPDBG_INT8_HEAD, (char const *)&zero,
+                            (char const *)&how->zero, (int32_t *)LOOPDBG_ARG(call, 3), (char *)bytes + count);
     return 0;
 }
 
@@ -531,14 +383,14 @@ static int loopdbg_int8_conv_narrowed(loopdbg_call *call) {
 static int loopdbg_int8_chain(loopdbg_call *call) {
     npy_intp const *x = call->extra;
     loopdbg_int8_chain_numbers const by = {(int)x[0], x[1], x[2], x[3], (int)x[4], (int)x[5], x[6], x[7], (int)x[8], x[9]};
-    return loopdbg_int8_chain_best(&by, LOOPDBG_ARG(call, 0), LOOPDBG_ARG(call, 1), LOOPDBG_ARG(call, 2), LOOPDBG_ARG(call, 3),
-                                   (float const *)LOOPDBG_ARG(call, 4), (float const *)LOOPDBG_ARG(call, 5),
-                                   (float *)LOOPDBG_ARG(call, 6), LOOPDBG_ARG(call, 7));
+    return WIDEST_BYTES(int8_chain)(&by, LOOPDBG_ARG(call, 0), LOOPDBG_ARG(call, 1), LOOPDBG_ARG(call, 2), LOOPDBG_ARG(call, 3),
+                                    (float const *)LOOPDBG_ARG(call, 4), (float const *)LOOPDBG_ARG(call, 5),
+                                    (float *)LOOPDBG_ARG(call, 6), LOOPDBG_ARG(call, 7));
 }
 
 /* b, packed; k, n, whether b is signed. */
 static int loopdbg_int8_pack(loopdbg_call *call) {
-    loopdbg_int8_pack_best(LOOPDBG_ARG(call, 0), LOOPDBG_ARG(call, 1), call->extra[0], call->extra[1], (int)call->extra[2]);
+    WIDEST_BYTES(int8_pack)(LOOPDBG_ARG(call, 0), LOOPDBG_ARG(call, 1), call->extra[0], call->extra[1], (int)call->extra[2]);
     return 0;
 }
 

@@ -81,7 +81,7 @@ INLINE int loopdbg_int8_chain_rows(loopdbg_int8_chain_numbers const *by, char co
         *zero = (uint32_t)-least;
         return 0;
     }
-    loopdbg_quantize_range((float const *)x, m * k, &low, &high);
+    WIDEST(quantize_range)((float const *)x, m * k, &low, &high);
     if (by->kind == LOOPDBG_CHAIN_DYNAMIC) loopdbg_quantize_parameters(low, high, scale, &point);
     else {
         /* What is no number, or has no range, goes other ways through the nodes. */
@@ -161,7 +161,7 @@ INLINE void loopdbg_int8_chain_some(loopdbg_int8_way const *way, loopdbg_int8_ch
                        job->out + r * n + first);
         INT8_ROWS(INT8_REALS)
     }
-#if defined(LOOPDBG_AMX)
+#if defined(LOOPDBG_TILES)
     if (begun) loopdbg_amx_end();
 #endif
 }
@@ -182,8 +182,5 @@ INLINE int loopdbg_int8_chained(loopdbg_piece some, loopdbg_int8_chain_numbers c
     loopdbg_share(some, &job, loopdbg_pieces(count, job.most), work / 2, 0);
     return 0;
 }
-
-typedef int (*loopdbg_int8_chainer)(loopdbg_int8_chain_numbers const *by, char const *x, char const *packed, char const *a_zero,
-                                    char const *b_zeros, float const *scales, float const *addend, float *out, char *scratch);
 
 #endif

@@ -157,7 +157,7 @@ INLINE void loopdbg_int8_conv_some(loopdbg_int8_way const *way, loopdbg_int8_con
     }
 #define INT8_OUTPUTS(r, R) loopdbg_int8_outputs(by, t, sums, columns, job->zero, r, R, first, width, job->out);
     INT8_ROWS(INT8_OUTPUTS)
-#if defined(LOOPDBG_AMX)
+#if defined(LOOPDBG_TILES)
     if (begun) loopdbg_amx_end();
 #endif
 }
@@ -194,8 +194,5 @@ INLINE void loopdbg_int8_convolve(loopdbg_piece some, loopdbg_int8_windows const
         }
     }
 }
-
-typedef void (*loopdbg_int8_convolver)(loopdbg_int8_windows const *by, char const *x, char const *w, char const *x_zero,
-                                       char const *w_zeros, int32_t *out, char *scratch);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "../call.h"
 #include "quantize_range.h"
-#include "../dispatch/wide.h"
+#include "../dispatch/processor.h"
 
 /* Rows of neighbours that have one scale (step 0) or one each (step 1). */
 typedef void (*loopdbg_quantize_row)(char const *x, char *restrict y, npy_intp n, float const *scale, char const *zero,
@@ -33,60 +33,23 @@ static void loopdbg_quantize_rows(loopdbg_quantize_row row, char const *x, npy_i
         }
 }
 
-/* y = saturate(round(x / scale) + zero); what is no number becomes the least. numbers[5..7]: the least, the greatest, and
- * the bits that are kept. Between such limits rounding to even is adding and taking away. */
-#define QUANTIZE_BODY(T, U, STEP)                                                                             \
-    for (npy_intp i = 0; i < n; i++) {                                                                        \
-        float z = (float)((T const *)zero)[STEP * i], v = ((float const *)x)[i] / scale[STEP * i];            \
-        float least = low - z, most = high - z;                                                               \
-        v = v > least ? v : least;                                                                            \
-        v = v < most ? v : most;                                                                              \
-        v = LOOPDBG_NEAREST(v);                                                                               \
-        ((U *)y)[i] = (U)((int32_t)(v + z) & bits);                                                           \
-    }
-#define QUANTIZE(NAME, T, U)                                                                                  \
-    WIDE static void NAME(char const *x, char *restrict y, npy_intp n, float const *scale, char const *zero, npy_intp step, \
-                          npy_intp const *numbers) {                                                          \
-        float low = (float)numbers[5], high = (float)numbers[6];                                              \
-        int32_t bits = (int32_t)numbers[7];                                                                   \
-        if (step) QUANTIZE_BODY(T, U, 1)                                                                      \
-        else QUANTIZE_BODY(T, U, 0)                                                                           \
-    }
-QUANTIZE(loopdbg_quantize_i8, int8_t, uint8_t)
-QUANTIZE(loopdbg_quantize_u8, uint8_t, uint8_t)
-QUANTIZE(loopdbg_quantize_i16, int16_t, uint16_t)
-QUANTIZE(loopdbg_quantize_u16, uint16_t, uint16_t)
+#define BODY "../int8/quantize_lanes.h"
+#include "../dispatch/each_width.h"
 
 /* x, scales, zero points, y; one, outer, extent, inner, block, least, greatest, bits, type. */
 static int loopdbg_quantize(loopdbg_call *call) {
     npy_intp size = call->extra[7] > 255 ? 2 : 1;
     loopdbg_quantize_row row = NULL;
     switch ((char)call->extra[8]) {
-        case 'b': row = loopdbg_quantize_i8; break;
-        case 'B': row = loopdbg_quantize_u8; break;
-        case 'h': row = loopdbg_quantize_i16; break;
-        case 'H': row = loopdbg_quantize_u16; break;
+        case 'b': row = WIDEST(quantize_i8); break;
+        case 'B': row = WIDEST(quantize_u8); break;
+        case 'h': row = WIDEST(quantize_i16); break;
+        case 'H': row = WIDEST(quantize_u16); break;
         default: return 1;
     }
     loopdbg_quantize_rows(row, LOOPDBG_ARG(call, 0), 4, LOOPDBG_ARG(call, 3), size, (float const *)LOOPDBG_ARG(call, 1),
                           LOOPDBG_ARG(call, 2), size, call->extra);
     return 0;
-}
-
-/* Sums of 32 bits times a factor for all (step 0) or one for each column, as bytes. */
-#define REQUANTIZE_BODY(STEP)                                                                                 \
-    for (npy_intp i = 0; i < n; i++) {                                                                        \
-        float v = (float)x[i] * factor[STEP * i];                                                             \
-        v = v > least ? v : least;                                                                            \
-        v = v < most ? v : most;                                                                              \
-        v = LOOPDBG_NEAREST(v);                                                                               \
-        y[i] = (uint8_t)(int32_t)(v + z);                                                                     \
-    }
-WIDE static void loopdbg_requantize_row(int32_t const *x, uint8_t *restrict y, npy_intp n, float const *factor, npy_intp step,
-                                        float z, float low) {
-    float least = low - z, most = low + 255.0f - z;
-    if (step) REQUANTIZE_BODY(1)
-    else REQUANTIZE_BODY(0)
 }
 
 /* x, factors, zero point, y; rows, columns, whether each column has a factor, and whether bytes are signed. */
@@ -96,31 +59,13 @@ static int loopdbg_requantize(loopdbg_call *call) {
     float z = is_signed ? (float)*(int8_t const *)zero : (float)*(uint8_t const *)zero;
     if (!step) columns *= rows, rows = 1;
     for (npy_intp r = 0; r < rows; r++)
-        loopdbg_requantize_row((int32_t const *)LOOPDBG_ARG(call, 0) + r * columns,
+        WIDEST(requantize_row)((int32_t const *)LOOPDBG_ARG(call, 0) + r * columns,
                                (uint8_t *)LOOPDBG_ARG(call, 3) + r * columns, columns, (float const *)LOOPDBG_ARG(call, 1),
                                step, z, is_signed ? -128.0f : 0.0f);
     return 0;
 }
 
-/* y = (x - zero) * scale */
-#define DEQUANTIZE(NAME, T)                                                                                   \
-    WIDE static void NAME(char const *x, char *restrict y, npy_intp n, float const *scale, char const *zero, npy_intp step, \
-                          npy_intp const *numbers) {                                                          \
-        (void)numbers;                                                                                        \
-        if (step)                                                                                             \
-            for (npy_intp i = 0; i < n; i++)                                                                  \
-                ((float *)y)[i] = (float)(int32_t)((uint32_t)((T const *)x)[i] - (uint32_t)((T const *)zero)[i]) * scale[i]; \
-        else                                                                                                  \
-            for (npy_intp i = 0; i < n; i++)                                                                  \
-                ((float *)y)[i] = (float)(int32_t)((uint32_t)((T const *)x)[i] - (uint32_t)((T const *)zero)[0]) * scale[0]; \
-    }
-DEQUANTIZE(loopdbg_dequantize_i8, int8_t)
-DEQUANTIZE(loopdbg_dequantize_u8, uint8_t)
-DEQUANTIZE(loopdbg_dequantize_i16, int16_t)
-DEQUANTIZE(loopdbg_dequantize_u16, uint16_t)
-DEQUANTIZE(loopdbg_dequantize_i32, int32_t)
-
-/* The same for types of one byte that C does not know: what each of the 256 stands for is in a table. */
+/* y = (x - zero) * scale for types of one byte that C does not know: what each of the 256 stands for is in a table. */
 static void loopdbg_dequantize_table(char const *x, char *restrict y, npy_intp n, float const *scale, char const *zero,
                                      npy_intp step, npy_intp const *numbers) {
     float const *table = (float const *)(intptr_t)numbers[6];
@@ -133,11 +78,11 @@ static int loopdbg_dequantize(loopdbg_call *call) {
     npy_intp size = 1, numbers[7];
     loopdbg_quantize_row row = NULL;
     switch ((char)call->extra[5]) {
-        case 'b': row = loopdbg_dequantize_i8; break;
-        case 'B': row = loopdbg_dequantize_u8; break;
-        case 'h': row = loopdbg_dequantize_i16, size = 2; break;
-        case 'H': row = loopdbg_dequantize_u16, size = 2; break;
-        case 'i': row = loopdbg_dequantize_i32, size = 4; break;
+        case 'b': row = WIDEST(dequantize_i8); break;
+        case 'B': row = WIDEST(dequantize_u8); break;
+        case 'h': row = WIDEST(dequantize_i16), size = 2; break;
+        case 'H': row = WIDEST(dequantize_u16), size = 2; break;
+        case 'i': row = WIDEST(dequantize_i32), size = 4; break;
         case 't': row = loopdbg_dequantize_table; break;
         default: return 1;
     }
@@ -155,9 +100,9 @@ static int loopdbg_quantize_dynamic(loopdbg_call *call) {
     uint8_t *zero = (uint8_t *)LOOPDBG_ARG(call, 3);
     npy_intp const numbers[8] = {1, 1, 1, call->extra[0], 0, 0, 255, 255};
     float low, high;
-    loopdbg_quantize_range(x, call->extra[0], &low, &high);
+    WIDEST(quantize_range)(x, call->extra[0], &low, &high);
     loopdbg_quantize_parameters(low, high, scale, zero);
-    loopdbg_quantize_u8((char const *)x, LOOPDBG_ARG(call, 1), call->extra[0], scale, (char const *)zero, 0, numbers);
+    WIDEST(quantize_u8)((char const *)x, LOOPDBG_ARG(call, 1), call->extra[0], scale, (char const *)zero, 0, numbers);
     return 0;
 }
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include "../elements/numbers.h"
 #include "../data_movement/turn.h"
-#include "../dispatch/wide.h"
+#include "../dispatch/processor.h"
 
 /* So many rows are looked through side by side, without branches, for nobody can foretell where the best one lies. */
 #define EXTREME_LANES 16
@@ -26,61 +26,17 @@
                __builtin_choose_expr(sizeof(T) == 2, (int16_t)0, (int8_t)0))))
 #define EXTREME_TAKE(KIND, better, a, b) (KIND)(((mask)(a) & (better)) | ((mask)(b) & ~(better)))
 
-#define EXTREME_STEPS(BETTER)                                                                                 \
-    for (npy_intp j = 0; j < n; j++, x += along, here += 1)                                                   \
-        for (int q = 0; q < each; q++) {                                                                      \
-            vector v = ((vector const *)x)[q], b = best[q];                                                   \
-            mask better = (BETTER);                                                                           \
-            best[q] = EXTREME_TAKE(vector, better, v, b);                                                     \
-            at[q] = EXTREME_TAKE(mask, better, here, at[q]);                                                  \
-        }
-#define EXTREME_VALUE(BETTER)                                                                                 \
-    {                                                                                                         \
-        for (; i + 4 * width <= n; i += 4 * width)                                                            \
-            for (int q = 0; q < 4; q++) {                                                                     \
-                vector v = *(vector const *)(x + i + q * width), b = best[q];                                 \
-                mask better = (BETTER);                                                                       \
-                best[q] = EXTREME_TAKE(vector, better, v, b);                                                 \
-                odd[q] |= v != v;                                                                             \
-            }                                                                                                 \
-        for (int q = 1; q < 4; q++) {                                                                         \
-            vector v = best[q], b = best[0];                                                                  \
-            mask better = (BETTER);                                                                           \
-            best[0] = EXTREME_TAKE(vector, better, v, b);                                                     \
-            odd[0] |= odd[q];                                                                                 \
-        }                                                                                                     \
-        memcpy(bests, best, sizeof bests), memcpy(odds, odd, sizeof odds);                                    \
-        for (int q = 1; q < width; q++) {                                                                     \
-            scalar v = bests[q], b = bests[0];                                                                \
-            if (BETTER) bests[0] = v;                                                                         \
-            odds[0] |= odds[q];                                                                               \
-        }                                                                                                     \
-        for (; i < n; i++) {                                                                                  \
-            scalar v = x[i], b = bests[0];                                                                    \
-            if (BETTER) bests[0] = v;                                                                         \
-            odds[0] |= v != v;                                                                                \
-        }                                                                                                     \
-    }
-
-#define EXTREMES(C, N, T)                                                                                     \
+#define EXTREME_TYPES(C, N, T)                                                                                \
     /* What rows beside one another are compared as, and places of the same width. */                         \
     typedef __typeof__(__builtin_choose_expr(sizeof(T) < 4, (int32_t)0, (T)0)) extreme_##N;                   \
-    typedef EXTREME_MASK(extreme_##N) extreme_at_##N;                                                         \
-    /* Go on with 16 rows, whose elements stand side by side; ``from``: the place of the first one here. */   \
-    WIDE static void extreme_steps_##N(extreme_##N const *x, npy_intp n, npy_intp along, extreme_##N *bests,  \
-                                       extreme_at_##N *ats, extreme_at_##N from, int max, int last) {         \
-        typedef EXTREME_VECTOR(extreme_##N) vector;                                                           \
-        typedef EXTREME_VECTOR(extreme_at_##N) mask;                                                          \
-        enum { each = EXTREME_LANES * sizeof(extreme_##N) / 32 };                                             \
-        vector best[each];                                                                                    \
-        mask at[each], here = (mask){0} + from;                                                               \
-        memcpy(best, bests, sizeof best), memcpy(at, ats, sizeof at);                                         \
-        if (max && last) EXTREME_STEPS((v >= b) | (v != v))                                                   \
-        else if (max) EXTREME_STEPS(~(v <= b) & (b == b))                                                     \
-        else if (last) EXTREME_STEPS((v <= b) | (v != v))                                                     \
-        else EXTREME_STEPS(~(v >= b) & (b == b))                                                              \
-        memcpy(bests, best, sizeof best), memcpy(ats, at, sizeof at);                                         \
-    }                                                                                                         \
+    typedef EXTREME_MASK(extreme_##N) extreme_at_##N;
+NUMBERS(EXTREME_TYPES)
+EXTREME_TYPES('?', bool, uint8_t)
+
+#define BODY "../reduce/extremes_lanes.h"
+#include "../dispatch/each_width.h"
+
+#define EXTREMES(C, N, T)                                                                                     \
     /* 16 rows side by side, or one behind the other, which are turned. */                                    \
     static void extreme_beside_##N(T const *x, int64_t *out, npy_intp n, npy_intp along, int turned, int max, \
                                    int last) {                                                                \
@@ -90,7 +46,7 @@
         npy_intp done = 0;                                                                                    \
         if (!turned && sizeof(T) >= 4) {                                                                      \
             memcpy(best, x, sizeof best);                                                                     \
-            extreme_steps_##N((extreme_##N const *)(x + along), n - 1, along, best, at, 1, max, last);        \
+            WIDEST(extreme_steps_##N)((extreme_##N const *)(x + along), n - 1, along, best, at, 1, max, last); \
             done = n;                                                                                         \
         }                                                                                                     \
         for (npy_intp j = done; j < n; j += EXTREME_PART) {                                                   \
@@ -103,46 +59,23 @@
             if (sizeof(T) < 4)                                                                                \
                 for (npy_intp k = 0; k < more * EXTREME_LANES; k++) wide[k] = (extreme_##N)part[k];           \
             if (skip) memcpy(best, rows, sizeof best);                                                        \
-            extreme_steps_##N(rows + skip * EXTREME_LANES, more - skip, EXTREME_LANES, best, at,              \
+            WIDEST(extreme_steps_##N)(rows + skip * EXTREME_LANES, more - skip, EXTREME_LANES, best, at,      \
                               (extreme_at_##N)(j + skip), max, last);                                         \
         }                                                                                                     \
         for (int l = 0; l < EXTREME_LANES; l++) out[l] = at[l];                                               \
     }                                                                                                         \
-    /* The extreme of a row, and whether it has a NaN. */                                                     \
-    WIDE static T extreme_value_##N(T const *x, npy_intp n, int max, int *nan) {                              \
-        typedef T scalar;                                                                                     \
-        typedef EXTREME_MASK(T) narrow;                                                                       \
-        typedef EXTREME_VECTOR(T) vector;                                                                     \
-        typedef EXTREME_VECTOR(narrow) mask;                                                                  \
-        enum { width = 32 / sizeof(T) };                                                                      \
-        T bests[width];                                                                                       \
-        narrow odds[width];                                                                                   \
-        vector best[4];                                                                                       \
-        mask odd[4] = {{0}};                                                                                  \
-        npy_intp i = 0;                                                                                       \
-        for (int q = 0; q < 4; q++) best[q] = (vector){0} + x[0];                                             \
-        if (max) EXTREME_VALUE(v > b)                                                                         \
-        else EXTREME_VALUE(v < b)                                                                             \
-        *nan = odds[0] != 0;                                                                                  \
-        return bests[0];                                                                                      \
-    }                                                                                                         \
-    WIDE static int extreme_is_here_##N(T const *x, T value) {                                                \
-        int found = 0;                                                                                        \
-        for (int l = 0; l < EXTREME_BLOCK; l++) found |= x[l] == value;                                       \
-        return found;                                                                                         \
-    }                                                                                                         \
     static npy_intp extreme_of_row_##N(T const *x, npy_intp n, int max, int last) {                           \
         int nan = 0;                                                                                          \
-        T value = extreme_value_##N(x, n, max, &nan);                                                         \
+        T value = WIDEST(extreme_value_##N)(x, n, max, &nan);                                                 \
         npy_intp i = last ? n - 1 : 0;                                                                        \
         if (nan) {                                                                                            \
             while (x[i] == x[i]) i += last ? -1 : 1;                                                          \
             return i;                                                                                         \
         }                                                                                                     \
         if (last)                                                                                             \
-            while (i >= EXTREME_BLOCK && !extreme_is_here_##N(x + i + 1 - EXTREME_BLOCK, value)) i -= EXTREME_BLOCK; \
+            while (i >= EXTREME_BLOCK && !WIDEST(extreme_is_here_##N)(x + i + 1 - EXTREME_BLOCK, value)) i -= EXTREME_BLOCK; \
         else                                                                                                  \
-            while (i + EXTREME_BLOCK <= n && !extreme_is_here_##N(x + i, value)) i += EXTREME_BLOCK;          \
+            while (i + EXTREME_BLOCK <= n && !WIDEST(extreme_is_here_##N)(x + i, value)) i += EXTREME_BLOCK;  \
         while (x[i] != value) i += last ? -1 : 1;                                                             \
         return i;                                                                                             \
     }                                                                                                         \

@@ -5,13 +5,17 @@
 #include <stdint.h>
 #include "../call.h"
 #include "../elements/numbers.h"
-#include "../dispatch/wide.h"
+#include "../dispatch/processor.h"
 
 /* A heap of the best so far, the worst of them on top. A NaN is greater than any number; of equals the earlier is better.
  *
  * extra: rows, elements of a row, elements from one of a row to the next (and rows that lie between each other), how many
  * are wanted, the type's character, 1: the greatest, 0: the least, 1: ordered by their places. */
 enum { LOOPDBG_PICK_BLOCK = 64 };
+
+#define BODY "../reduce/picks_lanes.h"
+#include "../dispatch/each_width.h"
+
 #define PICKS(C, ID, T)                                                                                       \
     typedef struct {                                                                                          \
         T value;                                                                                              \
@@ -36,16 +40,6 @@ enum { LOOPDBG_PICK_BLOCK = 64 };
         }                                                                                                     \
         heap[at] = moved;                                                                                     \
     }                                                                                                         \
-    WIDE static int loopdbg_any_above_##ID(T const *x, T limit) {                                             \
-        int found = 0;                                                                                        \
-        for (int j = 0; j < LOOPDBG_PICK_BLOCK; j++) found |= !(x[j] <= limit);                               \
-        return found;                                                                                         \
-    }                                                                                                         \
-    WIDE static int loopdbg_any_below_##ID(T const *x, T limit) {                                             \
-        int found = 0;                                                                                        \
-        for (int j = 0; j < LOOPDBG_PICK_BLOCK; j++) found |= !(x[j] >= limit);                               \
-        return found;                                                                                         \
-    }                                                                                                         \
     static inline void loopdbg_top_##ID(T const *x, T *values, int64_t *places, loopdbg_pick_##ID *heap, npy_intp n, \
                                  npy_intp step, npy_intp k, int greatest, int by_place) {                     \
         npy_intp i = 0;                                                                                       \
@@ -58,8 +52,8 @@ enum { LOOPDBG_PICK_BLOCK = 64 };
             npy_intp end = i + LOOPDBG_PICK_BLOCK;                                                            \
             if (end > n)                                                                                      \
                 end = n;                                                                                      \
-            else if (step == 1 && !(greatest ? loopdbg_any_above_##ID(x + i, heap[0].value)                   \
-                                             : loopdbg_any_below_##ID(x + i, heap[0].value))) {               \
+            else if (step == 1 && !(greatest ? WIDEST(any_above_##ID)(x + i, heap[0].value)                   \
+                                             : WIDEST(any_below_##ID)(x + i, heap[0].value))) {               \
                 i = end;                                                                                      \
                 continue;                                                                                     \
             }                                                                                                 \

@@ -5,7 +5,7 @@
 #include <math.h>
 #include "../call.h"
 #include "../dispatch/lanes.h"
-#include "../elements/narrow_ways.h"
+#include "../elements/halves.h"
 
 /* Rows of no more elements than this lie beside one another in vectors. */
 enum { LOOPDBG_NARROW = 8 };
@@ -15,28 +15,28 @@ static inline float loopdbg_rounded(float x, int brain) {
     return brain ? loopdbg_from_brain(loopdbg_to_brain(x)) : loopdbg_from_half(loopdbg_to_half_f32(x));
 }
 
-#define LANES_BODY "../reduce/rows_lanes.h"
+#define BODY "../reduce/rows_lanes.h"
 #include "../dispatch/each_width.h"
 
 /* x -> out. extra: rows, length of a row, the logarithm is wanted. */
 static int loopdbg_softmax(loopdbg_call *call) {
-    LOOPDBG_WIDEST(softmax)((float const *)LOOPDBG_ARG(call, 0), (float *)LOOPDBG_ARG(call, 1), call->extra[0], call->extra[1],
-                            (int)call->extra[2]);
+    WIDEST(softmax)((float const *)LOOPDBG_ARG(call, 0), (float *)LOOPDBG_ARG(call, 1), call->extra[0], call->extra[1],
+                    (int)call->extra[2]);
     return 0;
 }
 
 /* x, of float16 or bfloat16 -> out. Differences, powers, their sum and the logarithm of that are rounded to the type as
  * they come; of bfloat16 in rows of up to 8 each sum of them. extra: as softmax, it is bfloat16. */
 static int loopdbg_softmax_rounded(loopdbg_call *call) {
-    LOOPDBG_WIDEST(softmax_halves)((uint16_t const *)LOOPDBG_ARG(call, 0), (uint16_t *)LOOPDBG_ARG(call, 1), call->extra[0],
-                                   call->extra[1], (int)call->extra[2], (int)call->extra[3]);
+    WIDEST(softmax_halves)((uint16_t const *)LOOPDBG_ARG(call, 0), (uint16_t *)LOOPDBG_ARG(call, 1), call->extra[0],
+                           call->extra[1], (int)call->extra[2], (int)call->extra[3]);
     return 0;
 }
 
 /* x [rows, n, inner] -> out [rows, inner]. extra: rows, n, inner. */
 static int loopdbg_log_sum_exp(loopdbg_call *call) {
-    LOOPDBG_WIDEST(log_sum_exp)((float const *)LOOPDBG_ARG(call, 0), (float *)LOOPDBG_ARG(call, 1), call->extra[0],
-                                call->extra[1], call->extra[2]);
+    WIDEST(log_sum_exp)((float const *)LOOPDBG_ARG(call, 0), (float *)LOOPDBG_ARG(call, 1), call->extra[0], call->extra[1],
+                        call->extra[2]);
     return 0;
 }
 
@@ -54,8 +54,8 @@ static int loopdbg_normalize(loopdbg_call *call) {
         means = (float *)LOOPDBG_ARG(call, k + 1);
         inverses = (float *)LOOPDBG_ARG(call, k + 2);
     }
-    LOOPDBG_WIDEST(normalize)((float const *)LOOPDBG_ARG(call, 0), scale, bias, out, means, inverses, call->extra[0],
-                              call->extra[1], loopdbg_float(call->extra[2]), flags & LOOPDBG_CENTRED, flags & LOOPDBG_OUTSIDE);
+    WIDEST(normalize)((float const *)LOOPDBG_ARG(call, 0), scale, bias, out, means, inverses, call->extra[0], call->extra[1],
+                      loopdbg_float(call->extra[2]), flags & LOOPDBG_CENTRED, flags & LOOPDBG_OUTSIDE);
     return 0;
 }
 

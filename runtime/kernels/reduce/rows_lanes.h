@@ -3,8 +3,7 @@
 #include "../elements/halves_lanes.h"
 
 /* Rows of up to 8 elements, 16 of them beside one another. */
-ATTR static inline __attribute__((always_inline)) void NAME(softmax_beside)(float const *x, float *out, npy_intp count,
-                                                                            int const n, int logarithm) {
+INLINE void NAME(softmax_beside)(float const *x, float *out, npy_intp count, int const n, int logarithm) {
     enum { EACH = LOOPDBG_LANES / N };
     float beside[LOOPDBG_NARROW][LOOPDBG_LANES], sums[LOOPDBG_LANES];
     V v[LOOPDBG_NARROW][EACH], most[EACH], total[EACH];
@@ -37,7 +36,7 @@ ATTR static inline __attribute__((always_inline)) void NAME(softmax_beside)(floa
 }
 
 /* One row after the other took 1.8 times as long for [1024, 7]. */
-ATTR static void NAME(softmax_narrow)(float const *x, float *out, npy_intp rows, npy_intp n, int logarithm) {
+static void NAME(softmax_narrow)(float const *x, float *out, npy_intp rows, npy_intp n, int logarithm) {
 #define LOOPDBG_CASE(K) \
     case K: NAME(softmax_beside)(x, out, count, K, logarithm); break;
     for (npy_intp row = 0; row < rows; row += LOOPDBG_LANES, x += LOOPDBG_LANES * n, out += LOOPDBG_LANES * n) {
@@ -56,7 +55,7 @@ ATTR static void NAME(softmax_narrow)(float const *x, float *out, npy_intp rows,
 #undef LOOPDBG_CASE
 }
 
-ATTR static void NAME(softmax)(float const *x, float *out, npy_intp rows, npy_intp n, int logarithm) {
+static void NAME(softmax)(float const *x, float *out, npy_intp rows, npy_intp n, int logarithm) {
     V v[LOOPDBG_LANES / N];
     if (n <= LOOPDBG_NARROW) {
         NAME(softmax_narrow)(x, out, rows, n, logarithm);
@@ -75,8 +74,7 @@ ATTR static void NAME(softmax)(float const *x, float *out, npy_intp rows, npy_in
 }
 
 /* float16 or bfloat16, with all that the formula rounds on the way; see loopdbg_softmax_rounded. */
-ATTR static inline __attribute__((always_inline)) void NAME(softmax_row)(uint16_t const *x, uint16_t *out, npy_intp n,
-                                                                         int logarithm, int brain) {
+INLINE void NAME(softmax_row)(uint16_t const *x, uint16_t *out, npy_intp n, int logarithm, int brain) {
     uint16_t const lowest = brain ? 0xFF80 : 0xFC00; /* -inf */
     V v[LOOPDBG_LANES / N], most[LOOPDBG_LANES / N], total[LOOPDBG_LANES / N];
     for (int q = 0; q < LOOPDBG_LANES / N; q++) most[q] = (V){0} - __builtin_inff(), total[q] = (V){0};
@@ -105,8 +103,7 @@ ATTR static inline __attribute__((always_inline)) void NAME(softmax_row)(uint16_
 }
 
 /* Rows of up to 8, as NAME(softmax_beside). */
-ATTR static inline __attribute__((always_inline)) void
-NAME(softmax_halves_beside)(uint16_t const *x, uint16_t *out, npy_intp count, int n, int logarithm, int brain) {
+INLINE void NAME(softmax_halves_beside)(uint16_t const *x, uint16_t *out, npy_intp count, int n, int logarithm, int brain) {
     enum { EACH = LOOPDBG_LANES / N };
     uint16_t beside[LOOPDBG_NARROW][LOOPDBG_LANES];
     float below[LOOPDBG_LANES];
@@ -145,21 +142,19 @@ NAME(softmax_halves_beside)(uint16_t const *x, uint16_t *out, npy_intp count, in
         for (int i = 0; i < n; i++) out[r * n + i] = beside[i][r];
 }
 
-ATTR static inline __attribute__((always_inline)) void NAME(softmax_of_halves)(uint16_t const *x, uint16_t *out, npy_intp rows,
-                                                                               npy_intp n, int logarithm, int brain) {
+INLINE void NAME(softmax_of_halves)(uint16_t const *x, uint16_t *out, npy_intp rows, npy_intp n, int logarithm, int brain) {
     npy_intp const each = n <= LOOPDBG_NARROW ? LOOPDBG_LANES : 1;
     for (npy_intp row = 0; row < rows; row += each, x += each * n, out += each * n)
         if (each == 1) NAME(softmax_row)(x, out, n, logarithm, brain);
         else NAME(softmax_halves_beside)(x, out, rows - row < each ? rows - row : each, (int)n, logarithm, brain);
 }
-ATTR static void NAME(softmax_halves)(uint16_t const *x, uint16_t *out, npy_intp rows, npy_intp n, int logarithm, int brain) {
+static void NAME(softmax_halves)(uint16_t const *x, uint16_t *out, npy_intp rows, npy_intp n, int logarithm, int brain) {
     if (brain) NAME(softmax_of_halves)(x, out, rows, n, logarithm, 1);
     else NAME(softmax_of_halves)(x, out, rows, n, logarithm, 0);
 }
 
 /* ``blocks`` times 16 columns of x [n, inner], of which ``count`` are there. */
-ATTR static inline __attribute__((always_inline)) void NAME(log_sum_exp_columns)(float const *x, float *out, npy_intp n,
-                                                                                 npy_intp inner, npy_intp count, int blocks) {
+INLINE void NAME(log_sum_exp_columns)(float const *x, float *out, npy_intp n, npy_intp inner, npy_intp count, int blocks) {
     enum { EACH = LOOPDBG_LANES / N };
     V most[4 * EACH], total[4 * EACH], v[EACH];
     float below[4 * LOOPDBG_LANES], sums[4 * LOOPDBG_LANES];
@@ -182,7 +177,7 @@ ATTR static inline __attribute__((always_inline)) void NAME(log_sum_exp_columns)
 }
 
 /* Of rows of n. What each row waits for, its extreme and its sum, is found of several at a time. */
-ATTR static void NAME(log_sum_exp_rows)(float const *x, float *out, npy_intp rows, npy_intp n) {
+static void NAME(log_sum_exp_rows)(float const *x, float *out, npy_intp rows, npy_intp n) {
     float highest[LOOPDBG_LANES], sums[LOOPDBG_LANES];
     for (npy_intp row = 0; row < rows; row += LOOPDBG_LANES) {
         npy_intp count = rows - row < LOOPDBG_LANES ? rows - row : LOOPDBG_LANES;
@@ -196,7 +191,7 @@ ATTR static void NAME(log_sum_exp_rows)(float const *x, float *out, npy_intp row
 }
 
 /* The logarithm of a sum of exponentials over the middle axis of x [rows, n, inner]. */
-ATTR static void NAME(log_sum_exp)(float const *x, float *out, npy_intp rows, npy_intp n, npy_intp inner) {
+static void NAME(log_sum_exp)(float const *x, float *out, npy_intp rows, npy_intp n, npy_intp inner) {
     if (inner == 1) {
         NAME(log_sum_exp_rows)(x, out, rows, n);
         return;
@@ -211,8 +206,8 @@ ATTR static void NAME(log_sum_exp)(float const *x, float *out, npy_intp rows, np
     }
 }
 
-ATTR static void NAME(normalize)(float const *x, float const *scale, float const *bias, float *out, float *means,
-                                 float *inverses, npy_intp rows, npy_intp n, float epsilon, int centred, int outside) {
+static void NAME(normalize)(float const *x, float const *scale, float const *bias, float *out, float *means, float *inverses,
+                            npy_intp rows, npy_intp n, float epsilon, int centred, int outside) {
     V v[LOOPDBG_LANES / N], w[LOOPDBG_LANES / N], total[LOOPDBG_LANES / N];
     for (npy_intp row = 0; row < rows; row++, x += n, out += n) {
         float mean = 0, inverse;

@@ -8,7 +8,7 @@
 #include <float.h>
 
 #include "../elements/elements.h"
-#include "../dispatch/wide.h"
+#include "../dispatch/processor.h"
 
 enum { SUMMARY_BLOCK = 1024, SUMMARY_LANES = 16 };
 
@@ -50,80 +50,8 @@ typedef struct {
     int64_t same;
 } loopdbg_apart;
 
-/* Of squared distances from one of the elements the spread is known to within a few of their count's bits, however far all
- * are from zero. */
-#define SUMMARY_LANES_OF(NAME, T)                                                                             \
-    WIDE static void loopdbg_block_##NAME(T const *x, int64_t n, loopdbg_block *b) {                          \
-        T low[SUMMARY_LANES], high[SUMMARY_LANES];                                                            \
-        double sum[SUMMARY_LANES], squares[SUMMARY_LANES];                                                    \
-        int32_t zeros[SUMMARY_LANES];                                                                         \
-        double const first = x[0];                                                                            \
-        int64_t k = 0;                                                                                        \
-        for (int j = 0; j < SUMMARY_LANES; j++) {                                                             \
-            low[j] = high[j] = x[0];                                                                          \
-            sum[j] = squares[j] = 0;                                                                          \
-            zeros[j] = 0;                                                                                     \
-        }                                                                                                     \
-        for (; k + SUMMARY_LANES <= n; k += SUMMARY_LANES)                                                    \
-            for (int j = 0; j < SUMMARY_LANES; j++) {                                                         \
-                T const v = x[k + j];                                                                         \
-                double const d = (double)v - first;                                                           \
-                low[j] = v < low[j] ? v : low[j];                                                             \
-                high[j] = v > high[j] ? v : high[j];                                                          \
-                sum[j] += d;                                                                                  \
-                squares[j] += d * d;                                                                          \
-                zeros[j] += v == 0;                                                                           \
-            }                                                                                                 \
-        for (; k < n; k++) {                                                                                  \
-            double const d = (double)x[k] - first;                                                            \
-            low[0] = x[k] < low[0] ? x[k] : low[0];                                                           \
-            high[0] = x[k] > high[0] ? x[k] : high[0];                                                        \
-            sum[0] += d;                                                                                      \
-            squares[0] += d * d;                                                                              \
-            zeros[0] += x[k] == 0;                                                                            \
-        }                                                                                                     \
-        b->low = low[0], b->high = high[0];                                                                   \
-        b->sum = b->squares = 0;                                                                              \
-        b->zeros = 0;                                                                                         \
-        for (int j = 0; j < SUMMARY_LANES; j++) {                                                             \
-            b->low = low[j] < b->low ? low[j] : b->low;                                                       \
-            b->high = high[j] > b->high ? high[j] : b->high;                                                  \
-            b->sum += sum[j];                                                                                 \
-            b->squares += squares[j];                                                                         \
-            b->zeros += zeros[j];                                                                             \
-        }                                                                                                     \
-    }                                                                                                         \
-    WIDE static void loopdbg_apart_##NAME(T const *x, T const *y, int64_t n, loopdbg_apart *a) {              \
-        double most[SUMMARY_LANES], sum[SUMMARY_LANES];                                                       \
-        int32_t same[SUMMARY_LANES];                                                                          \
-        int64_t k = 0;                                                                                        \
-        for (int j = 0; j < SUMMARY_LANES; j++) {                                                             \
-            most[j] = sum[j] = 0;                                                                             \
-            same[j] = 0;                                                                                      \
-        }                                                                                                     \
-        for (; k + SUMMARY_LANES <= n; k += SUMMARY_LANES)                                                    \
-            for (int j = 0; j < SUMMARY_LANES; j++) {                                                         \
-                double const d = fabs((double)y[k + j] - (double)x[k + j]);                                   \
-                most[j] = d > most[j] ? d : most[j];                                                          \
-                sum[j] += d;                                                                                  \
-                same[j] += x[k + j] == y[k + j];                                                              \
-            }                                                                                                 \
-        for (; k < n; k++) {                                                                                  \
-            double const d = fabs((double)y[k] - (double)x[k]);                                               \
-            most[0] = d > most[0] ? d : most[0];                                                              \
-            sum[0] += d;                                                                                      \
-            same[0] += x[k] == y[k];                                                                          \
-        }                                                                                                     \
-        a->most = a->sum = 0;                                                                                 \
-        a->same = 0;                                                                                          \
-        for (int j = 0; j < SUMMARY_LANES; j++) {                                                             \
-            a->most = most[j] > a->most ? most[j] : a->most;                                                  \
-            a->sum += sum[j];                                                                                 \
-            a->same += same[j];                                                                               \
-        }                                                                                                     \
-    }
-SUMMARY_LANES_OF(f32, float)
-SUMMARY_LANES_OF(f64, double)
+#define BODY "../reduce/summary_lanes.h"
+#include "../dispatch/each_width.h"
 
 /* -- moments */
 
@@ -189,10 +117,10 @@ static void loopdbg_summary_slowly(loopdbg_summary *s, double const *x, int64_t 
     loopdbg_join(s, finite, mean, spread, squares);
 }
 
-#define SUMMARY_OF(NAME, T)                                                                                   \
-    static inline void loopdbg_summary_##NAME(loopdbg_summary *s, T const *x, int64_t n, int64_t at) {        \
+#define SUMMARY_OF(ID, T)                                                                                     \
+    static inline void loopdbg_summary_##ID(loopdbg_summary *s, T const *x, int64_t n, int64_t at) {          \
         loopdbg_block b;                                                                                      \
-        loopdbg_block_##NAME(x, n, &b);                                                                       \
+        WIDEST(block_##ID)(x, n, &b);                                                                         \
         double const most = fabs(b.low) > fabs(b.high) ? fabs(b.low) : fabs(b.high), apart = b.sum / (double)n; \
         if (b.sum - b.sum != 0 || b.squares - b.squares != 0 || s->unit != 1 || loopdbg_is_extreme(most)) {   \
             double wide[SUMMARY_BLOCK];                                                                       \
@@ -218,20 +146,12 @@ SUMMARY_OF(f32, float)
 SUMMARY_OF(f64, double)
 
 /* The smallest and the largest of 64 bits: as doubles they have not all digits. */
-#define SUMMARY_WHOLE(NAME, T)                                                                                \
-    WIDE static void loopdbg_ends_##NAME(T const *x, int64_t n, T *low, T *high) {                            \
-        T least = x[0], most = x[0];                                                                          \
-        for (int64_t k = 0; k < n; k++) {                                                                     \
-            least = x[k] < least ? x[k] : least;                                                              \
-            most = x[k] > most ? x[k] : most;                                                                 \
-        }                                                                                                     \
-        *low = least, *high = most;                                                                           \
-    }                                                                                                         \
-    static inline void loopdbg_whole_##NAME(loopdbg_summary *s, char const *data, int64_t n, int64_t at, int first) { \
+#define SUMMARY_WHOLE(ID, T)                                                                                  \
+    static inline void loopdbg_whole_##ID(loopdbg_summary *s, char const *data, int64_t n, int64_t at, int first) { \
         T const *x = (T const *)data;                                                                         \
         T low, high, known_low, known_high;                                                                   \
         int64_t k = 0;                                                                                        \
-        loopdbg_ends_##NAME(x, n, &low, &high);                                                               \
+        WIDEST(ends_##ID)(x, n, &low, &high);                                                                 \
         memcpy(&known_low, &s->whole_low, 8), memcpy(&known_high, &s->whole_high, 8);                         \
         if (first || low < known_low) {                                                                       \
             for (k = 0; x[k] != low;) k++;                                                                    \
@@ -259,10 +179,10 @@ static inline void loopdbg_change_one(loopdbg_change *c, int same, double apart,
     else loopdbg_note(c, apart, at);
 }
 
-#define CHANGE_OF(NAME, T)                                                                                    \
-    static inline void loopdbg_change_##NAME(loopdbg_change *c, T const *x, T const *y, int64_t n, int64_t at) { \
+#define CHANGE_OF(ID, T)                                                                                      \
+    static inline void loopdbg_change_##ID(loopdbg_change *c, T const *x, T const *y, int64_t n, int64_t at) { \
         loopdbg_apart a;                                                                                      \
-        loopdbg_apart_##NAME(x, y, n, &a);                                                                    \
+        WIDEST(apart_##ID)(x, y, n, &a);                                                                      \
         if (a.sum - a.sum != 0) {                                                                             \
             for (int64_t k = 0; k < n; k++)                                                                   \
                 loopdbg_change_one(c, x[k] == y[k] || (x[k] != x[k] && y[k] != y[k]),                         \

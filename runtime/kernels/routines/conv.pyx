@@ -1,13 +1,13 @@
 """Convolutions (conv.h)."""
 
 from ..call cimport Call, run_call
+from ..processor cimport loopdbg_here, processor_here
 from ..team cimport loopdbg_share, loopdbg_team, team_members, team_share
 
 cdef extern from "kernels/conv/conv.h" nogil:
     int loopdbg_conv_f32(Call *call) noexcept
     int loopdbg_conv_f64(Call *call) noexcept
     int loopdbg_conv_winograd(Call *call) noexcept
-    int loopdbg_conv_choose(int kind) noexcept
     void conv_winograd_taps(const float *w, Py_ssize_t ocg, Py_ssize_t icg, float *to) noexcept
     enum:
         CONV_PART
@@ -26,14 +26,6 @@ PART, GROUP = CONV_PART, CONV_GROUP
 WIDEST = CONV_WIDEST
 
 
-def choose(int kind):
-    """For tests: how it is computed: as on any processor (1), with AVX2 (2), AVX-512 (3), or as is best here (0).
-
-    False where this processor cannot.
-    """
-    return loopdbg_conv_choose(kind) != 0
-
-
 def transform(const float[:, :, :, ::1] taps, float[:, :, :, ::1] out):
     """Taps ``[channels out, channels in, 3, 3]`` into the ``[channels out / 8, 16, channels in, 8]`` of winograd.h."""
     if out.shape[0] * 8 != taps.shape[0] or out.shape[2] != taps.shape[1] or taps.shape[2] * taps.shape[3] != 9 or \
@@ -44,5 +36,5 @@ def transform(const float[:, :, :, ::1] taps, float[:, :, :, ::1] out):
             conv_winograd_taps(&taps[0, 0, 0, 0], taps.shape[0], taps.shape[1], &out[0, 0, 0, 0])
 
 
-choose(0)
+loopdbg_here = processor_here()
 loopdbg_share, loopdbg_team = team_share(), team_members()

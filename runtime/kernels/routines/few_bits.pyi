@@ -1,4 +1,2 @@
 ROUTINES: dict[str, int]
 PANEL: int
-
-def use(kind: int) -> bool: ...

@@ -1,3 +1,1 @@
 ROUTINES: dict[str, int]
-
-def use_lanes(kind: int) -> bool: ...

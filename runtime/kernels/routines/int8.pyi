@@ -3,5 +3,3 @@ PANEL: int
 BEYOND: int
 TAIL: int
 HEAD: int
-
-def use(kind: int) -> bool: ...

@@ -2,7 +2,10 @@
 int8_conv.h)."""
 
 from ..call cimport Call, run_call
+from ..processor cimport loopdbg_here, processor_here
 from ..team cimport loopdbg_share, loopdbg_team, team_members, team_share
+
+from .. import processor
 
 cdef extern from "kernels/int8/int8.h" nogil:
     enum:
@@ -16,7 +19,10 @@ cdef extern from "kernels/int8/int8.h" nogil:
     int loopdbg_int8_conv(Call *call) noexcept
     int loopdbg_int8_conv_narrowed(Call *call) noexcept
     int loopdbg_int8_chain(Call *call) noexcept
-    int loopdbg_int8_use(int kind) noexcept
+
+processor.use_tiles()
+loopdbg_here = processor_here()
+loopdbg_share, loopdbg_team = team_share(), team_members()
 
 ROUTINES = {
     "product": <size_t><run_call>loopdbg_int8_product,
@@ -27,16 +33,3 @@ ROUTINES = {
     "conv_narrowed": <size_t><run_call>loopdbg_int8_conv_narrowed,
 }
 PANEL, BEYOND, TAIL, HEAD = LOOPDBG_INT8_PANEL, LOOPDBG_INT8_BEYOND, LOOPDBG_INT8_TAIL, LOOPDBG_INT8_HEAD
-
-
-def use(int kind):
-    """For tests: how products are done: for any processor (1), with AVX2 (2), AVX-VNNI (3), AVX-512 (4), AMX (5), or as is
-    best (0).
-
-    False where this processor cannot.
-    """
-    return loopdbg_int8_use(kind) != 0
-
-
-use(0)
-loopdbg_share, loopdbg_team = team_share(), team_members()

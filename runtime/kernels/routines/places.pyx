@@ -1,6 +1,7 @@
 """Reading and writing at indices that are data (places.h), and the extremes of rows (picks.h)."""
 
 from ..call cimport Call, run_call
+from ..processor cimport loopdbg_here, processor_here
 
 cdef extern from "kernels/data_movement/places.h" nogil:
     int loopdbg_gather_elements(Call *call) noexcept
@@ -18,6 +19,8 @@ cdef extern from "kernels/reduce/picks.h" nogil:
 
 # Axes that the elements' routines take.
 MOST_AXES = LOOPDBG_MOST_AXES
+
+loopdbg_here = processor_here()
 
 ROUTINES = {
     "gather_elements": <size_t><run_call>loopdbg_gather_elements,

@@ -1,6 +1,7 @@
 """Maxima and sums over windows (pool.h)."""
 
 from ..call cimport Call, run_call
+from ..processor cimport loopdbg_here, processor_here
 
 cdef extern from "kernels/conv/pool.h" nogil:
     int loopdbg_pool_max_f32(Call *call) noexcept
@@ -17,6 +18,8 @@ cdef extern from "kernels/conv/pool.h" nogil:
     int loopdbg_pool_places_i64(Call *call) noexcept
     int loopdbg_pool_sum_f32(Call *call) noexcept
     int loopdbg_pool_sum_f64(Call *call) noexcept
+
+loopdbg_here = processor_here()
 
 ROUTINES = {
     "max_f32": <size_t><run_call>loopdbg_pool_max_f32,

@@ -8,7 +8,7 @@
 #define LOOPDBG_THREADS_H
 
 #include <stdint.h>
-#include "../dispatch/x86.h"
+#include "../dispatch/processor.h"
 #include "team.h"
 
 enum { LOOPDBG_MOST_WORKERS = 16 };

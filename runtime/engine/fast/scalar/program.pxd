@@ -1,6 +1,7 @@
 """Scalar programs as Cython has them: see scalar_program.h for what all of it is."""
 
 from libc.stdint cimport int32_t, int64_t
+from libc.string cimport memcmp
 from numpy cimport npy_intp
 
 from ....kernels.call cimport inner_loop
@@ -88,13 +89,32 @@ cdef struct ProgramValue:
     Py_ssize_t nbytes
     int written
 
+# What runs a program: the interpreter, or code that was made for it.
+ctypedef int (*scalar_function)(scalar_program *p, const int *watch, int64_t *budget) noexcept nogil
+
 # A program as a region. It is good as long as nothing was bound or unbound since it was made.
 cdef struct Program:
     Region region            # first
     scalar_program core
     int root                 # index of the loop
     int64_t generation
-    int nregisters, ncode, nloops, nloads, nonce
+    int nregisters, ncode, nloops, nloads, ncalls, nonce
+    scalar_function compiled # NULL: the interpreter runs it
+    int nconstants           # registers that the code takes for the numbers in ``wanted``
+    int *constants
+    int64_t *wanted
+    int as_code              # and they have those
+    int64_t spent            # budget that the interpreter took for it; one unit is about a nanosecond
     ProgramValue *values
     int *positions           # instruction of the program -> position in the plan
     int *once                # positions of nodes that are left out: they ran in this entry
+
+
+cdef inline int has_constants(const Program *program) noexcept nogil:
+    """Are the registers that its code takes for constants such? A hand may have changed them."""
+    cdef int k, register
+    for k in range(program.nconstants):
+        register = program.constants[k]
+        if memcmp(program.core.registers + 8 * register, program.wanted + k, program.values[register].nbytes):
+            return 0
+    return 1

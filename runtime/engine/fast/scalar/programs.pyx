@@ -67,7 +67,8 @@ cdef int fill(State *s, Program *program, object parts, int root) except -1:
     for k, (op, d, a, b, c) in enumerate(parts.code):
         core.code[k].op, core.code[k].d = op, d
         core.code[k].a, core.code[k].b, core.code[k].c = a, b, c
-    core.calls = <scalar_call *>take(program, len(parts.calls), sizeof(scalar_call))
+    program.ncalls = len(parts.calls)
+    core.calls = <scalar_call *>take(program, program.ncalls, sizeof(scalar_call))
     for k, (loop_address, data, args, steps) in enumerate(parts.calls):
         core.calls[k].loop, core.calls[k].data = <inner_loop><size_t>loop_address, <void *><size_t>data
         core.calls[k].nargs = len(args)
@@ -213,12 +214,19 @@ cdef void enter(State *s, Program *program) noexcept nogil:
     for k in range(1, program.nloops):
         core.loops[k].ended = 0
     core.at_loop = core.suspended = 0
+    program.as_code = has_constants(program)
     fast(s).program_runs += 1
 
 
 cdef int run_on(State *s, Program *program) noexcept nogil:
     """Run on from where the program is, and write everything back unless only the time slice is over."""
-    cdef int status = scalar_run(&program.core, &s.watch, &s.budget)
+    cdef int64_t before = s.budget
+    cdef int status
+    if program.compiled != NULL and program.as_code:
+        status = program.compiled(&program.core, &s.watch, &s.budget)
+    else:
+        status = scalar_run(&program.core, &s.watch, &s.budget)
+        program.spent += before - s.budget
     s.loops[program.core.loops[0].index].i = program.core.loops[0].i
     if status == SCALAR_TICK:
         s.suspended = &program.region

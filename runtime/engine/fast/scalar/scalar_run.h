@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "scalar_program.h"
+#include "scalar_records.h"
 
 #define REG(T, k) (*(T *)(R + (k)))
 #define CASE_BINARY(ID, NAME, C, T, Q, EXPRESSION)                                                            \
@@ -34,24 +34,6 @@
         REG(T, in->d) = REG(T, REG(uint8_t, in->a) ? in->b : in->c);                                          \
         in++;                                                                                                 \
         continue;
-
-static int scalar_records_full(scalar_loop const *L) {
-    for (int k = 0; k < L->nrecorders; k++)
-        if (L->recorders[k].record->count == L->recorders[k].record->capacity) return 1;
-    return 0;
-}
-
-/* What loop L's parameters and values are at boundary i. */
-static void scalar_records_add(char const *R, scalar_loop const *L, int64_t i) {
-    for (int k = 0; k < L->nrecorders; k++) {
-        boundary_record *record = L->recorders[k].record;
-        char *row = record->buffer + record->count++ * record->row;
-        ((int64_t *)row)[0] = i;
-        ((int64_t *)row)[1] = *L->entries - 1;
-        for (int j = 0; j < record->nvalues; j++)
-            *(uint64_t *)(row + record->offsets[j]) = *(uint64_t const *)(R + L->recorders[k].source[j]);
-    }
-}
 
 /* Does loop L test a condition before the iteration ahead? */
 static inline int scalar_is_tested(scalar_loop const *L) { return L->test >= 0 && loop_is_tested(L->trips, L->i); }

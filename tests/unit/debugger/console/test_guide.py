@@ -10,7 +10,9 @@ from guide import ROOT, Guide, command_table
 from loopdbg.debugger.console.command import COMMANDS
 
 
-@pytest.mark.parametrize("name", ["docs/guide.md", "README.md", "docs/tensorrt.md", "docs/leaving.md", "docs/ci.md"])
+@pytest.mark.parametrize(
+    "name", ["docs/guide.md", "README.md", "docs/tensorrt.md", "docs/leaving.md", "docs/notebook.md", "docs/ci.md"]
+)
 def test_running_the_examples_changes_nothing(name: str) -> None:
     text = (ROOT / name).read_text(encoding="utf-8")
     assert Guide().run(text).splitlines() == text.splitlines(), f"python tests/guide.py {name} writes it anew"

@@ -379,3 +379,52 @@ def test_the_iteration_in_which_openvino_differs(tmp_path: Path, capsys: pytest.
     assert ran.status == 0 and json.loads(ran.out)["iteration"] == 1, ran
     fed, given = data(Extracted(tmp_path / "part" / "model.onnx", "", (), 1, (), ()))
     assert fed["h"] == pytest.approx(0.41421354) and np.isnan(given["h_next"])
+
+
+FAILING = """
+rows (int64 M, float[4,2] x, float[2] h) => (float[2] y) {
+  y = Loop <body = body (int64 i, bool c, float[2] h) => (bool keep, float[2] h_next) {
+    keep = Identity (c)
+    turned = Sin (h)
+    row = Gather (x, i)
+    h_next = Add (turned, row)
+  }> (M, , h)
+}
+"""
+
+
+def test_an_iteration_that_fails_is_written_with_what_was_computed_before(tmp_path: Path, capsys: Any) -> None:
+    path = save(tmp_path, FAILING)
+    np.savez(tmp_path / "in.npz", M=np.int64(9), x=np.ones((4, 2), np.float32), h=np.zeros(2, np.float32))
+    words = ("--inputs", tmp_path / "in.npz", "-o", tmp_path / "part")
+    ran = command(capsys, "extract", path, "--iteration", "4", *words)
+    assert ran.status == 0, ran.err
+    assert "it fails by itself as in the run: " in ran.out
+    assert "expected outputs: 'keep" in ran.out and "h_next" not in ran.out
+    page = (tmp_path / "part" / "README.md").read_text(encoding="utf-8")
+    assert "In that run this iteration failed:" in page and "Gather" in page
+    files = sorted(one.name for one in (tmp_path / "part" / "test_data_set_0").glob("output_*"))
+    assert files == ["output_0.pb"]
+    ran = command(capsys, "run", tmp_path / "part" / "model.onnx")
+    assert ran.status == 1 and "Gather" in ran.err
+    # The iteration before it is whole.
+    ran = command(capsys, "extract", path, "--iteration", "3", *words, "--force")
+    assert ran.status == 0 and "the same bits by itself" in ran.out
+
+
+def test_the_last_iteration_may_be_one_that_fails(tmp_path: Path, capsys: Any) -> None:
+    path = save(tmp_path, FAILING)
+    np.savez(tmp_path / "in.npz", M=np.int64(9), x=np.ones((4, 2), np.float32), h=np.zeros(2, np.float32))
+    words = ("--inputs", tmp_path / "in.npz", "-o", tmp_path / "part", "--json")
+    told = json.loads(command(capsys, "extract", path, "--iteration", "last", *words).out)
+    assert told["iteration"] == 4
+    assert (len(told["outputs"]), len(told["expected"])) == (2, 1)
+    assert "Gather" in told["failure"]
+
+
+def test_a_session_that_stands_where_a_node_failed_extracts_that_iteration(tmp_path: Path, capsys: Any) -> None:
+    path = save(tmp_path, FAILING)
+    np.savez(tmp_path / "in.npz", M=np.int64(9), x=np.ones((4, 2), np.float32), h=np.zeros(2, np.float32))
+    words = ("--inputs", tmp_path / "in.npz", "-ex", "continue", "-ex", f"extract {tmp_path / 'part'}", "--batch")
+    ran = command(capsys, "run", path, *words)
+    assert "wrote iteration 4 of loop" in ran.out and "it fails by itself" in ran.out

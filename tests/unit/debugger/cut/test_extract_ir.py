@@ -16,6 +16,7 @@ from openvino import opset13 as op
 import loopdbg
 from command_line import loopdbg as command
 from cutting import agrees_with_openvino, every_part
+from ir import TRUE, Net, back, into, loop_parts, out
 from loopdbg.debugger.cut.captured import Runs
 from loopdbg.debugger.cut.extract import extract, loop_named
 from loopdbg.runtime.errors import UnsupportedError
@@ -128,3 +129,35 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     part = tmp_path / "part" / "model.xml"
     again = command(capsys, "run", part, "--expect", part.with_suffix(".outputs.npz"))
     assert again.status == 0 and "all 3 outputs are as in" in again.err
+
+
+def test_an_iteration_that_fails_is_written_with_what_was_computed_before(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    net = Net()
+    start = net.parameter("6", name="start")
+    body = net.inner()
+    number, h = body.parameter("1", "i64", name="number"), body.parameter("6", name="h")
+    keep = body.constant(np.array([True]), name="keep")
+    one, rest = (body.constant(np.array([k])) for k in (1, -1))
+    rows = body.layer("Add", [number, one], name="rows")
+    shape = body.layer("Concat", [rows, rest], data='axis="0"', name="shape")
+    # Six elements have no four rows.
+    cut = body.layer("Reshape", [h, shape], data='special_zero="false"', shape="?,?", name="cut")
+    flat = body.layer("Reshape", [cut, rest], data='special_zero="false"', shape="6", name="flat")
+    new = body.layer("Sin", [flat], shape="6", name="new")
+    results = [body.result(one) for one in (keep, rows, new)]
+    entries = [into(2, h), into(-1, number, 'purpose="current_iteration"'), out(3, results[2])]
+    entries.append(out(-1, results[0], 'purpose="execution_condition"'))
+    parts = loop_parts(body, entries, back((results[2], h)))
+    fed = [net.constant(np.int64(9), name="trips"), net.constant(TRUE, name="true"), start]
+    loop = net.layer("Loop", fed, 1, name="counting", version="opset5", shape="6", extra=parts)
+    net.result((loop, 3), name="y")
+    given = ("--input", "start=[1, 2, 3, 4, 5, 6]", "--iteration", "last", "-o", tmp_path / "part")
+    ran = command(capsys, "extract", net.save(tmp_path), *given)
+    assert ran.status == 0, ran.err
+    assert ran.out.startswith("wrote iteration 3 of loop 'counting'") and "it fails by itself as in the run" in ran.out
+    made = loopdbg.load(tmp_path / "part" / "model.xml")
+    with np.load(tmp_path / "part" / "model.outputs.npz") as known:
+        assert {port.name for port in made.outputs} - set(known) == {"new"}
+        np.testing.assert_array_equal(known["rows"], [4])

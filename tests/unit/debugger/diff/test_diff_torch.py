@@ -23,11 +23,19 @@ def test_a_file_of_torch_needs_torch(capsys, tmp_path, monkeypatch):
     assert ran.complaint.endswith("torch, which is not installed: pip install 'loopdbg[torch]'")
 
 
-@pytest.mark.parametrize("word", ["tensorflow", "torch", "torch:", "onnxruntime:"])
-def test_what_is_no_peer(capsys, word):
+@pytest.mark.parametrize(
+    ("word", "text"),
+    [
+        ("tensorflow", "there is no peer 'tensorflow'; peers are onnxruntime, openvino, torch:FILE.pt2"),
+        ("torch", "there is no peer 'torch'; peers are onnxruntime, openvino, torch:FILE.pt2"),
+        ("torch:", "there is no peer 'torch'; peers are onnxruntime, openvino, torch:FILE.pt2"),
+        ("onnxruntime:", "'onnxruntime:' names no device: write onnxruntime, or onnxruntime:CUDA"),
+    ],
+)
+def test_what_is_no_peer(capsys, word, text):
     ran = command_line.loopdbg(capsys, "diff", SAMPLES / "newton_sqrt.onnx", "--against", word)
     assert ran.status == 2
-    assert f"'{word}' is none of onnxruntime, openvino, torch:FILE.pt2" in ran.err
+    assert text in ran.err
 
 
 def test_a_program_is_trusted_as_scripts_are(capsys, monkeypatch):

@@ -104,3 +104,17 @@ def test_growth_keeps_few_points_of_many_iterations() -> None:
     assert peak.first <= 77_777 <= peak.last
     assert growth.points[0].first == 0 and growth.points[-1].last == 99_999
     assert growth.first_beyond == 77_777
+
+
+def test_the_worst_of_a_few_elements_that_differ_is_found_where_it_is():
+    one = np.zeros((4, 5, 6), np.float32)
+    one[3] = np.nan
+    other = one.copy()
+    other[1, 2, 3], other[2, 0, 1] = 1e-7, -0.5
+    found = compare(one, other, Tolerance())
+    assert (found.kind, found.count, found.size, found.index) == ("value", 1, 120, (2, 0, 1))
+    assert (found.absolute, found.relative, found.left, found.right) == (0.5, 1.0, 0.0, -0.5)
+
+
+def test_nothing_in_two_dtypes_is_the_same():
+    assert not compare(np.zeros((2, 0), np.float32), np.zeros((2, 0), np.float16), Tolerance()).kind

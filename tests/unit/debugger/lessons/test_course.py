@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import re
 import tomllib
+from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from learning import VOICE, Class
+from loopdbg.debugger.lessons.classify import MOST, ModeQuestion, mode
+from loopdbg.debugger.lessons.course import quiz
 from loopdbg.debugger.lessons.course.table import ALL, LESSONS
-from loopdbg.debugger.lessons.lesson import HEIGHT, WIDTH, Kind, Lesson
+from loopdbg.debugger.lessons.lesson import HEIGHT, WIDTH, Kind, Lesson, Quiz, Tasks, fitted
+from loopdbg.debugger.lessons.modes import ROWS, Row, table
 from loopdbg.debugger.lessons.question import StateQuestion
 from loopdbg.debugger.lessons.scene import MODELS
+from loopdbg.debugger.words.endings import LoopKind
 from loopdbg.debugger.words.vocabulary.field import meaning
+from loopdbg.runtime.graph import System
 
+#: Lines of a card of the practice at most.
+TALL = 11
 ROOT = Path(__file__).parents[4]
 EVERY = pytest.mark.parametrize("lesson", LESSONS, ids=lambda one: str(one.number))
 
@@ -25,17 +34,85 @@ def test_there_are_twelve_for_an_hour() -> None:
     assert 50 <= sum(one.minutes for one in LESSONS) <= 65
 
 
+def test_what_comes_after_them_is_numbered_on() -> None:
+    assert list(ALL) == [*range(1, 24)] and isinstance(ALL[23], Quiz)
+
+
 @pytest.mark.parametrize("number", ALL)
-def test_a_card_has_at_most_six_lines_of_76_columns(number: int) -> None:
+def test_a_card_has_few_lines_of_76_columns(number: int) -> None:
+    """In the hour six; with a loop as its file has it, or a table, as many as a small screen has room for."""
     learner = Class(number).learner
-    for card in range(len(ALL[number].cards)):
-        learner.turn(card)
-        for question in (None, *learner.card.again):
-            if question is not None:
-                learner.question = question
+    for card in range(len(learner.cards)):
+        for _ in range(3):
+            learner.turn(card)
             lines = learner.lines()
-            assert len(lines) <= HEIGHT, (learner.heading, lines)
+            assert len(lines) <= (HEIGHT if number <= 12 else TALL), (learner.heading, lines)
             assert max(map(len, lines)) <= WIDTH, (learner.heading, lines)
+
+
+def test_text_takes_the_width_that_there_is() -> None:
+    learner = Class(9).learner
+    learner.turn(1)
+    assert len(learner.lines(200)) < len(learner.lines(76)) < len(learner.lines(50))
+    assert max(map(len, learner.lines(200))) > 150
+
+
+def test_every_mode_of_the_three_tables_is_asked() -> None:
+    """By the quiz each time, by the lessons among their draws; what is shown is in the row that is asked for."""
+    for seed in range(5):
+        cards = quiz.dealt(Random(seed))
+        assert {card.row for card in cards if card.row is not None} == set(ROWS) and len(cards) == 21
+        for card in cards[:20]:
+            question = card.asked(Random(seed))
+            assert isinstance(question, ModeQuestion) and question.row is card.row
+    for number, system in ((14, System.ONNX), (15, System.OPENVINO), (16, System.TENSORRT)):
+        asked = [card for card in ALL[number].cards if card.kind is Kind.ASK]
+        drawn = {q.row for card in asked for k in range(12) if isinstance(q := card.asked(Random(k)), ModeQuestion)}
+        assert drawn == set(table(system)) and len(drawn) == (4 if system is System.TENSORRT else 5)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.system.value} {row.kind.value}")
+def test_a_mode_does_what_its_row_says(row: Row) -> None:
+    """Run: by how many iterations, with a first condition that is true, and with one that is false."""
+    n, usual = 8, 4
+    counts = {
+        LoopKind.ENDLESS: (MOST, MOST),
+        LoopKind.WHILE: (usual, 0),
+        LoopKind.DO_WHILE: (usual, 1),
+        LoopKind.FOR: (n, n),
+        LoopKind.FOR_WHILE: (usual, 0),
+    }[row.kind]
+    for k in range(8):
+        question = mode(row.system, row.kind)(Random(k))
+        assert isinstance(question, ModeQuestion)
+        scene = replace(question.scene, inputs={"n": n, "x0": 1, "limit": 9})
+        late = scene.given(x0=9)
+        assert (scene.played.iterations, late.played.iterations) == counts
+        short = scene.given(n=2).played.iterations
+        assert short == {LoopKind.ENDLESS: MOST, LoopKind.FOR: 2, LoopKind.FOR_WHILE: 2}.get(row.kind, usual)
+
+
+def test_a_mode_is_shown_as_its_file_has_it_and_the_listing_is_covered() -> None:
+    klass = Class(14, seed=2)
+    klass("card 4")
+    told = " ".join(klass.learner.lines())
+    assert "M: " in told and "cond: " in told and "the body yields as its condition: more = x_next < limit" in told
+    assert klass.learner.covered and "which row" in told.lower()
+    said = klass.right()
+    assert "✓ Right. row (" in squeezed(said) and "Run, it " in squeezed(said) and not klass.learner.covered
+
+
+@pytest.mark.parametrize("system", [System.ONNX, System.OPENVINO, System.TENSORRT])
+def test_a_wrong_mode_is_held_against_what_it_does_when_it_runs(system: System) -> None:
+    for k in range(12):
+        question = mode(system)(Random(k))
+        assert isinstance(question, ModeQuestion)
+        for letter, word in question.choices.items():
+            reply = question.judge(letter)
+            assert reply.right == (word == question.answer)
+            if not reply.right:
+                other, this = re.findall(r"(?:makes (\d+) iteration|(does not end))", reply.text)[:2]
+                assert other != this, reply.text
 
 
 @EVERY
@@ -50,8 +127,8 @@ def test_no_word_is_used_before_the_lesson_that_brings_it(lesson: Lesson) -> Non
     later = {word for one in LESSONS if one.number > lesson.number for word in one.words}
     # What a lesson says of the world outside may name what comes later.
     cards = [card for card in lesson.cards if card.kind not in (Kind.REMEMBER, Kind.RECALL)]
-    texts = [line for card in cards for line in card.lines()] + [step.told for card in cards for step in card.steps]
-    text = " ".join(texts).lower()
+    texts = [line for card in cards for line in fitted(card.paragraphs(card.asked(Random(1))), WIDTH)]
+    text = " ".join([*texts, *(step.told for card in cards for step in card.steps)]).lower()
     for word in later - {"part", "absent", "frame", "entry"}:
         assert not re.search(rf"\b{word.lower()}s?\b", text), word
 
@@ -74,7 +151,7 @@ def test_do_is_done_by_its_keys_and_look_shows_what_it_promises(lesson: Lesson) 
     seen += [f"{name} {value.dtype} {list(value.shape)} {value.tolist()}" for name, value in outputs.items()]
     everything = squeezed(" ".join(seen)).replace("int64", "i64")
     klass.to("Look")
-    for promised in re.findall(r"`([^`]+)`", " ".join(lesson.cards[klass.learner.number].lines())):
+    for promised in re.findall(r"`([^`]+)`", " ".join(klass.learner.lines())):
         # What the title of the screen says the console says of the moment.
         assert squeezed(promised) in everything, promised
 
@@ -83,14 +160,35 @@ def squeezed(text: str) -> str:
     return " ".join(text.split())
 
 
-@EVERY
-def test_hints_go_from_where_to_look_to_the_answer(lesson: Lesson) -> None:
-    klass = Class(lesson.number)
-    klass.to("Ask")
-    hints = [klass("hint") for _ in range(4)]
-    assert len({*hints[:3]}) == 3 and hints[3] == hints[2], hints
-    if not isinstance(lesson.ask, StateQuestion):
-        assert str(lesson.ask.answer) in hints[2]  # type: ignore[attr-defined]
+ASKING = [(number, k) for number, one in ALL.items() for k, card in enumerate(one.cards) if card.kind is Kind.ASK]
+
+
+@pytest.mark.parametrize(("number", "card"), ASKING)
+def test_hints_go_from_where_to_look_to_the_answer(number: int, card: int) -> None:
+    klass = Class(number)
+    klass(f"card {card + 1}")
+    question = klass.learner.question
+    hints = [klass("hint").replace(" `again` asks with other numbers.", "") for _ in range(4)]
+    assert len({*hints[:3]}) == 3 and squeezed(hints[3]) == squeezed(hints[2]), hints
+    if not isinstance(question, StateQuestion):
+        assert str(question.answer) in hints[2]  # type: ignore[union-attr]
+        assert "this question is answered" in klass("answer 1")
+        klass("again")
+        assert "✓ Right" in klass.right()
+
+
+PRACTICE = [number for number, one in ALL.items() if isinstance(one, Tasks) and any(card.steps for card in one.cards)]
+
+
+@pytest.mark.parametrize("number", PRACTICE)
+def test_do_of_the_practice_is_done_by_its_keys(number: int) -> None:
+    klass = Class(number)
+    klass.to("Do")
+    for step in klass.learner.card.steps:
+        for _ in range(step.times):
+            said = klass(step.keys if " " in step.keys else step.command)
+            assert not said.startswith("error"), (step, said)
+    assert all(line.startswith("✓") for line in klass.learner.lines() if line[:1] in "✓·"), klass.learner.lines()
 
 
 def test_what_a_front_end_calls_its_keys_is_said_in_its_words() -> None:
@@ -109,6 +207,6 @@ def test_the_package_takes_every_model_along() -> None:
 
 
 def test_every_model_of_a_scene_is_there() -> None:
-    scenes = [scene for lesson in LESSONS for scene in lesson.scenes.values()]
+    scenes = [scene for lesson in ALL.values() for scene in lesson.scenes.values()]
     cards = [card.scene for lesson in ALL.values() for card in lesson.cards]
     assert [scene.model for scene in (*scenes, *cards) if not scene.path.is_file()] == []

@@ -8,13 +8,15 @@ from pathlib import Path
 import pytest
 
 from learning import Class
+from loopdbg.debugger.lessons.classify import ModeQuestion
+from loopdbg.debugger.lessons.course import again, condition, limits
 from loopdbg.debugger.lessons.course.table import ALL, LESSONS
 from loopdbg.debugger.lessons.progress import Progress
 from loopdbg.debugger.lessons.question import StateQuestion, ValueQuestion
 
 
 def test_a_lesson_from_its_first_card_to_its_last() -> None:
-    klass = Class(3)
+    klass = Class(3, ask=condition.ASK.given(limit=22))
     assert klass.learner.heading == "card 1 of 5: Say first"
     assert "Kept: 18. Nobody judges it" in klass("answer 18")
     klass("card")
@@ -23,11 +25,12 @@ def test_a_lesson_from_its_first_card_to_its_last() -> None:
     assert klass.learner.lines()[0].startswith("·")
     klass("s", "n", "n", "why")
     assert all(line.startswith("✓") for line in klass.learner.lines())
-    klass("card", "card")
-    assert klass.learner.lines()[-1] == "You said first: 18"
-    assert "✗ Iteration 6 has run" in klass("answer 18")
-    said = klass("answer 21")
-    assert said.startswith("✓ Right. Iteration 6 runs") and "You said first: 18; it is 21." in squeezed(said)
+    klass("card")
+    assert "You said first: 18. It is 21: Iteration 6 has run" in squeezed(klass.card)
+    klass("card")
+    assert "✗ Iteration 7 has run" in klass("answer 21") and 3 not in klass.learner.progress.done
+    klass("again")
+    assert "✓ Right. Iteration 7 runs" in squeezed(klass("answer 24"))
     klass("card")
     assert "Remember" in klass.learner.heading
     assert 3 in klass.learner.progress.done and klass.learner.progress[3].tries == 2
@@ -88,20 +91,34 @@ def test_what_is_asked_once_more_has_its_own_scene_and_leaves_it() -> None:
     klass = Class(5)
     assert klass.learner.heading == "card 1 of 6: Once more"
     assert klass.console.session.model.name == "twice.onnxtxt"
-    assert "✗ That is got" in klass("answer 5 10 20") and "✓" in klass("answer 10 20 40")
+    question = klass.learner.question
+    assert isinstance(question, ValueQuestion)
+    assert "✗ That is got" in klass(f"answer {question.scene.played['got']}")
+    klass("again")
+    assert "✓" in klass.right()
     assert klass.learner.progress[5].tries == 0
     klass("card")
     assert klass.console.session.model.name == "counter.onnx"
 
 
-def test_a_state_is_said_once_and_again_where_it_is_asked_for() -> None:
-    klass = Class(1)
+def test_a_place_counts_where_it_is_claimed() -> None:
+    klass = Class(1, ask=again.times(5, 3))
     klass.to("Ask")
-    assert "Two so far" in klass("step 2")
-    assert "Two so far" not in klass("print x")
-    assert "✗ Two so far" in klass("answer")
-    assert klass("step").endswith("Before iteration 3 stands who has three behind.")
-    assert "✓" not in klass("step")
+    assert "✓" not in klass("step 3") and "✗" not in klass("step")
+    assert "✗ Here 4 have run" in klass("answer here")
+    assert "this question is answered" in klass("back", "answer here")
+    klass("again", "step 3")
+    assert "✓ Right. 3 have run" in klass("answer here")
+
+
+def test_what_was_tried_is_said_once_and_again_where_it_is_asked_for() -> None:
+    klass = Class(5, ask=limits.question(5))
+    klass.to("Ask")
+    assert "6: in iteration 4" in klass("set limit = 16", "finish")
+    assert "6: in iteration 4" not in klass("print count")
+    assert "✗ 6: in iteration 4" in klass("answer here")
+    assert "✓ Right" in klass("restart", "set limit = 13", "finish")
+    assert "✓" not in klass("print count")
 
 
 def test_before_the_question_is_open_nothing_is_said_of_where_one_stands() -> None:
@@ -119,8 +136,8 @@ def test_before_the_question_is_open_nothing_is_said_of_where_one_stands() -> No
         ("Ask", "answer", "answer what? as in answer 5"),
         ("Ask", "answer [1, 2", "'[1, 2' cannot be read as an answer"),
         ("Ask", "answer z", "there is no choice 'z'; there are a, b, c, d"),
-        ("Ask", "lesson 99", "lesson takes a number from 1 to 13, not '99'"),
-        ("Ask", "lesson one", "lesson takes a number from 1 to 13, not 'one'"),
+        ("Ask", "lesson 99", "lesson takes a number from 1 to 23, not '99'"),
+        ("Ask", "lesson one", "lesson takes a number from 1 to 23, not 'one'"),
         ("Ask", "card 9", "card takes a number from 1 to 5, not '9'"),
         ("Ask", "card x", "card takes a number from 1 to 5, not 'x'"),
     ],
@@ -163,6 +180,7 @@ def test_a_hint_among_things_to_do_is_the_next_one_of_them() -> None:
 
 def test_again_names_the_card_that_asks() -> None:
     klass = Class(5)
+    klass.to("Do")
     assert klass("again") == "error: again is for the question of a lesson, which card 5 asks"
 
 
@@ -176,7 +194,7 @@ def test_the_commands_of_a_lesson_are_completed_and_explained() -> None:
 def test_a_covered_listing_shows_once_there_is_a_guess() -> None:
     klass = Class(7)
     assert klass.learner.covered
-    klass("answer c")
+    klass("answer 2 1")
     assert not klass.learner.covered and klass.learner.progress[7].guess == "[2, 1]"
     assert not Class(6).learner.covered
 
@@ -189,17 +207,24 @@ def test_every_lesson_can_be_gone_through_card_by_card() -> None:
         if "That was the last card" in klass("card"):
             break
     assert seen == [(number, k) for number, lesson in ALL.items() for k in range(len(lesson.cards))]
+    assert seen[-1] == (23, 20)
 
 
 def test_after_the_hour(tmp_path: Path) -> None:
     klass = Class(13, tmp_path / "lessons.json")
     klass.learner.progress[2].tries = 3
-    assert "✓ Right. Iteration 137 made it" in squeezed(klass("break nan", "continue"))
+    assert "✓ Right. Iteration 137 made it" in squeezed(klass("break nan", "continue", "answer here"))
     klass("card")
-    assert "So it is with a = 3" in klass("answer 2") and "✓ Right. 10, by the trip count" in klass("answer 10")
+    question = klass.learner.question
+    assert isinstance(question, ValueQuestion)
+    assert "The condition is false before that" in klass("answer 9999") or "Not 9999" in squeezed(" ".join(klass.said))
+    klass("again")
+    assert "✓ Right." in klass.right()
     klass("card")
-    assert "✓ Right. 0 iterations ran" in klass("answer 1.0")
-    klass("card", "answer done", "card")
+    assert "✓ Right. 0 iterations ran" in klass.right()
+    klass("card")
+    assert "A model of your own" in klass.card
+    klass("card")
     assert klass.learner.lines() == [
         "That was all of it. What took a second try, for tomorrow:",
         "  learn 2   Two values, one edge",
@@ -211,13 +236,60 @@ def test_whoever_answered_nothing_is_not_praised(tmp_path: Path) -> None:
     klass = Class(13, tmp_path / "lessons.json")
     klass("card", "answer 77", "card", "card", "card")
     told = squeezed(" ".join(klass.learner.lines()))
-    assert "Without a right answer so far: card 1, 2, 3, 4" in told and "came right" not in told
+    assert "Without a right answer so far: card 1, 2, 3" in told and "came right" not in told
     assert 13 not in klass.learner.progress.done
-    klass(
-        "card 1", "break nan", "continue", "card 2", "answer 10", "card 3", "answer 1", "card 4", "answer done", "card"
-    )
+    klass("card 1", "break nan", "continue", "answer here", "card 2")
+    klass.right()
+    klass("card 3")
+    klass.right()
+    klass("card 5")
     assert 13 in klass.learner.progress.done
     assert "Lessons that are not: 1, 2, 3" in squeezed(" ".join(klass.learner.lines()))
+
+
+def test_a_quiz_says_how_many_were_right_and_which_rows_were_missed(tmp_path: Path) -> None:
+    klass = Class(23, tmp_path / "lessons.json", seed=4)
+    assert klass.learner.heading == "card 1 of 21: Quiz" and klass.learner.title.startswith("Quiz: twenty loops")
+    rows = []
+    for k in range(20):
+        question = klass.learner.question
+        assert isinstance(question, ModeQuestion)
+        if k in (3, 7):
+            wrong = next(letter for letter, word in question.choices.items() if word != question.answer)
+            assert "✗" in klass(f"answer {wrong}")
+            assert "this question is answered; card goes on" in klass("again", "answer a")
+            rows.append(question.row)
+        else:
+            assert "✓ Right" in klass.right()
+        klass("card")
+    lines = klass.learner.lines(200)
+    assert lines[0] == "18 of 20 right. Missed:"
+    assert [line.split(": ")[0].split("  ")[-1] for line in lines[1:]] == [row.inputs for row in dict.fromkeys(rows)]
+    assert 23 in klass.learner.progress.done
+    assert Progress(tmp_path / "lessons.json")[23].missed == [3, 7]
+    later = Class(23, tmp_path / "lessons.json", seed=5)
+    assert later.learner.number == 0 and not later.learner.progress[23].missed, "dealt anew"
+
+
+def test_a_quiz_that_is_not_gone_through_is_not_done() -> None:
+    klass = Class(23)
+    klass.right()
+    klass("card 21")
+    assert "Without a right answer so far: card 2, 3" in klass.card and 23 not in klass.learner.progress.done
+
+
+@pytest.mark.parametrize("number", ALL)
+def test_numbers_are_those_of_the_seed(number: int) -> None:
+    def cards(seed: int) -> list[list[str]]:
+        klass = Class(number, seed=seed)
+        told = []
+        for k in range(len(klass.learner.cards)):
+            klass.learner.turn(k)
+            told.append(klass.learner.lines())
+        return told
+
+    assert cards(1) == cards(1)
+    assert any(cards(1) != cards(seed) for seed in (2, 3, 4))
 
 
 # -- what is kept
@@ -227,9 +299,10 @@ def test_what_is_done_is_kept_card_by_card(tmp_path: Path) -> None:
     path = tmp_path / "new" / "lessons.json"
     klass = Class(1, path)
     klass("answer 12", "card", "card")
-    again = Class(1, path)
-    assert again.learner.heading == "card 3 of 5: Look" and "You said first: 12" in again.card
-    again("card", "step 3")
+    later = Class(1, path)
+    assert later.learner.heading == "card 3 of 5: Look" and "You said first: 12" in later.card
+    later("card")
+    later.right()
     assert Progress(path).done == {1}
     assert Class(None, path).learner.lesson.number == 2
     assert Class(1, path).learner.heading == "card 1 of 5: Say first", "one that is done begins anew"
@@ -247,6 +320,10 @@ def test_all_done_leads_to_what_comes_after(tmp_path: Path) -> None:
         progress[lesson.number].done = True
     progress.save()
     assert Class(None, progress.path).learner.title == "After the hour (10 min)"
+    for number in ALL:
+        progress[number].done = True
+    progress.save()
+    assert Class(None, progress.path).learner.lesson.number == 23
     progress.forget()
     assert Class(None, progress.path).learner.lesson.number == 1
 
@@ -266,7 +343,7 @@ def test_where_nothing_can_be_written_nothing_is_lost_while_it_runs(tmp_path: Pa
     (tmp_path / "file").write_text("no folder")
     klass = Class(1, tmp_path / "file" / "lessons.json")
     klass.to("Ask")
-    assert "✓" in klass("step 3") and 1 in klass.learner.progress.done
+    assert "✓" in klass.right() and 1 in klass.learner.progress.done
     assert "is not kept" in klass.learner.progress.trouble
 
 

@@ -2,64 +2,34 @@
 
 from __future__ import annotations
 
-import numpy as np
-import onnx
-
+from exporting import exported, track
 from loopdbg.debugger.reference.alignment import aligned
 from loopdbg.debugger.reference.metadata import by_metadata
 from loopdbg.debugger.reference.program import ProgramTrack
 from loopdbg.debugger.reference.reference import Reference
-from models import loaded, proto
 
 
-def graph_of(text: str, names: list[str]):
-    """The graph of a model whose nodes (those of bodies behind their loop) were made for nodes of these names."""
-    source = proto(text)
-    nodes = list(every(source.graph))
-    for node, name in zip(nodes, names, strict=True):
-        if name:
-            node.metadata_props.append(
-                onnx.StringStringEntryProto(key="pkg.torch.onnx.fx_node", value=f"%{name} : [num_users=1] = call")
-            )
-    return loaded(source).graph
-
-
-def every(graph):
-    for node in graph.node:
-        yield node
-        for attribute in node.attribute:
-            if attribute.g.node:
-                yield from every(attribute.g)
-
-
-def track(name: str, *reads: str, loop: str = "", graph: tuple[str, ...] = (), **more) -> ProgramTrack:
-    key = (0,) * (loop.count("/") + 1) if loop else ()
-    values = {key: np.zeros(more.pop("shape", 3), np.float32)}
-    more = {"role": "result", "node": name, **more}
-    return ProgramTrack("/".join((*graph, name)), values, loop, graph=graph, reads=reads, **more)
-
-
-def paired(graph, *tracks: ProgramTrack) -> dict[str, str]:
-    return {one.track.name: one.value.name for one in by_metadata(graph, Reference("there", []), tracks)}
+def paired(model, *tracks: ProgramTrack) -> dict[str, str]:
+    return {one.track.name: one.value.name for one in by_metadata(model.graph, Reference("there", []), tracks)}
 
 
 def test_numbers_of_names_may_be_others():
-    graph = graph_of(
+    model = exported(
         "g (float[3] x) => (float[3] y) { a = Mul(x, x) b = Add(a, x) c = Mul(b, x) y = Tanh(c) }",
         ["mul_1", "add", "mul_2", "tanh"],
     )
-    found = paired(graph, track("mul", "%x"), track("add", "%mul"), track("mul_1", "%add"), track("tanh", "%mul_1"))
+    found = paired(model, track("mul", "%x"), track("add", "%mul"), track("mul_1", "%add"), track("tanh", "%mul_1"))
     assert found == {"mul": "a", "add": "b", "mul_1": "c", "tanh": "y"}
 
 
 def test_of_alike_nodes_that_is_one_which_reads_the_same():
     # Of three views, of which the model lacks the second, the third bears the number of the second.
-    graph = graph_of(
+    model = exported(
         "g (float[3] x) => (float[3] y) { a = Sin(x) b = Cos(x) c = Identity(a) d = Identity(b) y = Add(c, d) }",
         ["sin", "cos", "view_1", "view_2", "add"],
     )
     found = paired(
-        graph,
+        model,
         track("sin", "%x"),
         track("sin_1", "%x"),
         track("cos", "%x"),
@@ -73,22 +43,22 @@ def test_of_alike_nodes_that_is_one_which_reads_the_same():
 
 
 def test_of_several_nodes_made_for_one_the_result_is_what_others_read():
-    graph = graph_of(
+    model = exported(
         "g (float[3] x, float[3] w) => (float[3] y) { a = Mul(x, w) b = Add(a, w) y = Tanh(b) }",
         ["linear", "linear", "tanh"],
     )
-    assert paired(graph, track("linear", "%x"), track("tanh", "%linear")) == {"linear": "b", "tanh": "y"}
+    assert paired(model, track("linear", "%x"), track("tanh", "%linear")) == {"linear": "b", "tanh": "y"}
 
 
 def test_each_of_several_results_in_its_place():
-    graph = graph_of("g (float[6] x) => (float[3] y, float[3] z) { y, z = Split <num_outputs = 2> (x) }", ["split"])
+    model = exported("g (float[6] x) => (float[3] y, float[3] z) { y, z = Split <num_outputs = 2> (x) }", ["split"])
     tracks = [track(f"getitem_{k}", "%x", node="split", output=k) for k in (1, 0)]
-    assert paired(graph, *tracks) == {"getitem_0": "y", "getitem_1": "z"}
+    assert paired(model, *tracks) == {"getitem_0": "y", "getitem_1": "z"}
 
 
 def test_what_a_value_is_declared_as_rules_out_others():
-    graph = graph_of("g (float[3] x) => (float[3] y) { y = Mul(x, x) }", ["mul"])
-    assert paired(graph, track("mul", "%x", shape=4)) == {}
+    model = exported("g (float[3] x) => (float[3] y) { y = Mul(x, x) }", ["mul"])
+    assert paired(model, track("mul", "%x", shape=4)) == {}
 
 
 LOOP = """
@@ -99,10 +69,10 @@ g (float[3] x, int64 n) => (float[3] y) {
 
 
 def test_bodies_are_paired_by_themselves_and_carried_values_by_position():
-    graph = graph_of(LOOP, ["while_loop_3", "mul_4", "mul_5"])
+    model = exported(LOOP, ["while_loop_3", "mul_4", "mul_5"])
     body = {"loop": "while_loop", "graph": ("while_loop", "body")}
     found = paired(
-        graph,
+        model,
         track("mul", "%x"),
         track("arg", role="carried", position=0, **body),
         track("mul", "%arg", **body),
@@ -112,8 +82,8 @@ def test_bodies_are_paired_by_themselves_and_carried_values_by_position():
 
 
 def test_outputs_are_paired_by_position_though_nothing_is_told_of_nodes():
-    graph = graph_of("g (float[3] x) => (float[3] y) { y = Mul(x, x) }", [""])
-    assert paired(graph, track("mul", "%x"), track("output 0", role="output", position=0)) == {"output 0": "y"}
+    model = exported("g (float[3] x) => (float[3] y) { y = Mul(x, x) }", [""])
+    assert paired(model, track("mul", "%x"), track("output 0", role="output", position=0)) == {"output 0": "y"}
 
 
 def test_an_alignment_keeps_the_order_and_is_the_likest():

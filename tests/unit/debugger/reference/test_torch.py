@@ -28,7 +28,10 @@ def test_nothing_is_imported_to_see_that_an_array_is_no_module(monkeypatch):
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'loopdbg[torch]'")
 
+from torch._higher_order_ops import while_loop  # noqa: E402
+
 from loopdbg.debugger.reference.torch_program import exported  # noqa: E402
+from loopdbg.debugger.reference.torch_threads import threads_for  # noqa: E402
 from loopdbg.debugger.reference.torch_values import as_array, as_tensor  # noqa: E402
 from torch_modules import CASES, Branches, Dynamic, Layers, Nested, While  # noqa: E402
 
@@ -188,3 +191,23 @@ def test_dtypes_that_numpy_lacks_come_and_go():
     assert array.dtype.name == "bfloat16"
     assert array.astype(np.float32).tolist() == [1.5, -2.0]
     assert torch.equal(as_tensor(array), value)
+
+
+@pytest.mark.parametrize(("width", "threads"), [(8, 1), (1024, 2)])
+def test_a_program_without_a_large_value_gets_one_thread(width, threads):
+    def step(k, y):
+        return k + 1, (y.unsqueeze(1) * y).sum(1)
+
+    class Squares(torch.nn.Module):
+        def forward(self, x):
+            return while_loop(lambda k, y: k < 2, step, (torch.tensor(0), x.clone()))[1]
+
+    program = exported(Squares(), [torch.ones(width)])
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        with threads_for(program.graph_module):
+            assert torch.get_num_threads() == threads
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)

@@ -14,6 +14,8 @@ import pytest
 import loopdbg
 from engine_state import CHook
 from floors import fast, runs_once
+from loopdbg.runtime.engine import engine as engines
+from loopdbg.runtime.engine import selfcheck
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.graph import StoppedBy
 from loopdbg.runtime.plan.plan import Opcode
@@ -475,6 +477,30 @@ def test_ctrl_c_before_a_run_asked_for_signals_stops_it() -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert 0 < engine.loop_state(0)[0] < 1000
     engine.clear_interrupt()
+    assert engine.resume() == ("end", -1)
+    assert m._inside.results(engine)["v"] == 1000
+
+
+@pytest.mark.skipif(not engines.checked, reason="only builds with bounds checks compare iterations with a plain engine")
+@pytest.mark.parametrize("how", ["stop_anywhere", "interrupt"])
+def test_a_stop_that_is_asked_for_while_iterations_are_compared(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    m = model(COUNT)
+    engine = Engine(m.plan)
+    fast(engine)
+    engine.start(m.check({"M": 1000, "cond": True, "v0": 0, "bound": 2000}))
+    state, asked = selfcheck.state, []
+
+    def state_and_stop(of: Engine) -> list[Any]:
+        """The plain engine has run; the other one is about to."""
+        if not asked:
+            asked.append(of is not engine)
+            getattr(engine, how)()
+        return state(of)
+
+    monkeypatch.setattr(selfcheck, "state", state_and_stop)
+    assert engine.resume()[0] == ("boundary" if how == "stop_anywhere" else "interrupt")
+    assert asked == [True] and engine.loop_state(0)[0] < 1000
+    engine.clear_stops()
     assert engine.resume() == ("end", -1)
     assert m._inside.results(engine)["v"] == 1000
 

@@ -7,22 +7,18 @@ from typing import Any
 
 import pytest
 
-from loopdbg.runtime.kernels import drivers
-from loopdbg.runtime.kernels.routines import int8
-from processors import BYTES, LANES, needs
+from processors import BYTES, FLOATS, NAMES, only
 
 
-@pytest.fixture(params=[1, 2, 3, 4, 5], ids=["any", "avx2", "avxvnni", "avx512", "amx"])
+@pytest.fixture(params=BYTES, ids=NAMES.get)
 def way(request: Any) -> Iterator[None]:
     """Each way to multiply 8-bit integers that this processor has."""
-    needs(int8.use(request.param), BYTES[request.param])
-    yield
-    int8.use(0)
+    with only(request.param):
+        yield
 
 
-@pytest.fixture(params=[1, 2, 3], ids=["any", "AVX2", "AVX-512"])
-def tiling(request: Any) -> Iterator[int]:
-    """Each way to multiply matrices of float32 that this processor has."""
-    needs(drivers.use_tiling(request.param), LANES[request.param])
-    yield request.param
-    drivers.use_tiling(0)
+@pytest.fixture(params=FLOATS, ids=NAMES.get)
+def width(request: Any) -> Iterator[int]:
+    """Each width of vectors that this processor has."""
+    with only(request.param):
+        yield request.param

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
 from loopdbg.runtime.errors import ModelError
-from loopdbg.runtime.kernels.routines import few_bits
 from loopdbg.runtime.ops.eager import Eager
 from loopdbg.runtime.ops.microsoft_quantized import matmul_nbits, unpacked
-from processors import LANES, needs
 
 
-@pytest.fixture(params=[1, 2, 3], ids=["any", "avx2", "avx512"])
-def way(request: Any) -> Iterator[None]:
-    needs(few_bits.use(request.param), LANES[request.param])
-    yield
-    few_bits.use(0)
-
-
-@pytest.mark.usefixtures("way")
+@pytest.mark.usefixtures("width")
 @pytest.mark.parametrize("bits", [2, 4, 8])
 @pytest.mark.parametrize(
     ("m", "k", "n", "block"), [(1, 16, 1, 16), (2, 40, 64, 16), (3, 64, 65, 64), (7, 100, 130, 32), (0, 32, 3, 32)]

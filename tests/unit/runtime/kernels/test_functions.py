@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,9 @@ import pytest
 
 from loopdbg.runtime.graph import Array
 from loopdbg.runtime.kernels import drivers
-from loopdbg.runtime.kernels import kernel as kernels
 from loopdbg.runtime.ops import arithmetic
 from loopdbg.runtime.ops.primitives import Elementwise, OwnLoop
-from processors import LANES, needs
+from processors import AVX2, AVX512, only, there
 
 FLOAT = np.dtype(np.float32)
 
@@ -54,13 +53,6 @@ SPECIAL = [
 ]
 names = pytest.mark.parametrize("name", FUNCTIONS)
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
-
-
-@pytest.fixture(params=[1, 2, 3], ids=["any", "avx2", "avx512"])
-def width(request: Any) -> Iterator[int]:
-    needs(kernels.use_lanes(request.param), LANES[request.param])
-    yield request.param
-    kernels.use_lanes(0)
 
 
 def numbers() -> Array:
@@ -129,12 +121,9 @@ def test_the_same_bits_wherever_an_element_stands(name: str, width: int) -> None
 @names
 def test_one_result_on_all_processors_that_fuse_products_and_sums(name: str) -> None:
     x, found = numbers(), set()
-    try:
-        for width in (2, 3):
-            if kernels.use_lanes(width):
-                found.add(computed(FUNCTIONS[name][0], x).tobytes())
-    finally:
-        kernels.use_lanes(0)
+    for width in there(AVX2, AVX512):
+        with only(width):
+            found.add(computed(FUNCTIONS[name][0], x).tobytes())
     assert len(found) <= 1
 
 
@@ -201,10 +190,7 @@ def test_powers_have_the_same_bits_wherever_they_stand(width: int) -> None:
 def test_powers_are_the_same_on_all_processors_that_fuse_products_and_sums() -> None:
     x, y = power_cases()
     found = set()
-    try:
-        for width in (2, 3):
-            if kernels.use_lanes(width):
-                found.add(computed(np.power, x, y).tobytes())
-    finally:
-        kernels.use_lanes(0)
+    for width in there(AVX2, AVX512):
+        with only(width):
+            found.add(computed(np.power, x, y).tobytes())
     assert len(found) <= 1

@@ -3,7 +3,6 @@ beside NumPy's and ml_dtypes'. Which NaN it is follows the processor and is not 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import ml_dtypes
@@ -12,15 +11,13 @@ import pytest
 
 from loopdbg.runtime.graph import Array
 from loopdbg.runtime.kernels import drivers
-from loopdbg.runtime.kernels import kernel as kernels
-from loopdbg.runtime.kernels.routines import rows
 from loopdbg.runtime.kernels.walks import walk
 from loopdbg.runtime.ops import arithmetic
 from loopdbg.runtime.ops.activations import GELU, SIGMOID, SOFTPLUS
 from loopdbg.runtime.ops.eager import Eager
 from loopdbg.runtime.ops.elementwise import ERF
 from loopdbg.runtime.ops.normalize import softmax_over
-from processors import HALVES, needs
+from processors import FLOATS, only, there
 
 BRAIN = np.dtype(ml_dtypes.bfloat16)
 HALF = np.dtype(np.float16)
@@ -34,15 +31,6 @@ BINARY = (np.add, np.subtract, np.multiply, np.divide, np.maximum, np.minimum,
           np.less, np.less_equal, np.equal, np.not_equal)  # fmt: skip
 types = pytest.mark.parametrize("dtype", [HALF, BRAIN], ids=["float16", "bfloat16"])
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
-
-
-@pytest.fixture(params=[1, 2, 3], ids=["any", "f16c", "avx512"])
-def way(request: Any) -> Iterator[None]:
-    needs(kernels.use_halves(request.param), HALVES[request.param])
-    kernels.use_lanes(request.param)
-    yield
-    kernels.use_halves(0)
-    kernels.use_lanes(0)
 
 
 def bits(x: Any) -> Array:
@@ -74,7 +62,7 @@ def expected(function: np.ufunc, *inputs: Array) -> Array:
     return result if result.dtype == np.bool_ else result.astype(BRAIN)
 
 
-@pytest.mark.usefixtures("way")
+@pytest.mark.usefixtures("width")
 @types
 @pytest.mark.parametrize("function", UNARY, ids=lambda f: f.__name__)
 def test_functions_of_every_number(function: np.ufunc, dtype: Any) -> None:
@@ -82,7 +70,7 @@ def test_functions_of_every_number(function: np.ufunc, dtype: Any) -> None:
     np.testing.assert_array_equal(numbers(computed(function, x)), numbers(expected(function, x)))
 
 
-@pytest.mark.usefixtures("way")
+@pytest.mark.usefixtures("width")
 @types
 @pytest.mark.parametrize("function", INEXACT, ids=lambda f: f.__name__)
 def test_functions_that_round(function: np.ufunc, dtype: Any) -> None:
@@ -98,7 +86,7 @@ def test_functions_that_round(function: np.ufunc, dtype: Any) -> None:
         np.testing.assert_array_max_ulp(whole, np.asarray(function(x)), 1)
 
 
-@pytest.mark.usefixtures("way")
+@pytest.mark.usefixtures("width")
 @types
 @pytest.mark.parametrize("loop", [SIGMOID, SOFTPLUS, GELU, ERF], ids=lambda f: f.name)
 def test_own_loops(loop: Any, dtype: Any) -> None:
@@ -114,7 +102,7 @@ ROWS = (((40, 1), (40, 16)), ((40, 16), (40, 1)), ((1, 5), (300, 1)), ((3, 40, 1
         ((30, 57), (30, 1)), ((30, 63), (30, 63)), ((1, 9), (70, 9)), ((3, 20, 11), (3, 1, 11)))  # fmt: skip
 
 
-@pytest.mark.usefixtures("way")
+@pytest.mark.usefixtures("width")
 @types
 @pytest.mark.parametrize("function", BINARY[:6], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("shapes", ROWS, ids=str)
@@ -126,7 +114,7 @@ def test_short_rows(shapes: Any, function: np.ufunc, dtype: Any) -> None:
     np.testing.assert_array_equal(numbers(computed(function, a, apart)), numbers(expected(function, a, b)))
 
 
-@pytest.mark.usefixtures("way")
+@pytest.mark.usefixtures("width")
 @types
 @pytest.mark.parametrize("n", [5, 16, 21])
 @pytest.mark.parametrize("ahead", [0, 1, 4, 16, 20, 64])
@@ -148,7 +136,7 @@ def test_rows_that_share_memory(function: np.ufunc, ahead: int, n: int, dtype: A
     np.testing.assert_array_equal(numbers(memory), numbers(wanted))
 
 
-@pytest.mark.usefixtures("way")
+@pytest.mark.usefixtures("width")
 @types
 @pytest.mark.parametrize("function", BINARY, ids=lambda f: f.__name__)
 def test_functions_of_two(function: np.ufunc, dtype: Any) -> None:
@@ -160,7 +148,7 @@ def test_functions_of_two(function: np.ufunc, dtype: Any) -> None:
     np.testing.assert_array_equal(bits(computed(function, a[7], b[:300])), bits(computed(function, a[7:8], b[:300])))
 
 
-@pytest.mark.usefixtures("way")
+@pytest.mark.usefixtures("width")
 @types
 def test_conversions_of_every_number(dtype: Any) -> None:
     x = ALL.view(dtype)
@@ -175,7 +163,7 @@ def test_conversions_of_every_number(dtype: Any) -> None:
         np.testing.assert_array_equal(Eager().cast(same, dtype), same.astype(np.float32).astype(dtype))
 
 
-@pytest.mark.usefixtures("way")
+@pytest.mark.usefixtures("width")
 @types
 @pytest.mark.parametrize("shape", [(4, 4), (7, 9), (8, 32), (33, 40), (70, 8), (2, 33, 17), (256, 255)], ids=str)
 def test_conversions_of_what_is_turned(shape: Any, dtype: Any) -> None:
@@ -183,7 +171,7 @@ def test_conversions_of_what_is_turned(shape: Any, dtype: Any) -> None:
     np.testing.assert_array_equal(bits(Eager().cast(x, np.dtype(np.float32))), bits(x.astype(np.float32)))
 
 
-@pytest.mark.usefixtures("way")
+@pytest.mark.usefixtures("width")
 @types
 def test_floats_round_to_the_nearest(dtype: Any) -> None:
     rng = np.random.default_rng(2)
@@ -195,7 +183,7 @@ def test_floats_round_to_the_nearest(dtype: Any) -> None:
         np.testing.assert_array_equal(bits(Eager().cast(x[::3], dtype)), bits(x[::3].astype(dtype)))
 
 
-@pytest.mark.usefixtures("way")
+@pytest.mark.usefixtures("width")
 @types
 @pytest.mark.parametrize("function", BINARY[:6], ids=lambda f: f.__name__)
 def test_the_first_of_two_nans_and_zeros(function: np.ufunc, dtype: Any) -> None:
@@ -238,7 +226,7 @@ def test_reductions(function: np.ufunc, dtype: Any) -> None:
 
 
 @types
-@pytest.mark.usefixtures("way")
+@pytest.mark.usefixtures("width")
 @pytest.mark.parametrize("function", [np.add, np.multiply, np.maximum, np.minimum], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("m", [5, 15, 16, 17, 31, 64, 90, 600])
 def test_rows_folded_into_one(m: int, function: np.ufunc, dtype: Any) -> None:
@@ -258,7 +246,7 @@ def test_rows_folded_into_one(m: int, function: np.ufunc, dtype: Any) -> None:
         np.testing.assert_array_equal(numbers(out), numbers(result))
 
 
-@pytest.mark.usefixtures("way")
+@pytest.mark.usefixtures("width")
 @pytest.mark.parametrize("function", [np.add, np.maximum], ids=lambda f: f.__name__)
 def test_results_among_what_is_folded(function: np.ufunc) -> None:
     kernel = arithmetic.fold(function, HALF)
@@ -309,15 +297,14 @@ def test_softmax_rounds_each_step(n: int, logarithm: bool, dtype: Any) -> None:
             total = step(total + powers[:, k : k + 1])
     wanted = (shifted - step(np.log(total)) if logarithm else powers / total).astype(dtype)
     found = []
-    for kind in (1, 2, 3):
-        if rows.use_lanes(kind):
+    for kind in there(*FLOATS):
+        with only(kind):
             found.append(softmax_over(Eager(), x, (1,), logarithm))
             for r in range(len(x)):
                 np.testing.assert_array_equal(bits(softmax_over(Eager(), x[r], (0,), logarithm)), bits(found[-1][r]))
-    rows.use_lanes(0)
     for other in found[1:]:
         np.testing.assert_array_equal(numbers(other), numbers(found[0]))
     np.testing.assert_array_equal(np.isnan(found[0]), np.isnan(wanted))
     unit = 2.0 ** (-10 if dtype == HALF else -7)
-    there = np.isfinite(wanted.astype(np.float32))
-    np.testing.assert_allclose(found[0][there].astype(float), wanted[there].astype(float), rtol=2 * unit, atol=1e-6)
+    finite = np.isfinite(wanted.astype(np.float32))
+    np.testing.assert_allclose(found[0][finite].astype(float), wanted[finite].astype(float), rtol=2 * unit, atol=1e-6)

@@ -1,4 +1,4 @@
-"""Products with panels: every tiling, any number of rows and columns."""
+"""Products with panels: every width, any number of rows and columns."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import pytest
 from loopdbg.runtime.kernels import drivers
 from loopdbg.runtime.ops import arithmetic
 from loopdbg.runtime.ops.weights import HALVED_BYTES, SCALED_BYTES, are_halves, panels, panels_for, scaled_bytes
+from processors import ANY, AVX2, AVX512, only, there
 
 F32 = np.dtype(np.float32)
 RNG = np.random.default_rng(0)
-ANY, AVX2, AVX512 = 1, 2, 3
 
 
 def packed_product(x: Any, weights: Any, layout: Any = panels) -> Any:
@@ -27,7 +27,7 @@ def packed_product(x: Any, weights: Any, layout: Any = panels) -> Any:
 
 @pytest.mark.parametrize("n", [1, 63, 64, 65, 130, 192])
 @pytest.mark.parametrize("m", [*range(1, 16), 23])
-def test_rows_have_the_bits_that_they_have_alone(tiling: int, m: int, n: int) -> None:
+def test_rows_have_the_bits_that_they_have_alone(width: int, m: int, n: int) -> None:
     x, weights = (RNG.standard_normal(shape).astype(np.float32) for shape in ((m, 37), (37, n)))
     got = packed_product(x, weights)
     np.testing.assert_allclose(got, x.astype(float) @ weights, rtol=1e-4, atol=1e-5)
@@ -38,19 +38,21 @@ def test_rows_have_the_bits_that_they_have_alone(tiling: int, m: int, n: int) ->
 
 def test_fma_has_the_same_bits_in_vectors_of_either_width() -> None:
     x, weights = (RNG.standard_normal(shape).astype(np.float32) for shape in ((11, 300), (300, 100)))
-    found = [packed_product(x, weights) for kind in (AVX2, AVX512) if drivers.use_tiling(kind)]
-    drivers.use_tiling(0)
+    found = []
+    for kind in there(AVX2, AVX512):
+        with only(kind):
+            found.append(packed_product(x, weights))
     for other in found[1:]:
         np.testing.assert_array_equal(found[0], other)
 
 
 @pytest.mark.parametrize("m", [*range(1, 16), 23])
-def test_weights_of_float16_give_the_bits_that_they_give_as_float32(tiling: int, m: int) -> None:
+def test_weights_of_float16_give_the_bits_that_they_give_as_float32(width: int, m: int) -> None:
     k, n = 300, HALVED_BYTES // 1200 + 70
     weights = RNG.standard_normal((k, n)).astype(np.float16).astype(np.float32)
     weights[:8, 5] = [0.0, -0.0, 65504, -65504, 2.0**-14, 2.0**-24, -(2.0**-24), 1023 * 2.0**-24]
     x = RNG.standard_normal((m, k)).astype(np.float32)
-    assert panels(weights).dtype == (np.float16 if tiling != ANY else np.float32)
+    assert panels(weights).dtype == (np.float16 if width != ANY else np.float32)
     np.testing.assert_array_equal(packed_product(x, weights), drivers.rows_product(x, weights))
 
 
@@ -73,13 +75,13 @@ def quantized(k: int, n: int, low: int, high: int, each: bool) -> Any:
 
 @pytest.mark.parametrize("m", [*range(1, 16), 23])
 @pytest.mark.parametrize("each", [False, True])
-def test_scaled_bytes_give_the_bits_of_the_floats_that_they_are(tiling: int, m: int, each: bool) -> None:
+def test_scaled_bytes_give_the_bits_of_the_floats_that_they_are(width: int, m: int, each: bool) -> None:
     k, n = 1000, SCALED_BYTES // 4000 + 70
     weights = quantized(k, n, -100, 155, each)
     weights[:, 7] = 0
     weights[:, 8] = RNG.integers(-20, 40, k).astype(np.float32) * 4 * np.float32(0.00371)  # no 1
     x = RNG.standard_normal((m, k)).astype(np.float32)
-    assert panels(weights).dtype == (np.uint8 if tiling == AVX512 else np.float32)
+    assert panels(weights).dtype == (np.uint8 if width == AVX512 else np.float32)
     np.testing.assert_array_equal(packed_product(x, weights), drivers.rows_product(x, weights))
 
 

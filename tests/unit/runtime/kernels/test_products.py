@@ -1,4 +1,4 @@
-"""Products of matrices as they lie: stacks, few columns, any strides, each tiling."""
+"""Products of matrices as they lie: stacks, few columns, any strides, each width."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from loopdbg.runtime.kernels import drivers
 from loopdbg.runtime.kernels.extents import Extent, Span
 from loopdbg.runtime.ops import arithmetic
 from loopdbg.runtime.ops.eager import Eager
+from processors import ANY, AVX2, AVX512, only, there
 
-ANY, AVX2, AVX512 = 1, 2, 3
 RNG = np.random.default_rng(0)
 
 #: Rows, terms of a sum, columns: around what tiles take, and what is turned at once.
@@ -57,18 +57,18 @@ WAYS = ("plain", "turned", "apart", "backwards", "rows apart")
 
 @pytest.mark.parametrize("way_b", WAYS)
 @pytest.mark.parametrize("way_a", WAYS)
-def test_every_element_is_summed_in_order_wherever_it_lies(tiling: int, way_a: str, way_b: str) -> None:
+def test_every_element_is_summed_in_order_wherever_it_lies(width: int, way_a: str, way_b: str) -> None:
     for m, k, n in SIZES:
         a, b = numbers(m, k), numbers(k, n)
         got = Eager().matmul(lying(a, way_a), lying(b, way_b))
         np.testing.assert_allclose(got, a.astype(float) @ b, rtol=1e-4, atol=1e-4)
-        if tiling != ANY:
+        if width != ANY:
             for row in range(m):
                 wanted = drivers.rows_product(a[row : row + 1], b)
                 assert got[row : row + 1].tobytes() == wanted.tobytes(), (m, k, n)
 
 
-def test_extents_that_vary_are_judged_as_numbers_are(tiling: int) -> None:
+def test_extents_that_vary_are_judged_as_numbers_are(width: int) -> None:
     kernel = arithmetic.product(np.dtype(np.float32), np.dtype(np.float32))
     sizes = (1, 2, 7, 63, 64, 65, 128, 129, 400, 3000, 40_000)
     found = set()
@@ -83,17 +83,17 @@ def test_extents_that_vary_are_judged_as_numbers_are(tiling: int) -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(("m", "k", "n"), LONG)
-def test_so_is_what_few_rows_meet_of_long_caches(tiling: int, way: str, m: int, k: int, n: int) -> None:
+def test_so_is_what_few_rows_meet_of_long_caches(width: int, way: str, m: int, k: int, n: int) -> None:
     a, b = numbers(m, k), numbers(k, n)
     got = Eager().matmul(a, lying(b, way))
     np.testing.assert_allclose(got, a.astype(float) @ b, rtol=1e-3, atol=1e-3)
-    if tiling != ANY:
+    if width != ANY:
         assert got.tobytes() == drivers.rows_product(a, b).tobytes()
 
 
 @pytest.mark.parametrize(("m", "k", "n"), OTHERS)
 @pytest.mark.parametrize("way", WAYS)
-def test_what_blas_does_is_right_as_well(tiling: int, way: str, m: int, k: int, n: int) -> None:
+def test_what_blas_does_is_right_as_well(width: int, way: str, m: int, k: int, n: int) -> None:
     a, b = numbers(m, k), numbers(k, n)
     got = Eager().matmul(lying(a, way), lying(b, way))
     np.testing.assert_allclose(got, a.astype(float) @ b, rtol=1e-3, atol=1e-3)
@@ -113,7 +113,7 @@ def test_what_blas_does_is_right_as_well(tiling: int, way: str, m: int, k: int, 
     ],
 )
 @pytest.mark.parametrize("way", WAYS)
-def test_stacks_are_products_one_by_one(tiling: int, way: str, a: tuple[int, ...], b: tuple[int, ...]) -> None:
+def test_stacks_are_products_one_by_one(width: int, way: str, a: tuple[int, ...], b: tuple[int, ...]) -> None:
     x, y = lying(numbers(*a), way), lying(numbers(*b), way)
     got = Eager().matmul(x, y)
     shape = got.shape[:-2]
@@ -123,7 +123,7 @@ def test_stacks_are_products_one_by_one(tiling: int, way: str, a: tuple[int, ...
 
 
 @pytest.mark.parametrize(("m", "k", "n"), [(0, 3, 4), (3, 0, 4), (3, 4, 0), (2, 0, 70)])
-def test_nothing_to_multiply(tiling: int, m: int, k: int, n: int) -> None:
+def test_nothing_to_multiply(width: int, m: int, k: int, n: int) -> None:
     for way in ("plain", "turned"):
         got = Eager().matmul(lying(numbers(m, k), way), lying(numbers(k, n), way))
         assert got.shape == (m, n) and not got.any()
@@ -131,7 +131,7 @@ def test_nothing_to_multiply(tiling: int, m: int, k: int, n: int) -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf])
-def test_what_is_not_finite_stays_in_its_row_and_column(tiling: int, way: str, odd: float) -> None:
+def test_what_is_not_finite_stays_in_its_row_and_column(width: int, way: str, odd: float) -> None:
     a, b = numbers(3, 9, 40), numbers(3, 40, 21)
     a[1, 4, 7], b[2, 30, 20], b[0, 3, 0] = odd, odd, odd
     a[0, 5, 3] = 0
@@ -142,6 +142,8 @@ def test_what_is_not_finite_stays_in_its_row_and_column(tiling: int, way: str, o
 
 def test_fma_has_the_same_bits_in_vectors_of_either_width() -> None:
     a, b = numbers(5, 11, 300), numbers(5, 300, 23)
-    found = [Eager().matmul(a, b).tobytes() for kind in (AVX2, AVX512) if drivers.use_tiling(kind)]
-    drivers.use_tiling(0)
+    found = []
+    for kind in there(AVX2, AVX512):
+        with only(kind):
+            found.append(Eager().matmul(a, b).tobytes())
     assert len(set(found)) <= 1

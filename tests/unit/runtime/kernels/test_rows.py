@@ -10,14 +10,12 @@ import pytest
 
 from loopdbg.runtime.kernels import drivers
 from loopdbg.runtime.kernels import kernel as kernels
-from loopdbg.runtime.kernels.routines import rows
-from processors import LANES, needs
+from processors import AVX2, FLOATS, only, there
 
 ROWS, BEHIND = 19, 16
 BRAIN = np.dtype(ml_dtypes.bfloat16)
 
 
-@pytest.mark.parametrize("kind", [1, 2, 3])
 @pytest.mark.parametrize("logarithm", [0, 1])
 @pytest.mark.parametrize(
     "dtype, routine, extra, digits",
@@ -29,27 +27,23 @@ BRAIN = np.dtype(ml_dtypes.bfloat16)
     ids=["float32", "float16", "bfloat16"],
 )
 def test_rows_of_every_short_length(
-    kind: int, logarithm: int, dtype: Any, routine: str, extra: tuple[int, ...], digits: int
+    width: int, logarithm: int, dtype: Any, routine: str, extra: tuple[int, ...], digits: int
 ) -> None:
-    needs(rows.use_lanes(kind), LANES[kind])
     rng = np.random.default_rng(5)
     near = {"rtol": 16 * 2.0**-digits, "atol": 16 * 2.0**-digits}
-    try:
-        for length in range(1, 50):
-            size = ROWS * length
-            # What lies behind is greater than all that counts: who reads it gives something else.
-            x = np.concatenate([rng.standard_normal(size), np.full(BEHIND, 3e4)]).astype(dtype)
-            out = np.full(size + BEHIND, 7, dtype)
-            given = (x[:size].reshape(ROWS, length), out[:size].reshape(ROWS, length))
-            assert drivers.run(kernels.routine_kernel(routine), given, extra=(ROWS, length, logarithm, *extra))
-            assert (out[size:] == 7).all(), f"it wrote behind rows of {length}"
-            wide = given[0].astype(np.float64)
-            powers = np.exp(wide - wide.max(1, keepdims=True))
-            wanted = powers / powers.sum(1, keepdims=True)
-            wanted = np.log(wanted) if logarithm else wanted
-            np.testing.assert_allclose(given[1].astype(np.float64), wanted, **near)
-    finally:
-        rows.use_lanes(0)
+    for length in range(1, 50):
+        size = ROWS * length
+        # What lies behind is greater than all that counts: who reads it gives something else.
+        x = np.concatenate([rng.standard_normal(size), np.full(BEHIND, 3e4)]).astype(dtype)
+        out = np.full(size + BEHIND, 7, dtype)
+        given = (x[:size].reshape(ROWS, length), out[:size].reshape(ROWS, length))
+        assert drivers.run(kernels.routine_kernel(routine), given, extra=(ROWS, length, logarithm, *extra))
+        assert (out[size:] == 7).all(), f"it wrote behind rows of {length}"
+        wide = given[0].astype(np.float64)
+        powers = np.exp(wide - wide.max(1, keepdims=True))
+        wanted = powers / powers.sum(1, keepdims=True)
+        wanted = np.log(wanted) if logarithm else wanted
+        np.testing.assert_allclose(given[1].astype(np.float64), wanted, **near)
 
 
 @pytest.mark.parametrize("inner", [1, 3, 16, 21, 64, 150])
@@ -59,17 +53,13 @@ def test_log_sum_exp(inner: int) -> None:
     for n in (1, 2, 15, 40):
         x = (rng.standard_normal((ROWS, n, inner)) * 30).astype(np.float32)
         x[0, :, 0], x[1, 0, 0], x[2, -1, -1] = -np.inf, np.inf, np.nan
-        for kind in (1, 2, 3):
-            if not rows.use_lanes(kind):
-                continue
+        for kind in there(*FLOATS):
             behind = np.full(ROWS * inner + BEHIND, 7, np.float32)
             out = behind[: ROWS * inner].reshape(ROWS, inner)
-            try:
+            with only(kind):
                 assert drivers.run(kernels.routine_kernel("rows.log_sum_exp"), (x, out), extra=(ROWS, n, inner))
-            finally:
-                rows.use_lanes(0)
             assert (behind[ROWS * inner :] == 7).all()
-            results.append((n, kind > 1, out.tobytes()))
+            results.append((n, kind >= AVX2, out.tobytes()))
             wide = x.astype(np.float64)
             with np.errstate(all="ignore"):
                 wanted = np.logaddexp.reduce(wide, 1)
@@ -78,17 +68,12 @@ def test_log_sum_exp(inner: int) -> None:
     assert len(set(results)) == len({(n, fused) for n, fused, _ in results})
 
 
-@pytest.mark.parametrize("kind", [1, 2, 3])
-def test_powers_of_all_sizes(kind: int) -> None:
-    needs(rows.use_lanes(kind), LANES[kind])
+def test_powers_of_all_sizes(width: int) -> None:
     # Rows of two: the first is the greatest, the second far below it; the sum is 1 as soon as that is below 2 ** -24.
     x = np.stack([np.zeros(200_001), np.linspace(-110, -17, 200_001)], 1).astype(np.float32)
     x = np.concatenate([x, [[0, -np.inf]]], dtype=np.float32)
     out = np.empty_like(x)
-    try:
-        assert drivers.run(kernels.routine_kernel("rows.softmax"), (x, out), extra=(*x.shape, 0))
-    finally:
-        rows.use_lanes(0)
+    assert drivers.run(kernels.routine_kernel("rows.softmax"), (x, out), extra=(*x.shape, 0))
     wanted = np.exp(x.astype(np.float64))[:, 1]
     normal = wanted > np.finfo(np.float32).tiny
     error = abs(out[:, 1] - wanted)

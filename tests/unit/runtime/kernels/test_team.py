@@ -12,13 +12,12 @@ import pytest
 
 from loopdbg.runtime.graph import Array
 from loopdbg.runtime.kernels import drivers, team
-from loopdbg.runtime.kernels.routines import conv as routines
 from loopdbg.runtime.ops import arithmetic, convolution, weights
 from loopdbg.runtime.ops.byte_convolution import wide_sums
 from loopdbg.runtime.ops.eager import Eager
 from loopdbg.runtime.ops.integer_matmul import integer_product
 from loopdbg.runtime.ops.windows import windows
-from processors import LANES, needs
+from processors import AVX2, FLOATS, NAMES, only, there
 
 from .prepared import Prepared
 
@@ -141,15 +140,9 @@ def assert_same(got: Array, wanted: Array) -> None:
     np.testing.assert_array_equal(got.view(np.uint8), wanted.view(np.uint8))
 
 
-def has_vectors() -> bool:
-    found = drivers.use_tiling(2)
-    drivers.use_tiling(0)
-    return found
-
-
 @pytest.mark.parametrize("name", JOBS)
 def test_bits(name: str) -> None:
-    if name in BY_VECTORS and not has_vectors():
+    if name in BY_VECTORS and not there(AVX2):
         pytest.skip("this processor has no AVX2")
     job = JOBS[name]()
     team.use(1)
@@ -162,22 +155,19 @@ def test_bits(name: str) -> None:
         assert team.shared() > before
 
 
-@pytest.mark.usefixtures("tiling")
+@pytest.mark.usefixtures("width")
 @pytest.mark.parametrize("name", [name for name in JOBS if "row" in name])
 def test_bits_of_each_processor(name: str) -> None:
     test_bits(name)
 
 
-@pytest.mark.parametrize("kind", [1, 2, 3], ids=["any", "AVX2", "AVX-512"])
+@pytest.mark.parametrize("kind", FLOATS, ids=NAMES.get)
 @pytest.mark.parametrize(
     "name", [name for name in JOBS if name.startswith(("1 x", "3 x", "long", "wino", "depth", "doubles"))]
 )
 def test_convolutions_of_each_processor(name: str, kind: int) -> None:
-    needs(routines.choose(kind), LANES[kind])
-    try:
+    with only(kind):
         test_bits(name)
-    finally:
-        routines.choose(0)
 
 
 def test_infinite_in_a_piece() -> None:

@@ -299,7 +299,7 @@ def test_every_element_type_can_be_made(capsys: pytest.CaptureFixture[str], tmp_
         (["--input", "x=pickled.npy"], 1, "pickle"),
         (["--input", "x=renamed.npy"], 1, "holds several arrays; give it as --inputs renamed.npy"),
         (["--input", "x=huge.npy"], 1, "huge.npy: "),
-        (["--inputs", "double.npy"], 1, "holds one array without a name; give it as --input NAME=double.npy"),
+        (["--inputs", "double.npy"], 1, "holds one array without a name; give it as the value of one input"),
         (["--inputs", "nowhere.npz"], 1, "nowhere.npz: no such file"),
         (["--inputs", "x.npz"], 1, "x.npz lacks the input 'k' (int64[]); it holds 'x'"),
         (["--inputs", "wrong.npz"], 1, "wrong.npz: input 'x' needs float32[2], got float64 [2]"),

@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 from command_line import Ran, loopdbg
+from learning import VOICE, Class, reaching
+from loopdbg.debugger.lessons.lesson import fitted
+from loopdbg.debugger.lessons.question import StateQuestion, ValueQuestion
 
 FILE = "lessons.json"
 Learn = Callable[..., Ran]
@@ -26,8 +29,21 @@ def learn(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
     return opened
 
 
+def first(seed: int) -> str:
+    """What answers the question of lesson 1 with the numbers of a seed."""
+    klass = Class(1, seed=seed)
+    klass("card 4")
+    assert isinstance(klass.learner.question, StateQuestion)
+    return "\n".join(["card 4", *reaching(klass.learner.question), ""])
+
+
 def test_a_lesson_as_text_with_answers_from_a_pipe(learn: Learn, tmp_path: Path) -> None:
-    ran = learn(tmp_path, "3", typed="answer 18\n\nstep 6\nn\nn\nwhy\n\n\nanswer 18\nanswer 21\n\nquit\n")
+    klass = Class(3, seed=0)
+    klass("card 4", "again")
+    question = klass.learner.question
+    assert isinstance(question, ValueQuestion)
+    typed = f"answer 18\n\nstep 6\nn\nn\nwhy\n\n\nanswer 9\nagain\nanswer {question.answer}\n\nquit\n"
+    ran = learn(tmp_path, "3", "--seed", "0", typed=typed)
     assert (ran.status, ran.err) == (0, "")
     told = ran.out
     for text in (
@@ -36,17 +52,17 @@ def test_a_lesson_as_text_with_answers_from_a_pipe(learn: Learn, tmp_path: Path)
         "Kept: 18.",
         "✓ s        six times: count goes 15 → 18",
         "✓ why      why the loop ended",
-        "✗ Iteration 6 has run when it yields false: its 21 is collected",
-        "✓ Right. Iteration 6 runs",
+        "✗ Not 9.",
+        "✓ Right. Iteration",
         "card 5 of 5: Remember",
     ):
         assert text in told, text
     listed = learn(tmp_path, "--list").out.splitlines()
-    assert listed[2].startswith("✓  3") and listed[3].startswith("   4") and len(listed) == 13
+    assert listed[2].startswith("✓  3") and listed[3].startswith("   4") and len(listed) == 23
 
 
 def test_what_is_done_can_be_forgotten(learn: Learn, tmp_path: Path) -> None:
-    learn(tmp_path, "1", typed="card 4\nstep 3\n")
+    learn(tmp_path, "1", "--seed", "1", typed=first(1))
     assert learn(tmp_path, "--list").out.startswith("✓  1")
     assert learn(tmp_path, "--reset").out == "what was done is forgotten\n"
     assert learn(tmp_path, "--list").out.startswith("   1")
@@ -54,15 +70,25 @@ def test_what_is_done_can_be_forgotten(learn: Learn, tmp_path: Path) -> None:
 
 def test_the_first_lesson_that_is_not_done_is_opened(learn: Learn, tmp_path: Path) -> None:
     assert "Lesson 1 of 12" in learn(tmp_path).out
-    learn(tmp_path, "1", typed="card 4\nstep 3\n")
+    learn(tmp_path, "1", "--seed", "1", typed=first(1))
     assert "Lesson 2 of 12" in learn(tmp_path, "--text").out
 
 
-@pytest.mark.parametrize("number", ["0", "14", "two", "-1"])
-def test_a_lesson_that_there_is_not(learn: Learn, tmp_path: Path, number: str) -> None:
-    ran = learn(tmp_path, number)
-    assert ran.status == 2
-    assert "1 to 13" in ran.complaint or "unknown option" in ran.complaint
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["0"], "from 1 to 23, not '0'"),
+        (["24"], "from 1 to 23, not '24'"),
+        (["-1"], "from 1 to 23, not '-1'"),
+        (["two"], "two: there is no such folder"),
+        (["1", "2"], "a folder and the number of a lesson, not '1 2'"),
+        (["--export", "pdf", "x"], "--export writes html, not 'pdf'"),
+        (["--seed", "x"], "--seed"),
+    ],
+)
+def test_what_makes_no_sense_is_one_clear_error(learn: Learn, tmp_path: Path, words: list[str], told: str) -> None:
+    ran = learn(tmp_path, *words)
+    assert ran.status == 2 and told in ran.complaint and "Traceback" not in ran.complaint
 
 
 def test_an_endless_scene_hangs_nobody_up(learn: Learn, tmp_path: Path) -> None:
@@ -72,10 +98,55 @@ def test_an_endless_scene_hangs_nobody_up(learn: Learn, tmp_path: Path) -> None:
 
 def test_an_unwritable_home_is_told_of_and_no_more(learn: Learn, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    ran = learn(tmp_path / "file", "1", typed="card 4\nstep 3\n")
+    ran = learn(tmp_path / "file", "1", "--seed", "1", typed=first(1))
     assert ran.status == 0 and "✓ Right" in ran.out
     damaged = tmp_path / "there"
     damaged.mkdir()
     (damaged / FILE).write_text("{")
     ran = learn(damaged, "1", typed="")
     assert ran.status == 0 and "damaged" in ran.err
+
+
+def test_the_whole_course_as_text_with_all_answers_right(learn: Learn, tmp_path: Path) -> None:
+    """From the first card of the first lesson to the last of the quiz: every line of every card stands there."""
+    typed, cards = whole_course(seed=7)
+    ran = learn(tmp_path, "--text", "--seed", "7", typed="\n".join(typed))
+    assert (ran.status, ran.err) == (0, "")
+    told = ran.out.splitlines()
+    for line in cards:
+        assert line in told, line
+    assert not any(line.startswith("error: ") for line in told) and "20 of 20 right." in ran.out
+    listed = learn(tmp_path, "--list").out.splitlines()
+    assert len(listed) == 23 and all(line.startswith("✓") for line in listed), listed
+
+
+def whole_course(seed: int) -> tuple[list[str], list[str]]:
+    """What is typed to go through all lessons, and every line of their cards, margin included."""
+    klass = Class(1, seed=seed)
+    typed, cards = [], []
+    while True:
+        learner = klass.learner
+        told = [VOICE(one) if isinstance(one, str) else one for one in learner.card.paragraphs(learner.question)]
+        cards += [f"  {line}" for line in fitted(told, 76)]
+        lines = [
+            step.keys if " " in step.keys else step.command for step in learner.card.steps for _ in range(step.times)
+        ]
+        if learner.card.kind.judged and learner.question is not None:
+            question = learner.question
+            place = isinstance(question, StateQuestion)
+            lines += reaching(question) if place else [f"answer {question.answer}"]  # type: ignore[attr-defined, arg-type]
+        typed += [*lines, "card"]
+        if "That was the last card" in klass(*lines, "card"):
+            return typed[:-1], cards
+
+
+def test_a_course_as_pages(learn: Learn, tmp_path: Path) -> None:
+    ran = learn(tmp_path, "--export", "html", str(tmp_path / "pages"))
+    assert (ran.status, ran.err) == (0, "") and ran.out.startswith("wrote 25 pages: ")
+    assert (tmp_path / "pages" / "index.html").is_file()
+
+
+def test_a_folder_that_cannot_be_written_is_one_clear_error(learn: Learn, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    ran = learn(tmp_path, "--export", "html", str(tmp_path / "file" / "pages"))
+    assert ran.status == 2 and "the pages cannot be written" in ran.complaint

@@ -1,0 +1,1 @@
+"""Notebooks: what objects look like there, and a widget that steps a session."""

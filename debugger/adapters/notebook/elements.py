@@ -1,0 +1,85 @@
+"""Pieces of HTML that are readable on light and on dark pages: all colours come from that of the text around them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+#: A tensor is drawn with at most this many rows and columns; larger ones are sampled.
+CELLS = 32
+#: So many rows of a table are shown.
+ROWS = 40
+_STYLE = """\
+.loopdbg-shown{color:inherit;font-size:.92em;line-height:1.45;max-width:100%;overflow-x:auto}
+.loopdbg-shown table{border-collapse:collapse;margin:.4em 0;color:inherit;background:none}
+.loopdbg-shown th,.loopdbg-shown td{border:0;border-top:1px solid color-mix(in srgb,currentColor 18%,transparent);
+padding:.15em .7em .15em 0;text-align:left;vertical-align:top;background:none;color:inherit}
+.loopdbg-shown th{font-weight:600;opacity:.75;border-top:0}
+.loopdbg-shown td,.loopdbg-shown pre,.loopdbg-shown code{font-family:ui-monospace,monospace}
+.loopdbg-shown pre,.loopdbg-shown code{background:none;color:inherit}
+.loopdbg-shown pre{margin:.4em 0;white-space:pre;overflow-x:auto}
+.loopdbg-shown p{margin:.2em 0}.loopdbg-shown ul{margin:.2em 0;padding-left:1.4em}
+.loopdbg-shown .good{border-left:.3em solid #2a9d5c;padding-left:.5em}
+.loopdbg-shown .bad{border-left:.3em solid #d9534f;padding-left:.5em}"""
+
+
+def page(*parts: str) -> str:
+    """Parts as one piece that a notebook shows; it brings its style."""
+    return f'<div class="loopdbg-shown"><style>{_STYLE}</style>{"".join(parts)}</div>'
+
+
+def text(told: object) -> str:
+    """Text, escaped."""
+    return escape(str(told))
+
+
+def line(strong: str, told: str = "", kind: str = "") -> str:
+    """A paragraph that begins with something strong. ``kind``: good or bad."""
+    after = f" {text(told)}" if told else ""
+    return f"<p{f' class={kind}' if kind else ''}><b>{text(strong)}</b>{after}</p>"
+
+
+def pre(lines: Iterable[str]) -> str:
+    """Text in columns."""
+    return f"<pre>{text(chr(10).join(lines))}</pre>"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table; none where it has no rows."""
+    kept = list(rows)
+    shown = "".join(f"<tr>{''.join(f'<td>{text(cell)}</td>' for cell in row)}</tr>" for row in kept[:ROWS])
+    if len(kept) > ROWS:
+        shown += f"<tr><td colspan={len(head)}>… and {len(kept) - ROWS} more</td></tr>"
+    if not shown:
+        return ""
+    return f"<table><tr>{''.join(f'<th>{text(cell)}</th>' for cell in head)}</tr>{shown}</table>"
+
+
+def details(summary: str, *parts: str) -> str:
+    """What is opened by a click."""
+    return f"<details><summary>{text(summary)}</summary>{''.join(parts)}</details>"
+
+
+def heat(array: npt.NDArray[Any]) -> str:
+    """The elements of a tensor as coloured cells, axes before the last flattened into rows; "" of what has none."""
+    if array.dtype.kind not in "biuf" or array.size == 0 or array.ndim == 0:
+        return ""
+    grid = array.reshape(-1, array.shape[-1])
+    rows, columns = (np.unique(np.linspace(0, size - 1, CELLS).astype(int)) for size in grid.shape)
+    with np.errstate(all="ignore"):
+        grid = grid[np.ix_(rows, columns)].astype(np.float64)
+    finite = grid[np.isfinite(grid)]
+    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)
+    cells = []
+    for y, row in enumerate(grid):
+        for x, value in enumerate(row):
+            share = (value - low) / (high - low) if high > low else 0.5
+            # Sequential from light to dark; what is not finite stands out in red.
+            colour = f"hsl(210,60%,{90 - 65 * share:.0f}%)" if np.isfinite(value) else "#d33"
+            cells.append(f'<rect x="{8 * x}" y="{8 * y}" width="8" height="8" fill="{colour}"/>')
+    height, width = 8 * len(grid), 8 * len(grid[0])
+    return f'<svg role="img" width="{width}" height="{height}">{"".join(cells)}</svg>'

@@ -1,0 +1,190 @@
+"""Which loop of a model a loop of Python is that a program was unrolled from.
+
+Nothing in the model tells: there may be none, or it may be a recurrent operator. Both carry values of the same shapes,
+and the same numbers in some iterations if they run as often, else in most; or both have one loop alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ...runtime.graph import Loop
+from ..reference.program import ProgramTrack
+from ..reference.reference import Key, Reference
+from .agreement import Agreement, Looked, Score
+from .candidates import Candidate
+from .forms import depth_of
+from .layout import Layout, Spot
+from .sides import Side
+from .values import Tolerance
+
+#: Iterations of each loop that are looked at.
+_SAMPLED = 8
+#: One word for operators that models and PyTorch call otherwise.
+_CALLED = {
+    "multiply": "mul",
+    "subtract": "sub",
+    "divide": "div",
+    "matmul": "linear",
+    "gemm": "linear",
+    "addmm": "linear",
+    "concat": "cat",
+    "split": "chunk",
+    "variadicsplit": "chunk",
+}
+#: The last operator of what a cell gives, by its results.
+_CELLS = {"aten.lstm_cell.default": ("mul", "add"), "aten.gru_cell.default": ("add",)}
+
+
+@dataclass(frozen=True, eq=False)
+class _Match:
+    """A loop of the model that a loop of Python may be. ``carried``: which of its values each carried one is;
+    ``tells``: their numbers say that it is; ``share``: in how many iterations any agree."""
+
+    path: str
+    carried: dict[int, Spot]
+    tells: bool
+    share: float
+
+
+def pair_folds(
+    side: Side,
+    layout: Layout,
+    reference: Reference,
+    tracks: Sequence[ProgramTrack],
+    tolerance: Tolerance,
+    taken: Collection[Spot],
+) -> list[Candidate]:
+    """Pair the values of loops of Python with those of the model's loops that nothing is paired with. The model is run
+    for that. ``taken``: the values that are paired."""
+    free = set(layout.loops) - {spot.path for spot in taken}
+    depths = {layout.depth_of(path) for path in free}
+    looked = {k: track for k, track in enumerate(tracks) if depth_of(track) in depths}
+    if not looked:
+        return []
+    search = Agreement(
+        side, layout, {k: Looked(track, {depth_of(track): track}, None) for k, track in looked.items()}, tolerance
+    )
+    search.sample(_SAMPLED)
+    folds: dict[str, dict[int, ProgramTrack]] = {}
+    for k, track in looked.items():
+        folds.setdefault(track.loop, {})[k] = track
+    found: list[Candidate] = []
+    for match, fold in _matched(search, layout, free, folds, reference):
+        how = "value" if match.tells else "position"
+        found += _carrying(layout, match, fold, how)
+        found += _results(search, match.path, fold, {one.spot for one in found})
+    return found
+
+
+def _matched(
+    search: Agreement, layout: Layout, free: set[str], folds: dict[str, dict[int, ProgramTrack]], reference: Reference
+) -> Iterator[tuple[_Match, dict[int, ProgramTrack]]]:
+    """Loops of Python, each with its loop: those first that agree most."""
+    alone = len(free) == 1 and len(reference.folds) == 1 and not reference.trips
+    every = [
+        (match, name)
+        for name, fold in folds.items()
+        for match in _matches(search, layout, free, fold, reference.folds[name])
+    ]
+    for match, name in sorted(every, key=lambda one: (not one[0].tells, -one[0].share)):
+        if match.path in free and name in folds and (match.tells or alone):
+            free.remove(match.path)
+            yield match, folds.pop(name)
+
+
+def _matches(
+    search: Agreement,
+    layout: Layout,
+    free: Collection[str],
+    fold: dict[int, ProgramTrack],
+    trips: Mapping[Key, int],
+) -> Iterator[_Match]:
+    carried = [k for k, track in fold.items() if track.role == "carried"]
+    for path in free:
+        if layout.depth_of(path) != depth_of(next(iter(fold.values()))):
+            continue
+        spots = _carried(search, layout, path, {k: fold[k] for k in carried})
+        if len(spots) == len(carried):
+            scores = [score for k, spot in spots.items() if (score := search.scores[k].get(spot)) is not None]
+            often = search.trips.get(path) == trips or all(2 * one.agreed >= one.compared for one in scores)
+            yield _Match(path, spots, often and any(one.tells for one in scores), sum(one.share for one in scores))
+
+
+def _carried(search: Agreement, layout: Layout, path: str, tracks: dict[int, ProgramTrack]) -> dict[int, Spot]:
+    """What each carried value is: the one that agrees most, of several what the same operator makes, in order."""
+    loop = layout.loops[path]
+    edges = [(at, edge) for at, edge in enumerate(loop.back_edges) if edge.param in layout.spots]
+    choices = []
+    for place, (k, track) in enumerate(tracks.items()):
+        for at, edge in edges:
+            spot = layout.spots[edge.param]
+            if search.fits(k, spot):
+                score = search.scores[k].get(spot)
+                share = 0.0 if score is None else score.share
+                choices.append((-share, _made(track) != _maker(loop, at), abs(place - at), k, spot))
+    found: dict[int, Spot] = {}
+    for *_, k, spot in sorted(choices, key=lambda one: one[:4]):
+        if k not in found and spot not in found.values():
+            found[k] = spot
+    return found
+
+
+def _carrying(layout: Layout, match: _Match, fold: dict[int, ProgramTrack], how: str) -> Iterator[Candidate]:
+    """What each carried value is that an iteration receives, and the result that becomes it."""
+    edges = {edge.param: edge for edge in layout.loops[match.path].back_edges}
+    for k, spot in match.carried.items():
+        yield Candidate(fold[k], fold[k], spot, how)
+        result = layout.spots.get(edges[spot.value].result)
+        made = next(one for one in fold.values() if one.role == "result" and one.position == fold[k].position)
+        if result is not None and not result.role:
+            yield Candidate(made, made, result, how)
+
+
+def _made(track: ProgramTrack) -> str:
+    """The operator that makes a value there, of a cell the last one."""
+    cell = _CELLS.get(track.maker)
+    if cell is not None:
+        return cell[(track.output or 0) % len(cell)]
+    return _word(track.maker.removeprefix("aten.").partition(".")[0])
+
+
+def _maker(loop: Loop, at: int) -> str:
+    """The operator that makes what a back edge carries."""
+    result = loop.back_edges[at].result
+    return next((_word(node.op_type) for node in loop.body.nodes if result in node.outputs), "")
+
+
+def _word(operator: str) -> str:
+    name = operator.lower().rstrip("_")
+    return _CALLED.get(name, name)
+
+
+def _results(search: Agreement, path: str, fold: dict[int, ProgramTrack], taken: set[Spot]) -> Iterator[Candidate]:
+    """What is computed on the way in all iterations: the values of the loop that have the same numbers."""
+    most = max(len(track.values) for track in fold.values() if track.role == "result")
+    tracks = [k for k, track in fold.items() if track.position is None and len(track.values) == most]
+    likely = {k: _likely(search, k, path) for k in tracks}
+    several = {k: scores for k, scores in likely.items() if len(scores) > 1}
+    if several:
+        # What is the same in a few iterations need not be in all.
+        search.follow(several)
+    for k, scores in likely.items():
+        left = [score for score in scores if score.whole and score.candidate.spot not in taken] or scores
+        spots = [score.candidate.spot for score in left if score.candidate.spot not in taken]
+        if spots:
+            taken.add(spots[0])
+            node = spots[0].node
+            alike = node is not None and _word(node.op_type) == _made(fold[k])
+            yield Candidate(fold[k], fold[k], spots[0], "value", sure=len(scores) == 1 and (scores[0].whole or alike))
+
+
+def _likely(search: Agreement, k: int, path: str) -> list[Score]:
+    """The values of a loop that a track may be, in the order of execution: those that agree everywhere, or else the one
+    that agrees most."""
+    scores = [one for spot, one in search.scores[k].items() if spot.path == path and not spot.role and one.tells]
+    whole = sorted((one for one in scores if one.whole), key=lambda one: one.candidate.spot.order)
+    most = max((one.share for one in scores), default=0.0)
+    best = [one for one in scores if one.share == most]
+    return whole or (best if len(best) == 1 else [])

@@ -1,0 +1,262 @@
+"""A course as pages for a class: plain HTML that needs no network and no program, and the answers on a page apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from random import Random
+
+from ...runtime.errors import UsageError
+from ...runtime.graph import If, Loop, Node, walk
+from ..plots.loop_svg import loop_svg
+from ..words.explain import explain
+from .lesson import Card, Course, Kind, Lesson, Quiz, Tasks
+from .question import OpenQuestion, Question, StateQuestion, ValueQuestion, show, tell
+from .scene import Scene
+from .voice import Voice
+
+#: So often a question is asked on a page, with other numbers each time.
+TIMES = 3
+_HEAD = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>
+:root {{ color-scheme: light dark; }}
+body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 0 auto; padding: 1rem; }}
+h1 {{ font-size: 1.6rem; }} h2 {{ font-size: 1.2rem; margin-top: 2rem; border-bottom: 1px solid #8886; }}
+code, pre {{ font-family: ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-size: 0.9em; }}
+pre {{ overflow-x: auto; padding: 0.6rem; border: 1px solid #8886; border-radius: 4px; }}
+code {{ padding: 0 0.2em; border: 1px solid #8884; border-radius: 3px; }}
+figure {{ margin: 1rem 0; overflow-x: auto; }} figure svg {{ max-width: 100%; height: auto; }}
+figcaption {{ font-weight: 600; }}
+table {{ border-collapse: collapse; }} td {{ padding: 0.2rem 0.8rem 0.2rem 0; vertical-align: top; }}
+ol.choices {{ list-style: lower-alpha; }} li {{ margin: 0.2rem 0; }}
+.question {{ margin: 0.8rem 0 1.4rem; }} .box {{ border-bottom: 1px solid #888; display: inline-block; width: 14rem; }}
+nav {{ margin: 1rem 0; }} nav a {{ margin-right: 1.2rem; }}
+@media print {{ nav {{ display: none; }} h2, figure, .question {{ break-inside: avoid; }} }}
+</style>
+</head>
+<body>
+"""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question as it stands on a page, by its number in the lesson."""
+
+    number: str
+    question: Question
+
+
+def write_course(course: Course, folder: Path, seed: int) -> list[Path]:
+    """Write a course; returns the pages, the first of which lists the others. The same seed writes the same pages.
+
+    Raises:
+        UsageError: the folder is none, or cannot be written.
+    """
+    writer = _Writer(course, seed)
+    pages = {"index.html": writer.index()}
+    pages |= {_file(number): writer.lesson(number) for number in course.lessons}
+    pages["answers.html"] = writer.answers()
+    written = []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in pages.items():
+            (folder / name).write_text(text, encoding="utf-8")
+            written.append(folder / name)
+    except OSError as error:
+        raise UsageError(f"{folder}: the pages cannot be written: {error.strerror}") from None
+    return written
+
+
+def _file(number: int) -> str:
+    return f"lesson-{number:02}.html"
+
+
+def _against(scene: Scene, peer: str) -> str:
+    return f"Comparing {scene.model} with {peer}"
+
+
+class _Writer:
+    """Makes the pages of a course."""
+
+    def __init__(self, course: Course, seed: int) -> None:
+        self._course = course
+        self._voice = Voice({}, _against, str)
+        self._asked: dict[int, list[Asked]] = {}
+        self._cards: dict[int, Sequence[Card]] = {}
+        for number, lesson in course.lessons.items():
+            random = Random(f"{seed} {number}")
+            self._cards[number] = lesson.deal(random)
+            self._asked[number] = list(self._ask(self._cards[number], random))
+
+    def _ask(self, cards: Sequence[Card], random: Random) -> Iterator[Asked]:
+        """What the cards of a lesson ask, each card with other numbers every time."""
+        number = 0
+        for card in cards:
+            if not card.kind.judged or not card.asks:
+                continue
+            number += 1
+            times = TIMES if card.draw is not None and card.kind in (Kind.ASK, Kind.TASK) else 1
+            seen: set[str] = set()
+            for _ in range(times):
+                question = card.asked(random)
+                if question is not None and question.text not in seen:
+                    seen.add(question.text)
+                    yield Asked(f"{number}.{len(seen)}", question)
+
+    # -- pages
+
+    def index(self) -> str:
+        """What there is."""
+        course = self._course
+        rows = [
+            f'<tr><td>{number}</td><td><a href="{_file(number)}">{escape(one.title)}</a></td>'
+            f"<td>{one.minutes} min</td><td>{escape(one.goal)}</td></tr>"
+            for number, one in course.lessons.items()
+        ]
+        return self._page(
+            course.title,
+            f"<h1>{escape(course.title)}</h1>",
+            "<table>",
+            *rows,
+            "</table>",
+            '<p><a href="answers.html">Answers, for the teacher</a></p>',
+        )
+
+    def lesson(self, number: int) -> str:
+        """One lesson."""
+        one, asked = self._course.lessons[number], iter(self._asked[number])
+        parts = [self._links(number), f"<h1>{number}. {escape(one.title)}</h1>"]
+        if one.goal:
+            parts.append(f"<p><strong>Goal:</strong> {escape(one.goal)}</p>")
+        waiting = next(asked, None)
+        # Loops of a quiz are to be told by their files alone.
+        pictures = [] if isinstance(one, Quiz) else [*self._scenes(one)]
+        judged = 0
+        for k, card in enumerate(self._cards[number]):
+            told = [*self._card(one, card)]
+            questions = []
+            if card.kind.judged and card.asks:
+                judged += 1
+                while waiting is not None and waiting.number.startswith(f"{judged}."):
+                    questions += [*_question(waiting)]
+                    waiting = next(asked, None)
+            if told or questions:
+                parts += [f"<h2>{escape(card.kind.value)}</h2>", *told, *questions]
+            if k == 0 or (k == 1 and self._cards[number][0].kind is Kind.RECALL):
+                parts += pictures
+                pictures = []
+        return self._page(f"{number}. {one.title}", *parts, self._links(number))
+
+    def answers(self) -> str:
+        """The answers of all lessons, with what is said to wrong ones."""
+        parts = ['<nav><a href="index.html">All lessons</a></nav>', "<h1>Answers</h1>"]
+        for number, one in self._course.lessons.items():
+            if self._asked[number]:
+                parts.append(f"<h2>{number}. {escape(one.title)}</h2><table>")
+                parts += [_answer(asked) for asked in self._asked[number]]
+                parts.append("</table>")
+            if one.note is not None:
+                parts.append(f"<p>{_marked(one.note(one.scene, _against))}</p>")
+        return self._page("Answers", *parts)
+
+    def _page(self, title: str, *parts: str) -> str:
+        return _HEAD.format(title=escape(title)) + "\n".join(parts) + "\n</body>\n</html>\n"
+
+    def _links(self, number: int) -> str:
+        numbers = [*self._course.lessons]
+        at = numbers.index(number)
+        around = [("before", numbers[at - 1 : at]), ("next", numbers[at + 1 : at + 2])]
+        links = [f'<a href="{_file(one)}">{word}: lesson {one}</a>' for word, found in around for one in found]
+        return f'<nav><a href="index.html">All lessons</a>{"".join(links)}</nav>'
+
+    # -- what stands on them
+
+    def _card(self, lesson: Lesson | Tasks, card: Card) -> Iterator[str]:
+        """What a card says, without what it asks; what is to be said first is asked here."""
+        text = tell(card.text, card.scene.played) if card.text else ""
+        lines = text.splitlines()
+        listed = [line.strip() for line in lines if line.startswith("  ")]
+        yield from (f"<p>{_marked(self._voice(line))}</p>" for line in lines if not line.startswith("  "))
+        if listed:
+            yield f"<ul>{''.join(f'<li>{_marked(line)}</li>' for line in listed)}</ul>"
+        if card.kind is Kind.SAY and card.question is not None:
+            yield from _question(Asked("", card.question))
+        if card.steps:
+            yield "<ol>"
+            for step in card.steps:
+                times = f" × {step.times}" if step.times > 1 else ""
+                yield f"<li><code>{escape(step.keys)}</code>{times}: {escape(step.told)}</li>"
+            yield "</ol>"
+
+    def _scenes(self, lesson: Lesson | Tasks) -> Iterator[str]:
+        """The loops of a lesson: inputs, picture, pseudo-code; a listing that a question covers comes last."""
+        scenes = lesson.scenes or {"": lesson.scene}
+        for letter, scene in scenes.items():
+            given = ", ".join(f"{name} = {show(value)}" for name, value in scene.inputs.items())
+            name = f"Scene {letter}: {scene.model}" if letter else scene.model
+            yield f"<figure><figcaption>{escape(name)}{escape(f' ({given})' if given else '')}</figcaption>"
+            yield from _pictures(scene)
+            yield "</figure>"
+
+
+def _pictures(scene: Scene) -> Iterator[str]:
+    """The loops of a model that stand in no other: each drawn, with what is inside of it open, and written."""
+    model = scene.known()
+    written = {one.loop: one.source.text() for one in explain(model)}
+    for node in model.loops:
+        opened: list[Node] = [one for one in walk(node.loop.body) if isinstance(one, If | Loop)]
+        yield loop_svg(model.graph, node.loop, opened=opened)
+        yield f"<pre>{escape(chr(10).join(written[node.loop]))}</pre>"
+
+
+def _question(asked: Asked) -> Iterator[str]:
+    """A question, with a line for the answer or the answers to choose from, and where to look."""
+    question = asked.question
+    first, *lines = question.text.splitlines()
+    number = f"<strong>{asked.number}</strong> " if asked.number else ""
+    yield f'<div class="question"><p>{number}{_marked(first)}</p>'
+    listed = [line for line in lines if line.startswith("  ")]
+    if listed:
+        yield f"<pre>{escape(chr(10).join(line.strip() for line in listed))}</pre>"
+    yield from (f"<p>{_marked(line)}</p>" for line in lines if line not in listed)
+    if question.choices:
+        yield '<ol class="choices">'
+        yield from (f"<li>{escape(show(value))}</li>" for value in question.choices.values())
+        yield "</ol>"
+    elif not isinstance(question, StateQuestion):
+        yield '<p>Answer: <span class="box">&nbsp;</span></p>'
+    yield "</div>"
+
+
+def _answer(asked: Asked) -> str:
+    """The row of an answer."""
+    question, wrong = asked.question, ""
+    if isinstance(question, StateQuestion):
+        right, why = "", question.hint(len(getattr(question, "hints", ())))
+    elif isinstance(question, OpenQuestion):
+        right, why = "", "It is not judged."
+    else:
+        answer = question.answer  # type: ignore[attr-defined]
+        letter = next((f"{key}) " for key, value in question.choices.items() if value == answer), "")
+        right, why = f"{letter}{show(answer)}", question.judge(str(answer)).text
+    if isinstance(question, ValueQuestion):
+        told = (
+            f"<li>{escape(show(value))}: {_marked(question.judge(show(value)).text)}</li>"
+            for value, _ in question.rules
+        )
+        wrong = f"<ul>{''.join(told)}</ul>"
+    asks = _marked(question.text.splitlines()[0])
+    return f"<tr><td>{asked.number}</td><td>{asks}<br><strong>{escape(right)}</strong> {_marked(why)}{wrong}</td></tr>"
+
+
+def _marked(text: str) -> str:
+    """A text of a lesson as HTML: what stands between backquotes is code."""
+    parts = escape(text).split("`")
+    return "".join(f"<code>{part}</code>" if k % 2 else part for k, part in enumerate(parts))

@@ -1,0 +1,147 @@
+"""A drawing of boxes, lines and texts, in pixels: what a picture becomes before it is a file of one kind or another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from html import escape
+
+#: Of text in a box: the size, and how wide a character is.
+FONT, CHARACTER = 12.0, 7.25
+#: By style: colours on a light and on a dark page, of lines and of text.
+COLOURS = {
+    "plain": ("#4a5463", "#aab4c2"),
+    "dim": ("#6a7380", "#8b94a0"),
+    "wire": ("#8a939e", "#6b7584"),
+    "enters": ("#2f5d8c", "#7d9fc4"),
+    "decides": ("#80570a", "#d8b26a"),
+    "arc": ("#6b3fa0", "#b69ae0"),
+    "next": ("#35682a", "#92b885"),
+    "odd": ("#a8322a", "#e07a72"),
+    "text": ("#23272e", "#ccd1d9"),
+}
+#: What is behind a box.
+FILL = ("#fbfaf7", "#1f242a")
+_PAGE = ("#ffffff", "#14171b")
+
+
+@dataclass(frozen=True)
+class Rect:
+    """A box; ``round``: the radius of its corners; ``told``: what is said of it where one points at it; ``sheet``: it
+    lies under another one of a stack."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    style: str
+    round: float = 4
+    thick: float = 1
+    dashed: bool = False
+    sheet: bool = False
+    told: str = ""
+
+
+@dataclass(frozen=True)
+class Path:
+    """A line through points. ``curved``: it leaves each point, and comes to each, vertically; otherwise it has corners.
+    ``arrow``: at its end."""
+
+    points: Sequence[tuple[float, float]]
+    style: str
+    curved: bool = True
+    arrow: bool = True
+    thick: float = 1.2
+    told: str = ""
+    #: What it joins, for who reads the file.
+    joins: tuple[str, str] = ("", "")
+
+
+@dataclass(frozen=True)
+class Text:
+    """A line of text; ``y``: of its middle; ``anchor``: ``start``, ``middle`` or ``end``."""
+
+    x: float
+    y: float
+    text: str
+    style: str = "text"
+    anchor: str = "start"
+    bold: bool = False
+
+
+@dataclass(eq=False)
+class Drawing:
+    """What is drawn, first things first."""
+
+    width: float = 0
+    height: float = 0
+    parts: list[Rect | Path | Text] = field(default_factory=list)
+
+    def svg(self) -> str:
+        """The drawing as SVG, with the colours of a light or a dark page."""
+        size = f"{self.width:.0f} {self.height:.0f}"
+        lines = [
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" width="{self.width:.0f}" '
+            f'height="{self.height:.0f}" font-family="ui-monospace, Menlo, Consolas, DejaVu Sans Mono, monospace" '
+            f'font-size="{FONT:.0f}">',
+            f"<style>{_style(0)} @media (prefers-color-scheme: dark) {{ {_style(1)} }}</style>",
+            f'<rect class="page" width="{self.width:.0f}" height="{self.height:.0f}"/>',
+            *map(_written, self.parts),
+            "</svg>",
+        ]
+        return "\n".join(lines) + "\n"
+
+
+def _style(dark: int) -> str:
+    """The colours of every style. Classes begin with ``lg-``: a page may hold several drawings beside its own."""
+    rules = [f".page{{fill:{_PAGE[dark]}}}"]
+    for name, colours in COLOURS.items():
+        rules.append(f".lg-{name}{{stroke:{colours[dark]};fill:none}}")
+        rules.append(f".lg-{name}.lg-box{{fill:{FILL[dark]}}}")
+        rules.append(f"text.lg-{name}, .lg-{name}.lg-head{{stroke:none;fill:{colours[dark]}}}")
+    return " ".join(rules)
+
+
+def _written(part: Rect | Path | Text) -> str:
+    if isinstance(part, Text):
+        bold = ' font-weight="bold"' if part.bold else ""
+        return (
+            f'<text class="lg-{part.style}" x="{part.x:.1f}" y="{part.y + FONT * 0.35:.1f}" '
+            f'text-anchor="{part.anchor}"{bold} xml:space="preserve">{_safe(part.text)}</text>'
+        )
+    title = f"<title>{_safe(part.told)}</title>" if part.told else ""
+    if isinstance(part, Rect):
+        dashed = ' stroke-dasharray="4 3"' if part.dashed else ""
+        sheet = " lg-sheet" if part.sheet else ""
+        return (
+            f'<rect class="lg-{part.style} lg-box{sheet}" x="{part.x:.1f}" y="{part.y:.1f}" width="{part.width:.1f}" '
+            f'height="{part.height:.1f}" rx="{part.round:.0f}" stroke-width="{part.thick}"{dashed}>{title}</rect>'
+        )
+    ends = f' data-from="{_safe(part.joins[0])}" data-to="{_safe(part.joins[1])}"' if part.joins[0] else ""
+    path = f'<path class="lg-{part.style}" d="{_path(part)}" stroke-width="{part.thick}"{ends}>{title}</path>'
+    return path + (_head(part) if part.arrow else "")
+
+
+def _path(part: Path) -> str:
+    (x, y), *rest = part.points
+    found = [f"M{x:.1f} {y:.1f}"]
+    for to_x, to_y in rest:
+        if part.curved:
+            middle = (y + to_y) / 2
+            found.append(f"C{x:.1f} {middle:.1f} {to_x:.1f} {middle:.1f} {to_x:.1f} {to_y:.1f}")
+        else:
+            found.append(f"L{to_x:.1f} {to_y:.1f}")
+        x, y = to_x, to_y
+    return "".join(found)
+
+
+def _head(part: Path) -> str:
+    """The head of an arrow, which comes from above."""
+    x, y = part.points[-1]
+    points = f"M{x - 3.5:.1f} {y - 6:.1f}L{x + 3.5:.1f} {y - 6:.1f}L{x:.1f} {y:.1f}Z"
+    return f'<path class="lg-{part.style} lg-head" d="{points}"/>'
+
+
+def _safe(text: str) -> str:
+    """Text for XML: what it may not hold at all is left out."""
+    return escape("".join(c for c in text if c in "\t\n" or (c >= " " and c not in "\ufffe\uffff")))

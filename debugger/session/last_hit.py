@@ -1,0 +1,115 @@
+"""The last position of a piece of time at which something is found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Generic, TypeVar
+
+from ...runtime.engine.engine import Engine
+from ...runtime.engine.time.checkpoints import Checkpoint
+from ...runtime.errors import InterruptError
+from .positions import Position, approach, levels, run_to
+
+#: So many hits are looked at one after the other; where there are more, the time that is left is halved.
+SOME_HITS = 16
+
+Hits = TypeVar("Hits")
+
+
+def ended_loops(engine: Engine) -> dict[int, int]:
+    """ENTER of each loop of the main graph that ran and was left -> its iterations."""
+    running = set(engine.stack)
+    return {
+        plan.enter: engine.loop_state(plan.index)[0]
+        for plan in engine.plan.loops
+        if plan.parent < 0 and plan.index not in running and engine.loops.totals(plan.index)[1]
+    }
+
+
+class LastHit(Generic[Hits]):
+    """A search from a checkpoint to a position.
+
+    ``arm`` asks the engine to stop where something may be found, and at further instructions, until ``disarm``;
+    ``test`` decides about a stop; ``restored`` is called where the engine was put elsewhere. ``ended``: see
+    :func:`ended_loops`.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        arm: Callable[[tuple[int, ...]], None],
+        disarm: Callable[[], None],
+        restored: Callable[[], None],
+        test: Callable[[], Hits | None],
+        ended: Mapping[int, int],
+    ) -> None:
+        self.engine = engine
+        self._arm, self._disarm, self._restored, self._test, self._ended = arm, disarm, restored, test, ended
+
+    def find(self, checkpoint: Checkpoint, end: Position, here: Position) -> tuple[Position, Hits] | None:
+        """The last one up to ``end``, but before ``here``. The engine stands somewhere on the way then.
+
+        Raises:
+            InterruptError: somebody called ``Engine.interrupt``.
+        """
+        self._put(checkpoint, checkpoint.position)
+        last = None
+        for _ in range(SOME_HITS):
+            found = self._next(end, here)
+            if found is None:
+                return last
+            last = found
+        while last is not None and (middle := self._halfway(last[0], end)) is not None:
+            self._put(checkpoint, middle)
+            found = self._next(end, here)
+            if found is None:
+                end = middle
+            else:
+                last = found
+        if last is not None:
+            self._put(checkpoint, last[0])
+        while (found := self._next(end, here)) is not None:
+            last = found
+        return last
+
+    def _put(self, checkpoint: Checkpoint, position: Position) -> None:
+        self._disarm()
+        self.engine.checkpoints.restore(checkpoint)
+        run_to(self.engine, position)
+        self._restored()
+
+    def _next(self, end: Position, here: Position) -> tuple[Position, Hits] | None:
+        """The next one up to ``end``; None: there is none, and the engine stands there."""
+        engine = self.engine
+        try:
+            while engine.position < end:
+                engine.clear_stops()
+                trap = approach(engine, end)
+                self._arm(() if trap is None else (trap,))
+                what, _ = engine.resume()
+                if what == "interrupt":
+                    raise InterruptError("interrupted while going back")
+                if what in ("node", "boundary", "predicate") and engine.position < here:
+                    found = self._test()
+                    if found is not None:
+                        return engine.position, found
+        finally:
+            engine.clear_stops()
+        return None
+
+    def _halfway(self, start: Position, end: Position) -> Position | None:
+        """A boundary between two positions, in the outermost loop in which they are apart; None: no more is known."""
+        first, last = levels(start), levels(end)
+        level = next((k for k, pair in enumerate(first) if last[k : k + 1] != [pair]), len(first))
+        if level == len(first):
+            return None
+        enter, iteration = first[level]
+        if level < len(last) and last[level][0] == enter:
+            behind = last[level][1]
+        elif level == 0 and enter in self._ended:
+            behind = self._ended[enter]
+        else:
+            return None
+        plan = self.engine.plan.loops[self.engine.plan.code[enter].loop]
+        middle = (*start[: 2 * level], enter, max((iteration + behind) // 2, iteration + 1), plan.head)
+        return middle if start < middle < end and middle[2 * level + 1] <= behind else None

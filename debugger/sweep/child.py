@@ -1,0 +1,126 @@
+"""The process that runs cases: it takes ranges of them from a pipe, and gives rows back.
+
+Which case it runs, and since when, stands in a mapped file all the time, for whoever finds the process dead or hanging.
+A message is eight bytes of length and a pickle, as those of the peers.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import pickle
+import signal
+import struct
+import sys
+import time
+from pathlib import Path
+from typing import IO, Any
+
+from ..peers.child import LENGTH, end_with_the_parent, send
+from .executor import Executor
+from .job import Job
+
+#: What stands in the mapped file: the number of the case, and when it began (``time.monotonic``).
+MARK = struct.Struct("<qd")
+#: In place of a case: nothing is run, or a model is opened.
+IDLE, OPENING = -1, -2
+#: Seconds between two messages with rows.
+_OFTEN = 0.5
+
+
+class Mark:
+    """The mapped file."""
+
+    def __init__(self, path: str | Path) -> None:
+        with open(path, "r+b") as file:
+            self._map = mmap.mmap(file.fileno(), MARK.size)
+
+    def set(self, number: int) -> None:
+        """A case begins."""
+        MARK.pack_into(self._map, 0, number, time.monotonic())
+
+    def get(self) -> tuple[int, float]:
+        """The case that runs, and when it began."""
+        number, began = MARK.unpack_from(self._map)
+        return number, began
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._map.close()
+
+
+class Server:
+    """Answers requests: ``job``, ``range``."""
+
+    def __init__(self, mark: Mark, answers: IO[bytes]) -> None:
+        self._mark = mark
+        self._answers = answers
+        self._jobs: dict[int, Job] = {}
+        self._open: tuple[int, Executor] | None = None
+        self._loaded: set[str] = set()
+
+    def serve(self, what: str, given: Any) -> None:
+        """Do what one message asks for."""
+        if what == "job":
+            self._jobs[given.number] = given
+            if self._open is not None and self._open[0] == given.number:
+                self._close()
+            return
+        number, start, stop, part = given
+        executor = self._executor(number)
+        if part is not None:
+            executor.use(part)
+        self._run(executor, start, stop)
+
+    def _run(self, executor: Executor, start: int, stop: int) -> None:
+        rows: list[tuple[Any, ...]] = []
+        sent = time.monotonic()
+        done = start
+        for number in range(start, stop):
+            self._mark.set(number)
+            rows += executor.rows(number)
+            if time.monotonic() - sent > _OFTEN:
+                send(self._answers, ("rows", number + 1 - done, rows))
+                rows, sent, done = [], time.monotonic(), number + 1
+        self._mark.set(IDLE)
+        send(self._answers, ("done", stop - done, rows))
+
+    def _executor(self, number: int) -> Executor:
+        """That of a job. One is kept: tasks of one job come one after the other."""
+        if self._open is None or self._open[0] != number:
+            self._close()
+            self._mark.set(OPENING)
+            job = self._jobs[number]
+            for path in job.wanted.operators:
+                if path not in self._loaded:
+                    from ...runtime.ops.operator_files import load_operators
+
+                    self._loaded.add(path)
+                    load_operators(path)
+            self._open = number, Executor(job)
+        return self._open[1]
+
+    def _close(self) -> None:
+        if self._open is not None:
+            self._open[1].close()
+            self._open = None
+
+
+def main() -> None:
+    """Serve until the pipe is closed."""
+    end_with_the_parent()
+    # Ctrl-C is for the program that asks, which ends this one.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    requests = sys.stdin.buffer
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    mark = Mark(sys.argv[2])
+    mark.set(IDLE)
+    server = Server(mark, answers)
+    send(answers, ("ready", 0, os.getpid()))
+    while header := requests.read(LENGTH.size):
+        what, given = pickle.loads(requests.read(LENGTH.unpack(header)[0]))
+        try:
+            server.serve(what, given)
+        except Exception as error:
+            send(answers, ("failed", 0, f"{type(error).__name__}: {error}"))

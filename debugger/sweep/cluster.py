@@ -1,0 +1,232 @@
+"""Cases on a Dask cluster that is there, or on one of this machine; needs the package distributed.
+
+A task names cases of a job. A worker of the cluster runs it in a process of its own, as this machine would: what
+crashes or hangs ends that process and not the worker, and a case has the same time limit. A worker that is lost itself
+takes the cases of its task with it; they are run again in two halves, so that one that ends each worker is found.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from uuid import uuid4
+
+from ...runtime.errors import UsageError, one_line
+from .cases import CaseSet
+from .executor import failed
+from .job import Job, files_of, unpacked, versions
+from .local import MOST_TRIES, Batch, Crew
+from .row import Cells, Status
+from .schedule import Schedule, Task
+
+#: Tasks that are on the way, for each thread of the cluster: one runs, one waits.
+IN_FLIGHT = 2
+#: A job of more bytes is sent to each worker once, not with each task.
+_LARGE = 1 << 20
+
+#: Seconds, and by batch how many cases and their rows.
+Found = tuple[float, list[tuple[int, list[Cells]]]]
+Run = Callable[[str, Job, int, int, CaseSet | None], Found]
+
+
+def distributed() -> Any:
+    """The package.
+
+    Raises:
+        UsageError: it is not installed.
+    """
+    try:
+        import distributed as package
+    except ImportError as error:
+        raise UsageError(
+            f"a cluster needs the package distributed, which is not there ({one_line(error)}): "
+            "pip install 'loopdbg[dask]'"
+        ) from None
+    return package
+
+
+#: In a worker of a cluster: by thread and sweep what a process was started for, and the process.
+_CREWS: dict[tuple[int, str], _Own] = {}
+
+
+class _Own:
+    """A process for a job, and a folder for the files that the job carries."""
+
+    def __init__(self, job: Job) -> None:
+        self.asked = job.number, job.hash
+        self._folder = TemporaryDirectory(prefix="loopdbg-")
+        self.crew = Crew({0: replace(unpacked(job, Path(self._folder.name)), number=0)}, 1)
+
+    def close(self) -> None:
+        """End the process."""
+        self.crew.close()
+        self._folder.cleanup()
+
+
+def run_task(sweep: str, job: Job, start: int, stop: int, part: CaseSet | None) -> Found:
+    """What a worker of the cluster does: some cases, in a process that its thread keeps for the next ones."""
+    began = time.perf_counter()
+    crew = _crew(sweep, job)
+    schedule = Schedule([[(start, stop)]], 1, whole=True)
+    batches = [(batch.cases, batch.rows) for batch in crew.run(schedule, part)]
+    return time.perf_counter() - began, batches
+
+
+def _crew(sweep: str, job: Job) -> Crew:
+    """The process of this thread; another job gets a new one."""
+    key = threading.get_ident(), sweep
+    known = _CREWS.get(key)
+    if known is None or known.asked != (job.number, job.hash):
+        if known is not None:
+            known.close()
+        known = _CREWS[key] = _Own(job)
+    return known.crew
+
+
+def _end_crews(sweep: str) -> None:
+    """What a worker of the cluster does when a sweep is over."""
+    for key in [key for key in list(_CREWS) if key[1] == sweep]:
+        _CREWS.pop(key).close()
+
+
+class Cluster:
+    """A client of the cluster at an address; ``local``: one of this machine with so many ``processes``.
+
+    Raises:
+        UsageError: the package is not installed, nobody answers at the address, or its workers have another version.
+    """
+
+    def __init__(self, address: str, jobs: Sequence[Job], processes: int = 0, run: Run = run_task) -> None:
+        self._package = distributed()
+        self._name = uuid4().hex
+        self._jobs = jobs
+        self._run = run
+        self._local: Any = None
+        self._client = self._connected(address, processes)
+        self.threads = max(1, sum(self._client.nthreads().values()))
+        try:
+            self._check_versions()
+            self._carried = not all(self._client.run(_sees, [_sizes(job) for job in jobs]).values())
+            self._sent = [self._sendable(job) for job in jobs]
+        except BaseException:
+            self.close()
+            raise
+        #: How often a worker was lost with a case that it ran alone.
+        self._lost: Counter[tuple[int, int]] = Counter()
+
+    def _connected(self, address: str, processes: int) -> Any:
+        package = self._package
+        if address == "local":
+            self._local = package.LocalCluster(
+                n_workers=max(processes, 1), threads_per_worker=1, dashboard_address=None, silence_logs=50
+            )
+            return package.Client(self._local)
+        try:
+            return package.Client(address, timeout="10s")
+        except (OSError, TimeoutError, ValueError) as error:
+            raise UsageError(f"no Dask scheduler answers at {address}: {one_line(error)}") from None
+
+    def __enter__(self) -> Cluster:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Leave the cluster; one of this machine ends."""
+        with contextlib.suppress(Exception):  # a worker that is gone has nothing to end
+            self._client.run(_end_crews, self._name)
+        self._client.close()
+        if self._local is not None:
+            self._local.close()
+
+    def _check_versions(self) -> None:
+        theirs = self._client.run(_version)
+        if not theirs:
+            raise UsageError("the cluster has no workers; start some, or wait until they have come")
+        own = versions()
+        other = next(((where, what) for where, what in theirs.items() if what != own), None)
+        if other is not None:
+            raise UsageError(f"worker {other[0]} has {other[1]}, and this is {own}: rows need not be the same")
+
+    def _sendable(self, job: Job) -> Any:
+        if not self._carried:
+            return job
+        carried = job.carried()
+        large = sum(map(len, carried.files.values())) > _LARGE
+        return self._client.scatter(carried, broadcast=True) if large else carried
+
+    def run(self, schedule: Schedule) -> Iterator[Batch]:
+        """Rows as they come. There are never more tasks on the way than the cluster has threads for, and one more for
+        each: what waits for a worker takes no memory."""
+        futures: dict[Any, Task] = {}
+        arrived = self._package.as_completed(raise_errors=False)
+        try:
+            while True:
+                while len(futures) < IN_FLIGHT * self.threads and (task := schedule.next()) is not None:
+                    future = self._submit(task)
+                    futures[future] = task
+                    arrived.add(future)
+                if not futures:
+                    return
+                future = next(arrived)
+                task = futures.pop(future)
+                if future.status == "finished":
+                    yield from self._done(future.result(), task, schedule)
+                else:
+                    yield from self._gone(future, task, schedule)
+                future.release()
+        finally:
+            self._client.cancel(list(futures))
+
+    def _submit(self, task: Task) -> Any:
+        part = self._jobs[task.job].cases.part(task.start, task.stop) if self._carried else None
+        return self._client.submit(self._run, self._name, self._sent[task.job], task.start, task.stop, part, pure=False)
+
+    def _done(self, found: Any, task: Task, schedule: Schedule) -> Iterator[Batch]:
+        seconds, batches = found
+        schedule.took(task, seconds)
+        for cases, rows in batches:
+            yield Batch(task.job, cases, rows)
+
+    def _gone(self, future: Any, task: Task, schedule: Schedule) -> Iterator[Batch]:
+        """A worker was lost, again and again, with a task; or the task failed at something that is no case."""
+        error = future.exception() if future.status == "error" else None
+        if error is not None and not isinstance(error, self._package.KilledWorker):
+            raise error
+        if len(task) > 1:
+            half = (task.start + task.stop) // 2
+            schedule.again(Task(task.job, task.start, half))
+            schedule.again(Task(task.job, half, task.stop))
+            return
+        self._lost[task.job, task.start] += 1
+        if self._lost[task.job, task.start] < MOST_TRIES:
+            schedule.again(task)
+            return
+        rows = failed(self._jobs[task.job], task.start, Status.KILLED, "the workers that ran it were lost")
+        yield Batch(task.job, 1, rows)
+
+
+def _sizes(job: Job) -> dict[str, int]:
+    """The files that a worker needs, and their sizes."""
+    paths = [*files_of(job.path, job.weights), *getattr(job.cases, "paths", ())[:1]]
+    more = [path for path in (getattr(job.cases, "path", None), *map(Path, job.wanted.operators)) if path is not None]
+    return {str(path.absolute()): path.stat().st_size for path in (*paths, *more) if path.is_file()}
+
+
+def _sees(files: Sequence[dict[str, int]]) -> bool:
+    """Whether a worker has all files, as they are here."""
+    return all(
+        Path(path).is_file() and Path(path).stat().st_size == size for one in files for path, size in one.items()
+    )
+
+
+def _version() -> str:
+    return versions()

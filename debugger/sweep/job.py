@@ -1,0 +1,173 @@
+"""What is to be done: one model, its cases, and what is asked of each run. It goes to other processes as it is."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from pathlib import Path
+
+import numpy as np
+
+from ...runtime.errors import LoopdbgError, ModelError, UsageError
+from ...runtime.files import opened
+from ...runtime.frontends import split
+from ...runtime.model import Model, load
+from ..breakpoints.places import Places
+from ..expression.language import Expression, parse
+from .cases import CaseSet
+from .row import COLUMNS
+
+#: Stands for the main graph where loops are named by their indices.
+MAIN = -1
+#: The breakpoint that is no expression.
+NAN = "nan"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is asked of each run, the same for all.
+
+    ``asserts`` have to hold at every boundary; ``breaks`` end a case where one is true, ``nan`` where a value is NaN or
+    Inf; ``measures`` are computed at the end of each loop that has their values. ``max_iterations``: the most of any
+    loop. ``timeout``: the seconds of a case. ``against``: a runtime, a model, or a folder of expected outputs.
+    ``operators``: files that are run first.
+    """
+
+    asserts: tuple[str, ...] = ()
+    breaks: tuple[str, ...] = ()
+    measures: tuple[str, ...] = ()
+    max_iterations: int | None = None
+    timeout: float | None = None
+    against: str = ""
+    operators: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Raises UsageError: an expression is none, or a measure is called as a column."""
+        for text in (*self.asserts, *(text for text in self.breaks if text != NAN), *self.measures):
+            parse(text)
+        for text in self.measures:
+            if text in (*COLUMNS, "id", "model", "set", "case", "versions"):
+                raise UsageError(f"the measure '{text}' is called as a column of the rows: write it as '({text})'")
+        if len(set(self.measures)) < len(self.measures):
+            raise UsageError("a measure stands there twice")
+
+    def told(self) -> dict[str, object]:
+        """What rows depend on."""
+        return {
+            **{name: list(getattr(self, name)) for name in ("asserts", "breaks", "measures")},
+            **{name: getattr(self, name) for name in ("max_iterations", "timeout", "against")},
+        }
+
+
+@dataclass(frozen=True)
+class Job:
+    """One model with its cases.
+
+    ``number``: which of the models; ``hash``: of its file and its weights; ``loops``: their paths, none where it cannot
+    be opened; ``files``: their bytes by name, for workers that do not have the files.
+    """
+
+    number: int
+    path: str
+    hash: str
+    cases: CaseSet
+    wanted: Wanted
+    weights: str | None = None
+    loops: tuple[str, ...] = ()
+    files: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+
+    def open(self) -> Model:
+        """The model.
+
+        Raises:
+            ModelError: it cannot be read, or is another one than when the sweep began.
+        """
+        if hash_of(self.path, self.weights) != self.hash:
+            raise ModelError(f"{self.path}: is another file than when the sweep began")
+        return load(self.path, self.weights)
+
+    def carried(self) -> Job:
+        """The same with the bytes of its files."""
+        return replace(self, files={path.name: path.read_bytes() for path in files_of(self.path, self.weights)})
+
+
+def unpacked(job: Job, folder: Path) -> Job:
+    """A job whose files are written into a folder, if it carries them."""
+    if not job.files:
+        return job
+    for name, data in job.files.items():
+        (folder / name).write_bytes(data)
+    file, function = split(job.path)
+    path = str(folder / file.name) + (f":{function}" if function else "")
+    weights = None if job.weights is None else str(folder / Path(job.weights).name)
+    return replace(job, path=path, weights=weights, files={})
+
+
+def files_of(path: str, weights: str | None) -> list[Path]:
+    """The files that a model is in: its own first, then its constants."""
+    file, _ = split(path)
+    beside = [file.with_suffix(".bin")] if file.suffix == ".xml" else [Path(f"{file}.data"), Path(f"{file}_data")]
+    named = [Path(weights)] if weights else beside
+    return [file, *(one for one in named if one.is_file())]
+
+
+def hash_of(path: str, weights: str | None = None) -> str:
+    """A short hash of all bytes of a model; zeros where it cannot be read."""
+    hashed = blake2b(digest_size=6)
+    try:
+        for one in files_of(path, weights):
+            with opened(one) as file:
+                while block := file.read(1 << 20):
+                    hashed.update(block)
+    except (OSError, LoopdbgError):
+        return "0" * 12
+    hashed.update(split(path)[1].encode())
+    return hashed.hexdigest()
+
+
+def homes(expression: Expression, places: Places) -> list[int]:
+    """The loops that have the values of an expression; :data:`MAIN` alone where only the main graph has them.
+
+    Raises:
+        UsageError: nothing has.
+    """
+    found = [place.index for place in places.loops if _fits(expression, places, place.index)]
+    if found:
+        return found
+    if not _fits(expression, places, MAIN):
+        first = places.loops[0].index if places.loops else MAIN
+        places.check(expression, first)
+    return [MAIN]
+
+
+def _fits(expression: Expression, places: Places, index: int) -> bool:
+    try:
+        places.check(expression, index)
+    except UsageError:
+        return False
+    return True
+
+
+def check(model: Model, wanted: Wanted) -> None:
+    """See that a model has what the expressions name.
+
+    Raises:
+        UsageError: it does not; the text says what is near.
+    """
+    places = Places(model.graph)
+    for text in (*wanted.asserts, *wanted.breaks, *wanted.measures):
+        if text != NAN:
+            homes(parse(text), places)
+
+
+def versions() -> str:
+    """What the rows depend on besides the model."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        own = version("loopdbg")
+    except PackageNotFoundError:
+        own = "?"
+    return f"loopdbg {own}, numpy {np.__version__}, python {sys.version.split()[0]}"

@@ -1,0 +1,65 @@
+"""What is computed at the end of loops: one number an expression."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...runtime.errors import ExecutionError
+from ...runtime.model import Model
+from ..breakpoints.places import Places
+from ..expression.language import NoValueError, parse
+from ..values.scope import FrameScope
+from .job import MAIN, homes
+
+
+class Measures:
+    """The measures of a model. ``loops``: those that have values for one; ``in_main``: the main graph has;
+    ``uses_history``: one reads other iterations.
+
+    Raises:
+        UsageError: nothing has the values of one.
+    """
+
+    def __init__(self, model: Model, texts: Sequence[str]) -> None:
+        places = Places(model.graph) if texts else None
+        self._expressions = [parse(text) for text in texts]
+        #: By loop, the positions of its measures.
+        self._of: dict[int, list[int]] = {}
+        for k, expression in enumerate(self._expressions):
+            assert places is not None
+            for index in homes(expression, places):
+                self._of.setdefault(index, []).append(k)
+        self.loops = [index for index in self._of if index != MAIN]
+        self.in_main = MAIN in self._of
+        self.uses_history = any(expression.uses_history for expression in self._expressions)
+
+    def __bool__(self) -> bool:
+        return bool(self._expressions)
+
+    def take(self, index: int, frame: Any, history: Any = None) -> dict[tuple[int, int], float | None]:
+        """The numbers at the end of a loop, by loop and position; None: it has no value, as after no iteration.
+
+        Raises:
+            ExecutionError: it is more than one number.
+        """
+        scope = FrameScope(frame, history)
+        found: dict[tuple[int, int], float | None] = {}
+        for k in self._of.get(index, ()):
+            expression = self._expressions[k]
+            try:
+                value = expression.evaluate(scope)
+            except NoValueError:
+                value = None
+            found[index, k] = None if value is None else _number(expression.text, value)
+        return found
+
+
+def _number(text: str, value: Any) -> float:
+    array = np.asarray(value)
+    if array.size != 1 or array.dtype.kind in "OUSc":
+        kind = f"{array.dtype.name} {list(array.shape)}"
+        raise ExecutionError(f"the measure '{text}' is {kind} and not one number; reduce it: max(abs({text}))")
+    return float(array.reshape(()))

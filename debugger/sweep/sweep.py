@@ -1,0 +1,265 @@
+"""A sweep: many cases of one model or of many, each with its rows."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from ...runtime.errors import LoopdbgError, UsageError
+from ...runtime.inputs import Data
+from ...runtime.model import Model, load
+from .cases import CaseSet, GivenCases, RandomCases
+from .export import check_form, export
+from .files import NpzCases, TestDataCases, open_set
+from .job import Job, Wanted, check, hash_of, versions
+from .local import Batch, Crew, here
+from .row import COLUMNS, Row
+from .schedule import Schedule
+from .store import Store, row_of
+
+#: What the rows are written to where nobody keeps them.
+_SCRATCH = "rows.sweepdb"
+
+
+def beside(path: str) -> CaseSet:
+    """The cases of a model of which nothing is said: test data beside it, its inputs beside it, one random case."""
+    file = Path(path.rpartition(":")[0] if path.endswith(":") else path)
+    folders = sorted(file.parent.glob("test_data_set_*")) if file.parent.is_dir() else []
+    if folders:
+        return TestDataCases(folders, file.parent.absolute().name)
+    inputs = file.with_suffix(".inputs.npz")
+    return NpzCases([inputs], file.stem) if inputs.is_file() else RandomCases(1)
+
+
+def _check_against(text: str) -> None:
+    # Here: what compares nothing need not wait for what compares.
+    from .against import check_against
+
+    check_against(text)
+
+
+def prepare(
+    paths: Sequence[str], cases: CaseSet | None, wanted: Wanted, weights: Sequence[str | None] = ()
+) -> tuple[list[Job], dict[int, Model]]:
+    """What is to be done of each model, and the models that can be opened; of the others each case is an error.
+
+    Raises:
+        UsageError: an expression names what a model does not have.
+        ModelError: there is one model, and it cannot be opened.
+    """
+    if wanted.against:
+        _check_against(wanted.against)
+    jobs, models = [], {}
+    for number, path in enumerate(paths):
+        constants = weights[number] if weights else None
+        loops: tuple[str, ...] = ()
+        try:
+            model = load(path, constants)
+            loops = tuple(plan.path for plan in model.plan.loops)
+        except LoopdbgError:
+            if len(paths) == 1:
+                raise
+        else:
+            check(model, wanted)
+            models[number] = model
+        chosen = beside(path) if cases is None else cases
+        jobs.append(Job(number, path, hash_of(path, constants), chosen, wanted, constants, loops))
+    return jobs, models
+
+
+class Sweep:
+    """Jobs that are run, and where their rows are kept. ``processes``: how many there are besides this one, 0: none;
+    ``dask``: the address of a cluster, or ``local``. ``left``: how many cases have no rows yet."""
+
+    def __init__(
+        self,
+        jobs: Sequence[Job],
+        store: Store,
+        models: Mapping[int, Model] | None = None,
+        processes: int = 0,
+        dask: str | None = None,
+    ) -> None:
+        self.jobs = jobs
+        self.store = store
+        self._models = models or {}
+        self._processes = processes
+        self._dask = dask
+        self._left = [store.left(job) for job in jobs]
+        self.left = sum(stop - start for intervals in self._left for start, stop in intervals)
+
+    def run(self) -> Iterator[Batch]:
+        """Rows in the order in which they come; each batch is in the store before it is given.
+
+        Raises:
+            LoopdbgError: rows cannot be written, processes cannot start, or a cluster cannot be used.
+        """
+        for batch in self._batches():
+            self.store.add(batch.job, batch.rows)
+            yield batch
+
+    def _batches(self) -> Iterator[Batch]:
+        if self._dask is not None:
+            from .cluster import Cluster
+
+            with Cluster(self._dask, self.jobs, self._processes) as cluster:
+                yield from cluster.run(Schedule(self._left, cluster.threads))
+            return
+        schedule = Schedule(self._left, max(self._processes, 1))
+        if not self._processes:
+            yield from here(self.jobs, schedule, self._models)
+            return
+        with Crew(dict(enumerate(self.jobs)), self._processes) as crew:
+            yield from crew.run(schedule)
+
+    def rows_of(self, batch: Batch) -> Iterator[Row]:
+        """The rows of a batch as a person reads them."""
+        job = self.jobs[batch.job]
+        told = self.store.versions
+        for cells in batch.rows:
+            _, loop, name, *rest = cells[: len(COLUMNS)]
+            path = job.loops[loop] if 0 <= loop < len(job.loops) else ""
+            measures = dict(zip(job.wanted.measures, cells[len(COLUMNS) :], strict=True))
+            first = (f"{job.hash}/{job.cases.name}/{name}", job.path, job.cases.name, name, path)
+            yield row_of((*first, *rest), measures, told)
+
+
+def sweep(
+    model: Any,
+    cases: Any = None,
+    *,
+    random: int | None = None,
+    seed: int = 0,
+    dims: Sequence[str] = (),
+    batched: bool = False,
+    asserts: Sequence[str] = (),
+    breaks: Sequence[str] = (),
+    measures: Sequence[str] = (),
+    against: str = "",
+    max_iterations: int | None = None,
+    timeout: float | None = None,
+    operators: Sequence[str] = (),
+    processes: int = 0,
+    dask: str | None = None,
+    output: str | Path | None = None,
+    resume: bool = False,
+) -> Iterator[Row]:
+    """Run a model on many inputs; gives a row for each case and loop, as they come.
+
+    Args:
+        model: a path, a model, or a sequence of paths: each is run on all cases.
+        cases: inputs by name, one mapping a case; or the path of a set: ``.npz`` files, test data, tables (a folder, a
+            pattern, a file). None: what stands beside the model.
+        random: so many random cases, made from ``seed`` on, with ``dims`` such as ``N=5``.
+        batched: ``cases`` is one ``.npz`` whose arrays have the cases on the first axis.
+        asserts: what must hold at every boundary. breaks: what ends a case where it is true; ``nan``: a NaN or Inf.
+        measures: numbers at the end of each loop that has their values.
+        against: ``onnxruntime``, ``openvino``, another model, or a folder of expected outputs named as the cases are.
+        max_iterations: the most iterations of any loop. timeout: the seconds of a case.
+        operators: Python files with operators, for other processes.
+        processes: so many, which are replaced when they die or hang; 0: this one, where a timeout ends loops alone.
+        dask: a cluster's address in their place, or ``local``.
+        output: ``.parquet`` or ``.csv``, written at the end; until then the rows are in a ``.sweepdb`` beside it.
+        resume: go on with what that lacks; rows that it has are not given again.
+
+    Raises:
+        UsageError: what is asked for makes no sense, or a package is missing.
+        ModelError, InputError: the model or the cases cannot be read.
+
+    >>> [row.iterations for row in loopdbg.sweep(model, [{"a": 2.0, "tol": 1e-6}, {"a": 9.0, "tol": 1e-6}])]
+    [5, 6]
+    """
+    wanted = Wanted(
+        tuple(asserts), tuple(breaks), tuple(measures), max_iterations, timeout, against, tuple(map(str, operators))
+    )
+    elsewhere = bool(processes) or dask is not None
+    paths, given = _models(model, elsewhere)
+    chosen = _cases(cases, random, seed, dims, batched)
+    jobs, models = prepare(paths, chosen, wanted) if paths else _in_memory(given, chosen, wanted)
+    target = None if output is None else Path(output)
+    if target is not None and target.suffix != ".sweepdb":
+        check_form(target)
+    if resume and target is None:
+        raise UsageError("resume needs the output of the sweep that goes on")
+    return _given(jobs, models, target, resume, processes, dask)
+
+
+def _given(
+    jobs: Sequence[Job],
+    models: Mapping[int, Model],
+    target: Path | None,
+    resume: bool,
+    processes: int,
+    dask: str | None,
+) -> Iterator[Row]:
+    with ExitStack() as stack:
+        folder = None if target is not None else stack.enter_context(tempfile.TemporaryDirectory(prefix="loopdbg-"))
+        store = opened_store(Path(folder or ".") / _SCRATCH if target is None else target, jobs, resume)
+        stack.callback(store.close)
+        made = Sweep(jobs, store, models, processes, dask)
+        for batch in made.run():
+            yield from made.rows_of(batch)
+        if target is not None and target.suffix != ".sweepdb":
+            export(store, target)
+
+
+def opened_store(target: Path, jobs: Sequence[Job], resume: bool) -> Store:
+    """The store of an output: itself, or beside it.
+
+    Raises:
+        UsageError: the sweep is another one than that which goes on.
+        SweepFileError: it cannot be read or written.
+    """
+    path = target.with_suffix(".sweepdb")
+    if not resume:
+        return Store.create(path, jobs, versions())
+    store = Store.open(path)
+    try:
+        store.resume(jobs)
+    except BaseException:
+        store.close()
+        raise
+    return store
+
+
+def _models(model: Any, elsewhere: bool) -> tuple[list[str], Model | None]:
+    """The paths of the models, or one that is in memory."""
+    if isinstance(model, str | os.PathLike):
+        return [os.fspath(model)], None
+    if isinstance(model, list | tuple):
+        return [os.fspath(one) for one in model], None
+    given = model if isinstance(model, Model) else load(model)
+    if not elsewhere:
+        return [], given
+    if given.path is None:
+        raise UsageError(f"{given.name} is in no file, which other processes could open: save it, and give its path")
+    return [str(given.path) + (f":{given._inside.function}" if given._inside.function else "")], None
+
+
+def _in_memory(model: Model | None, cases: CaseSet | None, wanted: Wanted) -> tuple[list[Job], dict[int, Model]]:
+    assert model is not None
+    if wanted.against:
+        _check_against(wanted.against)
+    check(model, wanted)
+    path = str(model.path or model.name)
+    chosen = cases if cases is not None else RandomCases(1) if model.path is None else beside(path)
+    loops = tuple(plan.path for plan in model.plan.loops)
+    return [Job(0, path, hash_of(path), chosen, wanted, None, loops)], {0: model}
+
+
+def _cases(cases: Any, random: int | None, seed: int, dims: Sequence[str], batched: bool) -> CaseSet | None:
+    if random is not None:
+        if cases is not None:
+            raise UsageError("random makes cases, and cases gives them: use one or the other")
+        return RandomCases(random, seed, dims)
+    if cases is None or isinstance(cases, CaseSet):
+        return cases
+    if isinstance(cases, str | os.PathLike):
+        return open_set(cases, batched)
+    if isinstance(cases, Mapping) or not isinstance(cases, Iterable):
+        raise UsageError("cases are a sequence of inputs by name, or the path of a set of them")
+    items: Sequence[Mapping[str, Data]] = cases if isinstance(cases, Sequence) else list(cases)
+    return GivenCases(items)

@@ -1,0 +1,171 @@
+"""A process that runs cases, as the program sees it: replaced when it dies or hangs."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ...runtime.errors import LoopdbgError
+from ..peers.child import LENGTH, send
+from .cases import CaseSet
+from .child import IDLE, MARK, OPENING, Mark
+from .job import Job
+from .schedule import Task
+
+_START = "import os, sys; sys.path += sys.argv[1].split(os.pathsep); from {} import main; main()"
+_CHILD = __name__.rpartition(".")[0] + ".child"
+#: A case that hangs is given so much longer than the timeout, by which a loop ends by itself: a part of it, seconds.
+_LONGER, _LEAST = 0.25, 0.5
+#: Seconds that a model may take to open, where a case has a timeout.
+_OPENING = 60.0
+
+
+class Worker:
+    """One process. ``task``: what it does; ``done``: how many cases of it have come back."""
+
+    def __init__(self, jobs: Mapping[int, Job]) -> None:
+        self._jobs = jobs
+        self._given: set[int] = set()
+        #: It has come up: what ends it now is a case, or a model.
+        self.ready = False
+        self._process: subprocess.Popen[bytes] | None = None
+        self._buffer = bytearray()
+        self.task: Task | None = None
+        self.done = 0
+        self.began = 0.0
+        descriptor, name = tempfile.mkstemp(prefix="loopdbg-")
+        os.write(descriptor, MARK.pack(IDLE, 0.0))
+        os.close(descriptor)
+        self._file = Path(name)
+        self._mark = Mark(name)
+        self._log: Any = None
+        #: The last line that it wrote to stderr, once it has ended.
+        self.said = ""
+
+    def start(self) -> None:
+        """Start the process, where none runs."""
+        if self._process is not None:
+            return
+        self._mark.set(IDLE)
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115  it is read when the process has ended
+        command = [sys.executable, "-c", _START.format(_CHILD), os.pathsep.join(sys.path), str(self._file)]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, start_new_session=True
+        )
+        assert self._process.stdout is not None
+        os.set_blocking(self._process.stdout.fileno(), False)
+        self._given.clear()
+        self._buffer.clear()
+        self.ready = False
+
+    def fileno(self) -> int:
+        """What can be waited for."""
+        assert self._process is not None and self._process.stdout is not None
+        return self._process.stdout.fileno()
+
+    def give(self, task: Task, part: CaseSet | None = None) -> None:
+        """Let it run a task. What it has died of meanwhile is told by the next answer."""
+        self.start()
+        assert self._process is not None and self._process.stdin is not None
+        self.task, self.done, self.began = task, 0, time.monotonic()
+        with contextlib.suppress(OSError):
+            if task.job not in self._given:
+                self._given.add(task.job)
+                send(self._process.stdin, ("job", self._jobs[task.job]))
+            given = None if part is None else _with(self._jobs[task.job], part)
+            send(self._process.stdin, ("range", (task.job, task.start, task.stop, given)))
+
+    def answers(self) -> tuple[list[tuple[str, int, Any]], bool]:
+        """What it has said since it was asked last, and whether it is still there."""
+        there = True
+        while True:
+            try:
+                part = os.read(self.fileno(), 1 << 20)
+            except BlockingIOError:
+                break
+            if not part:
+                there = False
+                break
+            self._buffer += part
+        found = []
+        while len(self._buffer) >= LENGTH.size:
+            (length,) = LENGTH.unpack_from(self._buffer)
+            end = LENGTH.size + length
+            if len(self._buffer) < end:
+                break
+            found.append(pickle.loads(memoryview(self._buffer)[LENGTH.size : end].tobytes()))
+            del self._buffer[:end]
+        return found, there
+
+    @property
+    def at(self) -> int | None:
+        """The case that it runs, or ran when it died; None: it was opening the model."""
+        assert self.task is not None
+        number, _ = self._mark.get()
+        return None if number == OPENING else number if number != IDLE else self.task.start + self.done
+
+    def hangs(self, timeout: float | None) -> bool:
+        """Whether the case takes so long that nothing but ending the process will end it."""
+        if timeout is None or self.task is None:
+            return False
+        number, began = self._mark.get()
+        if number == IDLE:
+            return False
+        longest = max(_OPENING, timeout) if number == OPENING else timeout + max(_LEAST, timeout * _LONGER)
+        return time.monotonic() - began > longest
+
+    def end(self) -> str:
+        """End the process, and all that it started; returns how it ended."""
+        process, self._process = self._process, None
+        if process is None:
+            return ""
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except OSError:
+            process.kill()
+        status = process.wait()
+        for stream in (process.stdin, process.stdout):
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
+        self.said = self._last_line()
+        self._log.close()
+        return _how(status)
+
+    def _last_line(self) -> str:
+        self._log.seek(0)
+        lines = self._log.read()[-2000:].decode("utf-8", "replace").strip().splitlines()
+        return " ".join(lines[-1].split())[:300] if lines else ""
+
+    def close(self) -> None:
+        """End the process for good."""
+        self.end()
+        self._mark.close()
+        self._file.unlink(missing_ok=True)
+
+
+def _with(job: Job, part: CaseSet) -> Job:
+    return replace(job, cases=part, files={})
+
+
+def _how(status: int) -> str:
+    if status >= 0:
+        return f"exit status {status}"
+    try:
+        return signal.Signals(-status).name
+    except ValueError:
+        return f"signal {-status}"
+
+
+class WorkerError(LoopdbgError):
+    """A process that runs cases cannot start, or fails at something that is no case."""

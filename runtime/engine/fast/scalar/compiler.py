@@ -1,0 +1,136 @@
+"""Machine code for scalar programs, made by LLVM in another thread while the interpreter goes on.
+
+llvmlite (extra ``fast``) is imported with the first program that is worth it; without it the interpreter does
+everything.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+#: Whether programs are compiled at all: llvmlite is there, and LOOPDBG_COMPILE is not 0.
+wanted = os.environ.get("LOOPDBG_COMPILE", "") != "0"
+#: Whether each is compiled as soon as it is there, whatever that costs: for tests.
+eager = os.environ.get("LOOPDBG_COMPILE", "") == "now"
+#: Programs whose code is kept, for whoever makes one that is alike.
+KEPT = 256
+
+#: Seconds that the first program takes, with the import.
+FIRST = 0.15
+
+_lock = threading.Lock()  # LLVM is used by one thread at a time
+_kept: dict[bytes, Compiled] = {}
+_ready = False
+_symbols: dict[str, int] = {}
+
+
+class Compiled:
+    """The code of one program, which lives as long as this does."""
+
+    def __init__(self, engine: Any, address: int, seconds: float) -> None:
+        self._engine = engine
+        self.address = address
+        self.seconds = seconds
+
+
+class Job:
+    """A program on its way to being compiled: ``done`` says when, ``code`` is None where LLVM or llvmlite could not."""
+
+    def __init__(self, lower: Callable[[], str]) -> None:
+        self._lower = lower
+        self.done = False
+        self.code: Compiled | None = None
+
+    def start(self) -> Job:
+        """Begin in another thread."""
+        threading.Thread(target=self.run, name="loopdbg-compile").start()
+        return self
+
+    def run(self) -> Job:
+        try:
+            self.code = compile_text(self._lower)
+        except RuntimeError:  # of LLVM
+            if eager:
+                raise
+        finally:
+            self.done = True
+        return self
+
+
+def know(symbols: dict[str, int]) -> None:
+    """Functions that code calls by name: their addresses."""
+    _symbols.update(symbols)
+
+
+def is_there() -> bool:
+    """Is llvmlite there? Asked once."""
+    global wanted
+    if wanted:
+        try:
+            import llvmlite.binding  # noqa: F401
+        except ImportError:
+            wanted = False
+    return wanted
+
+
+def compile_text(lower: Callable[[], str]) -> Compiled | None:
+    """The code of a program; None where it is left to the interpreter."""
+    from .lowering import Unfit
+
+    if not is_there():
+        return None
+    begun = time.perf_counter()
+    try:
+        text = lower()
+    except Unfit:
+        return None
+    key = hashlib.sha1(text.encode()).digest()
+    with _lock:
+        if key not in _kept:
+            engine = make(text)
+            while len(_kept) >= KEPT:
+                del _kept[next(iter(_kept))]
+            _kept[key] = Compiled(engine, engine.get_function_address("run"), time.perf_counter() - begun)
+        return _kept[key]
+
+
+def cost() -> float:
+    """The seconds that compiling a program is expected to take: what others took."""
+    taken = [code.seconds for code in list(_kept.values())]
+    return sum(taken) / len(taken) if taken else FIRST
+
+
+def machine() -> Any:
+    """The processor that code is made for. Each engine owns one."""
+    global _ready
+    import llvmlite.binding as llvm
+
+    if not _ready:
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        for name, address in _symbols.items():
+            llvm.add_symbol(name, address)
+        _ready = True
+    return llvm.Target.from_default_triple().create_target_machine(
+        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=2
+    )
+
+
+def make(text: str) -> Any:
+    """An execution engine with the code of a module. No option of floats is set: nothing is contracted or reordered."""
+    import llvmlite.binding as llvm
+
+    target = machine()
+    module = llvm.parse_assembly(text)
+    options = llvm.create_pipeline_tuning_options(speed_level=2)
+    options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = False
+    passes = llvm.create_pass_builder(target, options)
+    passes.getModulePassManager().run(module, passes)
+    engine = llvm.create_mcjit_compiler(module, target)
+    engine.finalize_object()
+    return engine

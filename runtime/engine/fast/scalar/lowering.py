@@ -1,0 +1,659 @@
+"""A scalar program as code of LLVM: one function that does what the interpreter does with it, register by register.
+
+The function has the interpreter's contract (scalar_run.h), so that either may go on where the other one stopped: it
+is entered at the head of the outermost loop or, after a time slice, before a boundary, and leaves where the
+interpreter would, every register written back. Between, registers are LLVM's own. It names no address of the program
+that it is made from: programs that are alike share it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ....record import record
+from .expressions import TYPES, Value, Writer, bits, declarations, write
+
+LEAVES = ("at_insn", "at_loop", "suspended", "status")
+#: What is called where a boundary is noted: (name, type of the result, types of the arguments).
+HELPERS = (
+    ("loopdbg_flush", "void", "ptr, ptr"),
+    ("loopdbg_begin", "void", "ptr, i64, i64"),
+    ("loopdbg_full", "i32", "ptr"),
+    ("loopdbg_record", "void", "ptr, ptr, i64"),
+)
+
+
+class Unfit(Exception):
+    """A program that is left to the interpreter."""
+
+
+@record
+class Operation:
+    """What an opcode does on single elements (scalar_ops.h)."""
+
+    name: str
+    argument: str
+    result: str
+    expression: str
+    #: It has an operand ``b`` besides ``a``.
+    binary: bool
+    #: The engine does it where b is 0.
+    divides: bool
+
+
+@record
+class Description:
+    """All of a program that does not change from run to run."""
+
+    #: (op, d, a, b, c) of each instruction, registers as numbers
+    code: list[tuple[int, int, int, int, int]]
+    #: Bytes of each register, and whether it is a value of the model: what is not has any type.
+    registers: list[tuple[int, bool]]
+    #: Registers of each call of a loop over elements; the last one is the result.
+    calls: list[list[int]]
+    #: (bytes, length, register of the index, as int64) of each Gather of one element
+    loads: list[tuple[int, int, int, bool]]
+    #: What machine_code.pyx tells of each loop.
+    loops: list[dict[str, Any]]
+    #: Register -> the integer of the model that it always holds. Not floats: LLVM drops x * 1, which quiets NaN.
+    constants: dict[int, int]
+
+
+@record
+class Layout:
+    """What code has to know of the C structures (scalar_program.h)."""
+
+    operations: dict[int, Operation]
+    #: Opcodes of what is no operation.
+    control: dict[str, int]
+    #: Opcode -> bytes of what is chosen.
+    choices: dict[int, int]
+    #: "struct.field" -> its offset; "struct" -> its size
+    offsets: dict[str, int]
+    #: Names of statuses, and other numbers.
+    numbers: dict[str, int]
+
+
+class Groups:
+    """Registers between which values move as they are: they get one type."""
+
+    def __init__(self, count: int) -> None:
+        self.parent = list(range(count))
+
+    def of(self, k: int) -> int:
+        while self.parent[k] != k:
+            self.parent[k] = self.parent[self.parent[k]]
+            k = self.parent[k]
+        return k
+
+    def join(self, a: int, b: int) -> None:
+        self.parent[self.of(a)] = self.of(b)
+
+
+def integer(nbytes: int) -> str:
+    """The integer type of so many bytes."""
+    if nbytes not in (1, 2, 4, 8):
+        raise Unfit(f"{nbytes} bytes")
+    return f"i{8 * nbytes}"
+
+
+class Lowering:
+    """Writes the function of one program."""
+
+    def __init__(self, program: Description, layout: Layout) -> None:
+        self.program, self.layout = program, layout
+        self.w = Writer()
+        self.control = layout.control
+        self.nexts = {a: k for k, (op, _, a, _, _) in enumerate(program.code) if op == self.control["NEXT"]}
+        self.types = self.type_registers()
+
+    # -- registers
+
+    def type_registers(self) -> list[str]:
+        """A type of LLVM for each register: that of all operations on it, or an integer that has room for them."""
+        program, count = self.program, len(self.program.registers)
+        groups = Groups(count)
+        for source, to in self.moved():
+            groups.join(source, to)
+        used: dict[int, set[str]] = {}
+        for register, c_type in self.used():
+            used.setdefault(groups.of(register), set()).add(TYPES[c_type][0])
+        room: dict[int, int] = {}
+        for k, (nbytes, is_value) in enumerate(program.registers):
+            if is_value:
+                room[groups.of(k)] = max(room.get(groups.of(k), 0), nbytes)
+        for registers in program.calls:
+            for k in registers:
+                if not program.registers[k][1]:
+                    room[groups.of(k)] = 8
+        return [self.type_of(used.get(groups.of(k), set()), room.get(groups.of(k), 0)) for k in range(count)]
+
+    def type_of(self, used: set[str], room: int) -> str:
+        if len(used) == 1 and bits(next(iter(used))) >= 8 * room:
+            return next(iter(used))
+        wide = max([8 * room, *map(bits, used)]) if used or room else 64
+        return integer(wide // 8)
+
+    def moved(self) -> list[tuple[int, int]]:
+        found = []
+        for op, d, a, b, c in self.program.code:
+            if op in self.layout.choices:
+                found += [(b, d), (c, d)]
+            elif op in self.layout.operations and self.layout.operations[op].name.startswith("copy_"):
+                found.append((a, d))
+        for loop in self.program.loops:
+            found += [*loop["moves"], *loop["init"], *loop["outs"]]
+        return found
+
+    def used(self) -> list[tuple[int, str]]:
+        """(register, C type) of all that operations read and write, but for what only copies."""
+        found: list[tuple[int, str]] = []
+        for op, d, a, b, _ in self.program.code:
+            operation = self.layout.operations.get(op)
+            if operation is not None and not operation.name.startswith("copy_"):
+                found += [(a, operation.argument), (d, operation.result)]
+                if operation.binary:
+                    found.append((b, operation.argument))
+            elif op in self.layout.choices or op in (
+                self.control["BRANCH"],
+                self.control["TEST"],
+                self.control["STOP_IF"],
+            ):
+                found.append((a, "uint8_t"))
+            elif op == self.control["COUNT"]:
+                found.append((d, "int64_t" if b else "int32_t"))
+        found += [(index, "int64_t" if wide else "int32_t") for _, _, index, wide in self.program.loads]
+        for loop in self.program.loops:
+            found += [(loop[k], "uint8_t") for k in ("initial", "cond", "cond_in") if loop[k] >= 0]
+            for name in ("trip", "iteration"):
+                if loop[name] >= 0:
+                    found.append((loop[name], "int64_t" if loop[f"{name}_wide"] else "int32_t"))
+        return found
+
+    def get(self, k: int, c_type: str) -> Value:
+        """What a register holds, as a C type."""
+        return Value(self.as_type(self.read(k), self.types[k], TYPES[c_type][0]), c_type)
+
+    def put(self, k: int, value: Value) -> None:
+        self.write(k, self.as_type(value.text, value.llvm, self.types[k]))
+
+    def read(self, k: int) -> str:
+        if k in self.program.constants and self.types[k].startswith("i"):
+            return str(self.program.constants[k])
+        return self.w.let(f"load {self.types[k]}, ptr %r{k}")
+
+    def write(self, k: int, text: str) -> None:
+        self.w.do(f"store {self.types[k]} {text}, ptr %r{k}")
+
+    def as_type(self, text: str, old: str, new: str) -> str:
+        """The same bits as another type, cut or with zeros above."""
+        w = self.w
+        if old == new:
+            return text
+        if old in ("float", "double"):
+            text, old = w.let(f"bitcast {old} {text} to i{bits(old)}"), f"i{bits(old)}"
+        if bits(old) != bits(new):
+            code = "zext" if bits(old) < bits(new) else "trunc"
+            text, old = w.let(f"{code} {old} {text} to i{bits(new)}"), f"i{bits(new)}"
+        return text if old == new else w.let(f"bitcast {old} {text} to {new}")
+
+    def move(self, source: int, to: int) -> None:
+        self.write(to, self.as_type(self.read(source), self.types[source], self.types[to]))
+
+    # -- memory
+
+    def at(self, base: str, offset: int | str) -> str:
+        return self.w.let(f"getelementptr i8, ptr {base}, i64 {offset}")
+
+    def field(self, base: str, name: str, llvm: str) -> str:
+        """What a field of a structure holds."""
+        return self.w.let(f"load {llvm}, ptr {self.at(base, self.layout.offsets[name])}")
+
+    def set_field(self, base: str, name: str, llvm: str, text: str) -> None:
+        self.w.do(f"store {llvm} {text}, ptr {self.at(base, self.layout.offsets[name])}")
+
+    def load(self, name: str, llvm: str = "i64") -> str:
+        return self.w.let(f"load {llvm}, ptr %{name}")
+
+    def store(self, name: str, text: str | int, llvm: str = "i64") -> None:
+        self.w.do(f"store {llvm} {text}, ptr %{name}")
+
+    def increase(self, where: str, by: int | str) -> str:
+        """Add to an int64 in memory; returns what it was."""
+        before = self.w.let(f"load i64, ptr {where}")
+        self.w.do(f"store i64 {self.w.add(before, by)}, ptr {where}")
+        return before
+
+    # -- the function
+
+    def text(self) -> str:
+        """The module."""
+        w = self.w
+        w.begin("entry")
+        self.enter()
+        for k, instruction in enumerate(self.program.code):
+            w.begin(f"at{k}")
+            self.instruction(k, *instruction)
+        for k in range(len(self.program.loops)):
+            self.head(k)
+        self.leave()
+        body = "\n".join(w.lines)
+        helpers = [f"declare {result} @{name}({arguments})" for name, result, arguments in HELPERS]
+        weights = ['!0 = !{!"branch_weights", i32 4000, i32 1}', '!1 = !{!"branch_weights", i32 1, i32 4000}']
+        function = f"define i32 @run(ptr %p, ptr %watch, ptr %budget) {{\n{body}\n}}"
+        return "\n".join([*declarations(), *helpers, function, *weights, ""])
+
+    def enter(self) -> None:
+        """Take everything out of memory, and go on where the program stands."""
+        w, offsets = self.w, self.layout.offsets
+        for k, t in enumerate(self.types):
+            w.do(f"%r{k} = alloca {t}")
+        for name in LEAVES:
+            w.do(f"%{name} = alloca i32")
+        widest = max([len(c) for c in self.program.calls], default=0)
+        if widest:
+            w.do(f"%cells = alloca [{widest} x i64]")
+            w.do(f"%args = alloca [{widest} x ptr]")
+            w.do("%one = alloca i64")
+            self.store("one", 1)
+        w.do("%fuel = alloca i64")
+        self.store("fuel", w.let("load i64, ptr %budget"))
+        w.do(f"%R = load ptr, ptr {self.at('%p', offsets['program.registers'])}")
+        for k, t in enumerate(self.types):
+            self.write(k, w.let(f"load {t}, ptr {self.at('%R', 8 * k)}"))
+        loops = self.field("%p", "program.loops", "ptr")
+        for k in range(len(self.program.loops)):
+            self.enter_loop(k, loops)
+        self.enter_root()
+        self.enter_arrays()
+        fresh = w.is_("eq", "i32", self.field("%p", "program.suspended", "i32"), 0)
+        w.choose(fresh, "head0", "again")
+        w.begin("again")
+        self.set_field("%p", "program.suspended", "i32", "0")
+        where = self.field("%p", "program.at_loop", "i32")
+        targets = " ".join(f"i32 {k}, label %at{at}" for k, at in self.nexts.items() if k)
+        w.do(f"switch i32 {where}, label %at{self.nexts[0]} [ {targets} ]")
+
+    def enter_loop(self, k: int, loops: str) -> None:
+        w = self.w
+        w.do(f"%L{k} = getelementptr i8, ptr {loops}, i64 {k * self.layout.offsets['loop']}")
+        for name, t in (("i", "i64"), ("trips", "i64"), ("stop_before", "i64"), ("keep", "i32"), ("ended", "i32")):
+            w.do(f"%{name}{k} = alloca {t}")
+            self.store(f"{name}{k}", self.field(f"%L{k}", f"loop.{name}", t), t)
+        w.do(f"%parts{k} = load i64, ptr {self.at(f'%L{k}', self.layout.offsets['loop.parts'])}")
+        for name in ("iterations", "entries", "by_reason", "history"):
+            w.do(f"%{name}{k} = load ptr, ptr {self.at(f'%L{k}', self.layout.offsets[f'loop.{name}'])}")
+
+    def enter_root(self) -> None:
+        """What only the outermost loop has: scan outputs and slices."""
+        w, root = self.w, self.program.loops[0]
+        scans, slices = self.field("%L0", "loop.scans", "ptr"), self.field("%L0", "loop.slices", "ptr")
+        for k in range(len(root["scans"])):
+            scan = self.at(scans, k * self.layout.offsets["scan"])
+            w.do(f"%scan{k} = getelementptr i8, ptr {scan}, i64 0")
+            w.do(f"%buffer{k} = load ptr, ptr {self.at(scan, self.layout.offsets['scan.buffer'])}")
+            w.do(f"%capacity{k} = load i64, ptr {self.at(scan, self.layout.offsets['scan.capacity'])}")
+            w.do(f"%count{k} = alloca i64")
+            self.store(f"count{k}", self.field(scan, "scan.count", "i64"))
+        for k in range(len(root["slices"])):
+            sliced = self.at(slices, k * self.layout.offsets["slice"])
+            w.do(f"%base{k} = load ptr, ptr {self.at(sliced, self.layout.offsets['slice.base'])}")
+            w.do(f"%step{k} = load i64, ptr {self.at(sliced, self.layout.offsets['slice.step'])}")
+
+    def enter_arrays(self) -> None:
+        w, offsets = self.w, self.layout.offsets
+        calls, loads = self.field("%p", "program.calls", "ptr"), self.field("%p", "program.loads", "ptr")
+        for k in range(len(self.program.calls)):
+            call = self.at(calls, k * offsets["call"])
+            w.do(f"%loop{k} = load ptr, ptr {self.at(call, offsets['call.loop'])}")
+            w.do(f"%data{k} = load ptr, ptr {self.at(call, offsets['call.data'])}")
+            w.do(f"%steps{k} = getelementptr i8, ptr {call}, i64 {offsets['call.steps']}")
+        for k in range(len(self.program.loads)):
+            where = self.at(self.at(loads, k * offsets["load"]), offsets["load.base"])
+            w.do(f"%from{k} = load ptr, ptr {where}")
+
+    def go_out(self, status: str, loop: int, instruction: int = 0, suspended: int = 0) -> None:
+        """Leave from here."""
+        self.store("status", self.layout.numbers[status], "i32")
+        self.store("at_loop", loop, "i32")
+        self.store("at_insn", instruction, "i32")
+        self.store("suspended", suspended, "i32")
+        self.w.go("leave")
+
+    def out_if(self, condition: str, status: str, loop: int, instruction: int = 0) -> None:
+        """Leave where a condition holds, which is seldom; go on behind."""
+        w = self.w
+        out, on = w.name("out"), w.name("on")
+        w.choose(condition, out, on, likely=False)
+        w.begin(out)
+        self.go_out(status, loop, instruction, int(status == "TICK"))
+        w.begin(on)
+
+    def leave(self) -> None:
+        """Write everything back."""
+        w = self.w
+        w.begin("leave")
+        for k in range(len(self.types)):
+            w.do(f"store {self.types[k]} {self.read(k)}, ptr {self.at('%R', 8 * k)}")
+        for k in range(len(self.program.loops)):
+            for name, t in (("i", "i64"), ("trips", "i64"), ("stop_before", "i64"), ("keep", "i32"), ("ended", "i32")):
+                self.set_field(f"%L{k}", f"loop.{name}", t, self.load(f"{name}{k}", t))
+        for k in range(len(self.program.loops[0]["scans"])):
+            self.set_field(f"%scan{k}", "scan.count", "i64", self.load(f"count{k}"))
+        for name in LEAVES[:3]:
+            self.set_field("%p", f"program.{name}", "i32", self.load(name, "i32"))
+        w.do(f"store i64 {self.load('fuel')}, ptr %budget")
+        w.do(f"ret i32 {self.load('status', 'i32')}")
+
+    # -- instructions
+
+    def instruction(self, k: int, op: int, d: int, a: int, b: int, c: int) -> None:
+        layout, control, w = self.layout, self.control, self.w
+        if op in layout.operations:
+            self.operate(k, layout.operations[op], d, a, b)
+        elif op in layout.choices:
+            self.select(layout.choices[op], d, a, b, c)
+        elif op == control["CALL"]:
+            self.call(a)
+        elif op == control["LOAD"]:
+            self.gather(k, d, a)
+        elif op == control["BRANCH"]:
+            w.choose(w.is_true(self.get(a, "uint8_t")), f"at{k + 1}", f"at{d}")
+            return
+        elif op == control["JUMP"]:
+            w.go(f"at{d}")
+            return
+        elif op == control["COUNT"]:
+            loop = self.loop_of(k)
+            number = "0" if a < 0 else w.let(f"add i64 {self.load(f'i{loop}')}, {a}")
+            self.put(d, w.cast(Value(number, "int64_t"), "int64_t" if b else "int32_t"))
+        elif op == control["STOP_IF"]:
+            self.out_if(w.is_true(self.get(a, "uint8_t")), "AT_INSN", self.loop_of(k), k)
+        elif op == control["ENTER"]:
+            self.enter_inner(k, a)
+            return
+        elif op == control["NEXT"]:
+            self.cross(k, a)
+            return
+        elif op == control["TEST"]:
+            self.test(k, self.loop_of(k), a)
+            return
+        else:
+            raise Unfit(f"opcode {op}")
+        w.go(f"at{k + 1}")
+
+    def loop_of(self, k: int) -> int:
+        """The loop that an instruction is of: the innermost whose part it stands in."""
+        found = 0
+        for number, loop in enumerate(self.program.loops):
+            first = loop["body"] if loop["test"] < 0 else min(loop["body"], loop["test"])
+            last = self.nexts[number] if number else len(self.program.code)
+            if first <= k <= last and number >= found:
+                found = number
+        return found
+
+    def operate(self, k: int, operation: Operation, d: int, a: int, b: int) -> None:
+        if operation.name.startswith("copy_"):
+            self.move(a, d)
+            return
+        names = {"a": self.get(a, operation.argument)}
+        if operation.binary:
+            names["b"] = self.get(b, operation.argument)
+        if operation.divides:
+            zero = self.w.let(f"icmp eq {names['b'].llvm} {names['b'].text}, 0")
+            self.out_if(zero, "AT_INSN", self.loop_of(k), k)
+        self.put(d, write(operation.expression, names, operation.result, self.w))
+
+    def select(self, nbytes: int, d: int, a: int, b: int, c: int) -> None:
+        w, t = self.w, self.types[d]
+        yes, no = (self.as_type(self.read(k), self.types[k], t) for k in (b, c))
+        w_value = w.let(f"select i1 {w.is_true(self.get(a, 'uint8_t'))}, {t} {yes}, {t} {no}")
+        self.write(d, w_value)
+
+    def call(self, number: int) -> None:
+        """A loop over elements, of which there is one, through memory."""
+        w, registers = self.w, self.program.calls[number]
+        for j, k in enumerate(registers):
+            cell = self.at("%cells", 8 * j)
+            w.do(f"store {self.types[k]} {self.read(k)}, ptr {cell}")
+            w.do(f"store ptr {cell}, ptr {self.at('%args', 8 * j)}")
+        w.do(f"call void %loop{number}(ptr %args, ptr %one, ptr %steps{number}, ptr %data{number})")
+        d = registers[-1]
+        self.write(d, w.let(f"load {self.types[d]}, ptr {self.at('%cells', 8 * (len(registers) - 1))}"))
+        self.store("fuel", w.let(f"sub i64 {self.load('fuel')}, 8"))
+
+    def gather(self, k: int, d: int, number: int) -> None:
+        w = self.w
+        nbytes, length, index, wide = self.program.loads[number]
+        i = w.cast(self.get(index, "int64_t" if wide else "int32_t"), "int64_t").text
+        behind = w.add(i, length)
+        i = w.let(f"select i1 {w.is_('slt', 'i64', i, 0)}, i64 {behind}, i64 {i}")
+        self.out_if(w.is_("uge", "i64", i, length), "AT_INSN", self.loop_of(k), k)
+        where = self.at(f"%from{number}", w.times(i, nbytes))
+        self.take(d, where, nbytes)
+
+    def take(self, d: int, where: str, nbytes: int) -> None:
+        """Some bytes of memory into a register."""
+        t = integer(nbytes)
+        self.write(d, self.as_type(self.w.let(f"load {t}, ptr {where}, align 1"), t, self.types[d]))
+
+    # -- loops
+
+    def enter_inner(self, k: int, number: int) -> None:
+        """Begin an entry of an inner loop."""
+        w, loop = self.w, self.program.loops[number]
+        if loop["recorders"]:
+            self.out_if(
+                w.let(f"icmp ne i32 {w.let(f'call i32 @loopdbg_full(ptr %L{number})')}, 0"),
+                "AT_INSN",
+                loop["parent"],
+                k,
+            )
+        self.store(f"trips{number}", self.trips(k, loop))
+        keep = "true" if loop["initial"] < 0 else w.is_true(self.get(loop["initial"], "uint8_t"))
+        self.store(f"keep{number}", w.let(f"zext i1 {keep} to i32"), "i32")
+        if loop["cond_in"] >= 0:
+            self.put(loop["cond_in"], Value(w.let(f"zext i1 {keep} to i8"), "uint8_t"))
+        for source, to in loop["init"]:
+            self.move(source, to)
+        self.store(f"i{number}", 0)
+        self.store(f"stop_before{number}", self.limit(number))
+        entry = self.increase(f"%entries{number}", 1)
+        if loop["history"]:
+            w.do(f"call void @loopdbg_begin(ptr %history{number}, i64 {entry}, i64 0)")
+            self.note(number, [(column, param) for column, _, param in loop["notes"] if param >= 0])
+        self.go_on(number, "0")
+
+    def trips(self, k: int, loop: dict[str, Any]) -> str:
+        """The trip count of an entry; leaves where it is refused (``loop_trips`` in endings.h)."""
+        w = self.w
+        if loop["trip"] < 0:
+            return str(loop["fixed_trips"])
+        trips = w.cast(self.get(loop["trip"], "int64_t" if loop["trip_wide"] else "int32_t"), "int64_t").text
+        below = w.is_("slt", "i64", trips, 0)
+        if loop["negative"] == self.layout.numbers["NO_ITERATION"]:
+            return w.let(f"select i1 {below}, i64 0, i64 {trips}")
+        if loop["negative"] == self.layout.numbers["NO_LIMIT"]:
+            below = w.is_("slt", "i64", trips, -1)
+        self.out_if(below, "AT_INSN", loop["parent"], k)
+        return trips
+
+    def limit(self, number: int) -> str:
+        """``loop_limit`` in endings.h."""
+        w = self.w
+        stop = self.field(f"%L{number}", "loop.stop", "i64")
+        endless_at = self.field(f"%L{number}", "loop.endless_at", "i64")
+        trips = self.load(f"trips{number}")
+        sooner = w.both(w.is_("sge", "i64", endless_at, 0), w.is_("slt", "i64", endless_at, stop))
+        never = w.either(w.is_("slt", "i64", trips, 0), w.is_("eq", "i64", trips, 2**63 - 1))
+        return w.let(f"select i1 {w.both(sooner, never)}, i64 {endless_at}, i64 {stop}")
+
+    def go_on(self, number: int, i: str, root: bool = False) -> None:
+        """From a boundary to the iteration behind it, by what is tested before."""
+        w, loop = self.w, self.program.loops[number]
+        if loop["test"] >= 0:
+            trips, untested = self.load(f"trips{number}"), w.name("untested")
+            tested = w.either(w.is_("slt", "i64", trips, 0), w.is_("slt", "i64", i, trips))
+            w.choose(tested, f"at{loop['test']}", untested)
+            w.begin(untested)
+        self.record(number, i)
+        w.go("run0" if root else f"head{number}")
+
+    def is_full(self, number: int) -> str:
+        """Has a record no room for another row?"""
+        return self.w.is_("ne", "i32", self.w.let(f"call i32 @loopdbg_full(ptr %L{number})"), 0)
+
+    def record(self, number: int, i: str) -> None:
+        loop = self.program.loops[number]
+        if loop["recorders"]:
+            for k in loop["recorded"]:
+                self.w.do(f"store {self.types[k]} {self.read(k)}, ptr {self.at('%R', 8 * k)}")
+            self.w.do(f"call void @loopdbg_record(ptr %R, ptr %L{number}, i64 {i})")
+
+    def note(self, number: int, cells: list[tuple[int, int]]) -> None:
+        """A row of a history: (column, register)."""
+        w, offsets = self.w, self.layout.offsets
+        rows, full, free = self.layout.numbers["ROWS"], w.name("full"), w.name("free")
+        entry = self.field(f"%history{number}", "history.now", "ptr")
+        count = self.field(entry, "entry.n", "i32")
+        w.choose(w.is_("eq", "i32", count, rows), full, free, likely=False)
+        w.begin(full)
+        w.do(f"call void @loopdbg_flush(ptr %history{number}, ptr {entry})")
+        w.go(free)
+        w.begin(free)
+        count = self.field(entry, "entry.n", "i32")
+        count = w.let(f"sext i32 {count} to i64")
+        more = w.let(f"trunc i64 {w.add(count, 1)} to i32")
+        w.do(f"store i32 {more}, ptr {self.at(entry, offsets['entry.n'])}")
+        row = self.at(self.field(entry, "entry.ring", "ptr"), w.times(count, 8))
+        for column, k in cells:
+            w.do(f"store i64 {self.as_type(self.read(k), self.types[k], 'i64')}, ptr {self.at(row, 8 * column)}")
+
+    def cross(self, k: int, number: int) -> None:
+        """The boundary behind an iteration."""
+        w, loop, root = self.w, self.program.loops[number], number == 0
+        if loop["cond"] >= 0:
+            keep = w.let(f"zext i1 {w.is_true(self.get(loop['cond'], 'uint8_t'))} to i32")
+        else:
+            keep = self.load(f"keep{number}", "i32")
+        i = w.let(f"add i64 {self.load(f'i{number}')}, 1")
+        fuel = w.let(f"sub i64 {self.load('fuel')}, {4 + k - loop['body']}")
+        self.store("fuel", fuel)
+        self.out_if(w.is_("slt", "i64", fuel, 0), "TICK", number, k)
+        stop = w.let(f"icmp sge i64 {i}, {self.load(f'stop_before{number}')}")
+        watched = w.is_("ne", "i32", w.let("load volatile i32, ptr %watch"), 0)
+        self.out_if(w.either(stop, watched), "AT_NEXT", number)
+        if root:
+            self.root_ends(loop, keep, i)
+        if loop["recorders"]:
+            self.out_if(self.is_full(number), "AT_NEXT", number)
+        for j, (source, nbytes) in enumerate(loop["scans"]):
+            self.append(j, source, nbytes)
+        self.store(f"keep{number}", keep, "i32")
+        if loop["history"]:
+            self.note(number, [(column, result) for column, result, _ in loop["notes"]])
+        self.carry(loop)
+        self.store(f"i{number}", i)
+        self.go_on(number, i, root)
+
+    def root_ends(self, loop: dict[str, Any], keep: str, i: str) -> None:
+        """The end of the outermost loop is the engine's, and so is what has no room or no part left."""
+        w = self.w
+        trips = self.load("trips0")
+        last = w.both(w.is_("sge", "i64", trips, 0), w.is_("sge", "i64", i, trips))
+        self.out_if(w.either(w.is_("eq", "i32", keep, 0), last), "AT_NEXT", 0)
+        if loop["counted"] or loop["slices"]:
+            self.out_if(w.is_("sge", "i64", i, "%parts0"), "AT_NEXT", 0)
+        for j in range(len(loop["scans"])):
+            self.out_if(w.let(f"icmp eq i64 {self.load(f'count{j}')}, %capacity{j}"), "AT_NEXT", 0)
+
+    def append(self, j: int, source: int, nbytes: int) -> None:
+        """The newest element of a scan output."""
+        w, t = self.w, integer(nbytes)
+        count = self.load(f"count{j}")
+        where = self.at(f"%buffer{j}", w.times(count, nbytes))
+        w.do(f"store {t} {self.as_type(self.read(source), self.types[source], t)}, ptr {where}, align 1")
+        self.store(f"count{j}", w.add(count, 1))
+
+    def carry(self, loop: dict[str, Any]) -> None:
+        """What back edges carry; everything is read before anything is written where it has to be."""
+        if not loop["staged"]:
+            for source, to in loop["moves"]:
+                self.move(source, to)
+            return
+        taken = [
+            (self.as_type(self.read(source), self.types[source], self.types[to]), to) for source, to in loop["moves"]
+        ]
+        for text, to in taken:
+            self.write(to, text)
+
+    def test(self, k: int, number: int, condition: int) -> None:
+        w, loop = self.w, self.program.loops[number]
+        self.store("fuel", w.let(f"sub i64 {self.load('fuel')}, {k - loop['test']}"))
+        keep = w.is_true(self.get(condition, "uint8_t"))
+        self.store(f"keep{number}", w.let(f"zext i1 {keep} to i32"), "i32")
+        if not number:
+            self.out_if(w.let(f"xor i1 {keep}, true"), "AT_TEST", 0)
+        if loop["recorders"]:
+            self.record(number, self.load(f"i{number}"))
+        w.go(f"head{number}" if number else "run0")
+
+    def head(self, number: int) -> None:
+        """Before an iteration."""
+        w, loop = self.w, self.program.loops[number]
+        w.begin(f"head{number}")
+        i = self.load(f"i{number}")
+        self.count(number, loop)
+        trips, keep = self.load(f"trips{number}"), self.load(f"keep{number}", "i32")
+        refused = w.is_("eq", "i32", keep, 0)
+        last = w.both(w.is_("sge", "i64", trips, 0), w.is_("sge", "i64", i, trips))
+        ends = w.either(refused, last)
+        if number:
+            self.end_inner(number, loop, ends, refused, i)
+        else:
+            self.out_if(ends, "AT_HEAD", 0)
+            if loop["counted"] or loop["slices"]:
+                self.out_if(w.is_("sge", "i64", i, "%parts0"), "AT_HEAD", 0)
+        self.out_if(w.let(f"icmp sge i64 {i}, {self.load(f'stop_before{number}')}"), "AT_HEAD", number)
+        w.go(f"run{number}")
+        w.begin(f"run{number}")
+        if not number:
+            self.count(number, loop)
+            self.slice(loop)
+        w.go(f"at{loop['body']}")
+
+    def count(self, number: int, loop: dict[str, Any]) -> None:
+        """The iteration number that the body reads."""
+        if loop["iteration"] >= 0:
+            i = Value(self.load(f"i{number}"), "int64_t")
+            self.put(loop["iteration"], self.w.cast(i, "int64_t" if loop["iteration_wide"] else "int32_t"))
+
+    def slice(self, loop: dict[str, Any]) -> None:
+        """The parts of sliced inputs that an iteration gets."""
+        for j, (to, nbytes) in enumerate(loop["slices"]):
+            offset = self.w.let(f"mul i64 {self.load('i0')}, %step{j}")
+            self.take(to, self.at(f"%base{j}", offset), nbytes)
+
+    def end_inner(self, number: int, loop: dict[str, Any], ends: str, refused: str, i: str) -> None:
+        """An inner loop ends: its outputs go outside, and what is behind it goes on."""
+        w, numbers = self.w, self.layout.numbers
+        over, on = w.name("over"), w.name("on")
+        w.choose(ends, over, on)
+        w.begin(over)
+        self.increase(f"%iterations{number}", i)
+        why = w.let(f"select i1 {refused}, i32 {numbers['BY_CONDITION']}, i32 {numbers['BY_TRIP_COUNT']}")
+        self.increase(self.at(f"%by_reason{number}", w.times(w.let(f"zext i32 {why} to i64"), 8)), 1)
+        self.store(f"ended{number}", why, "i32")
+        for source, to in loop["outs"]:
+            self.move(source, to)
+        w.go(f"at{loop['after']}")
+        w.begin(on)
+
+
+def lower(program: Description, layout: Layout) -> str:
+    """A program's module as text of LLVM; its function is ``run``.
+
+    Raises:
+        Unfit: it has something that only the interpreter does.
+    """
+    return Lowering(program, layout).text()

@@ -1,0 +1,174 @@
+"""What code is made of: a program and the structures that it stands in, as ``lowering.py`` reads them."""
+
+from libc.stdint cimport int64_t
+
+from ...plain.pieces cimport take, take_numbers
+from ...time.history_state cimport *
+from .program cimport *
+
+import numpy as np
+
+from .compiler import Job, know
+from .lowering import Description, Layout, Operation, lower
+
+cdef extern from "history.h" nogil:
+    void history_begin(loop_history *h, int64_t entry, int64_t origin)
+    void history_flush(loop_history *h, history_entry *e)
+
+cdef extern from "scalar_records.h" nogil:
+    int scalar_records_full(const scalar_loop *loop)
+    void scalar_records_add(const char *registers, const scalar_loop *loop, int64_t i)
+
+cdef extern from "scalar_table.h" nogil:
+    enum:
+        SCALAR_OPERATIONS, SCALAR_NCHOICES, BY_CONDITION, BY_TRIP_COUNT, NO_ITERATION, NO_LIMIT
+    ctypedef struct scalar_operation:
+        int op
+        const char *name
+        const char *argument
+        const char *result
+        const char *expression
+        int binary, divides
+    const scalar_operation scalar_operations[]
+    const int scalar_choices[][2]
+
+know({"loopdbg_begin": <size_t>&history_begin, "loopdbg_flush": <size_t>&history_flush,
+      "loopdbg_full": <size_t>&scalar_records_full, "loopdbg_record": <size_t>&scalar_records_add})
+
+
+cdef dict operations():
+    """Opcode -> what it does."""
+    cdef const scalar_operation *o
+    cdef int k
+    found = {}
+    for k in range(SCALAR_OPERATIONS):
+        o = scalar_operations + k
+        found[o.op] = Operation(o.name.decode(), o.argument.decode(), o.result.decode(), o.expression.decode(),
+                                bool(o.binary), bool(o.divides))
+    return found
+
+
+cdef dict offsets():
+    """Where the fields of the C structures are."""
+    cdef scalar_program *p = NULL
+    cdef scalar_loop *l = NULL
+    cdef scalar_scan *scan = NULL
+    cdef scalar_slice *part = NULL
+    cdef scalar_call *call = NULL
+    cdef scalar_load *load = NULL
+    cdef loop_history *h = NULL
+    cdef history_entry *e = NULL
+    return {
+        "program.registers": <size_t>&p.registers, "program.loops": <size_t>&p.loops, "program.calls": <size_t>&p.calls,
+        "program.loads": <size_t>&p.loads, "program.at_insn": <size_t>&p.at_insn, "program.at_loop": <size_t>&p.at_loop,
+        "program.suspended": <size_t>&p.suspended,
+        "loop": sizeof(scalar_loop), "loop.i": <size_t>&l.i, "loop.trips": <size_t>&l.trips, "loop.parts": <size_t>&l.parts,
+        "loop.stop_before": <size_t>&l.stop_before, "loop.stop": <size_t>&l.stop, "loop.endless_at": <size_t>&l.endless_at,
+        "loop.keep": <size_t>&l.keep, "loop.ended": <size_t>&l.ended, "loop.scans": <size_t>&l.scans,
+        "loop.slices": <size_t>&l.slices, "loop.history": <size_t>&l.history, "loop.iterations": <size_t>&l.iterations,
+        "loop.entries": <size_t>&l.entries, "loop.by_reason": <size_t>&l.by_reason,
+        "scan": sizeof(scalar_scan), "scan.buffer": <size_t>&scan.buffer, "scan.count": <size_t>&scan.count,
+        "scan.capacity": <size_t>&scan.capacity,
+        "slice": sizeof(scalar_slice), "slice.base": <size_t>&part.base, "slice.step": <size_t>&part.step,
+        "call": sizeof(scalar_call), "call.loop": <size_t>&call.loop, "call.data": <size_t>&call.data,
+        "call.steps": <size_t>&call.steps[0],
+        "load": sizeof(scalar_load), "load.base": <size_t>&load.base,
+        "history.now": <size_t>&h.now, "entry.n": <size_t>&e.n, "entry.ring": <size_t>&e.ring,
+    }
+
+
+cdef object the_layout = None
+
+
+cdef object layout():
+    """What is the same for all programs."""
+    global the_layout
+    if the_layout is None:
+        the_layout = Layout(
+            operations(),
+            {"CALL": OP_CALL, "LOAD": OP_LOAD, "BRANCH": OP_BRANCH, "JUMP": OP_JUMP, "ENTER": OP_ENTER, "NEXT": OP_NEXT,
+             "TEST": OP_TEST, "COUNT": OP_COUNT, "STOP_IF": OP_STOP_IF},
+            {scalar_choices[k][0]: scalar_choices[k][1] for k in range(SCALAR_NCHOICES)},
+            offsets(),
+            {"TICK": SCALAR_TICK, "AT_INSN": SCALAR_AT_INSN, "AT_NEXT": SCALAR_AT_NEXT, "AT_HEAD": SCALAR_AT_HEAD,
+             "AT_TEST": SCALAR_AT_TEST, "BY_CONDITION": BY_CONDITION, "BY_TRIP_COUNT": BY_TRIP_COUNT,
+             "NO_ITERATION": NO_ITERATION, "NO_LIMIT": NO_LIMIT, "ROWS": HISTORY_ROWS},
+        )
+    return the_layout
+
+
+cdef list pairs(const scalar_move *moves, int count):
+    return [(moves[k].source // 8, moves[k].to // 8) for k in range(count)]
+
+
+cdef int number(int32_t register) noexcept:
+    return register // 8 if register >= 0 else -1
+
+
+cdef dict describe_loop(const scalar_loop *loop):
+    cdef int k, j
+    return {
+        "parent": loop.parent, "body": loop.body, "after": loop.after, "test": loop.test, "staged": bool(loop.staged),
+        "trip": number(loop.trip), "initial": number(loop.initial), "cond": number(loop.cond),
+        "cond_in": number(loop.cond_in), "iteration": number(loop.iteration), "trip_wide": bool(loop.trip_wide),
+        "iteration_wide": bool(loop.iteration_wide), "negative": loop.negative, "fixed_trips": loop.fixed_trips,
+        "counted": bool(loop.counted), "recorders": loop.nrecorders, "history": loop.history != NULL,
+        "init": pairs(loop.init, loop.ninit), "moves": pairs(loop.moves, loop.nmoves),
+        "outs": pairs(loop.outs, loop.nouts),
+        "scans": [(loop.scans[k].source // 8, loop.scans[k].nbytes) for k in range(loop.nscans)],
+        "slices": [(loop.slices[k].to // 8, loop.slices[k].nbytes) for k in range(loop.nslices)],
+        "recorded": sorted({loop.recorders[k].source[j] // 8 for k in range(loop.nrecorders)
+                            for j in range(loop.recorders[k].record.nvalues)}),
+        "notes": [(loop.notes[k].column, number(loop.notes[k].result), number(loop.notes[k].param))
+                  for k in range(loop.nnotes)],
+    }
+
+
+cdef dict constants(Program *program, object plan):
+    """The registers of the plan's integer constants; the program notes them, to be entered as code only where they are such."""
+    cdef int k
+    known = {slot: array for slot, array in plan.constants if isinstance(array, np.ndarray) and array.dtype.kind in "bi"}
+    found = {k: int(known[program.values[k].slot].reshape(()))
+             for k in range(program.nregisters) if not program.values[k].written and
+             program.values[k].slot in known and known[program.values[k].slot].size == 1}
+    program.nconstants, program.constants = len(found), take_numbers(program, list(found))
+    program.wanted = <int64_t *>take(program, len(found), sizeof(int64_t))
+    for k, register in enumerate(found):
+        program.wanted[k] = found[register]     # its low bytes are the register's
+    return found
+
+
+cdef object describe(Program *program, object plan):
+    """All of a program that stays as it is."""
+    cdef scalar_program *core = &program.core
+    cdef scalar_insn *i
+    cdef int k, j
+    code = []
+    for k in range(program.ncode):
+        i = core.code + k
+        jumps = i.op == OP_BRANCH or i.op == OP_JUMP
+        plain = i.op in (OP_CALL, OP_LOAD, OP_ENTER, OP_NEXT, OP_COUNT, OP_JUMP)
+        code.append((i.op, i.d if jumps else i.d // 8, i.a if plain else i.a // 8, i.b if plain else i.b // 8, i.c // 8))
+    return Description(
+        code,
+        [(program.values[k].nbytes, program.values[k].slot >= 0) for k in range(program.nregisters)],
+        [[core.calls[k].args[j] // 8 for j in range(core.calls[k].nargs)] for k in range(program.ncalls)],
+        [(core.loads[k].block, core.loads[k].length, core.loads[k].index // 8, bool(core.loads[k].wide))
+         for k in range(program.nloads)],
+        [describe_loop(core.loops + k) for k in range(program.nloops)],
+        constants(program, plan),
+    )
+
+
+cdef object job_of(Program *program, object plan):
+    """What compiles a program."""
+    described, known = describe(program, plan), layout()
+    return Job(lambda: lower(described, known))
+
+
+cdef bint attach(Program *program, object job) except -1:
+    """Let a program run as code from here on, if that is there."""
+    if job.code is not None:
+        program.compiled = <scalar_function><size_t>job.code.address
+        program.as_code = has_constants(program)     # it may be suspended
+    return program.compiled != NULL

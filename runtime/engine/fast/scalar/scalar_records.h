@@ -1,0 +1,26 @@
+/* Records that a scalar program writes. */
+#ifndef LOOPDBG_SCALAR_RECORDS_H
+#define LOOPDBG_SCALAR_RECORDS_H
+
+#include "scalar_program.h"
+
+/* Has one of loop L's records no room for another row? */
+static inline int scalar_records_full(scalar_loop const *L) {
+    for (int k = 0; k < L->nrecorders; k++)
+        if (L->recorders[k].record->count == L->recorders[k].record->capacity) return 1;
+    return 0;
+}
+
+/* What loop L's parameters and values are at boundary i. */
+static inline void scalar_records_add(char const *R, scalar_loop const *L, int64_t i) {
+    for (int k = 0; k < L->nrecorders; k++) {
+        boundary_record *record = L->recorders[k].record;
+        char *row = record->buffer + record->count++ * record->row;
+        ((int64_t *)row)[0] = i;
+        ((int64_t *)row)[1] = *L->entries - 1;
+        for (int j = 0; j < record->nvalues; j++)
+            *(uint64_t *)(row + record->offsets[j]) = *(uint64_t const *)(R + L->recorders[k].source[j]);
+    }
+}
+
+#endif

@@ -1,0 +1,61 @@
+/* Vectors of one width (each_width.h): V, VI and VU are those of floats and integers, N their length. */
+#undef V
+#undef VI
+#undef VU
+#undef N
+#define N WIDTH
+#if WIDTH == 16
+#define V loopdbg_f16
+#define VI loopdbg_i16
+#define VU loopdbg_u16
+#elif WIDTH == 8
+#define V loopdbg_f8
+#define VI loopdbg_i8
+#define VU loopdbg_u8
+#else
+#define V loopdbg_f4
+#define VI loopdbg_i4
+#define VU loopdbg_u4
+#endif
+
+/* c + a * b, with one rounding where the processor has that. */
+#undef PRODUCT_AND
+#if N == 16
+#define PRODUCT_AND(a, b, c) ((V)_mm512_fmadd_ps((__m512)(a), (__m512)(b), (__m512)(c)))
+#elif N == 8
+#define PRODUCT_AND(a, b, c) ((V)_mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(c)))
+#else
+#define PRODUCT_AND LOOPDBG_ROUNDED_EACH
+#endif
+/* LESS and SAME say where something is so, PICK takes a there and b elsewhere. AT_MOST and AT_LEAST leave a NaN. */
+#undef LESS
+#undef SAME
+#undef PICK
+#undef AT_MOST
+#undef AT_LEAST
+#if N == 16
+#define LESS(a, b) _mm512_cmp_ps_mask((__m512)(a), (__m512)(b), _CMP_LT_OQ)
+#define SAME(a, b) _mm512_cmp_ps_mask((__m512)(a), (__m512)(b), _CMP_EQ_OQ)
+#define PICK(mask, a, b) ((V)_mm512_mask_blend_ps(mask, (__m512)(b), (__m512)(a)))
+#define AT_MOST(limit, x) ((V)_mm512_min_ps((__m512)(limit), (__m512)(x)))
+#define AT_LEAST(limit, x) ((V)_mm512_max_ps((__m512)(limit), (__m512)(x)))
+#elif N == 8
+#define LESS(a, b) _mm256_cmp_ps((__m256)(a), (__m256)(b), _CMP_LT_OQ)
+#define SAME(a, b) _mm256_cmp_ps((__m256)(a), (__m256)(b), _CMP_EQ_OQ)
+#define PICK(mask, a, b) ((V)_mm256_blendv_ps((__m256)(b), (__m256)(a), mask))
+#define AT_MOST(limit, x) ((V)_mm256_min_ps((__m256)(limit), (__m256)(x)))
+#define AT_LEAST(limit, x) ((V)_mm256_max_ps((__m256)(limit), (__m256)(x)))
+#else
+#define LESS(a, b) ((VI)((a) < (b)))
+#define SAME(a, b) ((VI)((a) == (b)))
+#define PICK(mask, a, b) ((V)(((mask) & (VI)(a)) | (~(mask) & (VI)(b))))
+#define AT_MOST(limit, x) PICK(LESS(limit, x), limit, x)
+#define AT_LEAST(limit, x) PICK(LESS(x, limit), limit, x)
+#endif
+
+#if N != 4
+/* The mask of the first ``count`` of 8 elements; below 0 as 0, above 8 as 8. */
+INLINE __m256i NAME(first)(npy_intp count) {
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)count), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+#endif

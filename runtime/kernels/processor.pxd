@@ -1,0 +1,9 @@
+"""What modules with functions for several processors take from processor.pyx (dispatch/processor.h)."""
+
+cdef extern from "kernels/dispatch/processor.h" nogil:
+    ctypedef struct Processor "loopdbg_processor":
+        int width
+        int bytes
+    const Processor *loopdbg_here
+
+cdef const Processor *processor_here() noexcept

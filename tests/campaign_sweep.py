@@ -1,0 +1,240 @@
+"""Sweeps of a size that the tests have no time for: ``python tests/campaign_sweep.py bits``.
+
+``bits``: the rows of many cases with any number of processes, after ``kill -9`` and ``--resume``, and on a cluster of
+which a worker is killed, against a serial loop. ``time``: against that of a plain loop. ``memory``: how much is taken
+by a million cases. ``scale``: what a scheduler does for 1 000 threads whose tasks take no time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import resource
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import loopdbg
+from command_line import start
+from loopdbg.debugger.sweep.cases import CaseSet, RandomCases
+from loopdbg.debugger.sweep.cluster import Cluster
+from loopdbg.debugger.sweep.job import Job, Wanted, hash_of
+from loopdbg.debugger.sweep.outcome import hash_of_outputs
+from loopdbg.debugger.sweep.schedule import Schedule
+from loopdbg.debugger.sweep.store import Store
+from models import SAMPLES
+
+LIMIT = 100
+#: What is run, and how many random cases of it.
+MODELS = {"newton_sqrt": 100_000, "greedy_decoder": 2_000}
+Bits = dict[int, tuple[Any, ...]]
+
+
+def serial(path: str, count: int) -> Bits:
+    """The rows of a plain loop over ``Model.execute``."""
+    model = loopdbg.load(path)
+    read = RandomCases(count).reader(model)
+    found: Bits = {}
+    for k in range(count):
+        run = model.execute(read(k).inputs, max_iterations=LIMIT)
+        loop = run.loops[0]
+        why = None if loop.stopped_by is None else loop.stopped_by.value
+        ended = run.stopped_by is None
+        outputs = hash_of_outputs(run.outputs) if ended else ""
+        found[k] = (loop.iterations, why, "ok" if ended else "limit", outputs)
+    return found
+
+
+def bits(rows: Iterator[loopdbg.Row]) -> Bits:
+    """The same of rows; a case that is there twice is an error."""
+    found: Bits = {}
+    for row in rows:
+        assert int(row.case) not in found
+        found[int(row.case)] = (row.iterations, row.stopped_by, row.status.value, row.outputs)
+    return found
+
+
+def check(what: str, make: Callable[[], Bits], want: Bits) -> None:
+    """Compare, and tell how long it took."""
+    started = time.monotonic()
+    found = make()
+    wrong = [k for k in want.keys() | found.keys() if found.get(k) != want.get(k)]
+    print(f"  {what}: {len(found)} rows, {len(wrong)} differ, {time.monotonic() - started:.1f} s", flush=True)
+    for k in wrong[:10]:
+        print(f"    case {k}: {found.get(k)}, and not {want.get(k)}")
+
+
+def killed(path: str, count: int) -> Bits:
+    """The rows of a command line that is killed again and again."""
+    with tempfile.TemporaryDirectory() as folder:
+        rows = Path(folder) / "out.sweepdb"
+        words = ["sweep", path, "--random", count, "--max-iterations", LIMIT, "-j", 2, "-o", rows]
+        kills = 0
+        while True:
+            resume = ["--resume"] if rows.exists() else []
+            process = start(*words, *resume, start_new_session=True)
+            try:
+                process.communicate(timeout=6 + 2 * kills)
+                break
+            except Exception:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.communicate()
+                kills += 1
+        print(f"  (killed {kills} times)")
+        store = Store.open(rows)
+        try:
+            return bits(store.rows())
+        finally:
+            store.close()
+
+
+def on_a_cluster(path: str, count: int) -> Bits:
+    """The rows of a cluster of two workers, one of which is killed in the middle."""
+    import distributed
+
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+        pids = [worker.pid for worker in cluster.workers.values()]
+        seen = 0
+
+        def rows() -> Iterator[loopdbg.Row]:
+            nonlocal seen
+            for row in loopdbg.sweep(path, random=count, max_iterations=LIMIT, dask=cluster.scheduler_address):
+                seen += 1
+                if seen == count // 3:
+                    os.kill(pids[0], signal.SIGKILL)
+                yield row
+
+        return bits(rows())
+
+
+def swept(path: str, count: int, processes: int) -> Bits:
+    """The rows of a sweep on this machine."""
+    return bits(loopdbg.sweep(path, random=count, max_iterations=LIMIT, processes=processes))
+
+
+def run_bits(options: argparse.Namespace) -> None:
+    for name, count in MODELS.items():
+        count = min(count, options.most)
+        path = str(SAMPLES / f"{name}.onnx")
+        print(f"{name}, {count} random cases")
+        want = serial(path, count)
+        for processes in (0, 1, 2, 4):
+            check(f"{processes} processes", partial(swept, path, count, processes), want)
+        check("kill -9 and --resume", partial(killed, path, count), want)
+        check("a cluster that loses a worker", partial(on_a_cluster, path, count), want)
+
+
+def seconds(action: Callable[[], object]) -> tuple[float, float]:
+    """Wall time and processor time, of children as well."""
+    before, began = os.times(), time.monotonic()
+    action()
+    after = os.times()
+    return time.monotonic() - began, sum(after[k] - before[k] for k in range(4))
+
+
+def plain(path: str, count: int) -> None:
+    """A loop over ``Model.run``."""
+    model = loopdbg.load(path)
+    read = RandomCases(count).reader(model)
+    for k in range(count):
+        with contextlib.suppress(loopdbg.LimitError):
+            model.run(read(k).inputs, max_iterations=LIMIT)
+
+
+def drained(path: str, count: int, processes: int) -> None:
+    """A sweep of which nobody keeps the rows."""
+    for _ in loopdbg.sweep(path, random=count, max_iterations=LIMIT, processes=processes):
+        pass
+
+
+def run_time(options: argparse.Namespace) -> None:
+    for name in MODELS:
+        path, count = str(SAMPLES / f"{name}.onnx"), min(40_000, options.most)
+        ways: dict[str, Callable[[], None]] = {"plain loop": partial(plain, path, count)}
+        ways |= {f"{n} processes": partial(drained, path, count, n) for n in (0, 1, 2)}
+        best = dict.fromkeys(ways, (1e9, 1e9))
+        for _ in range(options.rounds):
+            for what, action in ways.items():
+                best[what] = tuple(map(min, zip(best[what], seconds(action), strict=True)))  # type: ignore[assignment]
+        print(f"{name}, {count} random cases, best of {options.rounds}")
+        wall, processor = best["plain loop"]
+        for what, (w, p) in best.items():
+            each = f"{1e6 * w / count:.1f} us a case, {w / wall:.2f} of the plain loop"
+            print(f"  {what}: {w:.2f} s, {each}; processor {p:.2f} s, {p / processor:.2f}")
+
+
+def run_memory(options: argparse.Namespace) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        for count in (options.most // 10, options.most):
+            pid = os.fork()
+            if not pid:
+                rows = loopdbg.sweep(
+                    str(SAMPLES / "newton_sqrt.onnx"),
+                    random=count,
+                    max_iterations=20,
+                    processes=2,
+                    output=Path(folder) / f"{count}.parquet",
+                )
+                total = sum(1 for _ in rows)
+                peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+                children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+                size = (Path(folder) / f"{count}.sweepdb").stat().st_size / 2**20
+                told = f"{peak:.0f} MB at most, a process {children:.0f} MB, SQLite {size:.0f} MB"
+                print(f"{total} rows: {told}", flush=True)
+                os._exit(0)
+            os.waitpid(pid, 0)
+
+
+def nothing(sweep: str, job: Job, first: int, stop: int, part: CaseSet | None) -> Any:
+    """A task that takes no time, and says that each case took a hundredth of a second."""
+    return 0.01 * (stop - first), [(stop - first, [])]
+
+
+def run_scale(options: argparse.Namespace) -> None:
+    import distributed
+
+    path = str(SAMPLES / "newton_sqrt.onnx")
+    job = Job(0, path, hash_of(path), RandomCases(options.most), Wanted(), None, ("main ▸ sqrt",))
+    for workers, threads in ((1, 10), (10, 10), (10, 100)):
+        with (
+            distributed.LocalCluster(
+                n_workers=workers, threads_per_worker=threads, processes=False, dashboard_address=None
+            ) as cluster,
+            Cluster(cluster.scheduler_address, [job], run=nothing) as client,
+        ):
+            began, used = time.monotonic(), time.process_time()
+            tasks = cases = 0
+            for batch in client.run(Schedule([[(0, options.most)]], client.threads)):
+                tasks += 1
+                cases += batch.cases
+            wall, used = time.monotonic() - began, time.process_time() - used
+            print(
+                f"{client.threads} threads: {cases} cases in {tasks} tasks, {wall:.1f} s; processor {used:.1f} s, "
+                f"{1e3 * used / tasks:.2f} ms a task, {1e6 * used / cases:.1f} us a case; {threading.active_count()} "
+                "threads here",
+                flush=True,
+            )
+
+
+WHAT = {"bits": run_bits, "time": run_time, "memory": run_memory, "scale": run_scale}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=WHAT)
+    parser.add_argument("--most", type=int, default=10**6, help="no more cases of any model")
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+    WHAT[options.what](options)
+
+
+if __name__ == "__main__":
+    main()

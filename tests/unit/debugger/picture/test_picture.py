@@ -1,0 +1,182 @@
+"""The picture of a loop says what the graph says: its back edges, who reads whom, what decides; nothing overlaps."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import loopdbg
+from loopdbg.debugger.picture.build import picture_of
+from loopdbg.debugger.picture.layers import place
+from loopdbg.debugger.picture.moment import marks_of, moments_of
+from loopdbg.debugger.picture.records import ENTERS, LEAVES, Kind, Picture
+from loopdbg.debugger.words.node_text import Phrases
+from loopdbg.runtime.graph import Graph, If, Loop, Node, bodies, loops
+from loopdbg.runtime.graph.origins import Origins
+from models import model, sample
+from random_programs import load
+from strategies import models
+from strategies.draws import FromSeed
+
+FEATURES = (
+    ("nested", "growing"),
+    ("condition", "direct", "delayed"),
+    ("scan", "nested"),
+    ("rows", "products"),
+    ("openvino", "nested", "direct"),
+)
+
+
+def pictures(main: Graph, opened: Collection[Node] = ()) -> Iterator[Picture]:
+    """Of the main graph and of every loop."""
+    phrases = Phrases(Origins.of(main))
+    yield picture_of(main, None, phrases, opened)
+    for loop in loops(main):
+        yield picture_of(loop.body, loop, phrases, opened)
+
+
+def random_models(features: Collection[str]) -> Iterator[Graph]:
+    for n in range(12):
+        yield load(models.program(FromSeed(f"pictures {n}"), features)).graph
+
+
+def assert_back_edges(picture: Picture) -> None:
+    """Each arc goes from where its back edge's result is handed on to the parameter that gets it."""
+    loop = picture.loop
+    edges = [] if loop is None else loop.back_edges
+    assert [arc.edge for arc in picture.arcs if arc.edge is not None] == edges
+    sources = {wire.value: wire.source for wire in picture.wires}
+    for arc in picture.arcs:
+        source, target = picture.boxes[arc.source], picture.boxes[arc.target]
+        if arc.edge is None:
+            assert loop is not None and (source.values, target.values) == ((loop.condition,), (loop.condition_input,))
+            continue
+        assert source.kind is Kind.RESULT and source.values == (arc.edge.result,)
+        assert target.kind in ENTERS and target.values == (arc.edge.param,)
+        # What is handed on comes by a wire from the box that makes it, unless it is a constant.
+        if arc.edge.result in sources:
+            assert arc.edge.result in picture.boxes[sources[arc.edge.result]].values
+            wire = next(wire for wire in picture.wires if wire.value is arc.edge.result)
+            assert arc.source in wire.readers
+
+
+def assert_reads(picture: Picture) -> None:
+    """What a node reads comes to its box."""
+    makers = {value: k for k, box in enumerate(picture.boxes) if box.kind not in LEAVES for value in box.values}
+    coming = {(wire.value, reader) for wire in picture.wires for reader in wire.readers}
+    for k, box in enumerate(picture.boxes):
+        for value in () if box.node is None else box.node.inputs:
+            assert value is None or value not in makers or (value, k) in coming
+    assert all(makers[wire.value] == wire.source for wire in picture.wires)
+
+
+def assert_places(picture: Picture) -> None:
+    """Each box stands below those that it reads, and beside the others of its layer."""
+    widths = [8.0 + len(box.name) for box in picture.boxes]
+    found = place(picture, widths, 3, 2)
+    assert sorted(k for layer in found.layers for k in layer) == list(range(len(found.center)))
+    for wire in picture.wires:
+        assert all(found.rank[wire.source] < found.rank[reader] for reader in wire.readers)
+    for layer in found.layers:
+        ends = [(found.center[k], widths[k] / 2 if k < len(widths) else 0) for k in layer]
+        assert all(a + w + 2 <= b - v + 1e-6 for (a, w), (b, v) in pairwise(ends))
+
+
+@pytest.mark.parametrize("features", FEATURES, ids="-".join)
+def test_of_random_loops(features: Collection[str]) -> None:
+    count = 0
+    for main in random_models(features):
+        for picture in pictures(main):
+            assert_back_edges(picture)
+            assert_reads(picture)
+            assert_places(picture)
+            count += len(picture.arcs)
+    assert count > 10
+
+
+def test_what_the_condition_depends_on_has_a_sign() -> None:
+    main = sample("newton_sqrt.onnx")[0].graph
+    picture = list(pictures(main))[1]
+    decides = {(box.kind, box.name) for box in picture.boxes if box.decides}
+    assert decides >= {(Kind.CARRIED, "x"), (Kind.NODE, "err_new"), (Kind.CONDITION, "keep"), (Kind.CAPTURED, "tol")}
+    assert (Kind.CARRIED, "err") not in decides and (Kind.SCAN, "xs") not in decides
+
+
+def test_a_loop_that_is_open_holds_its_own_picture() -> None:
+    main = sample("mandelbrot.onnx")[0].graph
+    (outer,) = (loop for loop in loops(main) if loop.name == "pixels")
+    (inner,) = loops(outer.body)
+    picture = picture_of(outer.body, outer, Phrases(Origins.of(main)), {inner})
+    (box,) = (box for box in picture.boxes if box.node is inner)
+    assert [one.loop for one in box.inside] == [inner] and len(box.inside[0].arcs) == 3
+
+
+IF = """
+test (float[2] a, bool c) => (float[2] y) {
+  y = If (c) <then_branch = t () => (float[2] p) { two = Constant <value_float = 2.0> () p = Mul(a, two) },
+              else_branch = e () => (float[2] q) { q = Neg(a) }>
+}
+"""
+
+
+def test_an_if_reads_what_its_branches_take_from_around() -> None:
+    main = model(IF).graph
+    (node,) = (node for node in main.nodes if isinstance(node, If))
+    picture = picture_of(main, None, Phrases(Origins.of(main)), {node})
+    (at,) = (k for k, box in enumerate(picture.boxes) if box.kind is Kind.IF)
+    assert {wire.value.name for wire in picture.wires if at in wire.readers} == {"a", "c"}
+    assert [part.title for part in picture.boxes[at].inside] == [word for word, _ in bodies(node)]
+
+
+def marked(session: loopdbg.Session, loop: Loop | None = None) -> tuple[Picture, set[str], dict[str, object]]:
+    """The picture of the loop in focus, the names of what is odd, and values by kind and name."""
+    main, frame = session.model.graph, session.frame
+    loop = loop or frame.loop
+    picture = picture_of(main if loop is None else loop.body, loop, Phrases(Origins.of(main)))
+    marks = marks_of(picture, moments_of(frame))
+    boxes = picture.boxes
+    values = {f"{boxes[k].kind} {boxes[k].name}": value for k, value in marks.values.items()}
+    if marks.next is not None:
+        values["next"] = boxes[marks.next].name
+    values |= {f"count {boxes[k].name}": count for k, (count, _) in marks.count.items()}
+    values |= {f"running {boxes[k].name}": told for k, told in marks.running.items()}
+    return picture, {boxes[k].name for k in marks.odd}, values
+
+
+def test_marks_within_an_iteration() -> None:
+    session = loopdbg.Session(*sample("newton_sqrt.onnx"))
+    session.step(2)
+    session.next_node(2)
+    _, odd, values = marked(session)
+    assert not odd and values["next"] == "half_q" and values["count xs"] == 2
+    assert values["carried x"] == session.frame.carried["x"]
+    # What is not computed yet has no value, wherever it is handed on.
+    assert not {"node x_new", "back edge x", "condition keep"} & set(values)
+
+
+def test_marks_at_a_boundary() -> None:
+    session = loopdbg.Session(*sample("newton_sqrt.onnx"))
+    session.step(2)
+    _, _, values = marked(session)
+    assert values["carried x"] == values["back edge x"] == session.frame.back_edges[0].value
+    assert values["node half"] == session.frame.values["half"]
+
+
+def test_the_way_of_nan() -> None:
+    session = loopdbg.Session(*sample("vanishing_scale.onnx"))
+    session.step(138)
+    _, odd, values = marked(session)
+    assert {"h", "q", "h_new", "sizes"} <= odd and not {"s", "scale", "more"} & odd
+    assert not np.isfinite(np.asarray(values["node q"])).any()
+
+
+def test_a_loop_inside_that_runs_tells_its_iteration() -> None:
+    session = loopdbg.Session(*sample("mandelbrot.onnx"))
+    (outer,) = (loop for loop in loops(session.model.graph) if loop.name == "pixels")
+    session.breakpoints.add("iter 2 in escape")
+    session.continue_()
+    _, _, values = marked(session, outer)
+    assert values["running escape"] == f"iteration {session.frame.iteration} / {session.frame.trip_count}"

@@ -1,0 +1,159 @@
+"""Scalar programs as machine code: the same bits as the interpreter's, from wherever one takes over from the other."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+import loopdbg
+from floors import fast, needs_fast
+from loopdbg.runtime.engine.engine import Engine
+from loopdbg.runtime.engine.fast.scalar import compiler
+from loopdbg.runtime.engine.fast.scalar.expressions import Value, Writer, write
+from models import model
+
+pytestmark = [
+    needs_fast,
+    pytest.mark.skipif(not compiler.is_there(), reason="llvmlite (extra fast) is not installed, or LOOPDBG_COMPILE=0"),
+]
+
+NESTED = """g (int64 M, float x0) => (float x, float[S] s) {
+  x, s = Loop <body = outer (int64 i, bool c, float a) => (bool c, float b, float e) {
+    n = Constant <value = int64 {700}> ()
+    b = Loop <body = inner (int64 j, bool d, float u) => (bool d, float w) {
+      jf = Cast <to = 1> (j)
+      t = Mul (u, u)
+      k = Sub (t, jf)
+      w = Tanh (k)
+    }> (n, , a)
+    e = Identity (b)
+  }> (M, , x0)
+}"""
+INPUTS = {"M": 20_000, "x0": np.float32(0.3)}
+
+
+def started(m: loopdbg.Model, inputs: dict[str, Any], compile_after: float) -> Engine:
+    engine = Engine(m.plan)
+    engine.fast.compile_after = compile_after
+    engine.start(m.check(inputs))
+    return engine
+
+
+def bits(m: loopdbg.Model, engine: Engine) -> dict[str, bytes]:
+    assert engine.resume() == ("end", -1)
+    return {name: value.tobytes() for name, value in m._inside.results(engine).items()}
+
+
+def test_the_interpreter_goes_on_until_the_code_is_there() -> None:
+    m = model(NESTED)
+    expected = bits(m, started(m, {**INPUTS, "M": 5000}, -1))
+    engine = started(m, {**INPUTS, "M": 5000}, 1e-9)
+    first = bits(m, engine)
+    for thread in threading.enumerate():
+        if thread.name == "loopdbg-compile":
+            thread.join()
+    engine.start(m.check({**INPUTS, "M": 5000}))
+    assert fast(engine).compiled
+    assert bits(m, engine) == first == expected
+
+
+def test_a_program_that_a_time_slice_ended_goes_on_as_code_inside_an_inner_loop() -> None:
+    """The interpreter hands over in the middle of an iteration of the outer loop, wherever its time slice ended."""
+    m = model(NESTED)
+    expected = bits(m, started(m, {**INPUTS, "M": 2000}, -1))
+    engine = started(m, {**INPUTS, "M": 2000}, -1)
+    depths = []
+
+    def tick() -> None:
+        depths.append(len(engine.stack))
+        engine.fast.compile_after = 0  # the next tick compiles what is suspended
+
+    engine.on_tick = tick
+    assert bits(m, engine) == expected
+    assert depths and fast(engine).compiled
+
+
+def test_code_stops_where_the_interpreter_does() -> None:
+    m = model(NESTED)
+    seen = []
+    for compile_after in (-1, 0):
+        engine = started(m, INPUTS, compile_after)
+        engine.stop_at(0, 431)
+        assert engine.resume() == ("boundary", 0)
+        engine.stop_at(1, 3)
+        assert engine.resume() == ("boundary", 1)
+        seen.append((engine.loop_state(0), engine.loop_state(1), [engine.loops.totals(k)[:3] for k in (0, 1)]))
+        assert bool(fast(engine).compiled) == (compile_after == 0)
+    assert seen[0] == seen[1]
+
+
+def test_another_thread_interrupts_code() -> None:
+    m = model(NESTED)
+    engine = started(m, {**INPUTS, "M": 2**62}, 0)
+    timer = threading.Timer(0.05, engine.interrupt)
+    timer.start()
+    assert engine.resume() == ("interrupt", -1)
+    timer.join()
+    assert fast(engine).compiled
+    iteration = engine.loop_state(0)[0]
+    engine.clear_stops()
+    engine.stop_at(0, iteration + 10)
+    assert engine.resume() == ("boundary", 0)
+
+
+def test_programs_that_are_alike_share_code() -> None:
+    m = model(NESTED)
+    one, two = (started(m, {**INPUTS, "M": 300}, 0) for _ in range(2))
+    kept = set(compiler._kept)
+    assert bits(m, one) == bits(m, two)
+    assert len(set(compiler._kept) - kept) <= 1
+
+
+def test_without_llvmlite_the_interpreter_does_it() -> None:
+    code = (
+        "import sys; sys.modules['llvmlite'] = None\n"
+        "import numpy as np, onnx, loopdbg\n"
+        f"m = loopdbg.load(onnx.parser.parse_model('''<ir_version: 9, opset_import: [\"\" : 18]> {NESTED}'''))\n"
+        "from loopdbg.runtime.engine.engine import Engine\n"
+        "engine = Engine(m.plan); engine.fast.compile_after = 0\n"
+        "engine.start(m.check({'M': 300, 'x0': np.float32(0.3)}))\n"
+        "print(engine.resume(), engine.fast.program_runs > 0, engine.fast.compiled)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "('end', -1) True []"
+
+
+@pytest.mark.parametrize("text", ["a +", "a ** b", "c", "sin(a)", "a ? b"])
+def test_an_expression_outside_the_grammar_is_refused(text: str) -> None:
+    writer = Writer()
+    writer.begin("entry")
+    with pytest.raises((ValueError, KeyError)):
+        write(text, {"a": Value("%a", "float"), "b": Value("%b", "float")}, "float", writer)
+
+
+def test_a_constant_that_a_hand_changes_is_read_anew() -> None:
+    m = model(
+        """g (int64 M, int64 v0) => (int64 v) <int64 two = {2}> {
+          v = Loop <body = b (int64 i, bool c, int64 x) => (bool c, int64 y) {
+            h = Div (x, two)
+            y = Add (h, i)
+          }> (M, , v0)
+        }"""
+    )
+    ended = []
+    for compile_after in (-1, 0):
+        engine = started(m, {"M": 2000, "v0": 7}, compile_after)
+        engine.stop_at(0, 900)
+        assert engine.resume() == ("boundary", 0)
+        engine.changes.set([value.name for value in m.plan.slots].index("two"), np.int64(3))
+        engine.clear_stops()
+        ended.append(bits(m, engine))
+        assert bool(fast(engine).compiled) == (compile_after == 0)
+        engine.start(m.check({"M": 2000, "v0": 7}))
+        ended.append(bits(m, engine))
+    assert ended[:2] == ended[2:] and ended[0] != ended[1]

@@ -1,0 +1,201 @@
+"""``loopdbg sweep``: exit statuses, what it tells, and the commands that open what it found."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import signal
+import sqlite3
+import time
+import xml.etree.ElementTree
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from command_line import Ran, finish, loopdbg, start
+from loopdbg.debugger.sweep.local import Batch
+from loopdbg.debugger.sweep.row import Status
+from loopdbg.debugger.sweep.summary import Bar, ModelSummary, bars
+from loopdbg.tui.cli.sweep_progress import Count, Lines
+from loopdbg.tui.cli.sweeping import exit_status
+from sweeping import LIMIT, NEWTON, tricky
+
+RANDOM = ("sweep", NEWTON, "--random", 8, "--max-iterations", LIMIT, "-j", 1)
+
+
+def test_a_report_tells_statuses_iterations_and_what_to_look_at(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    rows = tmp_path / "out.csv"
+    ran = loopdbg(capsys, *RANDOM, "--measure", "err", "-o", rows)
+    assert ran.status == 4, "limits alone"
+    lines = ran.out.splitlines()
+    assert "on 8 cases of 'random-0': ok " in lines[0] and ", limit " in lines[0]
+    assert lines[1] == "  iterations of 'main ▸ sqrt'"
+    assert any(line.strip().startswith("err: ") for line in lines)
+    assert f"8 rows in {rows}" in lines
+    assert len(rows.read_text().splitlines()) == 9
+    again = loopdbg(capsys, *RANDOM, "-o", rows)
+    assert (
+        again.complaint
+        == f"{rows.with_suffix('.sweepdb')} is there already: --resume goes on with it, --force begins anew"
+    )
+    assert loopdbg(capsys, *RANDOM, "--measure", "err", "-o", rows, "--resume").err.startswith("8 of 8 cases are in")
+
+
+def opened(capsys: pytest.CaptureFixture[str], command: str, *more: str) -> Ran:
+    """What a command that a report tells prints, and those typed after it."""
+    words = shlex.split(command)
+    assert words[0] == "loopdbg" and "-i" in words
+    words.remove("-i")  # nobody types here
+    return loopdbg(capsys, *words[1:], *(word for text in more for word in ("-ex", text)), "--batch")
+
+
+def test_what_is_told_opens_the_case_where_it_went_wrong(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    model, operators, cases = tricky(tmp_path)
+    for name in ("b_crashes", "d_hangs"):
+        (cases / f"{name}.npz").unlink()
+    words = ("--inputs", cases, "--operators", operators, "--assert", "h >= 0", "--break", "nan")
+    ran = loopdbg(capsys, "sweep", model, *words, "--max-iterations", 50, "-j", 1, "--json")
+    assert ran.status == 7
+    worst = {one["id"].rsplit("/", 1)[-1]: one for one in json.loads(ran.out)["worst"]}
+    assert [one["status"] for one in worst.values()][:4] == ["error", "assert", "break", "limit"]
+    nan = opened(capsys, worst["f_overflows"]["command"], "print iter")
+    assert nan.status == 3 and "gave NaN or Inf in iteration 1" in nan.out
+    failed = opened(capsys, worst["h_negative"]["command"])
+    assert failed.status == 7 and "iteration 0" in failed.err
+    endless = opened(capsys, worst["e_endless"]["command"], "print iter")
+    assert endless.status == 0 and "50" in endless.out.splitlines()
+
+
+def test_one_of_many_cases_is_run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "all.npz"
+    np.savez(path, a=np.float32([4, 9, 16]), tol=np.float32([1e-6] * 3))
+    ran = loopdbg(capsys, "run", NEWTON, "--inputs", path, "--batched", "--case", "x/all/1", "--json")
+    assert json.loads(ran.out)["outputs"]["root"]["mean"] == 3.0
+    ran = loopdbg(capsys, "run", NEWTON, "--inputs", path, "--batched", "--case", "3")
+    assert (ran.status, ran.complaint) == (2, "all has no case '3'; they are numbered 0 to 2")
+    for words, why in (
+        (("--case", "1"), "give the set of them as --inputs SET"),
+        (("--inputs", path, "--batched"), "say which case as --case N"),
+        (("--at", "soon"), "neither 'first' nor an iteration"),
+    ):
+        assert why in loopdbg(capsys, "run", NEWTON, *words).complaint
+
+
+@pytest.mark.parametrize(
+    ("at", "told"),
+    [("first", "gave NaN or Inf in iteration 137"), ("5", "iteration 5"), ("normalise:7", "iteration 7")],
+)
+def test_a_session_begins_where_it_is_told(capsys: pytest.CaptureFixture[str], at: str, told: str) -> None:
+    model = Path(NEWTON).with_name("vanishing_scale.onnx")
+    assert told in loopdbg(capsys, "run", model, "--at", at, "--batch").out
+
+
+def test_a_report_for_ci_is_read_as_one(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    report = tmp_path / "report.xml"
+    loopdbg(capsys, *RANDOM, "--junit", report)
+    suite = xml.etree.ElementTree.parse(report).getroot()[0]
+    assert suite.get("tests") == "8"
+    failed = [case for case in suite if case.find("failure") is not None]
+    assert len(failed) == int(suite.get("failures") or 0) > 0
+    message = failed[0].find("failure")
+    assert message is not None and message.text is not None and "loopdbg run" in message.text
+
+
+def test_rows_are_drawn(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    rows = tmp_path / "out.csv"
+    loopdbg(capsys, *RANDOM, "--measure", "err", "-o", rows)
+    for path in (rows, rows.with_suffix(".sweepdb")):
+        picture = tmp_path / f"{path.suffix[1:]}.png"
+        assert loopdbg(capsys, "plot", path, "-o", picture).status == 0
+        assert picture.read_bytes()[:4] == b"\x89PNG"
+    (tmp_path / "other.csv").write_text("a,b\n1,2\n")
+    ran = loopdbg(capsys, "plot", tmp_path / "other.csv", "-o", tmp_path / "x.png")
+    assert ran.complaint.endswith("holds no rows of a sweep: it has no column 'id'")
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("--seed", "3"), "they need --random N"),
+        (("--random", "3", "--inputs", "x"), "use one or the other"),
+        (("--resume",), "--resume needs -o FILE"),
+        (("--random", "3", "-o", "x.npz"), "written as .parquet or .csv"),
+        (("--random", "3", "--dask", "tcp://127.0.0.1:1"), "no Dask scheduler answers"),
+    ],
+)
+def test_what_makes_no_sense(capsys: pytest.CaptureFixture[str], words: tuple[str, ...], why: str) -> None:
+    if "--dask" in words:
+        pytest.importorskip("distributed", reason="a cluster needs distributed")
+    ran = loopdbg(capsys, "sweep", NEWTON, "--max-iterations", LIMIT, *words)
+    assert ran.status == 2 and why in ran.complaint
+
+
+def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(tmp_path: Path) -> None:
+    rows = tmp_path / "out.sweepdb"
+    process = start("sweep", NEWTON, "--random", 10**6, "--max-iterations", LIMIT, "-j", 1, "-o", rows)
+    while _count(rows) == 0:
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    ran = finish(process)
+    assert ran.status == 130
+    assert f"cases are done and kept in {rows}; the same command with --resume goes on" in ran.err
+    assert _count(rows) > 0
+
+
+def _count(path: Path) -> int:
+    try:
+        database = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+        try:
+            return int(database.execute("SELECT count(*) FROM results").fetchone()[0])
+        finally:
+            database.close()
+    except sqlite3.Error:
+        return 0
+
+
+@pytest.mark.parametrize(
+    ("statuses", "status"),
+    [
+        ("ok", 0),
+        ("ok limit timeout", 4),
+        ("limit error", 1),
+        ("killed", 1),
+        ("error differs", 6),
+        ("differs break", 3),
+        ("break assert", 7),
+    ],
+)
+def test_exit_statuses(statuses: str, status: int) -> None:
+    counts = {Status(word): 1 for word in statuses.split()}
+    assert exit_status([ModelSummary("m", "c", 2, counts, 0.0, [])]) == status
+
+
+def test_lines_tell_how_far_it_is_where_there_is_no_terminal() -> None:
+    clock = SimpleNamespace(now=0.0)
+    told: list[str] = []
+    count = Count(1000, Lines(lambda: clock.now, told.append).tell)
+    for now in (5.0, 10.0, 12.0, 20.0):
+        clock.now = now
+        count.add(Batch(0, 100, [(0, 0, "0", None, 1, None, "limit")]))
+    assert told == [
+        "loopdbg: 200 of 1000 cases, 20/s, 40 s left; limit 2",
+        "loopdbg: 400 of 1000 cases, 20/s, 30 s left; limit 4",
+    ]
+
+
+def test_bars_hold_all_counts() -> None:
+    assert bars([(3, 5), (9, 1)]) == [Bar(3, 3, 5), Bar(9, 9, 1)]
+    for counts in (
+        [(k, 2) for k in range(50)],
+        [(2**k, 1) for k in range(20)],
+        [(0, 9), *((k, 1) for k in range(5, 900))],
+    ):
+        found = bars(counts)
+        assert len(found) <= 12
+        assert sum(bar.count for bar in found) == sum(count for _, count in counts)
+        assert found[0].least <= counts[0][0] and found[-1].most >= counts[-1][0]

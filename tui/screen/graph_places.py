@@ -1,0 +1,314 @@
+"""Where the boxes of a picture stand in cells, and which cells its wires and back edges go through.
+
+It depends on names alone, not on values, so that nothing jumps between stops. Wires between two layers run in tracks:
+one row for each that would overlap another, and no column is shared by what comes from above and what goes below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from itertools import pairwise
+
+from rich.cells import cell_len
+
+from ...debugger.picture.layers import Layers, place
+from ...debugger.picture.records import Arc, Box, Kind, Picture
+from .lines import Role, fit_middle
+from .text import printable
+
+Point = tuple[int, int]
+
+
+class Level(IntEnum):
+    """How much of each box is seen: its sign, its name, its operator and its value as well."""
+
+    SIGNS = 0
+    NAMES = 1
+    VALUES = 2
+
+
+#: Cells of a name, of an operator, of a value.
+_NAME, _OPERATOR, VALUE = 18, 12, 10
+#: Between boxes, and what a wire takes that passes by them.
+_GAP, _BEND = 3, 2
+#: The most cells of what stands at an arc.
+LABEL = 18
+#: Before a name, by kind.
+SIGNS = {
+    Kind.CARRIED: "↻",
+    Kind.RESULT: "↻",
+    Kind.SLICED: "▤",
+    Kind.ITERATION: "#",
+    Kind.SCAN: "≡",
+    Kind.CONDITION: "◆",
+    Kind.LOOP: "⟳",
+    Kind.IF: "?",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Chip:
+    """A box in cells: the left upper corner, its size, its words without the value; ``inside``: what is seen in it."""
+
+    left: int
+    top: int
+    width: int
+    height: int
+    words: str
+    inside: tuple[tuple[Point, Places], ...] = ()
+
+    @property
+    def right(self) -> int:
+        """The cell after the last."""
+        return self.left + self.width
+
+
+@dataclass(eq=False)
+class Places:
+    """A picture in cells. ``wires``: by wire, by reader, the corners of its way; ``arcs``: those of each back edge, and
+    where its label stands. Points are columns and rows."""
+
+    picture: Picture
+    level: Level
+    chips: list[Chip] = field(default_factory=list)
+    wires: list[dict[int, list[Point]]] = field(default_factory=list)
+    arcs: list[tuple[Arc, list[Point], Point]] = field(default_factory=list)
+    width: int = 0
+    height: int = 0
+
+
+def words_of(box: Box, level: Level) -> str:
+    """What is written of a box beside its value."""
+    sign = SIGNS.get(box.kind, "")
+    if level is Level.SIGNS:
+        return sign or "·"
+    name = _cut(printable(box.name), _NAME)
+    operator = _cut(printable(box.op), _OPERATOR) if level is Level.VALUES else ""
+    return " ".join(filter(None, (sign, name, operator)))
+
+
+def _cut(text: str, width: int) -> str:
+    return "".join(part for part, _ in fit_middle([(text, Role.PLAIN)], width))
+
+
+def places_of(picture: Picture, level: Level) -> Places:
+    """The places of a picture's boxes, wires and back edges."""
+    return _Placing(picture, level).places
+
+
+class _Placing:
+    def __init__(self, picture: Picture, level: Level) -> None:
+        self.picture, self.level = picture, level
+        self.places = Places(picture, level)
+        self.inside = [[places_of(one, level) for one in box.inside] for box in picture.boxes]
+        self.words = [words_of(box, level) for box in picture.boxes]
+        self.sizes = [self._size(k) for k in range(len(picture.boxes))]
+        self.layers = place(picture, [width for width, _ in self.sizes], _GAP, _BEND)
+        self.lefts = _columns(self.layers, [width for width, _ in self.sizes])
+        self.arcs = sorted(picture.arcs, key=lambda arc: self.layers.center[arc.source])
+        #: By wire, the column in which it leaves its source; by box and wire, the one in which it comes.
+        self.out: dict[int, int] = {}
+        self.into: dict[tuple[int, int], int] = {}
+        self._ports()
+        self._stack()
+        self._draw_arcs()
+
+    def _size(self, k: int) -> Point:
+        box, inside = self.picture.boxes[k], self.inside[k]
+        value = VALUE + 1 if self.level is Level.VALUES and box.kind is not Kind.LOOP else 0
+        width = cell_len(self.words[k]) + 2 + value + (3 if box.kind is Kind.LOOP and self.level else 0) * 4
+        if inside:
+            width = max(width, sum(one.width + 2 for one in inside) + 2)
+        return max(3, width), 1 if not inside else 2 + max(one.height for one in inside)
+
+    # -- columns of ports
+
+    def _ports(self) -> None:
+        layers = self.layers
+        leaving: dict[int, list[int]] = {}
+        for k, wire in enumerate(self.picture.wires):
+            leaving.setdefault(wire.source, []).append(k)
+        for box, wires in leaving.items():
+            for k, column in zip(wires, _spread(self.lefts[box], self.sizes[box][0], len(wires)), strict=True):
+                self.out[k] = column
+        tops: dict[int, dict[int, int]] = {}
+        for k, wire in enumerate(self.picture.wires):
+            first = layers.rank[wire.source]
+            last = max([layers.rank[reader] for reader in wire.readers], default=first)
+            for rank in range(first, last):
+                tops.setdefault(rank, {})[self._column(k, rank)] = k
+        coming: dict[int, list[tuple[int, int]]] = {}
+        for k, wire in enumerate(self.picture.wires):
+            for reader in wire.readers:
+                coming.setdefault(reader, []).append((self._column(k, layers.rank[reader] - 1), k))
+        for box, found in coming.items():
+            self._enter(box, sorted(found), tops.get(layers.rank[box] - 1, {}))
+
+    def _column(self, wire: int, rank: int) -> int:
+        """Where a wire goes through a layer, or leaves it."""
+        bends = self.layers.bends[wire]
+        return self.lefts[bends[rank]] if rank in bends else self.out[wire]
+
+    def _enter(self, box: int, coming: Sequence[tuple[int, int]], tops: dict[int, int]) -> None:
+        """Give each wire that comes to a box a column: straight below where it comes from, else where none is."""
+        left, width = self.lefts[box], self.sizes[box][0]
+        free = list(range(left + 1, left + width - 1)) or [left]
+        for at, ((above, wire), wanted) in enumerate(zip(coming, _spread(left, width, len(coming)), strict=True)):
+            later = len(coming) - at - 1
+            room = free[: len(free) - later] or free
+            clear = [column for column in room if tops.get(column, wire) == wire] or room
+            best = above if above in clear else min(clear, key=lambda column: abs(column - wanted))
+            self.into[box, wire] = best
+            free = [column for column in free if column > best] or [best]
+
+    # -- rows
+
+    def _stack(self) -> None:
+        """Layers below each other, as far apart as the tracks between them need."""
+        layers = self.layers
+        row = len(self.arcs) + 1 if self.arcs else 0
+        ways: list[dict[int, list[Point]]] = [{} for _ in self.picture.wires]
+        chips: list[Chip | None] = [None] * len(self.picture.boxes)
+        so_far: list[list[Point]] = [[] for _ in self.picture.wires]
+        for rank, layer in enumerate(layers.layers):
+            boxes = [k for k in layer if k < len(chips)]
+            height = max([self.sizes[k][1] for k in boxes], default=1)
+            for k in boxes:
+                chips[k] = self._chip(k, row)
+            after = row + height
+            nets = self._nets(rank)
+            tracks = _tracks(nets)
+            below = after + max(1, max(tracks.values(), default=0) + 1)
+            for wire, (top, bottoms) in nets.items():
+                self._go(wire, rank, top, bottoms, (row, after, below), tracks.get(wire, 0), ways, so_far)
+            row = below
+        self.places.chips = [chip for chip in chips if chip is not None]
+        self.places.wires = ways
+        self.places.height = max([chip.top + chip.height for chip in self.places.chips], default=0)
+
+    def _nets(self, rank: int) -> dict[int, tuple[int, list[tuple[int, int | None]]]]:
+        """The wires between a layer and the next: the column of each above, and those below with the reader there, None
+        where it goes on."""
+        layers = self.layers
+        nets: dict[int, tuple[int, list[tuple[int, int | None]]]] = {}
+        for k, wire in enumerate(self.picture.wires):
+            if not layers.rank[wire.source] <= rank:
+                continue
+            ends: list[tuple[int, int | None]] = [
+                (self.into[reader, k], reader) for reader in wire.readers if layers.rank[reader] == rank + 1
+            ]
+            if rank + 1 in layers.bends[k]:
+                ends.append((self._column(k, rank + 1), None))
+            if ends:
+                nets[k] = (self._column(k, rank), ends)
+        return nets
+
+    def _go(
+        self,
+        wire: int,
+        rank: int,
+        top: int,
+        ends: Sequence[tuple[int, int | None]],
+        rows: tuple[int, int, int],
+        track: int,
+        ways: list[dict[int, list[Point]]],
+        so_far: list[list[Point]],
+    ) -> None:
+        """Lead a wire from a layer to the next."""
+        row, after, below = rows
+        source = self.picture.wires[wire].source
+        begin = so_far[wire] or [(top, row + self.sizes[source][1])]
+        if self.layers.rank[source] < rank:
+            begin = [*begin, (top, after)]
+        for column, reader in ends:
+            turn = [] if column == top else [(top, after + track), (column, after + track)]
+            way = [*begin, *turn, (column, below - 1)]
+            if reader is None:
+                so_far[wire] = [*way, (column, below)]
+            else:
+                ways[wire][reader] = way
+
+    def _chip(self, k: int, row: int) -> Chip:
+        width, height = self.sizes[k]
+        left = self.lefts[k]
+        inside, at = [], left + 2
+        for one in self.inside[k]:
+            inside.append(((at, row + 1), one))
+            at += one.width + 2
+        return Chip(left, row, width, height, self.words[k], tuple(inside))
+
+    def _draw_arcs(self) -> None:
+        """Back edges around the right side: the leftmost is the outermost."""
+        places, count = self.places, len(self.arcs)
+        right = max([chip.right for chip in places.chips], default=0)
+        for wire in places.wires:
+            right = max([right, *(x + 1 for way in wire.values() for x, _ in way)])
+        places.width = right + (LABEL + 2 + 2 * count if count else 0)
+        bottom = places.height
+        for k, arc in enumerate(self.arcs):
+            source, target = places.chips[arc.source], places.chips[arc.target]
+            low, high, side = bottom + count - k, k, right + LABEL + 2 * (count - k)
+            start, end = source.left + source.width // 2, target.left + target.width // 2
+            way = [
+                (start, source.top + source.height), (start, low), (side, low),
+                (side, high), (end, high), (end, target.top - 1),
+            ]  # fmt: skip
+            places.arcs.append((arc, way, (right + 1, low)))
+        places.height = bottom + (count + 1 if count else 0)
+
+
+def _columns(layers: Layers, widths: Sequence[int]) -> list[int]:
+    """The first cell of every item, in whole cells that do not overlap, from 0 on."""
+    lefts = [0] * len(layers.center)
+    for layer in layers.layers:
+        end = None
+        for item in layer:
+            width = widths[item] if item < len(widths) else 1
+            left = round(layers.center[item] - width / 2)
+            lefts[item] = left if end is None else max(left, end + 1)
+            end = lefts[item] + width
+    least = min(lefts, default=0)
+    return [left - least for left in lefts]
+
+
+def _spread(left: int, width: int, count: int) -> list[int]:
+    """Columns for some wires at a box."""
+    inner = max(1, width - 2)
+    return [left + 1 + min(inner - 1, (2 * k + 1) * inner // (2 * count)) for k in range(count)]
+
+
+def _tracks(nets: dict[int, tuple[int, list[tuple[int, int | None]]]]) -> dict[int, int]:
+    """The row of each net that has to go sideways: none overlaps another, and one that comes from above in a column
+    turns before another goes below in it."""
+    turning = {
+        k: (min(top, *(c for c, _ in ends)), max(top, *(c for c, _ in ends)))
+        for k, (top, ends) in nets.items()
+        if any(column != top for column, _ in ends)
+    }
+    above: dict[int, set[int]] = {k: set() for k in turning}
+    tops = {top: k for k, (top, _) in nets.items()}
+    for k in turning:
+        above[k] = {tops[c] for c, _ in nets[k][1] if c in tops and tops[c] != k and tops[c] in turning}
+    rows: dict[int, int] = {}
+    taken: list[list[tuple[int, int]]] = []
+    waiting = sorted(turning, key=lambda k: turning[k])
+    while waiting:
+        # Of a circle the first one is taken: it crosses another where they meet.
+        k = next((one for one in waiting if above[one] <= rows.keys()), waiting[0])
+        waiting.remove(k)
+        low, high = turning[k]
+        row = max([rows[other] + 1 for other in above[k] if other in rows], default=0)
+        while row < len(taken) and any(a <= high + 1 and low - 1 <= b for a, b in taken[row]):
+            row += 1
+        while row >= len(taken):
+            taken.append([])
+        taken[row].append((low, high))
+        rows[k] = row
+    return rows
+
+
+def corners(way: Sequence[Point]) -> list[tuple[Point, Point]]:
+    """The straight parts of a way."""
+    return [(a, b) for a, b in pairwise(way) if a != b]

@@ -1,0 +1,102 @@
+"""The graph of a loop, larger than its window: it pans, and the cursor is on a box."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual import events
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from ..screen.graph_places import Chip, Places
+from ..screen.lines import Line
+from .strips import Looks
+
+
+class GraphView(ScrollView, can_focus=True, inherit_bindings=False):
+    """Lines wider and higher than the window. ``places``: where the boxes stand in them."""
+
+    class Picked(Message):
+        """A box was clicked; ``twice``: two times."""
+
+        def __init__(self, box: int, twice: bool) -> None:
+            super().__init__()
+            self.box = box
+            self.twice = twice
+
+    def __init__(self, id: str) -> None:
+        super().__init__(id=id)
+        self.places: Places | None = None
+        self._lines: Sequence[Line] = ()
+        self._looks = Looks(self)
+        self._strips: dict[int, Strip] = {}
+
+    def show(self, lines: Sequence[Line], places: Places) -> None:
+        """Show other lines."""
+        before, self._lines, self.places = self._lines, lines, places
+        size = Size(places.width, places.height)
+        if size != self.virtual_size:
+            self._strips.clear()
+            self.virtual_size = size
+            self.refresh()
+            return
+        top = round(self.scroll_y)
+        for row in range(top, min(top + self.size.height, max(len(lines), len(before)))):
+            old = before[row] if row < len(before) else None
+            if old is None or row >= len(lines) or not lines[row].looks_like(old):
+                self.refresh_line(row)
+        self._strips = {
+            row: strip
+            for row, strip in self._strips.items()
+            if row < min(len(lines), len(before)) and lines[row].looks_like(before[row])
+        }
+
+    @property
+    def text(self) -> str:
+        """All that it says."""
+        return "\n".join(line.text for line in self._lines)
+
+    def bring(self, box: int) -> None:
+        """Scroll so far that a box is seen, with what is around it."""
+        if self.places is None:
+            return
+        chip = self.places.chips[box]
+        region = Region(max(0, chip.left - 4), max(0, chip.top - 3), chip.width + 8, chip.height + 6)
+        self.scroll_to_region(region, animate=False, force=True, immediate=True)
+
+    def pan(self, right: int, down: int) -> None:
+        """Move the window, in halves of it."""
+        width, height = self.size
+        self.scroll_relative(right * width // 2, down * height // 2, animate=False)
+
+    def notify_style_update(self) -> None:
+        """See :class:`~textual.widget.Widget`."""
+        super().notify_style_update()
+        self._strips.clear()
+        self._looks.forget()
+
+    def render_line(self, y: int) -> Strip:
+        """See :class:`~textual.scroll_view.ScrollView`."""
+        left, top = self.scroll_offset
+        row, width = y + top, self.size.width
+        if row >= len(self._lines):
+            return Strip.blank(width, self._looks.of())
+        if row not in self._strips:
+            self._strips[row] = self._looks.strip(self._lines[row], max(self.virtual_size.width, width))
+        return self._strips[row].crop(left, left + width)
+
+    def on_click(self, event: events.Click) -> None:
+        """Once puts the cursor on a box, twice opens it."""
+        offset = event.get_content_offset(self)
+        if offset is None or self.places is None:
+            return
+        column, row = offset.x + self.scroll_offset.x, offset.y + self.scroll_offset.y
+        found = next((k for k, chip in enumerate(self.places.chips) if _holds(chip, column, row)), None)
+        if found is not None:
+            self.post_message(self.Picked(found, event.chain == 2))
+
+
+def _holds(chip: Chip, column: int, row: int) -> bool:
+    return chip.left <= column < chip.right and chip.top <= row < chip.top + chip.height
