@@ -29,6 +29,7 @@ OWN = {
     "L": "sqrt",
     "K": "2",
     "DIR": "part",
+    "SET": "set",
     "sample_models/newton_sqrt.onnx": "newton_sqrt.onnx",
 }
 #: What needs a person, an editor or an agent at the other end; that it starts is tested elsewhere.
@@ -77,6 +78,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, sample in (("model", "fibonacci"), ("fp32", "newton_sqrt"), ("fp16", "newton_sqrt")):
         for suffix in (".onnx", ".inputs.npz"):
             shutil.copy(SAMPLES / f"{sample}{suffix}", tmp_path / f"{name}{suffix}")
+    (tmp_path / "set").mkdir()
+    shutil.copy(SAMPLES / "newton_sqrt.inputs.npz", tmp_path / "set" / "1.npz")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "stdin", io.StringIO(""))
     with np.load("newton_sqrt.inputs.npz") as file:
