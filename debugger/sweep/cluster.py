@@ -178,6 +178,10 @@ class Cluster:
                 if not futures:
                     return
                 future = next(arrived)
+                if future.status in ("pending", "lost"):
+                    # Its worker was lost with what it had given; the scheduler lets another one run it.
+                    arrived.add(future)
+                    continue
                 task = futures.pop(future)
                 if future.status == "finished":
                     yield from self._done(future.result(), task, schedule)
