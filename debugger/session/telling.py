@@ -1,6 +1,6 @@
 """What a debuggee tells of itself, and what of it leaves the tool: the commands of the console that read and write.
 
-A room that this one does not know does the work of some: see :mod:`....runtime.extensions`.
+Rooms that this one does not know do the work of some: see :mod:`...runtime.extensions`.
 """
 
 from __future__ import annotations

@@ -19,50 +19,62 @@ Move = Callable[[], Any]
 class Moves:
     """Runs one move at a time. ``done`` gets what went wrong, "" if nothing did; ``going`` is called now and then while
     one takes long. Both are called in the thread that asked, or in its event loop: a kernel has one thread that may
-    talk to pages."""
+    talk to pages. ``stop`` ends a move soon."""
 
-    def __init__(self, done: Callable[[str], object], going: Callable[[], object]) -> None:
-        self._done, self._going = done, going
-        self._thread: threading.Thread | None = None
+    def __init__(self, done: Callable[[str], object], going: Callable[[], object], stop: Callable[[], object]) -> None:
+        self._done, self._going, self._stop = done, going, stop
+        #: Set where the move that was begun last is over; None where the page knows that. No thread is joined: in
+        #: Python 3.11 one whose join is interrupted counts as ended.
+        self._over: threading.Event | None = None
         self._error = ""
         self._following: asyncio.Task[None] | None = None
 
     @property
     def busy(self) -> bool:
         """A move is under way."""
-        return self._thread is not None
+        return self._over is not None and not self._over.is_set()
 
     def run(self, move: Move) -> None:
         """Begin a move; returns when it is over, or soon where an event loop can follow it."""
         self._error = ""
-        self._thread = threading.Thread(target=self._run, args=(move,), name="loopdbg-notebook-move", daemon=True)
-        self._thread.start()
-        self._thread.join(PATIENCE)
-        try:
-            loop = asyncio.get_running_loop() if self._thread.is_alive() else None
-        except RuntimeError:
-            loop = None
-        if loop is not None:
-            self._going()
-            self._following = loop.create_task(self._follow())
-            return
-        self._thread.join()
+        over = self._over = threading.Event()
+        threading.Thread(target=self._run, args=(move, over), name="loopdbg-notebook-move", daemon=True).start()
+        if not self._waited(over, PATIENCE):
+            try:
+                loop = asyncio.get_running_loop()
+            except RuntimeError:
+                while not self._waited(over, None):
+                    pass
+            else:
+                self._going()
+                self._following = loop.create_task(self._follow(over))
+                return
         self._end()
 
-    async def _follow(self) -> None:
-        while self._thread is not None and self._thread.is_alive():
+    def _waited(self, over: threading.Event, seconds: float | None) -> bool:
+        """Wait for a move; whether it is over. An interrupt of the kernel stops it."""
+        try:
+            over.wait(seconds)
+        except KeyboardInterrupt:
+            self._stop()
+        return over.is_set()
+
+    async def _follow(self, over: threading.Event) -> None:
+        while not over.is_set():
             self._going()
             await asyncio.sleep(_EVERY)
         self._end()
 
     def _end(self) -> None:
-        self._thread = None
+        self._over = None
         self._done(self._error)
 
-    def _run(self, move: Move) -> None:
+    def _run(self, move: Move, over: threading.Event) -> None:
         try:
             move()
         except LoopdbgError as error:
             self._error = str(error)
         except Exception as error:  # a page that hears nothing waits for good
             self._error = f"internal error: {type(error).__name__}: {one_line(error)}"
+        finally:
+            over.set()

@@ -45,7 +45,7 @@ class Stepper(anywidget.AnyWidget):  # type: ignore[misc]
         self._session = session
         self._said: list[str] = []
         self._console = Console(session, self._said.append)
-        self._moves = Moves(self._moved, self._going)
+        self._moves = Moves(self._moved, self._going, session.interrupt)
         self._shown = View(session, take(session))
         super().__init__(view=self._shown.data(), state=_state())
         self.observe(self._asked, "asked")

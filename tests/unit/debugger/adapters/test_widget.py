@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 import sys
 import threading
 import time
@@ -174,22 +175,27 @@ async def test_a_loop_that_runs_is_followed_and_stopped() -> None:
     assert widget.view["reason"] == "interrupt"
 
 
-def test_without_an_event_loop_it_is_waited_for() -> None:
+def test_without_an_event_loop_it_is_waited_for_and_an_interrupt_of_the_kernel_stops_it() -> None:
     stepped = endless()
     widget = loopdbg.widget(stepped)
-    over = threading.Event()
 
-    def stop() -> None:
-        while not over.wait(0.02):
-            if time.monotonic() > begun + 1:
-                stepped.interrupt()
+    def waits() -> bool:
+        """The main thread waits for the move, for as long as it takes."""
+        frame = sys._current_frames().get(threading.main_thread().ident or 0)
+        while frame is not None and frame.f_code.co_name != "_waited":
+            frame = frame.f_back
+        return frame is not None and frame.f_locals["seconds"] is None and not frame.f_locals["over"].is_set()
 
-    begun = time.monotonic()
-    stopper = threading.Thread(target=stop)
-    stopper.start()
+    def interrupt() -> None:
+        while not (waits() and stepped.running):
+            time.sleep(0.01)
+        # A signal, as a kernel is interrupted by one: nothing else wakes a thread that waits.
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    interrupter = threading.Thread(target=interrupt)
+    interrupter.start()
     widget.do("continue")
-    over.set()
-    stopper.join()
+    interrupter.join()
     assert widget.view["reason"] == "interrupt" and not widget.state["running"]
 
 
