@@ -32,6 +32,15 @@ async def until(there: Callable[[], object]) -> None:
             await asyncio.sleep(0.01)
 
 
+#: What stands before the code of a line: the signs, its number, and in its indentation the ways of back edges.
+_BEFORE = re.compile(r"^(.?[●○ ]?(?: *\d+)?)([ ◂▸]?[ ▲│├╰─]*)(?=\S)")
+
+
+def without_ways(text: str) -> str:
+    """A line of the source as it is without the ways of back edges, and without what the cursor lights up."""
+    return _BEFORE.sub(lambda found: found[1] + " " * len(found[2]), text)
+
+
 class Screen:
     """An open app. Keys wait until what they started has stopped and is on the screen."""
 
@@ -83,12 +92,14 @@ class Screen:
         return self.app.message.text
 
     def text(self, pane: str) -> str:
-        """A pane's title and lines."""
-        return self.app.panes[pane].text
+        """A pane's title and lines; those of the source without the ways of back edges."""
+        text = self.app.panes[pane].text
+        return "\n".join(map(without_ways, text.split("\n"))) if pane == "body" else text
 
     def lines(self, pane: str) -> list[str]:
-        """A pane's lines, without its title."""
-        return [line.text.rstrip() for line in self.app.panes[pane].lines]
+        """A pane's lines, without its title; those of the source without the ways of back edges."""
+        lines = [line.text.rstrip() for line in self.app.panes[pane].lines]
+        return [without_ways(line) for line in lines] if pane == "body" else lines
 
     @property
     def marked(self) -> str:

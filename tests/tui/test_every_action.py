@@ -330,6 +330,8 @@ CASES = {
     "copy": Case(ON_VALUE, lambda s: s.app.clipboard, "", "1.5"),
     "fold": Case(("slash", *"for j", "enter", "escape"), folded, False, True, NEST),
     "unfold": Case(("slash", *"for j", "enter", "escape", "minus"), folded, True, False, NEST),
+    "to-maker": Case((*FOUND, "escape"), named, "change", "x_new"),
+    "to-reader": Case((*FOUND, "escape"), named, "change", "err_new"),
     "code": Case((), lambda s: "power_iteration.py" in s.text("body"), True, False, POWER),
     "step": Case((), iteration, 0, 1),
     "node": Case((), at_boundary, True, False),

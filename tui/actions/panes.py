@@ -101,6 +101,10 @@ _LOOKS = (
            "fold(True)", Section.LOOK, lambda now: now.here, ("body",), only=True),
     Action("unfold", ("plus",), "", "show it again",
            "fold(False)", Section.LOOK, lambda now: now.here, ("body",), only=True),
+    Action("to-maker", ("u",), "", "to the line that makes what this one reads (◂), and on from there",
+           "walk(True)", Section.LOOK, lambda now: now.here, ("body",), only=True),
+    Action("to-reader", ("d",), "", "to the line that reads what this one makes (▸), and on from there",
+           "walk(False)", Section.LOOK, lambda now: now.here, ("body",), only=True),
     Action("code", ("v",), "", "the lines of code that the listing comes from, or the listing alone",
            "code", Section.LOOK, lambda now: now.here, ("body",), only=True),
 )  # fmt: skip

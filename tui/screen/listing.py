@@ -12,10 +12,11 @@ from typing import overload
 
 from rich.cells import cell_len
 
+from ...debugger.words.flow import flow_of
 from ...debugger.words.listing import BESIDE, FAILED, NOT_YET, SKIPPED, Beside, Listing, Row, code
 from ...debugger.words.names import common_path, mask
+from ...debugger.words.source import INDENT, LineKind, Source
 from ...debugger.words.source import Line as SourceLine
-from ...debugger.words.source import LineKind, Source
 from ...runtime.graph import Node
 from .cells import SET, short_value
 from .lines import Line, Role, Span, cells_of, fit, fit_middle, fit_spans, line, pad
@@ -31,6 +32,15 @@ _LEAST_VALUE = 10
 #: Lines that make values, and lines that head others.
 _MAKES, _HEADS = (LineKind.NODE, LineKind.SLICE), (LineKind.LOOP, LineKind.IF)
 _ON, _OFF, _FROM = "●", "○", "‥"
+#: What these say of themselves is seen however little room there is.
+_SAID = (LineKind.BACK_EDGE, LineKind.SCAN, LineKind.INITIAL)
+#: In the indentation: the way of back edges to the head of their loop, which stands above its first cell.
+_HEAD, _WAY, _JOIN, _END = "▲", "│", "├── ", "╰── "
+#: Behind the number of a line: it makes what the line at the cursor reads, it reads what that makes.
+_LIT = {Role.MAKER: "◂", Role.READER: "▸"}
+#: A line that is lit: as what, and how deep the indentation begins in which the way of the back edge at the cursor is.
+Light = tuple[Role | None, int | None]
+_DARK: Light = (None, None)
 #: A row as the console prints it, and the cells that a value beside it has at least.
 _PRINTED, _PRINTED_VALUE = re.compile(r"[ ▶●✗] *\d+  "), 24
 #: A beginning that long names share is said once where it is at least so long.
@@ -72,6 +82,8 @@ class _Layout:
         #: By line, what stands above it.
         self.above = source.code_above(seen) if code else {}
         self.rows = tuple(sorted((*seen, *self.above)))
+        self._width = width - self.first
+        self._ways = _ways(source)
         room = width - self.first - len(BESIDE)
         self._bare, self._whole, bare, whole = _texts(source)
         # Comments stand where there is room for them beside the values.
@@ -138,13 +150,53 @@ class _Layout:
         else:
             name = Role.DIM if skipped else Role.NAME
             spans = [(text[:assigned], name), (" = ", Role.DIM), (text[assigned + 3 :], plain)]
+        if line.kind in _SAID:
+            spans, comment = self._with_comment(line, spans, comment)
+        spans = self._with_ways(index, spans)
         return [*spans, (comment, Role.DIM)] if comment else spans
+
+    def _with_comment(self, line: SourceLine, spans: list[Span], comment: str) -> tuple[list[Span], str]:
+        """A line cut so far that its comment is seen, of a long one the first words."""
+        if cells_of(spans) + cell_len(comment) > self._width or not comment:
+            comment = f"  # {line.comment}"
+            if cell_len(comment) > self._width // 2:
+                comment = comment.partition(",")[0]
+        return fit_middle(spans, max(8, self._width - cell_len(comment))), comment
+
+    def _with_ways(self, index: int, spans: list[Span]) -> list[Span]:
+        """The ways of back edges in the indentation."""
+        ways = self._ways.get(index)
+        if not ways or not spans[0][0].startswith(" " * len(ways)):
+            return spans
+        (text, role), *rest = spans
+        return [(ways, Role.DIM), (text[len(ways) :], role), *rest]
 
     def _hidden(self, index: int) -> int:
         """The lines that a folded head hides."""
         lines = self._lines
         after = next((k for k in range(index + 1, len(lines)) if lines[k].indent <= lines[index].indent), len(lines))
         return after - index - 1
+
+
+def _ways(source: Source) -> dict[int, str]:
+    """By line, its indentation with the ways of back edges, to their last cell."""
+    found: dict[int, dict[int, str]] = {}
+    ends: dict[int, list[int]] = {}
+    for edge, head in flow_of(source).heads.items():
+        ends.setdefault(head, []).append(edge)
+    for head, edges in ends.items():
+        column = len(INDENT) * source.lines[head].indent
+        for k in range(head + 1, edges[-1] + 1):
+            sign = _END if k == edges[-1] else _JOIN if k in edges else _HEAD if k == head + 1 else _WAY
+            found.setdefault(k, {})[column] = sign
+    return {k: _indented(signs) for k, signs in found.items()}
+
+
+def _indented(signs: Mapping[int, str]) -> str:
+    text = ""
+    for column, sign in sorted(signs.items()):
+        text = f"{text:<{column}}{sign}"
+    return text
 
 
 class BodyLines(Sequence[Line]):
@@ -175,6 +227,9 @@ class BodyLines(Sequence[Line]):
             part for note in listing.notes() for part in textwrap.wrap(note, max(20, width), subsequent_indent="  ")
         ]
         self.next = None if listing.next is None else self._layout.row_of(listing.next)
+        #: Rows that are lit, since the cursor is on one of them.
+        self._lit: dict[int, Light] = {}
+        self._lit_at = -1
         #: The lines that somebody asked for: the cursor's is asked for often.
         self._made: dict[int, Line] = {}
 
@@ -199,6 +254,61 @@ class BodyLines(Sequence[Line]):
             index -= 1
         return None
 
+    # -- what belongs to the line at the cursor
+
+    def light(self, row: int) -> Collection[int]:
+        """Light up the lines that make what the one at a row reads, and those that read what it makes; of a back edge
+        also its way. Returns the rows that look otherwise than before."""
+        if row == self._lit_at:
+            return ()
+        before, self._lit, self._lit_at = self._lit, self._found(row), row
+        changed = {k for k in {*before, *self._lit} if before.get(k) != self._lit.get(k)}
+        for k in changed:
+            self._made.pop(k, None)
+        return changed
+
+    def related(self, row: int, made: bool) -> int | None:
+        """The row that makes what the one at a row reads (``made``), or that reads what it makes: the nearest above,
+        or below, where there are several; None where there is none."""
+        if not 0 <= row < len(self._rows):
+            return None
+        index, flow = self._rows[row], flow_of(self.listing.source)
+        found = (flow.makers if made else flow.readers)[index]
+        first = [k for k in found if (k < index) == made] or list(found)
+        if not first:
+            return None
+        return self._layout.row_of(max(first) if made else min(first))
+
+    def _found(self, row: int) -> dict[int, Light]:
+        if not 0 <= row < len(self._rows):
+            return {}
+        index, flow = self._rows[row], flow_of(self.listing.source)
+        lit: dict[int, Light] = {self._layout.row_of(k): (Role.READER, None) for k in flow.readers[index]}
+        lit |= {self._layout.row_of(k): (Role.MAKER, None) for k in flow.makers[index]}
+        lit.pop(row, None)
+        if index in flow.heads:
+            head = flow.heads[index]
+            column = len(INDENT) * self.listing.source.lines[head].indent
+            for k in range(self._layout.row_of(head) + 1, row + 1):
+                lit[k] = (lit.get(k, _DARK)[0], column)
+        return lit
+
+    def _lighted(self, spans: Sequence[Span], light: Light) -> list[Span]:
+        """A line in the colour of what it is to the one at the cursor; ``spans``: from the number on."""
+        role, column = light
+        (number, of_number), *rest = spans
+        if rest and rest[0][1] is Role.DIM and column is not None:
+            ways = rest[0][0]
+            rest[:1] = [(ways[:column], Role.DIM), (ways[column : column + len(INDENT)], Role.ARC),
+                        (ways[column + len(INDENT) :], Role.DIM)]  # fmt: skip
+        if role is None:
+            return [(number, of_number), *rest]
+        at = next((k for k, span in enumerate(rest) if span[1] in (Role.NAME, Role.PLAIN)), None)
+        if at is not None:
+            rest[at] = (rest[at][0], role)
+        sign = [(number[:-1], of_number), (_LIT[role], role)] if number else []
+        return [*sign, *rest]
+
     def __len__(self) -> int:
         return len(self._rows) + (1 + len(self._notes) if self._notes else 0)
 
@@ -209,12 +319,12 @@ class BodyLines(Sequence[Line]):
     def __getitem__(self, index: int | slice) -> Line | Sequence[Line]:
         if isinstance(index, slice):
             return [self[k] for k in range(*index.indices(len(self)))]
-        if index >= len(self):
-            raise IndexError(index)
         if index < len(self._rows):
             if index not in self._made:
                 self._made[index] = self._line(index, self._rows[index])
             return self._made[index]
+        if index >= len(self):
+            raise IndexError(index)
         below = index - len(self._rows) - 1
         return line((self._notes[below], Role.DIM)) if below >= 0 else line()
 
@@ -236,8 +346,11 @@ class BodyLines(Sequence[Line]):
         spans = layout.said(index, row.beside is Beside.SKIPPED, beside)
         if beside:
             spans = [*spans, (self._beside(row), Role.VALUE if row.beside is Beside.NEW else Role.DIM)]
-        gutter = [(sign, mark), (dot, Role.ERROR if on else Role.DIM), (layout.number(index), Role.DIM)]
-        return Line(fit_spans([*gutter, *spans], self._width), at == self.next, self._target(row.line))
+        numbered = [(layout.number(index), Role.DIM), *spans]
+        if at in self._lit:
+            numbered = self._lighted(numbered, self._lit[at])
+        gutter = [(sign, mark), (dot, Role.ERROR if on else Role.DIM)]
+        return Line(fit_spans([*gutter, *numbered], self._width), at == self.next, self._target(row.line))
 
     def _target(self, line: SourceLine) -> LineTarget:
         node, value = line.node, next(iter(line.values), None)

@@ -18,6 +18,8 @@ _SIGNS = (
     ("▶ ✗", "the node that runs next, the node that failed"),
     ("▌", "the cursor"),
     ("● ○", "a breakpoint, one that is switched off"),
+    ("◂ ▸", "makes what the line at the cursor reads, reads what it makes"),
+    ("▲ │ ╰", "the way of back edges to the head of their loop"),
     ("· –", "not computed yet, in the branch not taken"),
     ("T F", "at this boundary the loop went on, it ended"),
     ("= ±", "unchanged, the largest change of an element"),

@@ -243,6 +243,10 @@ class PanesApp(CommonApp[int]):
         if not self.body.fold(hide):
             self.message.say("nothing to hide here: the cursor is inside of no loop and no If")
 
+    def action_walk(self, made: bool) -> None:
+        if not self.body.walk(made):
+            self.message.say("no line makes what this one reads" if made else "no line reads what this one makes")
+
     def action_code(self) -> None:
         if not self.body.switch_code():
             self.message.say("the model does not tell what code it comes from")

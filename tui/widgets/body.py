@@ -18,6 +18,7 @@ from ..screen.layout import ALL, Need
 from ..screen.lines import Line
 from ..screen.listing import BodyLines
 from ..screen.program import program
+from ..screen.target import Target
 from ..screen.targets import LineTarget
 from ..screen.text import printable
 from ..screen.view import Shown
@@ -69,6 +70,28 @@ class Body(Pane):
         if isinstance(self.lines, BodyLines) and self.lines.next is not None:
             self.cursor = self.lines.next
             self.show_line(self.cursor)
+            self.lines.light(self.cursor)
+
+    def _keep_cursor(self, before: Target | None) -> None:
+        super()._keep_cursor(before)
+        if isinstance(self.lines, BodyLines):
+            self.lines.light(self.cursor)
+
+    def move_to(self, index: int) -> None:
+        """See :class:`.pane.Pane`; what the line reads and who reads it is lit."""
+        super().move_to(index)
+        if isinstance(self.lines, BodyLines):
+            for row in self.lines.light(self.cursor):
+                self._strips.pop(row, None)
+                self.refresh_line(row)
+
+    def walk(self, made: bool) -> bool:
+        """Go to the line that makes what the one at the cursor reads, or that reads what it makes; False where there is
+        none."""
+        row = self.lines.related(self.cursor, made) if isinstance(self.lines, BodyLines) else None
+        if row is not None:
+            self.move_to(row)
+        return row is not None
 
     @property
     def listing_lines(self) -> Sequence[SourceLine]:

@@ -162,14 +162,14 @@ class Pane(ScrollView, can_focus=True, inherit_bindings=False):
 
     def _refresh_changed(self, old: Sequence[Line], strips: Mapping[int, Strip]) -> None:
         """Draw the visible lines that have changed; ``strips``: how those of before looked."""
-        top = self.scroll_offset.y
-        for index in range(top, min(top + self._built.height, max(len(self.lines), len(old)))):
-            if index >= len(self.lines) or index not in strips:
+        top, count = self.scroll_offset.y, len(self.lines)
+        for index in range(top, min(top + self._built.height, max(count, len(old)))):
+            if index >= count or index not in strips:
                 self.refresh_line(index)
             elif self.lines[index].looks_like(old[index]):
                 self._strips[index] = strips[index]
-            elif self._strip(index) != strips[index]:
-                begin, end = _changed(strips[index], self._strip(index))
+            elif (strip := self._strip(index)) != strips[index]:
+                begin, end = _changed(strips[index], strip)
                 self.refresh(Region(1 + begin, index - top, end - begin, 1))
 
     def watch_show_vertical_scrollbar(self, shown: bool) -> None:

@@ -43,8 +43,13 @@ class Looks:
 
     def strip(self, line: Line, width: int) -> Strip:
         """A line in the widget's colours, cut or filled to ``width`` cells."""
-        spans = [(printable(text), role) for text, role in line.spans]
-        segments = [Segment(text, self.of(role, line.current)) for text, role in fit_spans(spans, width)]
+        # Most texts are printable and most styles known: a strip is made of every line that changed at a stop.
+        spans = [(text if text.isprintable() else printable(text), role) for text, role in line.spans]
+        known, current = self._known, line.current
+        segments = [
+            Segment(text, known[role, current] if (role, current) in known else self.of(role, current))
+            for text, role in fit_spans(spans, width)
+        ]
         return filled(segments, width, self.of("", line.current))
 
 
