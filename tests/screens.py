@@ -33,7 +33,7 @@ async def until(there: Callable[[], object]) -> None:
 
 
 #: What stands before the code of a line: the signs, its number, and in its indentation the ways of back edges.
-_BEFORE = re.compile(r"^(.?[●○ ]?(?: *\d+)?)([ ◂▸]?[ ▲│├╰─]*)(?=\S)")
+_BEFORE = re.compile(r"^(.?[●○ ]?(?: *\d+)?)([ ◂▸▲│├╰─]*)(?=\S)")
 
 
 def without_ways(text: str) -> str:
