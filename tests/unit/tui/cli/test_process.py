@@ -96,7 +96,7 @@ def test_progress_on_a_terminal(tmp_path: Path) -> None:
     lines = shown.decode().replace("\r\n", "\r").split("\r")
     drawn = [line for line in lines if " iterations of " in line]
     assert drawn and all(line.endswith("/s\x1b[K") for line in drawn)
-    assert lines[-2].startswith("\x1b[K\x1b[1;31mloopdbg: interrupted in loop ")
+    assert lines[-2].startswith("\x1b[Kloopdbg: interrupted in loop ")
 
 
 def test_python_m_loopdbg() -> None:
