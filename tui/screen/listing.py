@@ -20,6 +20,7 @@ from ...debugger.words.source import Line as SourceLine
 from ...runtime.graph import Node
 from .cells import SET, short_value
 from .lines import Line, Role, Span, cells_of, fit, fit_middle, fit_spans, line, pad
+from .statement import fit_statement
 from .targets import LineTarget, ValueTarget
 from .text import printable
 
@@ -161,7 +162,7 @@ class _Layout:
             comment = f"  # {line.comment}"
             if cell_len(comment) > self._width // 2:
                 comment = comment.partition(",")[0]
-        return fit_middle(spans, max(8, self._width - cell_len(comment))), comment
+        return _fit(spans, max(8, self._width - cell_len(comment))), comment
 
     def _with_ways(self, index: int, spans: list[Span]) -> list[Span]:
         """The ways of back edges in the indentation."""
@@ -382,7 +383,13 @@ def _padded(spans: Sequence[Span], width: int) -> list[Span]:
     used = cells_of(spans)
     if used <= width:
         return [*spans, (" " * (width - used), Role.PLAIN)]
-    return fit_middle(spans, width)
+    return _fit(spans, width)
+
+
+def _fit(spans: Sequence[Span], width: int) -> list[Span]:
+    """A line in fewer cells: of what it assigns and its operator nothing is lost."""
+    assigns = any(text == " = " for text, _ in spans)
+    return fit_statement(spans, width) if assigns else fit_middle(spans, width)
 
 
 def fit_printed(lines: Iterable[str], width: int) -> Iterator[str]:
@@ -398,5 +405,8 @@ def _fit_row(row: str, width: int) -> str:
     text, beside, value = row.partition(BESIDE)
     column = width - len(BESIDE) - _PRINTED_VALUE
     if beside and cell_len(text) > column > 0:
-        text = pad("".join(part for part, _ in fit_middle([(text.rstrip(), Role.PLAIN)], column)), column)
+        text = text.rstrip()
+        assigned = mask(text).find(" = ")
+        parts = [text] if assigned < 0 else [text[:assigned], " = ", text[assigned + 3 :]]
+        text = pad("".join(part for part, _ in _fit([(part, Role.PLAIN) for part in parts], column)), column)
     return fit(f"{text}{beside}{value}", width)

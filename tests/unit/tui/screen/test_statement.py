@@ -1,0 +1,65 @@
+"""A line that is cut keeps what it assigns and its operator."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import loopdbg
+from loopdbg.debugger.expression.tokens import mask
+from loopdbg.debugger.words.source import source
+from loopdbg.tui.screen.lines import Role, cells_of
+from loopdbg.tui.screen.statement import fit_statement
+
+SAMPLES = sorted(
+    path for path in (Path(__file__).parents[4] / "sample_models").iterdir() if path.suffix in (".onnx", ".xml")
+)
+
+
+def cut(result: str, expression: str, width: int) -> str:
+    spans = fit_statement([(result, Role.NAME), (" = ", Role.DIM), (expression, Role.PLAIN)], width)
+    assert cells_of(spans) <= width
+    return "".join(text for text, _ in spans)
+
+
+@pytest.mark.parametrize(
+    ("width", "shown"),
+    [
+        (60, "h_next, c_next = LSTMCell(x_row, h, c, W, hidden_size=256)"),
+        (50, "h_next, c_next = LSTMCell(x_row, h, c, W, …)"),
+        (42, "h_next, c_next = LSTMCell(x_row, h, c, …)"),
+        (36, "h_next, c_next = LSTMCell(x_row, …)"),
+        (28, "h_next, c_next = LSTMCell(…)"),
+        (23, "h_next, … = LSTMCell(…)"),
+    ],
+)
+def test_attributes_go_first_and_then_operands(width: int, shown: str) -> None:
+    assert cut("h_next, c_next", "LSTMCell(x_row, h, c, W, hidden_size=256)", width) == shown
+
+
+@pytest.mark.parametrize(
+    ("expression", "width", "shown"),
+    [
+        ("update_in + recalled_before", 26, "y = update_in + reca…efore"),
+        ("Tanh(a_long_candidate)", 20, "y = Tanh(a_lo…idate)"),
+        ("Concat(`a/b,c`, q, axis=-1)", 26, "y = Concat(`a/b,c`, q, …)"),
+        ("Slice(x, [0, 1], [2, 3])", 26, "y = Slice(x, [0, 1], …)"),
+    ],
+)
+def test_long_names_are_cut_in_their_middles(expression: str, width: int, shown: str) -> None:
+    assert cut("y", expression, width) == shown
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.name)
+def test_no_sample_loses_an_operator(sample: Path) -> None:
+    """In what a line has at 120 columns beside its value, less its indentation."""
+    for line in source(loopdbg.load(sample).graph).lines:
+        assigned = mask(line.text).find(" = ")
+        if assigned < 0 or line.kind.name != "NODE":
+            continue
+        result, expression = line.text[:assigned], line.text[assigned + 3 :]
+        shown = cut(result, expression, 34)
+        head, called, _ = expression.partition("(")
+        assert shown.startswith(result.partition(",")[0]) and " = " in shown, shown
+        assert not called or not head.isidentifier() or f"{head}(" in shown, shown
