@@ -22,7 +22,7 @@ import numpy as np
 import loopdbg
 
 #: What some modules are about, and a plain installation lacks.
-OPTIONAL = ("aiohttp", "onnxruntime", "openvino", "pytest", "textual_serve", "torch")
+OPTIONAL = ("aiohttp", "anywidget", "onnxruntime", "openvino", "pytest", "textual_serve", "torch", "traitlets")
 COMPILERS = ("cc", "c99", "gcc", "clang", "c++", "g++")
 
 #: A sample of each system, a name of a carried value, what it is after one iteration, and an output of the whole run.
