@@ -80,7 +80,7 @@ def is_there() -> bool:
 
 def compile_text(lower: Callable[[], str]) -> Compiled | None:
     """The code of a program; None where it is left to the interpreter."""
-    from .lowering import Unfit
+    from .registers import Unfit
 
     if not is_there():
         return None

@@ -9,7 +9,8 @@ from .program cimport *
 import numpy as np
 
 from .compiler import Job, know
-from .lowering import Description, Layout, Operation, lower
+from .lowering import lower
+from .registers import Description, Layout, Operation
 
 cdef extern from "history.h" nogil:
     void history_begin(loop_history *h, int64_t entry, int64_t origin)
