@@ -29,6 +29,17 @@ _ready = False
 _symbols: dict[str, int] = {}
 
 
+def _forked() -> None:
+    """In a process that was forked: where LLVM was at work in another thread, it is so for ever."""
+    global wanted, _lock
+    wanted = wanted and not _lock.locked()
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
+
+
 class Compiled:
     """The code of one program, which lives as long as this does."""
 

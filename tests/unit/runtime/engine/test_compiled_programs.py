@@ -114,6 +114,18 @@ def test_programs_that_are_alike_share_code() -> None:
     assert len(set(compiler._kept) - kept) <= 1
 
 
+def test_a_forked_process_leaves_llvm_alone_that_was_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    for held in (False, True):
+        lock = threading.Lock()
+        monkeypatch.setattr(compiler, "wanted", True)
+        monkeypatch.setattr(compiler, "_lock", lock)
+        if held:
+            lock.acquire()
+        compiler._forked()
+        assert compiler.wanted is not held
+        assert not compiler._lock.locked()
+
+
 def test_without_llvmlite_the_interpreter_does_it() -> None:
     code = (
         "import sys; sys.modules['llvmlite'] = None\n"
