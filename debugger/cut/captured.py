@@ -104,6 +104,7 @@ class Runs:
 
         Raises:
             UsageError: the entry ended before.
+            ExecutionError: it failed before any node of it, as where a sliced input has no part for it.
         """
         plan, loop = place.plan, place.plan.loop
         engine = self.before(place, number)
@@ -117,6 +118,8 @@ class Runs:
         engine.clear_stops()
         engine.stop_at(plan.index, number + 1)
         failure = self._to_boundary(engine, plan)
+        if failure and engine.pc == plan.head:
+            raise ExecutionError(failure)
         if failure:
             self._failures[plan.index, place.entry, number] = failure
         params = [*loop.body.inputs, *asked_before(loop)]
