@@ -57,7 +57,7 @@ def test_a_cluster_gives_the_rows_of_this_process(alone: list[tuple[object, ...]
 
 def test_what_was_killed_goes_on_and_nothing_is_twice(alone: list[tuple[object, ...]], tmp_path: Path) -> None:
     rows = tmp_path / "out.sweepdb"
-    words = ["sweep", NEWTON, "--random", 20_000, "--seed", 3, "--max-iterations", LIMIT, "--measure", "err"]
+    words = ["sweep", NEWTON, "--random", 2_000_000, "--seed", 3, "--max-iterations", LIMIT, "--measure", "err"]
     process = start(*words, "-j", 2, "-o", rows, start_new_session=True)
     try:
         while _count(rows) < 50:
