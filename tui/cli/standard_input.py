@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from ...runtime.errors import UsageError
+from ...runtime.errors import LoopdbgError, UsageError
 
 #: Arguments that are models or traces.
 _MODELS = ("model", "a", "b", "trace")
@@ -48,9 +48,14 @@ def models_from_stdin(options: argparse.Namespace, screen: bool) -> Iterator[Non
     if sys.stdin.isatty():
         raise UsageError("- is a model from standard input, which is the terminal: loopdbg run - < model.onnx")
     with tempfile.TemporaryDirectory(prefix="loopdbg-") as folder:
-        setattr(options, given[0], str(_kept(sys.stdin.buffer, Path(folder))))
+        path = str(_kept(sys.stdin.buffer, Path(folder)))
+        setattr(options, given[0], path)
         _type_at_terminal(screen)
-        yield
+        try:
+            yield
+        except LoopdbgError as error:  # nobody knows the file that it was kept in
+            error.what = error.what.replace(path, "standard input")
+            raise
 
 
 def _kept(stream: BinaryIO, folder: Path) -> Path:

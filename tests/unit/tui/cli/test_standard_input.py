@@ -66,8 +66,8 @@ def test_a_trace_is_told_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str
     ("data", "words", "told"),
     [
         (b"", ["run", "-"], "standard input is empty: loopdbg run - < model.onnx"),
-        (b"no model", ["run", "-"], "stdin.onnx"),
-        (b"<?xml version='1.0'?><html/>", ["run", "-"], "stdin.xml"),
+        (b"no model", ["run", "-"], "standard input: not an ONNX model"),
+        (b"<?xml version='1.0'?><html/>", ["run", "-"], "standard input, line 1: not an OpenVINO IR"),
         (b"any", ["diff", "-", "-"], "standard input holds one model; name a file for the other"),
         (b"any", ["-"], "the debugger needs a terminal to type at, and /dev/tty cannot be opened"),
     ],
