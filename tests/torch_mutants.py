@@ -331,7 +331,7 @@ def other_line(found: Comparison, mutant: Mutant, model: loopdbg.Model) -> str:
     if cause is not None and cause.node is not None:
         first = cause.node.difference
     shown = "" if first is None else first.source
-    listed = f"'{node.name}' ({node.origin})" in ("" if cause is None else cause.remark)
+    listed = cause is not None and node.name in cause.among and str(node.origin) in cause.remark
     wanted = f"{node.origin.file}:{node.origin.line}"
     return "" if listed or shown == wanted else f"{shown}, not {wanted}"
 

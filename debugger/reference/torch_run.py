@@ -12,7 +12,8 @@ from .program import ProgramTrack
 from .reference import Key
 from .torch_cells import STEPPED, keep_steps
 from .torch_folding import Folded, folded
-from .torch_sites import CONTROL, Path, control, is_written, loop_path, operator_name, sites, source
+from .torch_inside import Ran
+from .torch_sites import CONTROL, Path, carried_by, control, is_written, loop_path, operator_name, sites, source
 from .torch_threads import threads_for
 from .torch_values import Store, as_array, outside_of_vmap
 
@@ -69,7 +70,8 @@ class Recording:
             array = as_array(given.get(name))
             return {} if array is None else {(): array}
 
-        return folded(self._sites, known, set(self.trips))
+        ran = Ran(self.tracks, self.trips, carried_by(self.module))
+        return folded(self._sites, ran, known)
 
     def keep(self, path: Path, node: Any, at: Key, value: Any) -> None:
         """What a node computed in an iteration."""

@@ -59,6 +59,20 @@ def sites(module: Any, path: Path = (), loop: str = "") -> Iterator[tuple[Path, 
         yield path, node, _track(node, path, loop)
 
 
+def carried_by(module: Any, path: Path = ()) -> dict[Path, dict[str, int]]:
+    """Of the body of each loop that carries values, by the graphs around it, which of them its nodes give."""
+    found: dict[Path, dict[str, int]] = {}
+    for node in module.graph.nodes:
+        for inner in CONTROL.get(control(node), ()):
+            graph, there = getattr(module, node.args[inner.argument].target), (*path, node.name, inner.label)
+            if inner.initial is not None:
+                results = graph.graph.output_node().args[0][: len(node.args[inner.initial])]
+                named = [(one.name, k) for k, one in enumerate(results) if isinstance(one, torch.fx.Node)]
+                found[there] = dict(reversed(named))
+            found |= carried_by(graph, there)
+    return found
+
+
 def loop_path(outer: str, name: str) -> str:
     """What a loop is called: its node, after those of the loops around it."""
     return f"{outer}/{name}" if outer else name
