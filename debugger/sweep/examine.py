@@ -22,10 +22,10 @@ from .row import Status
 class Examiner:
     """One session, which begins anew with each case."""
 
-    def __init__(self, model: Model, wanted: Wanted, measures: Measures) -> None:
+    def __init__(self, model: Model, wanted: Wanted, measures: Measures | None = None) -> None:
         self._model = model
         self._wanted = wanted
-        self._measures = measures
+        self._measures = measures or Measures(model, ())
         self._session: Session | None = None
         self._asserts: dict[int, str] = {}
         self._breaks: dict[int, str] = {}

@@ -14,8 +14,6 @@ from ...runtime.errors import LoopdbgError, ModelError, UsageError
 from ...runtime.files import opened
 from ...runtime.frontends import split
 from ...runtime.model import Model, load
-from ..breakpoints.places import Places
-from ..expression.language import Expression, parse
 from .cases import CaseSet
 from .row import COLUMNS
 
@@ -46,6 +44,9 @@ class Wanted:
     def __post_init__(self) -> None:
         """Raises UsageError: an expression is none, or a measure is called as a column."""
         for text in (*self.asserts, *(text for text in self.breaks if text != NAN), *self.measures):
+            # Here: a process that runs cases without expressions need not wait for their language.
+            from ..expression.language import parse
+
             parse(text)
         for text in self.measures:
             if text in (*COLUMNS, "id", "model", "set", "case", "versions"):
@@ -125,41 +126,6 @@ def hash_of(path: str, weights: str | None = None) -> str:
         return "0" * 12
     hashed.update(split(path)[1].encode())
     return hashed.hexdigest()
-
-
-def homes(expression: Expression, places: Places) -> list[int]:
-    """The loops that have the values of an expression; :data:`MAIN` alone where only the main graph has them.
-
-    Raises:
-        UsageError: nothing has.
-    """
-    found = [place.index for place in places.loops if _fits(expression, places, place.index)]
-    if found:
-        return found
-    if not _fits(expression, places, MAIN):
-        first = places.loops[0].index if places.loops else MAIN
-        places.check(expression, first)
-    return [MAIN]
-
-
-def _fits(expression: Expression, places: Places, index: int) -> bool:
-    try:
-        places.check(expression, index)
-    except UsageError:
-        return False
-    return True
-
-
-def check(model: Model, wanted: Wanted) -> None:
-    """See that a model has what the expressions name.
-
-    Raises:
-        UsageError: it does not; the text says what is near.
-    """
-    places = Places(model.graph)
-    for text in (*wanted.asserts, *wanted.breaks, *wanted.measures):
-        if text != NAN:
-            homes(parse(text), places)
 
 
 def versions() -> str:

@@ -15,8 +15,9 @@ from ...runtime.model import Model, load
 from .cases import CaseSet, GivenCases, RandomCases
 from .export import check_form, export
 from .files import NpzCases, TestDataCases, open_set
-from .job import Job, Wanted, check, hash_of, versions
+from .job import Job, Wanted, hash_of, versions
 from .local import Batch, Crew, here
+from .questions import check
 from .row import COLUMNS, Row
 from .schedule import Schedule
 from .store import Store, row_of
