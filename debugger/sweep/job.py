@@ -21,6 +21,8 @@ from .row import COLUMNS
 MAIN = -1
 #: The breakpoint that is no expression.
 NAN = "nan"
+#: What a case may take where nothing is said of it: seconds, and bytes of memory.
+TIMEOUT, MEMORY = 60.0, 2 << 30
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,8 @@ class Wanted:
 
     ``asserts`` have to hold at every boundary; ``breaks`` end a case where one is true, ``nan`` where a value is NaN or
     Inf; ``measures`` are computed at the end of each loop that has their values. ``max_iterations``: the most of any
-    loop. ``timeout``: the seconds of a case. ``against``: a runtime, a model, or a folder of expected outputs.
+    loop. ``timeout``: the seconds of a case, ``max_memory``: the bytes that it may take; None: any. ``against``: a
+    runtime, a model, or a folder of expected outputs.
     ``operators``: files that are run first.
     """
 
@@ -37,9 +40,10 @@ class Wanted:
     breaks: tuple[str, ...] = ()
     measures: tuple[str, ...] = ()
     max_iterations: int | None = None
-    timeout: float | None = None
+    timeout: float | None = TIMEOUT
     against: str = ""
     operators: tuple[str, ...] = ()
+    max_memory: int | None = MEMORY
 
     def __post_init__(self) -> None:
         """Raises UsageError: an expression is none, or a measure is called as a column."""
@@ -58,7 +62,7 @@ class Wanted:
         """What rows depend on."""
         return {
             **{name: list(getattr(self, name)) for name in ("asserts", "breaks", "measures")},
-            **{name: getattr(self, name) for name in ("max_iterations", "timeout", "against")},
+            **{name: getattr(self, name) for name in ("max_iterations", "timeout", "against", "max_memory")},
         }
 
 

@@ -13,6 +13,7 @@ from ...runtime.errors import ExecutionError, LimitError
 from ...runtime.frame import Frame
 from ...runtime.inputs import Data
 from ...runtime.model import Model
+from .bounds import Bounds
 from .job import MAIN, Wanted
 from .outcome import Outcome, hash_of_outputs, totals_of
 from .row import Status
@@ -32,7 +33,8 @@ class Probe:
         self._engine = Engine(model.plan)
         self._wanted = wanted
         self._measures = measures
-        self._ticks = Ticks(self._engine, wanted.timeout, wanted.max_iterations is not None)
+        self._bounds = Bounds(wanted.timeout, wanted.max_memory)
+        self._ticks = Ticks(self._engine, self._bounds, wanted.max_iterations is not None)
         self._count = len(model.plan.loops)
         #: Nothing reads a value on the way.
         self._unseen = measures is None
@@ -100,7 +102,7 @@ class Probe:
             now = engine.loop_state(index)[0]
             return Outcome(Status.LIMIT, totals_of(engine, self._count, "limit"), message=told, bad=(index, now, None))
         if what == "interrupt":
-            return timed_out(self._count, self._wanted.timeout, self._where())
+            return self._bounds.outcome(self._count, self._where())
         # A sentence that nothing will ever end it; when that was seen says nothing of the case.
         told = what.split(":", 1)[0] + ": what it carries repeats bit for bit, and nothing else enters"
         return Outcome(Status.LIMIT, [(None, "limit")] * self._count, message=told)
@@ -136,8 +138,3 @@ class Probe:
             node = engine.plan.code[engine.pc].node
             bad = index, engine.loop_state(index)[0], None if node is None else node.name
         return Outcome(Status.ERROR, totals_of(engine, self._count, "error"), message=error.what, bad=bad)
-
-
-def timed_out(count: int, timeout: float | None, where: str) -> Outcome:
-    """A case that took too long: how far it came depends on the machine, and is not told."""
-    return Outcome(Status.TIMEOUT, [(None, None)] * count, message=f"no end within {timeout:g} s, {where}")
