@@ -53,6 +53,7 @@ class GraphScreen(Above[None]):
 
     def on_mount(self) -> None:
         self.set_focus(self.graph)
+        self.say(self.state.shown.view.snapshot.stop.text)
         self._draw()
         self.call_after_refresh(self._bring)
 
