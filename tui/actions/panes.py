@@ -32,8 +32,8 @@ def _again(now: Now) -> bool:
 
 
 _STEPS = (
-    Action("step", ("s", "right"), "step", "one iteration: to the next boundary of this loop; a node where the model has no "
-           "loop", _ask(Command.STEP), Section.STEPS, lambda now: now.ahead and now.loops, rank=1),
+    Action("step", ("s", "right"), "step", "one iteration: to the next boundary of this loop; without loops one node",
+           _ask(Command.STEP), Section.STEPS, lambda now: now.ahead and now.loops, rank=1),
     Action("node", ("n",), "node", "one node of the body; an inner loop counts as one",
            _ask(Command.NODE), Section.STEPS, lambda now: now.ahead and not now.recorded, rank=2),
     Action("continue", ("c",), "continue", "on to the next breakpoint, the end, or a limit",
