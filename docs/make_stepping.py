@@ -37,7 +37,7 @@ SIZE = (100, 30)
 
 @dataclass(frozen=True)
 class Step:
-    """What is pressed, or typed into the console after a colon; what is said of it, and for how long its screen stays."""
+    """What is pressed, or typed into the console after a colon; what is said of it, and how long its screen stays."""
 
     pressed: str
     told: str

@@ -1,5 +1,4 @@
-"""The moving picture of README: it is of this app, small, asks nobody for anything, and each frame shows what the screen
-did."""
+"""The moving picture of README: it is small, asks nobody for anything, and each frame shows what the screen did."""
 
 from __future__ import annotations
 
