@@ -26,10 +26,10 @@ import loopdbg
 from loopdbg.tui.app import LoopdbgApp
 from loopdbg.tui.driver import Driver
 
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from pictures import BASE, HEIGHT, WIDTH, look, paper_of, rows_of, runs
 
+HERE = Path(__file__).parent
 NAME = "stepping.svg"
 MODEL = HERE.parent / "sample_models" / "lstm.xml"
 SIZE = (100, 30)
