@@ -75,6 +75,7 @@ class LoopdbgApp(PanesApp):
         """Put a stop on the screen, the selected frame in focus."""
         again = view.given_again
         seeds = tuple(sorted({seed for name, seed in self._seeds.items() if name not in again}))
+        first = self.shown is None
         self._show(Shown(view, view.selected, self.model.graph, self._noted(again), error, seeds=seeds))
         stop = view.snapshot.stop
         told = stop.text
@@ -82,6 +83,9 @@ class LoopdbgApp(PanesApp):
             # On a small screen another tab has them.
             told += "; r restarts it" if self.panes["outputs"].display else "; 9 shows what it gave, r restarts it"
         self.message.say(told, error=stop.reason is Reason.ERROR)
+        if first and self.shown is not None and not (self.shown.has_loops or self.shown.done):
+            # Once the panes have their places.
+            self.call_after_refresh(self.action_graph)
 
     def _noted(self, again: Collection[str]) -> str:
         """Where the inputs come from, some of which a restart gave."""

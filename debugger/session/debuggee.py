@@ -308,7 +308,7 @@ class Debuggee(Telling):
 
         The last iteration's boundary, where the loop ends, is a stop as well; a step from there leaves the loop and
         goes on to the next boundary of any loop. What stops for another reason (a breakpoint, an error of the model, a
-        limit) ends the count.
+        limit) ends the count. Of a model without loops each step is a node.
 
         Raises:
             UsageError: the model ran to its end, or ``count`` is below 1.

@@ -217,6 +217,8 @@ class Session(Debuggee):
 
     def _step(self) -> Stop:
         with self._going_on() as inside:
+            if not inside.model.loops:
+                return inside.advance(inside.next_node())
             stack = inside.running_stack()
             if stack and len(stack) == len(inside.engine.stack):
                 return inside.advance(destinations.LoopBoundary(stack[-1], self.frame.iteration + 1))

@@ -88,6 +88,11 @@ class Now:
         return self.here and self.shown is not None and self.shown.frame.frame.loop is not None
 
     @cached_property
+    def loops(self) -> bool:
+        """The model has loops."""
+        return self.shown is not None and self.shown.has_loops
+
+    @cached_property
     def around(self) -> bool:
         """The loop in focus has one inside."""
         frame = None if self.shown is None else self.shown.frame.frame

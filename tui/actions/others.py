@@ -66,7 +66,7 @@ _ELEMENTS = (
 
 _GRAPH = (
     Action("graph-step", ("s",), "step", "one iteration, as on the main screen",
-           _ask(Command.STEP), Section.GRAPH, lambda now: now.ahead, rank=1),
+           _ask(Command.STEP), Section.GRAPH, lambda now: now.ahead and now.loops, rank=1),
     Action("graph-node", ("n",), "node", "one node of the body",
            _ask(Command.NODE), Section.GRAPH, lambda now: now.ahead and not now.recorded, rank=2),
     Action("graph-into", ("i",), "into", "one node, but into it where it is a loop",
@@ -77,6 +77,8 @@ _GRAPH = (
            _ask(Command.BACK), Section.GRAPH, lambda now: now.behind, rank=4),
     Action("graph-back-node", ("N",), "", "back by a node",
            _ask(Command.BACK_NODE), Section.GRAPH, lambda now: now.behind and not now.recorded),
+    Action("graph-restart", ("r",), "restart", "back to the beginning",
+           _ask(Command.RESTART), Section.GRAPH, lambda now: now.behind, rank=8),
     Action("graph-up", ("up", "k"), "", "the box above", "move(0, -1)", Section.GRAPH),
     Action("graph-down", ("down", "j"), "", "the box below", "move(0, 1)", Section.GRAPH),
     Action("graph-left", ("left", "h"), "", "the box to the left", "move(-1, 0)", Section.GRAPH),

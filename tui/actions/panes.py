@@ -32,8 +32,8 @@ def _again(now: Now) -> bool:
 
 
 _STEPS = (
-    Action("step", ("s", "right"), "step", "one iteration: to the next boundary of this loop",
-           _ask(Command.STEP), Section.STEPS, lambda now: now.ahead, rank=1),
+    Action("step", ("s", "right"), "step", "one iteration: to the next boundary of this loop; without loops one node",
+           _ask(Command.STEP), Section.STEPS, lambda now: now.ahead and now.loops, rank=1),
     Action("node", ("n",), "node", "one node of the body; an inner loop counts as one",
            _ask(Command.NODE), Section.STEPS, lambda now: now.ahead and not now.recorded, rank=2),
     Action("continue", ("c",), "continue", "on to the next breakpoint, the end, or a limit",
@@ -43,7 +43,7 @@ _STEPS = (
     Action("into", ("i",), "into", "one node, but into it where it is a loop",
            _ask(Command.INTO), Section.STEPS, lambda now: now.ahead and (not now.recorded or now.around), rank=12),
     Action("finish", ("f", "o"), "finish", "to the end of this loop",
-           _ask(Command.FINISH), Section.STEPS, lambda now: now.ahead, rank=8),
+           _ask(Command.FINISH), Section.STEPS, lambda now: now.ahead and now.loops, rank=8),
     Action("back-node", ("N", "shift+left"), "", "back by a node",
            _ask(Command.BACK_NODE), Section.STEPS, lambda now: now.behind and not now.recorded),
     Action("reverse-continue", ("C",), "", "back to the last stop of a breakpoint",
@@ -73,7 +73,7 @@ _BREAKS = (
     Action("edit", ("e",), "edit", "change a value: a branch of time begins",
            "edit", Section.BREAK, lambda now: now.ahead and not now.recorded, rank=17),
     Action("plot", ("p",), "plot", "the value over iterations",
-           "plot", Section.BREAK, _on_value, rank=9),
+           "plot", Section.BREAK, lambda now: now.loops and _on_value(now), rank=9),
 )  # fmt: skip
 
 _LOOKS = (

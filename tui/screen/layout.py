@@ -78,6 +78,11 @@ def tab_of(pane: str) -> int:
     )
 
 
+def tabs_with(needs: Needs) -> tuple[int, ...]:
+    """The tabs on which a pane has something to show."""
+    return tuple(k for k, tab in enumerate(TABS) if any(name in needs for name in tab.panes))
+
+
 def arrange(width: int, height: int, needs: Needs, tab: int | None = None, full: str = "") -> Boxes:
     """The boxes of the panes that are visible; panes without a need have nothing to show, and no place.
 

@@ -148,10 +148,10 @@ class PanesApp(CommonApp[int]):
         """The panes stand elsewhere, or others are visible."""
         self.tabs.display = self.bench.small
         self._base.set_class(self.bench.small, "-small")
-        self.tabs.show(self.bench.tab)
+        self.tabs.show(self.bench.front, self.bench.tabs)
         if not self._pane.display:
             # What a tab is about comes first on it.
-            names = (*(TABS[self.bench.tab].panes if self.bench.small else ()), *PANES)
+            names = (*(TABS[self.bench.front].panes if self.bench.small else ()), *PANES)
             self._pane = next((self.panes[name] for name in names if self.panes[name].display), self.body)
             if not self.prompt.line.has_focus and self._alone:
                 self._pane.focus()
@@ -237,7 +237,8 @@ class PanesApp(CommonApp[int]):
         if not self.bench.small and not self.bench.full:
             self.message.say("all panes are in sight: smaller screens have tabs")
             return
-        self.bench.show_tab((self.bench.tab + step) % len(TABS))
+        tabs = self.bench.tabs
+        self.bench.show_tab(tabs[(tabs.index(self.bench.front) + step) % len(tabs)])
 
     def action_fold(self, hide: bool) -> None:
         if not self.body.fold(hide):

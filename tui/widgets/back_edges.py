@@ -51,6 +51,8 @@ class BackEdges(Pane):
         super().__init__("Back edges", id)
 
     def need(self, shown: Shown) -> Need | None:
+        if not shown.has_loops:
+            return None
         frame = shown.frame.frame
         notes = _notes([frame.history.get(edge.param) for edge in frame.back_edges], frame.back_edges)
         each = 2 if is_lazy(shown.frame.frame) else 1
@@ -60,8 +62,7 @@ class BackEdges(Pane):
         frame = shown.frame.frame
         self.set_title("Back edges", _whose(shown))
         if frame.loop is None:
-            text = "no loop runs here" if shown.has_loops else "this model has no loop: n runs it node by node"
-            return [line((text, Role.DIM))]
+            return [line(("no loop runs here", Role.DIM))]
         if not frame.back_edges:
             return [line(("this loop carries nothing from iteration to iteration", Role.DIM))]
         room = max(8, min(36, (width - 28) // 2))

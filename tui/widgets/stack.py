@@ -37,7 +37,7 @@ class Stack(Pane):
         return table(_COLUMNS, rows, width, header=False, targets=targets)
 
     def need(self, shown: Shown) -> Need | None:
-        return Need(1, len(shown.view.frames) + (shown.depth is None))
+        return None if not shown.has_loops else Need(1, len(shown.view.frames) + (shown.depth is None))
 
     def follow(self) -> None:
         if self.shown is not None and self.shown.depth is not None:
