@@ -31,6 +31,11 @@ if TYPE_CHECKING:
     from .console import Console
 
 _NUMBER = "a breakpoint's number"
+#: What the help says of lines that are no command.
+EXPRESSION = (
+    "any other line is an expression, whose value is printed; of a name that is a command too, the command is meant:"
+    " print h, not h"
+)
 #: The largest number that a command takes: sums of a few still fit into the engine's counters.
 _MOST = 10**18 - 1
 _SIZES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
@@ -85,9 +90,21 @@ def _finish(console: Console, rest: str) -> None:
     console.moved(console.session.finish(number(rest, 1)))
 
 
-@command("until N", "run to this loop's boundary before iteration N", "u")
+@command("until N|PLACE", "run to this loop's boundary before iteration N, or to a place", "u", takes="place")
 def _until(console: Console, rest: str) -> None:
-    console.moved(console.session.until(number(rest, what="an iteration")))
+    iteration = re.fullmatch("[+-]?[0-9]+", rest) is not None
+    console.moved(console.session.until(number(rest) if iteration else _place(rest, "an iteration or a place")))
+
+
+@command("advance PLACE", "run to a place in the words of break, or to what stops before it", takes="place")
+def _advance(console: Console, rest: str) -> None:
+    console.moved(console.session.until(_place(rest, "a place")))
+
+
+def _place(rest: str, what: str) -> str:
+    if not rest:
+        raise UsageError(f"{what} is needed: help break lists the places")
+    return rest
 
 
 @command("continue [N]", "run to the next breakpoint, or the end (N: pass this breakpoint N - 1 times)", "c")
@@ -378,10 +395,14 @@ def _set(console: Console, rest: str) -> None:
     console.say(f"branch {branch.number}: {branch.edits[-1]}")
 
 
-@command("undo", "leave this branch for the one that it came from, where it began")
+@command("undo", "take back the last set of this branch: back to where it was made, with the values of before")
 def _undo(console: Console, rest: str) -> None:
     no_more(rest, "undo")
-    console.moved(console.session.undo())
+    session = console.session
+    edits = session.branch.edits if session._inside.has_branches else []
+    stop = session.undo()
+    console.say(f"undone: {edits[-1]}")
+    console.moved(stop)
 
 
 @command("branch [N]", "go to branch N where it was left; without a number: list them", takes="branch")
@@ -430,6 +451,7 @@ def _help(console: Console, rest: str) -> None:
     for one in known:
         short = f" ({', '.join(one.aliases)})" if one.aliases else ""
         console.say(f"{one.usage:<{width}}  {one.summary}{short}")
+    console.say(EXPRESSION)
 
 
 @command("quit [STATUS]", "leave", "q", "exit")
