@@ -24,6 +24,7 @@ from .screens.panel import LeaveScreen, PanelScreen
 from .screens.panes import PanesApp
 from .widgets.body import Body
 from .widgets.console import ConsolePane
+from .widgets.header import Header
 from .widgets.pane import Pane
 from .widgets.timeline import Timeline
 
@@ -177,6 +178,11 @@ class LoopdbgApp(PanesApp):
             return
         self._look_at(frames[depth])
 
+    @on(Header.Chosen)
+    def frame_chosen(self, message: Header.Chosen) -> None:
+        """The name of a frame was clicked."""
+        self.select(message.depth)
+
     def _look_at(self, frame: FrameView) -> None:
         if self.shown is not None:
             self._show(replace(self.shown, frame=frame))
@@ -249,6 +255,13 @@ class LoopdbgApp(PanesApp):
             self.action_console(f"break if {quote(value.name)} ")
         else:
             self.action_console("break ")
+
+    def action_run_here(self) -> None:
+        """Run to the node on the line of the cursor."""
+        if isinstance(self.target, LineTarget) and self.target.node:
+            self.ask(f"advance line {self.target.number}")
+        else:
+            self.message.say("nothing runs on this line: the cursor has to be on one with a node")
 
     def _toggle_line(self, number: int) -> None:
         if self.shown is None:
@@ -345,7 +358,7 @@ class LoopdbgApp(PanesApp):
             self.push_screen(PanelScreen(self.actions, command, command.capitalize(), said))
         elif isinstance(command, Command) or transcript:
             self.prompt.say(*said)
-        elif said and error is None:
+        elif error is None and not self._told(message):
             self.message.say("; ".join(said))
         if error is not None and transcript:
             self.prompt.say(f"error: {error}")
@@ -354,8 +367,14 @@ class LoopdbgApp(PanesApp):
             self.message.say(error, error=True)
         elif isinstance(command, Typed) and self.prompt.once:
             self.action_close()
-            if said and message.view is not None and said[0] != message.view.snapshot.stop.text:
+            if not self._told(message):
                 self.message.say("; ".join(said))
+
+    @staticmethod
+    def _told(message: Stopped) -> bool:
+        """Whether the stop on the screen tells all that a command said."""
+        said, view = message.said, message.view
+        return not said or (view is not None and said[0] == view.snapshot.stop.text)
 
     def _tick(self) -> None:
         self._rest()

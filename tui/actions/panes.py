@@ -23,6 +23,13 @@ def _on_breakpoint(now: Now) -> bool:
     return now.here and isinstance(now.target, BreakpointTarget)
 
 
+def _was_set(now: Now) -> bool:
+    """Something was set by hand on this branch."""
+    if not now.here or now.recorded or now.shown is None:
+        return False
+    return any(one.current and one.edits for one in now.shown.view.snapshot.branches)
+
+
 def _asks(now: Now) -> bool:
     return now.asks
 
@@ -50,6 +57,8 @@ _STEPS = (
            _ask(Command.BACK_ON), Section.STEPS, lambda now: now.behind),
     Action("goto", ("g",), "goto", "to an iteration of this loop, back or ahead",
            "console('goto ')", Section.STEPS, lambda now: now.looping, rank=16),
+    Action("run-here", ("T", "f4"), "to here", "run to the line of the cursor, or to what stops before it",
+           "run_here", Section.STEPS, lambda now: now.ahead and _stopped_line(now), ("body",), rank=11),
     Action("restart", ("r",), "restart", "back to before iteration 0 of the first loop; interrupts what runs",
            _ask(Command.RESTART), Section.STEPS, lambda now: now.behind or now.slow, rank=20),
     Action("stop", ("space",), "stop", "interrupt what runs, at its next boundary",
@@ -72,6 +81,8 @@ _BREAKS = (
            "delete_breakpoint", Section.BREAK, _on_breakpoint, ("breakpoints",), rank=1),
     Action("edit", ("e",), "edit", "change a value: a branch of time begins",
            "edit", Section.BREAK, lambda now: now.ahead and not now.recorded, rank=17),
+    Action("undo", ("U",), "undo", "take back what was set last: the value, and all after it, as before",
+           "ask_line('undo')", Section.BREAK, _was_set, rank=15),
     Action("plot", ("p",), "plot", "the value over iterations",
            "plot", Section.BREAK, _on_value, rank=9),
 )  # fmt: skip
@@ -89,6 +100,8 @@ _LOOKS = (
            "find_next(1)", Section.LOOK, lambda now: now.searching, rank=1, only=True),
     Action("find-previous", ("N",), "", "while a text is looked for: the line before with it",
            "find_next(-1)", Section.LOOK, lambda now: now.searching, only=True),
+    Action("go-to-line", ("ctrl+g", "J"), "", "to a line of the source: its number, or the name of a value or node",
+           "go_to_line", Section.LOOK, lambda now: now.here),
     Action("frame-out", ("left_square_bracket",), "outer", "the frame around this one",
            "frame(-1)", Section.LOOK, lambda now: now.nested, rank=21),
     Action("frame-in", ("right_square_bracket",), "", "the frame inside this one",
