@@ -15,8 +15,17 @@ from ..runtime.errors import LoopdbgError, UsageError
 from .actions import ACTIONS, Action
 from .driver import Driver, Stopped
 from .requests import Command, Listed, Panel, Request, Typed
+from .screen.displayed import Displayed
 from .screen.layout import Arrangement
-from .screen.targets import BreakpointTarget, FrameTarget, LineTarget, MomentTarget, ValueTarget, value_of
+from .screen.targets import (
+    BreakpointTarget,
+    DisplayTarget,
+    FrameTarget,
+    LineTarget,
+    MomentTarget,
+    ValueTarget,
+    value_of,
+)
 from .screen.view import FrameView, Shown, View, while_running
 from .screens.graph import GraphScreen
 from .screens.inspector import InspectorScreen
@@ -177,6 +186,14 @@ class LoopdbgApp(PanesApp):
             self.message.say("still running: space interrupts")
             return
         self._look_at(frames[depth])
+        if self.shown.view.displays:
+            view = self.shown.view
+            self.driver.find_displays(lambda found, error: self.call_later(self._show_displays, view, found))
+
+    def _show_displays(self, view: View, displays: tuple[Displayed, ...] | None) -> None:
+        """Other values of what is displayed at a stop: another frame is in focus."""
+        if displays is not None and self.shown is not None and self.shown.view is view:
+            self._show(replace(self.shown, view=replace(view, displays=displays)))
 
     @on(Header.Chosen)
     def frame_chosen(self, message: Header.Chosen) -> None:
@@ -213,6 +230,8 @@ class LoopdbgApp(PanesApp):
                 self.select(target.depth)
         elif isinstance(target, BreakpointTarget):
             self._toggle(target.number)
+        elif isinstance(target, DisplayTarget):
+            self.action_edit_display()
         elif isinstance(target, MomentTarget):
             self.travel(target)
         elif isinstance(target, LineTarget) and target.head:
@@ -290,6 +309,18 @@ class LoopdbgApp(PanesApp):
     def action_watch(self) -> None:
         value = value_of(self.target)
         self.action_console("watch " if value is None else f"watch {quote(value.name)}")
+
+    def action_display(self) -> None:
+        value = value_of(self.target)
+        self.action_console("display " if value is None else f"display {quote(value.name)}")
+
+    def action_edit_display(self) -> None:
+        if isinstance(self.target, DisplayTarget):
+            self.action_console(f"display {self.target.number}: {self.target.expression}")
+
+    def action_delete_display(self) -> None:
+        if isinstance(self.target, DisplayTarget):
+            self.ask(f"undisplay {self.target.number}")
 
     def action_edit(self) -> None:
         if self.now.recorded:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..requests import Command
-from ..screen.targets import BreakpointTarget, LineTarget, value_of
+from ..screen.targets import BreakpointTarget, DisplayTarget, LineTarget, value_of
 from .action import Action, Now, Section, always
 
 
@@ -21,6 +21,10 @@ def _on_value(now: Now) -> bool:
 
 def _on_breakpoint(now: Now) -> bool:
     return now.here and isinstance(now.target, BreakpointTarget)
+
+
+def _on_display(now: Now) -> bool:
+    return now.here and isinstance(now.target, DisplayTarget)
 
 
 def _was_set(now: Now) -> bool:
@@ -79,6 +83,12 @@ _BREAKS = (
            "edit_breakpoint", Section.BREAK, _on_breakpoint, ("breakpoints",), rank=1, only=True),
     Action("delete", ("d", "delete"), "delete", "forget the breakpoint",
            "delete_breakpoint", Section.BREAK, _on_breakpoint, ("breakpoints",), rank=1),
+    Action("display", ("D",), "", "an expression whose value is seen at every stop",
+           "display", Section.BREAK, lambda now: now.here),
+    Action("edit-display", ("e",), "edit", "change what is displayed",
+           "edit_display", Section.BREAK, _on_display, ("displays",), rank=1, only=True),
+    Action("delete-display", ("d", "delete"), "delete", "display it no more",
+           "delete_display", Section.BREAK, _on_display, ("displays",), rank=1, only=True),
     Action("edit", ("e",), "edit", "change a value: a branch of time begins",
            "edit", Section.BREAK, lambda now: now.ahead and not now.recorded, rank=17),
     Action("undo", ("U",), "undo", "take back what was set last: the value, and all after it, as before",
@@ -135,13 +145,25 @@ _MOVES = (
 )  # fmt: skip
 
 #: The panes by number, as their titles say it.
-PANES = ("body", "back-edges", "condition", "stack", "breakpoints", "scans", "inputs", "timeline", "outputs")
+PANES = (
+    "body",
+    "back-edges",
+    "condition",
+    "stack",
+    "breakpoints",
+    "scans",
+    "inputs",
+    "timeline",
+    "outputs",
+    "displays",
+)
 _NAMES = (
     "Source", "Back edges", "Condition", "Stack", "Breakpoints", "Scan outputs", "Inputs", "Timeline", "Outputs",
+    "Displays",
 )  # fmt: skip
 
 _PANES = tuple(
-    Action(f"pane-{number}", (str(number),), "", f"to the pane {name}", f"pane('{pane}')", Section.SCREEN)
+    Action(f"pane-{number}", (str(number % 10),), "", f"to the pane {name}", f"pane('{pane}')", Section.SCREEN)
     for number, (pane, name) in enumerate(zip(PANES, _NAMES, strict=True), 1)
 )
 

@@ -27,6 +27,7 @@ from ..widgets.breakpoints import BreakpointList
 from ..widgets.condition import Condition
 from ..widgets.console import Complete, ConsolePane
 from ..widgets.detail import Detail
+from ..widgets.displays import Displays
 from ..widgets.header import Header
 from ..widgets.inputs import Inputs
 from ..widgets.message import Message
@@ -78,6 +79,7 @@ class PanesApp(CommonApp[int]):
             "scans": Scans(id="scans"),
             "outputs": Outputs(id="outputs"),
             "breakpoints": BreakpointList(id="breakpoints"),
+            "displays": Displays(id="displays"),
             "timeline": Timeline(id="timeline"),
         }
         for number, name in enumerate(PANES, 1):

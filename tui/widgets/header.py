@@ -81,7 +81,7 @@ class Header(Lined):
             if width - _length(right) >= least:
                 break
         room = width - _length(right) - 2
-        left = self._place(room, right[: len(count)] == count)
+        left = self._place(room, all(span in right for span in count))
         filler = " " * max(0, width - _length(left) - _length(right))
         return Line(fit_spans([*left, (filler, Role.PLAIN), *right], width))
 
