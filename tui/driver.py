@@ -23,6 +23,7 @@ from ..runtime.errors import LoopdbgError, UsageError, one_line
 from ..runtime.model import Data, Model
 from .aside import answer
 from .requests import STEPS, Command, Request
+from .screen.displayed import SeenDisplays
 from .screen.times import SeenTimes
 from .screen.view import View, look
 
@@ -130,6 +131,7 @@ class Driver:
         self.told = told
         self.post: Callable[[Stopped], object] = lambda _: None
         self._past = SeenTimes()
+        self._displays = SeenDisplays()
         self._said: list[str] = []
         self.console = Console(
             session or WaitingSession(model, inputs, max_iterations=max_iterations), self._said.append
@@ -235,6 +237,11 @@ class Driver:
             self._completer = self.console.completer()
         return True
 
+    def find_displays(self, answer: Callable[[Any, str | None], object]) -> bool:
+        """Ask for the displays in the frame that commands are about; see :class:`Question`. False where something runs
+        that may take long."""
+        return self.find_out(Question(lambda _: self._displays.look(self.console), answer))
+
     def interrupt(self) -> None:
         """Stop what runs at its next boundary, and forget what waits."""
         with self._changed:
@@ -335,6 +342,7 @@ class Driver:
         if self._session.inputs is not inputs:
             # Another run began.
             self._past.clear()
+            self._displays.clear()
         stop = self._session.stop
         if error is None and stop.reason is Reason.ERROR and stop is not before:
             error = stop.text
@@ -343,7 +351,8 @@ class Driver:
         try:
             self._completer = self.console.completer()
             self.console.selected_frame()
-            return Stopped(command, look(self._session, self._past, self.console.selected), error, said, quits)
+            shown = look(self._session, self._past, self.console.selected, self._displays.look(self.console))
+            return Stopped(command, shown, error, said, quits)
         except LoopdbgError as problem:
             return Stopped(command, None, error or self.told(problem), said, quits)
         except MemoryError as problem:

@@ -11,8 +11,9 @@ from ..session.debuggee import Debuggee
 from ..session.stop import Reason, Stop
 from ..values.iterations import TimedFrame
 from ..values.scope import FrameScope
-from .command import Command, Quit, find, is_command, split
+from .command import Command, Quit, is_command, split
 from .completion import Completer, complete
+from .meant import meant
 from .report import next_line
 
 
@@ -66,7 +67,7 @@ class Console:
 
     def execute(self, line: str) -> None:
         """Run one line, and what breakpoints ask for where it stops; empty ones and comments do nothing, inside
-        ``commands`` lines are kept up to ``end``.
+        ``commands`` lines are kept up to ``end``. What is no command is an expression, whose value is printed.
 
         Raises:
             Quit: the program is to end.
@@ -87,19 +88,28 @@ class Console:
         text = line.strip()
         if not text or text.startswith("#"):
             return
-        word, rest = split(text)
         if self._collecting is not None:
+            word, _ = split(text)
             self._depth += is_command(word, "commands") - (text == "end")
             if self._depth:
                 self._collecting.append(text)
             else:
                 self._collecting = None
             return
-        command = find(word, self.more)
+        command, rest = self.meant(text)
         if self.before is not None:
             self.before(command.name)
         command.run(self, rest)
         self.did(command.name, rest)
+
+    def meant(self, line: str) -> tuple[Command, str]:
+        """The command that a line means, and what stands behind its word.
+
+        Raises:
+            UsageError: it means none, and is no expression.
+        """
+        places = self.session._inside.places
+        return meant(line, places.names(self.selected_frame().index), self.more)
 
     def did(self, command: str, rest: str = "") -> None:
         """A command was carried out: by this console, or by a front end that has a key for it."""

@@ -269,9 +269,9 @@ async def test_panes_by_number_and_the_cursor_in_them() -> None:
     async with opened(*sample("newton_sqrt.onnx")) as screen:
         for number, name in enumerate(PANES, 1):
             pane = screen.app.panes[name]
-            await screen.press(str(number))
-            if name == "outputs":
-                assert screen.message == "Outputs: nothing to show here"
+            await screen.press(str(number % 10))
+            if name in ("outputs", "displays"):
+                assert screen.message == f"{name.capitalize()}: nothing to show here"
                 continue
             assert screen.app.focused is pane
             assert pane.border_title is not None and pane.border_title.startswith(f"{number} ")

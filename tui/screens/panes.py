@@ -13,6 +13,7 @@ from textual.reactive import Reactive
 from textual.screen import Screen
 from textual.widget import Widget
 
+from ...runtime.errors import UsageError
 from .. import settings
 from ..actions import PANES, Action, Now, Place, at
 from ..screen.layout import TABS, Arrangement
@@ -26,6 +27,7 @@ from ..widgets.breakpoints import BreakpointList
 from ..widgets.condition import Condition
 from ..widgets.console import Complete, ConsolePane
 from ..widgets.detail import Detail
+from ..widgets.displays import Displays
 from ..widgets.header import Header
 from ..widgets.inputs import Inputs
 from ..widgets.message import Message
@@ -77,6 +79,7 @@ class PanesApp(CommonApp[int]):
             "scans": Scans(id="scans"),
             "outputs": Outputs(id="outputs"),
             "breakpoints": BreakpointList(id="breakpoints"),
+            "displays": Displays(id="displays"),
             "timeline": Timeline(id="timeline"),
         }
         for number, name in enumerate(PANES, 1):
@@ -288,6 +291,23 @@ class PanesApp(CommonApp[int]):
             self._pane.search = ""
             self.message.say(f"'{text}' is not in this pane", error=True)
         self.look_around()
+
+    def action_go_to_line(self) -> None:
+        """Ask for the number of a line, or for the name of what it makes or runs."""
+        self.prompt.open("@", once=True)
+        self._make_room()
+
+    @on(ConsolePane.Sought)
+    def sought(self, message: ConsolePane.Sought) -> None:
+        """A line of the source was asked for; nothing: the line is closed."""
+        self.action_close()
+        if not message.text:
+            return
+        self.action_pane("body")
+        try:
+            self.body.go_to(message.text)
+        except UsageError as problem:
+            self.message.say(str(problem), error=True)
 
     def action_copy(self) -> None:
         """Copy what the cursor is on, where the terminal has a clipboard."""
