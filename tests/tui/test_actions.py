@@ -13,6 +13,7 @@ from loopdbg.runtime.errors import UsageError
 from loopdbg.tui import settings
 from loopdbg.tui.actions import ACTIONS, PANES, Place, at, by_id, key_name, key_of, remapped
 from loopdbg.tui.app import LoopdbgApp
+from loopdbg.tui.screens.breakpoint import BreakpointScreen
 from loopdbg.tui.screens.graph import GraphScreen
 from loopdbg.tui.screens.help import HelpScreen
 from loopdbg.tui.screens.inputs import InputsApp
@@ -39,6 +40,7 @@ SCREENS: dict[Place, tuple[type, ...]] = {
     Place.PANES: (LoopdbgApp,),
     Place.INSPECTOR: (InspectorScreen,),
     Place.GRAPH: (GraphScreen,),
+    Place.BREAKPOINT: (BreakpointScreen,),
     Place.INPUTS: (InputsApp,),
     Place.CHOICE: (StartApp, PaletteScreen),
     Place.TEXT: (HelpScreen, PanelScreen),
