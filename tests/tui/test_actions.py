@@ -227,6 +227,41 @@ async def test_the_palette_finds_and_does() -> None:
         assert not isinstance(screen.app.screen, PaletteScreen)
 
 
+def rows(palette: PaletteScreen) -> list[str]:
+    """What the palette lists: titles of groups, and in each the keys and words of its actions."""
+    return [str(option.prompt) for option in palette._list.options]
+
+
+async def test_the_palette_is_grouped_by_pane_with_the_keys_of_each() -> None:
+    async with opened(*sample("newton_sqrt.onnx")) as screen:
+        await screen.press("B")
+        await screen.type("break iter 3")
+        await screen.press("escape", "1", "ctrl+p")
+        palette = screen.app.screen
+        assert isinstance(palette, PaletteScreen)
+        titles = [row for row in rows(palette) if not row.startswith(" ")]
+        # What is in the pane that has the focus comes first, what has nothing to do now not at all.
+        assert titles[:2] == ["In the pane Source", "In the pane Breakpoints"] and "Steps" in titles
+        assert "In the pane Displays" not in titles
+        own = rows(palette)[1 : rows(palette).index("In the pane Breakpoints")]
+        assert [line.split()[:2] for line in own if "hide what" in line] == [["-", "hide"]]
+        for one in palette.shown:
+            assert any(line.split() == f"{one.keys_text} {one.help}".split() for line in rows(palette)), one.id
+        # Titles are no rows to choose.
+        for _ in range(len(rows(palette))):
+            palette.action_choice("down")
+            option = palette._list.highlighted_option
+            assert option is not None and option.id is not None
+
+
+async def test_what_the_palette_has_of_another_pane_is_done_there() -> None:
+    async with opened(*sample("newton_sqrt.onnx")) as screen:
+        await screen.press("B")
+        await screen.type("break iter 3")
+        await screen.press("escape", "1", "ctrl+p", *"forget the breakpoint", "enter")
+        assert len(screen.session.breakpoints) == 0 and screen.app.focused is screen.app.panes["breakpoints"]
+
+
 async def test_the_help_begins_with_the_pane() -> None:
     async with opened(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("question_mark")
