@@ -246,7 +246,7 @@ async def test_the_palette_is_grouped_by_pane_with_the_keys_of_each() -> None:
         own = rows(palette)[1 : rows(palette).index("In the pane Breakpoints")]
         assert [line.split()[:2] for line in own if "hide what" in line] == [["-", "hide"]]
         for one in palette.shown:
-            assert any(line.split() == f"{one.keys_text} {one.help}".split() for line in rows(palette)), one.id
+            assert any(row.split() == f"{one.keys_text} {one.help}".split() for row in rows(palette)), one.id
         # Titles are no rows to choose.
         for _ in range(len(rows(palette))):
             palette.action_choice("down")

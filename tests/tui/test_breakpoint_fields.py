@@ -103,6 +103,13 @@ async def test_what_is_wrong_is_said_in_the_box_and_changes_nothing(condition: s
         assert screen.app.screen is not box
 
 
+async def test_a_part_of_a_condition_is_changed() -> None:
+    async with opened(*sample(NEWTON)) as screen:
+        await fields(screen, "if err < 1e-3")
+        await screen.press("backspace", "4", "enter")
+        assert screen.session.breakpoints[0].title == "if err < 1e-4"
+
+
 async def test_leaving_changes_nothing() -> None:
     async with opened(*sample(NEWTON)) as screen:
         box = await fields(screen, "iter 3")

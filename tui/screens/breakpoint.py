@@ -33,7 +33,10 @@ class BreakpointScreen(Above[None]):
         self._ask = ask
         hits = f", hit {counted(one.hits, 'time')}" if one.hits else ""
         self._title = printable(f"{one.word.capitalize()} {one.number}: {one.title}{hits}")
-        self.condition = Input(one.stops_if, "an expression; nothing: always", compact=True, id="fields-condition")
+        # Most edits are of a part: typing does not replace all of it.
+        self.condition = Input(
+            one.stops_if, "an expression; nothing: always", select_on_focus=False, compact=True, id="fields-condition"
+        )
         self.ignore = Input(str(one.ignore), "a count", compact=True, id="fields-ignore")
         self.commands = TextArea("\n".join(one.commands), compact=True, id="fields-commands")
         self._said = Static(id="fields-said")
@@ -50,7 +53,7 @@ class BreakpointScreen(Above[None]):
             yield self.condition
             yield Static("passes the next hits, so many", classes="-name")
             yield self.ignore
-            yield Static("then runs these commands, one a line", classes="-name")
+            yield Static("then runs these commands, one a line; ^s takes all", classes="-name")
             yield self.commands
             yield self._said
         yield self.keys

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 
 from textual import on
@@ -15,6 +16,8 @@ from ..actions import Action, Now, Place, at
 from ..widgets.choice import ChoiceList
 from .above import Above
 
+#: What an action does begins at this cell, and has so many.
+_COLUMN, _TEXT = 16, 58
 #: Actions by what they are about: the title of a group, and those that would do something now.
 Groups = Mapping[str, Sequence[Action]]
 
@@ -110,5 +113,6 @@ class PaletteScreen(Above[Action]):
 
 
 def _row(one: Action) -> Content:
-    """An action with its keys."""
-    return Content.assemble((f"  {one.keys_text:<14}", "$accent"), one.help)
+    """An action with its keys; what it does stays in its column."""
+    told = f"\n{' ' * _COLUMN}".join(textwrap.wrap(one.help, _TEXT))
+    return Content.assemble((f"  {one.keys_text} ".ljust(_COLUMN), "$accent"), told)
