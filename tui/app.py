@@ -14,7 +14,7 @@ from ..debugger.words.names import quote
 from ..runtime.errors import LoopdbgError, UsageError
 from .actions import ACTIONS, Action
 from .driver import Driver, Stopped
-from .requests import Command, Listed, Panel, Request, Typed
+from .requests import BreakpointEdit, Command, Listed, Panel, Request, Typed
 from .screen.displayed import Displayed
 from .screen.layout import Arrangement
 from .screen.targets import (
@@ -27,6 +27,7 @@ from .screen.targets import (
     value_of,
 )
 from .screen.view import FrameView, Shown, View, while_running
+from .screens.breakpoint import BreakpointScreen
 from .screens.graph import GraphScreen
 from .screens.inspector import InspectorScreen
 from .screens.panel import LeaveScreen, PanelScreen
@@ -307,8 +308,11 @@ class LoopdbgApp(PanesApp):
             self.message.say("nothing to delete: the cursor is on no breakpoint")
 
     def action_edit_breakpoint(self) -> None:
-        if isinstance(self.target, BreakpointTarget):
-            self.action_console(f"condition {self.target.number} ")
+        target, shown = self.target, self.shown
+        found = shown.view.snapshot.breakpoints if shown is not None else ()
+        one = next((b for b in found if isinstance(target, BreakpointTarget) and b.number == target.number), None)
+        if one is not None:
+            self.push_screen(BreakpointScreen(self.actions, one, self.ask))
 
     def action_watch(self) -> None:
         value = value_of(self.target)
@@ -387,6 +391,10 @@ class LoopdbgApp(PanesApp):
 
     def _answer(self, message: Stopped) -> None:
         """Put what a command said, or what went wrong, where it belongs, once."""
+        if isinstance(message.command, BreakpointEdit) and isinstance(self.screen, BreakpointScreen):
+            self.screen.answered(message.error)
+            if message.error is not None:
+                return
         command, said, error = message.command, message.said, message.error
         transcript = isinstance(command, Typed | Listed)
         if isinstance(command, Panel) and error is None:

@@ -22,7 +22,7 @@ from ..debugger.statistics.history import Evolution
 from ..runtime.errors import LoopdbgError, UsageError, one_line
 from ..runtime.model import Data, Model
 from .aside import answer
-from .requests import STEPS, Command, Request
+from .requests import STEPS, BreakpointEdit, Command, Request
 from .screen.displayed import SeenDisplays
 from .screen.times import SeenTimes
 from .screen.view import View, look
@@ -360,6 +360,9 @@ class Driver:
 
     def _run(self, command: Request) -> None:
         session = self._session
+        if isinstance(command, BreakpointEdit):
+            self.console.edit_breakpoint(command.number, command.condition, command.ignore, command.commands)
+            return
         if not isinstance(command, Command):
             self.console.execute(command)
             return
@@ -387,3 +390,4 @@ class Driver:
         self.console.select(0)
         if command in _NAMES:
             self.console.did(_NAMES[command])
+        self.console.follow(session.stop)

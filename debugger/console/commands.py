@@ -91,7 +91,11 @@ def _ignore(console: Console, rest: str) -> None:
     _told(console, breakpoint_)
 
 
-@command("condition N [EXPR]", "breakpoint N stops only where EXPR is true; without EXPR always", takes="condition")
+@command(
+    "condition N [EXPR]",
+    "breakpoint N stops only where EXPR is true, in place of its condition; without EXPR always",
+    takes="condition",
+)
 def _condition(console: Console, rest: str) -> None:
     which, _, text = rest.partition(" ")
     breakpoint_ = console.session.breakpoints.number(number(which, what=_NUMBER))

@@ -135,6 +135,10 @@ def breakpoints(screen: Screen) -> list[str]:
     return [one.text for one in screen.session.breakpoints]
 
 
+def breakpoint_title(screen: Screen) -> str:
+    return screen.session.breakpoints[0].title
+
+
 def frames(screen: Screen) -> int:
     assert screen.app.shown is not None
     return len(screen.app.shown.view.frames)
@@ -163,6 +167,7 @@ def card(screen: Screen) -> str:
 ON_VALUE = ("s", "2", "home", "down")
 ON_BREAKPOINT = (":break iter 3", "5", "home")
 ON_DISPLAY = (":display x * 2", "0", "home")
+IN_FIELDS = (*ON_BREAKPOINT, "e")
 FOUND = ("slash", *"change", "enter")
 INSIDE = ("n", "i")
 BEGUN = ("colon", *"pri")
@@ -285,6 +290,11 @@ ELSEWHERE = {
     "graph-pan-right": graphed(lambda s: top(s).graph.scroll_x > 0, False, True, *["shift+left"] * 4),
     "graph-help": graphed(above, "GraphScreen", "HelpScreen"),
     "graph-leave": graphed(above, "GraphScreen", "_Panes"),
+    "fields-take": Case((*IN_FIELDS, *"x > 1"), breakpoint_title, "iter 3", "iter 3 if x > 1"),
+    "fields-next": Case(IN_FIELDS, focus, "fields-condition", "fields-ignore"),
+    "fields-previous": Case((*IN_FIELDS, "tab"), focus, "fields-ignore", "fields-condition"),
+    "fields-help": Case(IN_FIELDS, above, "BreakpointScreen", "HelpScreen"),
+    "fields-leave": Case((*IN_FIELDS, *"x > 1"), above, "BreakpointScreen", "_Panes"),
     "inputs-start": before_all(lambda s: s.app.return_value, None, True),
     "inputs-edit": before_all(lambda s: s.app.prompt.display, False, True),
     "inputs-random": before_all(lambda s: "random, seed 1" in line_of(0)(s), False, True),
@@ -301,8 +311,8 @@ ELSEWHERE = {
     "inputs-help": before_all(lambda s: type(s.app.screen).__name__ == "HelpScreen", False, True),
     "inputs-leave": before_all(lambda s: s.app.return_value, None, False),
     "inputs-quit": before_all(lambda s: s.app.return_value, None, False, "enter"),
-    "choice-up": Case((*PALETTE, "down"), highlighted, 1, 0),
-    "choice-down": Case(PALETTE, highlighted, 0, 1),
+    "choice-up": Case((*PALETTE, "down"), highlighted, 2, 1),
+    "choice-down": Case(PALETTE, highlighted, 1, 2),
     "choice-page-up": Case((*PALETTE, "pagedown"), lambda s: highlighted(s) > 3, True, False),
     "choice-page-down": Case(PALETTE, lambda s: highlighted(s) > 3, False, True),
     "choice-open": Case((*PALETTE, *"next boundary"), lambda s: len(s.app.screen_stack), 2, 1),
@@ -351,7 +361,7 @@ CASES = {
     "break-here": Case((*FOUND, "escape"), breakpoints, [], ["line 15"]),
     "break": Case((), typed, None, "break "),
     "watch": Case(ON_VALUE, typed, None, "watch x"),
-    "edit-breakpoint": Case(ON_BREAKPOINT, typed, None, "condition 1 "),
+    "edit-breakpoint": Case(ON_BREAKPOINT, above, "_Panes", "BreakpointScreen"),
     "delete": Case(ON_BREAKPOINT, breakpoints, ["iter 3"], []),
     "display": Case(ON_VALUE, typed, None, "display x"),
     "edit-display": Case(ON_DISPLAY, typed, None, "display 1: x * 2"),

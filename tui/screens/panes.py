@@ -6,6 +6,7 @@ It runs nothing and knows no session: :class:`..app.LoopdbgApp` does.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -42,7 +43,7 @@ from .common import CommonApp
 from .graph import GraphScreen
 from .help import HelpScreen
 from .inspector import InspectorScreen
-from .palette import PaletteScreen
+from .palette import PaletteScreen, of_panes, of_place
 
 
 class _Panes(Screen[None]):
@@ -355,15 +356,28 @@ class PanesApp(CommonApp[int]):
         if isinstance(top, PaletteScreen):
             top.action_leave()
         elif isinstance(top, InspectorScreen):
-            self.push_screen(PaletteScreen(self.actions, top.now, Place.INSPECTOR), top.chosen)
+            self.push_screen(PaletteScreen(self.actions, of_place(Place.INSPECTOR, self.actions, top.now)), top.chosen)
         elif isinstance(top, GraphScreen):
-            self.push_screen(PaletteScreen(self.actions, top.now, Place.GRAPH), top.chosen)
+            self.push_screen(PaletteScreen(self.actions, of_place(Place.GRAPH, self.actions, top.now)), top.chosen)
         elif self._alone:
-            self.push_screen(PaletteScreen(self.actions, self.now), self._chosen)
+            groups = of_panes(self.actions, self.now, self._panes_with_something())
+            self.push_screen(PaletteScreen(self.actions, groups), self._chosen)
+
+    def _panes_with_something(self) -> dict[str, tuple[str, Now]]:
+        """The panes that have something to show, with what there would be if each had the focus."""
+        now = self.now
+        shown = {name: pane for name, pane in self.panes.items() if self.bench.has(name)}
+        return {
+            name: (pane.name_shown, replace(now, pane=name, target=pane.target, typing=False))
+            for name, pane in shown.items()
+        }
 
     def _chosen(self, action: Action | None) -> None:
-        if action is not None:
-            self._run_action(action)
+        if action is None:
+            return
+        if action.panes and self._pane.id not in action.panes:
+            self.action_pane(action.panes[0])
+        self._run_action(action)
 
     def action_theme(self) -> None:
         self.theme = LIGHT.name if self.theme == DARK.name else DARK.name
