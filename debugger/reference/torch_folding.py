@@ -50,7 +50,7 @@ def folded(sites: Sequence[tuple[Path, Any, ProgramTrack]], ran: Ran, given: Giv
         tracks = {node.name: track for node, track in graphs[path]}
         for rounds in repeats([token(node) for node in nodes]):
             copies: dict[Key, Sequence[Any]] = {(k,): [nodes[at] for at in places] for k, places in enumerate(rounds)}
-            loop = Unrolled(copies, tracks)
+            loop = Unrolled(copies, tracks).grouped()
             if loop.is_loop():
                 folding.add(loop, loop.outer)
     return found

@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import takewhile
+from itertools import chain, takewhile
 from typing import Any
 
 from .program import ProgramTrack
@@ -82,6 +82,29 @@ class Unrolled:
                 counts[kind] += 1
         loops = (Unrolled(iterations, self._tracks) for iterations in entries.values())
         yield from (loop for loop in loops if loop.is_loop())
+
+    def grouped(self) -> Unrolled:
+        """Where all nodes are in the inner of two loops, the iterations of the outer one: those that share an index, in
+        each of which another one begins anew."""
+        indices = list(self._indices())
+        for index in sorted(indices, key=lambda index: len({*index})):
+            starts = [k for k, number in enumerate(index) if not k or number != index[k - 1]]
+            if 1 < len(starts) <= len(index) // 2 and any(_begins(other, starts) for other in indices):
+                nodes = list(self.iterations.values())
+                parts = zip(starts, [*starts[1:], len(nodes)], strict=True)
+                groups: dict[Key, Sequence[Any]] = {
+                    (i,): list(chain.from_iterable(nodes[first:last])) for i, (first, last) in enumerate(parts)
+                }
+                return Unrolled(groups, self._tracks)
+        return self
+
+    def _indices(self) -> Iterator[list[str]]:
+        """What the copies of a node are given that is no other node, place by place."""
+        for copies in self.slots.values():
+            if len(copies) == len(self.iterations):
+                for given in zip(*(reads(node) for node in copies.values()), strict=False):
+                    if not any(one.startswith("%") for one in given):
+                        yield list(given)
 
     def names(self) -> set[str]:
         """The nodes that belong to it."""
@@ -171,6 +194,12 @@ class Unrolled:
             folded=True,
             inside=inside.get(first.name, ""),
         )
+
+
+def _begins(index: Sequence[str], starts: Sequence[int]) -> bool:
+    """Whether an index is the same at each start, and another one from each iteration to the next."""
+    changes = all(number != index[k] for k, number in enumerate(index[1:]))
+    return changes and len({index[start] for start in starts}) == 1
 
 
 def _read_at(node: Any | None, at: int) -> str:

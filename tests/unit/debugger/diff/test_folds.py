@@ -110,6 +110,35 @@ class Grid(torch.nn.Module):
         return h
 
 
+class Parts(Grid):
+    """Nothing but cells, of which the outer loop has nothing of its own."""
+
+    def forward(self, x, h):
+        for i in range(x.size(0)):
+            for j in range(x.size(1)):
+                h = self.cell(x[i, j], h)
+        return h
+
+
+class Corner(Grid):
+    """The same for half of the parts."""
+
+    def forward(self, x, h):
+        for i in range(x.size(0)):
+            for j in range(i + 2):
+                h = self.cell(x[i][j], h)
+        return h
+
+
+class Windows(Grid):
+    """One loop, of which some iterations after each other read the same row."""
+
+    def forward(self, x, h):
+        for k in range(12):
+            h = self.cell(x[k // 4, 0], h)
+        return h
+
+
 class Layered(torch.nn.Module):
     """An LSTM that runs again and again, from its last states."""
 
@@ -477,3 +506,26 @@ def test_a_wrong_weight_of_such_an_lstm_is_told_with_both_iterations(tmp_path):
     found = loopdbg.diff(a_layer(tmp_path, 0.5), made(Layered), STATES)
     assert (found.first.entry, found.first.iteration, found.first.op_type) == ((0,), 0, "LSTM")
     assert found.first.source == line_of("y, (h, c) = self.lstm(x, (h, c))")
+
+
+@pytest.mark.parametrize(
+    ("kind", "trips"),
+    [
+        (Parts, [{(): 3}, {(0,): 4, (1,): 4, (2,): 4}]),
+        (Corner, [{(): 3}, {(0,): 2, (1,): 3, (2,): 4}]),
+        (Windows, [{(): 12}]),
+    ],
+)
+def test_an_index_that_begins_anew_tells_the_loop_around(kind, trips):
+    assert list(reference_of(made(kind), CELLS).folds.values()) == trips
+
+
+@pytest.mark.parametrize(("change", "iteration"), [(0.0, None), (0.5, 0)])
+def test_cells_alone_in_two_loops_of_python_beside_a_scan_in_a_scan(tmp_path, change, iteration):
+    path = a_grid(tmp_path, change)
+    model = onnx.load(path)
+    rows = next(node for node in model.graph.node if node.op_type == "Scan")
+    next(node for node in rows.attribute if node.name == "body").g.node[-1].op_type = "Identity"
+    found = loopdbg.diff(loaded(model), made(Parts), CELLS)
+    assert told(found)[:2] == [("test_folds.py", 3, (3, 3)), ("test_folds.py", 12, (4, 4))]
+    assert (found.first and (found.first.entry, found.first.iteration)) == (None if iteration is None else ((0,), 0))
