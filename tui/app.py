@@ -132,7 +132,9 @@ class LoopdbgApp(PanesApp):
 
     def action_graph(self) -> None:
         if self.shown is not None:
-            self.push_screen(GraphScreen(self.actions, self.shown, self.ask, self.inspect))
+            self.push_screen(
+                GraphScreen(self.actions, self.shown, self.ask, self.inspect), lambda _: self._show_panes()
+            )
 
     def action_why(self) -> None:
         self.ask(Panel("why"))

@@ -137,14 +137,23 @@ class PanesApp(CommonApp[int]):
             self.call_after_refresh(self._focus_pane)
         self.shown = shown
         self._base.add_class("-ready")
+        above = next((screen for screen in self.screen_stack if isinstance(screen, GraphScreen)), None)
+        if above is None:
+            self._show_panes()
+        else:
+            # It covers them: they are built once it is left.
+            above.show(shown)
+
+    def _show_panes(self) -> None:
+        """Put the stop into the panes."""
+        shown = self.shown
+        if shown is None:
+            return
         needs = {name: pane.need(shown) for name, pane in self.panes.items()}
         self.bench.need({name: need for name, need in needs.items() if need is not None})
         self.header.shown = shown
         for pane in self.panes.values():
             pane.shown = shown
-        for screen in self.screen_stack:
-            if isinstance(screen, GraphScreen):
-                screen.show(shown)
         self.look_around()
 
     @on(Workbench.Placed)
