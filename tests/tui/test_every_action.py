@@ -276,6 +276,7 @@ ELSEWHERE = {
     "graph-continue": graphed(lambda s: s.session.done, False, True),
     "graph-back": graphed(iteration, 2, 1),
     "graph-back-node": graphed(at_boundary, False, True, "n"),
+    "graph-restart": graphed(iteration, 2, 0),
     "graph-up": graphed(boxed, "half", "x"),
     "graph-down": graphed(boxed, "half", "x_new"),
     "graph-left": graphed(boxed, "q", "half", "right"),
