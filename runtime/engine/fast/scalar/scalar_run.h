@@ -35,6 +35,16 @@
         in++;                                                                                                 \
         continue;
 
+/* Run a node's kernels; 0: one says that it cannot be run so. */
+static inline int scalar_node_runs(scalar_node const *node) {
+    for (loopdbg_call *call = node->calls, *end = call + node->ncalls; call < end;) {
+        int status = call->run(call);
+        if (status > 0) return 0;
+        call += 1 - status; /* below 0: so many that follow it are left out */
+    }
+    return 1;
+}
+
 /* Does loop L test a condition before the iteration ahead? */
 static inline int scalar_is_tested(scalar_loop const *L) { return L->test >= 0 && loop_is_tested(L->trips, L->i); }
 
@@ -87,6 +97,22 @@ __attribute__((noinline)) static int scalar_run(scalar_program *p, int const vol
                 in++;
                 continue;
             }
+            case OP_EACH: {
+                scalar_each const *each = p->eaches + in->a;
+                if (!each->run(R, each)) goto leave_insn;
+                fuel -= each->n;
+                in++;
+                continue;
+            }
+            case OP_NODE:
+                if (!scalar_node_runs(p->nodes + in->a)) goto leave_insn;
+                fuel -= p->nodes[in->a].cost;
+                in++;
+                continue;
+            case OP_BLOCK:
+                memcpy(R + in->d, R + in->a, (size_t)in->b);
+                in++;
+                continue;
             case OP_BRANCH: in = REG(uint8_t, in->a) ? in + 1 : p->code + in->d; continue;
             case OP_JUMP: in = p->code + in->d; continue;
             case OP_COUNT:
