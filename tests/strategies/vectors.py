@@ -45,10 +45,12 @@ def shapes(draw: st.DrawFn) -> tuple[int, ...]:
 class Body:
     """Lines of a body, and what they leave."""
 
-    def __init__(self, draw: st.DrawFn, names: list[Named]) -> None:
-        self.draw, self.names = draw, list(names)
+    def __init__(
+        self, draw: st.DrawFn, names: list[Named], prefix: str = "", constants: list[str] | None = None
+    ) -> None:
+        self.draw, self.names, self.prefix = draw, list(names), prefix
         self.lines: list[str] = []
-        self.constants: list[str] = []
+        self.constants = [] if constants is None else constants
 
     def constant(self, values: list[int]) -> str:
         name = f"k{len(self.constants)}"
@@ -56,7 +58,7 @@ class Body:
         return name
 
     def add(self, line: str, kind: str, shape: tuple[int, ...]) -> None:
-        name = f"t{len(self.lines)}"
+        name = f"{self.prefix}t{len(self.lines)}"
         self.lines.append(f"{name} = {line}")
         self.names.append((name, kind, shape))
 
@@ -72,7 +74,8 @@ class Body:
         """One more node, of a kind that is drawn."""
         numbers = [self.binary, self.binary, self.binary, self.unary, self.compare, self.where, self.cast]
         places = [self.turn, self.cut, self.cut, self.join, self.gather, self.part, self.spread]
-        self.draw(st.sampled_from([*numbers, *places, self.reduce, self.product]))()
+        inner = [] if self.prefix else [self.branch, self.inner]
+        self.draw(st.sampled_from([*numbers, *places, self.reduce, self.product, *inner]))()
 
     def binary(self) -> None:
         a = self.draw(st.sampled_from(self.names))
@@ -179,6 +182,33 @@ class Body:
             shape = (2, *a[2])
             self.add(f"Expand ({a[0]}, {self.constant(list(shape))})", a[1], shape)
 
+    def branch(self) -> None:
+        a = self.one("float", "double", "int64", "int32")
+        conditions = [n for n in self.names if n[1:] == ("bool", ())]
+        if a:
+            name, t = f"b{len(self.lines)}", written(a[1], a[2])
+            then = f"then_branch = {name}_then () => ({t} {name}_a) {{ {name}_a = Add ({a[0]}, {a[0]}) }}"
+            other = f"else_branch = {name}_else () => ({t} {name}_b) {{ {name}_b = Identity ({a[0]}) }}"
+            self.add(f"If <{then}, {other}> ({self.draw(st.sampled_from(conditions))[0]})", a[1], a[2])
+
+    def inner(self) -> None:
+        """A loop that carries one of the values, and ends by its condition or after a few iterations."""
+        a = self.one("float", "double", "int64", "int32")
+        if not a:
+            return
+        name = f"n{len(self.lines)}"
+        given = [*self.names, (f"{name}j", "int64", ()), (f"{name}d", "bool", ()), (f"{name}v", a[1], a[2])]
+        body = Body(self.draw, given, f"{name}_", self.constants)
+        for _ in range(self.draw(st.integers(1, 4))):
+            body.step()
+        result = self.draw(st.sampled_from([n for n in body.names if n[1:] == a[1:]]))
+        keep = self.draw(st.sampled_from([n for n in body.names if n[1:] == ("bool", ())]))
+        lines = [*body.lines, f"{name}k = Identity ({keep[0]})", f"{name}r = Identity ({result[0]})"]
+        inside = " ".join(lines)
+        t = written(a[1], a[2])
+        ports = f"(int64 {name}j, bool {name}d, {t} {name}v) => (bool {name}k, {t} {name}r)"
+        self.add(f"Loop <body = {name}_body {ports} {{ {inside} }}> (trips, , {a[0]})", a[1], a[2])
+
 
 def filled(draw: st.DrawFn, kind: str, shape: tuple[int, ...]) -> Any:
     count = math.prod(shape)
@@ -213,7 +243,7 @@ def vector_programs(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     constants = f"<{', '.join(body.constants)}>" if body.constants else ""
     inside = "\n".join(lines)
     text = f"""
-    g (int64 M, int64 where, float[3] w, double[4,4] u, float[41,3] rows,
+    g (int64 M, int64 where, int64 trips, float[3] w, double[4,4] u, float[41,3] rows,
        {", ".join(f"{written(kind, shape)} v{k}" for k, (kind, shape) in enumerate(kinds))}) => ({", ".join(outputs)})
     {constants} {{
       {names_out} = Loop <body = body (int64 i, bool c, {params}) => (bool keep, {carried}{stacked}) {{
@@ -223,6 +253,7 @@ def vector_programs(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     inputs: dict[str, Any] = {
         "M": draw(st.integers(0, 40)),
         "where": draw(st.integers(-2, 3)),
+        "trips": draw(st.integers(-1, 4)),
         "w": filled(draw, "float", (3,)),
         "u": filled(draw, "double", (4, 4)),
         "rows": np.linspace(-2, 2, 123, dtype=np.float32).reshape(41, 3),

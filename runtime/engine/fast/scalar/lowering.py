@@ -21,6 +21,7 @@ HELPERS = (
     ("loopdbg_full", "i32", "ptr"),
     ("loopdbg_record", "void", "ptr, ptr, i64"),
     ("loopdbg_node", "i32", "ptr"),
+    ("loopdbg_note", "void", "ptr, i32, ptr, ptr, i64"),
 )
 
 
@@ -191,7 +192,7 @@ class Lowering(Passage):
         entry = self.increase(f"%entries{number}", 1)
         if loop["history"]:
             w.do(f"call void @loopdbg_begin(ptr %history{number}, i64 {entry}, i64 0)")
-            self.note(number, [(column, param) for column, _, param in loop["notes"] if param >= 0])
+            self.note(number, [(param, series, count) for _, param, series, count in loop["notes"] if param >= 0])
         self.go_on(number, "0")
 
     def trips(self, k: int, loop: dict[str, Any]) -> str:
@@ -240,8 +241,8 @@ class Lowering(Passage):
                 self.show(k)
             self.w.do(f"call void @loopdbg_record(ptr %R, ptr %L{number}, i64 {i})")
 
-    def note(self, number: int, cells: list[tuple[int, int]]) -> None:
-        """A row of a history: (column, register)."""
+    def note(self, number: int, cells: list[tuple[int, int, int]]) -> None:
+        """A row of a history: (register, series, how many elements)."""
         w, offsets = self.w, self.layout.offsets
         rows, full, free = self.layout.numbers["ROWS"], w.name("full"), w.name("free")
         entry = self.field(f"%history{number}", "history.now", "ptr")
@@ -256,8 +257,15 @@ class Lowering(Passage):
         more = w.let(f"trunc i64 {w.add(count, 1)} to i32")
         w.do(f"store i32 {more}, ptr {self.at(entry, offsets['entry.n'])}")
         row = self.at(self.field(entry, "entry.ring", "ptr"), w.times(count, 8))
-        for column, k in cells:
-            w.do(f"store i64 {self.as_type(self.read(k), self.types[k], 'i64')}, ptr {self.at(row, 8 * column)}")
+        for k, series, elements in cells:
+            if elements == 1:
+                where = self.at(row, 8 * series * self.layout.numbers["COLUMNS"] * rows)
+                w.do(f"store i64 {self.as_type(self.read(k), self.types[k], 'i64')}, ptr {where}")
+            else:
+                self.show(k)
+                values = self.at("%R", self.places[k])
+                arguments = f"ptr %history{number}, i32 {series}, ptr {row}, ptr {values}, i64 {elements}"
+                w.do(f"call void @loopdbg_note({arguments})")
 
     def cross(self, k: int, number: int) -> None:
         """The boundary behind an iteration."""
@@ -281,7 +289,7 @@ class Lowering(Passage):
             self.append(j, source, nbytes)
         self.store(f"keep{number}", keep, "i32")
         if loop["history"]:
-            self.note(number, [(column, result) for column, result, _ in loop["notes"]])
+            self.note(number, [(result, series, count) for result, _, series, count in loop["notes"]])
         self.carry(loop)
         self.store(f"i{number}", i)
         self.go_on(number, i, root)

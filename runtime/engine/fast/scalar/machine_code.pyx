@@ -1,6 +1,6 @@
 """What code is made of: a program and the structures that it stands in, as ``lowering.py`` reads them."""
 
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint64_t
 
 from ...plain.pieces cimport take, take_numbers
 from ...time.history_state cimport *
@@ -15,6 +15,9 @@ from .registers import Description, Layout, Operation
 cdef extern from "history.h" nogil:
     void history_begin(loop_history *h, int64_t entry, int64_t origin)
     void history_flush(loop_history *h, history_entry *e)
+
+cdef extern from "tensors.h" nogil:
+    void history_note_tensor(loop_history *h, int series, uint64_t *row, const char *data, int64_t count)
 
 cdef extern from "scalar_records.h" nogil:
     int scalar_records_full(const scalar_loop *loop)
@@ -38,7 +41,7 @@ cdef extern from "scalar_table.h" nogil:
 
 know({"loopdbg_begin": <size_t>&history_begin, "loopdbg_flush": <size_t>&history_flush,
       "loopdbg_full": <size_t>&scalar_records_full, "loopdbg_record": <size_t>&scalar_records_add,
-      "loopdbg_node": <size_t>&scalar_node_runs})
+      "loopdbg_node": <size_t>&scalar_node_runs, "loopdbg_note": <size_t>&history_note_tensor})
 
 
 cdef dict operations():
@@ -98,7 +101,7 @@ cdef object layout():
             offsets(),
             {"TICK": SCALAR_TICK, "AT_INSN": SCALAR_AT_INSN, "AT_NEXT": SCALAR_AT_NEXT, "AT_HEAD": SCALAR_AT_HEAD,
              "AT_TEST": SCALAR_AT_TEST, "BY_CONDITION": BY_CONDITION, "BY_TRIP_COUNT": BY_TRIP_COUNT,
-             "NO_ITERATION": NO_ITERATION, "NO_LIMIT": NO_LIMIT, "ROWS": HISTORY_ROWS},
+             "COLUMNS": HISTORY_COLUMNS, "NO_ITERATION": NO_ITERATION, "NO_LIMIT": NO_LIMIT, "ROWS": HISTORY_ROWS},
         )
     return the_layout
 
@@ -122,7 +125,7 @@ cdef dict describe_loop(const scalar_loop *loop, dict numbers):
         "slices": [(numbers[loop.slices[k].to], loop.slices[k].nbytes) for k in range(loop.nslices)],
         "recorded": sorted({numbers[loop.recorders[k].source[j]] for k in range(loop.nrecorders)
                             for j in range(loop.recorders[k].record.nvalues)}),
-        "notes": [(loop.notes[k].column, numbers[loop.notes[k].result], numbers[loop.notes[k].param])
+        "notes": [(numbers[loop.notes[k].result], numbers[loop.notes[k].param], loop.notes[k].series, loop.notes[k].count)
                   for k in range(loop.nnotes)],
     }
 

@@ -142,17 +142,18 @@ cdef class Maker(NodeCode):
                              True)
 
     cdef list notes(self, int index):
-        """(column, register of the result, of the parameter) of the series that a history has of the loop."""
+        """(column, register of the result, of the parameter, series, how many elements) of what a history has of the loop."""
         cdef loop_history *h = history_of(self.s.loops + index)
         cdef history_series *q
         cdef int k
         found = []
         for k in range(0 if h == NULL else h.nseries):
             q = h.series + k
-            if q.kind == KIND_UNKNOWN or (q.kind != KIND_NONE and self.s.slots[q.result].nbytes != q.itemsize):
+            if q.kind == KIND_UNKNOWN:
                 raise NotScalar
             if q.kind != KIND_NONE and not q.steady:
-                found.append((k * HISTORY_COLUMNS * HISTORY_ROWS, self.slot(q.result), self.maybe(q.param)))
+                found.append((k * HISTORY_COLUMNS * HISTORY_ROWS, self.slot(q.result), self.maybe(q.param), k,
+                              self.s.slots[q.result].nbytes // q.itemsize))
         return found
 
     cdef list records(self, int index):

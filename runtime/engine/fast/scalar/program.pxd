@@ -66,6 +66,7 @@ cdef extern from "scalar_program.h" nogil:
 
     ctypedef struct scalar_note:
         int32_t column, result, param
+        int series, count
 
     ctypedef struct scalar_loop:
         int index, parent, body, after, test

@@ -192,8 +192,9 @@ cdef int fill_loop(State *s, Program *program, scalar_loop *loop, LoopState *sta
         loop.recorders[k].source = take_numbers(program, registers)
     loop.history, loop.nnotes = history_of(state), len(ports["notes"])
     loop.notes = <scalar_note *>take(program, loop.nnotes, sizeof(scalar_note))
-    for k, (column, result, param) in enumerate(ports["notes"]):
+    for k, (column, result, param, series, count) in enumerate(ports["notes"]):
         loop.notes[k].column, loop.notes[k].result, loop.notes[k].param = column, result, param
+        loop.notes[k].series, loop.notes[k].count = series, count
 
 
 cdef int64_t bound(const LoopState *loop) noexcept nogil:
@@ -207,7 +208,7 @@ cdef int may_enter(State *s, Region *r) noexcept nogil:
     cdef Program *program = <Program *>r
     cdef scalar_loop *root = program.core.loops
     cdef LoopState *loop = s.loops + program.root
-    cdef loop_history *history = history_of(loop)
+    cdef const scalar_note *note
     cdef int k
     if program.generation != s.generation:
         if program.generation >= 0:
@@ -220,9 +221,10 @@ cdef int may_enter(State *s, Region *r) noexcept nogil:
             return 0        # a hand has changed it
     if loop.i + 1 >= bound(loop) or (root.before != NULL and not can_show_previous(s, loop)):
         return 0
-    for k in range(0 if history == NULL else history.nseries):
-        if history.now.wide[k]:
-            return 0
+    for k in range(root.nnotes):
+        note = root.notes + k
+        if note.count == 1 and root.history.now.wide[note.series]:
+            return 0        # earlier in this entry it had another shape
     for k in range(program.nonce):
         if not ran_once(s, node_at(s, program.once[k])):
             return 0

@@ -99,9 +99,11 @@ typedef struct {
     int *source;
 } scalar_recorder;
 
-/* A series of a history: the first cell of its column, and the registers that a boundary and an entry read (-1: none). */
+/* A series of a history: the first cell of its column, and the registers that a boundary and an entry read (-1: none); of
+ * how many elements (1: a number, whose bits are noted). */
 typedef struct {
     int32_t column, result, param;
+    int series, count;
 } scalar_note;
 
 typedef struct {

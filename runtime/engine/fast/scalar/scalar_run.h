@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "scalar_records.h"
+#include "tensors.h"
 
 #define REG(T, k) (*(T *)(R + (k)))
 #define CASE_BINARY(ID, NAME, C, T, Q, EXPRESSION)                                                            \
@@ -48,10 +49,16 @@ static inline int scalar_node_runs(scalar_node const *node) {
 /* Does loop L test a condition before the iteration ahead? */
 static inline int scalar_is_tested(scalar_loop const *L) { return L->test >= 0 && loop_is_tested(L->trips, L->i); }
 
+/* One value of a history's newest row. */
+static inline void scalar_note_value(char const *R, scalar_loop const *L, uint64_t *row, scalar_note const *note, int32_t from) {
+    if (note->count == 1) row[note->column] = REG(uint64_t const, from);
+    else history_note_tensor(L->history, note->series, row, R + from, note->count);
+}
+
 /* What the boundary ahead shows, before it is crossed. */
 static inline void scalar_note_result(char const *R, scalar_loop const *L) {
     uint64_t *row = history_row(L->history);
-    for (int k = 0; k < L->nnotes; k++) row[L->notes[k].column] = REG(uint64_t const, L->notes[k].result);
+    for (int k = 0; k < L->nnotes; k++) scalar_note_value(R, L, row, L->notes + k, L->notes[k].result);
 }
 
 /* What an entry begins with. */
@@ -59,7 +66,7 @@ static void scalar_note_entry(char const *R, scalar_loop const *L) {
     history_begin(L->history, *L->entries - 1, 0);
     uint64_t *row = history_row(L->history);
     for (int k = 0; k < L->nnotes; k++)
-        if (L->notes[k].param >= 0) row[L->notes[k].column] = REG(uint64_t const, L->notes[k].param);
+        if (L->notes[k].param >= 0) scalar_note_value(R, L, row, L->notes + k, L->notes[k].param);
 }
 
 /* Runs from the head of loop `at_loop`, or goes on. `watch`: set by whoever wants a stop. One unit of `budget` is an instruction.
