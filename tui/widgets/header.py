@@ -7,13 +7,10 @@ from textual.reactive import reactive
 from textual.strip import Strip
 
 from ..driver import Progress
-from ..screen.lines import Line, Role, Span, fit, fit_spans, line
-from ..screen.plots import progress
-from ..screen.text import NO_LIMIT, limit_text, printable, rate_text
+from ..screen.lines import Line, Role, Span, fit_spans, line
+from ..screen.text import limit_text, printable, rate_text, shortened
 from ..screen.view import Shown
 from .strips import Lined
-
-_BAR = 20
 
 
 class Header(Lined):
@@ -39,14 +36,13 @@ class Header(Lined):
 
     def _line(self, width: int) -> Line:
         state = self._state()
-        count, bar = self._iteration()
+        count = self._iteration()
         marks, signs = self._marks(), self._marks(short=True)
         right: list[Span] = []
         for wanted, least in (
-            ((count, bar, marks, state), 34),
-            ((count, marks, state), 30),
-            ((count, signs, state), 18),
-            ((count, state), 18),
+            ((marks, state, count), 30),
+            ((signs, state, count), 18),
+            ((state, count), 18),
             ((state,), 0),
         ):
             right = [span for spans in wanted for span in spans]
@@ -74,12 +70,13 @@ class Header(Lined):
         full = next((text for text in fitting if 1 + cell_len(text) <= room), steps[-1])
         title = " loopdbg  " if cell_len(full) + len(" loopdbg  ") <= room else " "
         before, sign, last = full.rpartition(" ▸ ")
-        spans: list[Span] = [(title, Role.DIM), (before + sign, Role.PLAIN), (fit(last, room - 1), Role.NAME)]
+        spans: list[Span] = [(title, Role.DIM), (before + sign, Role.PLAIN), (shortened(last, room - 1), Role.NAME)]
         return list(fit_spans(spans, max(0, room)))
 
-    def _iteration(self) -> tuple[list[Span], list[Span]]:
+    def _iteration(self) -> list[Span]:
+        """Where the loop in focus stands: said here alone, and drawn by the timeline."""
         if self.shown is None or self.shown.frame.frame.loop is None:
-            return [], []
+            return []
         frame = self.shown.frame.frame
         done, total = frame.iteration, frame.trip_count
         if self.progress is not None and self.shown.depth == 1:
@@ -87,9 +84,7 @@ class Header(Lined):
             done = max(done, self.progress.iterations.get(frame.path, done))
         limit = limit_text(total)
         ended = frame.stopped_by is not None and self.progress is None
-        count = f"ended after {done} / {limit}" if ended else f"iteration {done} / {limit}"
-        bar: list[Span] = [] if not total or limit == NO_LIMIT else [(progress(done, total, _BAR) + "   ", Role.PLOT)]
-        return [(count + "   ", Role.VALUE)], bar
+        return [(f"  {'ended after' if ended else 'iteration'} {done} / {limit} ", Role.VALUE)]
 
     def _marks(self, short: bool = False) -> list[Span]:
         """What else must not be forgotten: made-up inputs, a recording, another branch than the first. ``short``: a
