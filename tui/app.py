@@ -232,7 +232,9 @@ class LoopdbgApp(PanesApp):
     def action_open(self) -> None:
         """Open what the cursor is on."""
         target = self.target
-        if isinstance(target, FrameTarget):
+        if self._pane.is_line and self.bench.to_front(self._pane.id or ""):
+            self.call_after_refresh(self._pane.focus)
+        elif isinstance(target, FrameTarget):
             if target.depth is not None:
                 self.select(target.depth)
         elif isinstance(target, BreakpointTarget):
@@ -432,6 +434,7 @@ class LoopdbgApp(PanesApp):
             # It alone does not move along.
             title, of = self.body.heading
             self.body.set_title(title, f"{of}{_STALE}")
+            self.value.set_title(self.value.heading[0], _STALE.removeprefix(", "))
         self.header.progress = progress
         frame = None if self.shown is None else self.shown.frame.frame
         if frame is not None:

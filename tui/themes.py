@@ -17,7 +17,14 @@ DARK = Theme(
     surface="#14171b",
     panel="#1f242a",
     dark=True,
-    variables={"muted": "#8b94a0", "arc": "#b69ae0"},
+    variables={
+        "muted": "#8b94a0",
+        "arc": "#b69ae0",
+        "operator": "#6fb8c0",
+        "attribute": "#b3a678",
+        "below": "#6ea8e8",
+        "above": "#e3985c",
+    },
 )
 LIGHT = Theme(
     name="loopdbg-light",
@@ -32,6 +39,13 @@ LIGHT = Theme(
     surface="#fbfaf7",
     panel="#ebe8e1",
     dark=False,
-    variables={"muted": "#545b66", "arc": "#6b3fa0"},
+    variables={
+        "muted": "#545b66",
+        "arc": "#6b3fa0",
+        "operator": "#0b5f6b",
+        "attribute": "#695a12",
+        "below": "#1c5aa6",
+        "above": "#96450c",
+    },
 )
 THEMES = (DARK, LIGHT)

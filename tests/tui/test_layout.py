@@ -14,13 +14,23 @@ from loopdbg.tui.actions import PANES
 from loopdbg.tui.app import LoopdbgApp
 from loopdbg.tui.cli.screen import _arrangement, _run
 from loopdbg.tui.driver import Driver
-from loopdbg.tui.screen.layout import ALL, TABS, Arrangement, Box, Need, arrange, small, tab_of
+from loopdbg.tui.screen.layout import ALL, LINE, TABS, Arrangement, Box, Need, arrange, small, tab_of
 from models import SAMPLES, sample
 from screens import opened, running
 
+#: What is there at every stop.
+ALWAYS = {"body": Need(5, ALL), "value": Need(4, 10), "overview": Need(6, ALL)}
 NEEDS = st.dictionaries(
-    st.sampled_from(PANES), st.builds(Need, st.integers(1, 5), st.one_of(st.integers(1, 40), st.just(ALL)))
-).map(lambda found: {"body": Need(5, ALL), **{k: Need(v.least, max(v.least, v.wanted)) for k, v in found.items()}})
+    st.sampled_from(PANES),
+    st.one_of(
+        st.just(LINE),
+        st.builds(
+            lambda least, more: Need(least, least + more),
+            st.integers(1, 5),
+            st.one_of(st.integers(0, 40), st.just(ALL)),
+        ),
+    ),
+).map(lambda found: {**ALWAYS, **found, "body": ALWAYS["body"]})
 
 
 def overlap(a: Box, b: Box) -> bool:
@@ -33,6 +43,8 @@ def test_boxes_are_within_and_beside_each_other(width: int, height: int, needs: 
     assert set(boxes) <= set(needs)
     for box in boxes.values():
         assert box.x >= 0 and box.y >= 0 and box.width > 0
+        # With a border, or a line without one.
+        assert box.height == 1 or box.height > 2
         assert box.x + box.width <= width and box.y + box.height <= height
     for a, b in itertools.combinations(boxes.values(), 2):
         assert not overlap(a, b)
@@ -76,10 +88,13 @@ async def test_tabs_of_a_small_screen() -> None:
             assert f"[{tab.title}]" in shown
         await screen.press("less_than_sign")
         assert screen.app.bench.tab == len(TABS) - 1 and screen.app.panes["timeline"].display
-        # A key again goes from the pane below the program to the tab that is about it.
-        await screen.press("1", "2")
-        assert screen.app.bench.tab == 0 and screen.app.panes["back-edges"].has_focus
+        # The panes below the program have a line each: their keys, and Enter on them, go to the tab that is about them.
+        await screen.press("1")
+        assert screen.app.bench.tab == 0 and screen.app.panes["back-edges"].is_line
         await screen.press("2")
+        assert screen.app.bench.tab == 1 and screen.app.panes["back-edges"].has_focus
+        assert not screen.app.panes["back-edges"].is_line
+        await screen.press("1", "tab", "enter")
         assert screen.app.bench.tab == 1 and screen.app.panes["back-edges"].has_focus
         await screen.pilot.click("#tabs", offset=(2, 0))
         await screen.settle()

@@ -7,7 +7,8 @@ import pytest
 from rich.cells import cell_len
 
 from loopdbg.tui.screen.cells import norm_value, short_value, type_of
-from loopdbg.tui.screen.lines import Column, Role, fit, fit_spans, pad, table
+from loopdbg.tui.screen.lines import Column, Role, Widest, fit, fit_spans, pad, table
+from loopdbg.tui.screen.text import shortened
 
 COLUMNS = (Column("name", 4), Column("type", 6, rank=2), Column("value", 5), Column("note", 4, rank=1))
 
@@ -18,6 +19,38 @@ COLUMNS = (Column("name", 4), Column("type", 6, rank=2), Column("value", 5), Col
 )
 def test_fit(text: str, width: int, shown: str) -> None:
     assert fit(text, width) == shown
+
+
+@pytest.mark.parametrize(
+    ("name", "cells", "shown"),
+    [
+        ("hidden", 6, "hidden"),
+        ("/model/decoder/Loop", 10, "/mod…/Loop"),
+        ("/model/decoder/Loop", 3, "/…p"),
+        ("hidden", 2, "…"),
+        ("hidden", 0, ""),
+        ("日本語日本語", 7, "日本…語"),
+    ],
+)
+def test_names_are_shortened_in_one_way(name: str, cells: int, shown: str) -> None:
+    assert shortened(name, cells) == shown
+    assert cell_len(shown) <= cells
+
+
+def test_columns_are_as_wide_as_they_were_once() -> None:
+    widest = Widest()
+
+    def begins(text: str, of: object = "loop") -> int:
+        (row,) = table(COLUMNS, [[(text, Role.PLAIN), ("f32", Role.DIM), ("1", Role.VALUE), ("note", Role.DIM)]], 60,
+                       False, sizes=widest.of(of))  # fmt: skip
+        return row.text.index("note")
+
+    narrow = begins("a")
+    wide = begins("a_long_name")
+    assert wide > narrow
+    assert begins("a") == wide
+    # Those of another table are its own.
+    assert begins("a", "other") == narrow
 
 
 def test_pad_counts_cells() -> None:

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
-from loopdbg.tui.screen.plots import Points, chart, heat, number_of, points, progress
-
-
-def test_progress() -> None:
-    assert progress(0, 4, 8) == "░░░░░░░░"
-    assert progress(3, 4, 8) == "██████░░"
-    assert progress(9, 4, 8) == "████████"
-    assert progress(1, 0, 8) == progress(1, 4, 0) == ""
+from loopdbg.tui.screen.lines import Role, Span
+from loopdbg.tui.screen.plots import Points, chart, heat, number_of, points, signed
 
 
 def test_chart() -> None:
@@ -25,12 +20,28 @@ def test_chart() -> None:
     assert [len(row) for row in chart(range(100), 40, 3)] == [40, 40, 40]
 
 
+def texts(rows: Sequence[Sequence[Span]]) -> list[str]:
+    """Rows without their roles."""
+    return ["".join(text for text, _ in row) for row in rows]
+
+
 def test_heat() -> None:
-    strips = heat([np.array([0.0, 1.0]), np.array([0.5, 0.25])], 8)
-    assert strips == ["░░░░████", "▓▓▓▓▒▒▒▒"]
-    assert [len(row) for row in heat([np.arange(1000)], 40)] == [40]
-    assert heat([np.full(2, np.nan)], 2) == ["××"]
-    assert heat([np.array([1.0, np.inf])], 2)[0][1] == "×"
+    assert texts(heat([np.array([0.0, 1.0]), np.array([0.5, 0.25])], 8)) == ["░░░░████", "▓▓▓▓▒▒▒▒"]
+    assert [len(row) for row in texts(heat([np.arange(1000)], 40))] == [40]
+    assert heat([np.full(2, np.nan)], 2) == [[("××", Role.ERROR)]]
+    assert heat([np.array([1.0, np.inf])], 2) == [[("░", Role.PLOT), ("×", Role.ERROR)]]
+
+
+def test_a_map_has_two_colours_where_it_has_two_signs() -> None:
+    numbers = np.array([-2.0, -1.0, 0.0, 3.0, np.nan, 1.0])
+    found = signed("░░▒█×▓ 7", numbers)
+    assert found == [
+        ("░░", Role.BELOW), ("▒", Role.PLOT), ("█", Role.ABOVE), ("×", Role.ERROR), ("▓", Role.ABOVE), (" 7", Role.PLOT)
+    ]  # fmt: skip
+    # Its signs say the same without colour, and of one sign there is one colour.
+    assert texts([found]) == ["░░▒█×▓ 7"]
+    assert signed("░▒█", np.array([1.0, 2.0, 3.0])) == [("░▒█", Role.PLOT)]
+    assert signed("░▒█", None) == [("░▒█", Role.PLOT)]
 
 
 def test_number_of() -> None:

@@ -30,7 +30,7 @@ def text(svg: str) -> str:
 #: What each picture is there to show.
 SHOWN = {
     "screenshot": ("newton_sqrt.onnx", "iteration 4 / no limit", "keep = err_new > tol", "T T T T T ·"),
-    "lstm": ("lstm.xml", "iteration 7 / 25", "part 7 of 25", "7 of 25"),
+    "lstm": ("lstm.xml", "iteration 7 / 25", "part 7", "7 so far"),
     "condition": ("power_iteration.onnx", "estimate", "log scale"),
     "scan": ("Scan outputs", "stacked on axis 0"),
     "inspector": ("h", "float32 [1,256]", "What it holds", "Over iterations"),

@@ -50,6 +50,8 @@ SIZES = [(80, 24), (120, 36), (200, 60)]
 @pytest.mark.parametrize("size", SIZES)
 async def test_recurrences_are_sequences_on_the_screen(size: tuple[int, int]) -> None:
     async with opened(*sample("trt/halving.py"), size=size) as screen:
+        # On a small screen they have a tab.
+        await screen.press("2")
         assert screen.lines("back-edges")[2] == "  <1000.0, ...>"
         await screen.press("s", "s")
         assert screen.lines("back-edges")[2] == "  <1000.0, 500.0, 250.0, ...>"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,13 +12,15 @@ import numpy as np
 from ...debugger.statistics.tensor import TensorRef
 from ...debugger.text import full_text, statistics_of, summary_text
 from ...runtime.graph import Array, TensorType, ValueType
-from .lines import fit
+from .lines import Role, Span, fit
 from .text import number_text, type_text, value_text
 
 #: What stands where a value is not computed yet.
 NOT_YET = "·"
 #: Before a value that was set by hand.
 SET = "✎"
+#: What is not finite, in the text of a value.
+_ODD = re.compile(r"\b(?:nan|inf)\b")
 #: Types that have no norm.
 _WORDS = "OUSTM"
 
@@ -31,6 +34,12 @@ class Summary:
     norm: float
     low: float
     high: float
+
+
+def valued(text: str, role: Role) -> Span:
+    """A value; what is not finite, and a new one that is false, as errors are."""
+    odd = _ODD.search(text) is not None or (text == "false" and role is not Role.DIM)
+    return text, Role.ERROR if odd else role
 
 
 def short_value(value: Any, width: int, shape: bool = True) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,8 @@ from ...debugger.statistics.tensor import tensor_of
 from ...runtime.graph import Array
 from .bands import Band, draw, per_cell
 from .evolution import is_rounding
-from .plots import Shading, chart
+from .lines import Span
+from .plots import Shading, chart, signed
 from .text import number_text, sparkline
 
 #: What is no result: zeros that fill up to a length, or behind a sequence that is shorter than others.
@@ -39,11 +40,18 @@ _NUMBERS = 1 << 16
 
 @dataclass(frozen=True)
 class Picture:
-    """Lines with the iteration that each begins with; ``note`` says what they stand for."""
+    """Lines with the iteration that each begins with; ``note`` says what they stand for; ``numbers``: what the cells
+    are of, where each is of one."""
 
     labels: tuple[str, ...]
     lines: tuple[str, ...]
     note: str
+    numbers: tuple[Array, ...] = ()
+
+    @property
+    def rows(self) -> list[list[Span]]:
+        """The lines in their colours."""
+        return [signed(text, numbers) for text, numbers in zip_longest(self.lines, self.numbers)]
 
 
 def picture(scan: ScanSnapshot, width: int, height: int) -> Picture | None:
@@ -157,7 +165,8 @@ def _rows(scan: ScanSnapshot, sample: Sample, width: int, height: int) -> Pictur
     line_of = f", 1 line = {each}" if each > 1 else ""
     cell_of = f", 1 cell = max |x| of {many}" if many > 1 else ""
     note = f"{_which(scan)}{line_of}   {shading.text}{_sampled(sample)}{cell_of}"
-    return Picture(labels, tuple(lines), note)
+    numbers = () if many > 1 else tuple(np.where(mask, 0.0, line) for line, mask in zip(cells, masks, strict=True))
+    return Picture(labels, tuple(lines), note, numbers)
 
 
 def _with_filling(line: str, mask: Array) -> str:

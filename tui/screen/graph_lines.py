@@ -12,7 +12,7 @@ from ...debugger.picture.records import ENTERS, LEAVES, Box, Kind, Picture
 from .cells import NOT_YET, short_value
 from .graph_places import LABEL, VALUE, Chip, Level, Places, Point, corners
 from .lines import Line, Role, Span, fit, pad
-from .text import NOT_FINITE, printable
+from .text import NOT_FINITE, printable, shortened
 
 #: Which neighbours a cell of a line goes to.
 _UP, _RIGHT, _DOWN, _LEFT = 1, 2, 4, 8
@@ -75,23 +75,15 @@ class _Canvas:
 
     def way(self, way: Sequence[Point], at: Point, role: Role) -> None:
         """Draw a line through its corners."""
-        for (x, y), (to_x, to_y) in corners(way):
-            if x == to_x:
-                low, high = sorted((y, to_y))
-                for row in range(low, high + 1):
-                    self._add((at[0] + x, at[1] + row), (_UP if row > low else 0) | (_DOWN if row < high else 0), role)
-            else:
-                low, high = sorted((x, to_x))
-                for column in range(low, high + 1):
-                    bits = (_LEFT if column > low else 0) | (_RIGHT if column < high else 0)
-                    self._add((at[0] + column, at[1] + y), bits, role)
         # From and to a box it goes on.
-        self._add((at[0] + way[0][0], at[1] + way[0][1]), _UP, role)
-        self._add((at[0] + way[-1][0], at[1] + way[-1][1]), _DOWN, role)
-
-    def _add(self, cell: Point, bits: int, role: Role) -> None:
-        before = self.cells.get(cell)
-        self.cells[cell] = (bits | (before[0] if before else 0), role)
+        steps = [(way[0], _UP), (way[-1], _DOWN)]
+        for begin, end in corners(way):
+            steps += _steps(begin, end)
+        left, top = at
+        for (x, y), bits in steps:
+            cell = (left + x, top + y)
+            before = self.cells.get(cell)
+            self.cells[cell] = (bits | before[0] if before else bits, role)
 
     def text(self, at: Point, place: Point, span: Span) -> None:
         """Put a text above lines."""
@@ -131,6 +123,16 @@ class _Canvas:
                         rows[row].pop(k, None)
                     rows[row][column] = (text, role)
         return [_line(row) for row in rows]
+
+
+def _steps(begin: Point, end: Point) -> list[tuple[Point, int]]:
+    """The cells of a straight line, and which neighbours each goes to."""
+    (x, y), (to_x, to_y) = begin, end
+    if x == to_x:
+        low, high = sorted((y, to_y))
+        return [((x, row), (_UP if row > low else 0) | (_DOWN if row < high else 0)) for row in range(low, high + 1)]
+    low, high = sorted((x, to_x))
+    return [((k, y), (_LEFT if k > low else 0) | (_RIGHT if k < high else 0)) for k in range(low, high + 1)]
 
 
 def _line(row: Mapping[int, Span]) -> Line:
@@ -196,6 +198,6 @@ def _words(k: int, box: Box, chip: Chip, level: Level, marks: Marks, hidden: int
 
 def _label(picture: Picture, marks: Marks, source: int, target: int) -> str:
     """What an arc carries now."""
-    name = fit(printable(picture.boxes[target].name), LABEL // 2)
+    name = shortened(printable(picture.boxes[target].name), LABEL // 2)
     value = "" if source not in marks.values else f" {short_value(marks.values[source], LABEL - 3 - cell_len(name))}"
     return fit(f"{name}{value} ", LABEL)

@@ -15,8 +15,7 @@ from rich.cells import cell_len
 
 from ...debugger.picture.layers import Layers, place
 from ...debugger.picture.records import Arc, Box, Kind, Picture
-from .lines import Role, fit_middle
-from .text import printable
+from .text import printable, shortened
 
 Point = tuple[int, int]
 
@@ -84,13 +83,9 @@ def words_of(box: Box, level: Level) -> str:
     sign = SIGNS.get(box.kind, "")
     if level is Level.SIGNS:
         return sign or "·"
-    name = _cut(printable(box.name), _NAME)
-    operator = _cut(printable(box.op), _OPERATOR) if level is Level.VALUES else ""
+    name = shortened(printable(box.name), _NAME)
+    operator = shortened(printable(box.op), _OPERATOR) if level is Level.VALUES else ""
     return " ".join(filter(None, (sign, name, operator)))
-
-
-def _cut(text: str, width: int) -> str:
-    return "".join(part for part, _ in fit_middle([(text, Role.PLAIN)], width))
 
 
 def places_of(picture: Picture, level: Level) -> Places:

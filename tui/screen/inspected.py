@@ -24,6 +24,7 @@ from ...runtime.graph import Array
 from ...runtime.text import grouped
 from .bands import Band, draw
 from .lines import Line, Role, Span, fit, line
+from .plots import signed
 from .text import NOT_FINITE, number_text, scalar_text
 
 _BARS = " ▁▂▃▄▅▆▇█"
@@ -350,14 +351,14 @@ def _heat_page(tensor: TensorRef, look: Look, width: int, height: int, span: tup
     each += f"   {_FRESH} new" if any(new.any() for new in news) else ""
     lines = [line((f"{number_text(low)} {_SHADES} {number_text(high)}{each}", Role.DIM))]
     for row, one, fresh in zip(heads, shown, news, strict=True):
-        signs = "".join(
+        text = "".join(
             _SHADES[min(top, max(0, round((float(v) / 2 - low / 2) / scale * top) if scale > 0 else 1))] * wide
             if math.isfinite(v)
             else (NOT_FINITE if not new else _FRESH) * wide
             for v, new in zip(one, fresh, strict=True)
         )
         first = row * columns if flat_part(part) else row
-        lines.append(line((f"{first:>{label - 1}} ", Role.DIM), (signs, Role.PLOT)))
+        lines.append(line((f"{first:>{label - 1}} ", Role.DIM), *signed(text, np.repeat(one, wide))))
     return Page(tuple(lines), columns if flat_part(part) else 1, len(heads), range(len(heads)), range(columns))
 
 

@@ -12,24 +12,44 @@ WIDE = 170
 _BORDER = 2
 #: On a tab the panes below one that uses all the room have so many lines.
 _BESIDE = 4
+#: Where columns are filled one after the other, a pane that can use all the room counts as so many lines.
+_FULL = 24
+#: How wide the columns of a wide screen are.
+_SHARES = (9, 8, 8)
+#: The lines of what is around the loop, where it stands below the program.
+_INPUTS = 5
 
 
 @dataclass(frozen=True)
 class Box:
-    """A place on the screen, border included."""
+    """A place on the screen, border included; of one line: there is no border."""
 
     x: int
     y: int
     width: int
     height: int
 
+    @property
+    def is_line(self) -> bool:
+        """Whether a pane has this line alone."""
+        return self.height == 1
+
 
 @dataclass(frozen=True)
 class Need:
-    """The lines that a pane needs to say anything, and those that it can use."""
+    """The lines that a pane needs to say anything, and those that it can use. Without any, one line says all of it."""
 
     least: int
     wanted: int
+
+    @property
+    def rows(self) -> int:
+        """The rows that it takes at least, border included."""
+        return self.least + _BORDER if self.least else 1
+
+
+#: Of a pane that has nothing more to say than one line without a border does.
+LINE = Need(0, 0)
 
 
 @dataclass(frozen=True)
@@ -42,12 +62,17 @@ class Tab:
 
 TABS = (
     Tab("Source", ("body", "back-edges", "condition")),
-    Tab("Values", ("back-edges", "inputs", "displays")),
+    Tab("Values", ("back-edges", "inputs", "displays", "value")),
     Tab("Condition", ("condition",)),
     Tab("Outputs", ("scans", "outputs")),
     Tab("Time", ("timeline", "breakpoints", "stack")),
 )
-_ASIDE = ("inputs", "stack", "breakpoints", "outputs")
+#: What a loop carries, what decides, what comes out of it.
+_LOOP = ("back-edges", "condition", "scans", "outputs")
+#: What is around it.
+_AROUND = ("inputs", "stack", "breakpoints")
+#: These can show more in whatever is left.
+_FILLERS = ("overview", "value")
 #: More than any pane has lines.
 ALL = 1 << 20
 
@@ -91,102 +116,148 @@ def arrange(width: int, height: int, needs: Needs, tab: int | None = None, full:
     if full in needs:
         return {full: Box(0, 0, width, height)}
     if tab is not None:
-        names = [name for name in TABS[tab].panes if name in needs]
-        if names and needs[names[0]].wanted >= ALL:
-            needs = {**needs, **{name: _at_most(needs[name], _BESIDE) for name in names[1:]}}
-        return _column(names, needs, Box(0, 0, width, height))
+        return _on_tab(TABS[tab].panes, needs, Box(0, 0, width, height))
     if width >= WIDE:
         return _wide(width, height, needs)
     return _normal(width, height, needs)
+
+
+def _on_tab(panes: Sequence[str], needs: Needs, room: Box) -> Boxes:
+    """Below each other; beside the program the others have a line each."""
+    found = _those(panes, needs) or _those(("body",), needs)
+    for name in _FILLERS:
+        if name in found and sum(need.rows + need.wanted - need.least for need in found.values()) > room.height:
+            del found[name]
+    for k, (name, need) in enumerate(found.items()):
+        if not k:
+            # A tab says all of what it is about.
+            found[name] = need if need.least else Need(1, _BESIDE)
+        elif "body" in found:
+            found[name] = LINE
+        elif found[next(iter(found))].wanted >= ALL:
+            found[name] = _at_most(need, _BESIDE)
+    return _column(found, room)
 
 
 def _normal(width: int, height: int, needs: Needs) -> Boxes:
     """The program on the left, what the loop carries on the right, time below both."""
     foot = _foot(height, needs)
     above = height - foot
-    right = [name for name in ("back-edges", "displays", "condition", "scans", "outputs") if name in needs]
-    left = width * 19 // 40 if right else width
-    boxes = _timeline(width, height, foot)
-    pair = [name for name in ("stack", "breakpoints") if name in needs]
-    beside = _lines(needs, pair, most=6)
-    below = _lines(needs, ["inputs"], most=5)
+    loop = _limited(_those(_LOOP, needs), above * 2 // 5)
+    if not any(map(_boxed, loop.values())):
+        loop |= _those(("overview", "value"), needs)
+    elif not _is_plotted(needs):
+        # A plot has more to say than the value at the cursor.
+        loop |= _those(("value",), needs)
+    elif "scans" in loop:
+        loop["scans"] = Need(loop["scans"].least, min(loop["scans"].wanted, _BESIDE))
     # The program keeps half of its column.
-    below = below if above - beside - below >= max(8, above // 2) else 0
-    body = above - beside - below
-    boxes |= _column(["body"], needs, Box(0, 0, left, body))
-    x = 0
-    for k, name in enumerate(pair):
-        wide = left - x if k else (left * 9 // 20 if len(pair) > 1 else left)
-        boxes[name] = Box(x, body, wide, beside)
-        x += wide
-    if below:
-        boxes["inputs"] = Box(0, body + beside, left, below)
-    most = above * 2 // 5 - _BORDER
-    fitting = {name: need if need.wanted >= ALL else _at_most(need, most) for name, need in needs.items()}
-    return boxes | _column(right, fitting, Box(left, 0, width - left, above))
+    body = {name: Need(max(need.least, above // 2 - _BORDER), ALL) for name, need in _those(("body",), needs).items()}
+    around = _limited(_those(_AROUND, needs), _INPUTS)
+    if not any(need.least for need in loop.values()):
+        return _column(body | loop | around, Box(0, 0, width, above)) | _timeline(width, height, foot)
+    left = width * 19 // 40
+    boxes = _column(body | around, Box(0, 0, left, above)) | _column(loop, Box(left, 0, width - left, above))
+    return boxes | _timeline(width, height, foot)
 
 
 def _wide(width: int, height: int, needs: Needs) -> Boxes:
-    """Three columns: the program, what the loop carries and decides, what goes in and out; time below all."""
+    """Three columns, time below all."""
     foot = _foot(height, needs)
-    above = height - foot
-    boxes = _timeline(width, height, foot)
-    # Pictures stand where there is room for them.
-    plotted = "condition" in needs and needs["condition"].wanted >= ALL
-    middle = ("back-edges", "displays", "condition") if plotted else ("back-edges", "displays", "condition", "scans")
-    right = ("stack", "breakpoints", "inputs", "scans", "outputs") if plotted else _ASIDE
-    shares = ((("body",), 8), (middle, 7), (right, 5))
-    columns = [(names, share) for panes, share in shares if (names := [name for name in panes if name in needs])]
-    x = 0
-    for k, (names, share) in enumerate(columns):
-        wide = (width - x) * share // sum(share for _, share in columns[k:])
-        boxes |= _column(names, needs, Box(x, 0, wide, above))
+    columns = _columns(needs, height - foot)
+    shown = [(found, share) for found, share in zip(columns, _SHARES, strict=True) if any(map(_boxed, found.values()))]
+    # What has a line alone needs no column of its own.
+    lines = {
+        name: need for found in columns[1:] if not any(map(_boxed, found.values())) for name, need in found.items()
+    }
+    boxes, x = _timeline(width, height, foot), 0
+    for k, (found, share) in enumerate(shown):
+        wide = (width - x) * share // sum(share for _, share in shown[k:])
+        boxes |= _column(found if k else found | lines, Box(x, 0, wide, height - foot))
         x += wide
     return boxes
+
+
+def _columns(needs: Needs, height: int) -> tuple[dict[str, Need], dict[str, Need], dict[str, Need]]:
+    """The program; what is in and around the loop; its graph, and what the middle has no room for. The value at the
+    cursor stands where there is more."""
+    left, value, right = (_those((name,), needs) for name in ("body", "value", "overview"))
+    middle: dict[str, Need] = {}
+    used = sum(need.rows for need in value.values())
+    for name, need in _limited(_those((*_LOOP, *_AROUND), needs), _FULL).items():
+        used += need.rows + min(need.wanted, _FULL) - need.least
+        (middle if used <= height else right)[name] = need
+    # One that uses all that there is leaves nothing for others.
+    filled = any(need.wanted >= ALL for need in middle.values())
+    (left if filled else middle).update(value)
+    return left, middle, right
+
+
+def _boxed(need: Need) -> bool:
+    return need.least > 0
+
+
+def _those(names: Sequence[str], needs: Needs) -> dict[str, Need]:
+    """The needs of some panes, in order."""
+    return {name: needs[name] for name in names if name in needs}
+
+
+def _is_plotted(needs: Needs) -> bool:
+    """Whether the condition is a picture, now or later."""
+    return "condition" in needs and needs["condition"].wanted >= ALL
 
 
 def _at_most(need: Need, lines: int) -> Need:
     return Need(min(need.least, lines), min(need.wanted, lines))
 
 
+def _limited(needs: Needs, lines: int) -> dict[str, Need]:
+    """Needs of at most so many lines, but of those that can use all."""
+    return {name: need if need.wanted >= ALL else _at_most(need, lines) for name, need in needs.items()}
+
+
 def _foot(height: int, needs: Needs) -> int:
     """The lines of the timeline below all others."""
     need = needs.get("timeline")
-    return 0 if need is None else _BORDER + max(need.least, min(need.wanted, height // 6))
+    return 0 if need is None else need.rows + max(0, min(need.wanted, height // 6) - need.least)
 
 
 def _timeline(width: int, height: int, foot: int) -> Boxes:
     return {"timeline": Box(0, height - foot, width, foot)} if foot else {}
 
 
-def _lines(needs: Needs, names: Sequence[str], most: int) -> int:
-    """The lines of panes that stand side by side."""
-    wanted = max((needs[name].wanted for name in names if name in needs), default=0)
-    return _BORDER + max(1, min(most, wanted)) if wanted else 0
+def _fitted(needs: Needs, height: int) -> dict[str, Need]:
+    """Where there is little room, the last panes have a line each, and then none."""
+    found = dict(needs)
+    later = [*needs][:0:-1]
+    for name in later:
+        if sum(need.rows for need in found.values()) > height:
+            found[name] = LINE
+    for name in later:
+        if sum(need.rows for need in found.values()) > height:
+            del found[name]
+    return found
 
 
-def _column(names: Sequence[str], needs: Needs, room: Box) -> Boxes:
-    """Panes below each other: first what each needs, then what each can use in order, then what is left for the one
-    that can use the most. Those at the end that have no room are left out."""
-    shown = list(names)
-    while len(shown) > 1 and sum(needs[name].least + _BORDER for name in shown) > room.height:
-        shown.pop()
-    heights = {name: needs[name].least + _BORDER for name in shown}
+def _column(needs: Needs, room: Box) -> Boxes:
+    """Panes below each other: first what each needs, then what each can use in order, then what is left for those that
+    can use the most, else for one that has always more to show; without one it stays free."""
+    found = _fitted(needs, room.height)
+    heights = {name: need.rows for name, need in found.items()}
     left = room.height - sum(heights.values())
-    greedy = [name for name in shown if needs[name].wanted >= ALL]
-    for name in shown:
-        share = 0 if name in greedy else max(0, min(needs[name].wanted - needs[name].least, left))
+    takers = [name for name, need in found.items() if need.wanted >= ALL]
+    for name, need in found.items():
+        share = 0 if name in takers else max(0, min(need.wanted - need.least, left))
         heights[name] += share
         left -= share
-    # Where none can use what is left, the first has it.
-    takers = greedy or shown[:1]
+    takers = takers or [name for name in _FILLERS if name in found and found[name].least][:1]
     for k, name in enumerate(takers):
         share = max(0, left) // (len(takers) - k)
         heights[name] += share
         left -= share
     boxes: Boxes = {}
     y = room.y
-    for name in shown:
+    for name in found:
         boxes[name] = Box(room.x, y, room.width, min(heights[name], room.y + room.height - y))
         y += heights[name]
     return boxes

@@ -6,13 +6,14 @@ be compared in a test, and is cut to the width that there is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from rich.cells import cell_len, chop_cells
 
 from .target import Target
+from .text import shortened, tail
 
 
 class Role(StrEnum):
@@ -30,6 +31,13 @@ class Role(StrEnum):
     ERROR = "error"
     #: Bars, sparklines, plots.
     PLOT = "plot"
+    #: Of a map, what is below zero and what is above.
+    BELOW = "below"
+    ABOVE = "above"
+    #: Of a line of the source: its operator, the attributes of that, what is said beside it.
+    OPERATOR = "operator"
+    ATTRIBUTE = "attribute"
+    COMMENT = "comment"
     #: A back edge.
     ARC = "arc"
     #: What the condition depends on.
@@ -118,34 +126,53 @@ def fit_middle(spans: Sequence[Span], width: int) -> list[Span]:
     """Spans cut to ``width`` cells together; what is cut lies left of their end, a third of the width from it."""
     if cells_of(spans) <= width:
         return list(spans)
-    tail = max(0, width // 3)
-    kept = list(fit_spans(spans, width - tail))
+    last = max(0, width // 3)
+    kept = list(fit_spans(spans, width - last))
     end: list[Span] = []
     for text, role in reversed(spans):
-        room = tail - cells_of(end)
+        room = last - cells_of(end)
         if room <= 0:
             break
-        end.insert(0, (text if cell_len(text) <= room else _tail(text, room), role))
+        end.insert(0, (text if cell_len(text) <= room else tail(text, room), role))
     return [*kept, *end]
-
-
-def _tail(text: str, width: int) -> str:
-    """The last cells of a text."""
-    start = len(text)
-    while start > 0 and cell_len(text[start - 1 :]) <= width:
-        start -= 1
-    return text[start:]
 
 
 @dataclass(frozen=True)
 class Column:
     """A column of a table. ``least``: the width below which it is not squeezed; columns of higher ``rank`` go first
-    where there is no room, 0 never goes. ``gap``: the cells before it."""
+    where there is no room, 0 never goes. ``gap``: the cells before it; ``names``: it has names, which are shortened as
+    such."""
 
     title: str
     least: int = 4
     rank: int = 0
     gap: int = 2
+    names: bool = False
+
+    def fit(self, text: str, width: int) -> str:
+        """A text of this column in exactly so many cells."""
+        return pad(shortened(text, width) if self.names else text, width)
+
+
+#: The cells that columns want -> those that they get.
+Sizes = Callable[[list[int]], list[int]]
+
+
+class Widest:
+    """The widest that each column was so far, by what a table is of: columns do not move from stop to stop."""
+
+    def __init__(self) -> None:
+        self._seen: dict[object, list[int]] = {}
+
+    def of(self, *key: object) -> Sizes:
+        """The sizes of one table."""
+
+        def sizes(wanted: list[int]) -> list[int]:
+            before = self._seen.get(key, wanted)
+            self._seen[key] = found = [max(pair) for pair in zip(before, wanted, strict=True)]
+            return found
+
+        return sizes
 
 
 def table(
@@ -154,30 +181,38 @@ def table(
     width: int,
     header: bool = True,
     targets: Sequence[Target | None] = (),
+    sizes: Sizes | None = None,
 ) -> list[Line]:
-    """Rows as aligned lines of at most ``width`` cells; ``targets``: what the rows stand for.
+    """Rows as aligned lines of at most ``width`` cells; ``targets``: what the rows stand for; ``sizes``: see
+    :class:`Widest`.
 
     Where the columns do not fit, those of the highest rank are left out; where the rest does not either, the widest is
     squeezed until it does.
     """
-    return Table(columns, rows, width, header).lines(targets)
+    return Table(columns, rows, width, header, sizes).lines(targets)
 
 
 class Table:
     """What :func:`table` makes, for whoever wants to know how wide it is before the lines are made."""
 
     def __init__(
-        self, columns: Sequence[Column], rows: Sequence[Sequence[Span]], width: int, header: bool = True
+        self,
+        columns: Sequence[Column],
+        rows: Sequence[Sequence[Span]],
+        width: int,
+        header: bool = True,
+        sizes: Sizes | None = None,
     ) -> None:
         self._columns, self._width, self._header = columns, width, header
         self._rows = [[(column.title, Role.DIM) for column in columns], *rows] if header else rows
         self._cells = [[cell_len(text) for text, _ in row] for row in self._rows]
-        self._sizes = self._squeezed(self._kept([max(cells) for cells in zip(*self._cells, strict=True)]))
+        wanted = [max(cells) for cells in zip(*self._cells, strict=True)]
+        self._sizes = self._squeezed(self._kept(wanted if sizes is None else sizes(wanted)))
 
     @property
     def used(self) -> int:
-        """The cells of the longest line, without what fills up its end."""
-        return max(map(self._end, self._cells))
+        """The cells of a line."""
+        return min(self._wide(self._sizes), self._width)
 
     def lines(self, targets: Sequence[Target | None] = ()) -> list[Line]:
         """The lines; ``targets``: what the rows stand for."""
@@ -214,19 +249,10 @@ class Table:
         """The cells of columns and what is between them."""
         return sum(sizes.values()) + sum([self._columns[k].gap for k in sizes][1:])
 
-    def _end(self, cells: Sequence[int]) -> int:
-        """Where the last text of a row ends."""
-        at, end = -self._columns[next(iter(self._sizes))].gap, 0
-        for k, size in self._sizes.items():
-            at += self._columns[k].gap
-            end = at + min(cells[k], size) if cells[k] else end
-            at += size
-        return min(end, self._width)
-
     def _spans(self, row: Sequence[Span], cells: Sequence[int]) -> tuple[Span, ...]:
         spans: list[Span] = []
         for k, size in self._sizes.items():
             text, role = row[k]
-            filled = text + " " * (size - cells[k]) if cells[k] <= size else pad(text, size)
+            filled = text + " " * (size - cells[k]) if cells[k] <= size else self._columns[k].fit(text, size)
             spans += [(" " * self._columns[k].gap, Role.PLAIN), (filled, role)]
         return tuple(spans[1:]) if self._wide(self._sizes) <= self._width else fit_spans(spans[1:], self._width)

@@ -18,9 +18,9 @@ from ...debugger.words.names import common_path, mask
 from ...debugger.words.source import INDENT, LineKind, Source
 from ...debugger.words.source import Line as SourceLine
 from ...runtime.graph import Node
-from .cells import SET, short_value
+from .cells import SET, short_value, valued
 from .lines import Line, Role, Span, cells_of, fit, fit_middle, fit_spans, line, pad
-from .statement import fit_statement
+from .statement import fit_statement, in_colours, least_cells
 from .targets import LineTarget, ValueTarget
 from .text import printable
 
@@ -30,6 +30,8 @@ _SIGN, _NUMBERED = 2, 7
 _NARROW = 44
 #: Where several outputs have fewer cells each, the first one is shown, and how many more there are.
 _LEAST_VALUE = 10
+#: A value has no fewer cells, however long the line.
+_LEAST_BESIDE = 6
 #: Lines that make values, and lines that head others.
 _MAKES, _HEADS = (LineKind.NODE, LineKind.SLICE), (LineKind.LOOP, LineKind.IF)
 _ON, _OFF, _FROM = "●", "○", "‥"
@@ -89,18 +91,30 @@ class _Layout:
         self._bare, self._whole, bare, whole = _texts(source)
         # Comments stand where there is room for them beside the values.
         self._commented = max(whole, default=0) <= room - _LEAST_VALUE - len(NOT_YET)
-        widths = whole if self._commented else bare
+        widths = self._widths = whole if self._commented else bare
         least = max(10, min(14, room * 3 // 10))
         beside = [width for line, width in zip(self._lines, widths, strict=True) if line.kind in _MAKES]
         heads = [width for line, width in zip(self._lines, widths, strict=True) if line.kind in _HEADS]
         # What heads other lines is not cut for what it gives, and makes the others no narrower.
         wanted = max((*beside, *(width for width in heads if width <= room - least)), default=0)
-        self._text = max(4, min(wanted, room - least))
+        self._text = max(4, min(wanted, max(room - least, min(self._least(room - least), room - _LEAST_BESIDE))))
         self.value = max(0, room - self._text)
-        self._widths = widths
         #: By line, and whether it is in a branch that was not taken.
         self._said: dict[tuple[int, bool], list[Span]] = {}
         self._said_beside: dict[tuple[int, bool], list[Span]] = {}
+
+    def _least(self, room: int) -> int:
+        """The cells in which no line that has a value beside it loses its result or its operator."""
+        cut = (k for k, line in enumerate(self._lines) if line.kind in _MAKES and self._widths[k] > room)
+        return max((least_cells(spans) for k in cut if len(spans := self._assignment(k)) > 1), default=0)
+
+    def _assignment(self, index: int) -> list[Span]:
+        """What a line assigns, and what it computes."""
+        text = self._bare[index]
+        assigned = mask(text).find(" = ")
+        if assigned < 0:
+            return [(text, Role.PLAIN)]
+        return [(text[:assigned], Role.NAME), (" = ", Role.DIM), (text[assigned + 3 :], Role.PLAIN)]
 
     def _seen_lines(self) -> tuple[int, ...]:
         rows, hidden = [], None
@@ -133,28 +147,23 @@ class _Layout:
         known = self._said_beside if beside else self._said
         if (index, skipped) not in known:
             spans = self._code(index, skipped)
-            known[index, skipped] = [*_padded(spans, self._text), (BESIDE, Role.DIM)] if beside else spans
+            spans = [*_padded(spans, self._text), (BESIDE, Role.DIM)] if beside else spans
+            known[index, skipped] = [span for span in in_colours(spans) if span[0]]
         return known[index, skipped]
 
     def _code(self, index: int, skipped: bool) -> list[Span]:
         """What a line writes, what it computes, what it means."""
         line, text = self._lines[index], self._bare[index]
         comment = self._whole[index][len(text) :] if self._commented else ""
-        plain = Role.DIM if skipped else Role.PLAIN
-        assigned = mask(text).find(" = ")
         if line.number in self._folded:
             comment = f"  … {self._hidden(index)} lines"
-        if line.kind is LineKind.LOOP:
-            spans = [(text, Role.NAME)]
-        elif assigned < 0:
-            spans = [(text, plain)]
-        else:
-            name = Role.DIM if skipped else Role.NAME
-            spans = [(text[:assigned], name), (" = ", Role.DIM), (text[assigned + 3 :], plain)]
+        spans = [(text, Role.NAME)] if line.kind is LineKind.LOOP else self._assignment(index)
+        if skipped:
+            spans = [(part, Role.DIM) for part, _ in spans]
         if line.kind in _SAID:
             spans, comment = self._with_comment(line, spans, comment)
         spans = self._with_ways(index, spans)
-        return [*spans, (comment, Role.DIM)] if comment else spans
+        return [*spans, (comment, Role.COMMENT)] if comment else spans
 
     def _with_comment(self, line: SourceLine, spans: list[Span], comment: str) -> tuple[list[Span], str]:
         """A line cut so far that its comment is seen, of a long one the first words."""
@@ -239,6 +248,10 @@ class BodyLines(Sequence[Line]):
         lines = self.listing.source.lines
         found = [k for k, index in enumerate(self._rows) if lines[index].number == number]
         return found[-1] if found else None
+
+    def node_of(self, row: int) -> Node | None:
+        """The node whose line stands in a row."""
+        return self.listing.source.lines[self._rows[row]].node if 0 <= row < len(self._rows) else None
 
     def head(self, row: int, *, around: bool) -> int | None:
         """The number of the line at a row where that heads others, else, ``around``, of the one that it is inside."""
@@ -357,7 +370,7 @@ class BodyLines(Sequence[Line]):
         beside = row.beside is not Beside.NOTHING and layout.value >= 3 and layout.fits(index)
         spans = layout.said(index, row.beside is Beside.SKIPPED, beside)
         if beside:
-            spans = [*spans, (self._beside(row), Role.VALUE if row.beside is Beside.NEW else Role.DIM)]
+            spans = [*spans, valued(self._beside(row), Role.VALUE if row.beside is Beside.NEW else Role.DIM)]
         numbered = [(layout.number(index), Role.DIM), *spans]
         if at in self._lit:
             numbered = self._lighted(numbered, self._lit[at])
@@ -391,10 +404,8 @@ class BodyLines(Sequence[Line]):
 
 def _padded(spans: Sequence[Span], width: int) -> list[Span]:
     """Spans in exactly ``width`` cells; where there is no room, their middle goes: the end tells most."""
-    used = cells_of(spans)
-    if used <= width:
-        return [*spans, (" " * (width - used), Role.PLAIN)]
-    return _fit(spans, width)
+    shown = spans if cells_of(spans) <= width else _fit(spans, width)
+    return [*shown, (" " * (width - cells_of(shown)), Role.PLAIN)]
 
 
 def _fit(spans: Sequence[Span], width: int) -> list[Span]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,9 +15,12 @@ from ...debugger.statistics.onepass import widened
 from ...debugger.statistics.tensor import TensorRef, tensor_of
 from ...debugger.text import statistics_of
 from ...runtime.graph import Array
+from .lines import Role, Span
 from .text import NOT_FINITE, number_text
 
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
+#: What is below zero, zero, and above.
+_SIDES = {-1: Role.BELOW, 0: Role.PLOT, 1: Role.ABOVE}
 #: From light to dark.
 SHADES = "░▒▓█"
 #: What is beyond the scale; one number in so many may be, where it is so many times farther off than all others are
@@ -43,12 +48,22 @@ def number_of(value: Any) -> float:
     return math.inf if found.inf or found.norm is None else found.norm
 
 
-def progress(done: int, total: int, width: int) -> str:
-    """``███░░░``: how much of a known total is done."""
-    if width <= 0 or total <= 0:
-        return ""
-    filled = min(width, done * width // total)
-    return "█" * filled + "░" * (width - filled)
+def odd_apart(text: str, role: Role = Role.PLOT) -> list[Span]:
+    """A picture in spans: what is not finite stands out of it."""
+    return [
+        (part, Role.ERROR if part[0] == NOT_FINITE else role) for part in re.split(f"({NOT_FINITE}+)", text) if part
+    ]
+
+
+def signed(text: str, numbers: Array | None) -> list[Span]:
+    """A map in spans, a cell for each number: what is below zero and what is above apart, where there are both."""
+    if numbers is None or not (np.any(numbers < 0) and np.any(numbers > 0)):
+        return odd_apart(text)
+    sides = np.sign(np.where(np.isfinite(numbers), numbers, 0.0)).astype(int)
+    # Where cells of one side begin.
+    cuts = [0, *(np.flatnonzero(np.diff(sides)) + 1).tolist(), len(sides)]
+    found = [span for a, b in pairwise(cuts) for span in odd_apart(text[a:b], _SIDES[int(sides[a])])]
+    return [*found, *odd_apart(text[len(sides) :])]
 
 
 def chart(values: Sequence[float], width: int, height: int) -> list[str]:
@@ -71,12 +86,12 @@ def chart(values: Sequence[float], width: int, height: int) -> list[str]:
     return rows
 
 
-def heat(rows: Sequence[Array | TensorRef], width: int) -> list[str]:
+def heat(rows: Sequence[Array | TensorRef], width: int) -> list[list[Span]]:
     """One line for each array: its elements, the largest magnitudes where they share ``width`` cells, from light (the
     smallest of all) to dark."""
     cells = [_fold(tensor_of(row), width) for row in rows]
     shading = Shading.of(cells)
-    return [shading.draw(line) for line in cells]
+    return [signed(shading.draw(line), line) for line in cells]
 
 
 @dataclass(frozen=True)

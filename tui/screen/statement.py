@@ -8,19 +8,49 @@ from collections.abc import Iterator, Sequence
 from rich.cells import cell_len
 
 from ...debugger.words.names import mask
-from .lines import Span, cells_of, fit_middle
+from .lines import Role, Span, cells_of, fit_middle
+from .text import shortened
 
 #: No name is cut to fewer cells.
 _LEAST_NAME = 4
 _NAME = re.compile(r"`[^`]*`|[^\W\d][\w.]*")
 _CUT = "…"
+_LIST = re.compile(r"\[[^\[\]]+\]")
+#: The first of what is assigned, and what of it or beside it can be left out.
+_FIRST = re.compile(r"^(\s*(?:`[^`]*`|[^\s,\[`]+))(?:(\[.*\])|,.*)$")
+#: What is called or stands between operands, and from where on attributes follow.
+_OPERATOR = re.compile(r"[^\W\d][\w.]*(?=\()|(?<= )(?:[-+*/@%<>=!&|^]+|and|or|not|if|else)(?= )|^(?:-|not\b)")
+_ATTRIBUTES = re.compile(r"(?<=[(\s])[^\W\d]\w*=(?!=)")
+
+
+def in_colours(spans: Sequence[Span]) -> list[Span]:
+    """The spans of an assignment with what it computes taken apart: operators, operands, attributes."""
+    found: list[Span] = []
+    for k, (text, role) in enumerate(spans):
+        computes = role is Role.PLAIN and k > 0 and spans[k - 1][0] == " = "
+        found += _parts(text) if computes else [(text, role)]
+    return found
+
+
+def _parts(text: str) -> Iterator[Span]:
+    masked = mask(text)
+    attributes = _ATTRIBUTES.search(masked)
+    end, at = attributes.start() if attributes else len(text), 0
+    for operator in _OPERATOR.finditer(masked, 0, end):
+        yield text[at : operator.start()], Role.PLAIN
+        yield operator.group(), Role.OPERATOR
+        at = operator.end()
+    yield text[at:end], Role.PLAIN
+    closing = len(text) - text.endswith(")") if attributes else end
+    yield text[end:closing], Role.ATTRIBUTE
+    yield text[closing:], Role.PLAIN
 
 
 def fit_statement(spans: Sequence[Span], width: int) -> list[Span]:
     """The spans of an assignment, of which the last is what it computes, cut to ``width`` cells.
 
     Attributes go first, from the last one on; then the middles of the longest names; then operands, and all results but
-    the first.
+    the first, and of that its indices.
     """
     if cells_of(spans) <= width:
         return list(spans)
@@ -33,9 +63,16 @@ def fit_statement(spans: Sequence[Span], width: int) -> list[Span]:
     return fit_middle(spans, width)
 
 
+def least_cells(spans: Sequence[Span]) -> int:
+    """The cells in which the name of what is assigned and the operator of an assignment are still whole."""
+    *before, (text, _) = spans
+    return cells_of(_with_one_result(before)) + min(map(cell_len, _shorter(text, 0)))
+
+
 def _with_one_result(before: Sequence[Span]) -> list[Span]:
-    """What is assigned, of several results the first."""
-    return [(f"{text.partition(',')[0]}, {_CUT}" if "," in text else text, role) for text, role in before]
+    """What is assigned, of several results the first, without its indices."""
+    return [(_FIRST.sub(lambda found: f"{found[1]}[{_CUT}]" if found[2] else f"{found[1]}, {_CUT}", text), role)
+            for text, role in before]  # fmt: skip
 
 
 def _shorter(text: str, room: int) -> Iterator[str]:
@@ -43,6 +80,9 @@ def _shorter(text: str, room: int) -> Iterator[str]:
     call = _call(text)
     if call is None:
         yield _with_short_names(text, room)
+        short = _with_short_names(text, room, 1)
+        yield short
+        yield _LIST.sub(f"[{_CUT}]", short)
         return
     head, parts = call
     kept = list(parts)
@@ -77,23 +117,17 @@ def _is_attribute(part: str) -> bool:
     return re.match(r"\w+=(?!=)", part) is not None
 
 
-def _with_short_names(text: str, room: int) -> str:
-    """The longest names cut in their middles to one length, so that the whole fits where that can be."""
+def _with_short_names(text: str, room: int, least: int = _LEAST_NAME) -> str:
+    """The longest names cut in their middles to one length, so that the whole fits where that can be; to no fewer cells
+    than ``least``."""
     names = [m for m in _NAME.finditer(text) if text[m.end() : m.end() + 1] != "("]
     excess = cell_len(text) - room
     lengths = [cell_len(m.group()) for m in names]
     most = max(lengths, default=0)
-    while most > _LEAST_NAME and sum(max(0, length - most) for length in lengths) < excess:
+    while most > least and sum(max(0, length - most) for length in lengths) < excess:
         most -= 1
     shown, at = [], 0
     for name in names:
-        shown += [text[at : name.start()], _cut(name.group(), most)]
+        shown += [text[at : name.start()], shortened(name.group(), most)]
         at = name.end()
     return "".join([*shown, text[at:]])
-
-
-def _cut(name: str, cells: int) -> str:
-    if cell_len(name) <= cells:
-        return name
-    end = cells // 2
-    return f"{name[: cells - 1 - end]}{_CUT}{name[len(name) - end :]}"

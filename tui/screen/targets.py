@@ -23,6 +23,7 @@ __all__ = [
     "Of",
     "Target",
     "ValueTarget",
+    "declared_text",
     "value_of",
 ]
 
@@ -92,7 +93,7 @@ class ValueTarget(Target):
 
     def text(self, shown: Shown) -> str:
         there, value = self.find(shown.view)
-        kind = _kind(value) if there else _declared(self.declared)
+        kind = _kind(value) if there else declared_text(self.declared)
         short = self.declared.short if self.declared is not None else ""
         called = f"{quote(short)} = {printable(self.name)}" if short else quote(self.name)
         found = self.view(shown.view)
@@ -119,7 +120,8 @@ def _kind(value: Any) -> str:
     return f"{dtype_name(dtype)} {shape_of(value)}"
 
 
-def _declared(value: Value | None) -> str:
+def declared_text(value: Value | None) -> str:
+    """What a graph says of a value's type; nothing where it says nothing."""
     kind = None if value is None else value.type
     if isinstance(kind, TensorType):
         if kind.dtype is None and kind.shape is None:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
+from rich.cells import cell_len, chop_cells
 
 from ...debugger.statistics.growth import Growth
 from ...debugger.statistics.onepass import Statistics
@@ -29,7 +30,9 @@ __all__ = [
     "printable",
     "rate_text",
     "scalar_text",
+    "shortened",
     "sparkline",
+    "tail",
     "type_text",
     "value_text",
 ]
@@ -44,6 +47,7 @@ _SHORT = {
     "object": "string",
 }
 NO_LIMIT = "no limit"
+_CUT = "…"
 _BARS = "▁▂▃▄▅▆▇█"
 
 
@@ -56,6 +60,25 @@ def type_text(dtype: np.dtype[Any] | str | None, shape: Sequence[Dim] | None) ->
     if shape is None:
         return f"{short} [...]"
     return f"{short} [{','.join('?' if d is None else str(d) for d in shape)}]"
+
+
+def shortened(name: str, cells: int) -> str:
+    """A name in at most so many cells, without its middle where it is longer: beginnings are alike, and ends tell names
+    apart."""
+    if cell_len(name) <= cells:
+        return name
+    if cells < 3:
+        return _CUT[:cells]
+    end = tail(name, cells // 2)
+    return f"{chop_cells(name, cells - 1 - cell_len(end))[0]}{_CUT}{end}"
+
+
+def tail(text: str, cells: int) -> str:
+    """The last cells of a text."""
+    start = len(text)
+    while start > 0 and cell_len(text[start - 1 :]) <= cells:
+        start -= 1
+    return text[start:]
 
 
 def limit_text(trip_count: int | None) -> str:

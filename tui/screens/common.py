@@ -73,7 +73,7 @@ class CommonApp(App[Result]):
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Our own colours, for themes that do not name them."""
-        return {name: DARK.variables[name] for name in ("muted", "arc")}
+        return dict(DARK.variables)
 
     def on_mount(self) -> None:
         for theme in THEMES:

@@ -33,11 +33,13 @@ from ..widgets.header import Header
 from ..widgets.inputs import Inputs
 from ..widgets.message import Message
 from ..widgets.outputs import Outputs
+from ..widgets.overview import Overview
 from ..widgets.pane import Pane
 from ..widgets.scans import Scans
 from ..widgets.stack import Stack
 from ..widgets.tabs import Tabs
 from ..widgets.timeline import Timeline
+from ..widgets.value import ValuePane
 from ..widgets.workbench import Workbench
 from .common import CommonApp
 from .graph import GraphScreen
@@ -86,7 +88,11 @@ class PanesApp(CommonApp[int]):
         for number, name in enumerate(PANES, 1):
             self.panes[name].set_number(number)
         self.tabs = Tabs(id="tabs")
-        self.bench = Workbench({name: self.panes[name] for name in PANES}, id="main")
+        #: What follows the cursor, where there is room for it.
+        self.value = ValuePane(id="value")
+        self.overview = Overview(id="overview")
+        placed = {name: self.panes[name] for name in PANES}
+        self.bench = Workbench({**placed, "value": self.value, "overview": self.overview}, id="main")
         self.shown: Shown | None = None
         self._mouse = True
         #: A command runs for so long that the screen says so.
@@ -149,7 +155,7 @@ class PanesApp(CommonApp[int]):
         shown = self.shown
         if shown is None:
             return
-        needs = {name: pane.need(shown) for name, pane in self.panes.items()}
+        needs = {name: pane.need(shown) for name, pane in self.bench.panes.items()}
         self.bench.need({name: need for name, need in needs.items() if need is not None})
         self.header.shown = shown
         for pane in self.panes.values():
@@ -188,6 +194,8 @@ class PanesApp(CommonApp[int]):
         self.keys.now = now
         if now.shown is not None:
             self.detail.say("" if now.target is None else now.target.text(now.shown))
+            self.value.look(now.shown, now.target)
+            self.overview.look(now.shown, self.body.node)
 
     @property
     def now(self) -> Now:
@@ -221,6 +229,11 @@ class PanesApp(CommonApp[int]):
     def moved(self) -> None:
         """The cursor of a pane moved."""
         self.look_around()
+
+    @on(Overview.Chosen)
+    def chosen_in_graph(self, message: Overview.Chosen) -> None:
+        """A box of the graph was clicked."""
+        self.body.to_node(message.node)
 
     # -- actions
 

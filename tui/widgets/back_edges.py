@@ -14,10 +14,11 @@ from ...debugger.words.names import named, quote
 from ...runtime.frame import CarriedValue
 from ...runtime.graph import Loop, TensorType, Value
 from ...runtime.graph.picks import picks
-from ..screen.cells import NOT_YET, SET, Summary, norm_value, short_value, type_of
+from ..screen.cells import NOT_YET, SET, Summary, norm_value, short_value, type_of, valued
 from ..screen.evolution import band, flat_note, is_flat, iterations_a_cell, spark
-from ..screen.layout import Need
-from ..screen.lines import Column, Line, Role, Span, Table, cells_of, fit, line
+from ..screen.layout import LINE, Need
+from ..screen.lines import Column, Line, Role, Span, Table, Widest, cells_of, fit, line
+from ..screen.plots import odd_apart
 from ..screen.sequence import is_lazy, recurrence
 from ..screen.targets import Of, ValueTarget
 from ..screen.text import delta_text, number_text
@@ -25,7 +26,7 @@ from ..screen.view import Shown
 from .pane import Pane
 
 _COLUMNS = (
-    Column("name", 4),
+    Column("name", 4, names=True),
     Column("type", 6, rank=2),
     Column("previous", 7),
     Column("", 1, gap=1),
@@ -33,7 +34,7 @@ _COLUMNS = (
     Column("Δ", 6, rank=1),
 )
 #: Shown where there is room for it and for a history.
-_FROM = Column("from")
+_FROM = Column("from", names=True)
 #: The history is shown where at least so many cells are left, and in at most so many.
 _LEAST, _MOST = 4, 48
 #: The ends of a history stand beside it where so many cells are left of it.
@@ -49,22 +50,35 @@ class BackEdges(Pane):
 
     def __init__(self, id: str) -> None:
         super().__init__("Back edges", id)
+        self._widest = Widest()
 
     def need(self, shown: Shown) -> Need | None:
         if not shown.has_loops:
             return None
         frame = shown.frame.frame
+        if not frame.back_edges:
+            return LINE
         notes = _notes([frame.history.get(edge.param) for edge in frame.back_edges], frame.back_edges)
         each = 2 if is_lazy(shown.frame.frame) else 1
         return Need(2, 1 + each * len(frame.back_edges) + bool(notes))
 
+    def brief(self, shown: Shown) -> Sequence[Span]:
+        frame = shown.frame.frame
+        if frame.loop is None or not frame.back_edges:
+            return [(_why_none(shown), Role.DIM)]
+        told: list[Span] = []
+        for edge, port in zip(frame.back_edges, frame.loop.back_edges, strict=True):
+            first = frame.at_boundary and not frame.iteration
+            name, _, old, _, new, delta, _ = _row(edge, (_SHORT, _SHORT), first, _called(port.param, shown), "", False)
+            told += [name, (" ", Role.PLAIN), *([old, (" → ", Role.DIM)] if new[0] == NOT_YET else ()), new]
+            told.append((f" {delta[0]}   ", delta[1]))
+        return told
+
     def build(self, shown: Shown, width: int, height: int) -> Sequence[Line]:
         frame = shown.frame.frame
         self.set_title("Back edges", _whose(shown))
-        if frame.loop is None:
-            return [line(("no loop runs here", Role.DIM))]
-        if not frame.back_edges:
-            return [line(("this loop carries nothing from iteration to iteration", Role.DIM))]
+        if frame.loop is None or not frame.back_edges:
+            return [line((_why_none(shown), Role.DIM))]
         room = max(8, min(36, (width - 28) // 2))
         rows = self._table(shown, frame.loop, width, room, room)
         if any(map(len, frame.history.values())) and rows.used > width - 2 - _WELL:
@@ -82,8 +96,11 @@ class BackEdges(Pane):
             _row(edge, (room, single), first, _called(port.param, shown), named(port.result), port.param in indices)
             for edge, port in zip(frame.back_edges, loop.back_edges, strict=True)
         ]
-        whole = Table((*_COLUMNS, _FROM), rows, width)
-        return whole if whole.used <= width - 12 else Table(_COLUMNS, [row[:-1] for row in rows], width)
+        key = (frame.path, width, room, single)
+        whole = Table((*_COLUMNS, _FROM), rows, width, sizes=self._widest.of(*key))
+        if whole.used <= width - 12:
+            return whole
+        return Table(_COLUMNS, [row[:-1] for row in rows], width, sizes=self._widest.of(*key, "narrow"))
 
     def _with_history(self, lines: list[Line], shown: Shown, width: int, height: int) -> list[Line]:
         room = min(width - max(cells_of(row.spans) for row in lines) - 2, _MOST)
@@ -96,7 +113,8 @@ class BackEdges(Pane):
         both = list(zip(histories, edges, strict=True))
         ends = [_ends(history, _dtype(edge), edge.param in indices) for history, edge in both]
         # Bars have no number: from where to where they go stands beside them, where that leaves enough of them.
-        bars = room - max(len(_ENDS), *map(len, ends)) - 1
+        (wide,) = self._widest.of(shown.frame.frame.path, width, "ends")([max(len(_ENDS), *map(len, ends))])
+        bars = room - wide - 1
         enough = max(len("history"), min(_BARS, max(map(len, known))))
         bars = bars if any(ends) and bars >= enough else room
         self.set_title(_title(known, shown.frame.frame.iteration, bars, width), _whose(shown))
@@ -105,13 +123,20 @@ class BackEdges(Pane):
             "" if history is None else _drawn(history, bars, _dtype(edge), edge.param in indices)
             for history, edge in both
         ]
-        added = [[(f"  {header:<{bars}}", Role.DIM)], *([(f"  {one:<{bars}}", Role.PLOT)] for one in drawn)]
+        added = [[(f"  {header:<{bars}}", Role.DIM)], *(odd_apart(f"  {one:<{bars}}") for one in drawn)]
         if bars < room:
             added = [[*spans, (f" {told}", Role.DIM)] for spans, told in zip(added, [_ENDS, *ends], strict=True)]
         rows = zip(lines, added, strict=False)
         titled = [line(*row.spans, *spans, target=row.target) for row, spans in rows]
         notes = _notes(histories, edges)
         return [*titled, line((fit(notes, width), Role.DIM))] if notes and len(titled) < height else titled
+
+
+def _why_none(shown: Shown) -> str:
+    """Why nothing is carried."""
+    if shown.frame.frame.loop is not None:
+        return "none: nothing is carried from iteration to iteration"
+    return "none: no loop runs here" if shown.has_loops else "none: this model has no loop, n runs it node by node"
 
 
 def _targets(shown: Shown, loop: Loop) -> list[ValueTarget]:
@@ -154,10 +179,10 @@ def _whose(shown: Shown) -> str:
 def _row(edge: CarriedValue, rooms: tuple[int, int], first: bool, param: str, result: str, index: bool) -> list[Span]:
     def told(value: Any, there: bool, role: Role) -> Span:
         if there and isinstance(value, np.ndarray) and value.size == 1:
-            return norm_value(value.reshape(()), rooms[1]), role
+            return valued(norm_value(value.reshape(()), rooms[1]), role)
         # How large indices are means nothing, nor how far apart they are.
         write = _newest if index and not isinstance(value, Summary) else norm_value
-        return (write(value, rooms[0]), role) if there else (NOT_YET, Role.DIM)
+        return valued(write(value, rooms[0]), role) if there else (NOT_YET, Role.DIM)
 
     newest = edge.value if edge.ready and edge.value is not None else edge.previous
     # While a long loop runs nobody knows what a tensor was an iteration ago.
@@ -169,7 +194,7 @@ def _row(edge: CarriedValue, rooms: tuple[int, int], first: bool, param: str, re
     return [
         (param, Role.NAME),
         (type_of(newest, edge.type), Role.DIM),
-        told(edge.previous, not first and not unknown, Role.PLAIN),
+        told(edge.previous, not first and not unknown, Role.DIM),
         ("→", Role.DIM),
         told(edge.value, edge.ready, Role.VALUE),
         (delta, Role.PLAIN),

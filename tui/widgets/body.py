@@ -16,7 +16,7 @@ from ...runtime.errors import UsageError
 from ...runtime.graph import Node, Value
 from ..screen.graph import states_in
 from ..screen.layout import ALL, Need
-from ..screen.lines import Line
+from ..screen.lines import Line, Role, Span
 from ..screen.listing import BodyLines
 from ..screen.program import line_called, program
 from ..screen.target import Target
@@ -26,7 +26,7 @@ from ..screen.view import Shown
 from .pane import Pane
 
 #: In fewer lines than this the lines of code would leave too little room for others.
-_LEAST = 10
+_LEAST = 16
 
 
 class Body(Pane):
@@ -48,6 +48,9 @@ class Body(Pane):
 
     def need(self, shown: Shown) -> Need | None:
         return Need(5, ALL)
+
+    def brief(self, shown: Shown) -> Sequence[Span]:
+        return [(self.heading[1], Role.DIM)]
 
     def build(self, shown: Shown, width: int, height: int) -> Sequence[Line]:
         frame = shown.frame.frame
@@ -93,6 +96,17 @@ class Body(Pane):
         if row is not None:
             self.move_to(row)
         return row is not None
+
+    @property
+    def node(self) -> Node | None:
+        """The node of the line that the cursor is on."""
+        return self.lines.node_of(self.cursor) if isinstance(self.lines, BodyLines) else None
+
+    def to_node(self, node: Node) -> None:
+        """Put the cursor on the line of a node, where it is seen."""
+        number = next((one.number for one in self.listing_lines if one.node is node), None)
+        if number is not None:
+            self._to_line(number)
 
     @property
     def listing_lines(self) -> Sequence[SourceLine]:

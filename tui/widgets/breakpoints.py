@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..screen.layout import Need
+from ..screen.layout import LINE, Need
 from ..screen.lines import Column, Line, Role, Span, line, table
 from ..screen.targets import BreakpointTarget, Target
 from ..screen.view import Shown
@@ -44,8 +44,13 @@ class BreakpointList(Pane):
             targets.append(BreakpointTarget(one.number))
         return table(_COLUMNS, rows, width, header=False, targets=targets)
 
+    def brief(self, shown: Shown) -> Sequence[Span]:
+        found = shown.view.snapshot.breakpoints
+        return [("; ".join(f"{one.number} {one.title}" for one in found) or _NONE[0], Role.DIM)]
+
     def need(self, shown: Shown) -> Need | None:
-        return Need(1, max(1, len(shown.view.snapshot.breakpoints)))
+        count = len(shown.view.snapshot.breakpoints)
+        return Need(1, count) if count else LINE
 
 
 def _told(hits: int, enabled: bool, here: bool) -> str:

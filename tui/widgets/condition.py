@@ -16,11 +16,11 @@ from ...debugger.words.names import named
 from ...debugger.words.node_text import Phrases
 from ...runtime.graph import Loop, Value
 from ...runtime.text import counted
-from ..screen.cells import NOT_YET, short_value
+from ..screen.cells import NOT_YET, short_value, valued
 from ..screen.evolution import both_sides, distance, meeting
-from ..screen.layout import ALL, Need
+from ..screen.layout import ALL, LINE, Need
 from ..screen.lines import Line, Role, Span, fit, line
-from ..screen.plots import AHEAD, points, progress, scale_of
+from ..screen.plots import AHEAD, points, scale_of
 from ..screen.program import program
 from ..screen.targets import ValueTarget
 from ..screen.text import number_text
@@ -40,9 +40,22 @@ class Condition(Pane):
         super().__init__("Condition", id)
 
     def need(self, shown: Shown) -> Need | None:
-        if shown.frame.frame.loop is None:
+        view = shown.frame
+        loop = view.frame.loop
+        if loop is None:
             return None
-        return Need(3, ALL if plottable(shown) else 5)
+        if view.frame.condition is None or not program(shown.main).said(loop).decides:
+            return LINE
+        return Need(3, ALL) if plottable(shown) else Need(2, 4 + len(_ignored(loop)))
+
+    def brief(self, shown: Shown) -> Sequence[Span]:
+        loop, frame = shown.frame.frame.loop, shown.frame.frame
+        if loop is None:
+            return [("no loop runs here", Role.DIM)]
+        phrases, text = program(shown.main).phrases, program(shown.main).said(loop)
+        if frame.condition is not None and text.decides:
+            return [(text.condition, Role.NAME), ("   ", Role.PLAIN), *(_now(shown, loop, phrases, text)[0].spans[1:])]
+        return _without(shown.frame, loop, text)
 
     def build(self, shown: Shown, width: int, height: int) -> Sequence[Line]:
         view = shown.frame
@@ -58,7 +71,6 @@ class Condition(Pane):
         rest = [
             *(_seen(view, width) if decides else ()),
             *(_meeting(view, text, found, width) if decides else ()),
-            *_trips(view, width),
             *_ignored(loop),
         ]
         now = _now(shown, loop, phrases, text) if decides else []
@@ -95,13 +107,13 @@ def _now(shown: Shown, loop: Loop, phrases: Phrases, text: LoopText) -> list[Lin
     if between and not frame.iteration and loop.tested is None:
         outer = loop.initial_condition
         name = f"  initial: {phrases.operand(outer, bare=True)}" if outer is not None else "  initial"
-        return [_row("now", (_word(frame.condition), Role.VALUE), (name, Role.DIM))]
+        return [_row("now", _word(frame.condition), (name, Role.DIM))]
     if loop.condition is None:
-        return [_row("now", (_word(frame.condition), Role.VALUE), ("  nothing in the body changes it", Role.DIM))]
+        return [_row("now", _word(frame.condition), ("  nothing in the body changes it", Role.DIM))]
     value = frame.condition if between else _truth(shown.frame, loop.condition)
     if value is None:
         return [_row("now", (NOT_YET, Role.DIM), (f"  {named(loop.condition)} is not computed yet", Role.DIM))]
-    return [_row("now", (_word(value), Role.VALUE), *_sides(shown.frame, text, phrases))]
+    return [_row("now", _word(value), *_sides(shown.frame, text, phrases))]
 
 
 def _truth(view: FrameView, condition: Value) -> bool | None:
@@ -109,8 +121,8 @@ def _truth(view: FrameView, condition: Value) -> bool | None:
     return None if value is None else bool(value.size and value.reshape(-1)[0])
 
 
-def _word(condition: bool) -> str:
-    return "true" if condition else "false"
+def _word(condition: bool) -> Span:
+    return valued("true" if condition else "false", Role.VALUE)
 
 
 class _Now:
@@ -154,21 +166,30 @@ def _seen(view: FrameView, width: int) -> list[Line]:
     signs = "T" * (true - (between and frame.condition)) + last
     room, count = width - _LABEL, f"   {true} times true"
     if 2 * len(signs) - 1 <= room:
-        return [_row("seen", (" ".join(signs), Role.PLOT))]
+        return [_row("seen", *_truths(" ".join(signs)))]
     if len(signs) + len(count) <= room:
-        return [_row("seen", (signs, Role.PLOT), (count, Role.DIM))]
+        return [_row("seen", *_truths(signs), (count, Role.DIM))]
     head = max(1, (room - len(count) - 1) // 2)
     tail = max(1, room - len(count) - 1 - head)
-    return [_row("seen", (f"{signs[:head]}…{signs[-tail:]}", Role.PLOT), (count, Role.DIM))]
+    return [_row("seen", *_truths(f"{signs[:head]}…{signs[-tail:]}"), (count, Role.DIM))]
 
 
-def _trips(view: FrameView, width: int) -> list[Line]:
+def _truths(signs: str) -> list[Span]:
+    """Only the last can be false: it ends the loop."""
+    return [(signs[:-1], Role.PLOT), ("F", Role.ERROR)] if signs.endswith("F") else [(signs, Role.PLOT)]
+
+
+def _without(view: FrameView, loop: Loop, text: LoopText) -> list[Span]:
+    """``none, 25 trips``: what ends a loop that no condition ends, and that one is ignored."""
     frame = view.frame
-    if frame.trip_count is None:
-        return []
-    text = f"{frame.iteration} of {frame.trip_count}"
-    bar = progress(frame.iteration, frame.trip_count, min(40, width - _LABEL - len(text) - 2))
-    return [_row("trips", (text, Role.VALUE), (f"  {bar}", Role.PLOT))]
+    trips = "" if frame.trip_count is None else f", {counted(frame.trip_count, 'trip')}"
+    told: list[Span] = [(f"none{trips}", Role.DIM)]
+    if loop.ignored_condition is not None:
+        told.append((f" ({named(loop.ignored_condition)} is ignored)", Role.DIM))
+    if frame.stopped_by is not None:
+        return [*told, (f"; {ended(frame.stopped_by, frame.iteration)}", Role.MARK)]
+    ends = text.ends[0].rstrip(".")
+    return [*told, (f"; ends {ends[:1].lower()}{ends[1:]}", Role.DIM)]
 
 
 def _ends(shown: Shown, text: LoopText, width: int) -> list[Line]:

@@ -12,13 +12,11 @@ from textual.reactive import reactive
 from textual.strip import Strip
 
 from ..driver import Progress
-from ..screen.lines import Line, Role, Span, fit, fit_spans, line
-from ..screen.plots import progress
-from ..screen.text import NO_LIMIT, limit_text, printable, rate_text
+from ..screen.lines import Line, Role, Span, fit_spans, line
+from ..screen.text import NO_LIMIT, limit_text, printable, rate_text, shortened
 from ..screen.view import FrameView, Shown
 from .strips import Lined
 
-_BAR = 20
 #: Between the names of frames.
 _SIGN = " ▸ "
 
@@ -67,14 +65,13 @@ class Header(Lined):
 
     def _line(self, width: int) -> Line:
         state = self._state()
-        count, bar = self._iteration()
+        count = self._iteration()
         marks, signs = self._marks(), self._marks(short=True)
         right: list[Span] = []
         for wanted, least in (
-            ((count, bar, marks, state), 34),
-            ((count, marks, state), 30),
-            ((count, signs, state), 18),
-            ((count, state), 18),
+            ((marks, state, count), 30),
+            ((signs, state, count), 18),
+            ((state, count), 18),
             ((state,), 0),
         ):
             right = [span for spans in wanted for span in spans]
@@ -106,7 +103,7 @@ class Header(Lined):
         for k, one in enumerate(steps):
             begin = _length(spans)
             # Where the frame in focus has no room its end is cut.
-            text = fit(one.text, room - begin) if len(steps) == 1 else one.text
+            text = shortened(one.text, room - begin) if len(steps) == 1 else one.text
             spans.append((text, Role.NAME if one.here or len(steps) == 1 else Role.PLAIN))
             if one.depth is not None:
                 self._places.append((begin, begin + cell_len(text), one.depth))
@@ -128,9 +125,10 @@ class Header(Lined):
         if found is not None:
             self.post_message(self.Chosen(found))
 
-    def _iteration(self) -> tuple[list[Span], list[Span]]:
+    def _iteration(self) -> list[Span]:
+        """Where the loop in focus stands: said here alone, and drawn by the timeline."""
         if self.shown is None or self.shown.frame.frame.loop is None:
-            return [], []
+            return []
         frame = self.shown.frame.frame
         done, total = frame.iteration, frame.trip_count
         if self.progress is not None and self.shown.depth == 1:
@@ -138,9 +136,7 @@ class Header(Lined):
             done = max(done, self.progress.iterations.get(frame.path, done))
         limit = limit_text(total)
         ended = frame.stopped_by is not None and self.progress is None
-        count = f"ended after {done} / {limit}" if ended else f"iteration {done} / {limit}"
-        bar: list[Span] = [] if not total or limit == NO_LIMIT else [(progress(done, total, _BAR) + "   ", Role.PLOT)]
-        return [(count + "   ", Role.VALUE)], bar
+        return [(f"  {'ended after' if ended else 'iteration'} {done} / {limit} ", Role.VALUE)]
 
     def _marks(self, short: bool = False) -> list[Span]:
         """What else must not be forgotten: made-up inputs, a recording, another branch than the first. ``short``: a

@@ -9,13 +9,18 @@ from typing import Any
 from ...debugger.words.names import named
 from ...runtime.graph import Graph, Value, walk
 from ..screen.cells import NOT_YET, SET, short_value, type_of
-from ..screen.layout import Need
-from ..screen.lines import Column, Line, Role, Span, line, table
+from ..screen.layout import LINE, Need
+from ..screen.lines import Column, Line, Role, Span, Widest, line, table
 from ..screen.targets import ValueTarget
 from ..screen.view import Shown, graph_of
 from .pane import Pane
 
-_COLUMNS = (Column("name", 4), Column("type", 6, rank=1), Column("value", 8), Column("from", 6, rank=2))
+_COLUMNS = (
+    Column("name", 4, names=True),
+    Column("type", 6, rank=1),
+    Column("value", 8),
+    Column("from", 6, rank=2, names=True),
+)
 _Row = tuple[list[Span], ValueTarget]
 #: Below this width the value says what it can of its type.
 _NARROW = 34
@@ -28,11 +33,19 @@ class Inputs(Pane):
 
     def __init__(self, id: str) -> None:
         super().__init__("Inputs", id)
+        self._widest = Widest()
 
     def need(self, shown: Shown) -> Need | None:
         loop = shown.frame.frame.loop
         ports = (*loop.sliced_inputs, *loop.invariants) if loop is not None else ()
-        return Need(1, max(1, len(ports) + len(_captured(shown))))
+        count = len(ports) + len(_captured(shown))
+        return Need(1, count) if count else LINE
+
+    def brief(self, shown: Shown) -> Sequence[Span]:
+        told: list[Span] = []
+        for (name, kind, value, _), _ in _rows(shown, _NARROW):
+            told += [name, (" ", Role.PLAIN), value if value[0] != NOT_YET else kind, ("   ", Role.PLAIN)]
+        return told or [("none", Role.DIM)]
 
     def build(self, shown: Shown, width: int, height: int) -> Sequence[Line]:
         frame = shown.frame.frame
@@ -44,9 +57,10 @@ class Inputs(Pane):
         for row, target in zip(cells, targets, strict=True):
             if target.name in shown.frame.edited:
                 row[2] = (f"{SET} {row[2][0]}", row[2][1])
+        sizes = self._widest.of(frame.path, width)
         if width < _NARROW:
-            return table((_COLUMNS[0], _COLUMNS[2]), [[row[0], row[2]] for row in cells], width, False, targets)
-        return table(_COLUMNS, cells, width, False, targets)
+            return table((_COLUMNS[0], _COLUMNS[2]), [[row[0], row[2]] for row in cells], width, False, targets, sizes)
+        return table(_COLUMNS, cells, width, False, targets, sizes)
 
 
 def _rows(shown: Shown, width: int) -> list[_Row]:
@@ -76,8 +90,7 @@ def _sliced(shown: Shown, width: int) -> Iterator[_Row]:
     around = shown.view.frames[outside].values
     for sliced in frame.loop.sliced_inputs if frame.loop is not None else ():
         outer = around.get(sliced.outer.name, sliced.outer.constant)
-        total = "" if frame.trip_count is None else f" of {frame.trip_count}"
-        part = "all parts read" if frame.stopped_by is not None else f"part {frame.iteration}{total}"
+        part = "all parts read" if frame.stopped_by is not None else f"part {frame.iteration}"
         kind = type_of(outer, sliced.outer.type)
         row = [(named(sliced.outer), Role.NAME), (kind, Role.DIM), (part, Role.VALUE), ("sliced", Role.DIM)]
         yield row, ValueTarget(sliced.outer.name, outside, declared=sliced.outer)

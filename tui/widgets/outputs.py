@@ -12,7 +12,7 @@ from ..screen.targets import Of, ValueTarget
 from ..screen.view import Shown
 from .pane import Pane
 
-_COLUMNS = (Column("name", 4), Column("type", 6), Column("value", 8))
+_COLUMNS = (Column("name", 4, names=True), Column("type", 6), Column("value", 8))
 
 
 class Outputs(Pane):
@@ -24,6 +24,12 @@ class Outputs(Pane):
     def need(self, shown: Shown) -> Need | None:
         outputs = shown.view.snapshot.outputs
         return None if outputs is None else Need(1, max(1, len(outputs)))
+
+    def brief(self, shown: Shown) -> Sequence[Span]:
+        told: list[Span] = []
+        for name, value in shown.view.snapshot.outputs or ():
+            told += [(quote(name), Role.NAME), (f" {short_value(value, 16)}   ", Role.VALUE)]
+        return told or [("none", Role.DIM)]
 
     def build(self, shown: Shown, width: int, height: int) -> Sequence[Line]:
         outputs = shown.view.snapshot.outputs

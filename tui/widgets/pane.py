@@ -15,7 +15,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from ..screen.layout import Need
-from ..screen.lines import Line
+from ..screen.lines import Line, Role, Span, fit_spans
 from ..screen.target import Target
 from ..screen.text import printable
 from ..screen.view import Shown
@@ -23,6 +23,8 @@ from .strips import Looks
 
 #: Left of the line that the cursor is on, in the pane that has the focus.
 _CURSOR = "▌"
+#: The class of a pane that is one line without a border.
+_LINE = "-line"
 
 
 class Pane(ScrollView, can_focus=True, inherit_bindings=False):
@@ -71,10 +73,25 @@ class Pane(ScrollView, can_focus=True, inherit_bindings=False):
         """The lines that it needs, and those that it can use; None where it has nothing to show."""
         return Need(1, max(1, len(self.lines)))
 
+    def brief(self, shown: Shown) -> Sequence[Span]:
+        """What it says where it has one line, behind its name."""
+        raise NotImplementedError
+
+    @property
+    def is_line(self) -> bool:
+        """Whether it is one line without a border."""
+        return self.has_class(_LINE)
+
+    def in_a_line(self, one: bool) -> None:
+        """Be one line, or a box again."""
+        if one != self.is_line:
+            self.set_class(one, _LINE)
+
     @property
     def text(self) -> str:
         """What the pane says, without its colours: its title, its subtitle, its lines."""
-        return "\n".join(["  ".join(self.heading).rstrip(), *(line.text for line in self.lines)])
+        heading = [] if self.is_line else ["  ".join(self.heading).rstrip()]
+        return "\n".join([*heading, *(line.text for line in self.lines)])
 
     def set_title(self, title: str, subtitle: str = "") -> None:
         """Change the words in the border."""
@@ -95,7 +112,7 @@ class Pane(ScrollView, can_focus=True, inherit_bindings=False):
         self._border_title = self.render_str(Content(printable(numbered)))
         self._border_subtitle = self.render_str(Content(printable(subtitle)))
         width, height = self.outer_size
-        if not self.is_mounted or not width:
+        if not self.is_mounted or not width or self.is_line:
             return
         # The rows of the border alone, and of those the one that changed.
         if numbered != self._bordered[0]:
@@ -138,11 +155,11 @@ class Pane(ScrollView, can_focus=True, inherit_bindings=False):
         resized, self._built = inner != self._built, inner
         before = self._target()
         old, old_strips = self.lines, self._strips
-        self.lines = self.build(self.shown, inner.width, inner.height)
+        self.lines = [self._line(self.shown, inner.width)] if self.is_line else self.build(self.shown, *inner)
         self._strips = {}
         self._set_size(Size(inner.width + 1, len(self.lines)))
         self._keep_cursor(before)
-        if follow:
+        if follow and not self.is_line:
             self.follow()
         if resized:
             self.refresh()
@@ -150,6 +167,11 @@ class Pane(ScrollView, can_focus=True, inherit_bindings=False):
             self._refresh_changed(old, old_strips)
         if self._target() != before:
             self.post_message(self.Moved())
+
+    def _line(self, shown: Shown, width: int) -> Line:
+        """Its number and its name stand where a title does."""
+        name = f"  {self._number} {self.name_shown}  "
+        return Line(fit_spans([(name, Role.DIM), *self.brief(shown)], width))
 
     def _set_size(self, size: Size) -> None:
         if size == self.virtual_size:

@@ -9,23 +9,26 @@ from typing import Any
 
 from rich.cells import cell_len
 
-from ...debugger.session.snapshot import ScanSnapshot
+from ...debugger.session.snapshot import FrameSnapshot, ScanSnapshot
 from ...debugger.statistics.tensor import tensor_of
 from ...debugger.words.names import quote
+from ...runtime.graph import TensorType, Value
 from ..screen.cells import short_value
 from ..screen.collected import picture
 from ..screen.layout import ALL, Need
 from ..screen.lines import Line, Role, Span, fit, line
-from ..screen.plots import heat, number_of
+from ..screen.plots import heat, number_of, odd_apart
 from ..screen.targets import Of, ValueTarget
-from ..screen.text import printable, sparkline, type_text
+from ..screen.text import printable, shortened, sparkline, type_text
 from ..screen.view import Shown
 from .pane import Pane
 
-#: Of an element at most so many indices are written, and single ones in so many lines, with the one above them.
+#: Of an element at most so many indices are written; single numbers want so many lines, with the one above them.
 _INDICES, _INDEXED = 100, 4
 #: A chart of scalars is not higher than this.
 _HIGHEST = 8
+#: No picture of elements has more rows.
+_ROWS = 64
 
 
 class Scans(Pane):
@@ -35,19 +38,30 @@ class Scans(Pane):
         super().__init__("Scan outputs", id)
 
     def need(self, shown: Shown) -> Need | None:
-        around = any(view.frame.scans for view in shown.view.frames[1 : shown.depth or 0])
-        return Need(2, ALL) if shown.frame.frame.scans or around else None
+        frame, around = shown.frame.frame, _around(shown)
+        if not frame.scans and not around:
+            return None
+        ports = frame.loop.scan_outputs if frame.loop is not None else ()
+        most = [_most(scan, port.result, frame.trip_count) for scan, port in zip(frame.scans, ports, strict=True)]
+        wanted = ALL if None in most else len(around) + sum(1 + (rows or 0) for rows in most)
+        return Need(min(2, wanted), wanted)
+
+    def brief(self, shown: Shown) -> Sequence[Span]:
+        frame, told = shown.frame.frame, list[Span]()
+        for scan in (*frame.scans, *(scan for _, scan in _around(shown))):
+            told += [(quote(scan.name), Role.NAME), (f" {type_text(scan.dtype, scan.shape)}   ", Role.VALUE)]
+        return told
 
     def build(self, shown: Shown, width: int, height: int) -> Sequence[Line]:
         frame = shown.frame.frame
-        around = _around(shown, width)
+        around = [_facts(scan, width, f"  of loop '{printable(outer.name)}'") for outer, scan in _around(shown)]
         if not frame.scans:
             return around or [line(("none", Role.DIM))]
         lines: list[Line] = []
         for scan, each in zip(frame.scans, _rooms(frame.scans, height - len(frame.scans)), strict=True):
-            facts = _facts(scan, frame.trip_count, width)
+            facts = _facts(scan, width)
             lines.append(replace(facts, target=ValueTarget(scan.name, shown.depth, Of.SCAN)))
-            lines += _picture(scan, width, max(1, min(each, 64)))
+            lines += _picture(scan, width, max(1, min(each, _ROWS)))
         return lines + around
 
 
@@ -63,27 +77,31 @@ def _is_chart(scan: ScanSnapshot) -> bool:
     return bool(scan.tail) and scan.tail[-1].size == 1
 
 
-def _around(shown: Shown, width: int) -> list[Line]:
-    """A line for each scan output of the loops around, which go on collecting."""
-    depth = shown.depth or 0
-    outer = [view.frame for view in reversed(shown.view.frames[1:depth])]
-    return [
-        _facts(scan, frame.trip_count, width, f"  of loop '{printable(frame.name)}'")
-        for frame in outer
-        for scan in frame.scans
-    ]
+def _most(scan: ScanSnapshot, element: Value, trip_count: int | None) -> int | None:
+    """The rows that its picture can use, the same at every stop; None: all that there are."""
+    shape = element.type.shape if isinstance(element.type, TensorType) else None
+    if _is_chart(scan) or (shape is not None and all(size == 1 for size in shape)):
+        return _INDEXED
+    total = scan.length or trip_count
+    return None if total is None or total >= _ROWS else 1 + max(1, total)
 
 
-def _facts(scan: ScanSnapshot, trip_count: int | None, width: int, whose: str = "") -> Line:
+def _around(shown: Shown) -> list[tuple[FrameSnapshot, ScanSnapshot]]:
+    """The scan outputs of the loops around, which go on collecting."""
+    outer = [view.frame for view in reversed(shown.view.frames[1 : shown.depth or 0])]
+    return [(frame, scan) for frame in outer for scan in frame.scans]
+
+
+def _facts(scan: ScanSnapshot, width: int, whose: str = "") -> Line:
     """``xs  f32 [4]  4 so far  last 1.4142157  stacked on axis 0``; the end is left out where there is no room.
     ``whose``: the loop that it is of, where that is another than the one shown."""
     how = "stacked on" if scan.stack else "concatenated along"
     reverse = ", newest first" if scan.reverse else ""
     spans = [
         # Which way it grows is visible at every width.
-        (f"{quote(scan.name)}{' ←' if scan.reverse else ''}", Role.NAME),
+        (f"{shortened(quote(scan.name), max(8, width // 3))}{' ←' if scan.reverse else ''}", Role.NAME),
         (f"  {type_text(scan.dtype, scan.shape)}{_in_the_end(scan)}", Role.VALUE),
-        (f"  {scan.count} of {trip_count}" if trip_count is not None else f"  {scan.count} so far", Role.PLAIN),
+        (f"  {scan.count} so far", Role.PLAIN),
     ]
     if whose:
         spans = [(text, Role.DIM) for text, _ in spans] + [(whose, Role.DIM)]
@@ -119,7 +137,7 @@ def _picture(scan: ScanSnapshot, width: int, height: int) -> list[Line]:
     found = picture(scan, width, min(room, _HIGHEST) if few else room)
     if found is None:
         return _newest(scan, width, height)
-    drawn = [line((label, Role.DIM), (text, Role.PLOT)) for label, text in zip(found.labels, found.lines, strict=True)]
+    drawn = [line((label, Role.DIM), *spans) for label, spans in zip(found.labels, found.rows, strict=True)]
     return [line((fit(found.note, width), Role.DIM)), *drawn] if height > 1 else drawn
 
 
@@ -152,11 +170,8 @@ def _newest(scan: ScanSnapshot, width: int, height: int) -> list[Line]:
     if not scan.tail or scan.tail[-1].dtype.kind in "OUST":
         return []
     if all(element.size == 1 for element in scan.tail):
-        return [line((sparkline([number_of(element) for element in scan.tail], width), Role.PLOT))]
+        return [line(*odd_apart(sparkline([number_of(element) for element in scan.tail], width)))]
     rows = scan.tail[-height:]
     label = len(str(scan.count - 1)) + 1
     start = scan.count - len(rows)
-    return [
-        line((f"{start + k:>{label - 1}} ", Role.DIM), (row, Role.PLOT))
-        for k, row in enumerate(heat(rows, width - label))
-    ]
+    return [line((f"{start + k:>{label - 1}} ", Role.DIM), *row) for k, row in enumerate(heat(rows, width - label))]

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
-from ..screen.layout import Need
-from ..screen.lines import Column, Line, Role, Span, table
+from ...runtime.graph import Graph, Loop, bodies
+from ..screen.layout import LINE, Need
+from ..screen.lines import Column, Line, Role, Span, Widest, table
 from ..screen.targets import FrameTarget, Target
 from ..screen.text import NO_LIMIT, limit_text, printable
 from ..screen.view import FrameView, Shown
 from .pane import Pane
 
-_COLUMNS = (Column("", 1), Column("frame", 6, gap=1), Column("iteration", 8))
+_COLUMNS = (Column("", 1), Column("frame", 6, gap=1, names=True), Column("iteration", 8))
 
 
 class Stack(Pane):
@@ -19,12 +21,12 @@ class Stack(Pane):
 
     def __init__(self, id: str) -> None:
         super().__init__("Stack", id)
+        self._widest = Widest()
 
     def build(self, shown: Shown, width: int, height: int) -> Sequence[Line]:
         rows: list[list[Span]] = []
         targets: list[Target] = []
-        frames = shown.view.frames if shown.depth is not None else (*shown.view.frames, shown.frame)
-        for depth, view in enumerate(frames):
+        for depth, view in enumerate(_frames(shown)):
             here = view is shown.frame
             targets.append(FrameTarget(depth if depth < len(shown.view.frames) else None))
             rows.append(
@@ -34,15 +36,37 @@ class Stack(Pane):
                     (_where(view), Role.VALUE if here else Role.DIM),
                 ]
             )
-        return table(_COLUMNS, rows, width, header=False, targets=targets)
+        return table(_COLUMNS, rows, width, False, targets, self._widest.of(width))
+
+    def brief(self, shown: Shown) -> Sequence[Span]:
+        told: list[Span] = []
+        for view in _frames(shown):
+            told += [(" ▸ ", Role.DIM)] * bool(told) + [(_name(view), Role.NAME if view is shown.frame else Role.DIM)]
+        return told
 
     def need(self, shown: Shown) -> Need | None:
-        return None if not shown.has_loops else Need(1, len(shown.view.frames) + (shown.depth is None))
+        """The header tells of one loop, with room for all that can run inside of each other where there are more."""
+        if not shown.has_loops:
+            return None
+        most = 1 + _deepest(shown.main)
+        return Need(1, most) if most > 2 else LINE
 
     def follow(self) -> None:
         if self.shown is not None and self.shown.depth is not None:
             self.cursor = self.shown.depth
             self.show_line(self.cursor, 0)
+
+
+def _frames(shown: Shown) -> Sequence[FrameView]:
+    """Those that run, and the one that is shown after it ended."""
+    return shown.view.frames if shown.depth is not None else (*shown.view.frames, shown.frame)
+
+
+@lru_cache(maxsize=16)
+def _deepest(graph: Graph) -> int:
+    """How many loops can run inside of each other."""
+    inside = [_deepest(body) + isinstance(node, Loop) for node in graph.nodes for _, body in bodies(node)]
+    return max(inside, default=0)
 
 
 def _name(view: FrameView) -> str:

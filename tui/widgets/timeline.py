@@ -11,7 +11,7 @@ from textual.message import Message
 from ..screen.layout import Need
 from ..screen.lines import Line, Role, Span, fit, line, pad
 from ..screen.targets import MomentTarget
-from ..screen.text import printable
+from ..screen.text import printable, shortened
 from ..screen.times import Span as Branch
 from ..screen.view import Shown
 from .pane import Pane
@@ -44,6 +44,13 @@ class Timeline(Pane):
     def need(self, shown: Shown) -> Need | None:
         return Need(1, max(1, len(shown.frame.times.spans))) if shown.has_loops else None
 
+    def brief(self, shown: Shown) -> Sequence[Span]:
+        frame, branches = shown.frame.frame, len(shown.frame.times.spans)
+        if frame.loop is None:
+            return [("no loop runs here", Role.DIM)]
+        told = f"iterations of '{printable(frame.name)}'"
+        return [(f"{told}, on {branches} branches" if branches > 1 else told, Role.DIM)]
+
     def build(self, shown: Shown, width: int, height: int) -> Sequence[Line]:
         frame, found = shown.frame.frame, shown.frame.times
         if frame.loop is None:
@@ -51,7 +58,7 @@ class Timeline(Pane):
             return [line(("no loop runs here", Role.DIM))]
         self._total = _total(shown)
         self.set_title(
-            f"Timeline  iterations of '{printable(frame.name)}'",
+            f"Timeline  iterations of '{shortened(printable(frame.name), width // 3)}'",
             "▼ now  ● breakpoint  ⚑ hit  ✎ set by hand  × NaN, Inf",
         )
         labels = [_label(one) for one in found.spans]

@@ -11,6 +11,7 @@ from textual.message import Message
 from textual.widget import Widget
 
 from ..screen.layout import Box, Need, arrange, small, tab_of, tabs_with
+from .overview import Overview
 from .pane import Pane
 
 
@@ -37,7 +38,7 @@ class Workbench(Widget):
     class Placed(Message):
         """The panes stand elsewhere, or others are visible."""
 
-    def __init__(self, panes: Mapping[str, Pane], id: str) -> None:
+    def __init__(self, panes: Mapping[str, Pane | Overview], id: str) -> None:
         super().__init__(id=id)
         self.panes = panes
         self.tab = 0
@@ -97,10 +98,14 @@ class Workbench(Widget):
         self._last = self.size, boxes
         for name, pane in self.panes.items():
             there = name in boxes
+            if isinstance(pane, Pane):
+                pane.in_a_line(there and boxes[name].is_line)
             if pane.display != there:
                 pane.display = there
                 if there:
                     self.call_after_refresh(pane.catch_up)
+        # Textual keeps what a layout said until children come or go.
+        self._clear_arrangement_cache()
         self.refresh(layout=True)
         self.post_message(self.Placed())
 
@@ -113,7 +118,7 @@ class Workbench(Widget):
         if name not in self._needs:
             return False
         boxes = self.boxes(self.size)
-        if self.full or again or name not in boxes:
+        if self.full or again or name not in boxes or boxes[name].is_line:
             self.full = ""
             if self.small:
                 self.tab = tab_of(name)

@@ -10,7 +10,7 @@ import loopdbg
 from loopdbg.debugger.expression.tokens import mask
 from loopdbg.debugger.words.source import source
 from loopdbg.tui.screen.lines import Role, cells_of
-from loopdbg.tui.screen.statement import fit_statement
+from loopdbg.tui.screen.statement import fit_statement, in_colours, least_cells
 
 SAMPLES = sorted(
     path for path in (Path(__file__).parents[4] / "sample_models").iterdir() if path.suffix in (".onnx", ".xml")
@@ -49,6 +49,41 @@ def test_attributes_go_first_and_then_operands(width: int, shown: str) -> None:
 )
 def test_long_names_are_cut_in_their_middles(expression: str, width: int, shown: str) -> None:
     assert cut("y", expression, width) == shown
+
+
+@pytest.mark.parametrize(
+    ("result", "expression", "shown"),
+    [
+        ("tripled_plus_one", "tripled + 1", "tripled_plus_one = … + 1"),
+        ("y", "-a_long_name", "y = -…"),
+        ("sums[5-i:6-i, :]", "add_row", "sums[…] = …"),
+        ("`a[0], b`, rest", "Split(x, axis=0)", "`a[0], b`, … = Split(…)"),
+        ("total", "[0.0, 0.0]", "total = […]"),
+    ],
+)
+def test_what_is_left_at_last(result: str, expression: str, shown: str) -> None:
+    spans = [(result, Role.NAME), (" = ", Role.DIM), (expression, Role.PLAIN)]
+    assert least_cells(spans) == len(shown)
+    assert cut(result, expression, len(shown)) == shown
+
+
+@pytest.mark.parametrize(
+    ("expression", "operators", "attributes"),
+    [
+        ("half + half_q", ["+"], ""),
+        ("-x", ["-"], ""),
+        ("abs(a - b) > tol", ["abs", "-", ">"], ""),
+        ("LSTMCell(x, h, c, W, hidden_size=256, clip=1.0)", ["LSTMCell"], "hidden_size=256, clip=1.0"),
+        ("Reshape(`a=b, c`, [1, 2], …)", ["Reshape"], ""),
+        ("not go", ["not"], ""),
+        ("x_new", [], ""),
+    ],
+)
+def test_an_expression_is_told_apart(expression: str, operators: list[str], attributes: str) -> None:
+    spans = in_colours([("y", Role.NAME), (" = ", Role.DIM), (expression, Role.PLAIN), ("  # said", Role.COMMENT)])
+    assert "".join(text for text, _ in spans) == f"y = {expression}  # said"
+    assert [text for text, role in spans if role is Role.OPERATOR] == operators
+    assert "".join(text for text, role in spans if role is Role.ATTRIBUTE) == attributes
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.name)

@@ -1,0 +1,259 @@
+"""What has something to say has the room: over all samples and three sizes no line loses its result or its operator,
+and no pane stands empty."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from loopdbg.debugger.words.listing import code
+from loopdbg.debugger.words.names import mask
+from loopdbg.runtime.model import Model
+from loopdbg.tui.actions import PANES
+from loopdbg.tui.screen.layout import TABS
+from loopdbg.tui.screen.listing import BodyLines
+from loopdbg.tui.screen.targets import LineTarget
+from models import SAMPLES, loaded, model, sample
+from screens import Screen, opened
+
+SIZES = ((80, 24), (120, 36), (200, 60))
+FILES = sorted(
+    path.relative_to(SAMPLES).as_posix()
+    for pattern in ("*.onnx", "*.xml", "trt/*.py", "lessons/digits.onnxtxt")
+    for path in SAMPLES.glob(pattern)
+)
+Opened = tuple[Model, Mapping[str, Any]]
+
+DEEP = """
+deep (int64 A, int64 B, int64 C, float x0) => (float x_last) {
+  [outer] x_last = Loop <body = outer (int64 i, bool c, float x) => (bool co, float xo) {
+    co = Identity (c)
+    one = Constant <value_float: float = 1.0> ()
+    xa = Add (x, one)
+    [middle] xm = Loop <body = middle (int64 j, bool cj, float y) => (bool cjo, float yo) {
+      cjo = Identity (cj)
+      yt = Mul (y, one)
+      [inner] yi = Loop <body = inner (int64 k, bool ck, float z) => (bool cko, float zo) {
+        cko = Identity (ck)
+        kf = Cast <to = 1> (k)
+        za = Add (z, kf)
+        zt = Tanh (za)
+        zo = Add (za, zt)
+      }> (C, , yt)
+      yo = Add (yi, one)
+    }> (B, , xa)
+    xo = Sub (xm, one)
+  }> (A, , x0)
+}
+"""
+FLAT = """
+flat (float[4, 8] x, float[8, 8] w) => (float[4, 8] y) {
+  h = MatMul (x, w)
+  a = Relu (h)
+  s = Sigmoid (a)
+  y = Mul (a, s)
+}
+"""
+
+
+def decoder(nodes: int = 300) -> onnx.ModelProto:
+    """A loop as exporters write them: long names, many nodes."""
+    now, ops, made = "/model/decoder/hidden", ("Tanh", "Sigmoid", "Neg", "Abs"), []
+    for k in range(nodes - 3):
+        op = ops[k % 4]
+        name = f"/model/decoder/layers.{k // 24}/self_attn/{op}_{k}"
+        made.append(helper.make_node(op, [now], [f"{name}_output_0"], name=name))
+        now = f"{name}_output_0"
+    made += [
+        helper.make_node("Add", [now, "/model/decoder/hidden"], ["hidden_next"], name="/model/decoder/Add_residual"),
+        helper.make_node("ReduceMax", [now], ["/model/decoder/ReduceMax_output_0"], keepdims=0),
+        helper.make_node(
+            "Greater", ["/model/decoder/ReduceMax_output_0", "tol"], ["go"], name="/model/decoder/Greater"
+        ),
+    ]
+    info = helper.make_tensor_value_info
+    body = helper.make_graph(
+        made,
+        "body",
+        [info("i", TensorProto.INT64, []), info("c", TensorProto.BOOL, []), info("/model/decoder/hidden", 1, [16])],
+        [info("go", TensorProto.BOOL, []), info("hidden_next", 1, [16])],
+    )
+    loop = helper.make_node("Loop", ["M", "", "h0"], ["h_last"], name="/model/decoder/Loop", body=body)
+    given = [info("M", TensorProto.INT64, []), info("h0", 1, [16]), info("tol", 1, [])]
+    graph = helper.make_graph([loop], "main", given, [info("h_last", 1, [16])])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+
+
+def of_sample(name: str) -> Callable[[], Opened]:
+    return lambda: sample(name)
+
+
+def long_decoder() -> Opened:
+    given = {"M": np.array(1000), "h0": np.linspace(-1, 1, 16).astype(np.float32), "tol": np.float32(1e-6)}
+    return loaded(decoder()), given
+
+
+def deep() -> Opened:
+    return model(DEEP), {"A": np.array(3), "B": np.array(4), "C": np.array(5), "x0": np.float32(0.5)}
+
+
+def flat() -> Opened:
+    random = np.random.default_rng(1)
+    return model(FLAT), {"x": random.normal(size=(4, 8)).astype("f"), "w": random.normal(size=(8, 8)).astype("f")}
+
+
+MODELS: dict[str, Callable[[], Opened]] = {
+    **{name: of_sample(name) for name in FILES},
+    "decoder": long_decoder,
+    "deep": deep,
+    "flat": flat,
+}
+#: A stop between iterations, in one, and in a loop inside, where there is one.
+KEYS = ("s", "s", "n", "i")
+
+
+@pytest.mark.parametrize("name", MODELS)
+async def test_lines_keep_what_tells_most_and_no_pane_is_empty(name: str) -> None:
+    async with opened(*MODELS[name](), size=SIZES[0]) as screen:
+        for size in SIZES:
+            await screen.pilot.resize_terminal(*size)
+            await screen.settle()
+            for key in KEYS[: None if size == SIZES[0] else 1]:
+                await screen.press(key)
+                keeps_results_and_operators(screen)
+                for _ in range(len(TABS) if size == SIZES[0] else 1):
+                    no_pane_is_empty(screen)
+                    await screen.press("greater_than_sign")
+
+
+def keeps_results_and_operators(screen: Screen) -> None:
+    """In every line of the source that is in sight."""
+    body = screen.app.body
+    lines = body.lines
+    assert isinstance(lines, BodyLines)
+    top = body.scroll_offset.y
+    for row in range(top, min(top + body.size.height, len(lines))):
+        target, text = lines[row].target, lines[row].text
+        if not isinstance(target, LineTarget) or lines._layout.is_code(row):
+            continue
+        whole = code(lines.listing.source.lines[lines._rows[row]])
+        whole = whole.replace(lines.prefix, "‥") if lines.prefix else whole
+        assigned = mask(whole).find(" = ")
+        if assigned < 0 or target.head:
+            continue
+        result = re.split(r"[\[,]", whole[:assigned])[0].strip()
+        assert re.search(rf"(?<![\w.`]){re.escape(result)}(?: = |, |\[)", text), (text, whole)
+        assert operator(whole[assigned + 3 :]) in text, (text, whole)
+
+
+def operator(expression: str) -> str:
+    """What an expression computes: ``Tanh(``, `` + ``, ``-``; nothing of a mere name."""
+    masked = mask(expression)
+    if called := re.match(r"[^\W\d][\w.]*\(", masked):
+        return called.group()
+    between = re.search(r" (?:[-+*/@%<>=!&|^]+|and|or) ", masked)
+    return between.group() if between else "-" if masked.startswith("-") else ""
+
+
+def no_pane_is_empty(screen: Screen) -> None:
+    """What stands in a border has something to say, and what cannot say more has no more room."""
+    shown = screen.app.shown
+    assert shown is not None
+    for name in PANES:
+        pane = screen.app.panes[name]
+        need = pane.need(shown)
+        if not pane.display or screen.app.bench.full:
+            continue
+        assert need is not None
+        said = [line.text for line in pane.lines if line.text.strip()]
+        assert said and (pane.is_line or need.least or screen.app.bench.small), (name, said)
+        if name in ("back-edges", "inputs", "stack", "breakpoints", "outputs") and not pane.is_line:
+            assert pane.size.height - len(said) <= 3, (name, pane.size, said)
+
+
+@pytest.mark.parametrize("name", ["lstm.xml", "newton_sqrt.onnx", "greedy_decoder.onnx"])
+async def test_the_source_has_twelve_rows_on_a_small_screen(name: str) -> None:
+    async with opened(*sample(name), size=SIZES[0]) as screen:
+        await screen.press("s", "n")
+        assert screen.app.body.size.height >= 12
+        assert all(screen.app.panes[one].is_line for one in ("back-edges", "condition"))
+        # A line says what its pane is about.
+        rows = screen.visible()
+        assert any(row.startswith("   2 Back edges  ") and " → ·" in row for row in rows)
+        assert any(row.startswith("   3 Condition  ") and len(row.split()) > 4 for row in rows)
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_how_far_a_loop_is_is_said_once(size: tuple[int, int]) -> None:
+    async with opened(*sample("lstm.xml"), size=size) as screen:
+        await screen.press(*"ssss")
+        told = "\n".join(screen.visible())
+        assert len(re.findall(r"\b4 ?(?:of|/) ?25\b", told)) == 1
+        assert screen.header.endswith("iteration 4 / 25 ")
+
+
+@pytest.mark.parametrize("size", SIZES[1:])
+@pytest.mark.parametrize("name", ["newton_sqrt.onnx", "greedy_decoder.onnx", "lstm.xml"])
+async def test_columns_do_not_move(name: str, size: tuple[int, int]) -> None:
+    """Once they were as wide as they get, they stay: on the way back all stand where they stood last."""
+    async with opened(*sample(name), size=size) as screen:
+        await screen.press(*"ssss")
+        stood = columns(screen)
+        for key in ("left", "left", "n", "s"):
+            await screen.press(key)
+            assert columns(screen) == stood, key
+
+
+def columns(screen: Screen) -> list[int]:
+    """Where the columns of the back edges begin, and the values beside the source."""
+    head = screen.lines("back-edges")[0]
+    beside = {line.index("│ ") for line in screen.lines("body") if re.match(r".{5,}\S = .*│ ", line)}
+    assert "previous" in head and "new" in head
+    return [head.find(word) for word in ("previous", "new", "Δ", "hist")] + sorted(beside)
+
+
+async def test_the_value_at_the_cursor_stands_beside() -> None:
+    async with opened(*sample("lstm.xml"), size=(200, 60)) as screen:
+        await screen.press("s", "n", "n", "n", "slash", *"h_next, c_next", "enter")
+        told = screen.app.value.text
+        assert "h_next   float32 [1,256]   256 elements, 1 KB" in told
+        for word in ("min ", "max ", "mean ", "std ", "norm ", "NaN 0", "elements  "):
+            assert word in told
+        assert re.search(r"made by   7  h_next, c_next = LSTMCell\(", told) and "LSTMCell 'cell'" in told
+        assert re.search(r"read by   8  y_slice = Reshape\(h_next, ", told)
+        # It follows the cursor of whatever pane has the focus.
+        await screen.press("2", "home", "down")
+        assert "h   float32 [1,256]" in screen.app.value.text and "history   " in screen.app.value.text
+        await screen.press("up")
+        assert "the cursor is on no value" in screen.app.value.text
+
+
+async def test_the_graph_stands_beside_and_follows() -> None:
+    async with opened(*sample("newton_sqrt.onnx"), size=(200, 60)) as screen:
+        await screen.press("s", "n", "n")
+        assert screen.app.overview.display and re.search(r"▶half_q\S*▌", screen.app.overview.text)
+        await screen.press("down", "down")
+        assert re.search(r"▐change\S*▌", screen.app.overview.text)
+        places = screen.app.overview.places
+        assert places is not None
+        at = next(k for k, box in enumerate(places.picture.boxes) if box.name == "half" and box.node is not None)
+        chip = places.chips[at]
+        left, top = screen.app.overview.scroll_offset
+        await screen.pilot.click("#overview", offset=(1 + chip.left - left + 1, 1 + chip.top - top))
+        await screen.settle()
+        assert isinstance(screen.app.target, LineTarget) and screen.app.target.code.startswith("half = ")
+        await screen.pilot.resize_terminal(120, 36)
+        await screen.settle()
+        assert not screen.app.overview.display
+
+
+async def test_a_tab_without_anything_to_say_shows_the_source() -> None:
+    async with opened(*flat(), size=SIZES[0]) as screen:
+        await screen.press("greater_than_sign", "greater_than_sign")
+        assert screen.app.bench.tab == 2 and screen.app.body.display

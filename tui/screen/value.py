@@ -1,0 +1,135 @@
+"""The value at the cursor in a few lines: its type, what is in it, how it went, who makes and who reads it.
+
+Only what a stop has in memory is told; nothing large is read for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ...debugger.statistics.tensor import TensorRef, tensor_of
+from ...debugger.text import statistics_of
+from ...debugger.words.flow import flow_of
+from ...debugger.words.listing import code
+from ...debugger.words.names import quote
+from ...debugger.words.source import LineKind, Source
+from ...runtime.graph import Value
+from ...runtime.text import counted, size_text
+from .cells import type_of, valued
+from .evolution import spark
+from .inspected import fact_lines
+from .lines import Line, Role, Span, fit, line
+from .plots import heat, odd_apart
+from .program import program
+from .targets import Of, ValueTarget, declared_text
+from .text import dtype_name, number_text, printable, value_text
+from .view import Shown
+
+#: The cells of a label.
+_LABEL = 10
+#: So many elements are drawn, or written, at most.
+_DRAWN, _WRITTEN = 1 << 14, 12
+
+
+def value_lines(shown: Shown, target: ValueTarget, width: int, height: int) -> list[Line]:
+    """What is known of a value at a stop, in lines of ``width`` cells; its elements and how it went where there is room
+    for them in ``height`` lines."""
+    there, value = target.find(shown.view)
+    told, around = [line(*_head(target, there, value))], list(_around(shown, target, width))
+    if not there:
+        return [*told, line((target.absent(shown.view), Role.DIM)), *around]
+    told += _holds(value, width)
+    more = [*_went(shown, target, value, width), *_elements(value, width)]
+    return [*told, *more[: max(0, height - len(told) - len(around))], *around]
+
+
+def _head(target: ValueTarget, there: bool, value: Any) -> list[Span]:
+    """``h   float32 [1,256]   256 elements, 1 KB   carried``"""
+    short = target.declared.short if target.declared is not None else ""
+    spans: list[Span] = [(printable(short) or quote(target.name), Role.NAME)]
+    tensor = tensor_of(value) if there and isinstance(value, np.ndarray | np.generic | TensorRef) else None
+    if tensor is not None:
+        shape = ",".join(map(str, tensor.shape))
+        spans.append((f"   {dtype_name(tensor.dtype)} [{shape}]", Role.PLAIN))
+        if tensor.size != 1:
+            spans.append((f"   {counted(tensor.size, 'element')}, {size_text(tensor.nbytes)}", Role.DIM))
+    else:
+        kind = type_of(value) if there else declared_text(target.declared)
+        spans.append((f"   {kind}" if kind else "", Role.DIM))
+    if target.of is not Of.BODY:
+        spans.append((f"   {target.of}", Role.DIM))
+    return spans
+
+
+def _holds(value: Any, width: int) -> Iterator[Line]:
+    """What is in it: one element itself, of more their statistics."""
+    if not isinstance(value, np.ndarray | np.generic | TensorRef) or value.size == 1 or value.dtype.kind in "OUST":
+        yield _row("value", valued(fit(value_text(value, width - _LABEL), width - _LABEL), Role.VALUE))
+        return
+    tensor = tensor_of(value)
+    found = statistics_of(tensor if isinstance(value, np.generic) else value)
+    if found is not None:
+        yield from fact_lines(tensor, found, None, None, width)
+
+
+def _elements(value: Any, width: int) -> Iterator[Line]:
+    """The first ones in numbers, and all in a picture."""
+    if not isinstance(value, np.ndarray | np.generic | TensorRef) or value.dtype.kind not in "fiu":
+        return
+    tensor = tensor_of(value)
+    if 1 < tensor.size <= _DRAWN:
+        yield _row("elements", (_first(tensor, width - _LABEL), Role.VALUE))
+        yield _row("", *heat([tensor], width - _LABEL)[0])
+
+
+def _first(tensor: TensorRef, room: int) -> str:
+    """The first elements, as many as have room."""
+    elements = tensor.flat(0, min(tensor.size, _WRITTEN)).tolist()
+    told = "  ".join(number_text(one) for one in elements)
+    if len(told) <= room and len(elements) == tensor.size:
+        return told
+    return f"{told[: room - 2].rpartition('  ')[0]}  …"
+
+
+def _went(shown: Shown, target: ValueTarget, value: Any, width: int) -> Iterator[Line]:
+    """How it went, of what is carried."""
+    found = target.view(shown.view)
+    history = None if found is None else found.frame.history.get(target.name)
+    if history is not None and len(history) > 1:
+        yield _row("history", *odd_apart(spark(history, width - _LABEL, str(getattr(value, "dtype", "")))))
+
+
+@lru_cache(maxsize=4)
+def _lines_of(source: Source) -> Mapping[Value, int]:
+    """By value, the line that makes it; of what loops give that behind them or inside, not their heads."""
+    found: dict[Value, int] = {}
+    for heads in (False, True):
+        for k, one in enumerate(source.lines):
+            if (one.kind is LineKind.LOOP) is heads and one.kind is not LineKind.RETURN:
+                for value in one.values:
+                    found.setdefault(value, k)
+    return found
+
+
+def _around(shown: Shown, target: ValueTarget, width: int) -> Iterator[Line]:
+    """Who makes it and who reads it."""
+    source = program(shown.main)
+    at = None if target.declared is None else _lines_of(source).get(target.declared)
+    if at is None:
+        return
+    one = source.lines[at]
+    room = width - _LABEL
+    yield _row("made by", (fit(f"{one.number}  {code(one).strip()}", room), Role.PLAIN))
+    if one.node is not None:
+        yield _row("", (fit(one.node.describe(), room), Role.DIM))
+    lines = [source.lines[k] for k in flow_of(source).readers[at]]
+    told = "; ".join(f"{reader.number}  {code(reader).strip()}" for reader in lines)
+    yield _row("read by", (fit(told or "nobody", room), Role.PLAIN if told else Role.DIM))
+
+
+def _row(label: str, *spans: Span) -> Line:
+    return line((f"{label:<{_LABEL}}", Role.DIM), *spans)
