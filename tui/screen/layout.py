@@ -68,7 +68,7 @@ TABS = (
     Tab("Time", ("timeline", "breakpoints", "stack")),
 )
 #: What a loop carries, what decides, what comes out of it.
-_LOOP = ("back-edges", "condition", "scans", "outputs")
+_LOOP = ("back-edges", "displays", "condition", "scans", "outputs")
 #: What is around it.
 _AROUND = ("inputs", "stack", "breakpoints")
 #: These can show more in whatever is left.
