@@ -232,7 +232,7 @@ class LoopdbgApp(PanesApp):
     def action_open(self) -> None:
         """Open what the cursor is on."""
         target = self.target
-        if self._pane.is_line and self.bench.to_front(self._pane.id or ""):
+        if self._pane.is_line and self.bench.unfold(self._pane.id or ""):
             self.call_after_refresh(self._pane.focus)
         elif isinstance(target, FrameTarget):
             if target.depth is not None:

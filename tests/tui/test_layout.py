@@ -163,3 +163,31 @@ def test_an_arrangement_that_makes_no_sense_is_none(tmp_path: Path, monkeypatch:
     for k in range(30):
         settings.arranged(tmp_path / str(k), 0, "", {1: "a"})
     assert len(settings.state()["panes"]["folded"]) == 20
+
+
+def test_with_little_room_the_last_panes_are_lines_and_then_none() -> None:
+    around = {"inputs": Need(1, 5), "stack": Need(1, 4), "breakpoints": Need(1, 2)}
+    needs = {**ALWAYS, **around, "back-edges": Need(2, 4), "timeline": Need(1, 1)}
+    heights = [{name: box.height for name, box in arrange(120, height, needs).items()} for height in (40, 16, 12)]
+    assert [[found.get(name) for name in around] for found in heights] == [[7, 6, 4], [4, 1, 1], [1, 1, None]]
+    # The program has half of its column, in whatever height.
+    assert [found["body"] for found in heights] == [20, 7, 7]
+
+
+def test_a_pane_without_anything_to_say_is_a_line_unless_it_is_asked_for() -> None:
+    needs = {**ALWAYS, "condition": LINE, "back-edges": Need(2, 3), "scans": Need(2, ALL)}
+    for width, height in ((120, 36), (200, 60)):
+        assert arrange(width, height, needs)["condition"].is_line
+        assert arrange(width, height, needs, full="condition")["condition"].height == height
+    assert not arrange(80, 19, needs, tab_of("condition"))["condition"].is_line
+    # On a small screen all others beside the program are.
+    boxes = arrange(80, 19, needs, 0)
+    assert boxes["body"].height == 17 and boxes["back-edges"].is_line and boxes["condition"].is_line
+
+
+def test_a_short_program_has_its_graph_below_it() -> None:
+    short = {**ALWAYS, "body": Need(5, 14), "back-edges": Need(2, 3)}
+    long = {**short, "body": Need(5, 90)}
+    below, beside = (arrange(200, 56, needs) for needs in (short, long))
+    assert below["overview"].x == below["body"].x and below["overview"].y == below["body"].height == 16
+    assert beside["overview"].y == 0 and beside["body"].height == 56

@@ -67,7 +67,7 @@ def test_signs_go_beside_each_other() -> None:
 @pytest.mark.parametrize("size", [(80, 24), (120, 36), (200, 60)])
 async def test_what_alternates_does_not_look_flat(size: tuple[int, int]) -> None:
     async with opened(model(ALTERNATES), {**TURNS, "M": np.array(3000)}, size=size) as screen:
-        await screen.press("c")
+        await screen.press("c", "2")
         row = next(line for line in screen.lines("back-edges") if line.startswith("x"))
         assert FULL * 4 in row
         await screen.press("5" if size[0] < 100 else "s")

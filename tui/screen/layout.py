@@ -124,18 +124,18 @@ def arrange(width: int, height: int, needs: Needs, tab: int | None = None, full:
 
 def _on_tab(panes: Sequence[str], needs: Needs, room: Box) -> Boxes:
     """Below each other; beside the program the others have a line each."""
-    found = _those(panes, needs) or _those(("body",), needs)
+    found = _those(panes, needs)
+    if "body" in found or not found:
+        return _column(_program(needs) | {name: LINE for name in found if name != "body"}, room)
     for name in _FILLERS:
-        if name in found and sum(need.rows + need.wanted - need.least for need in found.values()) > room.height:
+        if name in found and len(found) > 1 and sum(map(_rows, found.values())) > room.height:
             del found[name]
-    for k, (name, need) in enumerate(found.items()):
-        if not k:
-            # A tab says all of what it is about.
-            found[name] = need if need.least else Need(1, _BESIDE)
-        elif "body" in found:
-            found[name] = LINE
-        elif found[next(iter(found))].wanted >= ALL:
-            found[name] = _at_most(need, _BESIDE)
+    first, *others = found
+    if found[first].wanted >= ALL:
+        found |= {name: _at_most(found[name], _BESIDE) for name in others}
+    if not found[first].least:
+        # A tab says all of what it is about.
+        found[first] = Need(1, _BESIDE)
     return _column(found, room)
 
 
@@ -152,12 +152,11 @@ def _normal(width: int, height: int, needs: Needs) -> Boxes:
     elif "scans" in loop:
         loop["scans"] = Need(loop["scans"].least, min(loop["scans"].wanted, _BESIDE))
     # The program keeps half of its column.
-    body = {name: Need(max(need.least, above // 2 - _BORDER), ALL) for name, need in _those(("body",), needs).items()}
-    around = _limited(_those(_AROUND, needs), _INPUTS)
-    if not any(need.least for need in loop.values()):
-        return _column(body | loop | around, Box(0, 0, width, above)) | _timeline(width, height, foot)
-    left = width * 19 // 40
-    boxes = _column(body | around, Box(0, 0, left, above)) | _column(loop, Box(left, 0, width - left, above))
+    left = _program(needs, above // 2 - _BORDER) | _limited(_those(_AROUND, needs), _INPUTS)
+    if not any(map(_boxed, loop.values())):
+        return _column(left | loop, Box(0, 0, width, above)) | _timeline(width, height, foot)
+    wide = width * 19 // 40
+    boxes = _column(left, Box(0, 0, wide, above)) | _column(loop, Box(wide, 0, width - wide, above))
     return boxes | _timeline(width, height, foot)
 
 
@@ -179,18 +178,30 @@ def _wide(width: int, height: int, needs: Needs) -> Boxes:
 
 
 def _columns(needs: Needs, height: int) -> tuple[dict[str, Need], dict[str, Need], dict[str, Need]]:
-    """The program; what is in and around the loop; its graph, and what the middle has no room for. The value at the
-    cursor stands where there is more."""
-    left, value, right = (_those((name,), needs) for name in ("body", "value", "overview"))
+    """The program, and below a short one its graph; what is in and around the loop; the graph beside a long one, and
+    what the middle has no room for. The value at the cursor stands where there is more."""
+    body, value, right = (_those((name,), needs) for name in ("body", "value", "overview"))
     middle: dict[str, Need] = {}
     used = sum(need.rows for need in value.values())
     for name, need in _limited(_those((*_LOOP, *_AROUND), needs), _FULL).items():
         used += need.rows + min(need.wanted, _FULL) - need.least
         (middle if used <= height else right)[name] = need
+    short = sum(map(_rows, body.values())) <= height // 2 and len(right) == 1
+    left = body if short else _program(needs)
     # One that uses all that there is leaves nothing for others.
     filled = any(need.wanted >= ALL for need in middle.values())
     (left if filled else middle).update(value)
-    return left, middle, right
+    return (left | right, middle, {}) if short else (left, middle, right)
+
+
+def _program(needs: Needs, least: int = 0) -> dict[str, Need]:
+    """The program, which can use all that there is."""
+    return {name: Need(max(need.least, least), ALL) for name, need in _those(("body",), needs).items()}
+
+
+def _rows(need: Need) -> int:
+    """The rows that it can use."""
+    return need.rows + need.wanted - need.least
 
 
 def _boxed(need: Need) -> bool:

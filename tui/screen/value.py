@@ -31,8 +31,8 @@ from .view import Shown
 
 #: The cells of a label.
 _LABEL = 10
-#: So many elements are drawn, or written, at most.
-_DRAWN, _WRITTEN = 1 << 14, 12
+#: So many elements are drawn, or written, at most, and the cells of one that is written.
+_DRAWN, _WRITTEN, _NUMBER = 1 << 14, 48, 10
 
 
 def value_lines(shown: Shown, target: ValueTarget, width: int, height: int) -> list[Line]:
@@ -43,8 +43,10 @@ def value_lines(shown: Shown, target: ValueTarget, width: int, height: int) -> l
     if not there:
         return [*told, line((target.absent(shown.view), Role.DIM)), *around]
     told += _holds(value, width)
-    more = [*_went(shown, target, value, width), *_elements(value, width)]
-    return [*told, *more[: max(0, height - len(told) - len(around))], *around]
+    spare = max(0, height - len(told) - len(around))
+    went = list(_went(shown, target, value, width))
+    more = [*went, *_elements(value, width, spare - len(went) - 1)]
+    return [*told, *more[:spare], *around]
 
 
 def _head(target: ValueTarget, there: bool, value: Any) -> list[Span]:
@@ -76,23 +78,20 @@ def _holds(value: Any, width: int) -> Iterator[Line]:
         yield from fact_lines(tensor, found, None, None, width)
 
 
-def _elements(value: Any, width: int) -> Iterator[Line]:
-    """The first ones in numbers, and all in a picture."""
+def _elements(value: Any, width: int, rows: int) -> Iterator[Line]:
+    """All in a picture, and the first ones in numbers, in so many rows."""
     if not isinstance(value, np.ndarray | np.generic | TensorRef) or value.dtype.kind not in "fiu":
         return
     tensor = tensor_of(value)
-    if 1 < tensor.size <= _DRAWN:
-        yield _row("elements", (_first(tensor, width - _LABEL), Role.VALUE))
-        yield _row("", *heat([tensor], width - _LABEL)[0])
-
-
-def _first(tensor: TensorRef, room: int) -> str:
-    """The first elements, as many as have room."""
-    elements = tensor.flat(0, min(tensor.size, _WRITTEN)).tolist()
-    told = "  ".join(number_text(one) for one in elements)
-    if len(told) <= room and len(elements) == tensor.size:
-        return told
-    return f"{told[: room - 2].rpartition('  ')[0]}  …"
+    if not 1 < tensor.size <= _DRAWN:
+        return
+    yield _row("elements", *heat([tensor], width - _LABEL)[0])
+    each = max(1, (width - _LABEL) // _NUMBER)
+    written = tensor.flat(0, min(tensor.size, _WRITTEN, each * rows)).tolist()
+    for at in range(0, len(written), each):
+        told = "".join(f"{number_text(one):<{_NUMBER}}" for one in written[at : at + each])
+        more = "" if at + each < len(written) or len(written) == tensor.size else "…"
+        yield _row(f"  [{at}]", (told.rstrip(), Role.VALUE), (more, Role.DIM))
 
 
 def _went(shown: Shown, target: ValueTarget, value: Any, width: int) -> Iterator[Line]:

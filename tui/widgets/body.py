@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from textual import events
@@ -12,10 +13,11 @@ from ...debugger.session.snapshot import BreakpointSnapshot
 from ...debugger.words.listing import Listing, ShownStop
 from ...debugger.words.moments import seen
 from ...debugger.words.source import Line as SourceLine
+from ...debugger.words.source import Source
 from ...runtime.errors import UsageError
 from ...runtime.graph import Node, Value
 from ..screen.graph import states_in
-from ..screen.layout import ALL, Need
+from ..screen.layout import Need
 from ..screen.lines import Line, Role, Span
 from ..screen.listing import BodyLines
 from ..screen.program import line_called, program
@@ -25,6 +27,8 @@ from ..screen.text import printable
 from ..screen.view import Shown
 from .pane import Pane
 
+#: What ends the loop stands below the lines, in so many at most.
+_BELOW = 5
 #: In fewer lines than this the lines of code would leave too little room for others.
 _LEAST = 16
 
@@ -47,7 +51,7 @@ class Body(Pane):
         self._seen = False
 
     def need(self, shown: Shown) -> Need | None:
-        return Need(5, ALL)
+        return Need(5, _most(program(shown.main)))
 
     def brief(self, shown: Shown) -> Sequence[Span]:
         return [(self.heading[1], Role.DIM)]
@@ -175,6 +179,12 @@ class Body(Pane):
         on_line = self.line_at(event) is not None and isinstance(self.target, LineTarget)
         if on_line and offset is not None and offset.x < 1 + BodyLines.GUTTER:
             self.post_message(self.Gutter())
+
+
+@lru_cache(maxsize=4)
+def _most(source: Source) -> int:
+    """The rows of a whole program, with its code and what is said below."""
+    return len(source.lines) + len(source.code_above(range(len(source.lines)))) + _BELOW
 
 
 def _marks(breakpoints: Sequence[BreakpointSnapshot]) -> dict[Node, bool]:

@@ -127,6 +127,14 @@ class Workbench(Widget):
             self.place()
         return True
 
+    def unfold(self, name: str) -> bool:
+        """Make a box of a pane that is a line; False where it has nothing more to say."""
+        if not self.small and not self._needs[name].least:
+            return False
+        if not self.small or not self.to_front(name, again=True):
+            self.zoom(name)
+        return True
+
     def show_tab(self, tab: int) -> None:
         """Bring a tab to the front."""
         self.tab, self.full = tab, ""
