@@ -111,6 +111,8 @@ class Place(StrEnum):
     INSPECTOR = "inspector"
     GRAPH = "graph"
     INPUTS = "inputs"
+    #: The fields of a breakpoint.
+    BREAKPOINT = "breakpoint"
     #: A list to choose from: models before the debugger, the palette.
     CHOICE = "choice"
     #: Something to read: the help, an answer.
@@ -131,6 +133,7 @@ class Section(StrEnum):
     INSPECTED = "In the inspector"
     ELEMENTS = "In the inspector: elements"
     GRAPH = "In the graph"
+    FIELDS = "In the fields of a breakpoint"
     INPUTS = "On the inputs of a model that came with none"
     CHOICE = "In a list of models or actions"
     TEXT = "In a help or an answer"
@@ -146,6 +149,7 @@ _PLACES = {
     Section.INSPECTED: Place.INSPECTOR,
     Section.ELEMENTS: Place.INSPECTOR,
     Section.GRAPH: Place.GRAPH,
+    Section.FIELDS: Place.BREAKPOINT,
     Section.INPUTS: Place.INPUTS,
     Section.CHOICE: Place.CHOICE,
     Section.TEXT: Place.TEXT,

@@ -98,6 +98,15 @@ _GRAPH = (
     Action("graph-leave", ("escape", "q", "G"), "back", "back to the panes", "leave", Section.GRAPH, rank=92),
 )  # fmt: skip
 
+_FIELDS = (
+    Action("fields-take", ("enter", "ctrl+s"), "take", "take what the fields say; among the commands ^s alone",
+           "take", Section.FIELDS, rank=1, typed=True),
+    Action("fields-next", ("tab",), "next field", "the next field", "field(1)", Section.FIELDS, rank=2, typed=True),
+    Action("fields-previous", ("shift+tab",), "", "the field before", "field(-1)", Section.FIELDS, typed=True),
+    Action("fields-help", ("f1",), "help", "these keys", "help", Section.FIELDS, rank=91, typed=True),
+    Action("fields-leave", ("escape",), "leave", "leave it as it was", "leave", Section.FIELDS, rank=92, typed=True),
+)  # fmt: skip
+
 _INPUTS = (
     Action("inputs-start", ("s",), "start", "open the model with these inputs", "start", Section.INPUTS, rank=1),
     Action("inputs-edit", ("enter",), "edit", "type a value: a number, a list, a file, an expression of other inputs",
@@ -148,4 +157,4 @@ _LEAVE = (
     Action("stay", ("escape", "n", "left"), "stay", "stay", "stay", Section.LEAVE),
 )  # fmt: skip
 
-ELSEWHERE: tuple[Action, ...] = (*_INSPECTED, *_ELEMENTS, *_GRAPH, *_INPUTS, *_CHOICE, *_TEXT, *_LEAVE)
+ELSEWHERE: tuple[Action, ...] = (*_INSPECTED, *_ELEMENTS, *_GRAPH, *_FIELDS, *_INPUTS, *_CHOICE, *_TEXT, *_LEAVE)

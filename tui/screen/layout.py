@@ -42,7 +42,7 @@ class Tab:
 
 TABS = (
     Tab("Source", ("body", "back-edges", "condition")),
-    Tab("Values", ("back-edges", "inputs")),
+    Tab("Values", ("back-edges", "inputs", "displays")),
     Tab("Condition", ("condition",)),
     Tab("Outputs", ("scans", "outputs")),
     Tab("Time", ("timeline", "breakpoints", "stack")),
@@ -104,7 +104,7 @@ def _normal(width: int, height: int, needs: Needs) -> Boxes:
     """The program on the left, what the loop carries on the right, time below both."""
     foot = _foot(height, needs)
     above = height - foot
-    right = [name for name in ("back-edges", "condition", "scans", "outputs") if name in needs]
+    right = [name for name in ("back-edges", "displays", "condition", "scans", "outputs") if name in needs]
     left = width * 19 // 40 if right else width
     boxes = _timeline(width, height, foot)
     pair = [name for name in ("stack", "breakpoints") if name in needs]
@@ -133,7 +133,7 @@ def _wide(width: int, height: int, needs: Needs) -> Boxes:
     boxes = _timeline(width, height, foot)
     # Pictures stand where there is room for them.
     plotted = "condition" in needs and needs["condition"].wanted >= ALL
-    middle = ("back-edges", "condition") if plotted else ("back-edges", "condition", "scans")
+    middle = ("back-edges", "displays", "condition") if plotted else ("back-edges", "displays", "condition", "scans")
     right = ("stack", "breakpoints", "inputs", "scans", "outputs") if plotted else _ASIDE
     shares = ((("body",), 8), (middle, 7), (right, 5))
     columns = [(names, share) for panes, share in shares if (names := [name for name in panes if name in needs])]

@@ -16,6 +16,7 @@ from .view import FrameView, Shown, View
 
 __all__ = [
     "BreakpointTarget",
+    "DisplayTarget",
     "FrameTarget",
     "LineTarget",
     "MomentTarget",
@@ -171,6 +172,20 @@ class BreakpointTarget(Target):
         if one is None:
             return ""
         return f"{one.word} {one.number}: {one.title}" + ("" if one.enabled else ", disabled")
+
+
+@dataclass(frozen=True)
+class DisplayTarget(Target):
+    """An expression that is displayed."""
+
+    number: int
+    expression: str
+
+    def text(self, shown: Shown) -> str:
+        return f"display {self.number}: {self.expression} = {self.copied(shown)}"
+
+    def copied(self, shown: Shown) -> str:
+        return next((one.told for one in shown.view.displays if one.number == self.number), "")
 
 
 @dataclass(frozen=True)

@@ -74,6 +74,10 @@ class Workbench(Widget):
         """The places of the panes in a size."""
         return arrange(size.width, size.height, self._needs, self.front if self.small else None, self.full)
 
+    def has(self, name: str) -> bool:
+        """Whether a pane has something to show."""
+        return name in self._needs
+
     def need(self, needs: Mapping[str, Need]) -> None:
         """What the panes have to show now; those that are not among them have nothing."""
         if dict(needs) != self._needs:

@@ -28,6 +28,7 @@ class Lowering(Registers):
 
     def __init__(self, program: Description, layout: Layout) -> None:
         super().__init__(program, layout)
+        self.bound = ""  # the first iteration that the outermost loop does not reach in here
         self.nexts = {a: k for k, (op, _, a, _, _) in enumerate(program.code) if op == self.control["NEXT"]}
 
     def text(self) -> str:
@@ -89,8 +90,9 @@ class Lowering(Registers):
             w.do(f"%{name}{k} = load ptr, ptr {self.at(f'%L{k}', self.layout.offsets[f'loop.{name}'])}")
 
     def enter_root(self) -> None:
-        """What only the outermost loop has: scan outputs and slices."""
+        """What only the outermost loop has: scan outputs and slices, and a limit that nothing in here moves."""
         w, root = self.w, self.program.loops[0]
+        self.bound = self.root_limit(root)
         scans, slices = self.field("%L0", "loop.scans", "ptr"), self.field("%L0", "loop.slices", "ptr")
         for k in range(len(root["scans"])):
             scan = self.at(scans, k * self.layout.offsets["scan"])
@@ -103,6 +105,16 @@ class Lowering(Registers):
             sliced = self.at(slices, k * self.layout.offsets["slice"])
             w.do(f"%base{k} = load ptr, ptr {self.at(sliced, self.layout.offsets['slice.base'])}")
             w.do(f"%step{k} = load i64, ptr {self.at(sliced, self.layout.offsets['slice.step'])}")
+
+    def root_limit(self, root: dict[str, Any]) -> str:
+        """The least of what bounds its iterations, so that one test is enough: nothing in here changes any of them."""
+        w, limit, trips = self.w, self.load("stop_before0"), self.load("trips0")
+        endless = w.is_("slt", "i64", trips, 0)
+        limit = self.lesser(limit, w.let(f"select i1 {endless}, i64 {2**63 - 1}, i64 {trips}"))
+        return self.lesser(limit, "%parts0") if root["counted"] or root["slices"] else limit
+
+    def lesser(self, a: str, b: str) -> str:
+        return self.w.let(f"select i1 {self.w.is_('slt', 'i64', a, b)}, i64 {a}, i64 {b}")
 
     def enter_arrays(self) -> None:
         w, offsets = self.w, self.layout.offsets
@@ -344,11 +356,11 @@ class Lowering(Registers):
         fuel = w.let(f"sub i64 {self.load('fuel')}, {4 + k - loop['body']}")
         self.store("fuel", fuel)
         self.out_if(w.is_("slt", "i64", fuel, 0), "TICK", number, k)
-        stop = w.let(f"icmp sge i64 {i}, {self.load(f'stop_before{number}')}")
+        stop = w.is_("sge", "i64", i, self.bound if root else self.load(f"stop_before{number}"))
         watched = w.is_("ne", "i32", w.let("load volatile i32, ptr %watch"), 0)
         self.out_if(w.either(stop, watched), "AT_NEXT", number)
         if root:
-            self.root_ends(loop, keep, i)
+            self.root_ends(loop, keep)
         if loop["recorders"]:
             self.out_if(self.is_full(number), "AT_NEXT", number)
         for j, (source, nbytes) in enumerate(loop["scans"]):
@@ -360,14 +372,10 @@ class Lowering(Registers):
         self.store(f"i{number}", i)
         self.go_on(number, i, root)
 
-    def root_ends(self, loop: dict[str, Any], keep: str, i: str) -> None:
-        """The end of the outermost loop is the engine's, and so is what has no room or no part left."""
+    def root_ends(self, loop: dict[str, Any], keep: str) -> None:
+        """The end of the outermost loop is the engine's, and so is what has no room left."""
         w = self.w
-        trips = self.load("trips0")
-        last = w.both(w.is_("sge", "i64", trips, 0), w.is_("sge", "i64", i, trips))
-        self.out_if(w.either(w.is_("eq", "i32", keep, 0), last), "AT_NEXT", 0)
-        if loop["counted"] or loop["slices"]:
-            self.out_if(w.is_("sge", "i64", i, "%parts0"), "AT_NEXT", 0)
+        self.out_if(w.is_("eq", "i32", keep, 0), "AT_NEXT", 0)
         for j in range(len(loop["scans"])):
             self.out_if(w.let(f"icmp eq i64 {self.load(f'count{j}')}, %capacity{j}"), "AT_NEXT", 0)
 
