@@ -95,6 +95,7 @@ bench: $(INSTALLED)-test $(EXTENSIONS) samples  ## run the benchmarks (ARGS for 
 
 screenshots: $(INSTALLED)-run $(EXTENSIONS) samples  ## draw the pictures of README and docs anew, from the app
 	$(Q)$(PY) docs/make_screenshots.py
+	$(Q)$(PY) docs/make_stepping.py
 
 docs: $(INSTALLED)-run $(EXTENSIONS)  ## write docs/api.md from the docstrings
 	$(Q)$(PY) docs/make_api.py

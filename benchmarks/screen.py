@@ -1,5 +1,5 @@
-"""What the screen costs: a key to its last byte, bytes and Python calls a key, stopping what runs, live updates, a very
-large tensor.
+"""What the screen costs: a key to its last byte, bytes and Python calls a key, graphs, stopping what runs, live
+updates, a very large tensor.
 
 Keys are written to the command in a pseudo-terminal. For the rest the app runs as it does for a person, in this process
 with a terminal that only counts what is written.
@@ -22,6 +22,7 @@ import onnx
 from onnx import TensorProto, helper
 
 import calls
+from decoder_model import INPUTS, decoder
 from terminal import Terminal, saved
 
 SAMPLES = Path(__file__).resolve().parents[1] / "sample_models"
@@ -100,19 +101,71 @@ def key_lines(quick: bool) -> list[str]:
     lines = [f"{'key to last byte':<24} {'size':>8} {'ms, median':>11} {'worst':>7} {'bytes, median':>14} {'worst':>7}"]
     with tempfile.TemporaryDirectory() as folder:
         many = saved(Path(folder), "many", halving(4, 1000).SerializeToString(), m=1000, x0=np.ones(4, np.float32))
-        cases = [(name, SAMPLES / name) for name in (MODELS[:2] if quick else MODELS)]
-        cases.append(("body of 1 000 nodes", many))
-        for name, path in cases:
+        deep = saved(Path(folder), "decoder", decoder().SerializeToString(), **INPUTS)
+        steps = ("s", "n", "s", "left")
+        cases = [(name, SAMPLES / name, (), steps) for name in (MODELS[:2] if quick else MODELS)]
+        cases += [("body of 1 000 nodes", many, (), steps), ("decoder of 300 nodes", deep, (), steps)]
+        cases += [("  its graph", deep, ("G",), ("s", "n", "n", "S"))]
+        for name, path, before, keys in cases:
             for size in SIZES[1:2] if quick else SIZES:
                 with Terminal([str(path)], size) as terminal:
+                    for key in before:
+                        terminal.press(key)
                     # The first key of a process imports what it needs.
-                    told = [terminal.press(key) for key in ["s", "n", "s", "left"] * 3][1:]
+                    told = [terminal.press(key) for key in keys * 3][1:]
                 times, counts = [one for one, _ in told], [count for _, count in told]
                 lines.append(
                     f"{name:<24} {size[0]:>4}x{size[1]:<3} {statistics.median(times):>11.0f} {max(times):>7.0f} "
                     f"{statistics.median(counts):>14.0f} {max(counts):>7}"
                 )
     return lines
+
+
+def graph_lines() -> list[str]:
+    """Milliseconds of the processor for graphs: the layout of all boxes, and a step of what is near the cursor."""
+    lines = [f"{'graph':<24} {'boxes':>6} {'layout, ms':>11} {'opened':>7} {'step, median':>13} {'worst':>6}"]
+    models = {
+        "decoder of 300 nodes": (decoder(), INPUTS),
+        "decoder of 1 000 nodes": (decoder(38), INPUTS),
+        "chain of 1 000 nodes": (halving(4, 1000), {"m": 1000, "x0": np.ones(4, np.float32)}),
+    }
+    for name, (proto, inputs) in models.items():
+        boxes, layout, opened, steps = _graph_times(_written(proto), inputs)
+        lines.append(
+            f"{name:<24} {boxes:>6} {layout:>11.0f} {opened:>7.0f} {statistics.median(steps):>13.1f} {max(steps):>6.0f}"
+        )
+    return lines
+
+
+def _graph_times(model: Any, inputs: dict[str, Any]) -> tuple[int, float, float, list[float]]:
+    """Boxes of a loop; milliseconds of its layout, of its graph as it is opened, and of each of some steps."""
+    from loopdbg.debugger.session.session import Session
+    from loopdbg.tui.screen.graph import GraphState
+    from loopdbg.tui.screen.graph_places import Level, places_of
+    from loopdbg.tui.screen.times import SeenTimes
+    from loopdbg.tui.screen.view import Shown, look
+
+    session, past = Session(model, inputs), SeenTimes()
+
+    def shown() -> Shown:
+        view = look(session, past)
+        return Shown(view, view.selected, model.graph)
+
+    def timed(do: Any) -> float:
+        start = time.process_time()
+        do()
+        return (time.process_time() - start) * 1e3
+
+    session.step()
+    first = shown()
+    state = GraphState(first)
+    layout = statistics.median(timed(lambda: places_of(state.whole, Level.VALUES)) for _ in range(5))
+    opened = statistics.median(timed(lambda: GraphState(first).face()) for _ in range(5))
+    steps = []
+    for _ in range(60):
+        session.next_node()
+        steps.append(timed(lambda: (state.show(shown()), state.face())))
+    return len(state.whole.boxes), layout, opened, steps
 
 
 def stop_lines() -> list[str]:
@@ -246,6 +299,8 @@ def lines(quick: bool) -> list[str]:
     return [
         head,
         *key_lines(quick),
+        "",
+        *graph_lines(),
         "",
         *calls.lines(),
         "",

@@ -27,9 +27,9 @@ def _rows(sizes: list[int], case_of: Callable[[int], Case], threads: int | None,
 
 
 def iterations(threads: int | None, quick: bool, long: bool) -> Sweep:
-    """The scalar loop over 10^3 to 10^7 iterations, 10^5 if ``quick``, 10^8 if ``long``."""
+    """The scalar loop over 10^2 to 10^7 iterations, 10^5 if ``quick``, 10^8 if ``long``."""
     last = 8 if long else 5 if quick else 7
-    sizes = [10**power for power in range(3, last + 1)]
+    sizes = [10**power for power in range(2, last + 1)]
     return {
         "name": "iterations",
         "description": "scalar loop, by number of iterations",

@@ -6,6 +6,7 @@ Nothing is imported for it: whoever has such a thing has its library. What a thi
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,6 +17,12 @@ from .graph import Graph
 
 #: What a model that has no name is called.
 _NAME = "model"
+#: A node and its operator in what PyTorch's exporter says of one that it cannot take.
+_NODE = re.compile(r"translating node %(\w+) : .*?\[target=([\w.]+)\]")
+#: Operators that the exporter does not take -> what to write in their place.
+_ADVICE = {
+    "map_impl": "write map(f, x) as a scan, scan(lambda carry, row: (carry.clone(), f(row)), torch.zeros(()), x)[1]",
+}
 _KINDS = """\
 a path, the bytes of a model or an open file, an onnx.ModelProto, an onnx_ir.Model, a torch.onnx.ONNXProgram, an
 onnxscript function, a torch.export.ExportedProgram or torch.nn.Module (with example inputs), an openvino.Model, an
@@ -100,8 +107,43 @@ def _of_torch(module: Any, inputs: Any = None) -> Graph:
         else:
             program = torch.onnx.export(module, dynamo=True, verbose=False)
     except Exception as error:
-        raise ModelError(f"PyTorch cannot export {type(module).__name__}: {one_line(error)}") from None
+        raise ModelError(_not_exported(module, positional, named, error)) from None
     return _of_program(program)
+
+
+def _not_exported(module: Any, positional: Sequence[Any], named: dict[str, Any], error: BaseException) -> str:
+    """Why PyTorch cannot export something: of an operator that has no ONNX function which one, and where it is."""
+    causes = [error]
+    while (cause := causes[-1].__cause__) is not None:
+        causes.append(cause)
+    head = f"PyTorch cannot export {type(module).__name__}"
+    node = next((found for one in causes if (found := _NODE.search(str(one)))), None)
+    if node is None or not str(causes[-1]).startswith("No ONNX function"):
+        return f"{head}: {one_line(error)}"
+    name, operator = node[1], node[2].removeprefix("torch.ops.").removeprefix("higher_order.")
+    place = _place(module, positional, named, name)
+    advice = _ADVICE.get(
+        operator, "write it with other operators, or give torch.onnx.export a custom_translation_table"
+    )
+    return (
+        f"{head}: its ONNX exporter has no function for {operator}, '{name}'{f' ({place})' if place else ''}: {advice}"
+    )
+
+
+def _place(module: Any, positional: Sequence[Any], named: dict[str, Any], name: str) -> str:
+    """``file:line`` of a node of a program; empty where that is not known."""
+    import torch
+
+    from .graph.stack_trace import of_stack_trace
+
+    try:
+        program = torch.export.export(module, positional, named) if isinstance(module, torch.nn.Module) else module
+    except Exception:
+        return ""
+    graphs = [one.graph for one in program.graph_module.modules() if hasattr(one, "graph")]
+    traces = [node.meta.get("stack_trace") or "" for graph in graphs for node in graph.nodes if node.name == name]
+    found = next((of_stack_trace(text) for text in traces if text), None)
+    return f"{found.file}:{found.line}" if found is not None and found.file else ""
 
 
 def _of_openvino(model: Any, inputs: Any = None) -> Graph:

@@ -12,6 +12,7 @@ import contextlib
 import os
 import resource
 import signal
+import sqlite3
 import sys
 import tempfile
 import threading
@@ -22,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import loopdbg
-from command_line import start
+from command_line import finish, start
 from loopdbg.debugger.sweep.cases import CaseSet, RandomCases
 from loopdbg.debugger.sweep.cluster import Cluster
 from loopdbg.debugger.sweep.job import Job, Wanted, hash_of
@@ -33,7 +34,9 @@ from models import SAMPLES
 
 LIMIT = 100
 #: What is run, and how many random cases of it.
-MODELS = {"newton_sqrt": 100_000, "greedy_decoder": 2_000}
+MODELS = {"newton_sqrt": 100_000, "greedy_decoder": 20_000}
+#: Into so many parts kills cut a sweep, about.
+PARTS = 6
 Bits = dict[int, tuple[Any, ...]]
 
 
@@ -72,27 +75,41 @@ def check(what: str, make: Callable[[], Bits], want: Bits) -> None:
 
 
 def killed(path: str, count: int) -> Bits:
-    """The rows of a command line that is killed again and again."""
+    """The rows of a command line that is killed each time when a part of them has come."""
     with tempfile.TemporaryDirectory() as folder:
         rows = Path(folder) / "out.sweepdb"
         words = ["sweep", path, "--random", count, "--max-iterations", LIMIT, "-j", 2, "-o", rows]
-        kills = 0
+        there: list[int] = []
         while True:
             resume = ["--resume"] if rows.exists() else []
             process = start(*words, *resume, start_new_session=True)
-            try:
-                process.communicate(timeout=6 + 2 * kills)
+            wanted = (there[-1] if there else 0) + count // PARTS
+            while process.poll() is None and rows_in(rows) < wanted:
+                time.sleep(0.005)
+            if process.poll() is not None:
                 break
-            except Exception:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.communicate()
-                kills += 1
-        print(f"  (killed {kills} times)")
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+            there.append(rows_in(rows))
+        told = finish(process)
+        assert told.status == 4, told
+        assert there and there[0] < count, "it ended before it was killed"
+        print(f"  (killed with {', '.join(map(str, there))} rows)")
         store = Store.open(rows)
         try:
             return bits(store.rows())
         finally:
             store.close()
+
+
+def rows_in(path: Path) -> int:
+    """How many rows a file has that another program writes."""
+    with (
+        contextlib.suppress(sqlite3.Error),
+        contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db,
+    ):
+        return int(db.execute("SELECT count(*) FROM results").fetchone()[0])
+    return 0
 
 
 def on_a_cluster(path: str, count: int) -> Bits:

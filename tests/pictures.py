@@ -30,26 +30,33 @@ _HEAD = (
 
 def picture(app: App[Any]) -> str:
     """The screen of a running app, what shines through from below included."""
-    screen = app.screen
-    update: Any = screen._compositor.render_update(full=True, screen_stack=app._background_screens)
-    rows = [[segment for strip in row for segment in strip] for row in update.strips]
-    width, height = screen.size
-    # Where most of the screen has one colour, that is the paper.
-    paper = _colour(screen.background_colors[1].rich_color)
+    width, height = app.screen.size
+    paper, rows = paper_of(app), rows_of(app)
     parts = [_HEAD.format(width=width * WIDTH, height=height * HEIGHT)]
     parts.append(f'<rect width="100%" height="100%" fill="{paper}"/>\n')
     parts += [f"{_row(number, row, paper)}\n" for number, row in enumerate(rows)]
     return "".join((*parts, "</svg>\n"))
 
 
+def rows_of(app: App[Any]) -> list[list[Segment]]:
+    """What is in each row of the screen."""
+    update: Any = app.screen._compositor.render_update(full=True, screen_stack=app._background_screens)
+    return [[segment for strip in row for segment in strip] for row in update.strips]
+
+
+def paper_of(app: App[Any]) -> str:
+    """Where most of the screen has one colour, that."""
+    return _colour(app.screen.background_colors[1].rich_color)
+
+
 def _row(number: int, row: Sequence[Segment], paper: str) -> str:
     """A row: what is behind its text, then the text."""
     behind, texts = list[str](), list[str]()
-    for at, text, ground in _runs(row, lambda segment: _look(segment.style)[1]):
+    for at, text, ground in runs(row, lambda segment: look(segment.style)[1]):
         if ground and ground != paper:
             box = f'x="{at * WIDTH}" y="{number * HEIGHT}" width="{cell_len(text) * WIDTH}" height="{HEIGHT}"'
             behind.append(f'<rect {box} fill="{ground}"/>')
-    for at, text, (ink, _, classes) in _runs(row, lambda segment: _look(segment.style)):
+    for at, text, (ink, _, classes) in runs(row, lambda segment: look(segment.style)):
         lined = "u" in classes or "s" in classes
         seen = text if lined else text.strip(" ")
         if seen:
@@ -60,7 +67,7 @@ def _row(number: int, row: Sequence[Segment], paper: str) -> str:
     return "".join((*behind, drawn))
 
 
-def _runs(row: Iterable[Segment], key: Callable[[Segment], Kind]) -> Iterator[tuple[int, str, Kind]]:
+def runs(row: Iterable[Segment], key: Callable[[Segment], Kind]) -> Iterator[tuple[int, str, Kind]]:
     """What stands beside each other and is alike: where it begins, its text, and what it is like."""
     at = 0
     for kind, run in groupby(row, key=key):
@@ -69,7 +76,7 @@ def _runs(row: Iterable[Segment], key: Callable[[Segment], Kind]) -> Iterator[tu
         at += cell_len(text)
 
 
-def _look(style: Style | None) -> tuple[str, str, str]:
+def look(style: Style | None) -> tuple[str, str, str]:
     """The colours of text and of what is behind it, and how it is written."""
     if style is None:
         return "", "", ""

@@ -7,6 +7,7 @@ those of ``torch_modules.py``, and those of the benchmarks that PyTorch's export
 from __future__ import annotations
 
 import copy
+import inspect
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -89,7 +90,7 @@ def _benchmarks() -> dict[str, Any]:
 
 @cache
 def built(name: str) -> Built:
-    """The model of a module, exported now if it is not there yet, and the reference."""
+    """The model of a module, exported now if it is not there as it is written now, and the reference."""
     torch.set_num_threads(1)
     case, most = CASES.get(name), ENOUGH
     if case is None:
@@ -99,11 +100,17 @@ def built(name: str) -> Built:
     module, inputs = case.module(), case.arrays()
     program = program_of(module, tuple(case.inputs().values()))
     path = FOLDER / f"{name}.onnx"
-    if not path.exists():
+    if not _is_current(path, module):
         FOLDER.mkdir(parents=True, exist_ok=True)
         exported(program, case, path.with_suffix(".new"))
         path.with_suffix(".new").replace(path)
     return Built(path, inputs, reference_of(program, inputs, max_iterations=most), most)
+
+
+def _is_current(path: Path, module: torch.nn.Module) -> bool:
+    """Whether a module was exported as it is written now: an older model tells other lines."""
+    written = Path(inspect.getfile(type(module))).stat().st_mtime
+    return path.exists() and path.stat().st_mtime > written
 
 
 def compared(model: loopdbg.Model, case: Built) -> Comparison:
@@ -320,9 +327,11 @@ def other_line(found: Comparison, mutant: Mutant, model: loopdbg.Model) -> str:
     if node is None or not node.origin.file:
         return ""
     first = found.outputs[0] if found.first is None else found.first.first
-    shown = "" if first is None else first.source
     cause = found.cause if found.first is None else found.first.cause
-    listed = f"'{node.name}' ({node.origin})" in ("" if cause is None else cause.remark)
+    if cause is not None and cause.node is not None:
+        first = cause.node.difference
+    shown = "" if first is None else first.source
+    listed = cause is not None and node.name in cause.among and str(node.origin) in cause.remark
     wanted = f"{node.origin.file}:{node.origin.line}"
     return "" if listed or shown == wanted else f"{shown}, not {wanted}"
 

@@ -14,16 +14,27 @@ from ..debugger.words.names import quote
 from ..runtime.errors import LoopdbgError, UsageError
 from .actions import ACTIONS, Action
 from .driver import Driver, Stopped
-from .requests import Command, Listed, Panel, Request, Typed
+from .requests import BreakpointEdit, Command, Listed, Panel, Request, Typed
+from .screen.displayed import Displayed
 from .screen.layout import Arrangement
-from .screen.targets import BreakpointTarget, FrameTarget, LineTarget, MomentTarget, ValueTarget, value_of
+from .screen.targets import (
+    BreakpointTarget,
+    DisplayTarget,
+    FrameTarget,
+    LineTarget,
+    MomentTarget,
+    ValueTarget,
+    value_of,
+)
 from .screen.view import FrameView, Shown, View, while_running
+from .screens.breakpoint import BreakpointScreen
 from .screens.graph import GraphScreen
 from .screens.inspector import InspectorScreen
 from .screens.panel import LeaveScreen, PanelScreen
 from .screens.panes import PanesApp
 from .widgets.body import Body
 from .widgets.console import ConsolePane
+from .widgets.header import Header
 from .widgets.pane import Pane
 from .widgets.timeline import Timeline
 
@@ -75,6 +86,7 @@ class LoopdbgApp(PanesApp):
         """Put a stop on the screen, the selected frame in focus."""
         again = view.given_again
         seeds = tuple(sorted({seed for name, seed in self._seeds.items() if name not in again}))
+        first = self.shown is None
         self._show(Shown(view, view.selected, self.model.graph, self._noted(again), error, seeds=seeds))
         stop = view.snapshot.stop
         told = stop.text
@@ -82,6 +94,9 @@ class LoopdbgApp(PanesApp):
             # On a small screen another tab has them.
             told += "; r restarts it" if self.panes["outputs"].display else "; 9 shows what it gave, r restarts it"
         self.message.say(told, error=stop.reason is Reason.ERROR)
+        if first and self.shown is not None and not (self.shown.has_loops or self.shown.done):
+            # Once the panes have their places.
+            self.call_after_refresh(self.action_graph)
 
     def _noted(self, again: Collection[str]) -> str:
         """Where the inputs come from, some of which a restart gave."""
@@ -117,7 +132,9 @@ class LoopdbgApp(PanesApp):
 
     def action_graph(self) -> None:
         if self.shown is not None:
-            self.push_screen(GraphScreen(self.actions, self.shown, self.ask, self.inspect))
+            self.push_screen(
+                GraphScreen(self.actions, self.shown, self.ask, self.inspect), lambda _: self._show_panes()
+            )
 
     def action_why(self) -> None:
         self.ask(Panel("why"))
@@ -176,6 +193,19 @@ class LoopdbgApp(PanesApp):
             self.message.say("still running: space interrupts")
             return
         self._look_at(frames[depth])
+        if self.shown.view.displays:
+            view = self.shown.view
+            self.driver.find_displays(lambda found, error: self.call_later(self._show_displays, view, found))
+
+    def _show_displays(self, view: View, displays: tuple[Displayed, ...] | None) -> None:
+        """Other values of what is displayed at a stop: another frame is in focus."""
+        if displays is not None and self.shown is not None and self.shown.view is view:
+            self._show(replace(self.shown, view=replace(view, displays=displays)))
+
+    @on(Header.Chosen)
+    def frame_chosen(self, message: Header.Chosen) -> None:
+        """The name of a frame was clicked."""
+        self.select(message.depth)
 
     def _look_at(self, frame: FrameView) -> None:
         if self.shown is not None:
@@ -209,6 +239,8 @@ class LoopdbgApp(PanesApp):
                 self.select(target.depth)
         elif isinstance(target, BreakpointTarget):
             self._toggle(target.number)
+        elif isinstance(target, DisplayTarget):
+            self.action_edit_display()
         elif isinstance(target, MomentTarget):
             self.travel(target)
         elif isinstance(target, LineTarget) and target.head:
@@ -252,6 +284,13 @@ class LoopdbgApp(PanesApp):
         else:
             self.action_console("break ")
 
+    def action_run_here(self) -> None:
+        """Run to the node on the line of the cursor."""
+        if isinstance(self.target, LineTarget) and self.target.node:
+            self.ask(f"advance line {self.target.number}")
+        else:
+            self.message.say("nothing runs on this line: the cursor has to be on one with a node")
+
     def _toggle_line(self, number: int) -> None:
         if self.shown is None:
             return
@@ -273,12 +312,27 @@ class LoopdbgApp(PanesApp):
             self.message.say("nothing to delete: the cursor is on no breakpoint")
 
     def action_edit_breakpoint(self) -> None:
-        if isinstance(self.target, BreakpointTarget):
-            self.action_console(f"condition {self.target.number} ")
+        target, shown = self.target, self.shown
+        found = shown.view.snapshot.breakpoints if shown is not None else ()
+        one = next((b for b in found if isinstance(target, BreakpointTarget) and b.number == target.number), None)
+        if one is not None:
+            self.push_screen(BreakpointScreen(self.actions, one, self.ask))
 
     def action_watch(self) -> None:
         value = value_of(self.target)
         self.action_console("watch " if value is None else f"watch {quote(value.name)}")
+
+    def action_display(self) -> None:
+        value = value_of(self.target)
+        self.action_console("display " if value is None else f"display {quote(value.name)}")
+
+    def action_edit_display(self) -> None:
+        if isinstance(self.target, DisplayTarget):
+            self.action_console(f"display {self.target.number}: {self.target.expression}")
+
+    def action_delete_display(self) -> None:
+        if isinstance(self.target, DisplayTarget):
+            self.ask(f"undisplay {self.target.number}")
 
     def action_edit(self) -> None:
         if self.now.recorded:
@@ -341,13 +395,17 @@ class LoopdbgApp(PanesApp):
 
     def _answer(self, message: Stopped) -> None:
         """Put what a command said, or what went wrong, where it belongs, once."""
+        if isinstance(message.command, BreakpointEdit) and isinstance(self.screen, BreakpointScreen):
+            self.screen.answered(message.error)
+            if message.error is not None:
+                return
         command, said, error = message.command, message.said, message.error
         transcript = isinstance(command, Typed | Listed)
         if isinstance(command, Panel) and error is None:
             self.push_screen(PanelScreen(self.actions, command, command.capitalize(), said))
         elif isinstance(command, Command) or transcript:
             self.prompt.say(*said)
-        elif said and error is None:
+        elif error is None and not self._told(message):
             self.message.say("; ".join(said))
         if error is not None and transcript:
             self.prompt.say(f"error: {error}")
@@ -356,8 +414,14 @@ class LoopdbgApp(PanesApp):
             self.message.say(error, error=True)
         elif isinstance(command, Typed) and self.prompt.once:
             self.action_close()
-            if said and message.view is not None and said[0] != message.view.snapshot.stop.text:
+            if not self._told(message):
                 self.message.say("; ".join(said))
+
+    @staticmethod
+    def _told(message: Stopped) -> bool:
+        """Whether the stop on the screen tells all that a command said."""
+        said, view = message.said, message.view
+        return not said or (view is not None and said[0] == view.snapshot.stop.text)
 
     def _tick(self) -> None:
         self._rest()

@@ -22,7 +22,8 @@ from ..debugger.statistics.history import Evolution
 from ..runtime.errors import LoopdbgError, UsageError, one_line
 from ..runtime.model import Data, Model
 from .aside import answer
-from .requests import STEPS, Command, Request
+from .requests import STEPS, BreakpointEdit, Command, Request
+from .screen.displayed import SeenDisplays
 from .screen.times import SeenTimes
 from .screen.view import View, look
 
@@ -130,6 +131,7 @@ class Driver:
         self.told = told
         self.post: Callable[[Stopped], object] = lambda _: None
         self._past = SeenTimes()
+        self._displays = SeenDisplays()
         self._said: list[str] = []
         self.console = Console(
             session or WaitingSession(model, inputs, max_iterations=max_iterations), self._said.append
@@ -235,6 +237,11 @@ class Driver:
             self._completer = self.console.completer()
         return True
 
+    def find_displays(self, answer: Callable[[Any, str | None], object]) -> bool:
+        """Ask for the displays in the frame that commands are about; see :class:`Question`. False where something runs
+        that may take long."""
+        return self.find_out(Question(lambda _: self._displays.look(self.console), answer))
+
     def interrupt(self) -> None:
         """Stop what runs at its next boundary, and forget what waits."""
         with self._changed:
@@ -335,6 +342,7 @@ class Driver:
         if self._session.inputs is not inputs:
             # Another run began.
             self._past.clear()
+            self._displays.clear()
         stop = self._session.stop
         if error is None and stop.reason is Reason.ERROR and stop is not before:
             error = stop.text
@@ -343,7 +351,8 @@ class Driver:
         try:
             self._completer = self.console.completer()
             self.console.selected_frame()
-            return Stopped(command, look(self._session, self._past, self.console.selected), error, said, quits)
+            shown = look(self._session, self._past, self.console.selected, self._displays.look(self.console))
+            return Stopped(command, shown, error, said, quits)
         except LoopdbgError as problem:
             return Stopped(command, None, error or self.told(problem), said, quits)
         except MemoryError as problem:
@@ -351,6 +360,9 @@ class Driver:
 
     def _run(self, command: Request) -> None:
         session = self._session
+        if isinstance(command, BreakpointEdit):
+            self.console.edit_breakpoint(command.number, command.condition, command.ignore, command.commands)
+            return
         if not isinstance(command, Command):
             self.console.execute(command)
             return
@@ -378,3 +390,4 @@ class Driver:
         self.console.select(0)
         if command in _NAMES:
             self.console.did(_NAMES[command])
+        self.console.follow(session.stop)

@@ -9,10 +9,11 @@ from textual import on
 from textual.app import ComposeResult
 
 from ..debugger.lessons.learner import Learner
+from ..debugger.lessons.still import WHY
 from .actions import Action, Now
 from .app import LoopdbgApp
 from .driver import Driver, Stopped
-from .screen.view import Shown
+from .screen.view import Shown, View
 from .widgets.lesson import CardView, LessonPane
 
 
@@ -87,10 +88,29 @@ class LessonApp(LoopdbgApp):
         if not self.driver.busy and self.now.console:
             self.action_close()
 
+    def show(self, view: View, error: str | None = None) -> None:
+        """See :class:`.app.LoopdbgApp`; where a stop would tell the answer, nothing is said of it."""
+        super().show(view, error)
+        if self.card.still:
+            self.message.say(WHY)
+
+    def look_around(self) -> None:
+        """See :class:`.app.LoopdbgApp`; what the cursor is on may be what is asked for."""
+        super().look_around()
+        if self.card.still:
+            self.detail.say("")
+
+    def action_graph(self) -> None:
+        """See :class:`.app.LoopdbgApp`; the graph tells what decides."""
+        if self.card.still:
+            self.message.say(WHY)
+        else:
+            super().action_graph()
+
     def _show(self, shown: Shown) -> None:
         card = self.card
-        # What ends a loop, and how often it runs, stands in more than one place.
-        blind = card.still and card.covered
+        # What ends a loop, and how often it runs, stands in more than one place; of one without iterations in all.
+        blind = card.still and (card.covered or shown.view.top.frame.stopped_by is not None)
         hidden = {"body": card.covered, "condition": card.still}
         for name, pane in self.panes.items():
             pane.set_class(blind or hidden.get(name, False), "-covered")

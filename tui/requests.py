@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
+from typing import Self
 
 
 class Command(StrEnum):
@@ -30,6 +32,21 @@ class Listed(str):
 
 class Panel(str):
     """A line whose answer has a screen of its own."""
+
+
+class BreakpointEdit(str):
+    """What the box of a breakpoint asks for; as text what the screen calls it."""
+
+    number: int
+    condition: str
+    ignore: int
+    commands: tuple[str, ...]
+
+    def __new__(cls, number: int, condition: str, ignore: int, commands: Sequence[str]) -> Self:
+        """``condition``: "" for none; ``ignore``: so many hits are passed; ``commands``: lines for the console."""
+        made = super().__new__(cls, f"edit breakpoint {number}")
+        made.number, made.condition, made.ignore, made.commands = number, condition, ignore, tuple(commands)
+        return made
 
 
 #: A plain line is what a click or a key means: its answer is one sentence.

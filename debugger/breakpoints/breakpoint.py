@@ -71,7 +71,8 @@ class Breakpoint:
     ``loops``: indices of the loops at whose boundaries it is tested, or :data:`MAIN_GRAPH` alone: it is tested once, as
     soon as that has all its values, which is tested before the nodes in ``traps``. ``nodes``: those that it stops
     before. ``iterations``: that of the loop itself last, those of the loops around it before.
-    ``log``: what to print instead of stopping. ``commands``: console commands that a stop runs.
+    ``log``: what to print instead of stopping. ``commands``: console commands that a stop runs. ``around``: of one that
+    is tested at boundaries for its condition, the words before and after that.
     """
 
     number: int
@@ -95,6 +96,7 @@ class Breakpoint:
     passed: bool = False
     log: Template | None = None
     commands: list[str] = field(default_factory=list)
+    around: tuple[str, str] = ("", "")
     #: The engine's predicates for it, by loop.
     predicates: dict[int, int] = field(default_factory=dict, repr=False)
     #: By loop: whether the engine has just found, where it stands, that the condition holds.
@@ -114,7 +116,21 @@ class Breakpoint:
         """What it waits for, in the words of the commands."""
         if self.condition is None:
             return self.text
-        return f"{self.text} {'and' if self.kind is Trigger.CONDITION else 'if'} {self.condition.text}"
+        return f"{self.text} if {self.condition.text}"
+
+    @property
+    def stops_if(self) -> str:
+        """Its condition, "" where it has none."""
+        condition = self.expression if self.kind is Trigger.CONDITION else self.condition
+        return "" if condition is None else condition.text
+
+    def become(self, other: Breakpoint) -> None:
+        """Wait for what another one does, which is not kept; number, hits and all that is asked for beside stay."""
+        for name in ("kind", "text", "loops", "nodes", "traps", "expression", "condition", "around"):
+            setattr(self, name, getattr(other, name))
+        self.evaluated = self.passed = False
+        self.change = self.failure = ""
+        self.memory.clear()
 
     @property
     def word(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ...runtime.errors import UsageError
 from ...runtime.graph import Node
 from ..expression.language import Expression, parse
 from ..expression.template import Template
@@ -73,16 +74,37 @@ class Breakpoints(Sequence[Breakpoint]):
         self._host.remove(breakpoint_)
 
     def set_condition(self, breakpoint_: Breakpoint, text: str) -> None:
-        """Let a breakpoint stop only where an expression is true; an empty one: always.
+        """Let a breakpoint stop only where an expression is true, in place of the condition that it had; an empty one:
+        always.
 
         Raises:
-            UsageError: the expression is wrong.
+            UsageError: the expression is wrong, or the breakpoint is nothing but its condition.
         """
+        words = _with_condition(breakpoint_, text)
+        if words is not None:
+            self._change(breakpoint_, LocationReader(self._host, words).location())
+            return
         condition = parse(text) if text else None
         if condition is not None:
             self._check(condition, breakpoint_)
         breakpoint_.condition = condition
         breakpoint_.failure = ""
+
+    def edit(self, number: int, *, condition: str, ignore: int, commands: Sequence[str]) -> Breakpoint:
+        """Give a breakpoint another condition ("": none), another number of hits to pass, and other commands for the
+        console; where something is wrong all stays as it was.
+
+        Raises:
+            UsageError: there is none of that number, the condition is wrong, or ``ignore`` is below 0.
+        """
+        breakpoint_ = self.number(number)
+        if ignore < 0:
+            raise UsageError("a count is 0 or more")
+        if condition.strip() != breakpoint_.stops_if:
+            self.set_condition(breakpoint_, condition.strip())
+        breakpoint_.ignore = ignore
+        breakpoint_.commands = [line.strip() for line in commands if line.strip()]
+        return breakpoint_
 
     def untested(self) -> list[tuple[Breakpoint, str]]:
         """Those whose expression had no value wherever they could be tested, and why, for when the model has ended."""
@@ -133,6 +155,15 @@ class Breakpoints(Sequence[Breakpoint]):
         for index in of.loops or sorted({self._host.places.inside(node) for node in of.nodes}):
             self._host.check_expression(expression, index)
 
+    def _change(self, breakpoint_: Breakpoint, made: Breakpoint) -> None:
+        """Let a breakpoint wait for what another one would."""
+        for expression in () if breakpoint_.log is None else breakpoint_.log.expressions:
+            self._check(expression, made)
+        self._host.remove(breakpoint_)
+        breakpoint_.become(made)
+        self._host.add(breakpoint_)
+        self._host.prime(breakpoint_)
+
     def _keep(self, made: Breakpoint, temporary: bool, log: str | None) -> Breakpoint:
         template = None if log is None else Template(log)
         for expression in () if template is None else template.expressions:
@@ -143,6 +174,19 @@ class Breakpoints(Sequence[Breakpoint]):
         self._host.add(made)
         self._host.prime(made)
         return made
+
+
+def _with_condition(of: Breakpoint, text: str) -> str | None:
+    """The words of a breakpoint with another condition, where those say at which boundaries it is tested; None where it
+    is looked at once the breakpoint hits."""
+    if of.kind is Trigger.BOUNDARY and text:
+        return f"{of.text} if {text}"
+    if of.kind is not Trigger.CONDITION:
+        return None
+    before, after = of.around
+    if not text and before == "if ":
+        raise UsageError(f"breakpoint {of.number} is nothing but its condition; delete {of.number} forgets it")
+    return f"{before}{text}{after}" if text else before.removesuffix(" if ")
 
 
 __all__ = ["Breakpoint", "Breakpoints", "Mode", "Trigger"]

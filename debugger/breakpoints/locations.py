@@ -75,6 +75,7 @@ class LocationReader:
         if made.kind is Trigger.BOUNDARY:
             # Every boundary where something holds: what conditions are for, which the engine tests itself.
             made.kind, made.expression = Trigger.CONDITION, self.condition
+            made.around = f"{made.text} if ", ""
             made.text = f"{made.text} if {self.condition.text}"
         else:
             made.condition = self.condition
@@ -85,7 +86,9 @@ class LocationReader:
         word, _, rest = place.partition(" ")
         rest = rest.strip()
         if word == "if":
-            return self._about(Trigger.CONDITION, parse(rest))
+            made = self._about(Trigger.CONDITION, parse(rest))
+            made.around = "if ", self._in_loop()
+            return made
         if word == "iter":
             return self._iteration(rest)
         if place == "end":

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from ...runtime.errors import InputError, UsageError
+from ...runtime.errors import UsageError
 from ..breakpoints.code_places import CODE_PLACE
-from ..expression.language import parse
+from ..expression.language import Expression, parse
 from ..expression.template import Template
-from ..values.scope import FrameScope
 from ..words.names import mask
+from .arguments import no_more, number
 from .command import COMMANDS, Quit, command
-from .given import given
 from .report import (
     branch_lines,
     breakpoint_lines,
@@ -31,115 +30,12 @@ if TYPE_CHECKING:
     from .console import Console
 
 _NUMBER = "a breakpoint's number"
-#: The largest number that a command takes: sums of a few still fit into the engine's counters.
-_MOST = 10**18 - 1
-_SIZES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
-
-
-def number(text: str, default: int | None = None, what: str = "a number") -> int:
-    """A whole number that a command takes.
-
-    Raises:
-        UsageError: it is none.
-    """
-    if not text and default is not None:
-        return default
-    if not re.fullmatch(r"[+-]?[0-9]+", text):
-        raise UsageError(f"{what} is needed, not '{text}'" if text else f"{what} is needed")
-    if len(text) > len(str(_MOST)):
-        raise UsageError(f"{text} is too large; {_MOST} is the most")
-    return int(text)
-
-
-def no_more(rest: str, name: str) -> None:
-    """Refuse arguments of a command that takes none.
-
-    Raises:
-        UsageError: there are some.
-    """
-    if rest:
-        raise UsageError(f"{name} takes nothing after it, not '{rest}'")
-
-
-# -- moving
-
-
-@command("step [N]", "run to the next boundary of this loop, N times", "s")
-def _step(console: Console, rest: str) -> None:
-    console.moved(console.session.step(number(rest, 1)))
-
-
-@command("next [N]", "run one node of the body, N times; an inner loop is one node", "n")
-def _next(console: Console, rest: str) -> None:
-    console.moved(console.session.next_node(number(rest, 1)))
-
-
-@command("into", "run one node, or go into it where it is a loop", "i", "si")
-def _into(console: Console, rest: str) -> None:
-    no_more(rest, "into")
-    console.moved(console.session.into())
-
-
-@command("finish [N]", "run to the end of this loop (of N loops, from the inside out)", "f", "fin")
-def _finish(console: Console, rest: str) -> None:
-    console.moved(console.session.finish(number(rest, 1)))
-
-
-@command("until N", "run to this loop's boundary before iteration N", "u")
-def _until(console: Console, rest: str) -> None:
-    console.moved(console.session.until(number(rest, what="an iteration")))
-
-
-@command("continue [N]", "run to the next breakpoint, or the end (N: pass this breakpoint N - 1 times)", "c")
-def _continue(console: Console, rest: str) -> None:
-    session, times = console.session, number(rest, 1)
-    if times < 1:
-        raise UsageError(f"{times} times makes no sense; give 1 or more")
-    hit = [one for one in session.breakpoints if one.number in session.stop.breakpoints]
-    if times > 1 and not hit:
-        raise UsageError(f"no breakpoint stopped here that continue {times} could pass")
-    if times > 1:
-        for one in hit:
-            one.ignore = times - 1
-    console.moved(session.continue_())
-
-
-@command(
-    "restart [NAME=EXPR ...]",
-    "back to before iteration 0 of the first loop, on the first branch; with other inputs: a new run",
-    "r",
-    "run",
-    takes="inputs",
+#: What the help says of lines that are no command.
+EXPRESSION = (
+    "any other line is an expression, whose value is printed; of a name that is a command too, the command is meant:"
+    " print h, not h"
 )
-def _restart(console: Console, rest: str) -> None:
-    session = console.session
-    try:
-        inputs = given(rest, session.model, FrameScope(session.frames[0])) if rest else None
-        console.moved(session.restart(inputs))
-    except InputError as error:
-        # What it says of options is of no use here.
-        raise UsageError(error.what) from None
-
-
-@command("back [N]", "back to the boundary before, N times", "rs", "reverse-step")
-def _back(console: Console, rest: str) -> None:
-    console.moved(console.session.back(number(rest, 1)))
-
-
-@command("back-node [N]", "back by one node, N times", "rn", "reverse-next")
-def _back_node(console: Console, rest: str) -> None:
-    console.moved(console.session.back_node(number(rest, 1)))
-
-
-@command("reverse-continue", "back to the last stop that a breakpoint would have made", "rc")
-def _reverse_continue(console: Console, rest: str) -> None:
-    no_more(rest, "reverse-continue")
-    console.moved(console.session.reverse_continue())
-
-
-@command("goto N", "to this loop's boundary before iteration N, back or ahead", "g")
-def _goto(console: Console, rest: str) -> None:
-    console.moved(console.session.goto(number(rest, what="an iteration")))
+_SIZES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
 # -- stopping
@@ -195,7 +91,11 @@ def _ignore(console: Console, rest: str) -> None:
     _told(console, breakpoint_)
 
 
-@command("condition N [EXPR]", "breakpoint N stops only where EXPR is true; without EXPR always", takes="condition")
+@command(
+    "condition N [EXPR]",
+    "breakpoint N stops only where EXPR is true, in place of its condition; without EXPR always",
+    takes="condition",
+)
 def _condition(console: Console, rest: str) -> None:
     which, _, text = rest.partition(" ")
     breakpoint_ = console.session.breakpoints.number(number(which, what=_NUMBER))
@@ -255,26 +155,47 @@ def _print(console: Console, rest: str) -> None:
         console.say(f"sequence {sequence}")
 
 
-@command("display [EXPR]", "show an expression at every stop; without one: show them now", takes="expression")
+@command(
+    "display [[N:] EXPR]",
+    "show an expression at every stop; N: instead of display N; without one: show them now",
+    takes="expression",
+)
 def _display(console: Console, rest: str) -> None:
     displays = console.displays
     if rest:
-        displays[console.next_display] = parse(rest)
-        console.next_display += 1
+        which, expression = _to_display(console, rest)
+        displays[which] = expression
     elif not displays:
         raise UsageError("nothing is displayed yet; display needs an expression")
-    shown = displays if not rest else {(newest := console.next_display - 1): displays[newest]}
+    shown = {which: expression} if rest else displays
     for which, expression in shown.items():
         console.say(f"{which}: {expression.text} = {console.value_of(expression)}")
+
+
+def _to_display(console: Console, rest: str) -> tuple[int, Expression]:
+    """The number of a display and its expression: of a new one, or in place of the one that is named."""
+    changed = re.match(r"(\d+)\s*:\s*", rest)
+    if changed is None:
+        expression = parse(rest)
+        console.next_display += 1
+        return console.next_display - 1, expression
+    return _which_display(console, changed[1]), parse(rest[changed.end() :])
+
+
+def _which_display(console: Console, text: str) -> int:
+    which = number(text, what="a display's number")
+    if which not in console.displays:
+        have = ", ".join(map(str, console.displays))
+        raise UsageError(f"there is no display {text}; there are {have or 'none'}")
+    return which
 
 
 @command("undisplay [N]", "show it no more; without a number: none", takes="display")
 def _undisplay(console: Console, rest: str) -> None:
     if not rest:
         console.displays.clear()
-    elif console.displays.pop(number(rest, what="a display's number"), None) is None:
-        have = ", ".join(map(str, console.displays))
-        raise UsageError(f"there is no display {rest}; there are {have or 'none'}")
+    else:
+        del console.displays[_which_display(console, rest)]
 
 
 @command("frame [N]", "select a frame of the stack (0 is the innermost) and show it", "fr")
@@ -378,10 +299,14 @@ def _set(console: Console, rest: str) -> None:
     console.say(f"branch {branch.number}: {branch.edits[-1]}")
 
 
-@command("undo", "leave this branch for the one that it came from, where it began")
+@command("undo", "take back the last set of this branch: back to where it was made, with the values of before")
 def _undo(console: Console, rest: str) -> None:
     no_more(rest, "undo")
-    console.moved(console.session.undo())
+    session = console.session
+    edits = session.branch.edits if session._inside.has_branches else []
+    stop = session.undo()
+    console.say(f"undone: {edits[-1]}")
+    console.moved(stop)
 
 
 @command("branch [N]", "go to branch N where it was left; without a number: list them", takes="branch")
@@ -430,6 +355,7 @@ def _help(console: Console, rest: str) -> None:
     for one in known:
         short = f" ({', '.join(one.aliases)})" if one.aliases else ""
         console.say(f"{one.usage:<{width}}  {one.summary}{short}")
+    console.say(EXPRESSION)
 
 
 @command("quit [STATUS]", "leave", "q", "exit")

@@ -42,10 +42,16 @@ def complete(known: Completer, line: str) -> Found:
     word, _ = split(text) if text else ("", "")
     if text == word:
         names = (*COMMANDS, *known.more, *(alias for alias in ALIASES if len(alias) > 1 and word))
-        return begin, sorted(name for name in names if name.startswith(word))
+        found = sorted(name for name in names if name.startswith(word))
+        # Behind the commands the values, which are printed.
+        return begin, [*found, *(_expression(known, text)[1] if word else ())]
     try:
         kind = _KINDS.get(find(word).takes)
     except UsageError:
+        kind = None if text[len(word) : len(word) + 1].isspace() else _expression
+        if kind is not None:
+            start, found = kind(known, text)
+            return begin + start, found
         return len(line), []
     at = begin + len(word)
     at += len(line[at:]) - len(line[at:].lstrip())

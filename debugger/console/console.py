@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ...runtime.errors import InterruptError, LoopdbgError, UsageError
 from ...runtime.files import text_of
@@ -11,9 +11,10 @@ from ..session.debuggee import Debuggee
 from ..session.stop import Reason, Stop
 from ..values.iterations import TimedFrame
 from ..values.scope import FrameScope
-from .command import Command, Quit, find, is_command, split
+from .command import Command, Quit, is_command, split
 from .completion import Completer, complete
-from .report import next_line
+from .meant import meant
+from .report import breakpoint_lines, next_line
 
 
 class Console:
@@ -66,7 +67,7 @@ class Console:
 
     def execute(self, line: str) -> None:
         """Run one line, and what breakpoints ask for where it stops; empty ones and comments do nothing, inside
-        ``commands`` lines are kept up to ``end``.
+        ``commands`` lines are kept up to ``end``. What is no command is an expression, whose value is printed.
 
         Raises:
             Quit: the program is to end.
@@ -87,19 +88,36 @@ class Console:
         text = line.strip()
         if not text or text.startswith("#"):
             return
-        word, rest = split(text)
         if self._collecting is not None:
+            word, _ = split(text)
             self._depth += is_command(word, "commands") - (text == "end")
             if self._depth:
                 self._collecting.append(text)
             else:
                 self._collecting = None
             return
-        command = find(word, self.more)
+        command, rest = self.meant(text)
         if self.before is not None:
             self.before(command.name)
         command.run(self, rest)
         self.did(command.name, rest)
+
+    def meant(self, line: str) -> tuple[Command, str]:
+        """The command that a line means, and what stands behind its word.
+
+        Raises:
+            UsageError: it means none, and is no expression.
+        """
+        places = self.session._inside.places
+        return meant(line, places.names(self.selected_frame().index), self.more)
+
+    def edit_breakpoint(self, number: int, condition: str, ignore: int, commands: Sequence[str]) -> None:
+        """What ``condition``, ``ignore`` and ``commands`` do, in one; see :meth:`..breakpoints.Breakpoints.edit`."""
+        if self.before is not None:
+            self.before("condition")
+        one = self.session.breakpoints.edit(number, condition=condition, ignore=ignore, commands=commands)
+        self.say(breakpoint_lines([one], self.session)[0])
+        self.did("condition", str(number))
 
     def did(self, command: str, rest: str = "") -> None:
         """A command was carried out: by this console, or by a front end that has a key for it."""
@@ -197,7 +215,25 @@ class Console:
         if self.on_stop is not None:
             self.on_stop(stop)
         # What was left to do belonged to the stop before.
-        self._todo = [line for b in self.session.breakpoints if b.number in stop.breakpoints for line in b.commands]
+        self._todo = self._asked_for(stop)
+
+    def _asked_for(self, stop: Stop) -> list[str]:
+        """What the breakpoints of a stop want to be run."""
+        return [line for b in self.session.breakpoints if b.number in stop.breakpoints for line in b.commands]
+
+    def follow(self, stop: Stop) -> None:
+        """Run what the breakpoints of a stop want, where a front end has moved the session without a command.
+
+        Raises:
+            Quit: the program is to end.
+            LoopdbgError: one of the commands makes no sense or failed.
+        """
+        for line in self._asked_for(stop):
+            epoch = self.session._inside.epoch
+            self.execute(line)
+            if self.session._inside.epoch != epoch:
+                # What a breakpoint asked for ends with its stop.
+                return
 
     def value_of(self, expression: Expression) -> str:
         """A display's value, or why it has none."""

@@ -361,10 +361,19 @@ class _Run:
         for findings in self.result.loops:
             one = next((one for one in self.all if findings.first in one.differing.values()), None)
             if findings.first is not None and one is not None:
-                findings.cause = self._cause(one, findings.first)
+                findings.cause = self._begun(one, findings.first)
         first = None if self.first is None else self.first[1]
         if first is not None and not first.spot.path and self.first is not None:
             self.result.cause = self._cause(first, self.first[2])
+
+    def _begun(self, one: _Following, first: Difference) -> Cause | None:
+        """The cause of a difference; of one that comes from another value that differs the cause of that."""
+        cause = self._cause(one, first)
+        if cause is None or cause.source is None:
+            return cause
+        maker = next(other for other in self.all if cause.source in other.differing.values())
+        before = self._begun(maker, cause.source)
+        return cause if before is None else replace(before, source=cause.source)
 
     def _cause(self, one: _Following, first: Difference) -> Cause | None:
         key = next(key for key, difference in one.differing.items() if difference is first)

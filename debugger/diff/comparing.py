@@ -189,7 +189,7 @@ def _first(difference: Difference, found: LoopFindings | Comparison) -> FirstDif
         "" if node is None else node.node,
         "" if node is None else node.op_type,
         () if found.cause is None else found.cause.among if node is None else (node.node,),
-        difference.source,
+        difference.source if node is None else node.difference.source,
         difference.left,
         difference.right,
     )

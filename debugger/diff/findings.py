@@ -108,7 +108,8 @@ class Cause:
 
     ``remark``: why the search ended there, where it did not come to either. ``border``: the two values up to which
     structure says which is which. ``among``: the names of the nodes one of which it is, where what lies between them is
-    not known. ``code``: the line of code that what reads ``source`` on the left comes from.
+    not known. ``code``: the line of code that what reads ``source`` on the left comes from. With both, or with
+    ``among`` and a source, the source was followed back to what made it.
     """
 
     source: Difference | None = None

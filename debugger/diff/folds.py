@@ -6,8 +6,11 @@ and the same numbers in some iterations if they run as often, else in most; or b
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from ...runtime.graph import Loop
 from ..reference.program import ProgramTrack
@@ -70,28 +73,52 @@ def pair_folds(
     folds: dict[str, dict[int, ProgramTrack]] = {}
     for k, track in looked.items():
         folds.setdefault(track.loop, {})[k] = track
+    matched = _matched(search, layout, free, folds, reference)
     found: list[Candidate] = []
-    for match, fold in _matched(search, layout, free, folds, reference):
-        how = "value" if match.tells else "position"
-        found += _carrying(layout, match, fold, how)
+    for name, match in matched.items():
+        # What a loop in it has of its nodes is compared there.
+        fold = {
+            k: track for k, track in folds[name].items() if track.position is not None or track.inside not in matched
+        }
+        found += _carrying(layout, match, fold, "value" if match.tells else "position")
         found += _results(search, match.path, fold, {one.spot for one in found})
     return found
 
 
 def _matched(
     search: Agreement, layout: Layout, free: set[str], folds: dict[str, dict[int, ProgramTrack]], reference: Reference
-) -> Iterator[tuple[_Match, dict[int, ProgramTrack]]]:
-    """Loops of Python, each with its loop: those first that agree most."""
-    alone = len(free) == 1 and len(reference.folds) == 1 and not reference.trips
+) -> dict[str, _Match]:
+    """Loops of Python by name, each with its loop: those first that agree most. Loops in loops are in those that match
+    the ones around."""
+    alone = _alone(layout, free, folds)
     every = [
         (match, name)
         for name, fold in folds.items()
-        for match in _matches(search, layout, free, fold, reference.folds[name])
+        for match in _matches(search, layout, free, fold, reference.folds.get(name, {}))
     ]
+    found: dict[str, _Match] = {}
     for match, name in sorted(every, key=lambda one: (not one[0].tells, -one[0].share)):
-        if match.path in free and name in folds and (match.tells or alone):
-            free.remove(match.path)
-            yield match, folds.pop(name)
+        is_told = match.tells or (layout.depth_of(match.path) in alone and not reference.trips)
+        others = {one.path: other for other, one in found.items()}
+        if match.path not in others and name not in found and is_told and _is_inside(match.path, name, others):
+            found[name] = match
+    return found
+
+
+def _alone(layout: Layout, free: Collection[str], folds: Mapping[str, dict[int, ProgramTrack]]) -> set[int]:
+    """The depths in which both have one loop."""
+    here = Counter(layout.depth_of(path) for path in free)
+    there = Counter(depth_of(next(iter(fold.values()))) for fold in folds.values())
+    return {depth for depth, count in here.items() if count == there[depth] == 1}
+
+
+def _is_inside(path: str, name: str, others: Mapping[str, str]) -> bool:
+    """Whether loops around and inside that are matched are so on both sides."""
+    return all(
+        path.startswith(f"{other_path} ") == name.startswith(f"{other}/")
+        and other_path.startswith(f"{path} ") == other.startswith(f"{name}/")
+        for other_path, other in others.items()
+    )
 
 
 def _matches(
@@ -106,10 +133,23 @@ def _matches(
         if layout.depth_of(path) != depth_of(next(iter(fold.values()))):
             continue
         spots = _carried(search, layout, path, {k: fold[k] for k in carried})
-        if len(spots) == len(carried):
+        if spots and all(k in spots or _is_counter(fold[k]) for k in carried):
             scores = [score for k, spot in spots.items() if (score := search.scores[k].get(spot)) is not None]
             often = search.trips.get(path) == trips or all(2 * one.agreed >= one.compared for one in scores)
             yield _Match(path, spots, often and any(one.tells for one in scores), sum(one.share for one in scores))
+
+
+def _is_counter(track: ProgramTrack) -> bool:
+    """Whether a carried value is a number that grows by the same step, which a loop that has an iteration number need
+    not carry."""
+    if any(np.ndim(value) or np.asarray(value).dtype.kind not in "iu" for value in track.values.values()):
+        return False
+    steps = {
+        int(value) - int(track.values[(*key[:-1], key[-1] - 1)])
+        for key, value in track.values.items()
+        if (*key[:-1], key[-1] - 1) in track.values
+    }
+    return len(steps) == 1
 
 
 def _carried(search: Agreement, layout: Layout, path: str, tracks: dict[int, ProgramTrack]) -> dict[int, Spot]:
@@ -137,8 +177,8 @@ def _carrying(layout: Layout, match: _Match, fold: dict[int, ProgramTrack], how:
     for k, spot in match.carried.items():
         yield Candidate(fold[k], fold[k], spot, how)
         result = layout.spots.get(edges[spot.value].result)
-        made = next(one for one in fold.values() if one.role == "result" and one.position == fold[k].position)
-        if result is not None and not result.role:
+        made = next((one for one in fold.values() if (one.role, one.position) == ("result", fold[k].position)), None)
+        if made is not None and result is not None and not result.role:
             yield Candidate(made, made, result, how)
 
 

@@ -31,15 +31,24 @@ class Paired:
 def pair_tracks(side: Side, layout: Layout, reference: Reference, tracks: Sequence[Track], options: Options) -> Paired:
     """Pair tracks with values; the model is run where their names do not tell, or leave a choice."""
     folded = [track for track in tracks if isinstance(track, ProgramTrack) and track.folded]
-    result = _paired(side, layout, reference, [track for track in tracks if track not in folded], options)
-    result.found += pair_folds(side, layout, reference, folded, options.tolerance, {one.spot for one in result.found})
+    result = Paired()
+    rest = _by_metadata(layout, reference, [track for track in tracks if track not in folded], options, result)
+    # Loops that are copies of one are first looked for as that: each alone has the numbers of some iterations.
+    early = any(isinstance(track, ProgramTrack) and track.inside for track in rest)
+    if early:
+        found = pair_folds(side, layout, reference, folded, options.tolerance, {one.spot for one in result.found})
+        result.found += found
+        loops = {one.track.loop for one in found}
+        rest = [track for track in rest if not (isinstance(track, ProgramTrack) and track.inside in loops)]
+    _by_name_and_value(side, layout, rest, options, result)
+    if not early:
+        taken = {one.spot for one in result.found}
+        result.found += pair_folds(side, layout, reference, folded, options.tolerance, taken)
     return result
 
 
-def _paired(side: Side, layout: Layout, reference: Reference, tracks: Sequence[Track], options: Options) -> Paired:
-    result = Paired()
+def _by_name_and_value(side: Side, layout: Layout, rest: list[Track], options: Options, result: Paired) -> None:
     named = Named(layout, options.names)
-    rest = _by_metadata(layout, reference, tracks, options, result)
     if any(one.how == "metadata" for one in result.found):
         rest = [track for track in rest if not track.optional]
     open_: dict[int, tuple[Track, list[Candidate] | None]] = {}
@@ -50,7 +59,7 @@ def _paired(side: Side, layout: Layout, reference: Reference, tracks: Sequence[T
         elif track.values:
             open_[k] = track, None if not found or named.is_weak(track) else found
     if not open_:
-        return result
+        return
     search = ByValue(side, layout, open_, options.tolerance)
     paired, failed = search.find({one.spot for one in result.found})
     result.found += paired.values()
@@ -63,7 +72,6 @@ def _paired(side: Side, layout: Layout, reference: Reference, tracks: Sequence[T
             taken.add(again[0].spot)
         elif not track.optional:
             result.left.append((track, why))
-    return result
 
 
 def _by_metadata(

@@ -142,11 +142,12 @@ def _cause(cause: Cause | None, first: Difference, sides: tuple[str, str]) -> Ge
     """Where a difference comes from; whether that told its values."""
     if cause is None:
         return False
+    if cause.source is not None:
+        yield from _source(cause.source, cause, first, sides)
     if cause.node is not None:
         yield from _blamed(cause.node, cause.remark, first, sides)
         return _same_pair(cause.node.difference, first)
     if cause.source is not None:
-        yield from _source(cause.source, cause, first, sides)
         return _same_pair(cause.source, first)
     yield f"      {printable(cause.remark)}"
     return False
@@ -171,6 +172,8 @@ def _source(source: Difference, cause: Cause, first: Difference, sides: tuple[st
     yield f"      {what}'{printable(source.name)}'{_at_another(source, first)}"
     if cause.code:
         yield f"        read by {cause.code}"
+    if cause.node is not None:
+        return  # what the node made is told with it, and stands for what came of it
     yield from _pair(source, sides, "        ")
     if cause.remark:
         yield f"        {printable(cause.remark)}"

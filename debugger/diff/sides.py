@@ -88,7 +88,7 @@ class ModelSide:
         self._observed: dict[str, list[str]] = {}
         #: Paths of loops of which somebody asks what is ``here``, and the main graph's where it is what was there last.
         self.watched: set[str] = set()
-        #: The values of the main graph after a run to its end, where that is watched.
+        #: The values of the main graph where a run ended, where that is watched; a limited run did not come to all.
         self.ended: Moment | None = None
         self._at: Frame | None = None
         self._on_tick: OnTick | None = None
@@ -157,11 +157,11 @@ class ModelSide:
                 continue
             if what == "interrupt":
                 raise InterruptError("interrupted")
+            self.ended = Frame(engine, MAIN_GRAPH).values if MAIN in self.watched else None
             if what == "limit":
                 self.limited = True
             else:
                 self.outputs = self.model._inside.results(engine)
-                self.ended = Frame(engine, MAIN_GRAPH).values if MAIN in self.watched else None
                 self._observed = {
                     plan.path: list(observed(plan, engine))
                     for plan in self.model.plan.loops

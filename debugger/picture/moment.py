@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...runtime.frame import CarriedValue, NodeState
-from ...runtime.graph import Loop, Node, ScanOutput, Value
+from ...runtime.graph import If, Loop, Node, ScanOutput, Value, bodies
 from ..frame import AnyFrame
 from ..statistics.tensor import TensorRef
 from ..text import statistics_of
@@ -100,16 +100,32 @@ def marks_of(picture: Picture, moments: Moments) -> Marks:
     looked = _Looked(LOOKED_AT)
     boxes = list(enumerate(picture.boxes))
     states = {k: moment.states.get(box.node) for k, box in boxes if box.node is not None}
+    ahead = next_in(picture, moment)
     return Marks(
         values,
         frozenset(k for k in values if reader.is_old(picture.boxes[k], states.get(k))),
-        next((k for k, state in states.items() if state is NodeState.NEXT), None) if moment.running else None,
+        ahead,
         frozenset(k for k, value in values.items() if looked.is_odd(value)),
         frozenset(k for k, state in states.items() if state is NodeState.SKIPPED),
         {k: moment.scans[at] for k, at in reader.scans() if at < len(moment.scans)},
         running,
         looked.left <= 0,
     )
+
+
+def next_in(picture: Picture, moment: Moment) -> int | None:
+    """The box that runs next, or the If in which the node that does stands; None where neither is in the picture."""
+    node = next((node for node, state in moment.states.items() if state is NodeState.NEXT), None)
+    if node is None or not moment.running:
+        return None
+    return next((k for k, box in enumerate(picture.boxes) if box.node is node or _branches_hold(box.node, node)), None)
+
+
+def _branches_hold(around: Node | None, node: Node) -> bool:
+    """Whether a node stands in a branch of an If, or of one inside of it."""
+    if not isinstance(around, If):
+        return False
+    return any(one is node or _branches_hold(one, node) for _, graph in bodies(around) for one in graph.nodes)
 
 
 def _loops(picture: Picture) -> Iterator[tuple[int, Box]]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from ...runtime.errors import UsageError
@@ -177,19 +178,24 @@ class _Scene:
     # -- wires and arcs
 
     def _draw_wire(self, drawing: Drawing, k: int, wire: Wire, x: float, y: float) -> None:
-        layers, found = self._layers, self._layers.bends[k]
-        trunk = [(x + self._centers[wire.source], y + self._top(wire.source) + self._faces[wire.source].height)]
-        for rank, item in found.items():
-            top, at = y + self._tops[rank], x + self._centers[item]
-            trunk += [(at, top), (at, top + self._heights[rank])]
+        layers = self._layers
+        begin = (x + self._centers[wire.source], y + self._top(wire.source) + self._faces[wire.source].height)
         # What is coloured lies above what is not.
         styles = sorted((self._wire_style(wire, reader) != "wire", reader) for reader in wire.readers)
         for _, reader in styles:
-            between = layers.rank[reader] - layers.rank[wire.source] - 1
             to = (x + self._port(reader, k), y + self._top(reader))
             joins = (self._picture.boxes[wire.source].name, self._picture.boxes[reader].name)
-            path = [*trunk[: 1 + 2 * between], to]
+            path = [begin, *self._passing(k, layers.rank[reader], x, y), to]
             drawing.parts.append(Path(path, self._wire_style(wire, reader), told=wire.value.name, joins=joins))
+
+    def _passing(self, wire: int, until: int, x: float, y: float) -> Iterator[tuple[float, float]]:
+        """The corners of a wire at the layers that it passes by, down to one."""
+        found = self._layers.bends[wire]
+        for item, ranks in groupby([rank for rank in found if rank < until], key=found.__getitem__):
+            passed = list(ranks)
+            at = x + self._centers[item]
+            yield at, y + self._tops[passed[0]]
+            yield at, y + self._tops[passed[-1]] + self._heights[passed[-1]]
 
     def _port(self, reader: int, wire: int) -> float:
         """Where a wire comes to a box: those that come from the left on the left."""

@@ -124,15 +124,19 @@ class Replay(Debuggee):
             # A loop that was cut off has no end.
             return inside.advance(end if end is not None and end.ended else None)
 
-    def until(self, iteration: int) -> Stop:
-        """On to the first recorded boundary of this entry from that iteration on, or to the loop's end.
+    def until(self, where: int | str) -> Stop:
+        """On to the first recorded boundary of this entry from that iteration on, or to the loop's end; to a place in
+        the words of ``breakpoints.add``, or to what stops before it.
 
         Raises:
-            UsageError: the iteration is not ahead, or no loop is running.
+            UsageError: the iteration is not ahead, no loop is running, or there is no such place.
 
         >>> replay.until(3).text
         "before iteration 3 of loop 'sqrt'"
         """
+        return super().until(where)
+
+    def _to_iteration(self, iteration: int) -> Stop:
         inside = self._inside
         with inside.turns.turn():
             mark = inside.running_mark(inside.current("go on"))

@@ -171,8 +171,9 @@ def _walked(graph: Graph) -> Iterator[Node]:
 
 
 def _kind(name: str) -> str:
-    """``mul_2`` and ``mul_`` (in place) are ``mul``; ``lstm/l0`` is ``lstm``."""
-    return _NUMBER.sub("", name.partition("/")[0]).strip("_")
+    """``mul_2`` and ``mul_`` (in place) are ``mul``; ``lstm/l0`` is ``lstm``; a map is a scan that carries nothing."""
+    kind = _NUMBER.sub("", name.partition("/")[0]).strip("_")
+    return "scan" if kind == "map_impl" else kind
 
 
 def _know_reads(calls: Sequence[_Call], groups: Sequence[_Made]) -> None:

@@ -28,3 +28,5 @@ class ProgramTrack(Track):
     reads: tuple[str, ...] = ()
     #: It is one value of many nodes, the copies of a line in a loop of Python; a model need not have the loop.
     folded: bool = False
+    #: The path of a loop in a loop of Python, whose iterations these values are as well.
+    inside: str = ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -25,7 +26,8 @@ def of_program(program: Any, inputs: Mapping[str, Any], store: Store, most: int 
     with torch.no_grad():
         results = recording.run(passed)
     unrolled = recording.folded(passed)
-    tracks: list[Track] = [*recording.tracks, *unrolled.tracks]
+    own = (replace(track, inside=unrolled.copies.get(track.loop, "")) for track in recording.tracks)
+    tracks: list[Track] = [*own, *unrolled.tracks]
     if results is not None:
         tracks += _outputs(store, user_outputs(program, results), program.graph)
     arrays = {name: as_array(value) for name, value in given.items()}

@@ -12,9 +12,10 @@ from .program import ProgramTrack
 from .reference import Key
 from .torch_cells import STEPPED, keep_steps
 from .torch_folding import Folded, folded
-from .torch_sites import CONTROL, Path, control, is_written, loop_path, operator_name, sites, source
+from .torch_inside import Ran
+from .torch_sites import CONTROL, Path, carried_by, control, is_written, loop_path, operator_name, sites, source
 from .torch_threads import threads_for
-from .torch_values import Store, as_array
+from .torch_values import Store, as_array, outside_of_vmap
 
 
 class Limited(Exception):
@@ -44,7 +45,7 @@ class Recording:
             LimitError: the values take too much memory.
         """
         try:
-            with threads_for(self.module):
+            with threads_for(self.module), outside_of_vmap():
                 return tuple(Walk(self, self.module).run(*arguments))
         except Limited:
             return None
@@ -69,7 +70,8 @@ class Recording:
             array = as_array(given.get(name))
             return {} if array is None else {(): array}
 
-        return folded(self._sites, known, set(self.trips))
+        ran = Ran(self.tracks, self.trips, carried_by(self.module))
+        return folded(self._sites, ran, known)
 
     def keep(self, path: Path, node: Any, at: Key, value: Any) -> None:
         """What a node computed in an iteration."""
@@ -173,6 +175,12 @@ class Walk(torch.fx.Interpreter):  # type: ignore[misc]
         self.recording.ended(loop, self.at, length)
         return (*carry, *(_stacked(column) for column in zip(*rows, strict=True)))
 
+    def _map(self, node: Any, body: Any, xs: Any, extra: Any = ()) -> Any:
+        """As :func:`torch.ops.higher_order.map_impl` runs without compilation: a scan that carries nothing."""
+        if not xs[0].shape[0]:
+            return node.target(body, xs, extra)
+        return self._scan(node, body, (), xs, extra)
+
     def receive(self, at: Key, values: Sequence[Any]) -> None:
         """Keep what an iteration of this body was given."""
         for parameter, value in zip(self.module.graph.find_nodes(op="placeholder"), values, strict=False):
@@ -194,6 +202,7 @@ def _stacked(column: Sequence[Any]) -> Any:
 _CONTROL: dict[str, Callable[..., Any]] = {
     "while_loop": Walk._while,
     "scan": Walk._scan,
+    "map_impl": Walk._map,
     "cond": Walk._cond,
     "wrap_with_set_grad_enabled": Walk._block,
 }

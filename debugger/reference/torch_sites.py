@@ -18,17 +18,20 @@ Path = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Inner:
-    """A graph that a node calls. ``first``: the index of its first operand; ``loop``: its values belong to a loop."""
+    """A graph that a node calls. ``argument``: which argument of the node it is; ``loop``: its values belong to a loop;
+    ``initial``: which argument has what the body carries before the first iteration."""
 
     label: str
     argument: int
     loop: bool = False
+    initial: int | None = None
 
 
 #: Operators that run graphs -> those that this walks and runs node by node, in the order of an exporter's body.
 CONTROL = {
-    "while_loop": (Inner("start", 0), Inner("body", 1, loop=True), Inner("cond", 0, loop=True)),
-    "scan": (Inner("body", 0, loop=True),),
+    "while_loop": (Inner("start", 0), Inner("body", 1, loop=True, initial=2), Inner("cond", 0, loop=True)),
+    "scan": (Inner("body", 0, loop=True, initial=1),),
+    "map_impl": (Inner("body", 0, loop=True),),
     "cond": (Inner("true", 1), Inner("false", 2)),
     "wrap_with_set_grad_enabled": (Inner("block", 1),),
 }
@@ -50,10 +53,24 @@ def sites(module: Any, path: Path = (), loop: str = "") -> Iterator[tuple[Path, 
         for inner in CONTROL.get(control(node), ()):
             graph = getattr(module, node.args[inner.argument].target)
             there = loop_path(loop, node.name) if inner.loop else loop
-            if inner.loop and inner.label == "body":
-                yield from _received(graph, node, (*path, node.name, inner.label), there)
+            if inner.initial is not None:
+                yield from _received(graph, len(node.args[inner.initial]), (*path, node.name, inner.label), there)
             yield from sites(graph, (*path, node.name, inner.label), there)
         yield path, node, _track(node, path, loop)
+
+
+def carried_by(module: Any, path: Path = ()) -> dict[Path, dict[str, int]]:
+    """Of the body of each loop that carries values, by the graphs around it, which of them its nodes give."""
+    found: dict[Path, dict[str, int]] = {}
+    for node in module.graph.nodes:
+        for inner in CONTROL.get(control(node), ()):
+            graph, there = getattr(module, node.args[inner.argument].target), (*path, node.name, inner.label)
+            if inner.initial is not None:
+                results = graph.graph.output_node().args[0][: len(node.args[inner.initial])]
+                named = [(one.name, k) for k, one in enumerate(results) if isinstance(one, torch.fx.Node)]
+                found[there] = dict(reversed(named))
+            found |= carried_by(graph, there)
+    return found
 
 
 def loop_path(outer: str, name: str) -> str:
@@ -85,9 +102,8 @@ def made_by(node: Any) -> Any:
     return node.args[0] if is_taken else node
 
 
-def _received(graph: Any, node: Any, path: Path, loop: str) -> Iterator[tuple[Path, Any, ProgramTrack]]:
+def _received(graph: Any, carried: int, path: Path, loop: str) -> Iterator[tuple[Path, Any, ProgramTrack]]:
     """What the body of a loop gets that is another thing in each iteration."""
-    carried = len(node.args[2] if control(node) == "while_loop" else node.args[1])
     parameters = [one for one in graph.graph.nodes if one.op == "placeholder"]
     for k, parameter in enumerate(parameters[:carried]):
         name = "/".join((*path, parameter.name))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
+import contextlib
+from collections.abc import Iterator, MutableMapping
 from typing import Any
 
 import numpy as np
 import torch
+from torch._C import _functorch as functorch
 
 from ...runtime.dtypes import dtype
 from ...runtime.errors import LimitError, Remedy
@@ -22,12 +24,31 @@ def as_array(value: Any) -> Array | None:
     quantised tensors, no tensor at all)."""
     if not isinstance(value, torch.Tensor) or value.layout is not torch.strided or value.is_quantized:
         return None
-    dense = value.detach().cpu().resolve_conj().resolve_neg().contiguous()
+    dense = _with_batches(value).detach().cpu().resolve_conj().resolve_neg().contiguous()
     try:
         return np.array(dense.numpy())
     except TypeError:  # a dtype that NumPy lacks
         bits = dense.view({1: torch.uint8, 2: torch.int16}[dense.element_size()])
         return np.array(bits.numpy()).view(dtype(str(value.dtype).removeprefix("torch.")))
+
+
+def _with_batches(value: torch.Tensor) -> torch.Tensor:
+    """A tensor inside of vmap, with the dimensions over which that runs in front: so a model has them."""
+    while functorch.is_batchedtensor(value):
+        value, at = functorch.get_unwrapped(value), functorch.maybe_get_bdim(value)
+        value = value.movedim(at, 0)
+    return value
+
+
+@contextlib.contextmanager
+def outside_of_vmap() -> Iterator[None]:
+    """A program that enters vmap, node by node, and fails in it, is not left there."""
+    level = functorch.maybe_current_level()
+    try:
+        yield
+    finally:
+        while functorch.maybe_current_level() != level:
+            functorch._vmap_decrement_nesting()
 
 
 def as_tensor(value: Any) -> torch.Tensor:

@@ -18,7 +18,7 @@ class Branch:
     ``edits``: what was changed at its fork, in the words of the ``set`` command; ``changes``: the same, for what writes
     it into a file. ``tip``: the last position that was
     reached on it. ``checkpoints`` stand in order of their positions; ``times``: seconds of execution at which each was
-    taken.
+    taken. ``steps``: the states at the fork after each edit but the last, which undoing goes to.
     """
 
     number: int
@@ -29,6 +29,7 @@ class Branch:
     checkpoints: list[Checkpoint] = field(default_factory=list)
     times: list[float] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)
+    steps: list[Checkpoint] = field(default_factory=list)
 
     def __repr__(self) -> str:
         began = "" if self.parent is None else f" from {self.parent.number}: {', '.join(self.edits)}"
@@ -44,11 +45,6 @@ class Branch:
         """False where a position lies before the fork, and so on the branch that this one left."""
         return self.fork is None or position >= self.fork
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes that its checkpoints hold."""
-        return sum(c.nbytes for c in self.checkpoints)
-
     def add(self, checkpoint: Checkpoint, seconds: float) -> bool:
         """Keep a checkpoint, taken after so many seconds of execution; False where there is one at its position."""
         k = bisect.bisect_left(self.checkpoints, checkpoint.position, key=lambda c: c.position)
@@ -58,10 +54,20 @@ class Branch:
         self.times.insert(k, seconds)
         return True
 
-    def clear(self) -> None:
-        """Forget the checkpoints."""
+    def edit_again(self, told: str) -> None:
+        """A further edit at the fork; the state before it is kept for undoing."""
+        self.edits.append(told)
+        self.steps += self.checkpoints
         self.checkpoints.clear()
         self.times.clear()
+
+    def without_last(self, number: int) -> Branch:
+        """A branch with all edits of this one but the last, of which there are several."""
+        edits = len(self.edits) - 1
+        made = Branch(number, self.parent, self.fork, self.edits[:edits], self.fork or ())
+        made.changes, made.steps = self.changes[:edits], self.steps[:-1]
+        made.add(self.steps[-1], 0.0)
+        return made
 
     def line(self) -> list[Branch]:
         """This branch and those that it came from, the root last."""

@@ -308,7 +308,7 @@ class Debuggee(Telling):
 
         The last iteration's boundary, where the loop ends, is a stop as well; a step from there leaves the loop and
         goes on to the next boundary of any loop. What stops for another reason (a breakpoint, an error of the model, a
-        limit) ends the count.
+        limit) ends the count. Of a model without loops each step is a node.
 
         Raises:
             UsageError: the model ran to its end, or ``count`` is below 1.
@@ -360,16 +360,37 @@ class Debuggee(Telling):
         """
         self._inside.refuse("stepping")
 
-    def until(self, iteration: int) -> Stop:
-        """Go on to the boundary of this loop before an iteration ahead, or to its end.
+    def until(self, where: int | str) -> Stop:
+        """Go on to the boundary of this loop before an iteration ahead, or to its end; to a place in the words of
+        ``breakpoints.add``, such as ``line 9``, or to what stops before it.
 
         Raises:
-            UsageError: the iteration is not ahead, or no loop is running.
+            UsageError: the iteration is not ahead, no loop is running, or there is no such place.
 
         >>> session.until(3).text
         "before iteration 3 of loop 'sqrt'"
+        >>> session.until("change").text
+        "breakpoint 1 (change): before Sub 'Sub_4' in iteration 3 of loop 'sqrt'"
+        >>> session.breakpoints
+        []
         """
+        if isinstance(where, str):
+            return self._to_place(where)
+        return self._to_iteration(where)
+
+    def _to_iteration(self, iteration: int) -> Stop:
         self._inside.refuse("stepping")
+
+    def _to_place(self, place: str) -> Stop:
+        made = self.breakpoints.add(place, temporary=True)
+        try:
+            if made.nodes and all(map(self._inside.places.before_loops, made.nodes)):
+                raise UsageError(f"'{place}' runs before the first loop, and a session begins after it")
+            return self.continue_()
+        finally:
+            # It may have stopped elsewhere.
+            if made in self.breakpoints:
+                self.breakpoints.delete(made.number)
 
     def continue_(self) -> Stop:
         """Go on to the next breakpoint, the end of the model, or the first limit.
@@ -463,7 +484,8 @@ class Debuggee(Telling):
         self._inside.refuse("changing a value")
 
     def undo(self) -> Stop:
-        """Leave the current branch for the one that it came from, where it began.
+        """Take back the last change of the current branch: back to where it was made, with all values as they were
+        before it. Of several changes made at one place the others stay. The branch is kept, for :meth:`switch`.
 
         Raises:
             UsageError: nothing was set on this line of time.

@@ -115,7 +115,7 @@ class Session(Debuggee):
     def finish(self, count: int = 1) -> Stop:
         return self._repeat(count, self._finish)
 
-    def until(self, iteration: int) -> Stop:
+    def _to_iteration(self, iteration: int) -> Stop:
         if operator.index(iteration) > LAST:
             raise UsageError(f"there is no iteration {iteration}")
         with self._going_on() as inside:
@@ -191,12 +191,8 @@ class Session(Debuggee):
             return self._inside.travel(lambda: timeline.go_to(branch.tip, branch))
 
     def undo(self) -> Stop:
-        timeline = self._inside.timeline
         with self._inside.turns.turn():
-            parent, fork = self.branch.parent, self.branch.fork
-            if parent is None or fork is None:
-                raise UsageError("nothing was set on this branch")
-            return self._inside.travel(lambda: timeline.go_to(fork, parent))
+            return self._inside.travel(self._inside.timeline.undo)
 
     def side_by_side(self, first: Branch, second: Branch) -> Iterator[tuple[Boundary, Boundary]]:
         with self._inside.turns.turn():
@@ -217,6 +213,8 @@ class Session(Debuggee):
 
     def _step(self) -> Stop:
         with self._going_on() as inside:
+            if not inside.model.loops:
+                return inside.advance(inside.next_node())
             stack = inside.running_stack()
             if stack and len(stack) == len(inside.engine.stack):
                 return inside.advance(destinations.LoopBoundary(stack[-1], self.frame.iteration + 1))

@@ -113,6 +113,8 @@ class BreakpointSnapshot:
     """A breakpoint; ``nodes``: those that it stops before, ``loops``: those at whose boundaries it is tested.
 
     ``heads``: loops at each of whose boundaries it stops; ``iterations``: those at which alone it does, empty for any.
+    ``stops_if``: its condition, "" for none; ``ignore``: so many hits it passes; ``commands``: what the console runs
+    where it stops.
     """
 
     number: int
@@ -124,6 +126,9 @@ class BreakpointSnapshot:
     loops: tuple[int, ...]
     heads: frozenset[Loop] = frozenset()
     iterations: tuple[int, ...] = ()
+    stops_if: str = ""
+    ignore: int = 0
+    commands: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,7 +190,18 @@ def _breakpoint(one: Breakpoint, places: Places) -> BreakpointSnapshot:
     every = one.loops if one.kind is Trigger.BOUNDARY else ()
     heads = frozenset(places.loops[k].loop for k in every)
     return BreakpointSnapshot(
-        one.number, one.word, one.title, one.enabled, one.hits, one.nodes, one.loops, heads, tuple(one.iterations)
+        one.number,
+        one.word,
+        one.title,
+        one.enabled,
+        one.hits,
+        one.nodes,
+        one.loops,
+        heads,
+        tuple(one.iterations),
+        one.stops_if,
+        one.ignore,
+        tuple(one.commands),
     )
 
 

@@ -348,15 +348,31 @@ class Timeline:
         checkpoint = self.engine.checkpoints.take()
         branch = self.current
         if branch.fork is not None and branch.fork == branch.tip == checkpoint.position:
-            branch.edits.append(told)
-            self._nbytes -= branch.nbytes
-            branch.clear()
+            branch.edit_again(told)
         else:
-            number = max(b.number for b in self.branches) + 1
-            branch = Branch(number, branch, checkpoint.position, [told], checkpoint.position)
-            self.branches.append(branch)
+            branch = self._begun(Branch(self._next_number, branch, checkpoint.position, [told], checkpoint.position))
             self.current = branch
         self._add(checkpoint, 0.0)
+        return branch
+
+    def undo(self) -> None:
+        """Go to before the last edit of the current branch: to a branch with its other edits, or the one that it left.
+
+        Raises:
+            UsageError: there is no edit.
+        """
+        branch = self.current
+        if branch.parent is None or branch.fork is None:
+            raise UsageError("nothing was set on this branch")
+        before = self._begun(branch.without_last(self._next_number)) if branch.steps else branch.parent
+        self.go_to(branch.fork, before)
+
+    @property
+    def _next_number(self) -> int:
+        return max(branch.number for branch in self.branches) + 1
+
+    def _begun(self, branch: Branch) -> Branch:
+        self.branches.append(branch)
         return branch
 
     def side_by_side(self, first: Branch, second: Branch) -> Iterator[tuple[Boundary, Boundary]]:

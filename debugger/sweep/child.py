@@ -81,9 +81,8 @@ class Server:
         rows: list[tuple[Any, ...]] = []
         sent = time.monotonic()
         done = start
-        for number in range(start, stop):
-            self._mark.set(number)
-            rows += executor.rows(number)
+        for number, one in enumerate(executor.run(range(start, stop), self._mark.set), start):
+            rows += one
             if time.monotonic() - sent > _OFTEN:
                 send(self._answers, ("rows", number + 1 - done, rows))
                 rows, sent, done = [], time.monotonic(), number + 1

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from ...runtime.errors import ExecutionError
 from ...runtime.inputs import Data
@@ -12,20 +13,24 @@ from ..breakpoints.breakpoint import Breakpoint
 from ..session.session import Session
 from ..session.stop import Reason, Stop
 from ..words.names import quote
+from .bounds import Bounds
 from .job import MAIN, NAN, Wanted
 from .measures import Measures
 from .outcome import Outcome, Totals, hash_of_outputs
-from .probe import timed_out
 from .row import Status
+
+#: Seconds between two looks at what a case takes.
+_OFTEN = 0.02
 
 
 class Examiner:
     """One session, which begins anew with each case."""
 
-    def __init__(self, model: Model, wanted: Wanted, measures: Measures) -> None:
+    def __init__(self, model: Model, wanted: Wanted, measures: Measures | None = None) -> None:
         self._model = model
         self._wanted = wanted
-        self._measures = measures
+        self._bounds = Bounds(wanted.timeout, wanted.max_memory)
+        self._measures = measures or Measures(model, ())
         self._session: Session | None = None
         self._asserts: dict[int, str] = {}
         self._breaks: dict[int, str] = {}
@@ -43,23 +48,14 @@ class Examiner:
         Raises:
             InputError: the inputs do not fit.
         """
-        session: Session | None = None
-        timeout = self._wanted.timeout
-        timer = None
         try:
             session = self._begin(inputs)
-            if timeout is not None:
-                timer = threading.Timer(timeout, session.interrupt)
-                timer.daemon = True
-                timer.start()
-            return self._run(session)
+            with _watched(self._bounds, session):
+                return self._run(session)
         except ExecutionError as error:
             self._session = None
             count = len(self._model.plan.loops)
             return Outcome(Status.ERROR, [(0, None)] * count, message=error.what)
-        finally:
-            if timer is not None:
-                timer.cancel()
 
     def _begin(self, inputs: Mapping[str, Data]) -> Session:
         if self._model.state:
@@ -104,7 +100,7 @@ class Examiner:
         if stop.reason is Reason.INTERRUPT:
             frame = session.frame
             where = f"in loop '{frame.name}'" if frame.loop is not None else "outside of any loop"
-            return timed_out(len(totals), self._wanted.timeout, where)
+            return self._bounds.outcome(len(totals), where)
         bad = _bad(session, stop)
         if stop.reason is Reason.LIMIT:
             return Outcome(Status.LIMIT, totals, message=f"{stop.text} without ending", bad=bad)
@@ -116,6 +112,29 @@ class Examiner:
         met = next(self._breaks[number] for number in stop.breakpoints if number in self._breaks)
         told = stop.text.split(": ", 1)[-1] if met == NAN else f"{met} is true"
         return Outcome(Status.BREAK, totals, message=told, bad=bad)
+
+
+@contextmanager
+def _watched(bounds: Bounds, session: Session) -> Iterator[None]:
+    """Stop a session that passes its bounds."""
+    bounds.begin()
+    bounds.look()
+    ended = threading.Event()
+
+    def look() -> None:
+        while not ended.wait(_OFTEN):
+            bounds.look()
+            # Again and again: between two moves of a session there is nothing to interrupt.
+            if bounds.passed is not None:
+                session.interrupt()
+
+    thread = threading.Thread(target=look, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 _ENDINGS = {Reason.LIMIT: "limit", Reason.ERROR: "error", Reason.BREAKPOINT: "breakpoint"}

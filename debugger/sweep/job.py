@@ -14,8 +14,6 @@ from ...runtime.errors import LoopdbgError, ModelError, UsageError
 from ...runtime.files import opened
 from ...runtime.frontends import split
 from ...runtime.model import Model, load
-from ..breakpoints.places import Places
-from ..expression.language import Expression, parse
 from .cases import CaseSet
 from .row import COLUMNS
 
@@ -23,6 +21,8 @@ from .row import COLUMNS
 MAIN = -1
 #: The breakpoint that is no expression.
 NAN = "nan"
+#: What a case may take where nothing is said of it: seconds, and bytes of memory.
+TIMEOUT, MEMORY = 60.0, 2 << 30
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,8 @@ class Wanted:
 
     ``asserts`` have to hold at every boundary; ``breaks`` end a case where one is true, ``nan`` where a value is NaN or
     Inf; ``measures`` are computed at the end of each loop that has their values. ``max_iterations``: the most of any
-    loop. ``timeout``: the seconds of a case. ``against``: a runtime, a model, or a folder of expected outputs.
+    loop. ``timeout``: the seconds of a case, ``max_memory``: the bytes that it may take; None: any. ``against``: a
+    runtime, a model, or a folder of expected outputs.
     ``operators``: files that are run first.
     """
 
@@ -39,13 +40,17 @@ class Wanted:
     breaks: tuple[str, ...] = ()
     measures: tuple[str, ...] = ()
     max_iterations: int | None = None
-    timeout: float | None = None
+    timeout: float | None = TIMEOUT
     against: str = ""
     operators: tuple[str, ...] = ()
+    max_memory: int | None = MEMORY
 
     def __post_init__(self) -> None:
         """Raises UsageError: an expression is none, or a measure is called as a column."""
         for text in (*self.asserts, *(text for text in self.breaks if text != NAN), *self.measures):
+            # Here: a process that runs cases without expressions need not wait for their language.
+            from ..expression.language import parse
+
             parse(text)
         for text in self.measures:
             if text in (*COLUMNS, "id", "model", "set", "case", "versions"):
@@ -57,7 +62,7 @@ class Wanted:
         """What rows depend on."""
         return {
             **{name: list(getattr(self, name)) for name in ("asserts", "breaks", "measures")},
-            **{name: getattr(self, name) for name in ("max_iterations", "timeout", "against")},
+            **{name: getattr(self, name) for name in ("max_iterations", "timeout", "against", "max_memory")},
         }
 
 
@@ -125,41 +130,6 @@ def hash_of(path: str, weights: str | None = None) -> str:
         return "0" * 12
     hashed.update(split(path)[1].encode())
     return hashed.hexdigest()
-
-
-def homes(expression: Expression, places: Places) -> list[int]:
-    """The loops that have the values of an expression; :data:`MAIN` alone where only the main graph has them.
-
-    Raises:
-        UsageError: nothing has.
-    """
-    found = [place.index for place in places.loops if _fits(expression, places, place.index)]
-    if found:
-        return found
-    if not _fits(expression, places, MAIN):
-        first = places.loops[0].index if places.loops else MAIN
-        places.check(expression, first)
-    return [MAIN]
-
-
-def _fits(expression: Expression, places: Places, index: int) -> bool:
-    try:
-        places.check(expression, index)
-    except UsageError:
-        return False
-    return True
-
-
-def check(model: Model, wanted: Wanted) -> None:
-    """See that a model has what the expressions name.
-
-    Raises:
-        UsageError: it does not; the text says what is near.
-    """
-    places = Places(model.graph)
-    for text in (*wanted.asserts, *wanted.breaks, *wanted.measures):
-        if text != NAN:
-            homes(parse(text), places)
 
 
 def versions() -> str:

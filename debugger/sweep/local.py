@@ -41,13 +41,17 @@ def here(jobs: Sequence[Job], schedule: Schedule, models: Mapping[int, Model]) -
                 number, executor = task.job, Executor(jobs[task.job], models.get(task.job))
             start = time.perf_counter()
             rows: list[Cells] = []
-            for case in range(task.start, task.stop):
-                rows += executor.rows(case)
+            for one in executor.run(range(task.start, task.stop), _nobody):
+                rows += one
             schedule.took(task, time.perf_counter() - start)
             yield Batch(task.job, len(task), rows)
     finally:
         if executor is not None:
             executor.close()
+
+
+def _nobody(_: int) -> None:
+    """Where no other process asks which case runs."""
 
 
 class Crew:
@@ -77,20 +81,22 @@ class Crew:
         Raises:
             WorkerError: a process cannot start.
         """
+        heard: list[Batch] = []
         try:
             while True:
                 for worker in self._workers:
                     if worker.task is None and (task := schedule.next()) is not None:
                         worker.give(task, part)
+                # Whoever takes the rows may take his time: the processes have their next tasks.
+                yield from heard
                 busy = [worker for worker in self._workers if worker.task is not None]
                 if not busy:
                     return
                 ready, _, _ = select.select(busy, [], [], _GLANCE)
-                for worker in ready:
-                    yield from self._heard(worker, schedule)
+                heard = [batch for worker in ready for batch in self._heard(worker, schedule)]
                 for worker in busy:
                     if worker.task is not None and worker.hangs(self._jobs[worker.task.job].wanted.timeout):
-                        yield from self._hanging(worker, schedule)
+                        heard += self._hanging(worker, schedule)
         finally:
             # Whoever reads no further leaves processes that are in the middle of something.
             for worker in self._workers:

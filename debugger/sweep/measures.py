@@ -12,7 +12,8 @@ from ...runtime.model import Model
 from ..breakpoints.places import Places
 from ..expression.language import NoValueError, parse
 from ..values.scope import FrameScope
-from .job import MAIN, homes
+from .job import MAIN
+from .questions import homes
 
 
 class Measures:

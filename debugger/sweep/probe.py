@@ -6,39 +6,46 @@ What stops it is only a sign: the case is then run under the debugger, which kno
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from ...runtime.engine.engine import Engine
 from ...runtime.errors import ExecutionError, LimitError
 from ...runtime.frame import Frame
 from ...runtime.inputs import Data
 from ...runtime.model import Model
-from ..breakpoints.breakpoint import Breakpoint
-from ..breakpoints.predicates import Filter, filter_of
+from .bounds import Bounds
 from .job import MAIN, Wanted
-from .measures import Measures
 from .outcome import Outcome, hash_of_outputs, totals_of
 from .row import Status
 from .ticks import Ticks
 
+if TYPE_CHECKING:
+    from ..breakpoints.breakpoint import Breakpoint
+    from ..breakpoints.predicates import Filter
+    from .measures import Measures
+
 
 class Probe:
-    """One engine. ``guarded``: assertions and breakpoints have been armed."""
+    """One engine. ``measures``: None where nothing is measured."""
 
-    def __init__(self, model: Model, wanted: Wanted, measures: Measures) -> None:
+    def __init__(self, model: Model, wanted: Wanted, measures: Measures | None) -> None:
         self.model = model
         self._engine = Engine(model.plan)
         self._wanted = wanted
         self._measures = measures
-        self._measuring = bool(measures)
-        self._ticks = Ticks(self._engine, wanted.timeout, wanted.max_iterations is not None)
+        self._bounds = Bounds(wanted.timeout, wanted.max_memory)
+        self._ticks = Ticks(self._engine, self._bounds, wanted.max_iterations is not None)
         self._count = len(model.plan.loops)
         #: Nothing reads a value on the way.
-        self._unseen = not measures
+        self._unseen = measures is None
         #: The outputs of the last case that came to its end.
         self.outputs: Mapping[str, Data] = {}
 
     def arm(self, breakpoints: Sequence[Breakpoint]) -> bool:
         """Let the engine stop wherever one of these may hit; False: it cannot find all of them itself."""
+        # Here: what stops nowhere need not wait for what stops.
+        from ..breakpoints.predicates import filter_of
+
         engine = self._engine
         found: list[tuple[int, Filter]] = []
         for breakpoint_ in breakpoints:
@@ -71,9 +78,9 @@ class Probe:
             engine.set_limits(wanted.max_iterations, True)
             engine.on_tick = self._ticks.tick
             try:
-                if not self._measuring:
+                if self._measures is None:
                     return self._ended(*self._ticks.resume())
-                return self._measured()
+                return self._measured(self._measures)
             finally:
                 engine.on_tick = None
                 engine.clear_interrupt()
@@ -95,7 +102,7 @@ class Probe:
             now = engine.loop_state(index)[0]
             return Outcome(Status.LIMIT, totals_of(engine, self._count, "limit"), message=told, bad=(index, now, None))
         if what == "interrupt":
-            return timed_out(self._count, self._wanted.timeout, self._where())
+            return self._bounds.outcome(self._count, self._where())
         # A sentence that nothing will ever end it; when that was seen says nothing of the case.
         told = what.split(":", 1)[0] + ": what it carries repeats bit for bit, and nothing else enters"
         return Outcome(Status.LIMIT, [(None, "limit")] * self._count, message=told)
@@ -104,9 +111,9 @@ class Probe:
         stack = self._engine.stack
         return f"in loop '{self._engine.plan.loops[stack[-1]].loop.name}'" if stack else "outside of any loop"
 
-    def _measured(self) -> Outcome | None:
+    def _measured(self, measures: Measures) -> Outcome | None:
         """Run with a look at the end of each loop that is measured."""
-        engine, measures = self._engine, self._measures
+        engine = self._engine
         taken: dict[tuple[int, int], float | None] = {}
         while True:
             engine.clear_stops()
@@ -131,8 +138,3 @@ class Probe:
             node = engine.plan.code[engine.pc].node
             bad = index, engine.loop_state(index)[0], None if node is None else node.name
         return Outcome(Status.ERROR, totals_of(engine, self._count, "error"), message=error.what, bad=bad)
-
-
-def timed_out(count: int, timeout: float | None, where: str) -> Outcome:
-    """A case that took too long: how far it came depends on the machine, and is not told."""
-    return Outcome(Status.TIMEOUT, [(None, None)] * count, message=f"no end within {timeout:g} s, {where}")

@@ -24,7 +24,7 @@ class Status(StrEnum):
     ASSERT = "assert"
     #: A breakpoint was hit.
     BREAK = "break"
-    #: A loop reached the most iterations, or nothing would ever end it.
+    #: A loop reached the most iterations or collected more than the memory of a case, or nothing would ever end it.
     LIMIT = "limit"
     #: It took longer than a case may take.
     TIMEOUT = "timeout"

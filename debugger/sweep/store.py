@@ -19,10 +19,8 @@ _TYPES = {
     **dict.fromkeys(("number", "loop", "seed", "iterations", "bad_iteration"), "INTEGER"),
     "seconds": "REAL",
 }
-_COLUMNS = (
-    *("id", "model", "set", "case", "loop", "seed", "iterations", "stopped_by", "status", "bad_iteration"),
-    *("bad_node", "message", "outputs", "seconds"),
-)
+#: Where a row has its status.
+_STATUS = 8
 #: What is told of each case in a view for whoever asks the file with SQL.
 _TOLD = "iterations, stopped_by, status, bad_iteration, bad_node, message, outputs, seconds"
 
@@ -198,10 +196,10 @@ class Store:
 
 
 def row_of(cells: Sequence[Any], measures: dict[str, float | None], versions: str) -> Row:
-    """A row of the columns from ``id`` to ``seconds``."""
-    told: dict[str, Any] = dict(zip(_COLUMNS, cells, strict=True))
-    told["status"] = Status(told["status"])
-    return Row(**told, measures=measures, versions=versions)
+    """A row of the columns from ``id`` to ``seconds``, as :class:`Row` has them but for the measures."""
+    values = [*cells[:-1], measures, cells[-1], versions]
+    values[_STATUS] = Status(values[_STATUS])
+    return Row(*values)
 
 
 def _opened(path: Path) -> sqlite3.Connection:

@@ -15,8 +15,9 @@ from ...runtime.model import Model, load
 from .cases import CaseSet, GivenCases, RandomCases
 from .export import check_form, export
 from .files import NpzCases, TestDataCases, open_set
-from .job import Job, Wanted, check, hash_of, versions
+from .job import MEMORY, TIMEOUT, Job, Wanted, hash_of, versions
 from .local import Batch, Crew, here
+from .questions import check
 from .row import COLUMNS, Row
 from .schedule import Schedule
 from .store import Store, row_of
@@ -142,7 +143,8 @@ def sweep(
     measures: Sequence[str] = (),
     against: str = "",
     max_iterations: int | None = None,
-    timeout: float | None = None,
+    timeout: float | None = TIMEOUT,
+    max_memory: int | None = MEMORY,
     operators: Sequence[str] = (),
     processes: int = 0,
     dask: str | None = None,
@@ -160,7 +162,8 @@ def sweep(
         asserts: what must hold at every boundary. breaks: what ends a case where it is true; ``nan``: a NaN or Inf.
         measures: numbers at the end of each loop that has their values.
         against: ``onnxruntime``, ``openvino``, another model, or a folder of expected outputs named as the cases are.
-        max_iterations: the most iterations of any loop. timeout: the seconds of a case.
+        max_iterations: the most iterations of any loop. timeout, max_memory: the seconds that a case may take, and the
+            bytes of memory that its loops may collect; None: any.
         operators: Python files with operators, for other processes.
         processes: so many, which are replaced when they die or hang; 0: this one, where a timeout ends loops alone.
         dask: a cluster's address in their place, or ``local``.
@@ -174,9 +177,8 @@ def sweep(
     >>> [row.iterations for row in loopdbg.sweep(model, [{"a": 2.0, "tol": 1e-6}, {"a": 9.0, "tol": 1e-6}])]
     [5, 6]
     """
-    wanted = Wanted(
-        tuple(asserts), tuple(breaks), tuple(measures), max_iterations, timeout, against, tuple(map(str, operators))
-    )
+    told = tuple(asserts), tuple(breaks), tuple(measures), max_iterations, timeout, against
+    wanted = Wanted(*told, tuple(map(str, operators)), max_memory)
     elsewhere = bool(processes) or dask is not None
     paths, given = _models(model, elsewhere)
     chosen = _cases(cases, random, seed, dims, batched)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import pickle
 import signal
@@ -26,6 +27,8 @@ _START = "import os, sys; sys.path += sys.argv[1].split(os.pathsep); from {} imp
 _CHILD = __name__.rpartition(".")[0] + ".child"
 #: A case that hangs is given so much longer than the timeout, by which a loop ends by itself: a part of it, seconds.
 _LONGER, _LEAST = 0.25, 0.5
+#: Bytes of rows that a process need not wait with until they are taken.
+_PIPE = 1 << 20
 #: Seconds that a model may take to open, where a case has a timeout.
 _OPENING = 60.0
 
@@ -65,8 +68,10 @@ class Worker:
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, start_new_session=True
         )
-        assert self._process.stdout is not None
-        os.set_blocking(self._process.stdout.fileno(), False)
+        os.set_blocking(self.fileno(), False)
+        # Linux alone has it, and an administrator may forbid it: the process then waits until its rows are taken.
+        with contextlib.suppress(AttributeError, OSError):
+            fcntl.fcntl(self.fileno(), fcntl.F_SETPIPE_SZ, _PIPE)
         self._given.clear()
         self._buffer.clear()
         self.ready = False

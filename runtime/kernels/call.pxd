@@ -23,6 +23,7 @@ cdef extern from "kernels/call.h":
         int nargs
         int status
         int elementwise
+        int operation
         char **cell[MAX_ARGS]
         npy_intp offset[MAX_ARGS]
         npy_intp dims[MAX_DIMS]

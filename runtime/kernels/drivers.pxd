@@ -7,3 +7,5 @@ cdef int set_call(Call *call, object spec, npy_intp *outer) except -1
 cdef bint is_single(const Call *call) noexcept nogil
 cdef void drop_block(Call *call) noexcept nogil
 cdef bint is_gather(const Call *call) noexcept nogil
+cdef bint stands_alone(const Call *call) noexcept nogil
+cdef void copy_call(Call *to, const Call *call) noexcept nogil

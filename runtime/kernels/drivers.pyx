@@ -6,7 +6,7 @@ cimport numpy as np
 from numpy cimport npy_intp
 
 from .call cimport MAX_ARGS, Call, inner_loop
-from .kernel cimport Kernel
+from .kernel cimport Kernel, opcode_of
 from .processor cimport loopdbg_here, processor_here
 from .team cimport loopdbg_share, loopdbg_team, team_members, team_share
 
@@ -428,6 +428,18 @@ cdef bint is_gather(const Call *call) noexcept nogil:
     return call.run == run_gather
 
 
+cdef bint stands_alone(const Call *call) noexcept nogil:
+    """True where a call needs nothing but its arguments: it may be copied with its node's others, and run on other memory."""
+    return call.run != run_block and call.run != run_skip and call.renewal == NULL
+
+
+cdef void copy_call(Call *to, const Call *call) noexcept nogil:
+    """The same call once more, its cells and outer axes shared with the first one."""
+    to[0] = call[0]
+    if call.data == &call.status:
+        to.data = &to.status
+
+
 cdef void drop_block(Call *call) noexcept nogil:
     """Let the call compute its block anew, if it is one that decides on blocks."""
     if call.run == run_block:
@@ -530,6 +542,7 @@ cdef int set_kernel(Call *call, object kernel) except -1:
     cdef Kernel k = kernel
     cdef int j
     call.loop, call.data, call.elementwise = k.loop, k.data, k.elementwise
+    call.operation = 1 + opcode_of(k.one) if k.elementwise and k.exact else 0
     if k.elementwise and not k.exact and call.dims[0] == 1 and not call.nouter:
         # A single element is computed as those of many are, one beside the other.
         for j in range(call.nargs):
@@ -538,13 +551,14 @@ cdef int set_kernel(Call *call, object kernel) except -1:
         call.run = k.one
     elif k.fold_around != NULL and folds_around(call, 1) and \
             (not k.beside or call.steps[0] == call.steps[1] == k.out.itemsize):
-        call.loop, call.run, call.elementwise = k.fold_around, run_rows, False
+        call.loop, call.run, call.elementwise, call.operation = k.fold_around, run_rows, False, 0
     elif k.fold_rows != NULL and folds_around(call, 2):
-        call.loop, call.run, call.elementwise = k.fold_rows, run_planes, False
+        call.loop, call.run, call.elementwise, call.operation = k.fold_rows, run_planes, False, 0
     elif short_rows(call, k):
         # 5x for rows of 16, 2x for rows of 64: other loops are called once a row.
-        call.loop = k.fold_neighbours_rows if call.steps[2] == 0 else k.rows
-        call.run = run_rows
+        call.loop, call.run = k.rows, run_rows
+        if call.steps[2] == 0:
+            call.loop, call.operation = k.fold_neighbours_rows, 0
     elif turns(call, k):
         call.loop, call.run = k.turned, run_rows
     elif takes_rows(call, k):
@@ -556,7 +570,7 @@ cdef int set_kernel(Call *call, object kernel) except -1:
         if k.fold != NULL and folds(call):
             neighbours = k.fold_neighbours != NULL and call.steps[1] == k.out.itemsize
             call.loop = k.fold_neighbours if neighbours else k.fold
-            call.elementwise = False
+            call.elementwise, call.operation = False, 0
         call.run = run_outer if call.nouter else run_loop
     elif k.driver == "product":
         call.run = run_product

@@ -29,3 +29,4 @@ cdef class Kernel:
     cdef object floats
 
 cdef int opcode(const Call *call) noexcept nogil
+cdef int opcode_of(run_call one) noexcept nogil

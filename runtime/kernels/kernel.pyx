@@ -138,6 +138,11 @@ cdef int opcode(const Call *call) noexcept nogil:
     return loopdbg_opcode(call.run)
 
 
+cdef int opcode_of(run_call one) noexcept nogil:
+    """The same of what runs one element; NULL has none."""
+    return -1 if one == NULL else loopdbg_opcode(one)
+
+
 def ufunc_kernel(np.ufunc ufunc, tuple dtypes):
     """NumPy's inner loop of a ufunc or gufunc for exactly these input dtypes; None where it has none.
 

@@ -20,6 +20,7 @@ from random_programs import load
 from strategies import lengths, scalars
 from strategies.models import cases
 from strategies.programs import Program
+from strategies.vectors import vector_programs
 
 LIMIT = 700
 RELAXED = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
@@ -83,6 +84,14 @@ STOPS = st.lists(st.integers(1, 200), max_size=5)
 @RELAXED
 @given(scalars.programs(), STOPS)
 def test_scalar_loops(program: tuple[str, dict[str, Any]], stops: list[int]) -> None:
+    text, inputs = program
+    with np.errstate(all="ignore"):
+        runs(model(text), inputs, stops)
+
+
+@RELAXED
+@given(vector_programs(), STOPS)
+def test_loops_over_small_tensors(program: tuple[str, dict[str, Any]], stops: list[int]) -> None:
     text, inputs = program
     with np.errstate(all="ignore"):
         runs(model(text), inputs, stops)

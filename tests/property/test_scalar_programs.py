@@ -17,6 +17,7 @@ from loopdbg.runtime.frontends.tensorrt.enums import TripLimit
 from models import model
 from networks import Net, Op, out
 from strategies.scalars import programs
+from strategies.vectors import vector_programs
 
 
 def outcome(m: loopdbg.Model, inputs: dict[str, Any], hot_after: int, limit: int | None, compiled: bool = False) -> Any:
@@ -61,6 +62,22 @@ def outcome(m: loopdbg.Model, inputs: dict[str, Any], hot_after: int, limit: int
 @settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
 @given(programs(), st.one_of(st.none(), st.integers(0, 30)))
 def test_a_scalar_program_leaves_what_the_plain_engine_leaves(
+    program: tuple[str, dict[str, Any]], limit: int | None
+) -> None:
+    text, inputs = program
+    with np.errstate(all="ignore"):
+        m = model(text)
+        _, plain = outcome(m, inputs, -1, limit)
+        used, fast = outcome(m, inputs, 1, limit)
+        event(f"program used: {used}")
+        event(f"ended by: {plain[0][0]}")
+        assert fast == plain
+        assert outcome(m, inputs, 1, limit, compiled=True) == (used, plain)
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@given(vector_programs(), st.one_of(st.none(), st.integers(0, 30)))
+def test_a_program_over_small_tensors_leaves_what_the_plain_engine_leaves(
     program: tuple[str, dict[str, Any]], limit: int | None
 ) -> None:
     text, inputs = program

@@ -13,6 +13,7 @@ from loopdbg.runtime.errors import UsageError
 from loopdbg.tui import settings
 from loopdbg.tui.actions import ACTIONS, PANES, Place, at, by_id, key_name, key_of, remapped
 from loopdbg.tui.app import LoopdbgApp
+from loopdbg.tui.screens.breakpoint import BreakpointScreen
 from loopdbg.tui.screens.graph import GraphScreen
 from loopdbg.tui.screens.help import HelpScreen
 from loopdbg.tui.screens.inputs import InputsApp
@@ -39,6 +40,7 @@ SCREENS: dict[Place, tuple[type, ...]] = {
     Place.PANES: (LoopdbgApp,),
     Place.INSPECTOR: (InspectorScreen,),
     Place.GRAPH: (GraphScreen,),
+    Place.BREAKPOINT: (BreakpointScreen,),
     Place.INPUTS: (InputsApp,),
     Place.CHOICE: (StartApp, PaletteScreen),
     Place.TEXT: (HelpScreen, PanelScreen),
@@ -225,6 +227,41 @@ async def test_the_palette_finds_and_does() -> None:
         assert not isinstance(screen.app.screen, PaletteScreen)
 
 
+def rows(palette: PaletteScreen) -> list[str]:
+    """What the palette lists: titles of groups, and in each the keys and words of its actions."""
+    return [str(option.prompt) for option in palette._list.options]
+
+
+async def test_the_palette_is_grouped_by_pane_with_the_keys_of_each() -> None:
+    async with opened(*sample("newton_sqrt.onnx")) as screen:
+        await screen.press("B")
+        await screen.type("break iter 3")
+        await screen.press("escape", "1", "ctrl+p")
+        palette = screen.app.screen
+        assert isinstance(palette, PaletteScreen)
+        titles = [row for row in rows(palette) if not row.startswith(" ")]
+        # What is in the pane that has the focus comes first, what has nothing to do now not at all.
+        assert titles[:2] == ["In the pane Source", "In the pane Breakpoints"] and "Steps" in titles
+        assert "In the pane Displays" not in titles
+        own = rows(palette)[1 : rows(palette).index("In the pane Breakpoints")]
+        assert [line.split()[:2] for line in own if "hide what" in line] == [["-", "hide"]]
+        for one in palette.shown:
+            assert any(row.split() == f"{one.keys_text} {one.help}".split() for row in rows(palette)), one.id
+        # Titles are no rows to choose.
+        for _ in range(len(rows(palette))):
+            palette.action_choice("down")
+            option = palette._list.highlighted_option
+            assert option is not None and option.id is not None
+
+
+async def test_what_the_palette_has_of_another_pane_is_done_there() -> None:
+    async with opened(*sample("newton_sqrt.onnx")) as screen:
+        await screen.press("B")
+        await screen.type("break iter 3")
+        await screen.press("escape", "1", "ctrl+p", *"forget the breakpoint", "enter")
+        assert len(screen.session.breakpoints) == 0 and screen.app.focused is screen.app.panes["breakpoints"]
+
+
 async def test_the_help_begins_with_the_pane() -> None:
     async with opened(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("question_mark")
@@ -269,9 +306,9 @@ async def test_panes_by_number_and_the_cursor_in_them() -> None:
     async with opened(*sample("newton_sqrt.onnx")) as screen:
         for number, name in enumerate(PANES, 1):
             pane = screen.app.panes[name]
-            await screen.press(str(number))
-            if name == "outputs":
-                assert screen.message == "Outputs: nothing to show here"
+            await screen.press(str(number % 10))
+            if name in ("outputs", "displays"):
+                assert screen.message == f"{name.capitalize()}: nothing to show here"
                 continue
             assert screen.app.focused is pane
             assert pane.border_title is not None and pane.border_title.startswith(f"{number} ")

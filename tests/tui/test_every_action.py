@@ -135,6 +135,10 @@ def breakpoints(screen: Screen) -> list[str]:
     return [one.text for one in screen.session.breakpoints]
 
 
+def breakpoint_title(screen: Screen) -> str:
+    return screen.session.breakpoints[0].title
+
+
 def frames(screen: Screen) -> int:
     assert screen.app.shown is not None
     return len(screen.app.shown.view.frames)
@@ -162,6 +166,8 @@ def card(screen: Screen) -> str:
 
 ON_VALUE = ("s", "2", "home", "down")
 ON_BREAKPOINT = (":break iter 3", "5", "home")
+ON_DISPLAY = (":display x * 2", "0", "home")
+IN_FIELDS = (*ON_BREAKPOINT, "e")
 FOUND = ("slash", *"change", "enter")
 INSIDE = ("n", "i")
 BEGUN = ("colon", *"pri")
@@ -270,6 +276,7 @@ ELSEWHERE = {
     "graph-continue": graphed(lambda s: s.session.done, False, True),
     "graph-back": graphed(iteration, 2, 1),
     "graph-back-node": graphed(at_boundary, False, True, "n"),
+    "graph-restart": graphed(iteration, 2, 0),
     "graph-up": graphed(boxed, "half", "x"),
     "graph-down": graphed(boxed, "half", "x_new"),
     "graph-left": graphed(boxed, "q", "half", "right"),
@@ -284,6 +291,11 @@ ELSEWHERE = {
     "graph-pan-right": graphed(lambda s: top(s).graph.scroll_x > 0, False, True, *["shift+left"] * 4),
     "graph-help": graphed(above, "GraphScreen", "HelpScreen"),
     "graph-leave": graphed(above, "GraphScreen", "_Panes"),
+    "fields-take": Case((*IN_FIELDS, *"x > 1"), breakpoint_title, "iter 3", "iter 3 if x > 1"),
+    "fields-next": Case(IN_FIELDS, focus, "fields-condition", "fields-ignore"),
+    "fields-previous": Case((*IN_FIELDS, "tab"), focus, "fields-ignore", "fields-condition"),
+    "fields-help": Case(IN_FIELDS, above, "BreakpointScreen", "HelpScreen"),
+    "fields-leave": Case((*IN_FIELDS, *"x > 1"), above, "BreakpointScreen", "_Panes"),
     "inputs-start": before_all(lambda s: s.app.return_value, None, True),
     "inputs-edit": before_all(lambda s: s.app.prompt.display, False, True),
     "inputs-random": before_all(lambda s: "random, seed 1" in line_of(0)(s), False, True),
@@ -300,8 +312,8 @@ ELSEWHERE = {
     "inputs-help": before_all(lambda s: type(s.app.screen).__name__ == "HelpScreen", False, True),
     "inputs-leave": before_all(lambda s: s.app.return_value, None, False),
     "inputs-quit": before_all(lambda s: s.app.return_value, None, False, "enter"),
-    "choice-up": Case((*PALETTE, "down"), highlighted, 1, 0),
-    "choice-down": Case(PALETTE, highlighted, 0, 1),
+    "choice-up": Case((*PALETTE, "down"), highlighted, 2, 1),
+    "choice-down": Case(PALETTE, highlighted, 1, 2),
     "choice-page-up": Case((*PALETTE, "pagedown"), lambda s: highlighted(s) > 3, True, False),
     "choice-page-down": Case(PALETTE, lambda s: highlighted(s) > 3, False, True),
     "choice-open": Case((*PALETTE, *"next boundary"), lambda s: len(s.app.screen_stack), 2, 1),
@@ -324,6 +336,7 @@ CASES = {
     "find": Case((), lambda s: s.app.prompt.display and focus(s) == s.app.prompt.line.id, False, True),
     "find-next": Case(FOUND, named, "change", "err_new"),
     "find-previous": Case((*FOUND, "n"), named, "err_new", "change"),
+    "go-to-line": Case((), typed, None, "@"),
     "frame-out": Case(INSIDE, depth, 2, 1, NEST),
     "frame-in": Case((*INSIDE, "left_square_bracket"), depth, 1, 2, NEST),
     "list": Case(("s",), lambda s: "x_new = half + half_q" in s.app.prompt.text, False, True),
@@ -342,15 +355,20 @@ CASES = {
     "back-node": Case(("s", "n"), at_boundary, False, True),
     "reverse-continue": Case((":break iter 2", "c", "c"), lambda s: s.session.done or iteration(s), True, 2),
     "goto": Case((), typed, None, "goto "),
+    "run-here": Case((*FOUND, "escape"), lambda s: "▶ change" in s.marked, False, True),
     "restart": Case(("s", "s"), iteration, 2, 0),
     "stop": Case(("c",), stopped, "runs", "interrupt", ENDLESS),
     "stop-always": Case(("c", "colon"), stopped, "runs", "interrupt", ENDLESS),
     "break-here": Case((*FOUND, "escape"), breakpoints, [], ["line 15"]),
     "break": Case((), typed, None, "break "),
     "watch": Case(ON_VALUE, typed, None, "watch x"),
-    "edit-breakpoint": Case(ON_BREAKPOINT, typed, None, "condition 1 "),
+    "edit-breakpoint": Case(ON_BREAKPOINT, above, "_Panes", "BreakpointScreen"),
     "delete": Case(ON_BREAKPOINT, breakpoints, ["iter 3"], []),
+    "display": Case(ON_VALUE, typed, None, "display x"),
+    "edit-display": Case(ON_DISPLAY, typed, None, "display 1: x * 2"),
+    "delete-display": Case(ON_DISPLAY, lambda s: s.app.driver.console.displays.keys() == {1}, True, False),
     "edit": Case(ON_VALUE, typed, None, "set x = "),
+    "undo": Case(("s", ":set x = 3", "s"), iteration, 2, 1),
     "plot": Case(ON_VALUE, above, "_Panes", "InspectorScreen"),
     "cursor-up": Case(("home", "down", "down"), cursor, 2, 1),
     "cursor-down": Case(("home",), cursor, 0, 1),
@@ -360,7 +378,7 @@ CASES = {
     "last": Case(("home",), at_last, False, True),
     "next-pane": Case(("1",), focus, "body", "back-edges"),
     "previous-pane": Case(("2",), focus, "back-edges", "body"),
-    **{f"pane-{k}": Case(("c", "2" if k == 1 else "1"), focus, "back-edges" if k == 1 else "body", name)
+    **{f"pane-{k}": Case(("c", ":display x", "2" if k == 1 else "1"), focus, "back-edges" if k == 1 else "body", name)
        for k, name in enumerate(PANES, 1)},
     "zoom": Case(("2",), lambda s: s.app.bench.full, "", "back-edges"),
     "tab-next": Case((), lambda s: s.app.bench.tab, 0, 1, size=(80, 24)),
@@ -447,6 +465,7 @@ PANE_SHOWS: dict[str, tuple[Sequence[str], str]] = {
     "inputs": ((), "captured"),
     "timeline": (("s",), "▼"),
     "outputs": (("c",), "1.4142135"),
+    "displays": ((":display x * 2",), "x * 2"),
 }
 
 
@@ -462,7 +481,7 @@ async def test_a_pane_shows_what_it_is_there_for(name: str, size: tuple[int, int
         assert set(screen.app.panes) == set(PANES)
         pane = screen.app.panes[name]
         await press(screen, before)
-        await press(screen, (f"{PANES.index(name) + 1}", "z"))
+        await press(screen, (f"{(PANES.index(name) + 1) % 10}", "z"))
         assert screen.app.bench.full == name and pane.has_focus
         # It is drawn, not only known.
         assert wanted in "\n".join(screen.visible()), screen.visible()

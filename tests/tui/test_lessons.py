@@ -20,6 +20,7 @@ from loopdbg.debugger.lessons.progress import Progress
 from loopdbg.debugger.lessons.question import Question
 from loopdbg.debugger.lessons.voice import Voice
 from loopdbg.tui.lessons import LessonApp, lesson_driver
+from loopdbg.tui.screens.graph import GraphScreen
 from loopdbg.tui.screens.help import HelpScreen
 from loopdbg.tui.screens.panel import PanelScreen
 from models import sample
@@ -210,6 +211,29 @@ async def test_a_mode_is_asked_with_its_listing_covered(size: tuple[int, int]) -
         await screen.line(f"answer {question.answer}")
         assert "✓ Right. Row (" in screen.card
         assert any("x_next" in row for row in screen.visible())
+
+
+@pytest.mark.parametrize(("number", "card"), [(4, 4), (6, 4), (14, 4), (22, 3)])
+async def test_nothing_on_the_screen_tells_the_answer_before_it_is_given(number: int, card: int) -> None:
+    """Lesson 4's loop may run no iteration: then what it gives is there at once."""
+    async with lesson(number) as screen:
+        await screen.line(f"card {card}")
+        assert screen.app.card.still
+        assert screen.message.startswith("covered until the question is answered") and not screen.app.detail.text
+        below = "\n".join(screen.visible()[len(screen.app.lesson.text.splitlines()) + 3 :])
+        assert not any(word in below for word in ("no iteration:", "ended", "trip count is reached")), below
+        covered = all(pane.has_class("-covered") for pane in screen.app.panes.values())
+        assert covered == screen.app.header.has_class("-covered") == (number in (4, 14))
+        await screen.press("G")
+        assert not isinstance(screen.app.screen, GraphScreen)
+        assert "G picture" not in str(screen.app.lesson.border_subtitle)
+        question = screen.app.learner.question
+        assert question is not None
+        await screen.line(f"answer {question.answer}")  # type: ignore[attr-defined]
+        assert "✓ Right" in screen.card and not screen.app.card.still
+        assert "G picture" in str(screen.app.lesson.border_subtitle)
+        await screen.press("G")
+        assert isinstance(screen.app.screen, GraphScreen)
 
 
 @pytest.mark.parametrize(("size", "lines"), [((80, 24), 4), ((200, 60), 2)])

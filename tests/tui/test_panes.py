@@ -103,10 +103,9 @@ async def test_breakpoints_are_switched_edited_and_forgotten() -> None:
         assert screen.lines("breakpoints")[0].startswith("○ 1") and " off" in screen.lines("breakpoints")[0]
         assert any(line.startswith(" ○") for line in screen.lines("body"))
         await screen.press("enter", "e")
-        assert screen.app.prompt.line.value == "condition 1 "
-        await screen.type("condition 1 x > 1.45")
-        assert screen.session.breakpoints[0].condition is not None
-        await screen.press("escape", "5", "end", "d")
+        await screen.press(*"x > 1.45", "enter")
+        assert screen.session.breakpoints[0].title == "x_new if x > 1.45"
+        await screen.press("5", "end", "d")
         assert [one.number for one in screen.session.breakpoints] == [1]
         await screen.press("c")
         assert "breakpoint 1" in screen.message and "⚑" in screen.text("breakpoints")

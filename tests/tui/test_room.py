@@ -251,9 +251,3 @@ async def test_the_graph_stands_beside_and_follows() -> None:
         await screen.pilot.resize_terminal(120, 36)
         await screen.settle()
         assert not screen.app.overview.display
-
-
-async def test_a_tab_without_anything_to_say_shows_the_source() -> None:
-    async with opened(*flat(), size=SIZES[0]) as screen:
-        await screen.press("greater_than_sign", "greater_than_sign")
-        assert screen.app.bench.tab == 2 and screen.app.body.display

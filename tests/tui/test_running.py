@@ -36,14 +36,6 @@ fails (float[4] x, int64 k) => (float s) {
 }
 """
 
-NO_LOOP = """
-plain (float[N] x) => (float[N] z) {
-  y = Mul (x, x)
-  h = Add (y, x)
-  z = Exp (h)
-}
-"""
-
 
 def helps(screen: Screen) -> bool:
     """The help is open."""
@@ -181,19 +173,6 @@ async def test_a_loop_of_zero_trips_stops_at_its_entry_and_says_why() -> None:
         assert "f32 [0]" in screen.text("scans")
         await screen.press("s")
         assert screen.session.done
-
-
-async def test_a_model_without_a_loop_runs_node_by_node() -> None:
-    async with opened(model(NO_LOOP), {"x": np.array([1, 2], np.float32)}) as screen:
-        assert "the model has no loop" in screen.message
-        assert "this model has no loop" in screen.text("back-edges")
-        assert screen.marked.startswith("▶ y = x * x")
-        await screen.press("n")
-        assert screen.marked.startswith("▶ h = y + x")
-        assert screen.value_beside("y") == "[1.0, 4.0]"
-        await screen.press("n", "n")
-        assert screen.session.done
-        assert "[7.389056, 403.4288]" in screen.text("outputs")
 
 
 async def test_ctrl_c_interrupts_and_otherwise_says_how_to_quit() -> None:

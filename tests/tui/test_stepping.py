@@ -122,7 +122,7 @@ async def test_nested_loops_into_and_finish() -> None:
         await screen.press(*"nnnnnnnn")
         assert screen.marked.startswith("▶ for k in range(max_iterations):")
         await screen.press("i")
-        assert "Loop 'pixels' #0 ▸ Loop 'escape'" in screen.header
+        assert "main ▸ pixels 0/288 ▸ Loop 'escape'" in screen.header
         assert_shows(screen, screen.session.frame)
         stack = screen.lines("stack")
         assert [line[2:].split()[0] for line in stack] == ["main", "pixels", "escape"]

@@ -88,6 +88,11 @@ class Now:
         return self.here and self.shown is not None and self.shown.frame.frame.loop is not None
 
     @cached_property
+    def loops(self) -> bool:
+        """The model has loops."""
+        return self.shown is not None and self.shown.has_loops
+
+    @cached_property
     def around(self) -> bool:
         """The loop in focus has one inside."""
         frame = None if self.shown is None else self.shown.frame.frame
@@ -106,6 +111,8 @@ class Place(StrEnum):
     INSPECTOR = "inspector"
     GRAPH = "graph"
     INPUTS = "inputs"
+    #: The fields of a breakpoint.
+    BREAKPOINT = "breakpoint"
     #: A list to choose from: models before the debugger, the palette.
     CHOICE = "choice"
     #: Something to read: the help, an answer.
@@ -126,6 +133,7 @@ class Section(StrEnum):
     INSPECTED = "In the inspector"
     ELEMENTS = "In the inspector: elements"
     GRAPH = "In the graph"
+    FIELDS = "In the fields of a breakpoint"
     INPUTS = "On the inputs of a model that came with none"
     CHOICE = "In a list of models or actions"
     TEXT = "In a help or an answer"
@@ -141,6 +149,7 @@ _PLACES = {
     Section.INSPECTED: Place.INSPECTOR,
     Section.ELEMENTS: Place.INSPECTOR,
     Section.GRAPH: Place.GRAPH,
+    Section.FIELDS: Place.BREAKPOINT,
     Section.INPUTS: Place.INPUTS,
     Section.CHOICE: Place.CHOICE,
     Section.TEXT: Place.TEXT,

@@ -66,7 +66,7 @@ _ELEMENTS = (
 
 _GRAPH = (
     Action("graph-step", ("s",), "step", "one iteration, as on the main screen",
-           _ask(Command.STEP), Section.GRAPH, lambda now: now.ahead, rank=1),
+           _ask(Command.STEP), Section.GRAPH, lambda now: now.ahead and now.loops, rank=1),
     Action("graph-node", ("n",), "node", "one node of the body",
            _ask(Command.NODE), Section.GRAPH, lambda now: now.ahead and not now.recorded, rank=2),
     Action("graph-into", ("i",), "into", "one node, but into it where it is a loop",
@@ -77,6 +77,8 @@ _GRAPH = (
            _ask(Command.BACK), Section.GRAPH, lambda now: now.behind, rank=4),
     Action("graph-back-node", ("N",), "", "back by a node",
            _ask(Command.BACK_NODE), Section.GRAPH, lambda now: now.behind and not now.recorded),
+    Action("graph-restart", ("r",), "restart", "back to the beginning",
+           _ask(Command.RESTART), Section.GRAPH, lambda now: now.behind, rank=8),
     Action("graph-up", ("up", "k"), "", "the box above", "move(0, -1)", Section.GRAPH),
     Action("graph-down", ("down", "j"), "", "the box below", "move(0, 1)", Section.GRAPH),
     Action("graph-left", ("left", "h"), "", "the box to the left", "move(-1, 0)", Section.GRAPH),
@@ -94,6 +96,15 @@ _GRAPH = (
     Action("graph-pan-right", ("shift+right",), "", "half a window to the right", "pan(1, 0)", Section.GRAPH),
     Action("graph-help", ("question_mark", "f1"), "help", "these keys", "help", Section.GRAPH, rank=91),
     Action("graph-leave", ("escape", "q", "G"), "back", "back to the panes", "leave", Section.GRAPH, rank=92),
+)  # fmt: skip
+
+_FIELDS = (
+    Action("fields-take", ("enter", "ctrl+s"), "take", "take what the fields say; among the commands ^s alone",
+           "take", Section.FIELDS, rank=1, typed=True),
+    Action("fields-next", ("tab",), "next field", "the next field", "field(1)", Section.FIELDS, rank=2, typed=True),
+    Action("fields-previous", ("shift+tab",), "", "the field before", "field(-1)", Section.FIELDS, typed=True),
+    Action("fields-help", ("f1",), "help", "these keys", "help", Section.FIELDS, rank=91, typed=True),
+    Action("fields-leave", ("escape",), "leave", "leave it as it was", "leave", Section.FIELDS, rank=92, typed=True),
 )  # fmt: skip
 
 _INPUTS = (
@@ -146,4 +157,4 @@ _LEAVE = (
     Action("stay", ("escape", "n", "left"), "stay", "stay", "stay", Section.LEAVE),
 )  # fmt: skip
 
-ELSEWHERE: tuple[Action, ...] = (*_INSPECTED, *_ELEMENTS, *_GRAPH, *_INPUTS, *_CHOICE, *_TEXT, *_LEAVE)
+ELSEWHERE: tuple[Action, ...] = (*_INSPECTED, *_ELEMENTS, *_GRAPH, *_FIELDS, *_INPUTS, *_CHOICE, *_TEXT, *_LEAVE)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..requests import Command
-from ..screen.targets import BreakpointTarget, LineTarget, value_of
+from ..screen.targets import BreakpointTarget, DisplayTarget, LineTarget, value_of
 from .action import Action, Now, Section, always
 
 
@@ -23,6 +23,17 @@ def _on_breakpoint(now: Now) -> bool:
     return now.here and isinstance(now.target, BreakpointTarget)
 
 
+def _on_display(now: Now) -> bool:
+    return now.here and isinstance(now.target, DisplayTarget)
+
+
+def _was_set(now: Now) -> bool:
+    """Something was set by hand on this branch."""
+    if not now.here or now.recorded or now.shown is None:
+        return False
+    return any(one.current and one.edits for one in now.shown.view.snapshot.branches)
+
+
 def _asks(now: Now) -> bool:
     return now.asks
 
@@ -32,8 +43,8 @@ def _again(now: Now) -> bool:
 
 
 _STEPS = (
-    Action("step", ("s", "right"), "step", "one iteration: to the next boundary of this loop",
-           _ask(Command.STEP), Section.STEPS, lambda now: now.ahead, rank=1),
+    Action("step", ("s", "right"), "step", "one iteration: to the next boundary of this loop; without loops one node",
+           _ask(Command.STEP), Section.STEPS, lambda now: now.ahead and now.loops, rank=1),
     Action("node", ("n",), "node", "one node of the body; an inner loop counts as one",
            _ask(Command.NODE), Section.STEPS, lambda now: now.ahead and not now.recorded, rank=2),
     Action("continue", ("c",), "continue", "on to the next breakpoint, the end, or a limit",
@@ -43,13 +54,15 @@ _STEPS = (
     Action("into", ("i",), "into", "one node, but into it where it is a loop",
            _ask(Command.INTO), Section.STEPS, lambda now: now.ahead and (not now.recorded or now.around), rank=12),
     Action("finish", ("f", "o"), "finish", "to the end of this loop",
-           _ask(Command.FINISH), Section.STEPS, lambda now: now.ahead, rank=8),
+           _ask(Command.FINISH), Section.STEPS, lambda now: now.ahead and now.loops, rank=8),
     Action("back-node", ("N", "shift+left"), "", "back by a node",
            _ask(Command.BACK_NODE), Section.STEPS, lambda now: now.behind and not now.recorded),
     Action("reverse-continue", ("C",), "", "back to the last stop of a breakpoint",
            _ask(Command.BACK_ON), Section.STEPS, lambda now: now.behind),
     Action("goto", ("g",), "goto", "to an iteration of this loop, back or ahead",
            "console('goto ')", Section.STEPS, lambda now: now.looping, rank=16),
+    Action("run-here", ("T", "f4"), "to here", "run to the line of the cursor, or to what stops before it",
+           "run_here", Section.STEPS, lambda now: now.ahead and _stopped_line(now), ("body",), rank=11),
     Action("restart", ("r",), "restart", "back to before iteration 0 of the first loop; interrupts what runs",
            _ask(Command.RESTART), Section.STEPS, lambda now: now.behind or now.slow, rank=20),
     Action("stop", ("space",), "stop", "interrupt what runs, at its next boundary",
@@ -70,10 +83,18 @@ _BREAKS = (
            "edit_breakpoint", Section.BREAK, _on_breakpoint, ("breakpoints",), rank=1, only=True),
     Action("delete", ("d", "delete"), "delete", "forget the breakpoint",
            "delete_breakpoint", Section.BREAK, _on_breakpoint, ("breakpoints",), rank=1),
+    Action("display", ("D",), "", "an expression whose value is seen at every stop",
+           "display", Section.BREAK, lambda now: now.here),
+    Action("edit-display", ("e",), "edit", "change what is displayed",
+           "edit_display", Section.BREAK, _on_display, ("displays",), rank=1, only=True),
+    Action("delete-display", ("d", "delete"), "delete", "display it no more",
+           "delete_display", Section.BREAK, _on_display, ("displays",), rank=1, only=True),
     Action("edit", ("e",), "edit", "change a value: a branch of time begins",
            "edit", Section.BREAK, lambda now: now.ahead and not now.recorded, rank=17),
+    Action("undo", ("U",), "undo", "take back what was set last: the value, and all after it, as before",
+           "ask_line('undo')", Section.BREAK, _was_set, rank=15),
     Action("plot", ("p",), "plot", "the value over iterations",
-           "plot", Section.BREAK, _on_value, rank=9),
+           "plot", Section.BREAK, lambda now: now.loops and _on_value(now), rank=9),
 )  # fmt: skip
 
 _LOOKS = (
@@ -89,6 +110,8 @@ _LOOKS = (
            "find_next(1)", Section.LOOK, lambda now: now.searching, rank=1, only=True),
     Action("find-previous", ("N",), "", "while a text is looked for: the line before with it",
            "find_next(-1)", Section.LOOK, lambda now: now.searching, only=True),
+    Action("go-to-line", ("ctrl+g", "J"), "", "to a line of the source: its number, or the name of a value or node",
+           "go_to_line", Section.LOOK, lambda now: now.here),
     Action("frame-out", ("left_square_bracket",), "outer", "the frame around this one",
            "frame(-1)", Section.LOOK, lambda now: now.nested, rank=21),
     Action("frame-in", ("right_square_bracket",), "", "the frame inside this one",
@@ -122,13 +145,25 @@ _MOVES = (
 )  # fmt: skip
 
 #: The panes by number, as their titles say it.
-PANES = ("body", "back-edges", "condition", "stack", "breakpoints", "scans", "inputs", "timeline", "outputs")
+PANES = (
+    "body",
+    "back-edges",
+    "condition",
+    "stack",
+    "breakpoints",
+    "scans",
+    "inputs",
+    "timeline",
+    "outputs",
+    "displays",
+)
 _NAMES = (
     "Source", "Back edges", "Condition", "Stack", "Breakpoints", "Scan outputs", "Inputs", "Timeline", "Outputs",
+    "Displays",
 )  # fmt: skip
 
 _PANES = tuple(
-    Action(f"pane-{number}", (str(number),), "", f"to the pane {name}", f"pane('{pane}')", Section.SCREEN)
+    Action(f"pane-{number}", (str(number % 10),), "", f"to the pane {name}", f"pane('{pane}')", Section.SCREEN)
     for number, (pane, name) in enumerate(zip(PANES, _NAMES, strict=True), 1)
 )
 

@@ -213,6 +213,14 @@ def seconds(text: str) -> float:
     return number
 
 
+def gigabytes(text: str) -> float:
+    """An amount of memory, for argparse."""
+    number = tolerance(text)
+    if number == 0:
+        raise argparse.ArgumentTypeError("it takes more than 0 gigabytes")
+    return number
+
+
 def named(words: list[str], option: str, form: str) -> dict[str, str]:
     """What an option says by pairs."""
     names = {}

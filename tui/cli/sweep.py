@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from .command import Command, at_least
-from .options import add_trust_option, seconds
+from .options import add_trust_option, gigabytes, seconds
 
 
 class Sweep(Command):
@@ -101,6 +101,9 @@ exit status: 0 done, 7 an assertion failed, 3 a breakpoint hit, 6 outputs differ
         )
         group.add_argument("--max-iterations", type=at_least(1), metavar="N", help="stop any loop after N iterations")
         group.add_argument("--timeout", type=seconds, metavar="S", help="give a case up after S seconds (60)")
+        group.add_argument(
+            "--max-memory", type=gigabytes, metavar="GB", help="give a case up whose loops collect more than that (2)"
+        )
 
     def _run(self, parser: argparse.ArgumentParser) -> None:
         group = parser.add_argument_group("how it runs")

@@ -15,7 +15,7 @@ from ...debugger.formats import junit
 from ...debugger.sweep.cases import CaseSet, RandomCases
 from ...debugger.sweep.export import check_form, export
 from ...debugger.sweep.files import open_set
-from ...debugger.sweep.job import Wanted
+from ...debugger.sweep.job import MEMORY, TIMEOUT, Wanted
 from ...debugger.sweep.row import Row, Status
 from ...debugger.sweep.store import Store
 from ...debugger.sweep.summary import ModelSummary, summaries, worst
@@ -27,8 +27,6 @@ from .scripted import ASSERTION_FAILED, STOPPED
 from .sweep_progress import watched
 from .sweep_report import Commands, as_json, lines, said_of
 
-#: Seconds that a case may take where nothing is said of it.
-_TIMEOUT = 60.0
 #: From the one that counts most: what a status makes of the exit status.
 _STATUSES = (
     (Status.ASSERT, ASSERTION_FAILED),
@@ -49,7 +47,8 @@ def run(options: argparse.Namespace) -> int:
         tuple(options.breaks),
         tuple(options.measures),
         max_iterations=options.max_iterations,
-        timeout=options.timeout or _TIMEOUT,
+        timeout=options.timeout or TIMEOUT,
+        max_memory=MEMORY if options.max_memory is None else int(options.max_memory * 2**30),
         against=options.against,
         operators=tuple(options.operators),
     )

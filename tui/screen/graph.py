@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ...debugger.picture.build import picture_of
-from ...debugger.picture.moment import Marks, Moment, Moments
+from ...debugger.picture.moment import Marks, Moment, Moments, next_in
 from ...debugger.picture.part import near
 from ...debugger.picture.records import Box, Picture
 from ...debugger.session.snapshot import FrameSnapshot
@@ -135,12 +135,12 @@ class GraphState:
     # -- the cursor
 
     def go_to_next(self) -> None:
-        """Put the cursor on the node that runs next; where none does it stays, if it can."""
+        """Put the cursor on the node that runs next, or on the If in which it stands; where none does it stays, if it
+        can."""
         moment = self._moments.get(self.shown.frame.frame.loop)
-        states = {} if moment is None or not moment.running else moment.states
-        node = next((node for node, state in states.items() if state is NodeState.NEXT), None)
-        if node is not None and self.whole.find(node) is not None:
-            self.put(node)
+        found = None if moment is None else next_in(self.whole, moment)
+        if found is not None:
+            self.put(self.whole.boxes[found].key)
         elif self.whole.find(self.cursor) is None and self.whole.boxes:
             self.put(self.whole.boxes[0].key)
 
@@ -189,6 +189,7 @@ class GraphState:
         frame = self.shown.frame.frame
         of = "" if frame.trip_count is None else f" / {frame.trip_count}"
         told = printable(frame.path) + ("" if frame.loop is None else f", {when(frame)}{of}")
+        told += "" if self.shown.has_loops else "   the model has no loop"
         seen, whole = self.picture, self.whole
         if seen is whole:
             return told

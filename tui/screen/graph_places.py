@@ -106,6 +106,8 @@ class _Placing:
         #: By wire, the column in which it leaves its source; by box and wire, the one in which it comes.
         self.out: dict[int, int] = {}
         self.into: dict[tuple[int, int], int] = {}
+        #: By layer, the wires that go from it to the next, but for those beside both.
+        self.passing: dict[int, list[int]] = {}
         self._ports()
         self._stack()
         self._draw_arcs()
@@ -133,7 +135,9 @@ class _Placing:
             first = layers.rank[wire.source]
             last = max([layers.rank[reader] for reader in wire.readers], default=first)
             for rank in range(first, last):
-                tops.setdefault(rank, {})[self._column(k, rank)] = k
+                if not layers.beside(k, rank):
+                    self.passing.setdefault(rank, []).append(k)
+                    tops.setdefault(rank, {})[self._column(k, rank)] = k
         coming: dict[int, list[tuple[int, int]]] = {}
         for k, wire in enumerate(self.picture.wires):
             for reader in wire.readers:
@@ -188,9 +192,8 @@ class _Placing:
         where it goes on."""
         layers = self.layers
         nets: dict[int, tuple[int, list[tuple[int, int | None]]]] = {}
-        for k, wire in enumerate(self.picture.wires):
-            if not layers.rank[wire.source] <= rank:
-                continue
+        for k in self.passing.get(rank, ()):
+            wire = self.picture.wires[k]
             ends: list[tuple[int, int | None]] = [
                 (self.into[reader, k], reader) for reader in wire.readers if layers.rank[reader] == rank + 1
             ]
@@ -213,17 +216,13 @@ class _Placing:
     ) -> None:
         """Lead a wire from a layer to the next."""
         row, after, below = rows
-        source = self.picture.wires[wire].source
-        begin = so_far[wire] or [(top, row + self.sizes[source][1])]
-        if self.layers.rank[source] < rank:
-            begin = [*begin, (top, after)]
+        begin = so_far[wire] or [(top, row + self.sizes[self.picture.wires[wire].source][1])]
         for column, reader in ends:
             turn = [] if column == top else [(top, after + track), (column, after + track)]
-            way = [*begin, *turn, (column, below - 1)]
             if reader is None:
-                so_far[wire] = [*way, (column, below)]
+                so_far[wire] = [*begin, *turn]
             else:
-                ways[wire][reader] = way
+                ways[wire][reader] = [*begin, *turn, (column, below - 1)]
 
     def _chip(self, k: int, row: int) -> Chip:
         width, height = self.sizes[k]
@@ -255,7 +254,7 @@ class _Placing:
 
 
 def _columns(layers: Layers, widths: Sequence[int]) -> list[int]:
-    """The first cell of every item, in whole cells that do not overlap, from 0 on."""
+    """The first cell of every item, in whole cells that do not overlap, from 0 on; lanes are left of all others."""
     lefts = [0] * len(layers.center)
     for layer in layers.layers:
         end = None
@@ -264,6 +263,9 @@ def _columns(layers: Layers, widths: Sequence[int]) -> list[int]:
             left = round(layers.center[item] - width / 2)
             lefts[item] = left if end is None else max(left, end + 1)
             end = lefts[item] + width
+    inner = min([lefts[item] for layer in layers.layers for item in layer], default=0)
+    for item, lane in layers.lanes.items():
+        lefts[item] = inner - _BEND * (lane + 1)
     least = min(lefts, default=0)
     return [left - least for left in lefts]
 

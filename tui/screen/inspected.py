@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from rich.cells import cell_len
 
+from ...debugger.statistics.growth import Growth
 from ...debugger.statistics.histogram import Histogram
 from ...debugger.statistics.numbers import Format, cell
 from ...debugger.statistics.onepass import Change, Statistics, differences, widened
@@ -28,6 +29,8 @@ from .text import NOT_FINITE, number_text, scalar_text
 
 _BARS = " ▁▂▃▄▅▆▇█"
 _SHADES = " ░▒▓█"
+#: What the tensor that is compared with does not have: in a table, in a picture.
+NEW, _FRESH = "new", "+"
 #: So many elements of one dimension stand in a line, the most that fit.
 _PER_LINE = (20, 10, 5, 4, 2, 1)
 #: The width of so many elements is measured.
@@ -44,10 +47,28 @@ def place_text(tensor: TensorRef, at: int) -> str:
     return "[" + ",".join(str(int(k)) for k in np.unravel_index(at, tensor.shape)) + "]" if tensor.ndim else "[]"
 
 
+def change_text(change: Change, growth: Growth | None) -> str:
+    """What became of a value: how much of it is as before; of one that grew also the rows that are new."""
+    if growth is None:
+        return f"same as before {grouped(change.same)}" if change.size else ""
+    if not growth.common:
+        return growth.told
+    those = f"the {growth.common} before" if growth.more > 0 else f"the other {growth.common}"
+    if change.same == change.size:
+        return f"{growth.told}, {those} unchanged"
+    return f"{growth.told}, {those}: {grouped(change.size - change.same)} of {grouped(change.size)} elements changed"
+
+
 def fact_lines(
-    tensor: TensorRef, found: Statistics, change: Change | None, bars: Histogram | None, width: int
+    tensor: TensorRef,
+    found: Statistics,
+    change: Change | None,
+    bars: Histogram | None,
+    width: int,
+    growth: Growth | None = None,
 ) -> list[Line]:
-    """Statistics, which may not be complete yet: then how far they are stands there as well."""
+    """Statistics, which may not be complete yet: then how far they are stands there as well. ``growth``: how the shape
+    differs from that of what it is compared with."""
     if tensor.dtype.kind in "OUST":
         return [line((f"{grouped(tensor.size)} strings", Role.VALUE))]
     if not tensor.size:
@@ -67,8 +88,8 @@ def fact_lines(
         for word, count in (("NaN", found.nan), ("Inf", found.inf))
     ]
     counts.append((f"zeros {grouped(found.zeros)}", Role.PLAIN))
-    if change is not None and change.size:
-        counts.append((f"same as before {grouped(change.same)}", Role.PLAIN))
+    told = "" if change is None else change_text(change, growth)
+    counts += [(told, Role.PLAIN)] if told else []
     below = [*_beside(moments, width), *_beside(counts, width)]
     # Where they do not have a line each, they share theirs: so that all of them are visible.
     lines = [*_beside(ends, width), *(below if len(below) <= 2 else _beside([*moments, *counts], width))]
@@ -137,6 +158,8 @@ class Look:
     cursor: tuple[int, int] = (0, 0)
     how: Format = Format.SHORT
     other: TensorRef | None = None
+    #: How its shape differs from that of the other one.
+    growth: Growth | None = None
     heat: bool = False
 
 
@@ -196,11 +219,37 @@ def _texts(tensor: TensorRef, look: Look, rows: range, columns: range) -> list[l
     read = look.part.window(tensor, rows, columns)
     if look.other is None:
         return [[cell(value, look.how, scalar_text(value)) for value in row] for row in read]
-    others = look.part.window(look.other, rows, columns)
     return [
-        [_changed(*pair, look.how) for pair in zip(*_signed(before, after), strict=True)]
-        for before, after in zip(others, read, strict=True)
+        [NEW if new else _changed(apart, same, look.how) for apart, same, new in zip(*one, strict=True)]
+        for one in _differences(read, look.other, look, rows, columns)
     ]
+
+
+def _differences(
+    read: Sequence[Array], other: TensorRef, look: Look, rows: range, columns: range
+) -> Iterator[tuple[Array, Array, Array]]:
+    """By row of a window: differences with their sign, where nothing changed, and which cells the other has not."""
+    for row, after in zip(rows, read, strict=True):
+        there = _in_both(look, row, columns)
+        new = np.ones(len(columns), bool)
+        if there:
+            new[there.start : there.stop] = False
+        apart, same = np.zeros(len(columns), after.dtype), np.zeros(len(columns), bool)
+        if there:
+            before = look.part.window(other, range(row, row + 1), columns[there.start : there.stop])[0]
+            found, same[~new] = _signed(before, after[~new])
+            apart = apart.astype(found.dtype)
+            apart[~new] = found
+        yield apart, same, new
+
+
+def _in_both(look: Look, row: int, columns: range) -> range:
+    """Which of some columns of a row both tensors have, as positions among these; a slice may run backwards."""
+    growth = look.growth
+    if growth is None or not look.part.axes:
+        return range(len(columns))
+    here = [look.part.place(row, column)[growth.axis] < growth.common for column in columns]
+    return range(here.index(True), here.index(True) + sum(here)) if any(here) else range(0)
 
 
 def _signed(before: Array, after: Array) -> tuple[Array, Array]:
@@ -280,14 +329,16 @@ def _heat_page(tensor: TensorRef, look: Look, width: int, height: int, span: tup
         rows, columns = part.rows, part.columns
         row_step, column_step = -(-rows // max(1, height)), -(-columns // room)
     shown: list[Array] = []
+    news: list[Array] = []
     heads = range(0, rows, row_step)
     for row in heads:
         if flat_part(part):
             read = range(row * columns, min(part.size, (row + 1) * columns), column_step)
-            taken = _numbers(tensor, look, range(1), read)[0]
+            taken, new = _numbers(tensor, look, range(1), read)
         else:
-            taken = _numbers(tensor, look, range(row, row + 1), range(0, columns, column_step))[0]
+            taken, new = _numbers(tensor, look, range(row, row + 1), range(0, columns, column_step))
         shown.append(taken)
+        news.append(new)
     finite = np.concatenate([one[np.isfinite(one)] for one in shown])
     if span is None or look.other is not None:
         span = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)
@@ -297,25 +348,27 @@ def _heat_page(tensor: TensorRef, look: Look, width: int, height: int, span: tup
     wide = max(1, min(4, room // -(-columns // column_step)))
     many = f"{column_step}" if flat_part(part) else f"{row_step} × {column_step}"
     each = "" if row_step == column_step == 1 else f"   1 cell = {many} elements, their first"
+    each += f"   {_FRESH} new" if any(new.any() for new in news) else ""
     lines = [line((f"{number_text(low)} {_SHADES} {number_text(high)}{each}", Role.DIM))]
-    for row, one in zip(heads, shown, strict=True):
+    for row, one, fresh in zip(heads, shown, news, strict=True):
         text = "".join(
             _SHADES[min(top, max(0, round((float(v) / 2 - low / 2) / scale * top) if scale > 0 else 1))] * wide
             if math.isfinite(v)
-            else NOT_FINITE * wide
-            for v in one
+            else (NOT_FINITE if not new else _FRESH) * wide
+            for v, new in zip(one, fresh, strict=True)
         )
         first = row * columns if flat_part(part) else row
         lines.append(line((f"{first:>{label - 1}} ", Role.DIM), *signed(text, np.repeat(one, wide))))
     return Page(tuple(lines), columns if flat_part(part) else 1, len(heads), range(len(heads)), range(columns))
 
 
-def _numbers(tensor: TensorRef, look: Look, rows: range, columns: range) -> list[Array]:
+def _numbers(tensor: TensorRef, look: Look, rows: range, columns: range) -> tuple[Array, Array]:
+    """Of one row what the picture shows, and which of it is new: that is NaN."""
     read = look.part.window(tensor, rows, columns)
     if look.other is None:
-        return [widened(one).astype(np.float64) for one in read]
-    others = look.part.window(look.other, rows, columns)
-    return [_signed(before, after)[0].astype(np.float64) for before, after in zip(others, read, strict=True)]
+        return widened(read[0]).astype(np.float64), np.zeros(len(columns), bool)
+    apart, _, new = next(_differences(read, look.other, look, rows, columns))
+    return np.where(new, np.nan, apart.astype(np.float64)), new
 
 
 # -- over iterations

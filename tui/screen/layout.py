@@ -62,7 +62,7 @@ class Tab:
 
 TABS = (
     Tab("Source", ("body", "back-edges", "condition")),
-    Tab("Values", ("back-edges", "inputs", "value")),
+    Tab("Values", ("back-edges", "inputs", "displays", "value")),
     Tab("Condition", ("condition",)),
     Tab("Outputs", ("scans", "outputs")),
     Tab("Time", ("timeline", "breakpoints", "stack")),
@@ -70,7 +70,7 @@ TABS = (
 #: What a loop carries, what decides, what comes out of it.
 _LOOP = ("back-edges", "condition", "scans", "outputs")
 #: What is around it.
-_AROUND = ("inputs", "stack", "breakpoints")
+_AROUND = ("inputs", "displays", "stack", "breakpoints")
 #: These can show more in whatever is left.
 _FILLERS = ("overview", "value")
 #: More than any pane has lines.
@@ -103,6 +103,11 @@ def tab_of(pane: str) -> int:
     )
 
 
+def tabs_with(needs: Needs) -> tuple[int, ...]:
+    """The tabs on which a pane has something to show."""
+    return tuple(k for k, tab in enumerate(TABS) if any(name in needs for name in tab.panes))
+
+
 def arrange(width: int, height: int, needs: Needs, tab: int | None = None, full: str = "") -> Boxes:
     """The boxes of the panes that are visible; panes without a need have nothing to show, and no place.
 
@@ -120,7 +125,7 @@ def arrange(width: int, height: int, needs: Needs, tab: int | None = None, full:
 def _on_tab(panes: Sequence[str], needs: Needs, room: Box) -> Boxes:
     """Below each other; beside the program the others have a line each."""
     found = _those(panes, needs)
-    if "body" in found or not found:
+    if "body" in found:
         return _column(_program(needs) | {name: LINE for name in found if name != "body"}, room)
     for name in _FILLERS:
         if name in found and len(found) > 1 and sum(map(_rows, found.values())) > room.height:

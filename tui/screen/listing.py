@@ -268,6 +268,17 @@ class BodyLines(Sequence[Line]):
             index -= 1
         return None
 
+    def heads_of(self, number: int) -> list[int]:
+        """The numbers of the lines that a line is inside of."""
+        lines, found = self.listing.source.lines, []
+        index = next(k for k, one in enumerate(lines) if one.number == number)
+        inside = lines[index].indent
+        for one in reversed(lines[:index]):
+            if one.indent < inside:
+                found.append(one.number)
+                inside = one.indent
+        return found
+
     # -- what belongs to the line at the cursor
 
     def light(self, row: int) -> Collection[int]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from ...debugger.session.snapshot import FrameSnapshot
 from ...debugger.words.names import quote
 from ...runtime.graph import TensorType, Value
 from .cells import shape_of
@@ -15,6 +16,7 @@ from .view import FrameView, Shown, View
 
 __all__ = [
     "BreakpointTarget",
+    "DisplayTarget",
     "FrameTarget",
     "LineTarget",
     "MomentTarget",
@@ -40,6 +42,11 @@ class Of(StrEnum):
     SCAN = "scan output"
     #: An output of the model.
     OUTPUT = "output"
+
+
+def received(frame: FrameSnapshot) -> bool:
+    """Whether a carried value means what this iteration got: inside of one, what it gives is not there yet."""
+    return frame.loop is not None and not frame.at_boundary and frame.stopped_by is None
 
 
 @dataclass(frozen=True)
@@ -69,6 +76,8 @@ class ValueTarget(Target):
         frame = found.frame
         if self.of is Of.CARRIED:
             edge = next((edge for edge in frame.back_edges if edge.param == self.name), None)
+            if edge is not None and received(frame):
+                return True, edge.previous
             return (edge is not None and edge.ready), (None if edge is None else edge.value)
         if self.of is Of.SCAN:
             scan = next((scan for scan in frame.scans if scan.name == self.name), None)
@@ -94,6 +103,8 @@ class ValueTarget(Target):
         parts = [] if self.of is Of.BODY else [str(self.of)]
         if found is not None and found.frame.loop is not None and self.of is not Of.OUTPUT:
             parts.append(f"of loop '{printable(found.frame.name)}'")
+            if self.of is Of.CARRIED and received(found.frame):
+                parts.append(f"as iteration {found.frame.iteration} got it")
         told = value_text(value, 60) if there else self.absent(shown.view)
         return "   ".join(part for part in (called, kind, ", ".join(parts), told) if part)
 
@@ -163,6 +174,20 @@ class BreakpointTarget(Target):
         if one is None:
             return ""
         return f"{one.word} {one.number}: {one.title}" + ("" if one.enabled else ", disabled")
+
+
+@dataclass(frozen=True)
+class DisplayTarget(Target):
+    """An expression that is displayed."""
+
+    number: int
+    expression: str
+
+    def text(self, shown: Shown) -> str:
+        return f"display {self.number}: {self.expression} = {self.copied(shown)}"
+
+    def copied(self, shown: Shown) -> str:
+        return next((one.told for one in shown.view.displays if one.number == self.number), "")
 
 
 @dataclass(frozen=True)

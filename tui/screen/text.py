@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from rich.cells import cell_len, chop_cells
 
+from ...debugger.statistics.growth import Growth
 from ...debugger.statistics.onepass import Statistics
 from ...debugger.statistics.tensor import OverError, TensorRef, tensor_of
 from ...debugger.text import NOT_FINITE, dtype_name, number_text, scalar_text, value_text
@@ -96,7 +97,8 @@ def rate_text(rate: float) -> str:
 def delta_text(previous: Any, new: Any) -> str:
     """How a value changed: ``-2e-07``, ``+1``; of an array its largest absolute change, ``±0.27``.
 
-    ``=`` where nothing changed; ``[2] → [3]`` for shapes; empty where there is nothing to compare.
+    ``=`` where nothing changed; ``+1 row`` of what grew along one axis, ``[2] → [3]`` for other shapes; empty where
+    there is nothing to compare.
     """
     if previous is None or new is None:
         return "=" if previous is new else ""
@@ -104,6 +106,9 @@ def delta_text(previous: Any, new: Any) -> str:
         return _delta_of_lists(previous, new)
     a, b = tensor_of(previous), tensor_of(new)
     if a.shape != b.shape:
+        growth = Growth.between(a.shape, b.shape)
+        if growth is not None:
+            return f"{growth.more:+d} {plural(abs(growth.more), growth.row)}"
         return f"[{','.join(map(str, a.shape))}] → [{','.join(map(str, b.shape))}]"
     if a.dtype.kind in "iu" and b.dtype.kind in "iu" and a.size == 1:
         # As whole numbers: a float64 has not all digits of the largest.

@@ -21,6 +21,7 @@ from ...debugger.statistics.tensor import TensorRef
 from ...runtime.frame import CarriedValue
 from ...runtime.graph import Graph, loops
 from .cells import Summary
+from .displayed import Displayed
 from .times import SeenTimes, Times, edited, odd_iterations, times
 
 
@@ -55,9 +56,11 @@ class View:
     recorded: bool = False
     beginning: bool = False
     given_again: frozenset[str] = frozenset()
+    #: The expressions that are displayed, for the selected frame.
+    displays: tuple[Displayed, ...] = ()
 
 
-def look(session: Debuggee, past: SeenTimes, selected: int = 0) -> View:
+def look(session: Debuggee, past: SeenTimes, selected: int = 0, displays: tuple[Displayed, ...] = ()) -> View:
     """The view of a session that is stopped; ``past`` learns of it. ``selected``: as the console counts frames, 0 the
     innermost."""
     snapshot = take(session)
@@ -77,6 +80,7 @@ def look(session: Debuggee, past: SeenTimes, selected: int = 0) -> View:
         not session._inside.has_nodes,
         session._inside.at_beginning,
         session._inside.given_again,
+        displays,
     )
 
 

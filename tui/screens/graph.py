@@ -10,11 +10,12 @@ from textual.content import Content
 from textual.widgets import Static
 
 from ...debugger.picture.moment import Marks
+from ...debugger.picture.records import Kind
 from ..actions import Action, Now, Place
 from ..requests import Command
 from ..screen.graph import GraphState
 from ..screen.graph_places import Level
-from ..screen.targets import ValueTarget
+from ..screen.targets import Of, ValueTarget
 from ..screen.text import printable
 from ..screen.view import Shown
 from ..widgets.detail import Detail
@@ -53,6 +54,7 @@ class GraphScreen(Above[None]):
 
     def on_mount(self) -> None:
         self.set_focus(self.graph)
+        self.say(self.state.shown.view.snapshot.stop.text)
         self._draw()
         self.call_after_refresh(self._bring)
 
@@ -129,7 +131,8 @@ class GraphScreen(Above[None]):
             self.say("nothing to open here")
             return
         value = box.values[0]
-        self._inspect(ValueTarget(value.name, frame.depth, declared=value))
+        carried = box.kind is Kind.CARRIED and box.edge is not None
+        self._inspect(ValueTarget(value.name, frame.depth, Of.CARRIED if carried else Of.BODY, declared=value))
 
     @on(GraphView.Picked)
     def picked(self, message: GraphView.Picked) -> None:

@@ -23,6 +23,7 @@ _SIGNS = (
     ("· –", "not computed yet, in the branch not taken"),
     ("T F", "at this boundary the loop went on, it ended"),
     ("= ±", "unchanged, the largest change of an element"),
+    ("≠", "another value than at the stop before"),
     ("~ …", "rounded, left out"),
     ("‥", "the beginning that the names of the pane share; its title says it"),
     ("✎", "changed by hand"),

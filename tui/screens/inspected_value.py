@@ -57,15 +57,14 @@ class Inspected:
             self.trip_count = frame.trip_count
             between = frame.at_boundary
             if target.of is Of.CARRIED:
-                self.iteration = frame.iteration + (not between)
-                self.last = frame.iteration
+                self.iteration = self.last = frame.iteration
             else:
                 self.iteration = self.last = frame.iteration - (between and frame.iteration > 0)
         #: The line of code that what computes it comes from; empty where that is not known.
         self.code = self._code(shown.main)
         #: What it was in the iteration before, where the stop knows that.
         self.previous: Any = None
-        if target.of is Of.CARRIED and frame is not None and self.iteration:
+        if target.of is Of.CARRIED and frame is not None and self.iteration and frame.at_boundary:
             edge = next((one for one in frame.back_edges if one.param == target.name), None)
             self.previous = None if edge is None else edge.previous
 

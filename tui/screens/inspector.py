@@ -139,7 +139,8 @@ class InspectorScreen(Above[str | None]):
         subject = self.subject
         if subject.tensor is None:
             return [line(value_text(subject.value, 60) if subject.there else subject.inspected.absent)]
-        return fact_lines(subject.tensor, subject.found, subject.changed, subject.bars, self.facts.inner.width)
+        width = self.facts.inner.width
+        return fact_lines(subject.tensor, subject.found, subject.changed, subject.bars, width, subject.growth)
 
     def _draw_course(self) -> None:
         course, inspected = self.subject.course, self.subject.inspected
@@ -218,11 +219,13 @@ class InspectorScreen(Above[str | None]):
 
     def _largest_came(self, found: Change) -> None:
         tensor = self.subject.tensor
-        if tensor is None or found.at < 0:
-            self.say(f"nothing changed since iteration {self.subject.other_iteration}")
+        at = self.subject.place_of(found)
+        if tensor is None or at < 0:
+            what = "nothing" if self.subject.growth is None else "nothing that was there before"
+            self.say(f"{what} changed since iteration {self.subject.other_iteration}")
             return
-        self.grid.show_place(found.at)
-        self.say(f"changed most: by {number_text(found.largest, 4)} at {place_text(tensor, found.at)}")
+        self.grid.show_place(at)
+        self.say(f"changed most: by {number_text(found.largest, 4)} at {place_text(tensor, at)}")
 
     def action_plot(self) -> None:
         self.toggle_class("-plot")

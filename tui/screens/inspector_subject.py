@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from ...debugger.statistics.growth import Growth
 from ...debugger.statistics.histogram import Histogram
 from ...debugger.statistics.onepass import Change, Statistics
 from ...debugger.statistics.tensor import TensorRef
@@ -47,6 +48,8 @@ class Subject:
         self.iteration = inspected.iteration
         self.other_iteration = None if not self.iteration else self.iteration - 1
         self.other: TensorRef | None = None
+        #: How the shape differs from that of the other one.
+        self.growth: Growth | None = None
         #: The selected item of a sequence, and the sequence.
         self.item: int | None = None
         self._sequence: Any = None
@@ -86,7 +89,7 @@ class Subject:
         self._work.forget()
         self.tensor = as_tensor(value) if there else None
         self.found, self.changed, self.bars = Statistics(), None, None
-        self.other = None
+        self.other, self.growth = None, None
 
     def begin(self) -> None:
         """Compute what the value holds, in a thread of its own."""
@@ -191,11 +194,12 @@ class Subject:
             other = as_tensor(value)
             if self.tensor is not tensor:
                 return
-            if other is None or other.shape != tensor.shape:
+            growth = None if other is None else Growth.between(other.shape, tensor.shape)
+            if other is None or (other.shape != tensor.shape and growth is None):
                 self._onlooker.say(f"in iteration {iteration} it has another shape")
                 return
-            self.other = other
-            self._work.compare(other, tensor, self._change_came)
+            self.other, self.growth = other, growth
+            self._compare(self._change_came)
             if then is not None:
                 then()
 
@@ -211,8 +215,19 @@ class Subject:
     def largest_change(self, came: Callable[[Change], None]) -> None:
         """Find the element that changed most since the other iteration."""
 
-        def compare() -> None:
-            if self.tensor is not None and self.other is not None:
-                self._work.compare(self.other, self.tensor, came)
+        self.bring_other(lambda: self._compare(came))
 
-        self.bring_other(compare)
+    def _compare(self, came: Callable[[Change], None]) -> None:
+        """Find what changed in what both have."""
+        tensor, other = self.tensor, self.other
+        if tensor is None or other is None:
+            return
+        if self.growth is not None:
+            other, tensor = self.growth.shared(other), self.growth.shared(tensor)
+        self._work.compare(other, tensor, came)
+
+    def place_of(self, found: Change) -> int:
+        """Where the element that changed most lies in the value, as a flat position; -1 where nothing changed."""
+        if self.growth is None or self.tensor is None or found.at < 0:
+            return found.at
+        return self.growth.place(found.at, self.tensor.shape)

@@ -6,6 +6,7 @@ It runs nothing and knows no session: :class:`..app.LoopdbgApp` does.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -13,6 +14,7 @@ from textual.reactive import Reactive
 from textual.screen import Screen
 from textual.widget import Widget
 
+from ...runtime.errors import UsageError
 from .. import settings
 from ..actions import PANES, Action, Now, Place, at
 from ..screen.layout import TABS, Arrangement
@@ -26,6 +28,7 @@ from ..widgets.breakpoints import BreakpointList
 from ..widgets.condition import Condition
 from ..widgets.console import Complete, ConsolePane
 from ..widgets.detail import Detail
+from ..widgets.displays import Displays
 from ..widgets.header import Header
 from ..widgets.inputs import Inputs
 from ..widgets.message import Message
@@ -42,7 +45,7 @@ from .common import CommonApp
 from .graph import GraphScreen
 from .help import HelpScreen
 from .inspector import InspectorScreen
-from .palette import PaletteScreen
+from .palette import PaletteScreen, of_panes, of_place
 
 
 class _Panes(Screen[None]):
@@ -79,6 +82,7 @@ class PanesApp(CommonApp[int]):
             "scans": Scans(id="scans"),
             "outputs": Outputs(id="outputs"),
             "breakpoints": BreakpointList(id="breakpoints"),
+            "displays": Displays(id="displays"),
             "timeline": Timeline(id="timeline"),
         }
         for number, name in enumerate(PANES, 1):
@@ -139,14 +143,23 @@ class PanesApp(CommonApp[int]):
             self.call_after_refresh(self._focus_pane)
         self.shown = shown
         self._base.add_class("-ready")
+        above = next((screen for screen in self.screen_stack if isinstance(screen, GraphScreen)), None)
+        if above is None:
+            self._show_panes()
+        else:
+            # It covers them: they are built once it is left.
+            above.show(shown)
+
+    def _show_panes(self) -> None:
+        """Put the stop into the panes."""
+        shown = self.shown
+        if shown is None:
+            return
         needs = {name: pane.need(shown) for name, pane in self.bench.panes.items()}
         self.bench.need({name: need for name, need in needs.items() if need is not None})
         self.header.shown = shown
         for pane in self.panes.values():
             pane.shown = shown
-        for screen in self.screen_stack:
-            if isinstance(screen, GraphScreen):
-                screen.show(shown)
         self.look_around()
 
     @on(Workbench.Placed)
@@ -154,10 +167,10 @@ class PanesApp(CommonApp[int]):
         """The panes stand elsewhere, or others are visible."""
         self.tabs.display = self.bench.small
         self._base.set_class(self.bench.small, "-small")
-        self.tabs.show(self.bench.tab)
+        self.tabs.show(self.bench.front, self.bench.tabs)
         if not self._pane.display:
             # What a tab is about comes first on it.
-            names = (*(TABS[self.bench.tab].panes if self.bench.small else ()), *PANES)
+            names = (*(TABS[self.bench.front].panes if self.bench.small else ()), *PANES)
             self._pane = next((self.panes[name] for name in names if self.panes[name].display), self.body)
             if not self.prompt.line.has_focus and self._alone:
                 self._pane.focus()
@@ -250,7 +263,8 @@ class PanesApp(CommonApp[int]):
         if not self.bench.small and not self.bench.full:
             self.message.say("all panes are in sight: smaller screens have tabs")
             return
-        self.bench.show_tab((self.bench.tab + step) % len(TABS))
+        tabs = self.bench.tabs
+        self.bench.show_tab(tabs[(tabs.index(self.bench.front) + step) % len(tabs)])
 
     def action_fold(self, hide: bool) -> None:
         if not self.body.fold(hide):
@@ -301,6 +315,23 @@ class PanesApp(CommonApp[int]):
             self.message.say(f"'{text}' is not in this pane", error=True)
         self.look_around()
 
+    def action_go_to_line(self) -> None:
+        """Ask for the number of a line, or for the name of what it makes or runs."""
+        self.prompt.open("@", once=True)
+        self._make_room()
+
+    @on(ConsolePane.Sought)
+    def sought(self, message: ConsolePane.Sought) -> None:
+        """A line of the source was asked for; nothing: the line is closed."""
+        self.action_close()
+        if not message.text:
+            return
+        self.action_pane("body")
+        try:
+            self.body.go_to(message.text)
+        except UsageError as problem:
+            self.message.say(str(problem), error=True)
+
     def action_copy(self) -> None:
         """Copy what the cursor is on, where the terminal has a clipboard."""
         target = self.target
@@ -347,15 +378,28 @@ class PanesApp(CommonApp[int]):
         if isinstance(top, PaletteScreen):
             top.action_leave()
         elif isinstance(top, InspectorScreen):
-            self.push_screen(PaletteScreen(self.actions, top.now, Place.INSPECTOR), top.chosen)
+            self.push_screen(PaletteScreen(self.actions, of_place(Place.INSPECTOR, self.actions, top.now)), top.chosen)
         elif isinstance(top, GraphScreen):
-            self.push_screen(PaletteScreen(self.actions, top.now, Place.GRAPH), top.chosen)
+            self.push_screen(PaletteScreen(self.actions, of_place(Place.GRAPH, self.actions, top.now)), top.chosen)
         elif self._alone:
-            self.push_screen(PaletteScreen(self.actions, self.now), self._chosen)
+            groups = of_panes(self.actions, self.now, self._panes_with_something())
+            self.push_screen(PaletteScreen(self.actions, groups), self._chosen)
+
+    def _panes_with_something(self) -> dict[str, tuple[str, Now]]:
+        """The panes that have something to show, with what there would be if each had the focus."""
+        now = self.now
+        shown = {name: pane for name, pane in self.panes.items() if self.bench.has(name)}
+        return {
+            name: (pane.name_shown, replace(now, pane=name, target=pane.target, typing=False))
+            for name, pane in shown.items()
+        }
 
     def _chosen(self, action: Action | None) -> None:
-        if action is not None:
-            self._run_action(action)
+        if action is None:
+            return
+        if action.panes and self._pane.id not in action.panes:
+            self.action_pane(action.panes[0])
+        self._run_action(action)
 
     def action_theme(self) -> None:
         self.theme = LIGHT.name if self.theme == DARK.name else DARK.name

@@ -53,6 +53,8 @@ class BackEdges(Pane):
         self._widest = Widest()
 
     def need(self, shown: Shown) -> Need | None:
+        if not shown.has_loops:
+            return None
         frame = shown.frame.frame
         if not frame.back_edges:
             return LINE

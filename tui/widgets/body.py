@@ -14,12 +14,13 @@ from ...debugger.words.listing import Listing, ShownStop
 from ...debugger.words.moments import seen
 from ...debugger.words.source import Line as SourceLine
 from ...debugger.words.source import Source
+from ...runtime.errors import UsageError
 from ...runtime.graph import Node, Value
 from ..screen.graph import states_in
 from ..screen.layout import Need
 from ..screen.lines import Line, Role, Span
 from ..screen.listing import BodyLines
-from ..screen.program import program
+from ..screen.program import line_called, program
 from ..screen.target import Target
 from ..screen.targets import LineTarget
 from ..screen.text import printable
@@ -141,6 +142,22 @@ class Body(Pane):
         if isinstance(here, LineTarget):
             self._to_line(here.number)
         return any(line.node is not None and line.node.origin.file for line in source.lines)
+
+    def go_to(self, text: str) -> None:
+        """Put the cursor on the line of a number or name (:func:`..screen.program.line_called`), and show it where it
+        is hidden.
+
+        Raises:
+            UsageError: there is no such line.
+        """
+        if not isinstance(self.lines, BodyLines) or self.shown is None:
+            raise UsageError("there are no lines yet")
+        line = line_called(self.lines.listing.source, text, self.shown.frame.frame.loop)
+        heads = self.lines.heads_of(line.number)
+        if self.folded.intersection(heads):
+            self.folded.difference_update(heads)
+            self.rebuild(follow=False)
+        self._to_line(line.number)
 
     def keep_folded(self, kept: Mapping[int, str]) -> None:
         """Hide what was hidden another time: :attr:`folded_lines` as they were then."""

@@ -112,6 +112,13 @@ class ConsolePane(Vertical):
             super().__init__()
             self.text = text
 
+    class Sought(Message):
+        """A line of the source to go to: its number, or a name."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
     def __init__(self, complete: Complete, id: str) -> None:
         super().__init__(id=id)
         self.line = _Line(complete)
@@ -207,8 +214,9 @@ class ConsolePane(Vertical):
         event.stop()
         line = event.value.strip()
         self.line.value = ""
-        if line.startswith("/"):
-            self.post_message(self.Searched(line[1:].strip()))
+        meant = {"/": self.Searched, "@": self.Sought}.get(line[:1])
+        if meant is not None:
+            self.post_message(meant(line[1:].strip()))
             return
         self.line.remember(line)
         if line:

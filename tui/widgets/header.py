@@ -2,19 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from rich.cells import cell_len
+from textual import events
+from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
 
 from ..driver import Progress
 from ..screen.lines import Line, Role, Span, fit_spans, line
-from ..screen.text import limit_text, printable, rate_text, shortened
-from ..screen.view import Shown
+from ..screen.text import NO_LIMIT, limit_text, printable, rate_text, shortened
+from ..screen.view import FrameView, Shown
 from .strips import Lined
+
+#: Between the names of frames.
+_SIGN = " ▸ "
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A part of the place: a frame of a depth, or what is none; ``here``: it is in focus."""
+
+    text: str
+    depth: int | None = None
+    here: bool = False
+
+
+_LEFT_OUT = _Step("…")
 
 
 class Header(Lined):
     """One line; its left part gives way where there is no room."""
+
+    class Chosen(Message):
+        """The name of a frame was clicked; ``depth``: 0 the main graph."""
+
+        def __init__(self, depth: int) -> None:
+            super().__init__()
+            self.depth = depth
 
     shown: reactive[Shown | None] = reactive(None)
     #: What runs, once it has run for a short time.
@@ -23,6 +50,8 @@ class Header(Lined):
     def __init__(self, model: str, id: str) -> None:
         super().__init__(id)
         self._model = printable(model)
+        #: From which cell to which the name of a frame stands, and its depth.
+        self._places: list[tuple[int, int, int]] = []
 
     @property
     def text(self) -> str:
@@ -49,29 +78,52 @@ class Header(Lined):
             if width - _length(right) >= least:
                 break
         room = width - _length(right) - 2
-        left = self._place(room)
+        left = self._place(room, all(span in right for span in count))
         filler = " " * max(0, width - _length(left) - _length(right))
         return Line(fit_spans([*left, (filler, Role.PLAIN), *right], width))
 
-    def _place(self, room: int) -> list[Span]:
-        """``loopdbg  model ▸ main ▸ Loop 'a' 3 ▸ Loop 'b'``, or what of it fits."""
-        steps = [self._model if self.shown is None else printable(self.shown.view.snapshot.model)]
-        if self.shown is not None:
-            frames = [v.frame for v in self.shown.view.frames]
-            depth = self.shown.depth
-            if depth is None:
-                frames.append(self.shown.frame.frame)
-                depth = len(frames) - 1
-            for k, frame in enumerate(frames[: depth + 1]):
-                at = f" #{frame.iteration}" if frame.loop and k < depth else ""
-                steps.append(f"{frame.loop.op_type} '{printable(frame.name)}'{at}" if frame.loop else "main")
-        shorter = [steps, [steps[0], "…", *steps[-2:]], [steps[0], "…", steps[-1]], [steps[0], steps[-1]]]
-        fitting = [" ▸ ".join(s) for s in shorter if len(s) <= len(steps)]
-        full = next((text for text in fitting if 1 + cell_len(text) <= room), steps[-1])
-        title = " loopdbg  " if cell_len(full) + len(" loopdbg  ") <= room else " "
-        before, sign, last = full.rpartition(" ▸ ")
-        spans: list[Span] = [(title, Role.DIM), (before + sign, Role.PLAIN), (shortened(last, room - 1), Role.NAME)]
+    def _place(self, room: int, counted: bool) -> list[Span]:
+        """``loopdbg  model ▸ main ▸ outer 3/10 ▸ Loop 'inner'``, or what of it fits; ``counted``: the iteration of the
+        frame in focus stands elsewhere in the line."""
+        steps = [_Step(self._model if self.shown is None else printable(self.shown.view.snapshot.model))]
+        steps += self._frames(counted)
+        here = next((k for k, one in enumerate(steps) if one.here), len(steps) - 1)
+        # From all of them to the frame in focus alone, the model's name before it as long as there is room.
+        shorter = [steps, steps[: here + 1]]
+        shorter += [[steps[0], _LEFT_OUT, *steps[max(1, here - 1) : here + 1]], [steps[0], _LEFT_OUT, steps[here]]]
+        fitting = [one for one in shorter if len(one) <= len(steps)] + [[steps[0], steps[here]]] * (here > 0)
+        wide = [one for one in fitting if 1 + cell_len(_SIGN.join(step.text for step in one)) <= room]
+        return self._spans(wide[0] if wide else [steps[here]], room)
+
+    def _spans(self, steps: Sequence[_Step], room: int) -> list[Span]:
+        """Steps in roles, and where each can be clicked."""
+        title = " loopdbg  " if len(" loopdbg  ") + cell_len(_SIGN.join(one.text for one in steps)) <= room else " "
+        spans: list[Span] = [(title, Role.DIM)]
+        self._places = []
+        for k, one in enumerate(steps):
+            begin = _length(spans)
+            # Where the frame in focus has no room its end is cut.
+            text = shortened(one.text, room - begin) if len(steps) == 1 else one.text
+            spans.append((text, Role.NAME if one.here or len(steps) == 1 else Role.PLAIN))
+            if one.depth is not None:
+                self._places.append((begin, begin + cell_len(text), one.depth))
+            if k < len(steps) - 1:
+                spans.append((_SIGN, Role.PLAIN))
         return list(fit_spans(spans, max(0, room)))
+
+    def _frames(self, counted: bool) -> list[_Step]:
+        """The running frames, and one that has ended where that is in focus."""
+        if self.shown is None:
+            return []
+        views, depth = self.shown.view.frames, self.shown.depth
+        steps = [_Step(_called(view, k == depth, counted), k, k == depth) for k, view in enumerate(views)]
+        return steps if depth is not None else [*steps, _Step(_called(self.shown.frame, True, counted), None, True)]
+
+    def on_click(self, event: events.Click) -> None:
+        """To the frame that was clicked."""
+        found = next((depth for begin, end, depth in self._places if begin <= event.x < end), None)
+        if found is not None:
+            self.post_message(self.Chosen(found))
 
     def _iteration(self) -> list[Span]:
         """Where the loop in focus stands: said here alone, and drawn by the timeline."""
@@ -116,5 +168,17 @@ class Header(Lined):
         return [(f"■ paused: {self.shown.view.snapshot.stop.reason} ", Role.MARK)]
 
 
-def _length(spans: list[Span]) -> int:
+def _called(view: FrameView, here: bool, counted: bool) -> str:
+    """A frame with its iteration, of how many where that is known; the one in focus with its kind."""
+    frame = view.frame
+    if frame.loop is None:
+        return "main"
+    name = f"{frame.loop.op_type} '{printable(frame.name)}'" if here else printable(frame.name)
+    if here and counted:
+        return name
+    limit = limit_text(frame.trip_count)
+    return f"{name} {frame.iteration}" + ("" if limit == NO_LIMIT else f"/{limit}")
+
+
+def _length(spans: Sequence[Span]) -> int:
     return cell_len(line(*spans).text)

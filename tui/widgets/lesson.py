@@ -57,6 +57,7 @@ class LessonPane(Static):
         self._card = card
         self.border_title = Content(printable(f"{card.title}   {card.heading}"))
         keys = [*(["a answer"] if card.asks else []), "h hint", *(["A again"] if card.again else []), "L next card"]
+        keys += [] if card.still else ["G picture"]
         self.border_subtitle = Content(f"{'  '.join(keys)}  : scene B, card 2, lesson 3")
         self._write()
 

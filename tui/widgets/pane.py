@@ -101,7 +101,7 @@ class Pane(ScrollView, can_focus=True, inherit_bindings=False):
 
     def set_number(self, number: int) -> None:
         """The key that leads here stands before the title."""
-        self._number = str(number)
+        self._number = str(number % 10)
         self._show_title()
 
     def _show_title(self) -> None:

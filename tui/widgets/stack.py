@@ -46,6 +46,8 @@ class Stack(Pane):
 
     def need(self, shown: Shown) -> Need | None:
         """The header tells of one loop, with room for all that can run inside of each other where there are more."""
+        if not shown.has_loops:
+            return None
         most = 1 + _deepest(shown.main)
         return Need(1, most) if most > 2 else LINE
 

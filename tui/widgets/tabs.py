@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from textual import events
 from textual.message import Message
 from textual.strip import Strip
@@ -24,23 +26,25 @@ class Tabs(Lined):
     def __init__(self, id: str) -> None:
         super().__init__(id)
         self.front = 0
+        #: Those that have something to show.
+        self.there: Sequence[int] = range(len(TABS))
 
     @property
     def text(self) -> str:
         """What it says."""
         return "".join(text for text, _ in self._spans())
 
-    def show(self, front: int) -> None:
-        """Another tab is in front."""
-        if front != self.front:
-            self.front = front
+    def show(self, front: int, there: Sequence[int]) -> None:
+        """Another tab is in front, or others have something to show."""
+        if (front, there) != (self.front, self.there):
+            self.front, self.there = front, there
             self.refresh()
 
     def _spans(self) -> list[Span]:
         spans: list[Span] = []
-        for k, tab in enumerate(TABS):
-            here = k == self.front
-            spans.append((f"[{tab.title}]" if here else f" {tab.title} ", Role.MARK if here else Role.DIM))
+        for k in self.there:
+            title, here = TABS[k].title, k == self.front
+            spans.append((f"[{title}]" if here else f" {title} ", Role.MARK if here else Role.DIM))
         return spans
 
     def render_line(self, y: int) -> Strip:
@@ -50,7 +54,7 @@ class Tabs(Lined):
     def on_click(self, event: events.Click) -> None:
         """To the tab that was clicked."""
         at = 1
-        for k, (text, _) in enumerate(self._spans()):
+        for k, (text, _) in zip(self.there, self._spans(), strict=True):
             if at <= event.x < at + len(text):
                 self.post_message(self.Chosen(k))
             at += len(text)

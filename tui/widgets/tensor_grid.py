@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from textual import on
 
+from ...debugger.statistics.growth import Growth
 from ...debugger.statistics.slices import Part
 from ...debugger.statistics.tensor import OverError, TensorRef
 from ...runtime.text import grouped
@@ -43,7 +44,7 @@ class TensorGrid(LineBox):
         self.span = None
         if tensor is not None and (before is None or before.shape != tensor.shape):
             self.look = Look(Part.outset(tensor.shape), how=self.look.how)
-        self.look = replace(self.look, other=None)
+        self.look = replace(self.look, other=None, growth=None)
 
     # -- what it shows
 
@@ -66,6 +67,7 @@ class TensorGrid(LineBox):
         shown = "heat map" if self.look.heat else self.look.how
         if self.look.other is not None:
             shown += f", Δ to iteration {self.other_iteration}"
+            shown += f": {self.look.growth.told}" if self.look.growth is not None else ""
         first = last = 0
         if self.page.count:
             each = self.page.per if flat_part(part) else part.columns
@@ -211,7 +213,8 @@ class TensorGrid(LineBox):
 
     def show_difference(self, other: TensorRef | None, iteration: int | None) -> None:
         """Show the difference to another tensor; None: the numbers again."""
-        self.look, self.other_iteration = replace(self.look, other=other), iteration
+        growth = None if other is None or self.tensor is None else Growth.between(other.shape, self.tensor.shape)
+        self.look, self.other_iteration = replace(self.look, other=other, growth=growth), iteration
         self.draw()
 
     def show_item(self, at: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from textual.app import ComposeResult
 from textual.geometry import NULL_OFFSET, Region, Size, Spacing
@@ -10,7 +10,7 @@ from textual.layout import ArrangeResult, Layout, WidgetPlacement
 from textual.message import Message
 from textual.widget import Widget
 
-from ..screen.layout import Box, Need, arrange, small, tab_of
+from ..screen.layout import Box, Need, arrange, small, tab_of, tabs_with
 from .overview import Overview
 from .pane import Pane
 
@@ -61,16 +61,33 @@ class Workbench(Widget):
         # The whole screen's size: it stays one or the other while a console takes some of the room.
         return small(*self.app.size)
 
+    @property
+    def tabs(self) -> Sequence[int]:
+        """The tabs that have something to show."""
+        return tabs_with(self._needs)
+
+    @property
+    def front(self) -> int:
+        """The tab that is seen: the chosen one, while it has something to show."""
+        return self.tab if self.tab in self.tabs else 0
+
     def boxes(self, size: Size) -> dict[str, Box]:
         """The places of the panes in a size."""
-        return arrange(size.width, size.height, self._needs, self.tab if self.small else None, self.full)
+        return arrange(size.width, size.height, self._needs, self.front if self.small else None, self.full)
+
+    def has(self, name: str) -> bool:
+        """Whether a pane has something to show."""
+        return name in self._needs
 
     def need(self, needs: Mapping[str, Need]) -> None:
         """What the panes have to show now; those that are not among them have nothing."""
         if dict(needs) != self._needs:
+            tabs = self.tabs
             self._needs = dict(needs)
             if self.full and self.full not in self._needs:
                 self.full = ""
+            if self.tabs != tabs:
+                self._last = None
             self.place()
 
     def place(self) -> None:

@@ -12,7 +12,6 @@ from typing import Any, Literal
 
 from ....runtime.errors import UsageError
 from ....runtime.text import counted
-from ...console.command import find, split
 from ...console.console import Console
 from ...expression.language import parse, show
 from ...session.debuggee import Debuggee
@@ -137,7 +136,7 @@ class Agent:
 
     def command(self, line: str) -> str:
         """Any command of loopdbg's console; 'help' lists them. None that writes or reads files."""
-        name = find(split(line.strip())[0]).name if line.strip() else ""
+        name = self._meant(line.strip())
         if name in _NOT_HERE:
             raise UsageError(f"{name} makes no sense here")
         if name in _FILES and not self._write:
@@ -188,6 +187,13 @@ class Agent:
         if self._session is None:
             raise UsageError("nothing is open; open a model first")
         return self._session
+
+    def _meant(self, line: str) -> str:
+        """The name of the command that a line means, "" for what ends a block of them and for nothing."""
+        with self._turn:
+            self._opened()
+            assert self._console is not None
+            return "" if line in ("", "end") else self._console.meant(line)[0].name
 
     def _do(self, line: str, more: str) -> str:
         """A command of the console, and what it says."""

@@ -45,6 +45,10 @@ cdef enum:
     TRAPS = 2
     TIMING = 4
 
+# Values of more bytes are in no scalar program.
+cdef enum:
+    REGISTER_BYTES = 512
+
 # What a slot's flags say.
 cdef enum:
     OWN = 1       # the buffer belongs to the slot alone and may be written
@@ -373,8 +377,8 @@ cdef inline void spec_changed(State *s, int k, Py_ssize_t least) noexcept nogil:
     or after, whichever are fewer."""
     cdef int j
     cdef Instr *ins
-    # No region of scalars rests on larger values but through nodes that are unbound here.
-    cdef int matters = least <= 8
+    # No scalar program rests on larger values but through nodes that are unbound here.
+    cdef int matters = least <= REGISTER_BYTES
     for j in range(s.readers[k], s.readers[k + 1]):
         ins = s.code + s.reader[j]
         if not ins.follows & FOLLOWS_INPUTS:

@@ -38,6 +38,7 @@ cdef extern from "history.h" nogil:
 cdef extern from "tensors.h" nogil:
     double history_gap()
     void history_summary(const history_series *q, const char *data, int64_t count, double *told)
+    void history_note_tensor(loop_history *h, int series, uint64_t *row, const char *data, int64_t count)
 
 # What was seen of an entry of a loop: ``stats[bucket, series, norm smallest largest mean, low high first last odd]``, of
 # ``width`` boundaries each, from that before iteration ``origin`` on. ``told``: the series that have numbers; ``wide``: those
@@ -51,9 +52,8 @@ cdef void note(State *s, loop_history *h, int entering) noexcept nogil:
     cdef history_entry *e = h.now
     cdef history_series *q
     cdef Slot *slot
-    cdef double told[4]
     cdef uint64_t *cell
-    cdef int k, c, slot_read
+    cdef int k, slot_read
     for k in range(h.nseries):
         q = h.series + k
         if q.kind <= KIND_NONE or q.steady:
@@ -72,16 +72,7 @@ cdef void note(State *s, loop_history *h, int entering) noexcept nogil:
                 else:
                     memcpy(cell, slot.data, slot.nbytes)
                 continue
-            e.n -= 1
-            history_widen(h, e, k)
-            e.n += 1
-        if q.identity and e.n > 1:
-            for c in range(HISTORY_COLUMNS):
-                cell[c * HISTORY_ROWS] = (cell - 1)[c * HISTORY_ROWS]
-            continue
-        history_summary(q, slot.data, slot.nbytes // q.itemsize if slot.spec else 0, told)
-        for c in range(HISTORY_COLUMNS):
-            memcpy(cell + c * HISTORY_ROWS, told + c, 8)
+        history_note_tensor(h, k, row, slot.data, slot.nbytes // q.itemsize if slot.spec else 0)
 
 
 cdef void note_boundary(State *s, LoopState *loop, int entering) noexcept nogil:

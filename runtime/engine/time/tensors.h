@@ -127,4 +127,22 @@ static inline void history_summary(history_series const *q, char const *data, in
     told[1] = low, told[2] = high, told[3] = sum / (double)count;
 }
 
+/* A tensor in the newest row of the ring, which begins at `row`: from here on the rows of its series are four numbers. */
+static inline void history_note_tensor(loop_history *h, int series, uint64_t *row, char const *data, int64_t count) {
+    history_entry *e = h->now;
+    history_series const *q = h->series + series;
+    uint64_t *cell = row + series * HISTORY_COLUMNS * HISTORY_ROWS;
+    double told[HISTORY_COLUMNS];
+    if (!e->wide[series]) {
+        e->n--;
+        history_widen(h, e, series);
+        e->n++;
+    }
+    if (q->identity && e->n > 1)
+        for (int c = 0; c < HISTORY_COLUMNS; c++) memcpy(told + c, cell + c * HISTORY_ROWS - 1, sizeof *told);
+    else
+        history_summary(q, data, count, told);
+    for (int c = 0; c < HISTORY_COLUMNS; c++) memcpy(cell + c * HISTORY_ROWS, told + c, sizeof *told);
+}
+
 #endif

@@ -9,8 +9,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-#: So many seconds are waited.
+#: So many seconds of a processor it may take: of them a busy machine gives fewer, and that is no sign of anything.
 _PATIENCE = 20
+#: So many seconds are waited, whatever it does: also where no processor time is counted.
+_LONGEST = 600.0
 
 
 def apart(function: Callable[[Any], Any], given: Any) -> Any:
@@ -19,9 +21,9 @@ def apart(function: Callable[[Any], Any], given: Any) -> Any:
     with suppress(Exception):
         told = subprocess.run(
             [sys.executable, "-P", "-c", program],
-            input=pickle.dumps((function, given)),
+            input=pickle.dumps((_PATIENCE, function, given)),
             capture_output=True,
-            timeout=_PATIENCE,
+            timeout=_LONGEST,
             check=True,
         )
         return pickle.loads(told.stdout)
@@ -29,5 +31,9 @@ def apart(function: Callable[[Any], Any], given: Any) -> Any:
 
 
 def _answer() -> None:
-    function, given = pickle.load(sys.stdin.buffer)
+    seconds, function, given = pickle.load(sys.stdin.buffer)
+    with suppress(ImportError, ValueError, OSError):  # not every system counts, and some allow less already
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     sys.stdout.buffer.write(pickle.dumps(function(given)))

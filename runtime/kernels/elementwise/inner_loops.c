@@ -195,62 +195,33 @@ loopdbg_loop loopdbg_cast(char from, char to) {
 
 /* Integer division toward zero and toward minus infinity, the remainders of both, and powers. -1 is apart
  * because the machine traps on the smallest integer divided by it. */
-#define DIVIDE(C, N, T)                                                                                       \
-    LOOP(divide_##N) {                                                                                        \
+#define INTEGER_LOOP(NAME, T, WRONG, ...)                                                                     \
+    LOOP(NAME) {                                                                                              \
         char const *a = args[0], *b = args[1];                                                                \
         char *out = args[2];                                                                                  \
         for (npy_intp i = 0; i < dims[0]; i++, a += steps[0], b += steps[1], out += steps[2]) {               \
-            T x = *(T const *)a, y = *(T const *)b;                                                           \
-            if (y == 0) { *(int *)data = 1; return; }                                                         \
-            *(T *)out = y == (T)-1 && (T)-1 < (T)1 ? (T)(0 - (uint64_t)x) : (T)(x / y);                       \
-        }                                                                                                     \
-    }                                                                                                         \
-    LOOP(remainder_##N) {                                                                                     \
-        char const *a = args[0], *b = args[1];                                                                \
-        char *out = args[2];                                                                                  \
-        for (npy_intp i = 0; i < dims[0]; i++, a += steps[0], b += steps[1], out += steps[2]) {               \
-            T x = *(T const *)a, y = *(T const *)b;                                                           \
-            if (y == 0) { *(int *)data = 1; return; }                                                         \
-            *(T *)out = y == (T)-1 && (T)-1 < (T)1 ? (T)0 : (T)(x % y);                                       \
-        }                                                                                                     \
-    }                                                                                                         \
-    LOOP(modulo_##N) {                                                                                        \
-        char const *a = args[0], *b = args[1];                                                                \
-        char *out = args[2];                                                                                  \
-        for (npy_intp i = 0; i < dims[0]; i++, a += steps[0], b += steps[1], out += steps[2]) {               \
-            T x = *(T const *)a, y = *(T const *)b;                                                           \
-            if (y == 0) { *(int *)data = 1; return; }                                                         \
-            T r = y == (T)-1 && (T)-1 < (T)1 ? (T)0 : (T)(x % y);                                             \
-            *(T *)out = r != 0 && ((r < 0) != (y < 0)) ? (T)(r + y) : r;                                      \
-        }                                                                                                     \
-    }                                                                                                         \
-    LOOP(floor_divide_##N) {                                                                                  \
-        char const *a = args[0], *b = args[1];                                                                \
-        char *out = args[2];                                                                                  \
-        for (npy_intp i = 0; i < dims[0]; i++, a += steps[0], b += steps[1], out += steps[2]) {               \
-            T x = *(T const *)a, y = *(T const *)b;                                                           \
-            if (y == 0) { *(int *)data = 1; return; }                                                         \
-            if (y == (T)-1 && (T)-1 < (T)1) *(T *)out = (T)(0 - (uint64_t)x);                                 \
-            else *(T *)out = (T)(x / y - (x % y != 0 && ((x < 0) != (y < 0))));                               \
-        }                                                                                                     \
-    }                                                                                                         \
-    /* wraps; a negative exponent gives 1/x**n toward 0, and 0 has none */                                    \
-    LOOP(integer_power_##N) {                                                                                 \
-        char const *a = args[0], *b = args[1];                                                                \
-        char *out = args[2];                                                                                  \
-        for (npy_intp i = 0; i < dims[0]; i++, a += steps[0], b += steps[1], out += steps[2]) {               \
-            T x = *(T const *)a, y = *(T const *)b;                                                           \
-            uint64_t result = 1, base = (uint64_t)x;                                                          \
-            if (y < 0) {                                                                                      \
-                if (x == 0) { *(int *)data = 1; return; }                                                     \
-                *(T *)out = x == 1 ? 1 : x == (T)-1 ? (y % 2 ? (T)-1 : 1) : 0;                                \
-                continue;                                                                                     \
-            }                                                                                                 \
-            for (uint64_t n = (uint64_t)y; n; n >>= 1, base *= base)                                          \
-                if (n & 1) result *= base;                                                                    \
-            *(T *)out = (T)result;                                                                            \
+            T const x = *(T const *)a, y = *(T const *)b;                                                     \
+            if (WRONG) { *(int *)data = 1; return; }                                                          \
+            *(T *)out = (T)(__VA_ARGS__);                                                                     \
         }                                                                                                     \
     }
+#define BY_MINUS_ONE(T) (y == (T)-1 && (T)-1 < (T)1)
+#define SIGNS_DIFFER(r) ((r) != 0 && ((r) < 0) != (y < 0))
+/* Powers wrap; a negative exponent gives 1/x**n toward 0, and 0 has none. */
+#define DIVIDE(C, N, T)                                                                                       \
+    INTEGER_LOOP(divide_##N, T, y == 0, BY_MINUS_ONE(T) ? (T)(0 - (uint64_t)x) : x / y)                       \
+    INTEGER_LOOP(remainder_##N, T, y == 0, BY_MINUS_ONE(T) ? 0 : x % y)                                       \
+    INTEGER_LOOP(modulo_##N, T, y == 0, BY_MINUS_ONE(T) ? 0 : x % y + (SIGNS_DIFFER(x % y) ? y : 0))          \
+    INTEGER_LOOP(floor_divide_##N, T, y == 0,                                                                 \
+                 BY_MINUS_ONE(T) ? (T)(0 - (uint64_t)x) : x / y - SIGNS_DIFFER(x % y))                             \
+    INLINE T power_of_##N(T x, T y) {                                                                         \
+        uint64_t result = 1, base = (uint64_t)x;                                                              \
+        if (y < 0) return x == 1 ? 1 : x == (T)-1 ? (y % 2 ? (T)-1 : 1) : 0;                                  \
+        for (uint64_t n = (uint64_t)y; n; n >>= 1, base *= base)                                              \
+            if (n & 1) result *= base;                                                                        \
+        return (T)result;                                                                                     \
+    }                                                                                                         \
+    INTEGER_LOOP(integer_power_##N, T, y < 0 && x == 0, power_of_##N(x, y))
 INTEGERS(DIVIDE)
 
 /* Of float32 see functions.h. */

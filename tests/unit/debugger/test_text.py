@@ -135,6 +135,8 @@ def test_text_out_of_a_file_cannot_move_the_cursor() -> None:
         (np.ones(3), np.ones(3), "="),
         (np.ones(3), np.array([1.0, 0.75, 1.1]), "±0.25"),
         (np.ones(2), np.ones((1, 2)), "[2] → [1,2]"),
+        (np.ones(2), np.ones(3), "+1 element"),
+        (np.ones((1, 5, 2)), np.ones((1, 3, 2)), "-2 rows"),
         (None, 3.0, ""),
         (None, None, "="),
         (True, False, "changed"),

@@ -47,14 +47,19 @@ TOKEN = re.compile(r"\s*(\|\||&&|[=!<>]=|[-+*/%<>!?:()]|\w+)")
 
 @record
 class Value:
-    """A value in code: its text, and its C type."""
+    """A value in code: its text, and its C type; with ``lanes``, so many of them side by side."""
 
     text: str
     type: str
+    lanes: int = 0
+
+    @property
+    def element(self) -> str:
+        return TYPES[self.type][0]
 
     @property
     def llvm(self) -> str:
-        return TYPES[self.type][0]
+        return vector(self.element, self.lanes)
 
     @property
     def signed(self) -> bool:
@@ -62,16 +67,33 @@ class Value:
 
     @property
     def floating(self) -> bool:
-        return self.llvm in ("float", "double")
+        return self.element in ("float", "double")
 
     @property
     def bits(self) -> int:
-        return bits(self.llvm)
+        return bits(self.element)
+
+
+def vector(element: str, lanes: int) -> str:
+    """A type of LLVM: so many elements side by side, or with 0 one by itself."""
+    return f"<{lanes} x {element}>" if lanes else element
+
+
+def parts(llvm: str) -> tuple[str, int]:
+    """The element of a type of LLVM, and how many lanes it has; 0: it is no vector."""
+    lanes, _, element = llvm.strip("<>").partition(" x ")
+    return (element, int(lanes)) if element else (llvm, 0)
 
 
 def bits(llvm: str) -> int:
     """The size of a type of LLVM."""
-    return {"float": 32, "double": 64}.get(llvm) or int(llvm[1:])
+    element, lanes = parts(llvm)
+    return (lanes or 1) * ({"float": 32, "double": 64}.get(element) or int(element[1:]))
+
+
+def repeated(element: str, text: str, lanes: int) -> str:
+    """A constant in all lanes."""
+    return f"<{', '.join([f'{element} {text}'] * lanes)}>" if lanes else text
 
 
 class Writer:
@@ -80,6 +102,8 @@ class Writer:
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.block = ""
+        #: LLVM's functions that are called: name -> type.
+        self.called: dict[str, str] = {}
         self._last = 0
 
     def name(self, prefix: str = "v") -> str:
@@ -131,9 +155,9 @@ class Writer:
 
     def cast(self, value: Value, to: str) -> Value:
         """A value as another C type."""
-        old, new = value.llvm, TYPES[to][0]
+        old, new = value.element, TYPES[to][0]
         if old == new:
-            return Value(value.text, to)
+            return Value(value.text, to, value.lanes)
         if value.floating:
             code = "fpext" if bits(old) < bits(new) else "fptrunc"
         elif new in ("float", "double"):
@@ -142,17 +166,24 @@ class Writer:
             code = "sext" if value.signed else "zext"
         else:
             code = "trunc"
-        return Value(self.let(f"{code} {old} {value.text} to {new}"), to)
+        return Value(self.let(f"{code} {value.llvm} {value.text} to {vector(new, value.lanes)}"), to, value.lanes)
 
     def is_true(self, value: Value) -> str:
         """Whether a value is not zero, as i1."""
         if value.floating:
-            return self.let(f"fcmp une {value.llvm} {value.text}, 0.0")
-        return self.let(f"icmp ne {value.llvm} {value.text}, 0")
+            return self.let(f"fcmp une {value.llvm} {value.text}, {repeated(value.element, '0.0', value.lanes)}")
+        return self.let(f"icmp ne {value.llvm} {value.text}, {repeated(value.element, '0', value.lanes)}")
 
-    def whether(self, bit: str) -> Value:
+    def call(self, function: str, value: Value) -> Value:
+        """What one of LLVM's functions gives for a value."""
+        name, _, suffix = function.rpartition(".")
+        name = f"{name}.v{value.lanes}{suffix}" if value.lanes else function
+        self.called[name] = value.llvm
+        return Value(self.let(f"call {value.llvm} @{name}({value.llvm} {value.text})"), value.type, value.lanes)
+
+    def whether(self, bit: str, lanes: int) -> Value:
         """An i1 as C has it: an int."""
-        return Value(self.let(f"zext i1 {bit} to i32"), "int32_t")
+        return Value(self.let(f"zext {vector('i1', lanes)} {bit} to {vector('i32', lanes)}"), "int32_t", lanes)
 
 
 def promoted(value: Value, writer: Writer) -> Value:
@@ -179,6 +210,7 @@ class Parser:
             raise ValueError(f"no expression of the list: {text!r}")
         self.at = 0
         self.names, self.writer = names, writer
+        self.lanes = max([value.lanes for value in names.values()], default=0)
 
     def peek(self) -> str:
         return self.tokens[self.at] if self.at < len(self.tokens) else ""
@@ -197,11 +229,13 @@ class Parser:
         return value
 
     def choice(self) -> Value:
-        """``c ? a : b``: only the branch that is taken is computed, since divisions trap."""
+        """``c ? a : b``: of one number only the branch that is taken is computed, since divisions trap."""
         begun = self.at
         condition = self.binary(0)
         if self.peek() != "?":
             return condition
+        if self.lanes:
+            return self.choice_of_each(condition)
         asked = self.tokens[begun : self.at]
         self.take("?")
         w = self.writer
@@ -226,6 +260,20 @@ class Parser:
         w.begin(end)
         return Value(w.let(f"phi {TYPES[to][0]} [ {a.text}, %{from_yes} ], [ {b.text}, %{from_no} ]"), to)
 
+    def choice_of_each(self, condition: Value) -> Value:
+        """The same in each lane: both sides are computed."""
+        self.take("?")
+        w = self.writer
+        chosen = w.is_true(condition)
+        a = self.choice()
+        self.take(":")
+        b = self.choice()
+        to = common(promoted_type(a), promoted_type(b))
+        a, b = w.cast(a, to), w.cast(b, to)
+        return Value(
+            w.let(f"select {vector('i1', self.lanes)} {chosen}, {a.llvm} {a.text}, {b.llvm} {b.text}"), to, self.lanes
+        )
+
     def binary(self, level: int) -> Value:
         if level == len(LEVELS):
             return self.unary()
@@ -239,25 +287,28 @@ class Parser:
         if operator in ("&&", "||"):
             # Both sides are computed: none of the list's has an effect.
             x, y = w.is_true(a), w.is_true(b)
-            return w.whether(w.let(f"{'and' if operator == '&&' else 'or'} i1 {x}, {y}"))
+            code = "and" if operator == "&&" else "or"
+            return w.whether(w.let(f"{code} {vector('i1', self.lanes)} {x}, {y}"), self.lanes)
         a, b = promoted(a, w), promoted(b, w)
         to = common(a, b)
         a, b = w.cast(a, to), w.cast(b, to)
         column = 0 if a.floating else 1 if a.signed else 2
         if operator in COMPARISONS:
             kind = "fcmp" if a.floating else "icmp"
-            return w.whether(w.let(f"{kind} {COMPARISONS[operator][column]} {a.llvm} {a.text}, {b.text}"))
-        return Value(w.let(f"{ARITHMETIC[operator][column]} {a.llvm} {a.text}, {b.text}"), to)
+            return w.whether(w.let(f"{kind} {COMPARISONS[operator][column]} {a.llvm} {a.text}, {b.text}"), self.lanes)
+        return Value(w.let(f"{ARITHMETIC[operator][column]} {a.llvm} {a.text}, {b.text}"), to, self.lanes)
 
     def unary(self) -> Value:
         w = self.writer
         token = self.take()
         if token == "-":
             value = promoted(self.unary(), w)
-            code = f"fneg {value.llvm} {value.text}" if value.floating else f"sub {value.llvm} 0, {value.text}"
-            return Value(w.let(code), value.type)
+            zero = repeated(value.element, "0", value.lanes)
+            code = f"fneg {value.llvm} {value.text}" if value.floating else f"sub {value.llvm} {zero}, {value.text}"
+            return Value(w.let(code), value.type, value.lanes)
         if token == "!":
-            return w.whether(w.let(f"xor i1 {w.is_true(self.unary())}, true"))
+            true = repeated("i1", "true", self.lanes)
+            return w.whether(w.let(f"xor {vector('i1', self.lanes)} {w.is_true(self.unary())}, {true}"), self.lanes)
         if token == "(":
             if self.peek() in TYPES:
                 to = self.take()
@@ -270,15 +321,15 @@ class Parser:
             self.take("(")
             value = self.choice()
             self.take(")")
-            return Value(w.let(f"call {value.llvm} @{FUNCTIONS[token]}({value.llvm} {value.text})"), value.type)
+            return w.call(FUNCTIONS[token], value)
         if token.isdigit():
-            return Value(token, "int32_t")
+            return Value(repeated("i32", token, self.lanes), "int32_t", self.lanes)
         return self.names[token]
 
 
 def promoted_type(value: Value) -> Value:
     """A value as far as its type after promotion is concerned."""
-    return Value(value.text, "int32_t") if not value.floating and value.bits < 32 else value
+    return Value(value.text, "int32_t", value.lanes) if not value.floating and value.bits < 32 else value
 
 
 def write(text: str, names: dict[str, Value], to: str, writer: Writer) -> Value:
@@ -290,8 +341,7 @@ def write(text: str, names: dict[str, Value], to: str, writer: Writer) -> Value:
     return writer.cast(Parser(text, names, writer).whole(), to)
 
 
-def declarations() -> Iterator[str]:
+def declarations(writer: Writer) -> Iterator[str]:
     """What code with expressions declares."""
-    for name in FUNCTIONS.values():
-        t = "float" if name.endswith("32") else "double"
+    for name, t in writer.called.items():
         yield f"declare {t} @{name}({t})"

@@ -10,25 +10,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from .expressions import Value, declarations, write
-from .registers import Description, Layout, Operation, Registers, Unfit, integer
+from .expressions import Value, bits, declarations, write
+from .passage import Passage
+from .registers import Description, Layout, Operation, Unfit, integer
 
-LEAVES = ("at_insn", "at_loop", "suspended", "status")
 #: What is called where a boundary is noted: (name, type of the result, types of the arguments).
 HELPERS = (
     ("loopdbg_flush", "void", "ptr, ptr"),
     ("loopdbg_begin", "void", "ptr, i64, i64"),
     ("loopdbg_full", "i32", "ptr"),
     ("loopdbg_record", "void", "ptr, ptr, i64"),
+    ("loopdbg_node", "i32", "ptr"),
+    ("loopdbg_note", "void", "ptr, i32, ptr, ptr, i64"),
 )
 
 
-class Lowering(Registers):
+class Lowering(Passage):
     """Writes the function of one program."""
-
-    def __init__(self, program: Description, layout: Layout) -> None:
-        super().__init__(program, layout)
-        self.nexts = {a: k for k, (op, _, a, _, _) in enumerate(program.code) if op == self.control["NEXT"]}
 
     def text(self) -> str:
         """The module."""
@@ -45,109 +43,7 @@ class Lowering(Registers):
         helpers = [f"declare {result} @{name}({arguments})" for name, result, arguments in HELPERS]
         weights = ['!0 = !{!"branch_weights", i32 4000, i32 1}', '!1 = !{!"branch_weights", i32 1, i32 4000}']
         function = f"define i32 @run(ptr %p, ptr %watch, ptr %budget) {{\n{body}\n}}"
-        return "\n".join([*declarations(), *helpers, function, *weights, ""])
-
-    def enter(self) -> None:
-        """Take everything out of memory, and go on where the program stands."""
-        w, offsets = self.w, self.layout.offsets
-        for k, t in enumerate(self.types):
-            w.do(f"%r{k} = alloca {t}")
-        for name in LEAVES:
-            w.do(f"%{name} = alloca i32")
-        widest = max([len(c) for c in self.program.calls], default=0)
-        if widest:
-            w.do(f"%cells = alloca [{widest} x i64]")
-            w.do(f"%args = alloca [{widest} x ptr]")
-            w.do("%one = alloca i64")
-            self.store("one", 1)
-        w.do("%fuel = alloca i64")
-        self.store("fuel", w.let("load i64, ptr %budget"))
-        w.do(f"%R = load ptr, ptr {self.at('%p', offsets['program.registers'])}")
-        for k, t in enumerate(self.types):
-            self.write(k, w.let(f"load {t}, ptr {self.at('%R', 8 * k)}"))
-        loops = self.field("%p", "program.loops", "ptr")
-        for k in range(len(self.program.loops)):
-            self.enter_loop(k, loops)
-        self.enter_root()
-        self.enter_arrays()
-        fresh = w.is_("eq", "i32", self.field("%p", "program.suspended", "i32"), 0)
-        w.choose(fresh, "head0", "again")
-        w.begin("again")
-        self.set_field("%p", "program.suspended", "i32", "0")
-        where = self.field("%p", "program.at_loop", "i32")
-        targets = " ".join(f"i32 {k}, label %at{at}" for k, at in self.nexts.items() if k)
-        w.do(f"switch i32 {where}, label %at{self.nexts[0]} [ {targets} ]")
-
-    def enter_loop(self, k: int, loops: str) -> None:
-        w = self.w
-        w.do(f"%L{k} = getelementptr i8, ptr {loops}, i64 {k * self.layout.offsets['loop']}")
-        for name, t in (("i", "i64"), ("trips", "i64"), ("stop_before", "i64"), ("keep", "i32"), ("ended", "i32")):
-            w.do(f"%{name}{k} = alloca {t}")
-            self.store(f"{name}{k}", self.field(f"%L{k}", f"loop.{name}", t), t)
-        w.do(f"%parts{k} = load i64, ptr {self.at(f'%L{k}', self.layout.offsets['loop.parts'])}")
-        for name in ("iterations", "entries", "by_reason", "history"):
-            w.do(f"%{name}{k} = load ptr, ptr {self.at(f'%L{k}', self.layout.offsets[f'loop.{name}'])}")
-
-    def enter_root(self) -> None:
-        """What only the outermost loop has: scan outputs and slices."""
-        w, root = self.w, self.program.loops[0]
-        scans, slices = self.field("%L0", "loop.scans", "ptr"), self.field("%L0", "loop.slices", "ptr")
-        for k in range(len(root["scans"])):
-            scan = self.at(scans, k * self.layout.offsets["scan"])
-            w.do(f"%scan{k} = getelementptr i8, ptr {scan}, i64 0")
-            w.do(f"%buffer{k} = load ptr, ptr {self.at(scan, self.layout.offsets['scan.buffer'])}")
-            w.do(f"%capacity{k} = load i64, ptr {self.at(scan, self.layout.offsets['scan.capacity'])}")
-            w.do(f"%count{k} = alloca i64")
-            self.store(f"count{k}", self.field(scan, "scan.count", "i64"))
-        for k in range(len(root["slices"])):
-            sliced = self.at(slices, k * self.layout.offsets["slice"])
-            w.do(f"%base{k} = load ptr, ptr {self.at(sliced, self.layout.offsets['slice.base'])}")
-            w.do(f"%step{k} = load i64, ptr {self.at(sliced, self.layout.offsets['slice.step'])}")
-
-    def enter_arrays(self) -> None:
-        w, offsets = self.w, self.layout.offsets
-        calls, loads = self.field("%p", "program.calls", "ptr"), self.field("%p", "program.loads", "ptr")
-        for k in range(len(self.program.calls)):
-            call = self.at(calls, k * offsets["call"])
-            w.do(f"%loop{k} = load ptr, ptr {self.at(call, offsets['call.loop'])}")
-            w.do(f"%data{k} = load ptr, ptr {self.at(call, offsets['call.data'])}")
-            w.do(f"%steps{k} = getelementptr i8, ptr {call}, i64 {offsets['call.steps']}")
-        for k in range(len(self.program.loads)):
-            where = self.at(self.at(loads, k * offsets["load"]), offsets["load.base"])
-            w.do(f"%from{k} = load ptr, ptr {where}")
-
-    def go_out(self, status: str, loop: int, instruction: int = 0, suspended: int = 0) -> None:
-        """Leave from here."""
-        self.store("status", self.layout.numbers[status], "i32")
-        self.store("at_loop", loop, "i32")
-        self.store("at_insn", instruction, "i32")
-        self.store("suspended", suspended, "i32")
-        self.w.go("leave")
-
-    def out_if(self, condition: str, status: str, loop: int, instruction: int = 0) -> None:
-        """Leave where a condition holds, which is seldom; go on behind."""
-        w = self.w
-        out, on = w.name("out"), w.name("on")
-        w.choose(condition, out, on, likely=False)
-        w.begin(out)
-        self.go_out(status, loop, instruction, int(status == "TICK"))
-        w.begin(on)
-
-    def leave(self) -> None:
-        """Write everything back."""
-        w = self.w
-        w.begin("leave")
-        for k in range(len(self.types)):
-            w.do(f"store {self.types[k]} {self.read(k)}, ptr {self.at('%R', 8 * k)}")
-        for k in range(len(self.program.loops)):
-            for name, t in (("i", "i64"), ("trips", "i64"), ("stop_before", "i64"), ("keep", "i32"), ("ended", "i32")):
-                self.set_field(f"%L{k}", f"loop.{name}", t, self.load(f"{name}{k}", t))
-        for k in range(len(self.program.loops[0]["scans"])):
-            self.set_field(f"%scan{k}", "scan.count", "i64", self.load(f"count{k}"))
-        for name in LEAVES[:3]:
-            self.set_field("%p", f"program.{name}", "i32", self.load(name, "i32"))
-        w.do(f"store i64 {self.load('fuel')}, ptr %budget")
-        w.do(f"ret i32 {self.load('status', 'i32')}")
+        return "\n".join([*declarations(w), *helpers, function, *weights, ""])
 
     # -- instructions
 
@@ -173,6 +69,12 @@ class Lowering(Registers):
             self.put(d, w.cast(Value(number, "int64_t"), "int64_t" if b else "int32_t"))
         elif op == control["STOP_IF"]:
             self.out_if(w.is_true(self.get(a, "uint8_t")), "AT_INSN", self.loop_of(k), k)
+        elif op == control["EACH"]:
+            self.each(k, *self.program.eaches[a])
+        elif op == control["NODE"]:
+            self.node(k, a)
+        elif op == control["BLOCK"]:
+            self.move(a, d)
         elif op == control["ENTER"]:
             self.enter_inner(k, a)
             return
@@ -226,6 +128,27 @@ class Lowering(Registers):
         self.write(d, w.let(f"load {self.types[d]}, ptr {self.at('%cells', 8 * (len(registers) - 1))}"))
         self.store("fuel", w.let(f"sub i64 {self.load('fuel')}, 8"))
 
+    def each(self, k: int, op: int, arguments: list[tuple[int, list[int]]]) -> None:
+        """An operation on several elements."""
+        operation = self.layout.operations.get(op)
+        if operation is not None and operation.divides:
+            self.out_if(self.has_zero(operation, *arguments[1]), "AT_INSN", self.loop_of(k), k)
+        self.do_each(op, arguments)
+
+    def node(self, k: int, number: int) -> None:
+        """A node by its kernels, through memory."""
+        w = self.w
+        registers, results, cost = self.program.nodes[number]
+        for register in registers:
+            self.show(register)
+        where = self.at("%nodes", number * self.layout.offsets["node"])
+        failed = w.is_("eq", "i32", w.let(f"call i32 @loopdbg_node(ptr {where})"), 0)
+        self.out_if(failed, "AT_INSN", self.loop_of(k), k)
+        for register in results:
+            t = self.types[register]
+            self.write(register, w.let(f"load {t}, ptr {self.at('%R', self.places[register])}, align 1"))
+        self.store("fuel", w.let(f"sub i64 {self.load('fuel')}, {cost}"))
+
     def gather(self, k: int, d: int, number: int) -> None:
         w = self.w
         nbytes, length, index, wide = self.program.loads[number]
@@ -238,8 +161,12 @@ class Lowering(Registers):
 
     def take(self, d: int, where: str, nbytes: int) -> None:
         """Some bytes of memory into a register."""
-        t = integer(nbytes)
+        t = self.stored(d, nbytes)
         self.write(d, self.as_type(self.w.let(f"load {t}, ptr {where}, align 1"), t, self.types[d]))
+
+    def stored(self, k: int, nbytes: int) -> str:
+        """What so many bytes of a register are in memory."""
+        return self.types[k] if bits(self.types[k]) == 8 * nbytes else integer(nbytes)
 
     # -- loops
 
@@ -265,7 +192,7 @@ class Lowering(Registers):
         entry = self.increase(f"%entries{number}", 1)
         if loop["history"]:
             w.do(f"call void @loopdbg_begin(ptr %history{number}, i64 {entry}, i64 0)")
-            self.note(number, [(column, param) for column, _, param in loop["notes"] if param >= 0])
+            self.note(number, [(param, series, count) for _, param, series, count in loop["notes"] if param >= 0])
         self.go_on(number, "0")
 
     def trips(self, k: int, loop: dict[str, Any]) -> str:
@@ -311,11 +238,11 @@ class Lowering(Registers):
         loop = self.program.loops[number]
         if loop["recorders"]:
             for k in loop["recorded"]:
-                self.w.do(f"store {self.types[k]} {self.read(k)}, ptr {self.at('%R', 8 * k)}")
+                self.show(k)
             self.w.do(f"call void @loopdbg_record(ptr %R, ptr %L{number}, i64 {i})")
 
-    def note(self, number: int, cells: list[tuple[int, int]]) -> None:
-        """A row of a history: (column, register)."""
+    def note(self, number: int, cells: list[tuple[int, int, int]]) -> None:
+        """A row of a history: (register, series, how many elements)."""
         w, offsets = self.w, self.layout.offsets
         rows, full, free = self.layout.numbers["ROWS"], w.name("full"), w.name("free")
         entry = self.field(f"%history{number}", "history.now", "ptr")
@@ -330,8 +257,15 @@ class Lowering(Registers):
         more = w.let(f"trunc i64 {w.add(count, 1)} to i32")
         w.do(f"store i32 {more}, ptr {self.at(entry, offsets['entry.n'])}")
         row = self.at(self.field(entry, "entry.ring", "ptr"), w.times(count, 8))
-        for column, k in cells:
-            w.do(f"store i64 {self.as_type(self.read(k), self.types[k], 'i64')}, ptr {self.at(row, 8 * column)}")
+        for k, series, elements in cells:
+            if elements == 1:
+                where = self.at(row, 8 * series * self.layout.numbers["COLUMNS"] * rows)
+                w.do(f"store i64 {self.as_type(self.read(k), self.types[k], 'i64')}, ptr {where}")
+            else:
+                self.show(k)
+                values = self.at("%R", self.places[k])
+                arguments = f"ptr %history{number}, i32 {series}, ptr {row}, ptr {values}, i64 {elements}"
+                w.do(f"call void @loopdbg_note({arguments})")
 
     def cross(self, k: int, number: int) -> None:
         """The boundary behind an iteration."""
@@ -344,36 +278,32 @@ class Lowering(Registers):
         fuel = w.let(f"sub i64 {self.load('fuel')}, {4 + k - loop['body']}")
         self.store("fuel", fuel)
         self.out_if(w.is_("slt", "i64", fuel, 0), "TICK", number, k)
-        stop = w.let(f"icmp sge i64 {i}, {self.load(f'stop_before{number}')}")
+        stop = w.is_("sge", "i64", i, self.bound if root else self.load(f"stop_before{number}"))
         watched = w.is_("ne", "i32", w.let("load volatile i32, ptr %watch"), 0)
         self.out_if(w.either(stop, watched), "AT_NEXT", number)
         if root:
-            self.root_ends(loop, keep, i)
+            self.root_ends(loop, keep)
         if loop["recorders"]:
             self.out_if(self.is_full(number), "AT_NEXT", number)
         for j, (source, nbytes) in enumerate(loop["scans"]):
             self.append(j, source, nbytes)
         self.store(f"keep{number}", keep, "i32")
         if loop["history"]:
-            self.note(number, [(column, result) for column, result, _ in loop["notes"]])
+            self.note(number, [(result, series, count) for result, _, series, count in loop["notes"]])
         self.carry(loop)
         self.store(f"i{number}", i)
         self.go_on(number, i, root)
 
-    def root_ends(self, loop: dict[str, Any], keep: str, i: str) -> None:
-        """The end of the outermost loop is the engine's, and so is what has no room or no part left."""
+    def root_ends(self, loop: dict[str, Any], keep: str) -> None:
+        """The end of the outermost loop is the engine's, and so is what has no room left."""
         w = self.w
-        trips = self.load("trips0")
-        last = w.both(w.is_("sge", "i64", trips, 0), w.is_("sge", "i64", i, trips))
-        self.out_if(w.either(w.is_("eq", "i32", keep, 0), last), "AT_NEXT", 0)
-        if loop["counted"] or loop["slices"]:
-            self.out_if(w.is_("sge", "i64", i, "%parts0"), "AT_NEXT", 0)
+        self.out_if(w.is_("eq", "i32", keep, 0), "AT_NEXT", 0)
         for j in range(len(loop["scans"])):
             self.out_if(w.let(f"icmp eq i64 {self.load(f'count{j}')}, %capacity{j}"), "AT_NEXT", 0)
 
     def append(self, j: int, source: int, nbytes: int) -> None:
         """The newest element of a scan output."""
-        w, t = self.w, integer(nbytes)
+        w, t = self.w, self.stored(source, nbytes)
         count = self.load(f"count{j}")
         where = self.at(f"%buffer{j}", w.times(count, nbytes))
         w.do(f"store {t} {self.as_type(self.read(source), self.types[source], t)}, ptr {where}, align 1")

@@ -1,6 +1,6 @@
 """What code is made of: a program and the structures that it stands in, as ``lowering.py`` reads them."""
 
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint64_t
 
 from ...plain.pieces cimport take, take_numbers
 from ...time.history_state cimport *
@@ -16,9 +16,15 @@ cdef extern from "history.h" nogil:
     void history_begin(loop_history *h, int64_t entry, int64_t origin)
     void history_flush(loop_history *h, history_entry *e)
 
+cdef extern from "tensors.h" nogil:
+    void history_note_tensor(loop_history *h, int series, uint64_t *row, const char *data, int64_t count)
+
 cdef extern from "scalar_records.h" nogil:
     int scalar_records_full(const scalar_loop *loop)
     void scalar_records_add(const char *registers, const scalar_loop *loop, int64_t i)
+
+cdef extern from "scalar_run.h" nogil:
+    int scalar_node_runs(const scalar_node *node)
 
 cdef extern from "scalar_table.h" nogil:
     enum:
@@ -34,7 +40,8 @@ cdef extern from "scalar_table.h" nogil:
     const int scalar_choices[][2]
 
 know({"loopdbg_begin": <size_t>&history_begin, "loopdbg_flush": <size_t>&history_flush,
-      "loopdbg_full": <size_t>&scalar_records_full, "loopdbg_record": <size_t>&scalar_records_add})
+      "loopdbg_full": <size_t>&scalar_records_full, "loopdbg_record": <size_t>&scalar_records_add,
+      "loopdbg_node": <size_t>&scalar_node_runs, "loopdbg_note": <size_t>&history_note_tensor})
 
 
 cdef dict operations():
@@ -61,8 +68,8 @@ cdef dict offsets():
     cdef history_entry *e = NULL
     return {
         "program.registers": <size_t>&p.registers, "program.loops": <size_t>&p.loops, "program.calls": <size_t>&p.calls,
-        "program.loads": <size_t>&p.loads, "program.at_insn": <size_t>&p.at_insn, "program.at_loop": <size_t>&p.at_loop,
-        "program.suspended": <size_t>&p.suspended,
+        "program.loads": <size_t>&p.loads, "program.nodes": <size_t>&p.nodes, "program.at_insn": <size_t>&p.at_insn,
+        "program.at_loop": <size_t>&p.at_loop, "program.suspended": <size_t>&p.suspended, "node": sizeof(scalar_node),
         "loop": sizeof(scalar_loop), "loop.i": <size_t>&l.i, "loop.trips": <size_t>&l.trips, "loop.parts": <size_t>&l.parts,
         "loop.stop_before": <size_t>&l.stop_before, "loop.stop": <size_t>&l.stop, "loop.endless_at": <size_t>&l.endless_at,
         "loop.keep": <size_t>&l.keep, "loop.ended": <size_t>&l.ended, "loop.scans": <size_t>&l.scans,
@@ -88,39 +95,37 @@ cdef object layout():
         the_layout = Layout(
             operations(),
             {"CALL": OP_CALL, "LOAD": OP_LOAD, "BRANCH": OP_BRANCH, "JUMP": OP_JUMP, "ENTER": OP_ENTER, "NEXT": OP_NEXT,
-             "TEST": OP_TEST, "COUNT": OP_COUNT, "STOP_IF": OP_STOP_IF},
+             "TEST": OP_TEST, "COUNT": OP_COUNT, "STOP_IF": OP_STOP_IF, "EACH": OP_EACH, "NODE": OP_NODE,
+             "BLOCK": OP_BLOCK},
             {scalar_choices[k][0]: scalar_choices[k][1] for k in range(SCALAR_NCHOICES)},
             offsets(),
             {"TICK": SCALAR_TICK, "AT_INSN": SCALAR_AT_INSN, "AT_NEXT": SCALAR_AT_NEXT, "AT_HEAD": SCALAR_AT_HEAD,
              "AT_TEST": SCALAR_AT_TEST, "BY_CONDITION": BY_CONDITION, "BY_TRIP_COUNT": BY_TRIP_COUNT,
-             "NO_ITERATION": NO_ITERATION, "NO_LIMIT": NO_LIMIT, "ROWS": HISTORY_ROWS},
+             "COLUMNS": HISTORY_COLUMNS, "NO_ITERATION": NO_ITERATION, "NO_LIMIT": NO_LIMIT, "ROWS": HISTORY_ROWS},
         )
     return the_layout
 
 
-cdef list pairs(const scalar_move *moves, int count):
-    return [(moves[k].source // 8, moves[k].to // 8) for k in range(count)]
+cdef list pairs(const scalar_move *moves, int count, dict numbers):
+    """Moves of whole registers: of several moves of 8 bytes, the first one stands for all."""
+    return [(numbers[moves[k].source], numbers[moves[k].to]) for k in range(count) if moves[k].to in numbers]
 
 
-cdef int number(int32_t register) noexcept:
-    return register // 8 if register >= 0 else -1
-
-
-cdef dict describe_loop(const scalar_loop *loop):
+cdef dict describe_loop(const scalar_loop *loop, dict numbers):
     cdef int k, j
     return {
         "parent": loop.parent, "body": loop.body, "after": loop.after, "test": loop.test, "staged": bool(loop.staged),
-        "trip": number(loop.trip), "initial": number(loop.initial), "cond": number(loop.cond),
-        "cond_in": number(loop.cond_in), "iteration": number(loop.iteration), "trip_wide": bool(loop.trip_wide),
+        "trip": numbers[loop.trip], "initial": numbers[loop.initial], "cond": numbers[loop.cond],
+        "cond_in": numbers[loop.cond_in], "iteration": numbers[loop.iteration], "trip_wide": bool(loop.trip_wide),
         "iteration_wide": bool(loop.iteration_wide), "negative": loop.negative, "fixed_trips": loop.fixed_trips,
         "counted": bool(loop.counted), "recorders": loop.nrecorders, "history": loop.history != NULL,
-        "init": pairs(loop.init, loop.ninit), "moves": pairs(loop.moves, loop.nmoves),
-        "outs": pairs(loop.outs, loop.nouts),
-        "scans": [(loop.scans[k].source // 8, loop.scans[k].nbytes) for k in range(loop.nscans)],
-        "slices": [(loop.slices[k].to // 8, loop.slices[k].nbytes) for k in range(loop.nslices)],
-        "recorded": sorted({loop.recorders[k].source[j] // 8 for k in range(loop.nrecorders)
+        "init": pairs(loop.init, loop.ninit, numbers), "moves": pairs(loop.moves, loop.nmoves, numbers),
+        "outs": pairs(loop.outs, loop.nouts, numbers),
+        "scans": [(numbers[loop.scans[k].source], loop.scans[k].nbytes) for k in range(loop.nscans)],
+        "slices": [(numbers[loop.slices[k].to], loop.slices[k].nbytes) for k in range(loop.nslices)],
+        "recorded": sorted({numbers[loop.recorders[k].source[j]] for k in range(loop.nrecorders)
                             for j in range(loop.recorders[k].record.nvalues)}),
-        "notes": [(loop.notes[k].column, number(loop.notes[k].result), number(loop.notes[k].param))
+        "notes": [(numbers[loop.notes[k].result], numbers[loop.notes[k].param], loop.notes[k].series, loop.notes[k].count)
                   for k in range(loop.nnotes)],
     }
 
@@ -139,25 +144,48 @@ cdef dict constants(Program *program, object plan):
     return found
 
 
+cdef tuple element_places(const scalar_each *each, Program *program, dict numbers):
+    """(opcode, of each argument: its register, and which bytes of it its elements begin at)"""
+    cdef int j, k
+    arguments = []
+    for j in range(each.nargs):
+        at = [each.at[j][k] for k in range(each.n)]
+        number = max([k for k in range(program.nregisters) if program.values[k].at <= min(at)])
+        arguments.append((number, [place - program.values[<int>number].at for place in at]))
+    return each.op, arguments
+
+
+cdef tuple describe_node(const scalar_node *node, dict numbers):
+    """(registers, those of results, cost) of a node that its kernels compute"""
+    cdef int k
+    return ([numbers[node.taken[k]] for k in range(node.ntaken)], [numbers[node.given[k]] for k in range(node.ngiven)],
+            node.cost)
+
+
 cdef object describe(Program *program, object plan):
     """All of a program that stays as it is."""
     cdef scalar_program *core = &program.core
     cdef scalar_insn *i
     cdef int k, j
+    numbers = {-1: -1, 0: 0, **{program.values[k].at: k for k in range(program.nregisters)}}
     code = []
     for k in range(program.ncode):
         i = core.code + k
         jumps = i.op == OP_BRANCH or i.op == OP_JUMP
-        plain = i.op in (OP_CALL, OP_LOAD, OP_ENTER, OP_NEXT, OP_COUNT, OP_JUMP)
-        code.append((i.op, i.d if jumps else i.d // 8, i.a if plain else i.a // 8, i.b if plain else i.b // 8, i.c // 8))
+        plain = i.op in (OP_CALL, OP_LOAD, OP_ENTER, OP_NEXT, OP_COUNT, OP_JUMP, OP_EACH, OP_NODE)
+        number = i.op in (OP_COUNT, OP_BLOCK)
+        code.append((i.op, i.d if jumps else numbers[i.d], i.a if plain else numbers[i.a], i.b if number else numbers[i.b],
+                     numbers[i.c]))
     return Description(
         code,
-        [(program.values[k].nbytes, program.values[k].slot >= 0) for k in range(program.nregisters)],
-        [[core.calls[k].args[j] // 8 for j in range(core.calls[k].nargs)] for k in range(program.ncalls)],
-        [(core.loads[k].block, core.loads[k].length, core.loads[k].index // 8, bool(core.loads[k].wide))
+        [(program.values[k].nbytes, bool(program.values[k].exact)) for k in range(program.nregisters)],
+        [[numbers[core.calls[k].args[j]] for j in range(core.calls[k].nargs)] for k in range(program.ncalls)],
+        [(core.loads[k].block, core.loads[k].length, numbers[core.loads[k].index], bool(core.loads[k].wide))
          for k in range(program.nloads)],
-        [describe_loop(core.loops + k) for k in range(program.nloops)],
+        [describe_loop(core.loops + k, numbers) for k in range(program.nloops)],
         constants(program, plan),
+        [element_places(core.eaches + k, program, numbers) for k in range(program.neaches)],
+        [describe_node(core.nodes + k, numbers) for k in range(program.nnodes)],
     )
 
 

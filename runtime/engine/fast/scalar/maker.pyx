@@ -3,87 +3,28 @@
 ``lay_out`` looks at a loop whose instructions are all bound, and finds that it fits or not.
 """
 
-from ....kernels.call cimport Call
-from ....kernels.drivers cimport is_gather, is_single
-from ....kernels.kernel cimport opcode
 from ...plain.state cimport *
 from ...time.history_state cimport *
 from ..fast_state cimport FastNode, node_at, ran_once
+from .node_code cimport NodeCode
 from .program cimport *
 
-class NotScalar(Exception):
-    """The loop is none that a scalar program can run."""
+from .node_code import NotScalar
 
 
-cdef class Maker:
-    """Collects a program's parts as Python lists, with registers as byte offsets; -1: none."""
+cdef class Maker(NodeCode):
+    """Collects a program's parts."""
 
-    cdef State *s
-    cdef object plan
-    cdef dict registers              # ("slot", k) or ("temp", address) -> byte offset of the register
-    cdef readonly list values        # (slot, cell address, nbytes) a register
     cdef readonly set written        # slots that the loop writes
-    cdef readonly list code          # (op, d, a, b, c)
-    cdef readonly list positions     # instruction -> position in the plan
     cdef readonly list once          # positions of nodes that are left out
-    cdef readonly list calls         # (loop, data, registers, steps)
-    cdef readonly list loads         # (slot, offset, block, length, base, register of the index, as int64)
     cdef readonly list loops         # of each loop what ``ports`` gives
-    cdef dict starts         # position in the plan -> instruction
-    cdef list patches        # (instruction, position) of jumps
-    cdef int branches        # how many Ifs the instruction stands in
-    cdef dict instead        # slot -> register that has its value at the boundary ahead, while predicates are laid out
+    cdef dict starts                 # position in the plan -> instruction
+    cdef list patches                # (instruction, position) of jumps
+    cdef int branches                # how many Ifs the instruction stands in
 
-    def __init__(self, plan):
-        self.plan = plan
-        self.registers, self.values, self.written = {}, [], set()
-        self.code, self.positions, self.calls, self.loads, self.loops, self.once = [], [], [], [], [], []
-        self.starts, self.patches, self.instead = {}, [], {}
-
-    cdef int slot(self, int k) except -1:
-        """The register of a slot."""
-        cdef Slot *slot = self.s.slots + k
-        if k in self.instead:
-            if self.instead[k] < 0:
-                raise NotScalar
-            return self.instead[k]
-        if k >= len(self.plan.slots):
-            raise NotScalar     # derived from another loop, and not followed here
-        if slot.spec == 0 or slot.data == NULL or not 0 < slot.nbytes <= 8:
-            raise NotScalar
-        return self.register(("slot", k), k, 0, slot.nbytes)
-
-    cdef int maybe(self, int k) except -2:
-        return -1 if k < 0 else self.slot(k)
-
-    cdef int register(self, tuple key, int slot, size_t cell, Py_ssize_t nbytes) except -1:
-        if key not in self.registers:
-            self.registers[key] = 8 * len(self.values)
-            self.values.append((slot, cell, nbytes))
-        return self.registers[key]
-
-    cdef int slot_of_cell(self, char **cell):
-        """The slot whose memory a call's argument is in; -1: a temp."""
-        cdef size_t first = <size_t>&self.s.slots[0].data
-        cdef size_t address = <size_t>cell
-        cdef size_t end = first + self.s.nslots * sizeof(Slot)
-        return <int>((address - first) // sizeof(Slot)) if first <= address < end else -1
-
-    cdef int argument(self, Call *call, int j) except -1:
-        """The register of a call's argument."""
-        cdef int slot = self.slot_of_cell(call.cell[j])
-        if call.offset[j]:
-            raise NotScalar     # a part of something larger, which other calls may see at other offsets
-        if slot < 0:
-            # Temps have at least 8 bytes.
-            return self.register(("temp", <size_t>call.cell[j]), -1, <size_t>call.cell[j], 8)
-        return self.slot(slot)
-
-    def emit(self, int position, int op, int d=0, int a=0, int b=0, int c=0):
-        """Append an instruction; returns its number."""
-        self.code.append((op, d, a, b, c))
-        self.positions.append(position)
-        return len(self.code) - 1
+    def __init__(self, plan, set changing):
+        NodeCode.__init__(self, plan, changing)
+        self.written, self.loops, self.once, self.starts, self.patches = set(), [], [], {}, []
 
     cdef int body(self, int first, int last, int current) except -1:
         """Instructions of the plan from first to before last; ``current``: index of the loop around them."""
@@ -101,10 +42,9 @@ cdef class Maker:
                 pc += 1
                 continue
             if ins.kind == NATIVE:
-                if ins.nguards or n.varying != NULL:
+                if ins.nguards or n.varying != NULL or n.elided or n.counts:
                     raise NotScalar
-                for k in range(ins.ncalls):
-                    self.call(pc, ins.calls + k)
+                self.node(pc, ins, NULL)
                 if ins.ncalls:
                     self.written.update(slot for slot in self.plan.code[pc].outputs if slot >= 0)
                 else:
@@ -123,8 +63,7 @@ cdef class Maker:
                 for k in range(ins.nmoves):
                     if self.s.slots[ins.moves[k].source].spec != self.s.slots[ins.moves[k].target].spec:
                         raise NotScalar
-                    self.emit(pc, OP_copy_8, d=self.slot(ins.moves[k].target), a=self.slot(ins.moves[k].source))
-                    self.written.add(ins.moves[k].target)
+                    self.copy(pc, ins.moves[k].source, ins.moves[k].target)
                 self.branches -= ins.kind == JOIN
                 if ins.kind == JUMP:
                     self.patches.append((self.emit(pc, OP_JUMP), ins.target))
@@ -133,26 +72,11 @@ cdef class Maker:
             pc += 1
         self.starts[last] = len(self.code)
 
-    cdef int call(self, int pc, Call *call) except -1:
-        cdef int op = opcode(call)
-        cdef int j
-        if op >= 0:
-            registers = [self.argument(call, j) for j in range(call.nargs)]
-            inputs = (registers[: call.nargs - 1] + [0, 0, 0])[:3]
-            self.emit(pc, op, registers[call.nargs - 1], inputs[0], inputs[1], inputs[2])
-        elif is_single(call):
-            self.calls.append((<size_t>call.loop, <size_t>call.data, [self.argument(call, j) for j in range(call.nargs)],
-                               [call.steps[j] for j in range(call.nargs)]))
-            self.emit(pc, OP_CALL, a=len(self.calls) - 1)
-        elif is_gather(call) and call.extra[0] == 1 and call.extra[3] == 1 and 0 < call.extra[2] <= 8:
-            # extra: outer count, axis length, block bytes, number of indices, bytes of an index
-            source = self.slot_of_cell(call.cell[0])
-            base = 0 if source >= 0 else <size_t>call.cell[0][0]
-            self.loads.append((source, call.offset[0], call.extra[2], call.extra[1], base, self.argument(call, 1),
-                               call.extra[4] == 8))
-            self.emit(pc, OP_LOAD, d=self.argument(call, 2), a=len(self.loads) - 1)
-        else:
-            raise NotScalar
+    cdef int copy(self, int pc, int source, int target) except -1:
+        """One slot's value becomes another one's, of the same spec."""
+        cdef Py_ssize_t nbytes = self.s.slots[target].nbytes
+        self.emit(pc, OP_copy_8 if nbytes <= 8 else OP_BLOCK, d=self.slot(target), a=self.slot(source), b=nbytes)
+        self.written.add(target)
 
     cdef dict ports(self, int index, int parent):
         """What a loop in the program needs besides its body."""
@@ -163,17 +87,17 @@ cdef class Maker:
         for k in range(loop.nkept):
             if self.s.slots[loop.kept[k].source].spec != self.s.slots[loop.kept[k].target].spec:
                 raise NotScalar
-            moves.append((self.slot(loop.kept[k].source), self.slot(loop.kept[k].target)))
+            moves += self.moves(loop.kept[k].source, loop.kept[k].target)
             self.written.add(loop.kept[k].target)
         for k in range(loop.nedges):
             e = loop.edges + k
             if self.s.slots[e.param].spec != self.s.slots[e.result].spec:
                 raise NotScalar
             if not e.identity:
-                moves.append((self.slot(e.result), self.slot(e.param)))
+                moves += self.moves(e.result, e.param)
                 self.written.add(e.param)
         if loop.condition_input >= 0 and loop.yielded >= 0:
-            moves.append((self.slot(loop.yielded), self.slot(loop.condition_input)))
+            moves += self.moves(loop.yielded, loop.condition_input)
         for slot in (loop.iteration, loop.condition_input):
             if slot >= 0:
                 self.written.add(slot)
@@ -183,7 +107,9 @@ cdef class Maker:
         if parent < 0 and loop.top != loop.head:
             # It may end behind its boundary, by its test: what was carried before is then to be seen.
             before = [self.before(loop.edges + k) for k in range(loop.nedges)]
-            moves = [(self.slot(loop.edges[k].param), at) for k, at in enumerate(before) if at >= 0] + moves
+            kept = [(k, at) for k, at in enumerate(before) if at >= 0]
+            moves = [(self.slot(loop.edges[<int>k].param) + j, at + j) for k, at in kept
+                     for j in range(0, self.s.slots[loop.edges[<int>k].param].nbytes, 8)] + moves
         if staged and len(moves) > SCALAR_STAGED:
             raise NotScalar
         nested = parent >= 0
@@ -212,20 +138,22 @@ cdef class Maker:
         if e.identity:
             return -1
         # Its cell is read where the program is entered, and says nothing.
-        return self.register(("before", e.param), -1, <size_t>&self.s.slots[e.param].data, self.s.slots[e.param].nbytes)
+        return self.register(("before", e.param), -1, <size_t>&self.s.slots[e.param].data, self.s.slots[e.param].nbytes,
+                             True)
 
     cdef list notes(self, int index):
-        """(column, register of the result, of the parameter) of the series that a history has of the loop."""
+        """(column, register of the result, of the parameter, series, how many elements) of what a history has of the loop."""
         cdef loop_history *h = history_of(self.s.loops + index)
         cdef history_series *q
         cdef int k
         found = []
         for k in range(0 if h == NULL else h.nseries):
             q = h.series + k
-            if q.kind == KIND_UNKNOWN or (q.kind != KIND_NONE and self.s.slots[q.result].nbytes != q.itemsize):
+            if q.kind == KIND_UNKNOWN:
                 raise NotScalar
             if q.kind != KIND_NONE and not q.steady:
-                found.append((k * HISTORY_COLUMNS * HISTORY_ROWS, self.slot(q.result), self.maybe(q.param)))
+                found.append((k * HISTORY_COLUMNS * HISTORY_ROWS, self.slot(q.result), self.maybe(q.param), k,
+                              self.s.slots[q.result].nbytes // q.itemsize))
         return found
 
     cdef list records(self, int index):
@@ -248,7 +176,7 @@ cdef class Maker:
         cdef LoopState *loop = self.s.loops + index
         cdef Predicate *p
         cdef Instr *ins
-        cdef int j, k = loop.first_predicate
+        cdef int k = loop.first_predicate
         asked = False
         while k >= 0:
             p = self.s.predicates + k
@@ -261,10 +189,10 @@ cdef class Maker:
             if not asked:
                 asked = True
                 self.look_ahead(index, position, entering)
-            for j in range(ins.ncalls):
-                self.call(position, ins.calls + j)
+            self.node(position, ins, p.cell)
             slot = self.slot_of_cell(p.cell)
-            answer = self.slot(slot) if slot >= 0 else self.register(("temp", <size_t>p.cell), -1, <size_t>p.cell, 8)
+            answer = self.slot(slot) if slot >= 0 else \
+                self.register(("temp", <size_t>p.cell), -1, <size_t>p.cell, 8, False)
             self.emit(position, OP_STOP_IF, a=answer)
         self.instead = {}
 
@@ -282,7 +210,7 @@ cdef class Maker:
             if slot >= 0:
                 # Its cell is read where the program is entered, and says nothing.
                 instead[slot] = self.register(("count", index, slot), -1,
-                                              <size_t>&self.s.slots[derived + loop.nedges].data, 8)
+                                              <size_t>&self.s.slots[derived + loop.nedges].data, 8, False)
                 self.emit(position, OP_COUNT, d=instead[slot], a=-1 if entering else 1, b=wide)
         for slot, later in ((derived + loop.nedges + 1, loop.condition), (loop.condition_input, loop.yielded)):
             condition = loop.initial_slot if entering else later
@@ -292,7 +220,7 @@ cdef class Maker:
             # Nothing changes them in the program.
             for slot, nbytes in ((derived + loop.nedges + 1, 1), (derived + loop.nedges + 2, 8)):
                 if slot not in instead:
-                    instead[slot] = self.register(("slot", slot), slot, 0, nbytes)
+                    instead[slot] = self.register(("slot", slot), slot, 0, nbytes, True)
         self.instead = instead
 
     cdef int inner(self, int pc, int parent) except -1:
@@ -307,13 +235,13 @@ cdef class Maker:
         for k in range(loop.nedges):
             if self.s.slots[loop.edges[k].initial].spec != self.s.slots[loop.edges[k].param].spec:
                 raise NotScalar
-            ports["init"].append((self.slot(loop.edges[k].initial), self.slot(loop.edges[k].param)))
+            ports["init"] += self.moves(loop.edges[k].initial, loop.edges[k].param)
             self.written.add(loop.edges[k].param)
         for k in range(loop.nlasts):
             if loop.lasts[k].edge < 0 or \
                     self.s.slots[loop.lasts[k].outer].spec != self.s.slots[loop.lasts[k].source].spec:
                 raise NotScalar
-            ports["outs"].append((self.slot(loop.lasts[k].source), self.slot(loop.lasts[k].outer)))
+            ports["outs"] += self.moves(loop.lasts[k].source, loop.lasts[k].outer)
             self.written.add(loop.lasts[k].outer)
         self.loops.append(ports)
         number = len(self.loops) - 1
@@ -356,9 +284,8 @@ cdef class Maker:
         self.predicates(index, plan.next, False)
         self.emit(plan.next, OP_NEXT, a=0)
         self.test(index, 0)
-        for load in self.loads:
-            if load[0] in self.written:
-                raise NotScalar
+        if self.written & self.large:
+            raise NotScalar
         for position, target in self.patches:
             op, _, a, b, c = self.code[position]
             self.code[position] = (op, self.starts[target], a, b, c)
@@ -366,10 +293,15 @@ cdef class Maker:
 
 cdef object lay_out(State *s, object plan, int root):
     """The parts of a program for the loop ``root``, as a ``Maker`` has them; None where it cannot be one."""
-    cdef Maker maker = Maker(plan)
-    maker.s = s
-    try:
-        maker.root(root)
-    except NotScalar:
-        return None
-    return maker
+    cdef Maker maker
+    written = set()
+    while True:
+        maker = Maker(plan, written)
+        maker.s = s
+        try:
+            maker.root(root)
+        except NotScalar:
+            return None
+        if not any([load[0] in maker.written for load in maker.loads]):
+            return maker
+        written = maker.written     # what it takes parts of is in registers

@@ -4,7 +4,7 @@ from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcmp
 from numpy cimport npy_intp
 
-from ....kernels.call cimport inner_loop
+from ....kernels.call cimport Call, inner_loop
 from ...plain.state cimport Region, boundary_record
 from ...time.history_state cimport loop_history
 
@@ -12,7 +12,8 @@ cdef extern from "scalar_program.h" nogil:
     enum:
         SCALAR_STAGED
         SCALAR_TICK, SCALAR_AT_INSN, SCALAR_AT_NEXT, SCALAR_AT_HEAD, SCALAR_AT_TEST
-        OP_CALL, OP_LOAD, OP_BRANCH, OP_JUMP, OP_ENTER, OP_NEXT, OP_TEST, OP_COUNT, OP_STOP_IF, OP_copy_8
+        OP_CALL, OP_LOAD, OP_BRANCH, OP_JUMP, OP_ENTER, OP_NEXT, OP_TEST, OP_COUNT, OP_STOP_IF
+        OP_EACH, OP_NODE, OP_BLOCK, OP_copy_1, OP_copy_2, OP_copy_4, OP_copy_8
 
     ctypedef struct scalar_insn:
         int32_t op, d, a, b, c
@@ -35,6 +36,19 @@ cdef extern from "scalar_program.h" nogil:
         int32_t index
         int wide
 
+    ctypedef struct scalar_each:
+        int (*run)(char *registers, const scalar_each *each) noexcept nogil
+        int op, n, nargs
+        int32_t *at[4]
+        Call *call
+
+    ctypedef struct scalar_node:
+        Call *calls
+        int ncalls, ntaken, ngiven
+        int64_t cost
+        int *taken
+        int *given
+
     ctypedef struct scalar_scan:
         int32_t source
         npy_intp nbytes
@@ -52,6 +66,7 @@ cdef extern from "scalar_program.h" nogil:
 
     ctypedef struct scalar_note:
         int32_t column, result, param
+        int series, count
 
     ctypedef struct scalar_loop:
         int index, parent, body, after, test
@@ -80,14 +95,24 @@ cdef extern from "scalar_program.h" nogil:
         scalar_call *calls
         scalar_load *loads
         scalar_loop *loops
+        scalar_each *eaches
+        scalar_node *nodes
         int at_insn, at_loop, suspended
 
 # A register and where its value lives. ``written``: the loop changes it, so that leaving the program writes it back.
 cdef struct ProgramValue:
     int slot                 # -1: a temp
     char **cell
+    int at                   # byte offset among the registers
     Py_ssize_t nbytes
+    int exact                # the value has so many bytes; else it is one number of at most so many
     int written
+
+# A constant that a program rests on: it is not entered where a hand has changed it.
+cdef struct ProgramFixed:
+    int slot
+    Py_ssize_t nbytes
+    char *data
 
 # What runs a program: the interpreter, or code that was made for it.
 ctypedef int (*scalar_function)(scalar_program *p, const int *watch, int64_t *budget) noexcept nogil
@@ -98,7 +123,7 @@ cdef struct Program:
     scalar_program core
     int root                 # index of the loop
     int64_t generation
-    int nregisters, ncode, nloops, nloads, ncalls, nonce
+    int nregisters, ncode, nloops, nloads, ncalls, neaches, nnodes, nonce
     scalar_function compiled # NULL: the interpreter runs it
     int nconstants           # registers that the code takes for the numbers in ``wanted``
     int *constants
@@ -106,6 +131,8 @@ cdef struct Program:
     int as_code              # and they have those
     int64_t spent            # budget that the interpreter took for it; one unit is about a nanosecond
     ProgramValue *values
+    int nfixed
+    ProgramFixed *fixed
     int *positions           # instruction of the program -> position in the plan
     int *once                # positions of nodes that are left out: they ran in this entry
 
@@ -115,6 +142,6 @@ cdef inline int has_constants(const Program *program) noexcept nogil:
     cdef int k, register
     for k in range(program.nconstants):
         register = program.constants[k]
-        if memcmp(program.core.registers + 8 * register, program.wanted + k, program.values[register].nbytes):
+        if memcmp(program.core.registers + program.values[register].at, program.wanted + k, program.values[register].nbytes):
             return 0
     return 1

@@ -1,14 +1,15 @@
-"""Scalar programs: a loop whose values are all single numbers, run by an interpreter over registers.
+"""Scalar programs: a loop whose values are all single numbers or small tensors, run by an interpreter over registers.
 
 ``make_program`` turns a loop's body into a program (program.pxd), if it fits (maker.pyx). It is a region that the loop's HEAD
 leads: the engine gets the loop back at the boundary where something happens; from there on it is as if the engine had run
 every iteration itself. A loop of Mul, Add and Less takes 15 ns an iteration instead of 40.
 """
 
-from libc.stdint cimport int64_t
-from libc.string cimport memcpy
+from libc.stdint cimport int32_t, int64_t
+from libc.string cimport memcmp, memcpy
 
-from ....kernels.call cimport inner_loop
+from ....kernels.call cimport Call, inner_loop
+from ....kernels.drivers cimport copy_call
 from ...plain.interpreter cimport next_break
 from ...plain.pieces cimport release, take, take_numbers
 from ...plain.state cimport *
@@ -20,6 +21,16 @@ from .program cimport *
 
 cdef extern from "scalar_run.h" nogil:
     int scalar_run(scalar_program *p, const int *watch, int64_t *budget)
+
+cdef extern from "scalar_each.h" nogil:
+    ctypedef struct scalar_each_kind:
+        int (*run)(char *registers, const scalar_each *each) noexcept nogil
+    const scalar_each_kind scalar_each_kinds[]
+    int each_by_kernel(char *registers, const scalar_each *each)
+
+# Elements from which on a kernel is faster than one after the other.
+cdef enum:
+    MANY = 12
 
 
 cdef Program *make_program(State *s, object plan, int root) except? NULL:
@@ -61,6 +72,7 @@ cdef int fill(State *s, Program *program, object parts, int root) except -1:
     cdef int k, j
     program.root = root
     program.generation = s.generation
+    core.registers = <char *>take(program, parts.nbytes, 1)
     program.ncode = len(parts.code)
     core.code = <scalar_insn *>take(program, program.ncode, sizeof(scalar_insn))
     program.positions = take_numbers(program, parts.positions)
@@ -83,17 +95,71 @@ cdef int fill(State *s, Program *program, object parts, int root) except -1:
         core.loads[k].length, core.loads[k].index, core.loads[k].wide = length, index, wide
         address = base + offset if slot < 0 else 0
         core.loads[k].base = <const char *><size_t>address
+    fill_eaches(program, parts.eaches)
+    fill_nodes(program, parts.nodes)
+    program.nfixed = len(parts.fixed)
+    program.fixed = <ProgramFixed *>take(program, program.nfixed, sizeof(ProgramFixed))
+    for k, (slot, data) in enumerate(parts.fixed.items()):
+        program.fixed[k].slot, program.fixed[k].nbytes = slot, len(data)
+        program.fixed[k].data = <char *>take(program, len(data), 1)
+        memcpy(program.fixed[k].data, <const char *>data, len(data))
     program.nloops = len(parts.loops)
     core.loops = <scalar_loop *>take(program, program.nloops, sizeof(scalar_loop))
     for k, ports in enumerate(parts.loops):
         fill_loop(s, program, core.loops + k, s.loops + <int>ports["index"], ports)
     program.nregisters = len(parts.values)
-    core.registers = <char *>take(program, program.nregisters, 8)
     program.values = <ProgramValue *>take(program, program.nregisters, sizeof(ProgramValue))
-    for k, (slot, cell, nbytes) in enumerate(parts.values):
+    for k, (slot, cell, at, nbytes, exact) in enumerate(parts.values):
         program.values[k].slot, program.values[k].cell = slot, <char **><size_t>cell
-        program.values[k].nbytes = nbytes
+        program.values[k].at, program.values[k].nbytes, program.values[k].exact = at, nbytes, exact
         program.values[k].written = slot in parts.written
+
+
+cdef int fill_eaches(Program *program, list eaches) except -1:
+    cdef scalar_each *each
+    cdef Call *call
+    cdef int k, j
+    program.neaches = len(eaches)
+    program.core.eaches = <scalar_each *>take(program, program.neaches, sizeof(scalar_each))
+    for k, (op, registers, places, address) in enumerate(eaches):
+        each, call = program.core.eaches + k, <Call *><size_t>address
+        each.op, each.n, each.nargs = op, len(places[0]), len(places)
+        each.run = scalar_each_kinds[each.op].run
+        for j in range(each.nargs):
+            each.at[j] = <int32_t *>take_numbers(program, places[j])
+        if call != NULL and each.n >= MANY:
+            each.call, each.run = <Call *>take(program, 1, sizeof(Call)), each_by_kernel
+            copy_call(each.call, call)
+            point(program, each.call, registers)
+
+
+cdef int fill_nodes(Program *program, list nodes) except -1:
+    cdef scalar_node *node
+    cdef const Call *calls
+    cdef int k, j
+    program.nnodes = len(nodes)
+    program.core.nodes = <scalar_node *>take(program, program.nnodes, sizeof(scalar_node))
+    for k, (address, ncalls, cost, registers, results) in enumerate(nodes):
+        node, calls = program.core.nodes + k, <const Call *><size_t>address
+        node.ncalls, node.cost = ncalls, cost
+        taken = sorted({at for call in registers for at in call if at >= 0})
+        node.taken, node.ntaken = take_numbers(program, taken), len(taken)
+        node.given, node.ngiven = take_numbers(program, results), len(results)
+        node.calls = <Call *>take(program, ncalls, sizeof(Call))
+        for j in range(node.ncalls):
+            copy_call(node.calls + j, calls + j)
+            point(program, node.calls + j, registers[j])
+
+
+cdef int point(Program *program, Call *call, list registers) except -1:
+    """Let a call's arguments be registers, where they are not -1."""
+    cdef char **cells = <char **>take(program, call.nargs, sizeof(char *))
+    cdef int j, at
+    for j in range(call.nargs):
+        at = registers[j]
+        if at >= 0:
+            cells[j] = program.core.registers + at
+            call.cell[j] = cells + j
 
 
 cdef int fill_loop(State *s, Program *program, scalar_loop *loop, LoopState *state, dict ports) except -1:
@@ -126,8 +192,9 @@ cdef int fill_loop(State *s, Program *program, scalar_loop *loop, LoopState *sta
         loop.recorders[k].source = take_numbers(program, registers)
     loop.history, loop.nnotes = history_of(state), len(ports["notes"])
     loop.notes = <scalar_note *>take(program, loop.nnotes, sizeof(scalar_note))
-    for k, (column, result, param) in enumerate(ports["notes"]):
+    for k, (column, result, param, series, count) in enumerate(ports["notes"]):
         loop.notes[k].column, loop.notes[k].result, loop.notes[k].param = column, result, param
+        loop.notes[k].series, loop.notes[k].count = series, count
 
 
 cdef int64_t bound(const LoopState *loop) noexcept nogil:
@@ -141,7 +208,7 @@ cdef int may_enter(State *s, Region *r) noexcept nogil:
     cdef Program *program = <Program *>r
     cdef scalar_loop *root = program.core.loops
     cdef LoopState *loop = s.loops + program.root
-    cdef loop_history *history = history_of(loop)
+    cdef const scalar_note *note
     cdef int k
     if program.generation != s.generation:
         if program.generation >= 0:
@@ -149,11 +216,15 @@ cdef int may_enter(State *s, Region *r) noexcept nogil:
             fast_loop(s, loop).for_program.at = loop.boundaries + fast(s).hot_after
             schedule(s, loop)
         return 0
+    for k in range(program.nfixed):
+        if memcmp(s.slots[program.fixed[k].slot].data, program.fixed[k].data, program.fixed[k].nbytes):
+            return 0        # a hand has changed it
     if loop.i + 1 >= bound(loop) or (root.before != NULL and not can_show_previous(s, loop)):
         return 0
-    for k in range(0 if history == NULL else history.nseries):
-        if history.now.wide[k]:
-            return 0
+    for k in range(root.nnotes):
+        note = root.notes + k
+        if note.count == 1 and root.history.now.wide[note.series]:
+            return 0        # earlier in this entry it had another shape
     for k in range(program.nonce):
         if not ran_once(s, node_at(s, program.once[k])):
             return 0
@@ -198,9 +269,9 @@ cdef void enter(State *s, Program *program) noexcept nogil:
     for k in range(program.nregisters):
         v = program.values + k
         if v.slot >= 0:
-            memcpy(core.registers + 8 * k, s.slots[v.slot].data, v.nbytes)
+            memcpy(core.registers + v.at, s.slots[v.slot].data, v.nbytes)
         else:
-            memcpy(core.registers + 8 * k, v.cell[0], v.nbytes)
+            memcpy(core.registers + v.at, v.cell[0], v.nbytes)
     for k in range(program.nloads):
         if core.loads[k].slot >= 0:
             core.loads[k].base = s.slots[core.loads[k].slot].data + core.loads[k].offset
@@ -248,7 +319,7 @@ cdef void leave_program(State *s, Program *program, int status) noexcept nogil:
     for k in range(program.nregisters):
         v = program.values + k
         if v.written:
-            memcpy(s.slots[v.slot].data, core.registers + 8 * k, v.nbytes)
+            memcpy(s.slots[v.slot].data, core.registers + v.at, v.nbytes)
     loop = s.loops + root.index
     loop.keep = root.keep
     for k in range(root.nscans):

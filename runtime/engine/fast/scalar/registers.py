@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ....record import record
-from .expressions import TYPES, Value, Writer, bits
+from .expressions import TYPES, Value, Writer, bits, parts, vector
 
 
 class Unfit(Exception):
@@ -32,7 +32,7 @@ class Description:
 
     #: (op, d, a, b, c) of each instruction, registers as numbers
     code: list[tuple[int, int, int, int, int]]
-    #: Bytes of each register, and whether it is a value of the model: what is not has any type.
+    #: Bytes of each register, and whether its value has all of them: what has not is one number of any type.
     registers: list[tuple[int, bool]]
     #: Registers of each call of a loop over elements; the last one is the result.
     calls: list[list[int]]
@@ -42,6 +42,11 @@ class Description:
     loops: list[dict[str, Any]]
     #: Register -> the integer of the model that it always holds. Not floats: LLVM drops x * 1, which quiets NaN.
     constants: dict[int, int]
+    #: (opcode, of each argument its register and the bytes at which its elements begin) of each operation on several
+    #: elements; the last argument is the result
+    eaches: list[tuple[int, list[tuple[int, list[int]]]]]
+    #: (registers, those of results, cost) of each node that its kernels compute
+    nodes: list[tuple[list[int], list[int], int]]
 
 
 @record
@@ -90,6 +95,10 @@ class Registers:
         self.w = Writer()
         self.control = layout.control
         self.types = self.type_registers()
+        #: Where each register is in memory.
+        self.places = [0]
+        for nbytes, _ in program.registers:
+            self.places.append(self.places[-1] + -(-nbytes // 8) * 8)
 
     def type_registers(self) -> list[str]:
         """A type of LLVM for each register: that of all operations on it, or an integer that has room for them."""
@@ -100,32 +109,54 @@ class Registers:
         used: dict[int, set[str]] = {}
         for register, c_type in self.used():
             used.setdefault(groups.of(register), set()).add(TYPES[c_type][0])
+        copied: dict[int, set[str]] = {}
+        for register, nbytes in self.copied():
+            copied.setdefault(groups.of(register), set()).add(integer(nbytes))
         room: dict[int, int] = {}
-        for k, (nbytes, is_value) in enumerate(program.registers):
-            if is_value:
+        for k, (nbytes, exact) in enumerate(program.registers):
+            if exact:
                 room[groups.of(k)] = max(room.get(groups.of(k), 0), nbytes)
-        for registers in program.calls:
-            for k in registers:
-                if not program.registers[k][1]:
-                    room[groups.of(k)] = 8
-        return [self.type_of(used.get(groups.of(k), set()), room.get(groups.of(k), 0)) for k in range(count)]
+        loose = {groups.of(k) for registers in program.calls for k in registers if not program.registers[k][1]}
+        return [
+            self.type_of(used.get(g) or copied.get(g, set()), max(room.get(g, 0), 8 * (g in loose)), g not in loose)
+            for g in map(groups.of, range(count))
+        ]
 
-    def type_of(self, used: set[str], room: int) -> str:
-        if len(used) == 1 and bits(next(iter(used))) >= 8 * room:
-            return next(iter(used))
+    def type_of(self, used: set[str], room: int, exact: bool) -> str:
+        """The type of registers that are used as these, of so many bytes. ``exact``: their values have all of them."""
+        only = next(iter(used)) if len(used) == 1 else ""
+        if only and bits(only) >= 8 * room:
+            return only
+        if exact and (room not in (0, 1, 2, 4, 8) or (only and 8 * room % bits(only) == 0)):
+            element = only if only and 8 * room % bits(only) == 0 else "i8"
+            return vector(element, 8 * room // bits(element))
         wide = max([8 * room, *map(bits, used)]) if used or room else 64
         return integer(wide // 8)
+
+    def is_copy(self, op: int) -> bool:
+        return op in self.layout.operations and self.layout.operations[op].name.startswith("copy_")
 
     def moved(self) -> list[tuple[int, int]]:
         found = []
         for op, d, a, b, c in self.program.code:
             if op in self.layout.choices:
                 found += [(b, d), (c, d)]
-            elif op in self.layout.operations and self.layout.operations[op].name.startswith("copy_"):
+            elif self.is_copy(op) or op == self.control["BLOCK"]:
                 found.append((a, d))
         for loop in self.program.loops:
             found += [*loop["moves"], *loop["init"], *loop["outs"]]
         return found
+
+    def copied(self) -> list[tuple[int, int]]:
+        """(register, bytes of an element) of what is only moved about element by element."""
+        sizes = dict(self.layout.choices)
+        for op, operation in self.layout.operations.items():
+            if operation.name.startswith("copy_"):
+                sizes[op] = int(operation.name.removeprefix("copy_"))
+        moved = [
+            (op, arguments[1:] if op in self.layout.choices else arguments) for op, arguments in self.program.eaches
+        ]
+        return [(register, sizes[op]) for op, arguments in moved if op in sizes for register, _ in arguments]
 
     def used(self) -> list[tuple[int, str]]:
         """(register, C type) of all that operations read and write, but for what only copies."""
@@ -144,6 +175,13 @@ class Registers:
                 found.append((a, "uint8_t"))
             elif op == self.control["COUNT"]:
                 found.append((d, "int64_t" if b else "int32_t"))
+        for op, arguments in self.program.eaches:
+            operation = self.layout.operations.get(op)
+            if operation is None:
+                found.append((arguments[0][0], "uint8_t"))
+            elif not operation.name.startswith("copy_"):
+                found += [(register, operation.argument) for register, _ in arguments[:-1]]
+                found.append((arguments[-1][0], operation.result))
         found += [(index, "int64_t" if wide else "int32_t") for _, _, index, wide in self.program.loads]
         for loop in self.program.loops:
             found += [(loop[k], "uint8_t") for k in ("initial", "cond", "cond_in") if loop[k] >= 0]
@@ -172,6 +210,10 @@ class Registers:
         w = self.w
         if old == new:
             return text
+        if parts(old)[1] or parts(new)[1]:
+            if bits(old) != bits(new):
+                raise Unfit(f"{old} as {new}")
+            return w.let(f"bitcast {old} {text} to {new}")
         if old in ("float", "double"):
             text, old = w.let(f"bitcast {old} {text} to i{bits(old)}"), f"i{bits(old)}"
         if bits(old) != bits(new):

@@ -1,7 +1,7 @@
-/* Scalar programs: the body of a loop whose values are all single numbers, as instructions over registers.
+/* Scalar programs: the body of a loop whose values are all single numbers or small tensors, as instructions over registers.
  *
- * A register is 8 bytes; every slot and temp of the body has one, so nothing is optimised away and every value can be
- * written back to its slot. The interpreter runs iterations until something happens that it leaves to the engine: the
+ * A register has the bytes of its value, as they lie in the slot, rounded up to 8; every slot and temp of the body has one,
+ * so nothing is optimised away and every value can be written back to its slot. The interpreter runs iterations until something happens that it leaves to the engine: the
  * loop would end, a limit or a stop is reached, a predicate is true, a buffer is full, a division by zero, an index
  * outside. It then stands before the instruction that the engine has to do (at_insn), or before the boundary of loop
  * `at_loop` (at_next, at_head), and has changed nothing of that step.
@@ -16,7 +16,7 @@
 #include "records.h"
 
 enum { LOOPDBG_SCALAR_ARGS = 4 }; /* of an elementwise loop */
-enum { SCALAR_STAGED = 32 };      /* moves that are read before any is written */
+enum { SCALAR_STAGED = 256 };     /* moves of 8 bytes that are read before any is written */
 
 #define SCALAR_OPCODE(ID, ...) OP_##ID,
 enum {
@@ -31,12 +31,16 @@ enum {
     OP_COUNT,                              /* d: register; a: iterations that the boundary ahead has behind it,
                                               relative to the running one, or -1: none; b: as int64, else int32 */
     OP_STOP_IF,                            /* a: condition; leaves before the boundary ahead */
+    OP_EACH,                               /* a: index of an operation on several elements */
+    OP_NODE,                               /* a: index of a node that its kernels compute */
+    OP_BLOCK,                              /* d, a: registers; b: bytes that are copied */
 };
 
 typedef struct {
     int32_t op, d, a, b, c; /* registers as byte offsets */
 } scalar_insn;
 
+/* 8 bytes; larger values move by several. */
 typedef struct {
     int32_t source, to;
 } scalar_move;
@@ -60,6 +64,22 @@ typedef struct {
     int wide;
 } scalar_load;
 
+/* An operation on several elements. Broadcasting, turning, cutting and joining all are a matter of where elements are. */
+typedef struct scalar_each {
+    int (*run)(char *registers, struct scalar_each const *each); /* 0: an integer is divided by 0 */
+    int op, n, nargs;
+    int32_t *at[LOOPDBG_SCALAR_ARGS]; /* of each argument, the result last, where its elements are: byte offsets */
+    loopdbg_call *call;               /* what computes many elements faster than one after the other */
+} scalar_each;
+
+/* A node whose kernels run on registers: all that it needs is in `calls`. */
+typedef struct {
+    loopdbg_call *calls;
+    int ncalls, ntaken, ngiven;
+    int64_t cost;
+    int *taken, *given; /* all registers that they have as arguments, and those of results */
+} scalar_node;
+
 typedef struct {
     int32_t source;
     npy_intp nbytes;
@@ -79,9 +99,11 @@ typedef struct {
     int *source;
 } scalar_recorder;
 
-/* A series of a history: the first cell of its column, and the registers that a boundary and an entry read (-1: none). */
+/* A series of a history: the first cell of its column, and the registers that a boundary and an entry read (-1: none); of
+ * how many elements (1: a number, whose bits are noted). */
 typedef struct {
     int32_t column, result, param;
+    int series, count;
 } scalar_note;
 
 typedef struct {
@@ -118,6 +140,8 @@ typedef struct {
     scalar_call *calls;
     scalar_load *loads;
     scalar_loop *loops;
+    scalar_each *eaches;
+    scalar_node *nodes;
     int at_insn, at_loop;
     int suspended; /* it goes on with at_insn, else at the head of at_loop */
 } scalar_program;

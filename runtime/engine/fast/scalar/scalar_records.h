@@ -2,6 +2,8 @@
 #ifndef LOOPDBG_SCALAR_RECORDS_H
 #define LOOPDBG_SCALAR_RECORDS_H
 
+#include <string.h>
+
 #include "scalar_program.h"
 
 /* Has one of loop L's records no room for another row? */
@@ -19,7 +21,7 @@ static inline void scalar_records_add(char const *R, scalar_loop const *L, int64
         ((int64_t *)row)[0] = i;
         ((int64_t *)row)[1] = *L->entries - 1;
         for (int j = 0; j < record->nvalues; j++)
-            *(uint64_t *)(row + record->offsets[j]) = *(uint64_t const *)(R + L->recorders[k].source[j]);
+            memcpy(row + record->offsets[j], R + L->recorders[k].source[j], (size_t)record->nbytes[j]);
     }
 }
 

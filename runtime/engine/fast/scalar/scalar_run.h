@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "scalar_records.h"
+#include "tensors.h"
 
 #define REG(T, k) (*(T *)(R + (k)))
 #define CASE_BINARY(ID, NAME, C, T, Q, EXPRESSION)                                                            \
@@ -35,13 +36,29 @@
         in++;                                                                                                 \
         continue;
 
+/* Run a node's kernels; 0: one says that it cannot be run so. */
+static inline int scalar_node_runs(scalar_node const *node) {
+    for (loopdbg_call *call = node->calls, *end = call + node->ncalls; call < end;) {
+        int status = call->run(call);
+        if (status > 0) return 0;
+        call += 1 - status; /* below 0: so many that follow it are left out */
+    }
+    return 1;
+}
+
 /* Does loop L test a condition before the iteration ahead? */
 static inline int scalar_is_tested(scalar_loop const *L) { return L->test >= 0 && loop_is_tested(L->trips, L->i); }
+
+/* One value of a history's newest row. */
+static inline void scalar_note_value(char const *R, scalar_loop const *L, uint64_t *row, scalar_note const *note, int32_t from) {
+    if (note->count == 1) row[note->column] = REG(uint64_t const, from);
+    else history_note_tensor(L->history, note->series, row, R + from, note->count);
+}
 
 /* What the boundary ahead shows, before it is crossed. */
 static inline void scalar_note_result(char const *R, scalar_loop const *L) {
     uint64_t *row = history_row(L->history);
-    for (int k = 0; k < L->nnotes; k++) row[L->notes[k].column] = REG(uint64_t const, L->notes[k].result);
+    for (int k = 0; k < L->nnotes; k++) scalar_note_value(R, L, row, L->notes + k, L->notes[k].result);
 }
 
 /* What an entry begins with. */
@@ -49,7 +66,7 @@ static void scalar_note_entry(char const *R, scalar_loop const *L) {
     history_begin(L->history, *L->entries - 1, 0);
     uint64_t *row = history_row(L->history);
     for (int k = 0; k < L->nnotes; k++)
-        if (L->notes[k].param >= 0) row[L->notes[k].column] = REG(uint64_t const, L->notes[k].param);
+        if (L->notes[k].param >= 0) scalar_note_value(R, L, row, L->notes + k, L->notes[k].param);
 }
 
 /* Runs from the head of loop `at_loop`, or goes on. `watch`: set by whoever wants a stop. One unit of `budget` is an instruction.
@@ -87,6 +104,22 @@ __attribute__((noinline)) static int scalar_run(scalar_program *p, int const vol
                 in++;
                 continue;
             }
+            case OP_EACH: {
+                scalar_each const *each = p->eaches + in->a;
+                if (!each->run(R, each)) goto leave_insn;
+                fuel -= each->n;
+                in++;
+                continue;
+            }
+            case OP_NODE:
+                if (!scalar_node_runs(p->nodes + in->a)) goto leave_insn;
+                fuel -= p->nodes[in->a].cost;
+                in++;
+                continue;
+            case OP_BLOCK:
+                memcpy(R + in->d, R + in->a, (size_t)in->b);
+                in++;
+                continue;
             case OP_BRANCH: in = REG(uint8_t, in->a) ? in + 1 : p->code + in->d; continue;
             case OP_JUMP: in = p->code + in->d; continue;
             case OP_COUNT:

@@ -48,8 +48,9 @@ def test_arguments_may_follow_at_once() -> None:
 def test_help() -> None:
     talk = count()
     lines = talk("help")
-    assert len(lines) == len(COMMANDS)
-    assert all(line.startswith(one.usage) for line, one in zip(lines, COMMANDS.values(), strict=True))
+    assert len(lines) == len(COMMANDS) + 1
+    assert all(line.startswith(one.usage) for line, one in zip(lines, COMMANDS.values(), strict=False))
+    assert lines[-1].startswith("any other line is an expression")
     assert talk("help c") == [f"continue [N]   {COMMANDS['continue'].summary}   (also: c)"]
     assert talk.one("help foo").startswith("error: there is no command 'foo'")
 
@@ -134,7 +135,9 @@ def test_nested_loops() -> None:
         ("finish 1.5", "a number is needed, not '1.5'"),
         ("continue 0", "0 times makes no sense; give 1 or more"),
         ("continue 3", "no breakpoint stopped here that continue 3 could pass"),
-        ("until", "an iteration is needed"),
+        ("until", "an iteration or a place is needed: help break lists the places"),
+        ("advance", "a place is needed: help break lists the places"),
+        ("advance nix", "nothing to break at is called 'nix'"),
         ("until 0", "iteration 0 is not ahead of 0; goto 0 goes back"),
         ("goto", "an iteration is needed"),
         ("goto x", "an iteration is needed, not 'x'"),

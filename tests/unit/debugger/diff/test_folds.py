@@ -10,7 +10,7 @@ import pytest
 
 import loopdbg
 from ir import running_sum
-from models import proto
+from models import loaded, proto
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'loopdbg[torch]'")
 
@@ -91,6 +91,78 @@ class Twice(torch.nn.Module):
             for _ in range(4):
                 y = torch.sin(y)
                 y = y * 1.5
+            x = x + y
+        return x
+
+
+class Grid(torch.nn.Module):
+    """A cell for each part of each row, whose state is turned behind each row."""
+
+    def __init__(self):
+        super().__init__()
+        self.cell = torch.nn.GRUCell(3, 4)
+
+    def forward(self, x, h):
+        for row in x.unbind(0):
+            for part in row.unbind(0):
+                h = self.cell(part, h)
+            h = torch.sin(h)
+        return h
+
+
+class Parts(Grid):
+    """Nothing but cells, of which the outer loop has nothing of its own."""
+
+    def forward(self, x, h):
+        for i in range(x.size(0)):
+            for j in range(x.size(1)):
+                h = self.cell(x[i, j], h)
+        return h
+
+
+class Corner(Grid):
+    """The same for half of the parts."""
+
+    def forward(self, x, h):
+        for i in range(x.size(0)):
+            for j in range(i + 2):
+                h = self.cell(x[i][j], h)
+        return h
+
+
+class Windows(Grid):
+    """One loop, of which some iterations after each other read the same row."""
+
+    def forward(self, x, h):
+        for k in range(12):
+            h = self.cell(x[k // 4, 0], h)
+        return h
+
+
+class Layered(torch.nn.Module):
+    """An LSTM that runs again and again, from its last states."""
+
+    def __init__(self):
+        super().__init__()
+        self.lstm = torch.nn.LSTM(3, 4)
+
+    def forward(self, x, h, c):
+        for _ in range(3):
+            y, (h, c) = self.lstm(x, (h, c))
+            h = h * 0.5
+        return y, h
+
+
+class Whiles(torch.nn.Module):
+    """A loop of the program in a loop of Python."""
+
+    def forward(self, x):
+        from torch._higher_order_ops import while_loop
+
+        for _ in range(3):
+            y = while_loop(lambda k, y: k < 4, lambda k, y: (k + 1, torch.sin(y) * 1.5), (torch.tensor(0), x.clone()))[
+                1
+            ]
             x = x + y
         return x
 
@@ -183,9 +255,23 @@ def test_what_is_no_loop_is_none():
     assert not reference_of(Sum(), ROWS).folds
 
 
-def test_the_outermost_loop_is_folded():
+def test_loops_in_loops_are_folded_by_the_iterations_of_both():
     reference = reference_of(made(Twice), {"x": drawn(3)})
-    assert list(reference.folds.values()) == [{(): 3}]
+    outer, inner = reference.folds
+    assert inner.startswith(f"{outer}/test_folds.py:")
+    assert reference.folds == {outer: {(): 3}, inner: {(0,): 4, (1,): 4, (2,): 4}}
+    tracks = {track.name: track.values for track in reference.tracks if track.loop == inner}
+    received, turned, grown = (tracks[f"{inner}/{name}"] for name in ("mul received", "sin", "mul"))
+    x = torch.from_numpy(drawn(3))
+    for i in range(3):
+        y = x
+        for j in range(4):
+            assert received[i, j].tobytes() == y.numpy().tobytes()
+            y = torch.sin(y)
+            assert turned[i, j].tobytes() == y.numpy().tobytes()
+            y = y * 1.5
+            assert grown[i, j].tobytes() == y.numpy().tobytes()
+        x = x + y
 
 
 def test_an_lstm_operator_and_cells_in_python(tmp_path):
@@ -292,3 +378,154 @@ g (float[2] x) => (float[2] y) <int64 n = {3}> {
     found = loopdbg.diff(tmp_path / "model.onnx", made(Copies), {"x": drawn(2)})
     assert found.same
     assert not [loop for loop in found.loops if loop.other.startswith("test_folds.py")]
+
+
+NESTED = """
+g (float[3] x) => (float[3] y) <int64 n = {3}, int64 m = {4}, float k = {1.5}> {
+  [O] y = Loop (n, , x) <body = body (int64 i, bool keep, float[3] h) => (bool go, float[3] h_new) {
+    go = Identity (keep)
+    [I] z = Loop (m, , h) <body = inner (int64 j, bool keep2, float[3] u) => (bool go2, float[3] u_new) {
+      go2 = Identity (keep2)
+      [turned] t = Sin (u)
+      [grown] u_new = Mul (t, k)
+    }>
+    [added] h_new = Add (h, z)
+  }>
+}"""
+
+
+def told(found: loopdbg.Diff) -> list[tuple[str, int, tuple[int | None, int | None]]]:
+    return [(loop.other.rpartition("/")[2].partition(":")[0], loop.iterations, loop.trips) for loop in found.loops]
+
+
+@pytest.mark.parametrize("kind", [Twice, Whiles])
+def test_a_loop_in_a_loop_and_loops_in_a_loop_of_python(kind):
+    found = loopdbg.diff(loaded(proto(NESTED)), made(kind), {"x": drawn(3)})
+    assert found.same
+    inner = "test_folds.py" if kind is Twice else "while_loop"
+    assert told(found) == [("test_folds.py", 3, (3, 3)), (inner, 12, (4, 4))]
+
+
+@pytest.mark.parametrize("kind", [Twice, Whiles])
+@pytest.mark.parametrize(
+    ("node", "old", "new"), [("turned", "Sin (u)", "Tanh (u)"), ("grown", "Mul (t, k)", "Add (t, k)")]
+)
+def test_a_wrong_node_of_the_inner_loop_is_named_with_both_iterations(kind, node, old, new):
+    found = loopdbg.diff(loaded(proto(NESTED.replace(old, new))), made(kind), {"x": drawn(3)})
+    assert (found.first.entry, found.first.iteration) == ((0,), 0)
+    assert node in found.first.nodes and set(found.first.nodes) <= {"turned", "grown"}
+
+
+def test_a_wrong_node_of_the_outer_loop_is_named():
+    found = loopdbg.diff(loaded(proto(NESTED.replace("Add (h, z)", "Sub (h, z)"))), made(Twice), {"x": drawn(3)})
+    assert (found.first.entry, found.first.iteration, found.first.nodes) == ((), 0, ("added",))
+
+
+def test_another_trip_count_of_the_inner_loop():
+    found = loopdbg.diff(loaded(proto(NESTED.replace("m = {4}", "m = {3}"))), made(Twice), {"x": drawn(3)})
+    assert not found.same
+    assert [loop.trips for loop in found.loops if loop.loop.endswith("I")] == [(3, 4)]
+
+
+GRID = """
+g (float[3,4,2,3] x, float[2,4] h) => (float[2,4] y) {
+  y = Scan <num_scan_inputs = 1, body = rows (float[2,4] s, float[4,2,3] row) => (float[2,4] s_new) {
+    t = Scan <num_scan_inputs = 1, body = parts (float[2,4] u, float[2,3] part) => (float[2,4] u_new) {
+      one = Unsqueeze (part, first)
+      before = Unsqueeze (u, first)
+      all, last = GRU <hidden_size = 4, linear_before_reset = 1> (one, w, r, b, , before)
+      u_new = Squeeze (last, first)
+    }> (s, row)
+    s_new = Sin (t)
+  }> (h, x)
+}"""
+
+
+def a_grid(folder: Path, change: float = 0.0) -> Path:
+    """The cell's gates are reset, update and new, the operator's update, reset and new."""
+    cell = made(Grid).cell
+    w, r, b_w, b_r = (
+        np.concatenate([one.detach().numpy()[4 * k : 4 * k + 4] for k in (1, 0, 2)])[None]
+        for one in (cell.weight_ih, cell.weight_hh, cell.bias_ih, cell.bias_hh)
+    )
+    r[0, 3, 2] += change
+    return saved(GRID, folder, w=w, r=r, b=np.concatenate([b_w, b_r], 1), first=np.array([0], np.int64))
+
+
+CELLS = {"x": drawn(3, 4, 2, 3), "h": drawn(2, 4)}
+
+
+def test_cells_in_two_loops_of_python_beside_a_scan_in_a_scan(tmp_path):
+    found = loopdbg.diff(a_grid(tmp_path), made(Grid), CELLS)
+    assert found.same
+    assert told(found)[:2] == [("test_folds.py", 3, (3, 3)), ("cell", 12, (4, 4))]
+
+
+def test_a_wrong_weight_of_such_a_cell_is_told_with_both_iterations(tmp_path):
+    found = loopdbg.diff(a_grid(tmp_path, 0.5), made(Grid), CELLS)
+    assert (found.first.entry, found.first.iteration) == ((0,), 0)
+    assert found.first.source == line_of("h = self.cell(part, h)")
+
+
+STATES = {"x": drawn(5, 2, 3), "h": drawn(1, 2, 4), "c": drawn(1, 2, 4)}
+LAYERED = """
+g (float[5,2,3] x, float[1,2,4] h, float[1,2,4] c) => (float[5,1,2,4] y, float[1,2,4] h_last)
+  <int64 n = {3}, float half = {0.5}, float[5,1,2,4] none> {
+  h_last, c_last, y = Loop (n, , h, c, none) <body = body
+    (int64 i, bool keep, float[1,2,4] h0, float[1,2,4] c0, float[5,1,2,4] y0)
+    => (bool go, float[1,2,4] h_new, float[1,2,4] c_new, float[5,1,2,4] y_new) {
+    go = Identity (keep)
+    y_new, h_out, c_new = LSTM <hidden_size = 4> (x, w, r, b, , h0, c0)
+    h_new = Mul (h_out, half)
+  }>
+}"""
+
+
+def a_layer(folder: Path, change: float = 0.0) -> Path:
+    layer = made(Layered).lstm
+    w, r, b_w, b_r = (
+        np.concatenate([one.detach().numpy()[4 * k : 4 * k + 4] for k in (0, 3, 1, 2)])[None]
+        for one in (layer.weight_ih_l0, layer.weight_hh_l0, layer.bias_ih_l0, layer.bias_hh_l0)
+    )
+    r[0, 3, 2] += change
+    text = LAYERED.replace(", float[5,1,2,4] none>", ">")
+    return saved(text, folder, w=w, r=r, b=np.concatenate([b_w, b_r], 1), none=np.zeros((5, 1, 2, 4), np.float32))
+
+
+def test_an_lstm_in_a_loop_of_python_steps_in_each_iteration(tmp_path):
+    reference = reference_of(made(Layered), STATES)
+    outer, inner = reference.folds
+    assert inner == f"{outer}/lstm/l0"
+    assert reference.folds == {outer: {(): 3}, inner: {(0,): 5, (1,): 5, (2,): 5}}
+    found = loopdbg.diff(a_layer(tmp_path), made(Layered), STATES)
+    assert told(found)[:2] == [(outer.partition(":")[0], 3, (3, 3)), ("l0", 15, (5, 5))]
+    assert found.first is None
+
+
+def test_a_wrong_weight_of_such_an_lstm_is_told_with_both_iterations(tmp_path):
+    found = loopdbg.diff(a_layer(tmp_path, 0.5), made(Layered), STATES)
+    assert (found.first.entry, found.first.iteration, found.first.op_type) == ((0,), 0, "LSTM")
+    assert found.first.source == line_of("y, (h, c) = self.lstm(x, (h, c))")
+
+
+@pytest.mark.parametrize(
+    ("kind", "trips"),
+    [
+        (Parts, [{(): 3}, {(0,): 4, (1,): 4, (2,): 4}]),
+        (Corner, [{(): 3}, {(0,): 2, (1,): 3, (2,): 4}]),
+        (Windows, [{(): 12}]),
+    ],
+)
+def test_an_index_that_begins_anew_tells_the_loop_around(kind, trips):
+    assert list(reference_of(made(kind), CELLS).folds.values()) == trips
+
+
+@pytest.mark.parametrize(("change", "iteration"), [(0.0, None), (0.5, 0)])
+def test_cells_alone_in_two_loops_of_python_beside_a_scan_in_a_scan(tmp_path, change, iteration):
+    path = a_grid(tmp_path, change)
+    model = onnx.load(path)
+    rows = next(node for node in model.graph.node if node.op_type == "Scan")
+    next(node for node in rows.attribute if node.name == "body").g.node[-1].op_type = "Identity"
+    found = loopdbg.diff(loaded(model), made(Parts), CELLS)
+    assert told(found)[:2] == [("test_folds.py", 3, (3, 3)), ("test_folds.py", 12, (4, 4))]
+    assert (found.first and (found.first.entry, found.first.iteration)) == (None if iteration is None else ((0,), 0))

@@ -10,7 +10,7 @@ import pytest
 
 import loopdbg
 from loopdbg.debugger.picture.build import picture_of
-from loopdbg.debugger.picture.layers import place
+from loopdbg.debugger.picture.layers import Layers, place
 from loopdbg.debugger.picture.moment import marks_of, moments_of
 from loopdbg.debugger.picture.records import ENTERS, LEAVES, Kind, Picture
 from loopdbg.debugger.words.node_text import Phrases
@@ -73,16 +73,23 @@ def assert_reads(picture: Picture) -> None:
     assert all(makers[wire.value] == wire.source for wire in picture.wires)
 
 
-def assert_places(picture: Picture) -> None:
-    """Each box stands below those that it reads, and beside the others of its layer."""
+def assert_places(picture: Picture) -> Layers:
+    """Each box stands below those that it reads, and beside the others of its layer; what runs beside the layers is
+    left of them, and shares its lane with nothing that passes by the same layer."""
     widths = [8.0 + len(box.name) for box in picture.boxes]
     found = place(picture, widths, 3, 2)
-    assert sorted(k for layer in found.layers for k in layer) == list(range(len(found.center)))
+    within = {k for layer in found.layers for k in layer}
+    assert sorted([*(k for layer in found.layers for k in layer), *found.lanes]) == list(range(len(found.center)))
+    left = min((found.center[k] - (widths[k] / 2 if k < len(widths) else 0) for k in within), default=0)
+    assert all(found.center[k] < left for k in found.lanes)
+    passing = [(found.center[item], rank) for bends in found.bends for rank, item in bends.items()]
+    assert len(passing) == len(set(passing))
     for wire in picture.wires:
         assert all(found.rank[wire.source] < found.rank[reader] for reader in wire.readers)
     for layer in found.layers:
         ends = [(found.center[k], widths[k] / 2 if k < len(widths) else 0) for k in layer]
         assert all(a + w + 2 <= b - v + 1e-6 for (a, w), (b, v) in pairwise(ends))
+    return found
 
 
 @pytest.mark.parametrize("features", FEATURES, ids="-".join)
@@ -95,6 +102,46 @@ def test_of_random_loops(features: Collection[str]) -> None:
             assert_places(picture)
             count += len(picture.arcs)
     assert count > 10
+
+
+#: A chain of which each part reads what was carried in, and hands something on: all of it passes by many nodes.
+DEEP = """
+deep (int64 n, CARRIED) => (LAST) {
+  LAST = Loop <body = body (int64 i, bool c, CARRIED) => (bool go, GIVEN) {
+    go = Identity (c)
+    NODES
+  }> (n, , NAMES)
+}
+"""
+
+
+def deep(parts: int, nodes: int) -> Graph:
+    """A loop of so many parts, each with a carried value of its own."""
+    lines, x = list[str](), "x0"
+    for part in range(parts):
+        for node in range(nodes):
+            lines.append(f"t{part}_{node} = {'Add' if node == 0 else 'Neg'} ({x}{f', x{part}' if node == 0 else ''})")
+            x = f"t{part}_{node}"
+        lines.append(f"y{part} = Exp ({x})")
+    each = range(parts)
+    carried, given = (", ".join(f"float[4] {name}{k}" for k in each) for name in "xy")
+    text = DEEP.replace("CARRIED", carried).replace("GIVEN", given).replace("NODES", "\n".join(lines))
+    text = text.replace("NAMES", ", ".join(f"x{k}" for k in each))
+    types = ", ".join(f"float[4] z{k}" for k in each)
+    return model(text.replace("(LAST)", f"({types})").replace("LAST", ", ".join(f"z{k}" for k in each))).graph
+
+
+def test_what_passes_by_many_layers_runs_beside_them() -> None:
+    main = deep(12, 8)
+    (loop,) = loops(main)
+    picture = picture_of(loop.body, loop, Phrases(Origins.of(main)))
+    assert_back_edges(picture)
+    assert_reads(picture)
+    found = assert_places(picture)
+    # Not an item in each of the layers: with those it would be 1 500.
+    assert len(found.layers) > 90 and 10 < len(found.lanes) < 24 and len(found.center) < 400
+    # What is given back early shares a lane with what is read late.
+    assert len(set(found.lanes.values())) < len(found.lanes)
 
 
 def test_what_the_condition_depends_on_has_a_sign() -> None:

@@ -24,6 +24,7 @@ IN_PYTHON = {
     "into": "into",
     "finish": "finish",
     "until": "until",
+    "advance": "until",
     "continue": "continue_",
     "restart": "restart",
     "back": "back",

@@ -168,7 +168,9 @@ def test_a_peer_does_not_outlive_the_program(tmp_path: Path, how: signal.Signals
     peers: list[str] = []
     while not peers and process.poll() is None:
         time.sleep(0.1)
-        peers = ps("--ppid", str(process.pid), "-o", "pid=").split()
+        # Other children look at the model, and end by themselves.
+        children = ps("--ppid", str(process.pid), "-o", "pid=,args=").splitlines()
+        peers = [line.split()[0] for line in children if "debugger.peers.child" in line]
     assert len(peers) == 1
     # Its libraries take it less to load: it runs.
     while int(ps("-p", peers[0], "-o", "cputimes=")) < 2:

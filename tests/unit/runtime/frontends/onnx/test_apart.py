@@ -29,8 +29,13 @@ def test_one_that_ends_its_process_gives_nothing() -> None:
     assert apart(os._exit, 0) is None
 
 
-def test_one_that_has_no_end_gives_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(place, "_PATIENCE", 0.5)
+def test_one_that_computes_without_end_gives_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(place, "_PATIENCE", 1)
+    assert apart(eval, "[0 for _ in iter(int, 1)]") is None
+
+
+def test_one_that_waits_without_end_gives_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(place, "_LONGEST", 0.5)
     assert apart(time.sleep, 3600) is None
 
 

@@ -1,0 +1,205 @@
+"""Writes the moving picture that README begins with: an LSTM is stepped in the real app, and each change is drawn.
+
+python docs/make_stepping.py [FOLDER]     writes it beside itself, or into a folder
+
+It is one SVG with CSS animation, so that it moves inside of ``<img>``, and asks nobody for anything. What stays from a
+frame to the next is in it once. Where nothing may move, its last frame is shown.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+import numpy as np
+from rich.cells import cell_len
+from rich.segment import Segment
+from textual.pilot import Pilot
+
+import loopdbg
+from loopdbg.tui.app import LoopdbgApp
+from loopdbg.tui.driver import Driver
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from pictures import BASE, HEIGHT, WIDTH, look, paper_of, rows_of, runs
+
+HERE = Path(__file__).parent
+NAME = "stepping.svg"
+MODEL = HERE.parent / "sample_models" / "lstm.xml"
+SIZE = (100, 30)
+
+
+@dataclass(frozen=True)
+class Step:
+    """What is pressed, or typed into the console after a colon; what is said of it, and how long its screen stays."""
+
+    pressed: str
+    told: str
+    seconds: float = 1.0
+
+
+STORY = (
+    Step("", "an LSTM, stopped before its first iteration", 2.5),
+    *[Step("s", "one iteration")] * 4,
+    *[Step("n", "one node of the body")] * 4,
+    Step("S", "back by an iteration"),
+    Step("S", "back by an iteration", 1.5),
+    Step(":break if max(abs(h)) > 0.6", "stop where this is true", 2),
+    Step("c", "on to the breakpoint", 2.5),
+    Step("G", "the loop as a graph", 2.5),
+    *[Step("n", "one node of the body")] * 4,
+    Step("escape", "back to the panes"),
+    Step("2", "to what the loop carries"),
+    Step("enter", "all of a value, over all iterations", 4),
+)
+
+
+@dataclass(frozen=True)
+class Item:
+    """Something that is drawn: a text, or what is behind one (no text)."""
+
+    x: int
+    y: int
+    width: int
+    text: str
+    colour: str
+    classes: str
+
+
+Frame = frozenset[Item]
+
+
+async def frames(story: Sequence[Step] = STORY) -> tuple[str, list[Frame]]:
+    """The colour of the paper, and each screen of the story."""
+    with tempfile.TemporaryDirectory() as folder, np.load(MODEL.with_suffix(".inputs.npz")) as inputs:
+        # What somebody chose for their own screen is not to be in it.
+        os.environ["LOOPDBG_CONFIG_DIR"] = folder
+        app = LoopdbgApp(Driver(loopdbg.load(MODEL), dict(inputs), None))
+        async with app.run_test(size=SIZE) as pilot:
+            found = []
+            for step in story:
+                await _press(app, pilot, step.pressed)
+                found.append(frozenset(items(rows_of(app), paper_of(app))))
+            return paper_of(app), found
+
+
+async def _press(app: LoopdbgApp, pilot: Pilot[int], pressed: str) -> None:
+    """Press a key, or type a line, and wait for what it leads to."""
+    await app.idle()
+    if pressed.startswith(":"):
+        await pilot.press("colon")
+        app.prompt.line.value = pressed[1:]
+        await pilot.press("enter")
+        await app.idle()
+        await pilot.press("escape")
+    elif pressed:
+        await pilot.press(pressed)
+    await app.idle()
+    await pilot.pause(0.3)  # what is computed beside the screen
+
+
+def items(rows: Sequence[Sequence[Segment]], paper: str) -> Iterator[Item]:
+    """What is drawn of a screen."""
+    for number, row in enumerate(rows):
+        y = number * HEIGHT
+        for at, text, ground in runs(row, lambda segment: look(segment.style)[1]):
+            if ground and ground != paper:
+                yield Item(at * WIDTH, y, cell_len(text) * WIDTH, "", ground, "")
+        for at, text, (ink, _, classes) in runs(row, lambda segment: look(segment.style)):
+            seen = text.strip(" ")
+            if seen:
+                at += len(text) - len(text.lstrip(" "))
+                yield Item(at * WIDTH, y, cell_len(seen) * WIDTH, seen, ink, classes)
+
+
+def captions(story: Sequence[Step], y: int) -> list[Frame]:
+    """Below the screen: the key, and what it does."""
+    found = []
+    for step in story:
+        key = step.pressed or "loopdbg lstm.xml"
+        told = Item((len(key) + 3) * WIDTH, y, len(step.told) * WIDTH, step.told, "#9aa4b2", "")
+        found.append(frozenset([Item(WIDTH, y, len(key) * WIDTH, key, "#e0b65c", "b"), told]))
+    return found
+
+
+# -- the picture
+
+
+def lives(shown: Sequence[Frame]) -> dict[tuple[int, int], list[Item]]:
+    """What is seen from one frame to another (not with it), by both: what stays is there once."""
+    found: dict[tuple[int, int], list[Item]] = {}
+    since: dict[Item, int] = {}
+    for k, frame in enumerate([*shown, frozenset()]):
+        for item in [one for one in since if one not in frame]:
+            found.setdefault((since.pop(item), k), []).append(item)
+        since.update((item, k) for item in frame if item not in since)
+    return {span: sorted(some, key=lambda one: (one.y, one.x)) for span, some in sorted(found.items())}
+
+
+def moving(paper: str, shown: Sequence[Frame], seconds: Sequence[float]) -> str:
+    """Frames as one SVG; each is seen for so long, and then all over again."""
+    spans = lives(shown)
+    ends = np.cumsum([0, *seconds]) / sum(seconds) * 100
+    colours = sorted({item.colour for some in spans.values() for item in some if item.text})
+    named = {colour: f"c{k}" for k, colour in enumerate(colours)}
+    width, height = SIZE[0] * WIDTH, (SIZE[1] + 2) * HEIGHT
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}">\n<style>\n',
+        "text { font: 16.6px 'DejaVu Sans Mono', Menlo, Consolas, monospace; white-space: pre }\n",
+        ".b { font-weight: bold } .i { font-style: italic } .d { opacity: 0.6 }\n",
+        *(f".{name} {{ fill: {colour} }}\n" for colour, name in named.items()),
+        *(_timed(begin, end, ends, len(shown), sum(seconds)) for begin, end in spans),
+        "@media (prefers-reduced-motion: reduce) { g { animation: none !important } }\n</style>\n",
+        f'<rect width="{width}" height="{height}" fill="{paper}"/>\n',
+    ]
+    # What is behind texts lies below all of them.
+    for texts in (False, True):
+        for (begin, end), some in spans.items():
+            drawn = [_drawn(item, named) for item in some if bool(item.text) == texts]
+            if drawn:
+                parts.append(f'<g class="t{begin}-{end}">\n{"".join(drawn)}</g>\n')
+    return "".join((*parts, "</svg>\n"))
+
+
+def _timed(begin: int, end: int, ends: Sequence[float], count: int, seconds: float) -> str:
+    """The style of what is seen from one frame to another; without animation that of the last frame is seen."""
+    name = f"t{begin}-{end}"
+    if (begin, end) == (0, count):
+        return ""
+    words = [(ends[begin], "visible"), (ends[end], "hidden")]
+    if begin:
+        words.insert(0, (0.0, "hidden"))
+    steps = " ".join(f"{at:.2f}% {{ visibility: {word} }}" for at, word in words)
+    still = "" if end == count else " visibility: hidden;"
+    return f".{name} {{{still} animation: {name} {seconds:g}s step-end infinite }}\n@keyframes {name} {{ {steps} }}\n"
+
+
+def _drawn(item: Item, named: dict[str, str]) -> str:
+    if not item.text:
+        return f'<rect x="{item.x}" y="{item.y}" width="{item.width}" height="{HEIGHT}" fill="{item.colour}"/>\n'
+    classes = f"{named[item.colour]} {item.classes}".strip()
+    return f'<text x="{item.x}" y="{item.y + BASE}" class="{classes}">{escape(item.text, quote=False)}</text>\n'
+
+
+def picture(story: Sequence[Step] = STORY) -> str:
+    """The moving picture."""
+    paper, screens = asyncio.run(frames(story))
+    told = captions(story, (SIZE[1] + 1) * HEIGHT - HEIGHT // 2)
+    return moving(paper, [a | b for a, b in zip(screens, told, strict=True)], [step.seconds for step in story])
+
+
+def main(folder: Path) -> None:
+    """Write it."""
+    target = folder / NAME
+    target.write_text(picture(), encoding="utf-8")
+    print(target)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else HERE)

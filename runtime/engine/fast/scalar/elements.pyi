@@ -1,0 +1,6 @@
+class Elements:
+    op: int
+    n: int
+    arguments: list[int]
+    sizes: list[int]
+    places: list[list[int]]

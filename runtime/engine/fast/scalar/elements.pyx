@@ -1,0 +1,90 @@
+"""Where the elements are that a call computes, for scalar programs.
+
+A call walks over its arguments by steps. Written down element by element, broadcasting, transposing, cutting and joining
+are the same thing: each element of the result, and where its operands are.
+"""
+
+from libc.stdint cimport int32_t, int64_t
+
+from ....kernels.call cimport Call
+from ....kernels.kernel cimport opcode
+from ...plain.state cimport REGISTER_BYTES
+from .program cimport OP_copy_1, OP_copy_2, OP_copy_4, OP_copy_8
+
+cdef extern from "scalar_each.h" nogil:
+    ctypedef struct scalar_each_kind:
+        int sizes[4]
+    const scalar_each_kind scalar_each_kinds[]
+
+
+cdef class Elements:
+    """One operation, the same on each element."""
+
+
+cdef int operation_of(const Call *call) noexcept nogil:
+    """The opcode of what a call does on each element; -1: none."""
+    cdef int op = opcode(call)
+    return op if op >= 0 else call.operation - 1
+
+
+cdef list walked(const Call *call, int j):
+    """Where argument j of a call is at each of its steps."""
+    cdef int d, width = call.nargs + 1
+    places = [call.offset[j]]
+    for d in range(call.nouter):
+        places = [at + k * call.outer[d * width + 1 + j] for at in places for k in range(call.outer[d * width])]
+    return [at + k * call.steps[j] for at in places for k in range(call.dims[0])]
+
+
+cdef int64_t steps_of(const Call *call) noexcept:
+    cdef int64_t n = call.dims[0]
+    cdef int d
+    for d in range(call.nouter):
+        n *= call.outer[d * (call.nargs + 1)]
+    return n
+
+
+cdef Elements elements_of(const Call *call):
+    """Those of a call that does an operation of the list; None for others, and where a result is operand as well."""
+    cdef Elements found = Elements.__new__(Elements)
+    cdef int j, last = call.nargs - 1
+    cdef int64_t n = 1 if opcode(call) >= 0 else steps_of(call)
+    found.op = operation_of(call)
+    if found.op < 0 or not 0 < n <= REGISTER_BYTES:
+        return None
+    if any([call.cell[j] == call.cell[last] for j in range(last)]):
+        return None
+    found.n, found.arguments = n, list(range(call.nargs))
+    found.sizes = [scalar_each_kinds[found.op].sizes[j] for j in range(call.nargs)]
+    found.places = [[call.offset[j]] if opcode(call) >= 0 else walked(call, j) for j in range(call.nargs)]
+    return found if is_even(found) else None
+
+
+cdef Elements gathered(const Call *call, bytes indices):
+    """Those of a Gather by these indices, which copies; None where there are none, or one of them is outside."""
+    # extra: outer count, axis length, block bytes, number of indices, bytes of an index
+    cdef Elements found
+    cdef int64_t length = call.extra[1], block = call.extra[2], outer, k
+    cdef const char *bytes_of = indices
+    cdef int size = block & -block if block & 7 else 8
+    if not indices or not 0 < call.extra[0] * call.extra[3] * block <= REGISTER_BYTES:
+        return None
+    chosen = [(<const int64_t *>bytes_of)[k] if call.extra[4] == 8 else (<const int32_t *>bytes_of)[k]
+              for k in range(call.extra[3])]
+    if not all([-length <= k < length for k in chosen]):
+        return None
+    found = Elements.__new__(Elements)
+    found.op = {1: OP_copy_1, 2: OP_copy_2, 4: OP_copy_4, 8: OP_copy_8}[size]
+    found.arguments, found.sizes = [0, 2], [size, size]
+    found.places = [[call.offset[0] + (outer * length + k % length) * block + at for outer in range(call.extra[0])
+                     for k in chosen for at in range(0, block, size)],
+                    [call.offset[2] + at for at in range(0, call.extra[0] * call.extra[3] * block, size)]]
+    found.n = len(found.places[0])
+    return found if is_even(found) else None
+
+
+cdef bint is_even(Elements found):
+    """Does each element stand at a multiple of its size, and each of the result in a place of its own?"""
+    if len(set(found.places[len(found.places) - 1])) < found.n:
+        return False
+    return all([at >= 0 and at % size == 0 for size, places in zip(found.sizes, found.places) for at in places])

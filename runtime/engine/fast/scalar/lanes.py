@@ -1,0 +1,116 @@
+"""Operations on several elements of registers: in code of LLVM, lanes of vectors."""
+
+from __future__ import annotations
+
+from .expressions import TYPES, Value, bits, parts, repeated, vector, write
+from .registers import Operation, Registers
+
+#: Which register an argument is, and the bytes of it at which its elements begin.
+Argument = tuple[int, list[int]]
+
+
+def mask(lanes: list[int]) -> str:
+    """Which lanes a shuffle takes; -1: any."""
+    return f"<{len(lanes)} x i32> <{', '.join('i32 poison' if lane < 0 else f'i32 {lane}' for lane in lanes)}>"
+
+
+class Lanes(Registers):
+    """Takes elements out of registers, and writes them back."""
+
+    def lanes_of(self, k: int, element: str, at: list[int]) -> tuple[int, list[int]]:
+        """How many such elements a register has, and which of them begin at these bytes."""
+        size = bits(element) // 8
+        return max(bits(self.types[k]) // bits(element), 1), [place // size for place in at]
+
+    def get_each(self, k: int, element: str, at: list[int]) -> str:
+        """The elements of a register that begin at these bytes, as lanes; one by itself."""
+        w, n = self.w, len(at)
+        count, lanes = self.lanes_of(k, element, at)
+        if count == 1:
+            one = self.as_type(self.read(k), self.types[k], element)
+            return one if n == 1 else self.splat(element, one, n)
+        t = vector(element, count)
+        text = self.as_type(self.read(k), self.types[k], t)
+        if n == 1:
+            return w.let(f"extractelement {t} {text}, i32 {lanes[0]}")
+        return text if lanes == list(range(count)) else w.let(f"shufflevector {t} {text}, {t} poison, {mask(lanes)}")
+
+    def splat(self, element: str, text: str, n: int) -> str:
+        t = vector(element, n)
+        first = self.w.let(f"insertelement {t} poison, {element} {text}, i32 0")
+        return self.w.let(f"shufflevector {t} {first}, {t} poison, {mask([0] * n)}")
+
+    def put_each(self, k: int, element: str, at: list[int], text: str) -> None:
+        """Write lanes where such elements of a register begin; the others keep what they hold."""
+        w, n = self.w, len(at)
+        count, lanes = self.lanes_of(k, element, at)
+        if count == 1:
+            self.write(k, self.as_type(text, element, self.types[k]))
+            return
+        t = vector(element, count)
+        if lanes != list(range(count)):
+            old = self.as_type(self.read(k), self.types[k], t)
+            if n == 1:
+                text = w.let(f"insertelement {t} {old}, {element} {text}, i32 {lanes[0]}")
+            else:
+                source = {lane: j for j, lane in enumerate(lanes)}
+                wide = [source.get(lane, -1) for lane in range(count)]
+                new = w.let(f"shufflevector {vector(element, n)} {text}, {vector(element, n)} poison, {mask(wide)}")
+                both = mask([count + lane if lane in source else lane for lane in range(count)])
+                text = w.let(f"shufflevector {t} {old}, {t} {new}, {both}")
+        self.write(k, self.as_type(text, t, self.types[k]))
+
+    # -- operations
+
+    def do_each(self, op: int, arguments: list[Argument]) -> None:
+        """An operation on as many lanes as there are elements. Integers are not divided by 0 here."""
+        *operands, (d, at) = arguments
+        if op in self.layout.choices:
+            self.select_each(self.layout.choices[op], operands, d, at)
+            return
+        operation = self.layout.operations[op]
+        if operation.name.startswith("copy_"):
+            element = self.element_of(d, bits(TYPES[operation.result][0]))
+            self.put_each(d, element, at, self.get_each(operands[0][0], element, operands[0][1]))
+            return
+        element = TYPES[operation.argument][0]
+        values = [self.get_each(register, element, places) for register, places in operands]
+        compute = self.divide_each if operation.divides and len(at) > 1 else self.compute_each
+        self.put_each(d, TYPES[operation.result][0], at, compute(operation, values, len(at)))
+
+    def element_of(self, d: int, size: int) -> str:
+        """Of so many bits, as a register has them."""
+        own, _ = parts(self.types[d])
+        return own if bits(own) == size else f"i{size}"
+
+    def compute_each(self, operation: Operation, values: list[str], n: int) -> str:
+        lanes = n if n > 1 else 0
+        names = {name: Value(text, operation.argument, lanes) for name, text in zip("ab", values, strict=False)}
+        return write(operation.expression, names, operation.result, self.w).text
+
+    def divide_each(self, operation: Operation, values: list[str], n: int) -> str:
+        """Integers are divided one by one: where one would trap, another one is computed."""
+        w, element = self.w, TYPES[operation.argument][0]
+        result, result_type = "poison", vector(TYPES[operation.result][0], n)
+        for lane in range(n):
+            texts = [w.let(f"extractelement {vector(element, n)} {text}, i32 {lane}") for text in values]
+            names = {name: Value(text, operation.argument) for name, text in zip("ab", texts, strict=True)}
+            one = write(operation.expression, names, operation.result, w)
+            result = w.let(f"insertelement {result_type} {result}, {one.llvm} {one.text}, i32 {lane}")
+        return result
+
+    def has_zero(self, operation: Operation, register: int, at: list[int]) -> str:
+        """Is one of the divisors 0?"""
+        w, n, element = self.w, len(at), TYPES[operation.argument][0]
+        lanes = n if n > 1 else 0
+        divisors = self.get_each(register, element, at)
+        zero = w.let(f"icmp eq {vector(element, lanes)} {divisors}, {repeated(element, '0', lanes)}")
+        return w.is_("ne", f"i{n}", w.let(f"bitcast {vector('i1', n)} {zero} to i{n}"), 0) if lanes else zero
+
+    def select_each(self, nbytes: int, operands: list[Argument], d: int, at: list[int]) -> None:
+        lanes = len(at) if len(at) > 1 else 0
+        element = self.element_of(d, 8 * nbytes)
+        condition = self.w.is_true(Value(self.get_each(operands[0][0], "i8", operands[0][1]), "uint8_t", lanes))
+        yes, no = (self.get_each(register, element, places) for register, places in operands[1:])
+        t = vector(element, lanes)
+        self.put_each(d, element, at, self.w.let(f"select {vector('i1', lanes)} {condition}, {t} {yes}, {t} {no}"))

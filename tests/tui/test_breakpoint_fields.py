@@ -1,0 +1,119 @@
+"""A breakpoint's condition, the hits that it passes and its commands, each in a field; what is taken replaces."""
+
+from __future__ import annotations
+
+import pytest
+from textual.widgets import Input
+
+from loopdbg.tui.screens.breakpoint import BreakpointScreen
+from models import sample
+from screens import Screen, opened
+
+NEWTON = "newton_sqrt.onnx"
+
+
+async def fields(screen: Screen, place: str) -> BreakpointScreen:
+    """The fields of a breakpoint that is set at a place."""
+    await screen.press("B")
+    await screen.type(f"break {place}")
+    await screen.press("escape", "5", "end", "e")
+    box = screen.app.screen
+    assert isinstance(box, BreakpointScreen)
+    return box
+
+
+async def replace(screen: Screen, field: Input, text: str) -> None:
+    field.focus()
+    field.value = text
+    await screen.press("enter")
+
+
+@pytest.mark.parametrize(
+    ("place", "was", "then"),
+    [
+        ("if err < 1e-3", "err < 1e-3", "if x > 1"),
+        ("x_new", "", "x_new if x > 1"),
+        ("x_new if err < 1", "err < 1", "x_new if x > 1"),
+        ("iter 3", "", "iter 3 if x > 1"),
+    ],
+)
+async def test_another_condition_takes_the_place_of_the_one_there_was(place: str, was: str, then: str) -> None:
+    async with opened(*sample(NEWTON)) as screen:
+        box = await fields(screen, place)
+        assert box.condition.value == was and box.condition.has_focus
+        await replace(screen, box.condition, "x > 1")
+        assert screen.app.screen is not box
+        assert screen.session.breakpoints[0].title == then
+        assert then in screen.message and then in screen.lines("breakpoints")[0]
+
+
+async def test_a_condition_that_is_replaced_is_what_stops() -> None:
+    async with opened(*sample(NEWTON)) as screen:
+        box = await fields(screen, "if err < 1e-9")
+        await replace(screen, box.condition, "x < 1.45")
+        await screen.press("c")
+        assert "breakpoint 1 (if x < 1.45)" in screen.message and screen.session.frame.iteration == 2
+
+
+async def test_an_emptied_condition_is_none_any_more() -> None:
+    async with opened(*sample(NEWTON)) as screen:
+        box = await fields(screen, "x_new if err < 1e-9")
+        await replace(screen, box.condition, "")
+        assert screen.session.breakpoints[0].title == "x_new"
+        await screen.press("c")
+        assert screen.session.frame.iteration == 0
+
+
+async def test_hits_are_passed_and_commands_are_run() -> None:
+    async with opened(*sample(NEWTON)) as screen:
+        box = await fields(screen, "x_new")
+        await screen.press("tab")
+        assert box.ignore.has_focus and box.ignore.value == "0"
+        box.ignore.value = "2"
+        await screen.press("tab", *"print x", "enter", *"echo here", "ctrl+s")
+        one = screen.session.breakpoints[0]
+        assert (one.ignore, one.commands) == (2, ["print x", "echo here"])
+        await screen.press("c")
+        assert screen.session.frame.iteration == 2
+        assert [line for line in screen.app.prompt.text.splitlines() if line == "here"]
+        await screen.press("5", "home", "e")
+        again = screen.app.screen
+        assert isinstance(again, BreakpointScreen)
+        assert again.commands.text == "print x\necho here" and again.ignore.value == "0"
+
+
+@pytest.mark.parametrize(
+    ("condition", "ignore", "said"),
+    [
+        ("nix > 1", "2", "'sqrt' has no value 'nix'"),
+        ("x >", "2", "it ends where a value should come"),
+        ("x > 1", "-1", "a whole number from 0 on, not '-1'"),
+        ("x > 1", "many", "a whole number from 0 on, not 'many'"),
+    ],
+)
+async def test_what_is_wrong_is_said_in_the_box_and_changes_nothing(condition: str, ignore: str, said: str) -> None:
+    async with opened(*sample(NEWTON)) as screen:
+        box = await fields(screen, "if err < 1e-3")
+        box.ignore.value = ignore
+        await replace(screen, box.condition, condition)
+        assert screen.app.screen is box and said in box.said
+        one = screen.session.breakpoints[0]
+        assert (one.title, one.ignore) == ("if err < 1e-3", 0)
+        await screen.press("escape")
+        assert screen.app.screen is not box
+
+
+async def test_a_part_of_a_condition_is_changed() -> None:
+    async with opened(*sample(NEWTON)) as screen:
+        await fields(screen, "if err < 1e-3")
+        await screen.press("backspace", "4", "enter")
+        assert screen.session.breakpoints[0].title == "if err < 1e-4"
+
+
+async def test_leaving_changes_nothing() -> None:
+    async with opened(*sample(NEWTON)) as screen:
+        box = await fields(screen, "iter 3")
+        box.condition.value, box.ignore.value = "x > 1", "4"
+        await screen.press("escape")
+        one = screen.session.breakpoints[0]
+        assert (one.title, one.ignore) == ("iter 3", 0)

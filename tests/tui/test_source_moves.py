@@ -1,0 +1,127 @@
+"""Going to a line of the source, running to it, taking back what was set, and the frames in the first line."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from loopdbg.tui.screen.targets import LineTarget
+from models import NESTED, model, sample
+from screens import Screen, opened
+
+NEWTON = "newton_sqrt.onnx"
+
+
+def at(screen: Screen) -> int:
+    """The number of the line that the cursor is on."""
+    target = screen.app.body.target
+    assert isinstance(target, LineTarget)
+    return target.number
+
+
+def number_of(screen: Screen, text: str) -> int:
+    """The number of the line that begins with a text."""
+    return next(one.number for one in screen.app.body.listing_lines if one.text.startswith(text))
+
+
+@pytest.mark.parametrize("key", ["ctrl+g", "J"])
+async def test_a_line_is_gone_to_by_its_number_or_by_a_name(key: str) -> None:
+    async with opened(*sample(NEWTON)) as screen:
+        wanted = number_of(screen, "change =")
+        for typed in (str(wanted), "change", "Sub_4"):
+            await screen.press("2", key)
+            await screen.type(f"@{typed}")
+            assert at(screen) == wanted and screen.app.body.has_focus and not screen.app.prompt.display
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("99", "error: there is no line 99; the model has"),
+        ("chnge", "error: no line makes or runs 'chnge'; did you mean 'change'?"),
+    ],
+)
+async def test_what_there_is_not_leaves_the_cursor(typed: str, said: str) -> None:
+    async with opened(*sample(NEWTON)) as screen:
+        before = at(screen)
+        await screen.press("ctrl+g")
+        await screen.type(f"@{typed}")
+        assert screen.message.startswith(said) and at(screen) == before
+
+
+async def test_a_hidden_line_is_shown_again_and_the_loop_in_focus_comes_first() -> None:
+    async with opened(model(NESTED), {"M": np.array(3), "K": np.array(2)}) as screen:
+        await screen.press("slash", *"for j", "enter", "escape", "minus")
+        assert any("… " in line for line in screen.lines("body"))
+        inner = number_of(screen, "d_out =")
+        await screen.press("ctrl+g")
+        await screen.type("@d_out")
+        assert at(screen) == inner and not any("… " in line for line in screen.lines("body"))
+
+
+@pytest.mark.parametrize("key", ["T", "f4"])
+async def test_running_to_the_cursor_stops_there_and_leaves_no_breakpoint(key: str) -> None:
+    async with opened(*sample(NEWTON)) as screen:
+        await screen.press("ctrl+g")
+        await screen.type("@change")
+        for iteration in range(3):
+            await screen.press(key)
+            assert screen.marked.startswith("▶ change = x_new - x")
+            assert screen.session.frame.iteration == iteration
+        assert not len(screen.session.breakpoints) and screen.lines("breakpoints")[0].startswith("none")
+
+
+async def test_what_stops_before_the_cursor_is_where_it_stops() -> None:
+    async with opened(*sample(NEWTON)) as screen:
+        await screen.press("colon")
+        await screen.type("break half_q")
+        await screen.press("escape", "ctrl+g")
+        await screen.type("@change")
+        await screen.press("T")
+        assert screen.marked.startswith("▶● half_q") and "breakpoint 1 (half_q)" in screen.message
+        assert [one.text for one in screen.session.breakpoints] == ["half_q"]
+
+
+async def test_a_line_without_a_node_says_so() -> None:
+    async with opened(*sample(NEWTON)) as screen:
+        await screen.press("end", "T")
+        assert screen.message.startswith("nothing runs on this line")
+        assert screen.session.frame.iteration == 0
+
+
+async def test_what_was_set_is_taken_back_one_by_one() -> None:
+    async with opened(*sample(NEWTON)) as screen:
+        await screen.press("s", "s")
+        before = screen.text("back-edges")
+        await screen.press("colon")
+        await screen.type("set x = 3")
+        await screen.press("escape", "s")
+        await screen.press("colon")
+        await screen.type("set err = 7")
+        await screen.press("escape", "c", "U")
+        assert screen.message.startswith("undone: err = 7; before iteration 3")
+        await screen.press("U")
+        assert screen.message.startswith("undone: x = 3; before iteration 2")
+        assert screen.text("back-edges") == before and "branch" not in screen.header
+        await screen.press("U")
+        assert screen.message == "error: nothing was set on this branch"
+
+
+async def test_the_frames_in_the_first_line_are_gone_to_by_a_click() -> None:
+    async with opened(model(NESTED), {"M": np.array(3), "K": np.array(2)}) as screen:
+        await screen.press("s", "n", "i", "s")
+        assert "main ▸ Loop_1 1/3 ▸ Loop 'Loop_1'  " in screen.header and "iteration 1 / 2" in screen.header
+        await screen.pilot.click("#header", offset=(screen.header.index("Loop_1 1/3") + 1, 0))
+        await screen.settle()
+        assert screen.app.shown is not None and screen.app.shown.depth == 1
+        assert screen.app.driver.console.selected == 1
+        assert "main ▸ Loop 'Loop_1' ▸ Loop_1 1/2" in screen.header and "iteration 1 / 3" in screen.header
+        await screen.pilot.click("#header", offset=(screen.header.index("main") + 1, 0))
+        await screen.settle()
+        assert screen.app.shown.depth == 0 and "main ▸ Loop_1 1/3 ▸ Loop_1 1/2" in screen.header
+
+
+async def test_where_there_is_little_room_the_frame_in_focus_stays() -> None:
+    async with opened(model(NESTED), {"M": np.array(3), "K": np.array(2)}, size=(50, 20)) as screen:
+        await screen.press("n", "i", "s")
+        assert "▸ … ▸ Loop 'Loop_1' 1/2" in screen.header

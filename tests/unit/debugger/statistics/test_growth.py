@@ -1,0 +1,47 @@
+"""What two tensors have in common, of which one is longer along an axis."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from loopdbg.debugger.statistics.change import change
+from loopdbg.debugger.statistics.growth import Growth
+from loopdbg.debugger.statistics.tensor import TensorRef
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        ((1, 4, 6, 8), (1, 4, 7, 8), "1 new row on axis 2"),
+        ((1, 4, 0, 8), (1, 4, 2, 8), "2 new rows on axis 2"),
+        ((5, 2), (3, 2), "2 rows fewer on axis 0"),
+        ((3,), (4,), "1 new element"),
+        ((2, 3), (2, 3), None),
+        ((2, 3), (3, 4), None),
+        ((3,), (1, 3), None),
+        ((), (1,), None),
+    ],
+)
+def test_shapes(before: tuple[int, ...], after: tuple[int, ...], told: str | None) -> None:
+    found = Growth.between(before, after)
+    assert (None if found is None else found.told) == told
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("shrinks", [False, True])
+def test_what_both_have_is_compared_in_place(axis: int, shrinks: bool) -> None:
+    rng = np.random.default_rng(axis)
+    long = rng.standard_normal((4, 5, 6))
+    short = np.ascontiguousarray(long.take(range(3), axis))
+    place = [1, 2, 3]
+    place[axis] = 2
+    short[tuple(place)] += 100
+    before, after = (long, short) if shrinks else (short, long)
+    growth = Growth.between(before.shape, after.shape)
+    assert growth is not None and (growth.common, growth.more > 0) == (3, not shrinks)
+    shared = [growth.shared(TensorRef.of(one)) for one in (before, after)]
+    assert [one.shape for one in shared] == [short.shape] * 2
+    found = change(*shared)
+    assert (found.size, found.size - found.same) == (short.size, 1)
+    assert np.unravel_index(growth.place(found.at, after.shape), after.shape) == tuple(place)

@@ -1,0 +1,106 @@
+"""The cells of a graph: every wire and every back edge goes from the box that it comes from to the one that it leads
+to, whatever the loop, and boxes do not overlap."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from itertools import pairwise
+
+import pytest
+
+from loopdbg.debugger.picture.build import picture_of
+from loopdbg.debugger.picture.part import near
+from loopdbg.debugger.picture.records import Picture
+from loopdbg.debugger.words.node_text import Phrases
+from loopdbg.runtime.graph import Graph, loops
+from loopdbg.runtime.graph.origins import Origins
+from loopdbg.tui.screen.graph_places import Chip, Level, Places, Point, places_of
+from models import model
+from random_programs import load
+from strategies import models
+from strategies.draws import FromSeed
+
+FEATURES = (("nested", "growing"), ("condition", "direct", "delayed"), ("scan", "nested"), ("openvino", "nested"))
+
+
+def pictures(main: Graph, most: int = 60) -> Iterator[Picture]:
+    """Of every loop, and of what is near its last box where that is a part."""
+    phrases = Phrases(Origins.of(main))
+    for loop in loops(main):
+        whole = picture_of(loop.body, loop, phrases)
+        yield whole
+        yield near(whole, len(whole.boxes) - 1, most)
+
+
+def assert_leads(way: list[Point], source: Chip, target: Chip) -> None:
+    """A way of straight parts, from below a box to above another."""
+    assert source.left <= way[0][0] < source.right and way[0][1] == source.top + source.height
+    assert target.left <= way[-1][0] < target.right and way[-1][1] == target.top - 1
+    assert all((a == c) or (b == d) for (a, b), (c, d) in pairwise(way))
+
+
+def assert_free(way: list[Point], chips: Collection[Chip]) -> None:
+    """No part that goes down runs through a box."""
+    for (x, y), (x_to, y_to) in pairwise(way):
+        if x == x_to:
+            low, high = sorted((y, y_to))
+            through = [
+                chip for chip in chips if chip.left <= x < chip.right and low < chip.top + chip.height - 1 < high
+            ]
+            assert not through
+
+
+def assert_places(places: Places) -> None:
+    """All of a picture in cells."""
+    picture, chips = places.picture, places.chips
+    taken = [(column, row) for chip in chips for row in range(chip.top, chip.top + chip.height)
+             for column in range(chip.left, chip.right)]  # fmt: skip
+    assert len(taken) == len(set(taken))
+    assert all(0 <= x < places.width and 0 <= y < places.height for x, y in taken)
+    for wire, ways in zip(picture.wires, places.wires, strict=True):
+        assert set(ways) == set(wire.readers)
+        for reader, way in ways.items():
+            assert_leads(way, chips[wire.source], chips[reader])
+            assert_free(way, chips)
+    assert {arc for arc, _, _ in places.arcs} == set(picture.arcs)
+    for arc, way, _ in places.arcs:
+        assert_leads(way, chips[arc.source], chips[arc.target])
+        # Around the right side, outside of all that is inside.
+        assert max(x for x, _ in way) >= max(chip.right for chip in chips)
+    sides = [max(x for x, _ in way) for _, way, _ in places.arcs]
+    assert len(sides) == len(set(sides))
+
+
+@pytest.mark.parametrize("level", Level)
+@pytest.mark.parametrize("features", FEATURES, ids="-".join)
+def test_of_random_loops(features: Collection[str], level: Level) -> None:
+    arcs = 0
+    for n in range(8):
+        for picture in pictures(load(models.program(FromSeed(f"cells {n}"), features)).graph, 12):
+            assert_places(places_of(picture, level))
+            arcs += len(picture.arcs)
+    assert arcs > 8
+
+
+CHAIN = """
+chain (int64 n, float[4] a0, float[4] b0) => (float[4] a, float[4] b) {
+  a, b = Loop <body = body (int64 i, bool c, float[4] x, float[4] y) => (bool go, float[4] z, float[4] early) {
+    go = Identity (c)
+    early = Neg (x)
+    NODES
+    z = Add (t, y)
+  }> (n, , a0, b0)
+}
+"""
+
+
+def test_what_passes_by_many_nodes() -> None:
+    names = ["early", *(f"t{k}" for k in range(40)), "t"]
+    nodes = "\n".join(f"{b} = Tanh ({a})" for a, b in pairwise(names))
+    places = places_of(next(pictures(model(CHAIN.replace("NODES", nodes)).graph)), Level.VALUES)
+    assert places.height > 80
+    assert_places(places)
+    # Beside all boxes, on the left.
+    (wire,) = (k for k, wire in enumerate(places.picture.wires) if wire.value.name == "y")
+    (way,) = places.wires[wire].values()
+    assert min(x for x, _ in way) < min(chip.left for chip in places.chips)
