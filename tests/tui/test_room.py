@@ -251,10 +251,3 @@ async def test_the_graph_stands_beside_and_follows() -> None:
         await screen.pilot.resize_terminal(120, 36)
         await screen.settle()
         assert not screen.app.overview.display
-
-
-async def test_a_tab_without_anything_to_say_shows_the_source() -> None:
-    async with opened(*flat(), size=SIZES[0]) as screen:
-        screen.app.bench.show_tab(2)
-        await screen.settle()
-        assert screen.app.bench.front == 0 and screen.app.body.display

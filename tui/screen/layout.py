@@ -68,9 +68,9 @@ TABS = (
     Tab("Time", ("timeline", "breakpoints", "stack")),
 )
 #: What a loop carries, what decides, what comes out of it.
-_LOOP = ("back-edges", "displays", "condition", "scans", "outputs")
+_LOOP = ("back-edges", "condition", "scans", "outputs")
 #: What is around it.
-_AROUND = ("inputs", "stack", "breakpoints")
+_AROUND = ("inputs", "displays", "stack", "breakpoints")
 #: These can show more in whatever is left.
 _FILLERS = ("overview", "value")
 #: More than any pane has lines.
@@ -125,7 +125,7 @@ def arrange(width: int, height: int, needs: Needs, tab: int | None = None, full:
 def _on_tab(panes: Sequence[str], needs: Needs, room: Box) -> Boxes:
     """Below each other; beside the program the others have a line each."""
     found = _those(panes, needs)
-    if "body" in found or not found:
+    if "body" in found:
         return _column(_program(needs) | {name: LINE for name in found if name != "body"}, room)
     for name in _FILLERS:
         if name in found and len(found) > 1 and sum(map(_rows, found.values())) > room.height:
