@@ -25,6 +25,7 @@ cdef extern from "kernels/reduce/extremes.h" nogil:
 
 cdef extern from "kernels/gemm/products.h" nogil:
     ctypedef struct Edges "loopdbg_edges":
+        int vector
         npy_intp few
         npy_intp most_few
         npy_intp most
@@ -431,6 +432,17 @@ cdef bint is_gather(const Call *call) noexcept nogil:
 cdef bint stands_alone(const Call *call) noexcept nogil:
     """True where a call needs nothing but its arguments: it may be copied with its node's others, and run on other memory."""
     return call.run != run_block and call.run != run_skip and call.renewal == NULL
+
+
+cdef bint is_small_product(const Call *call) noexcept nogil:
+    """True where a call is one product of float32 matrices whose elements are each summed in order, from 0 on."""
+    return call.run == run_product and not call.nouter and \
+        loopdbg_is_small(loopdbg_find_tiling().edges, call.dims[1], call.dims[2], call.dims[3])
+
+
+cdef bint is_fused() noexcept nogil:
+    """True where this processor rounds once where it adds a product."""
+    return loopdbg_find_tiling().edges.vector > 4
 
 
 cdef void copy_call(Call *to, const Call *call) noexcept nogil:

@@ -75,7 +75,7 @@ def test_a_scalar_program_leaves_what_the_plain_engine_leaves(
         assert outcome(m, inputs, 1, limit, compiled=True) == (used, plain)
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
 @given(vector_programs(), st.one_of(st.none(), st.integers(0, 30)))
 def test_a_program_over_small_tensors_leaves_what_the_plain_engine_leaves(
     program: tuple[str, dict[str, Any]], limit: int | None

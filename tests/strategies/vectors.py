@@ -170,11 +170,11 @@ class Body:
             self.add(f"{operator} <keepdims = {int(kept)}> ({a[0]}, {self.constant([len(a[2]) - 1])})", a[1], shape)
 
     def product(self) -> None:
-        squares = [n for n in self.names if n[1] in ("float", "double") and n[2] in ((3, 3), (4, 4))]
-        if squares:
-            a = self.draw(st.sampled_from(squares))
-            b = self.draw(st.sampled_from([n for n in squares if n[1:] == a[1:]]))
-            self.add(f"MatMul ({a[0]}, {b[0]})", a[1], a[2])
+        matrices = [n for n in self.names if n[1] in ("float", "double") and len(n[2]) == 2]
+        pairs = [(a, b) for a in matrices for b in matrices if a[1] == b[1] and a[2][1] == b[2][0]]
+        if pairs:
+            a, b = self.draw(st.sampled_from(pairs))
+            self.add(f"MatMul ({a[0]}, {b[0]})", a[1], (a[2][0], b[2][1]))
 
     def spread(self) -> None:
         a = self.one("float", "double", "int64", "int32")

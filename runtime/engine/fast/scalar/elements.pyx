@@ -5,6 +5,7 @@ are the same thing: each element of the result, and where its operands are.
 """
 
 from libc.stdint cimport int32_t, int64_t
+from numpy cimport npy_intp
 
 from ....kernels.call cimport Call
 from ....kernels.kernel cimport opcode
@@ -81,6 +82,18 @@ cdef Elements gathered(const Call *call, bytes indices):
                     [call.offset[2] + at for at in range(0, call.extra[0] * call.extra[3] * block, size)]]
     found.n = len(found.places[0])
     return found if is_even(found) else None
+
+
+cdef tuple products_of(const Call *call):
+    """Where the numbers of a product of matrices are: of a and b for each summand, one for each element of the result; and
+    these."""
+    # dims: batch, m, k, n; steps: of the batch for each argument, then rows and columns of a, b and the result
+    cdef const npy_intp *s = call.steps
+    cdef npy_intp k
+    at = [(r, c) for r in range(call.dims[1]) for c in range(call.dims[3])]
+    a = [[call.offset[0] + r * s[3] + k * s[4] for r, _ in at] for k in range(call.dims[2])]
+    b = [[call.offset[1] + k * s[5] + c * s[6] for _, c in at] for k in range(call.dims[2])]
+    return a, b, [call.offset[2] + r * s[7] + c * s[8] for r, c in at]
 
 
 cdef bint is_even(Elements found):

@@ -102,8 +102,8 @@ class Writer:
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.block = ""
-        #: LLVM's functions that are called: name -> type.
-        self.called: dict[str, str] = {}
+        #: LLVM's functions that are called: name -> type of the result, and of the arguments.
+        self.called: dict[str, tuple[str, str]] = {}
         self._last = 0
 
     def name(self, prefix: str = "v") -> str:
@@ -178,7 +178,7 @@ class Writer:
         """What one of LLVM's functions gives for a value."""
         name, _, suffix = function.rpartition(".")
         name = f"{name}.v{value.lanes}{suffix}" if value.lanes else function
-        self.called[name] = value.llvm
+        self.called[name] = value.llvm, value.llvm
         return Value(self.let(f"call {value.llvm} @{name}({value.llvm} {value.text})"), value.type, value.lanes)
 
     def whether(self, bit: str, lanes: int) -> Value:
@@ -343,5 +343,5 @@ def write(text: str, names: dict[str, Value], to: str, writer: Writer) -> Value:
 
 def declarations(writer: Writer) -> Iterator[str]:
     """What code with expressions declares."""
-    for name, t in writer.called.items():
-        yield f"declare {t} @{name}({t})"
+    for name, (result, arguments) in writer.called.items():
+        yield f"declare {result} @{name}({arguments})"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .expressions import TYPES, Value, bits, parts, repeated, vector, write
-from .registers import Operation, Registers
+from .registers import Operation, Order, Registers
 
 #: Which register an argument is, and the bytes of it at which its elements begin.
 Argument = tuple[int, list[int]]
@@ -105,7 +105,34 @@ class Lanes(Registers):
         lanes = n if n > 1 else 0
         divisors = self.get_each(register, element, at)
         zero = w.let(f"icmp eq {vector(element, lanes)} {divisors}, {repeated(element, '0', lanes)}")
-        return w.is_("ne", f"i{n}", w.let(f"bitcast {vector('i1', n)} {zero} to i{n}"), 0) if lanes else zero
+        return self.any_of(zero, lanes)
+
+    def any_of(self, flags: str, lanes: int) -> str:
+        """Is one of these set? With 0 lanes there is one."""
+        w = self.w
+        return (
+            w.is_("ne", f"i{lanes}", w.let(f"bitcast {vector('i1', lanes)} {flags} to i{lanes}"), 0) if lanes else flags
+        )
+
+    def products(self, order: Order) -> tuple[str, str]:
+        """The elements of a product as lanes, and whether one is NaN: which NaN comes of it, its kernel alone knows."""
+        w, n = self.w, len(order.result[1])
+        lanes = n if n > 1 else 0
+        t = vector("float", lanes)
+        total = repeated("float", "0.0", lanes)
+        for a_at, b_at in zip(order.a[1], order.b[1], strict=True):
+            a, b = self.get_each(order.a[0], "float", a_at), self.get_each(order.b[0], "float", b_at)
+            if order.fused:
+                total = self.fused(t, lanes, a, b, total)
+            else:
+                total = w.let(f"fadd {t} {total}, {w.let(f'fmul {t} {a}, {b}')}")
+        return total, self.any_of(w.let(f"fcmp uno {t} {total}, {total}"), lanes)
+
+    def fused(self, t: str, lanes: int, a: str, b: str, total: str) -> str:
+        """a * b + total, rounded once."""
+        name = f"llvm.fma.v{lanes}f32" if lanes else "llvm.fma.f32"
+        self.w.called[name] = t, f"{t}, {t}, {t}"
+        return self.w.let(f"call {t} @{name}({t} {a}, {t} {b}, {t} {total})")
 
     def select_each(self, nbytes: int, operands: list[Argument], d: int, at: list[int]) -> None:
         lanes = len(at) if len(at) > 1 else 0

@@ -10,7 +10,7 @@ import numpy as np
 
 from .compiler import Job, know
 from .lowering import lower
-from .registers import Description, Layout, Operation
+from .registers import Description, Layout, Operation, Order
 
 cdef extern from "history.h" nogil:
     void history_begin(loop_history *h, int64_t entry, int64_t origin)
@@ -156,10 +156,14 @@ cdef tuple element_places(const scalar_each *each, Program *program, dict number
 
 
 cdef tuple describe_node(const scalar_node *node, dict numbers):
-    """(registers, those of results, cost) of a node that its kernels compute"""
+    """(registers, those of results, cost, order) of a node that its kernels compute"""
     cdef int k
+    order = None
+    if node.order != NULL:
+        fused, *matrices = <object>node.order
+        order = Order(fused, *[(numbers[register], places) for register, places in matrices])
     return ([numbers[node.taken[k]] for k in range(node.ntaken)], [numbers[node.given[k]] for k in range(node.ngiven)],
-            node.cost)
+            node.cost, order)
 
 
 cdef object describe(Program *program, object plan):

@@ -15,7 +15,7 @@ cdef class NodeCode:
     cdef readonly list calls         # (loop, data, registers, steps)
     cdef readonly list loads         # (slot, offset, block, length, base, register of the index, as int64)
     cdef readonly list eaches        # (opcode, registers of the arguments, places of their elements, address of the call)
-    cdef readonly list nodes         # (address of the calls, how many, cost, registers of each, those of results)
+    cdef readonly list nodes         # (address of the calls, how many, cost, registers of each, those of results, order)
     cdef readonly dict fixed         # slot -> bytes that the program rests on
     cdef set constants               # slots of the model's constants
     cdef set changing                # slots that the loop is known to write
@@ -39,6 +39,7 @@ cdef class NodeCode:
     cdef int load(self, int pc, Call *call, int index, int result) except -1
     cdef int number_call(self, int pc, Call *call, list registers) except -1
     cdef int operate(self, int pc, Call *call, Elements e, list registers) except -1
+    cdef object order(self, Call *call)
     cdef int whole(self, int pc, Instr *ins, char **answer) except -1
     cdef list results(self, int pc, char **answer)
     cdef int place(self, Call *call, int j, char **answer) except -2

@@ -5,14 +5,18 @@ themselves run on registers, so that their bits are the same whatever they do.
 """
 
 from ....kernels.call cimport Call
-from ....kernels.drivers cimport is_gather, is_single, stands_alone
+from ....kernels.drivers cimport is_fused, is_gather, is_single, is_small_product, stands_alone
 from ...plain.state cimport *
-from .elements cimport Elements, elements_of, gathered
+from .elements cimport Elements, elements_of, gathered, products_of
 from .program cimport *
 
 # Bytes of all registers, beyond which a program is none of small values.
 cdef enum:
     MOST_BYTES = 16384
+
+# Products of two numbers, beyond which a kernel is faster than machine code.
+cdef enum:
+    MOST_PRODUCTS = 512
 
 
 class NotScalar(Exception):
@@ -189,8 +193,20 @@ cdef class NodeCode:
             registers.append([self.place(ins.calls + k, j, answer) for j in range(ins.calls[k].nargs)])
         if answer != NULL and self.slot_of_cell(answer) < 0:
             results.append(self.register(("temp", <size_t>answer), -1, <size_t>answer, 8, False))
-        self.nodes.append((<size_t>ins.calls, ins.ncalls, ins.cost, registers, results))
+        order = self.order(ins.calls) if ins.ncalls == 1 else None
+        self.nodes.append((<size_t>ins.calls, ins.ncalls, ins.cost, registers, results, order))
         self.emit(pc, OP_NODE, a=len(self.nodes) - 1)
+
+    cdef object order(self, Call *call):
+        """How a small product of registers is summed: (is it fused, and of a, b and the result: register, places); else
+        None."""
+        cdef int j
+        if not is_small_product(call) or not 0 < call.dims[1] * call.dims[2] * call.dims[3] <= MOST_PRODUCTS or \
+                not all([0 <= self.bytes_of(call, j) <= REGISTER_BYTES for j in range(3)]):
+            return None
+        a, b, result = products_of(call)
+        return is_fused(), (self.argument(call, 0, {}), a), (self.argument(call, 1, {}), b), \
+            (self.argument(call, 2, {}), result)
 
     cdef list results(self, int pc, char **answer):
         """Slots that a node writes."""

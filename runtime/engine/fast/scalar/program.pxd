@@ -48,6 +48,7 @@ cdef extern from "scalar_program.h" nogil:
         int64_t cost
         int *taken
         int *given
+        void *order
 
     ctypedef struct scalar_scan:
         int32_t source

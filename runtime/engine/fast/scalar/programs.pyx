@@ -11,7 +11,7 @@ from libc.string cimport memcmp, memcpy
 from ....kernels.call cimport Call, inner_loop
 from ....kernels.drivers cimport copy_call
 from ...plain.interpreter cimport next_break
-from ...plain.pieces cimport release, take, take_numbers
+from ...plain.pieces cimport hold, release, take, take_numbers
 from ...plain.state cimport *
 from ...time.history_state cimport *
 from ..fast_state cimport *
@@ -139,12 +139,15 @@ cdef int fill_nodes(Program *program, list nodes) except -1:
     cdef int k, j
     program.nnodes = len(nodes)
     program.core.nodes = <scalar_node *>take(program, program.nnodes, sizeof(scalar_node))
-    for k, (address, ncalls, cost, registers, results) in enumerate(nodes):
+    for k, (address, ncalls, cost, registers, results, order) in enumerate(nodes):
         node, calls = program.core.nodes + k, <const Call *><size_t>address
         node.ncalls, node.cost = ncalls, cost
         taken = sorted({at for call in registers for at in call if at >= 0})
         node.taken, node.ntaken = take_numbers(program, taken), len(taken)
         node.given, node.ngiven = take_numbers(program, results), len(results)
+        if order is not None:
+            hold(program, order)
+            node.order = <void *>order
         node.calls = <Call *>take(program, ncalls, sizeof(Call))
         for j in range(node.ncalls):
             copy_call(node.calls + j, calls + j)

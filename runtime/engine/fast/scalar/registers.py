@@ -27,6 +27,19 @@ class Operation:
 
 
 @record
+class Order:
+    """How a small product of float32 matrices is summed: each element one summand after the other, from 0 on."""
+
+    #: A summand is added to the sum before it is rounded.
+    fused: bool
+    #: Register, and of each summand the bytes at which its operands begin, one for each element of the result.
+    a: tuple[int, list[list[int]]]
+    b: tuple[int, list[list[int]]]
+    #: Register, and the bytes at which its elements begin.
+    result: tuple[int, list[int]]
+
+
+@record
 class Description:
     """All of a program that does not change from run to run."""
 
@@ -45,8 +58,8 @@ class Description:
     #: (opcode, of each argument its register and the bytes at which its elements begin) of each operation on several
     #: elements; the last argument is the result
     eaches: list[tuple[int, list[tuple[int, list[int]]]]]
-    #: (registers, those of results, cost) of each node that its kernels compute
-    nodes: list[tuple[list[int], list[int], int]]
+    #: (registers, those of results, cost, how it is summed) of each node that its kernels compute
+    nodes: list[tuple[list[int], list[int], int, Order | None]]
 
 
 @record
@@ -182,6 +195,9 @@ class Registers:
             elif not operation.name.startswith("copy_"):
                 found += [(register, operation.argument) for register, _ in arguments[:-1]]
                 found.append((arguments[-1][0], operation.result))
+        for *_, order in self.program.nodes:
+            if order is not None:
+                found += [(register, "float") for register, _ in (order.a, order.b, order.result)]
         found += [(index, "int64_t" if wide else "int32_t") for _, _, index, wide in self.program.loads]
         for loop in self.program.loops:
             found += [(loop[k], "uint8_t") for k in ("initial", "cond", "cond_in") if loop[k] >= 0]

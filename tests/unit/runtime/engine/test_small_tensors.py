@@ -15,6 +15,7 @@ from loopdbg.runtime.engine.fast.scalar import compiler
 from loopdbg.runtime.frame import Frame
 from loopdbg.runtime.ops.registry import Op
 from models import model
+from processors import FLOATS, only, there
 
 from .test_predicates import rows_of
 
@@ -140,6 +141,32 @@ def test_weights_that_are_no_register_are_read_where_they_are() -> None:
     given = {name: generator.normal(0, 0.3, shape).astype(np.float32) for name, shape in
              (("h0", (1, 8)), ("up", (8, 64)), ("down", (64, 8)))}  # fmt: skip
     same(text, {"M": 300, **given})
+
+
+PRODUCTS = """g (int64 M, float[3,4] a0, float[4,3] b0) => (float[3,4] a, float[S,3,3] c, float[S,4,4] d)
+<float shrink = {0.75}, int64[2] all = {0, 1}> {
+  a, c, d = Loop <body = body (int64 i, bool k, float[3,4] x) => (bool kept, float[3,4] y, float[3,3] p, float[4,4] q) {
+    kept = Identity (k)
+    p = MatMul (x, b0)
+    z = Transpose <perm = [1, 0]> (x)
+    q = MatMul (z, x)
+    most = ReduceMax <keepdims = 0> (q, all)
+    scaled = Mul (x, shrink)
+    part = Div (scaled, most)
+    y = Sub (x, part)
+  }> (M, , a0)
+}"""
+
+
+@pytest.mark.parametrize("odd", [None, np.nan, np.inf, -0.0])
+@pytest.mark.parametrize("kind", there(*FLOATS))
+def test_small_products_are_summed_as_the_processor_s_kernels_do_it(kind: int, odd: float | None) -> None:
+    generator = np.random.default_rng(4)
+    a, b = (generator.normal(size=shape).astype(np.float32) for shape in ((3, 4), (4, 3)))
+    if odd is not None:
+        a[1, 2] = b[0, 1] = odd
+    with only(kind):
+        same(PRODUCTS, {"M": 300, "a0": a, "b0": b})
 
 
 def test_a_part_of_a_value_that_the_loop_changes() -> None:
