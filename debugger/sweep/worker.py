@@ -18,6 +18,7 @@ from typing import Any
 
 from ...runtime.errors import LoopdbgError
 from ..peers.child import LENGTH, send
+from ..peers.processor import Use, use_of
 from .cases import CaseSet
 from .child import IDLE, MARK, OPENING, Mark
 from .job import Job
@@ -29,6 +30,8 @@ _CHILD = __name__.rpartition(".")[0] + ".child"
 _LONGER, _LEAST = 0.25, 0.5
 #: Bytes of rows that a process need not wait with until they are taken.
 _PIPE = 1 << 20
+#: So many times as long a case is waited for that gets no processor on a busy machine.
+_BUSY = 10
 #: Seconds that a model may take to open, where a case has a timeout.
 _OPENING = 60.0
 
@@ -46,8 +49,9 @@ class Worker:
         self.task: Task | None = None
         self.done = 0
         self.began = 0.0
-        #: What stood in the mapped file at the last look.
+        #: What stood in the mapped file at the last look, and what the process had of a processor when it came there.
         self._seen = (IDLE, 0.0)
+        self._use = Use()
         descriptor, name = tempfile.mkstemp(prefix="loopdbg-")
         os.write(descriptor, bytes(MARK))
         os.close(descriptor)
@@ -128,11 +132,23 @@ class Worker:
             return False
         before, self._seen = self._seen, self._mark.get()
         number, began = self._seen
+        if number == IDLE:
+            return False
         # What is read while it is written may be of two cases: it counts when it is the same at the next look.
-        if number == IDLE or self._seen != before:
+        if self._seen != before:
+            self._use = self._use_now()
             return False
         longest = max(_OPENING, timeout) if number == OPENING else timeout + max(_LEAST, timeout * _LONGER)
-        return time.monotonic() - began > longest
+        passed = time.monotonic() - began
+        return passed > longest and (passed > _BUSY * longest or not self._is_kept_waiting(longest))
+
+    def _use_now(self) -> Use:
+        return Use() if self._process is None else use_of(self._process.pid)
+
+    def _is_kept_waiting(self, seconds: float) -> bool:
+        """Whether the process would run, and had less than half of the time on a processor: that is no hang."""
+        now = self._use_now()
+        return now.runs and now.seconds - self._use.seconds < seconds / 2
 
     def end(self) -> str:
         """End the process, and all that it started; returns how it ended."""

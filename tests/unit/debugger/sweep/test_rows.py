@@ -100,7 +100,7 @@ def failing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, loop
         asserts=["h >= 0"],
         breaks=["nan"],
         max_iterations=1000,
-        timeout=4.0,
+        timeout=2.0,
         processes=2,
     )
     yield {row.case: row for row in rows}
@@ -127,7 +127,7 @@ def test_a_worker_of_a_cluster_outlives_its_cases(tmp_path: Path) -> None:
     from loopdbg.debugger.sweep.sweep import prepare
 
     model, operators, cases = tricky(tmp_path)
-    wanted = Wanted(("h >= 0",), ("nan",), (), 1000, 4.0, "", (str(operators),))
+    wanted = Wanted(("h >= 0",), ("nan",), (), 1000, 1.0, "", (str(operators),))
     (job,), _ = prepare([str(model)], open_set(cases), wanted)
     try:
         _, found = cluster.run_task("another sweep", job, 0, len(job.cases), None)

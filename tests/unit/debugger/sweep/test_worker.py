@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from command_line import finish, python
+from loopdbg.debugger.peers.processor import Use
 from loopdbg.debugger.sweep.child import IDLE, MARK, Mark
 from loopdbg.debugger.sweep.schedule import Task
 from loopdbg.debugger.sweep.worker import Worker
@@ -32,6 +33,24 @@ def test_a_case_hangs_when_it_is_the_same_at_two_looks_and_too_old(worker: Worke
     assert [worker.hangs(10.0), worker.hangs(10.0), worker.hangs(None)] == [False, True, False]
     write(worker, 4, time.monotonic())
     assert [worker.hangs(10.0), worker.hangs(10.0)] == [False, False]
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "age", "hangs"),
+    [
+        (Use(1.0, True), Use(2.0, True), 20, False),  # it would run, and may not
+        (Use(1.0, True), Use(12.0, True), 20, True),  # it had its time
+        (Use(1.0, False), Use(1.0, False), 20, True),  # it waits for something else
+        (Use(1.0, True), Use(2.0, True), 1000, True),  # even so
+    ],
+)
+def test_a_case_that_gets_no_processor_is_waited_for(
+    worker: Worker, monkeypatch: pytest.MonkeyPatch, before: Use, now: Use, age: float, hangs: bool
+) -> None:
+    told = iter((before, now))
+    monkeypatch.setattr(worker, "_use_now", lambda: next(told))
+    write(worker, 3, time.monotonic() - age)
+    assert [worker.hangs(10.0), worker.hangs(10.0)] == [False, hangs]
 
 
 def test_what_was_read_half_written_is_no_sign(worker: Worker) -> None:
