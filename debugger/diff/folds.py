@@ -90,15 +90,17 @@ def _matched(
 ) -> dict[str, _Match]:
     """Loops of Python by name, each with its loop: those first that agree most. Loops in loops are in those that match
     the ones around."""
-    alone = _alone(layout, free, folds)
+    alone, single = _alone(layout, free, folds), len(free) == len(reference.folds) == 1
     every = [
         (match, name)
         for name, fold in folds.items()
         for match in _matches(search, layout, free, fold, reference.folds.get(name, {}))
     ]
     found: dict[str, _Match] = {}
-    for match, name in sorted(every, key=lambda one: (not one[0].tells, -one[0].share)):
-        is_told = match.tells or (layout.depth_of(match.path) in alone and not reference.trips)
+    for match, name in sorted(every, key=lambda one: (not one[0].tells, layout.depth_of(one[0].path), -one[0].share)):
+        is_alone = layout.depth_of(match.path) in alone and not reference.trips
+        # What is no loop in a loop may have been taken for one.
+        is_told = match.tells or (is_alone and (single or _runs_alike(search, reference, match.path, name, found)))
         others = {one.path: other for other, one in found.items()}
         if match.path not in others and name not in found and is_told and _is_inside(match.path, name, others):
             found[name] = match
@@ -110,6 +112,15 @@ def _alone(layout: Layout, free: Collection[str], folds: Mapping[str, dict[int, 
     here = Counter(layout.depth_of(path) for path in free)
     there = Counter(depth_of(next(iter(fold.values()))) for fold in folds.values())
     return {depth for depth, count in here.items() if count == there[depth] == 1}
+
+
+def _runs_alike(search: Agreement, reference: Reference, path: str, name: str, found: Mapping[str, _Match]) -> bool:
+    """Whether a loop is entered as often as a loop of Python, of which those around are matched, and runs as often if
+    others are in it."""
+    here, there = search.trips.get(path, {}), reference.folds.get(name, {})
+    around = [other for other in reference.folds if name.startswith(f"{other}/")]
+    is_innermost = not any(other.startswith(f"{name}/") for other in reference.folds)
+    return all(other in found for other in around) and (here.keys() == there.keys() if is_innermost else here == there)
 
 
 def _is_inside(path: str, name: str, others: Mapping[str, str]) -> bool:

@@ -85,9 +85,14 @@ class _Readers:
                 self._add(inner)
 
     def results(self, nodes: Sequence[Node]) -> list[Value]:
-        """What others read of these nodes."""
-        made = [value for node in nodes for value in node.outputs if value is not None]
-        return [value for value in made if self._readers.get(value, set()) - set(nodes)]
+        """What others read of these nodes, and of a node of which nobody reads anything what it gives first: the result
+        that a wrong reader no longer takes, rather than what stands on the way to it."""
+        found: list[Value] = []
+        for node in nodes:
+            made = [value for value in node.outputs if value is not None]
+            is_read = any(self._readers.get(value) for value in made)
+            found += [value for value in made if self._readers.get(value, set()) - set(nodes)] if is_read else made[:1]
+        return found
 
 
 @dataclass

@@ -110,6 +110,19 @@ class Grid(torch.nn.Module):
         return h
 
 
+class Growing(torch.nn.Module):
+    """A loop in a loop that runs once more each time, which is not told from what is around it."""
+
+    def forward(self, x):
+        for i in range(4):
+            y = x
+            for _ in range(i + 1):
+                y = torch.sin(y)
+                y = y * 1.5
+            x = x + y
+        return x
+
+
 class Parts(Grid):
     """Nothing but cells, of which the outer loop has nothing of its own."""
 
@@ -529,3 +542,12 @@ def test_cells_alone_in_two_loops_of_python_beside_a_scan_in_a_scan(tmp_path, ch
     found = loopdbg.diff(loaded(model), made(Parts), CELLS)
     assert told(found)[:2] == [("test_folds.py", 3, (3, 3)), ("test_folds.py", 12, (4, 4))]
     assert (found.first and (found.first.entry, found.first.iteration)) == (None if iteration is None else ((0,), 0))
+
+
+def test_loops_that_are_taken_for_others_are_held_against_none():
+    text = NESTED.replace("n = {3}, int64 m = {4}", "n = {4}, int64 one = {1}")
+    text = text.replace("go = Identity (keep)\n", "go = Identity (keep)\n    m = Add (i, one)\n")
+    assert "Add (i, one)" in text
+    found = loopdbg.diff(loaded(proto(text)), made(Growing), {"x": drawn(3)})
+    assert found.first is None
+    assert not found.outputs

@@ -50,6 +50,14 @@ def test_of_several_nodes_made_for_one_the_result_is_what_others_read():
     assert paired(model, track("linear", "%x"), track("tanh", "%linear")) == {"linear": "b", "tanh": "y"}
 
 
+def test_the_result_stays_the_one_that_a_wrong_reader_no_longer_takes():
+    model = exported(
+        "g (float[3] x, float[3] w) => (float[3] y) { a = Mul(x, w) b = Add(a, w) y = Tanh(a) }",
+        ["linear", "linear", "tanh"],
+    )
+    assert paired(model, track("linear", "%x"), track("tanh", "%linear")) == {"linear": "b", "tanh": "y"}
+
+
 def test_each_of_several_results_in_its_place():
     model = exported("g (float[6] x) => (float[3] y, float[3] z) { y, z = Split <num_outputs = 2> (x) }", ["split"])
     tracks = [track(f"getitem_{k}", "%x", node="split", output=k) for k in (1, 0)]
