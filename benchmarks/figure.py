@@ -16,6 +16,7 @@ COLOURS = {
     "onnx.reference": "#c9a0dc",
     "c": "#e0a030",
     "xla": "#d6336c",
+    "torch": "#ee6c2c",
 }
 
 

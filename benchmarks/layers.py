@@ -29,6 +29,7 @@ from real import without
 from scalar_models import scalar
 from switched import Running, compare
 from tensor_models import cache, grow, heat
+from vector_models import beams, hashing, newton, quaternion, rk4, rotation
 
 
 def transposed(hidden: int = 256, iterations: int = 500) -> Case:
@@ -79,17 +80,17 @@ def rewritten(rows: int = 1024, iterations: int = 200) -> Case:
     return Case("rewritten", "ScatterND", iterations, build, inputs)
 
 
-#: Each with a loop that lives by it.
+#: Each with loops that live by it.
 LOOPS = {
-    "scalar programs": scalar,
-    "panels": lstm,
-    "products in blocks": lstm,
-    "invariants": transposed,
-    "groups": heat,
-    "ranges of shapes": grow,
-    "appends in place": grow,
-    "room for more": cache,
-    "renewed caches": rewritten,
+    "scalar programs": (scalar, newton, rk4, quaternion, rotation, hashing, beams),
+    "panels": (lstm,),
+    "products in blocks": (lstm,),
+    "invariants": (transposed,),
+    "groups": (heat,),
+    "ranges of shapes": (grow,),
+    "appends in place": (grow,),
+    "room for more": (cache,),
+    "renewed caches": (rewritten,),
 }
 
 
@@ -108,8 +109,9 @@ def row(switch: switches.Switch, case: Case) -> str:
 def small_loops() -> None:
     """Print their table, a row as soon as it is measured."""
     print(f"{'us an iteration':22}{'loop':14}{'with it':>10}{'without':>10}", flush=True)
-    for name, case in LOOPS.items():
-        print(row(switches.SWITCHES[name], case()), flush=True)
+    for name, cases in LOOPS.items():
+        for case in cases:
+            print(row(switches.SWITCHES[name], case()), flush=True)
 
 
 def main() -> int:

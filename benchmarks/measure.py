@@ -52,7 +52,11 @@ def measure(
     failed |= _wrong(case, {key: run.outputs for key, run in runs.items()})
     for key in failed:
         runs.pop(key, None)
-    return rounds(runs, case.iterations, threads, effort), failed
+    times = rounds(runs, case.iterations, threads, effort)
+    for key, run in runs.items():
+        if run.prepared.compiling:
+            times[key]["compiling_s"] = run.prepared.compiling
+    return times, failed
 
 
 @dataclass

@@ -30,6 +30,8 @@ class Prepared:
 
     run: Callable[[], Any]
     outputs: Callable[[Any], Outputs]
+    #: Seconds of compiling, of what is compiled before it is timed and tells.
+    compiling: float = 0.0
 
 
 def _copied(outputs: Outputs) -> Outputs:
@@ -117,6 +119,16 @@ def xla(job: Job) -> Prepared:
     return Prepared(*written.prepare(job.case, job.inputs, job.threads))
 
 
+def torch_compile(job: Job) -> Prepared:
+    """The loop in PyTorch, compiled before anything is timed."""
+    import torch_compiled
+    import twins
+
+    if job.case is None:
+        raise twins.NoTwinError("")
+    return Prepared(*torch_compiled.prepare(job.case, job.inputs, job.threads))
+
+
 @dataclass(frozen=True)
 class Runner:
     """One column of the table."""
@@ -133,6 +145,7 @@ RUNNERS: dict[str, Runner] = {
     "onnx.reference": Runner("onnx.reference", onnx_reference),
     "c": Runner("gcc -O3", c_twin),
     "xla": Runner("XLA (JAX)", xla),
+    "torch": Runner("torch.compile", torch_compile),
 }
 
 #: What loopdbg is measured against, and whose results are right: the first that has one.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 from peers import PEERS
 
@@ -14,6 +14,8 @@ class Timing(TypedDict):
     median_us: float
     min_us: float
     rounds_us: list[float]
+    #: Seconds of compiling before, of what tells them.
+    compiling_s: NotRequired[float]
 
 
 class CaseReport(TypedDict):

@@ -9,6 +9,7 @@ python benchmarks/run.py --real                models as people export them; --r
 python benchmarks/run.py --real --check        only whether they run right
 python benchmarks/run.py --real --threads default    with all cores
 python benchmarks/run.py --recurrent           LSTM, GRU and RNN of ONNX by hidden size, batch and steps
+python benchmarks/run.py --roofline            what the processor could do of that at best
 python benchmarks/run.py --diff                what comparing two models of 500 nodes takes
 python benchmarks/run.py --screen              what the screen costs: keys, stopping, live updates, 10^8 elements
 
@@ -46,6 +47,12 @@ def main() -> int:
         import recurrent
 
         for line in recurrent.lines(options.quick, 1 if options.threads == "1" else None):
+            print(line, flush=True)
+        return 0
+    if options.roofline is not None:
+        import roofline
+
+        for line in roofline.lines(options.roofline):
             print(line, flush=True)
         return 0
     if options.diff:
@@ -116,6 +123,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--check", action="store_true", help="with --real: whether they run right, no times")
     parser.add_argument("--recurrent", action="store_true", help="the recurrent operators by size, and nothing else")
+    parser.add_argument(
+        "--roofline",
+        nargs="*",
+        metavar="MODEL",
+        help="what recurrent operators could take at best",
+    )
     parser.add_argument("--diff", action="store_true", help="how long comparing two models takes, and nothing else")
     parser.add_argument("--screen", action="store_true", help="what the screen costs, and nothing else")
     parser.add_argument("--json", metavar="FILE", help="also write the report as JSON; - writes it instead of tables")

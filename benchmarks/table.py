@@ -53,10 +53,20 @@ def _cases(part: Part) -> Iterator[str]:
         rows.append([case["name"], *cells, *ratios])
     yield from _aligned(rows)
     yield from notes
+    yield from _compiling(part)
     yield ""
     header = ["", "iterations", ""]
     about = [[case["name"], _grouped(case["iterations"]), case["description"]] for case in part["cases"]]
     yield from _aligned([header, *about], "lrl")
+
+
+def _compiling(part: Part) -> Iterator[str]:
+    """Seconds that runners took to compile, which are in none of the times."""
+    for key, runner in RUNNERS.items():
+        taken = [(case["name"], case["times"].get(key, {}).get("compiling_s")) for case in part["cases"]]
+        told = [f"{name} {seconds:.1f}" for name, seconds in taken if seconds is not None]
+        if told:
+            yield f"{runner.title} compiled before it was timed, seconds: {', '.join(told)}"
 
 
 def _sweep(sweep: Sweep) -> Iterator[str]:

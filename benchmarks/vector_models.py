@@ -75,7 +75,7 @@ def rk4(iterations: int = 20_000) -> Case:
     def build() -> onnx.ModelProto:
         return parse(f"""
             rk4 (int64 M, bool cond, float[3] x0) => (float[3] x_last, float[n,3] xs)
-            <int64[3] ones = {{1, 1, 1}}, float s = {{10}}, float r = {{28}}, float b = {{2.6666667}},
+            <int64[3] ones = {{1, 1, 1}}, float s = {{10}}, float r = {{14}}, float b = {{2.6666667}},
              float half = {{0.005}}, float whole = {{0.01}}, float sixth = {{0.0016666667}}, float two = {{2}}>
             {{
               x_last, xs = Loop (M, cond, x0) <
@@ -97,8 +97,8 @@ def rk4(iterations: int = 20_000) -> Case:
     def inputs() -> Inputs:
         return {**trips(iterations), "x0": f32([1.0, 1.0, 1.0])}
 
-    # A chaotic system: what is rounded in another way ends elsewhere.
-    return Case("rk4", "Lorenz by RK4, [3], states kept: 53 nodes", iterations, build, inputs, rtol=1e9, atol=1e9)
+    # With r = 14 it comes to rest: what is rounded in another way comes to the same.
+    return Case("rk4", "Lorenz by RK4, [3], states kept: 53 nodes", iterations, build, inputs)
 
 
 def quaternion(iterations: int = 20_000) -> Case:

@@ -149,7 +149,7 @@ def place_of(session: Debuggee, wanted: Wanted) -> LoopPlace:
     """
     places = session._inside.places.loops
     if not places:
-        raise UsageError(f"{session.model.name} has no loop to draw")
+        raise UsageError(f"{session.model.name} has no loop to draw; graph draws the model itself")
     if wanted.loop is None:
         return next((one for one in places if plots.may_draw(wanted.what, one.loop, wanted.name)), places[0])
     found = next((one for one in places if wanted.loop in (one.loop.name, one.path)), None)

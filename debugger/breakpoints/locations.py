@@ -26,6 +26,9 @@ _HOW = re.compile(rf"\s+(?P<mode>{'|'.join(WATCH_WORDS)})(?:\s+(?P<level>\S+))?\
 LAST = sys.maxsize
 #: A line has fewer in its number; Python reads no number with thousands of them.
 _DIGITS = 19
+_NAN_WITHOUT_LOOPS = (
+    "the model has no loop, at whose boundaries nan looks at all values; a condition such as any(isnan(NAME)) tests one"
+)
 _NO_NODES = (
     "a recording has boundaries only, and no nodes to stop before; break takes: iter N, if EXPRESSION, end, nan, and"
     " FILE.py:N of what is in a loop"
@@ -95,6 +98,8 @@ class LocationReader:
             return self._made(Trigger.END, loops=(self._here(),))
         if word == "nan":
             if not rest:
+                if not self.places.loops:
+                    raise UsageError(_NAN_WITHOUT_LOOPS)
                 self._here()
                 loops = range(len(self.places.loops)) if self.loop is None else (self.loop,)
                 return self._made(Trigger.NAN, loops=tuple(loops))

@@ -148,7 +148,7 @@ def loop_named(model: Model, name: str | None) -> LoopPlan:
     """
     plans = model.plan.loops
     if not plans:
-        raise UsageError(f"{model.name} has no loop")
+        raise UsageError(f"{model.name} has no loop to extract")
     found = [plan for plan in plans if name in (None, plan.path, plan.loop.name)]
     if name is None and len(found) > 1:
         raise UsageError(f"{model.name} has several loops: {_listed(plans)}", Remedy.NAME_LOOP)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from . import report
 from .find import Finding
 from .lab import Lab
 from .pack import Pack, check, write
+from .predicate import Disagreement
 from .reduce import Reduced, reduce
 from .report import About
 
@@ -48,6 +50,14 @@ class Repro:
         return "\n".join(self.lines())
 
 
+def _hurried(finding: Finding) -> AbstractContextManager[None]:
+    """Of a runtime that hangs most tests wait for an answer that does not come; what is left is waited for in full."""
+    predicate = finding.predicate
+    if finding.shown.kind == "hung" and isinstance(predicate, Disagreement):
+        return predicate.peer.hurried()
+    return nullcontext()
+
+
 def make(
     finding: Finding,
     about: About,
@@ -65,7 +75,8 @@ def make(
     lab = Lab(
         finding.predicate, finding.candidate, finding.shown, limit=finding.limit, most=most, seconds=seconds, say=say
     )
-    reduced = reduce(lab)
+    with _hurried(finding):
+        reduced = reduce(lab)
     title = report.title_of(about, reduced)
     pack = write(reduced, finding, title, folder)
     check(pack, finding.predicate, reduced.candidate.inputs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import math
 import os
 import pickle
 import select
@@ -12,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -31,6 +32,9 @@ _STARTING = 60.0
 _BUSY = 10
 #: Seconds between tests whether a peer that does not answer is still there.
 _GLANCE = 1.0
+#: A hurried peer is given up when it had so many times as much of a processor as its longest answer took, but not
+#: before it had so many seconds; whether it had is asked every so many seconds.
+_TIMES, _LEAST, _OFTEN = 5, 0.5, 0.1
 _START = "import sys; sys.path.append(sys.argv[1]); from {} import main; main()"
 
 
@@ -94,8 +98,12 @@ class Peer:
         self._process: subprocess.Popen[bytes] | None = None
         self._log: Any = None
         self._next = 0
-        #: What the process had of a processor before the last request.
+        #: What the process had of a processor before the last request, and how much of it that may take.
         self._before = Use()
+        self._enough = math.inf
+        self._is_hurried = False
+        #: By request, the seconds of a processor that the longest answer took.
+        self._longest: dict[str, float] = {}
 
     def __enter__(self) -> Peer:
         return self
@@ -115,6 +123,16 @@ class Peer:
         self._next += 1
         self.ask("open", self._next, job)
         return Loaded(self, self._next, self._process)
+
+    @contextlib.contextmanager
+    def hurried(self) -> Iterator[None]:
+        """Meanwhile it is given up sooner than its timeout says: judged by how long its answers took until now, and by
+        what it has of a processor, so that a busy machine does not make it slower."""
+        self._is_hurried = True
+        try:
+            yield
+        finally:
+            self._is_hurried = False
 
     def close(self) -> None:
         """End the process."""
@@ -171,6 +189,8 @@ class Peer:
         assert self._process.stdin is not None
         deadline = time.monotonic() + self.timeout
         self._before = use_of(self._process.pid)
+        is_known = self._is_hurried and what != "start" and what in self._longest
+        self._enough = max(_LEAST, _TIMES * self._longest[what]) if is_known else math.inf
         try:
             send(self._process.stdin, (what, number, given))
         except OSError:  # it died before; the answer that is missing tells how
@@ -186,9 +206,15 @@ class Peer:
         except BaseException:  # Ctrl-C: an answer that comes later must not be taken for that of the next request
             self.close()
             raise
+        if self._process is not None:
+            self._longest[what] = max(self._longest.get(what, 0.0), self._had(self._process.pid))
         if outcome == "failed":
             raise PeerError("failed", " ".join(str(answer).split())[:600])
         return answer
+
+    def _had(self, process: int) -> float:
+        """Seconds of a processor since the last request."""
+        return use_of(process).seconds - self._before.seconds
 
     def _read(self, length: int, deadline: float) -> bytes:
         assert self._process is not None and self._process.stdout is not None
@@ -199,9 +225,13 @@ class Peer:
             if wait <= -_BUSY * self.timeout or (wait <= 0 and not self._is_kept_waiting()):
                 self.close()
                 raise PeerError("hung", f"no answer within {self.timeout:g} s, the timeout")
+            if self._had(self._process.pid) > self._enough:
+                self.close()
+                raise PeerError("hung", f"no answer within {self._enough:.3g} s of a processor")
             # What the peer started may hold the pipe open when the peer is gone.
             over = self._process.poll() is not None
-            pause = min(wait, _GLANCE) if wait > 0 else _GLANCE
+            glance = _OFTEN if self._enough < math.inf else _GLANCE
+            pause = min(wait, glance) if wait > 0 else glance
             if not select.select([stream], [], [], 0 if over else pause)[0]:
                 if over:
                     raise self._died()

@@ -29,6 +29,8 @@ from .worker import WorkerError
 
 #: Tasks that are on the way, for each thread of the cluster: one runs, one waits.
 IN_FLIGHT = 2
+#: Seconds that a scheduler is waited for.
+_ANSWER = 10.0
 #: A job of more bytes is sent to each worker once, not with each task.
 _LARGE = 1 << 20
 
@@ -130,7 +132,7 @@ class Cluster:
             )
             return package.Client(self._local)
         try:
-            return package.Client(address, timeout="10s")
+            return package.Client(address, timeout=_ANSWER)
         except (OSError, TimeoutError, ValueError) as error:
             raise UsageError(f"no Dask scheduler answers at {address}: {one_line(error)}") from None
 

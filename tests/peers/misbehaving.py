@@ -50,6 +50,8 @@ class Peer:
                 os._exit(3)
             if HOW == "hang":
                 time.sleep(3600)
+            while HOW == "spin":
+                pass
             if HOW == "fail":
                 raise RuntimeError("bad\nluck")
             if HOW == "shaky":

@@ -6,7 +6,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
-from types import FrameType
+from operator import itemgetter
+from types import CodeType, FrameType
 from typing import Any
 
 import numpy as np
@@ -92,17 +93,21 @@ COMMANDS: dict[str, Callable[[Session], object]] = {
 TIMES = 100_000 if "LOOPDBG_ALL_LINES" in os.environ else 2
 
 
+#: Where a line stands: the code that it is of, and its number.
+Line = tuple[CodeType, int]
+
+
 class Lines:
     """The lines of the package that run, of what is called from here, in their order."""
 
     def __init__(self) -> None:
-        self.seen: list[tuple[str, int]] = []
+        self.seen: list[Line] = []
 
     def _at(self, frame: FrameType, event: str, argument: object) -> Any:
         if not frame.f_code.co_filename.startswith(PACKAGE):
             return None
         if event == "line":
-            self.seen.append((frame.f_code.co_filename, frame.f_lineno))
+            self.seen.append((frame.f_code, frame.f_lineno))
         return self._at
 
     def __enter__(self) -> Lines:
@@ -112,26 +117,31 @@ class Lines:
     def __exit__(self, *error: object) -> None:
         sys.settrace(None)
 
-    def chosen(self) -> list[int]:
-        """At which ones to stop, counted from 1."""
-        at: dict[tuple[str, int], list[int]] = {}
-        for k, line in enumerate(self.seen, 1):
+    def chosen(self) -> list[tuple[Line, int]]:
+        """At which ones to stop, in their order: the line, and at which time that it runs, counted from 1."""
+        at: dict[Line, list[int]] = {}
+        for k, line in enumerate(self.seen):
             at.setdefault(line, []).append(k)
-        return sorted({k for found in at.values() for k in (*found[:TIMES], *found[-TIMES:])})
+        times = {line: range(1, len(found) + 1) for line, found in at.items()}
+        picked = {(at[line][n - 1], line, n) for line, ns in times.items() for n in (*ns[:TIMES], *ns[-TIMES:])}
+        return [(line, n) for _, line, n in sorted(picked, key=itemgetter(0))]
 
 
 class Stopped:
-    """Raises KeyboardInterrupt at one line of the package: the ``k``-th that runs, of what is called from here."""
+    """Raises KeyboardInterrupt at a line of the package, the ``time``-th time that it runs. The lines of its code alone
+    are looked at."""
 
-    def __init__(self, k: int) -> None:
-        self._left = k
+    def __init__(self, line: Line, time: int) -> None:
+        self._code, self._number = line
+        self._left = time
         #: The line at which it raised; empty as long as it has not.
         self.where = ""
 
+    def _called(self, frame: FrameType, event: str, argument: object) -> Any:
+        return self._at if frame.f_code is self._code else None
+
     def _at(self, frame: FrameType, event: str, argument: object) -> Any:
-        if not frame.f_code.co_filename.startswith(PACKAGE):
-            return None
-        if event == "line":
+        if event == "line" and frame.f_lineno == self._number:
             self._left -= 1
             if self._left == 0:
                 sys.settrace(None)
@@ -140,7 +150,7 @@ class Stopped:
         return self._at
 
     def __enter__(self) -> Stopped:
-        sys.settrace(self._at)
+        sys.settrace(self._called)
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -181,9 +191,9 @@ def test_a_session_answers_after_it(name: str) -> None:
     with Lines() as lines:
         command(session)
     tried = 0
-    for k in lines.chosen():
+    for chosen in lines.chosen():
         session = standing(loaded)
-        line = Stopped(k)
+        line = Stopped(*chosen)
         try:
             with line:
                 command(session)

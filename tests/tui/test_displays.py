@@ -49,7 +49,8 @@ async def test_one_is_added_changed_and_removed_by_keys() -> None:
 async def test_values_follow_every_stop_and_changed_ones_are_marked() -> None:
     async with opened(*sample(NEWTON)) as screen:
         await typed(screen, "display x", "display a", "display x_new > 3")
-        assert shown(screen) == ["1 x 2.0", "2 a 2.0", "3 x_new > 3 'x_new' is not computed yet in iteration 0"]
+        assert shown(screen)[:2] == ["1 x 2.0", "2 a 2.0"]
+        assert shown(screen)[2].startswith("3 x_new > 3 'x_new' is not computed yet in it")
         await screen.press("s")
         assert shown(screen)[:2] == ["1 x ≠ 1.5", "2 a 2.0"] and shown(screen)[2].startswith("3 x_new > 3 false")
         # What moves nothing leaves the marks.

@@ -68,7 +68,7 @@ async def test_running_to_the_cursor_stops_there_and_leaves_no_breakpoint(key: s
             await screen.press(key)
             assert screen.marked.startswith("▶ change = x_new - x")
             assert screen.session.frame.iteration == iteration
-        assert not len(screen.session.breakpoints) and screen.lines("breakpoints")[0].startswith("none")
+        assert not len(screen.session.breakpoints) and " none" in screen.text("breakpoints")
 
 
 async def test_what_stops_before_the_cursor_is_where_it_stops() -> None:
@@ -92,7 +92,7 @@ async def test_a_line_without_a_node_says_so() -> None:
 async def test_what_was_set_is_taken_back_one_by_one() -> None:
     async with opened(*sample(NEWTON)) as screen:
         await screen.press("s", "s")
-        before = screen.text("back-edges")
+        before = [row.split()[:6] for row in screen.lines("back-edges")[1:]]
         await screen.press("colon")
         await screen.type("set x = 3")
         await screen.press("escape", "s")
@@ -102,7 +102,7 @@ async def test_what_was_set_is_taken_back_one_by_one() -> None:
         assert screen.message.startswith("undone: err = 7; before iteration 3")
         await screen.press("U")
         assert screen.message.startswith("undone: x = 3; before iteration 2")
-        assert screen.text("back-edges") == before and "branch" not in screen.header
+        assert [row.split()[:6] for row in screen.lines("back-edges")[1:]] == before and "branch" not in screen.header
         await screen.press("U")
         assert screen.message == "error: nothing was set on this branch"
 

@@ -78,7 +78,8 @@ def said_of(row: Row, commands: Commands) -> list[str]:
         node = f", node '{printable(row.bad_node)}'" if row.bad_node else ""
         where = f" (iteration {row.bad_iteration} of '{printable(row.loop)}'{node})"
     if row.status is Status.OK:
-        return [f"{row.iterations or 0} iterations", commands.opening(row)]
+        ran = counted(row.iterations or 0, "iteration") if row.loop else "ran to its end; the model has no loop"
+        return [ran, commands.opening(row)]
     return [f"{printable(row.message or row.status.value)}{where}", commands.opening(row)]
 
 

@@ -125,7 +125,7 @@ def arrange(width: int, height: int, needs: Needs, tab: int | None = None, full:
 def _on_tab(panes: Sequence[str], needs: Needs, room: Box) -> Boxes:
     """Below each other; beside the program the others have a line each."""
     found = _those(panes, needs)
-    if "body" in found:
+    if "body" in found or not found:
         return _column(_program(needs) | {name: LINE for name in found if name != "body"}, room)
     for name in _FILLERS:
         if name in found and len(found) > 1 and sum(map(_rows, found.values())) > room.height:

@@ -81,7 +81,7 @@ LESSON = Lesson(
         Step("W", "why", "why the loop ended"),
     ),
     "The condition pane, and the first line of why: below is false, `21 < 20`, and the loop ends after 7 iterations: "
-    "iteration 6 yielded it, and has run. Behind seen the first T is the condition before iteration 0.",
+    "iteration 6 yielded it, and has run. In the row seen the first T is the condition before iteration 0.",
     ASK,
     DRAW,
     "What an iteration yields decides about the next one; the iteration that yields false still counts.",

@@ -76,23 +76,23 @@ LESSON = Lesson(
     "Read one loop in ONNX, OpenVINO and TensorRT, and see where moving it changes numbers.",
     ("recurrence", "kWHILE"),
     {"A": ONNX, "B": TENSORRT, "C": AHEAD},
-    "ONNX and OpenVINO ask after an iteration, TensorRT's kWHILE before it. There a carried value is a recurrence: "
-    "what went in, then what each iteration yields. A is lesson 3's counter, B the same as a TensorRT script.",
+    "ONNX and OpenVINO test the condition after an iteration, TensorRT's kWHILE before it. In TensorRT a recurrence "
+    "carries: what went in, then what iterations yield. A is lesson 3's counter, B the same in TensorRT.",
     (
         Step("f", "finish", "in A: 7 iterations"),
-        Step("scene B", "scene", "TensorRT: read where the listing breaks off"),
+        Step("scene B", "scene", "in TensorRT: find the line of the listing that ends the loop"),
         Step("f", "finish", "6: iteration 6 would yield 21, so it does not run"),
         Step("W", "why", "what was asked, and when"),
     ),
     lambda _: (
-        "A for TensorRT, so that it stays 7, carries the condition itself:\n"
+        "For 7 iterations in TensorRT as well, A's condition has to be carried:\n"
         + "\n".join(f"  {line}" for line in as_tensorrt())
-        + "\nWithout that it is B: `6 iterations`, the last value `18`. C is B written for ONNX: its condition asks "
-        "one iteration ahead."
+        + "\nWithout that it is B: `6 iterations`, the last value `18`. C is B written for ONNX: its condition tests "
+        "count_next + step."
     ),
     ASK,
     DRAW,
-    "ONNX and OpenVINO ask after an iteration about the next one, kWHILE asks before; a recurrence starts with what "
+    "ONNX and OpenVINO test after an iteration for the next one, kWHILE before it; a recurrence starts with what "
     "went in. And a trip count of -1: A and C are ONNX, where no iteration runs with it; the same loop as an OpenVINO "
     "IR has no limit with it.",
     first=at_once.RECALL,

@@ -60,5 +60,5 @@ LESSON = Lesson(
     ASK,
     DRAW,
     "Stacked: a new axis, one row an iteration (ONNX, TensorRT). Concatenated: an axis that is there gets longer "
-    "(OpenVINO). Backwards turns the order of the iterations, not the parts.",
+    "(OpenVINO). A negative stride joins the parts in reverse order; the elements inside of a part keep theirs.",
 )

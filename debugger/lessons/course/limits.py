@@ -80,8 +80,8 @@ LESSON = Lesson(
     "The first line of why: the condition, the trip count, or both; and above it `4 iterations`, of 10.",
     question(5),
     draw,
-    "Whichever says stop first, stops. If both fall together, it is called the condition.\nIf you have a minute: "
-    "the same by the other limit.",
+    "The limit that is reached first ends the loop. Where both are reached at once, why names the condition.\n"
+    "If you have a minute: the same by the other limit.",
     say=OpenQuestion(SCENE, "Which single value would you change to get exactly 5 iterations, and to what?"),
     first=edge.RECALL,
 )

@@ -192,6 +192,7 @@ def test_the_first_nan_of_nested_loops_is_told_once_a_loop() -> None:
 
 def test_nan_needs_a_loop() -> None:
     talk = start(NO_LOOP, x=1.0)
-    for line in ("break nan", "break end", "break iter 3", "break if iter > 1"):
+    assert talk.one("break nan").startswith("error: the model has no loop, at whose boundaries nan looks")
+    for line in ("break end", "break iter 3", "break if iter > 1"):
         assert talk.one(line) == "error: the model has no loop"
     assert talk.one("watch x").startswith("error: nothing changes from boundary to boundary in 'x'")

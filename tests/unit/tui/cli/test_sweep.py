@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from command_line import Ran, finish, loopdbg, start
+from loopdbg.debugger.sweep import cluster
 from loopdbg.debugger.sweep.local import Batch
 from loopdbg.debugger.sweep.row import Status
 from loopdbg.debugger.sweep.summary import Bar, ModelSummary, bars
@@ -127,9 +128,12 @@ def test_rows_are_drawn(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> N
         (("--random", "3", "--dask", "tcp://127.0.0.1:1"), "no Dask scheduler answers"),
     ],
 )
-def test_what_makes_no_sense(capsys: pytest.CaptureFixture[str], words: tuple[str, ...], why: str) -> None:
+def test_what_makes_no_sense(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], why: str
+) -> None:
     if "--dask" in words:
         pytest.importorskip("distributed", reason="a cluster needs distributed")
+        monkeypatch.setattr(cluster, "_ANSWER", 0.2)
     ran = loopdbg(capsys, "sweep", NEWTON, "--max-iterations", LIMIT, *words)
     assert ran.status == 2 and why in ran.complaint
 
