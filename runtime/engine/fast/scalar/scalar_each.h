@@ -55,7 +55,7 @@ static scalar_each_kind const scalar_each_kinds[] = {SCALAR_BINARY(EACH_BINARY_R
                                                              SCALAR_CHOICES(EACH_CHOICE_ROW)};
 
 /* Many elements: by the kernel, which takes several at once. */
-static int each_by_kernel(char *registers, scalar_each const *each) {
+static inline int each_by_kernel(char *registers, scalar_each const *each) {
     (void)registers;
     return each->call->run(each->call) == 0;
 }
