@@ -84,7 +84,7 @@ cdef Elements gathered(const Call *call, bytes indices):
     return found if is_even(found) else None
 
 
-cdef tuple products_of(const Call *call):
+cdef tuple products_of(Call *call):
     """Where the numbers of a product of matrices are: of a and b for each summand, one for each element of the result; and
     these."""
     # dims: batch, m, k, n; steps: of the batch for each argument, then rows and columns of a, b and the result
