@@ -50,7 +50,7 @@ def fit_statement(spans: Sequence[Span], width: int) -> list[Span]:
     """The spans of an assignment, of which the last is what it computes, cut to ``width`` cells.
 
     Attributes go first, from the last one on; then the middles of the longest names; then operands, and all results but
-    the first, and of that its indices.
+    the first, and of that its indices; where no room is left for the operator, the middle of the first result.
     """
     if cells_of(spans) <= width:
         return list(spans)
@@ -60,7 +60,9 @@ def fit_statement(spans: Sequence[Span], width: int) -> list[Span]:
         for shown in _shorter(text, room):
             if cell_len(shown) <= room:
                 return [*start, (shown, role)]
-    return fit_middle(spans, width)
+    least = min(_shorter(text, 0), key=cell_len)
+    start = _with_a_short_result(_with_one_result(before), width - cell_len(least))
+    return fit_middle([*start, (least, role)], width)
 
 
 def least_cells(spans: Sequence[Span]) -> int:
@@ -73,6 +75,16 @@ def _with_one_result(before: Sequence[Span]) -> list[Span]:
     """What is assigned, of several results the first, without its indices."""
     return [(_FIRST.sub(lambda found: f"{found[1]}[{_CUT}]" if found[2] else f"{found[1]}, {_CUT}", text), role)
             for text, role in before]  # fmt: skip
+
+
+def _with_a_short_result(before: Sequence[Span], room: int) -> list[Span]:
+    """What is assigned, in so many cells where its name can be cut so far."""
+    longest = max(range(len(before)), key=lambda k: cell_len(before[k][0]), default=0)
+    excess = cells_of(before) - room
+    return [
+        (shortened(text, max(_LEAST_NAME, cell_len(text) - excess)) if k == longest else text, role)
+        for k, (text, role) in enumerate(before)
+    ]
 
 
 def _shorter(text: str, room: int) -> Iterator[str]:

@@ -26,11 +26,11 @@ from ..screen.view import Shown
 from .pane import Pane
 
 _COLUMNS = (
-    Column("name", 4, names=True),
-    Column("type", 6, rank=2),
-    Column("previous", 7),
+    Column("name", 14, names=True),
+    Column("type", 12, rank=2),
+    Column("previous", 9),
     Column("", 1, gap=1),
-    Column("new", 7, gap=1),
+    Column("new", 9, gap=1),
     Column("Δ", 6, rank=1),
 )
 #: Shown where there is room for it and for a history.
