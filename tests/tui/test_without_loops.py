@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import numpy as np
@@ -39,6 +41,16 @@ def x() -> dict[str, Any]:
     return {"x": np.array([1, 2], np.float32)}
 
 
+@asynccontextmanager
+async def on_graph(
+    opened_model: loopdbg.Model, inputs: dict[str, Any], size: tuple[int, int] = (120, 36)
+) -> AsyncIterator[Screen]:
+    """The app on a model, once its graph is drawn: that comes after the panes."""
+    async with opened(opened_model, inputs, size=size) as screen:
+        await screen.until(lambda: isinstance(screen.app.screen, GraphScreen) and "▶" in screen.app.screen.text)
+        yield screen
+
+
 def graph(screen: Screen) -> GraphScreen:
     """The graph, which is in front."""
     top = screen.app.screen
@@ -52,7 +64,7 @@ def next_box(screen: Screen) -> str:
 
 
 async def test_it_opens_on_its_graph_and_steps_both_ways() -> None:
-    async with opened(model(PLAIN), x()) as screen:
+    async with on_graph(model(PLAIN), x()) as screen:
         assert "the model has no loop" in graph(screen).text
         assert next_box(screen) == "y" and "(x [1.0, 2.0])" in graph(screen).graph.text
         for key, box in (("n", "h"), ("s", "z"), ("N", "h"), ("S", "y"), ("n", "h")):
@@ -67,7 +79,7 @@ async def test_it_opens_on_its_graph_and_steps_both_ways() -> None:
 
 
 async def test_values_are_opened_from_the_graph() -> None:
-    async with opened(model(PLAIN), x()) as screen:
+    async with on_graph(model(PLAIN), x()) as screen:
         await screen.press("n", "up", "enter")
         top = screen.app.screen
         assert isinstance(top, InspectorScreen)
@@ -79,7 +91,7 @@ async def test_values_are_opened_from_the_graph() -> None:
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 36), (200, 60)])
 async def test_panes_that_are_about_loops_are_not_there(size: tuple[int, int]) -> None:
-    async with opened(model(PLAIN), x(), size=size) as screen:
+    async with on_graph(model(PLAIN), x(), size=size) as screen:
         await screen.press("escape")
         assert screen.marked.startswith("▶ y = x * x")
         panes = screen.app.panes
@@ -97,7 +109,7 @@ async def test_panes_that_are_about_loops_are_not_there(size: tuple[int, int]) -
 
 
 async def test_tabs_without_anything_are_not_there() -> None:
-    async with opened(model(PLAIN), x(), size=(80, 24)) as screen:
+    async with on_graph(model(PLAIN), x(), size=(80, 24)) as screen:
         await screen.press("escape")
         assert screen.app.tabs.text.split() == ["[Source]", "Values", "Time"]
         await screen.press("less_than_sign")
@@ -108,7 +120,7 @@ async def test_tabs_without_anything_are_not_there() -> None:
 
 
 async def test_of_an_if_the_branch_that_runs_is_followed() -> None:
-    async with opened(model(CHOICE), {**x(), "pick": np.array(True)}) as screen:
+    async with on_graph(model(CHOICE), {**x(), "pick": np.array(True)}) as screen:
         await screen.press("n")
         assert next_box(screen) == "?" and "choice" in graph(screen).detail.text
         # Inside of it the box is still where it stands; open, it has both branches.
