@@ -68,6 +68,18 @@ def test_what_is_left_at_last(result: str, expression: str, shown: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("expression", "width", "shown"),
+    [
+        ("ReduceMean(layers_0_norm_Pow, [-1])", 30, "layers…Reduced = ReduceMean(…)"),
+        ("Gather * Gather", 24, "layers_…_Reduced = … * …"),
+        ("Sqrt(x)", 20, "laye…duced = Sqrt(x)"),
+    ],
+)
+def test_a_long_result_leaves_room_for_the_operator(expression: str, width: int, shown: str) -> None:
+    assert cut("layers_0_input_layernorm_Reduced", expression, width) == shown
+
+
+@pytest.mark.parametrize(
     ("expression", "operators", "attributes"),
     [
         ("half + half_q", ["+"], ""),
