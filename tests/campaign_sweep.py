@@ -12,7 +12,6 @@ import contextlib
 import os
 import resource
 import signal
-import sqlite3
 import sys
 import tempfile
 import threading
@@ -31,6 +30,7 @@ from loopdbg.debugger.sweep.outcome import hash_of_outputs
 from loopdbg.debugger.sweep.schedule import Schedule
 from loopdbg.debugger.sweep.store import Store
 from models import SAMPLES
+from sweeping import rows_in
 
 LIMIT = 100
 #: What is run, and how many random cases of it.
@@ -100,16 +100,6 @@ def killed(path: str, count: int) -> Bits:
             return bits(store.rows())
         finally:
             store.close()
-
-
-def rows_in(path: Path) -> int:
-    """How many rows a file has that another program writes."""
-    with (
-        contextlib.suppress(sqlite3.Error),
-        contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db,
-    ):
-        return int(db.execute("SELECT count(*) FROM results").fetchone()[0])
-    return 0
 
 
 def on_a_cluster(path: str, count: int) -> Bits:

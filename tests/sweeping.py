@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -88,3 +90,13 @@ def bits(rows: Iterable[loopdbg.Row]) -> list[tuple[Any, ...]]:
         for row in rows
     ]
     return sorted(told, key=repr)
+
+
+def rows_in(path: Path) -> int:
+    """How many rows a file has that another program writes."""
+    with (
+        contextlib.suppress(sqlite3.Error),
+        contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db,
+    ):
+        return int(db.execute("SELECT count(*) FROM results").fetchone()[0])
+    return 0

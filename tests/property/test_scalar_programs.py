@@ -59,12 +59,8 @@ def outcome(m: loopdbg.Model, inputs: dict[str, Any], hot_after: int, limit: int
     return used, (what, totals, frames, outputs)
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
-@given(programs(), st.one_of(st.none(), st.integers(0, 30)))
-def test_a_scalar_program_leaves_what_the_plain_engine_leaves(
-    program: tuple[str, dict[str, Any]], limit: int | None
-) -> None:
-    text, inputs = program
+def leaves_the_same(text: str, inputs: dict[str, Any], limit: int | None) -> None:
+    """Plain, interpreted and as machine code."""
     with np.errstate(all="ignore"):
         m = model(text)
         _, plain = outcome(m, inputs, -1, limit)
@@ -73,6 +69,14 @@ def test_a_scalar_program_leaves_what_the_plain_engine_leaves(
         event(f"ended by: {plain[0][0]}")
         assert fast == plain
         assert outcome(m, inputs, 1, limit, compiled=True) == (used, plain)
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@given(programs(), st.one_of(st.none(), st.integers(0, 30)))
+def test_a_scalar_program_leaves_what_the_plain_engine_leaves(
+    program: tuple[str, dict[str, Any]], limit: int | None
+) -> None:
+    leaves_the_same(*program, limit)
 
 
 @settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
@@ -80,15 +84,7 @@ def test_a_scalar_program_leaves_what_the_plain_engine_leaves(
 def test_a_program_over_small_tensors_leaves_what_the_plain_engine_leaves(
     program: tuple[str, dict[str, Any]], limit: int | None
 ) -> None:
-    text, inputs = program
-    with np.errstate(all="ignore"):
-        m = model(text)
-        _, plain = outcome(m, inputs, -1, limit)
-        used, fast = outcome(m, inputs, 1, limit)
-        event(f"program used: {used}")
-        event(f"ended by: {plain[0][0]}")
-        assert fast == plain
-        assert outcome(m, inputs, 1, limit, compiled=True) == (used, plain)
+    leaves_the_same(*program, limit)
 
 
 ENTERED_AGAIN = """agraph (int64 M) => (int64 last)

@@ -17,7 +17,7 @@ import loopdbg
 from command_line import start
 from loopdbg.debugger.sweep.store import Store
 from models import SAMPLES
-from sweeping import BECOME, LIMIT, NEWTON, bits, tricky
+from sweeping import BECOME, LIMIT, NEWTON, bits, rows_in, tricky
 
 COUNT = 300
 
@@ -60,13 +60,13 @@ def test_what_was_killed_goes_on_and_nothing_is_twice(alone: list[tuple[object, 
     words = ["sweep", NEWTON, "--random", 2_000_000, "--seed", 3, "--max-iterations", LIMIT, "--measure", "err"]
     process = start(*words, "-j", 2, "-o", rows, start_new_session=True)
     try:
-        while _count(rows) < 50:
+        while rows_in(rows) < 50:
             assert process.poll() is None
             time.sleep(0.05)
     finally:
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
-    done = _count(rows)
+    done = rows_in(rows)
     fewer = loopdbg.sweep(
         NEWTON, random=done + 50, seed=3, max_iterations=LIMIT, measures=["err"], timeout=60.0, output=rows, resume=True
     )
@@ -77,17 +77,6 @@ def test_what_was_killed_goes_on_and_nothing_is_twice(alone: list[tuple[object, 
     assert len(new) >= 50 and len({row.id for row in new}) == len(new)
     assert len({row.id for row in whole}) == len(whole) == min(COUNT, done + 50)
     assert set(bits(whole)) <= set(alone)
-
-
-def _count(path: Path) -> int:
-    try:
-        database = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
-        try:
-            return int(database.execute("SELECT count(*) FROM results").fetchone()[0])
-        finally:
-            database.close()
-    except sqlite3.Error:
-        return 0
 
 
 @pytest.fixture(scope="module")

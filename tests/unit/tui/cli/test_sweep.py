@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 import signal
-import sqlite3
 import time
 import xml.etree.ElementTree
 from pathlib import Path
@@ -21,7 +20,7 @@ from loopdbg.debugger.sweep.row import Status
 from loopdbg.debugger.sweep.summary import Bar, ModelSummary, bars
 from loopdbg.tui.cli.sweep_progress import Count, Lines
 from loopdbg.tui.cli.sweeping import exit_status
-from sweeping import LIMIT, NEWTON, tricky
+from sweeping import LIMIT, NEWTON, rows_in, tricky
 
 RANDOM = ("sweep", NEWTON, "--random", 8, "--max-iterations", LIMIT, "-j", 1)
 
@@ -141,25 +140,14 @@ def test_what_makes_no_sense(
 def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(tmp_path: Path) -> None:
     rows = tmp_path / "out.sweepdb"
     process = start("sweep", NEWTON, "--random", 10**6, "--max-iterations", LIMIT, "-j", 1, "-o", rows)
-    while _count(rows) == 0:
+    while rows_in(rows) == 0:
         assert process.poll() is None
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     ran = finish(process)
     assert ran.status == 130
     assert f"cases are done and kept in {rows}; the same command with --resume goes on" in ran.err
-    assert _count(rows) > 0
-
-
-def _count(path: Path) -> int:
-    try:
-        database = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
-        try:
-            return int(database.execute("SELECT count(*) FROM results").fetchone()[0])
-        finally:
-            database.close()
-    except sqlite3.Error:
-        return 0
+    assert rows_in(rows) > 0
 
 
 @pytest.mark.parametrize(
