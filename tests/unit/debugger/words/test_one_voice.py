@@ -132,6 +132,8 @@ async def test_screen_console_and_explain_have_one_voice(which: str, tmp_path: P
     model, inputs = made(which, tmp_path)
     sources = {loop: (text, ends) for loop, text, ends in explained(model)}
     async with opened(model, inputs, WIDE, max_iterations=100) as screen:
+        if not sources:
+            await screen.press("escape")  # from the graph, which a model without loops opens on
         for keys in ("", "s", "n", "n", "f"):
             if keys:
                 if screen.session.done:
@@ -150,8 +152,9 @@ async def test_screen_console_and_explain_have_one_voice(which: str, tmp_path: P
             below = console[len(text) :]
             if frame.stopped_by is None:
                 assert below[0] == f"ends: {ends}"
-                word = ends.split("; ")[0].split(". ")[0].split()[0]
-                await screen.until(lambda word=word: word in " ".join(screen.lines("condition")))  # type: ignore[misc]
+                # Where the pane is one line the sentence stands inside of it.
+                word = ends.split("; ")[0].split(". ")[0].split()[0].lower()
+                await screen.until(lambda word=word: word in screen.text("condition").lower())  # type: ignore[misc]
             else:
                 # The sentence that the stop, `frame` and the condition's pane say as well.
                 why = below[0].partition(": ")[2].removesuffix(" before the first")
