@@ -91,7 +91,7 @@ async def test_scan_outputs_of_the_loops_around() -> None:
         await screen.press("s", "s", "n", "i")
         assert any(line.startswith("inner_seen ") for line in screen.lines("scans"))
         [outer] = [line for line in screen.lines("scans") if line.startswith("seen ")]
-        assert "i64 [2]  2 of 4  of loop 'Loop_1'" in outer
+        assert "i64 [2]  2 so far  of loop 'Loop_1'" in outer
 
 
 @pytest.mark.parametrize("expression", ["seen", "len(seen) - 1"])

@@ -7,8 +7,7 @@ import pytest
 from rich.cells import cell_len
 
 from loopdbg.tui.screen.cells import norm_value, short_value, type_of
-from loopdbg.tui.screen.lines import Column, Role, Widest, fit, fit_spans, pad, table
-from loopdbg.tui.screen.text import shortened
+from loopdbg.tui.screen.lines import Column, Role, Widest, fit, fit_spans, pad, shortened, table
 
 COLUMNS = (Column("name", 4), Column("type", 6, rank=2), Column("value", 5), Column("note", 4, rank=1))
 

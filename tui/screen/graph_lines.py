@@ -11,8 +11,8 @@ from ...debugger.picture.moment import Marks, Moments, marks_of
 from ...debugger.picture.records import ENTERS, LEAVES, Box, Kind, Picture
 from .cells import NOT_YET, short_value
 from .graph_places import LABEL, VALUE, Chip, Level, Places, Point, corners
-from .lines import Line, Role, Span, fit, pad
-from .text import NOT_FINITE, printable, shortened
+from .lines import Line, Role, Span, fit, pad, shortened
+from .text import NOT_FINITE, printable
 
 #: Which neighbours a cell of a line goes to.
 _UP, _RIGHT, _DOWN, _LEFT = 1, 2, 4, 8

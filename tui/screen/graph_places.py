@@ -15,7 +15,8 @@ from rich.cells import cell_len
 
 from ...debugger.picture.layers import Layers, place
 from ...debugger.picture.records import Arc, Box, Kind, Picture
-from .text import printable, shortened
+from .lines import shortened
+from .text import printable
 
 Point = tuple[int, int]
 

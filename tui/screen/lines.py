@@ -13,7 +13,6 @@ from enum import StrEnum
 from rich.cells import cell_len, chop_cells
 
 from .target import Target
-from .text import shortened, tail
 
 
 class Role(StrEnum):
@@ -135,6 +134,25 @@ def fit_middle(spans: Sequence[Span], width: int) -> list[Span]:
             break
         end.insert(0, (text if cell_len(text) <= room else tail(text, room), role))
     return [*kept, *end]
+
+
+def shortened(name: str, cells: int) -> str:
+    """A name in at most so many cells, without its middle where it is longer: beginnings are alike, and ends tell names
+    apart."""
+    if cell_len(name) <= cells:
+        return name
+    if cells < 3:
+        return "…"[:cells]
+    end = tail(name, cells // 2)
+    return f"{chop_cells(name, cells - 1 - cell_len(end))[0]}…{end}"
+
+
+def tail(text: str, cells: int) -> str:
+    """The last cells of a text."""
+    start = len(text)
+    while start > 0 and cell_len(text[start - 1 :]) <= cells:
+        start -= 1
+    return text[start:]
 
 
 @dataclass(frozen=True)

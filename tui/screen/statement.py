@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 from rich.cells import cell_len
 
 from ...debugger.words.names import mask
-from .lines import Role, Span, cells_of, fit_middle
-from .text import shortened
+from .lines import Role, Span, cells_of, fit_middle, shortened
 
 #: No name is cut to fewer cells.
 _LEAST_NAME = 4

@@ -10,9 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from rich.cells import cell_len, chop_cells
 
-from ...debugger.statistics.growth import Growth
 from ...debugger.statistics.onepass import Statistics
 from ...debugger.statistics.tensor import OverError, TensorRef, tensor_of
 from ...debugger.text import NOT_FINITE, dtype_name, number_text, scalar_text, value_text
@@ -30,9 +28,7 @@ __all__ = [
     "printable",
     "rate_text",
     "scalar_text",
-    "shortened",
     "sparkline",
-    "tail",
     "type_text",
     "value_text",
 ]
@@ -47,7 +43,6 @@ _SHORT = {
     "object": "string",
 }
 NO_LIMIT = "no limit"
-_CUT = "…"
 _BARS = "▁▂▃▄▅▆▇█"
 
 
@@ -60,25 +55,6 @@ def type_text(dtype: np.dtype[Any] | str | None, shape: Sequence[Dim] | None) ->
     if shape is None:
         return f"{short} [...]"
     return f"{short} [{','.join('?' if d is None else str(d) for d in shape)}]"
-
-
-def shortened(name: str, cells: int) -> str:
-    """A name in at most so many cells, without its middle where it is longer: beginnings are alike, and ends tell names
-    apart."""
-    if cell_len(name) <= cells:
-        return name
-    if cells < 3:
-        return _CUT[:cells]
-    end = tail(name, cells // 2)
-    return f"{chop_cells(name, cells - 1 - cell_len(end))[0]}{_CUT}{end}"
-
-
-def tail(text: str, cells: int) -> str:
-    """The last cells of a text."""
-    start = len(text)
-    while start > 0 and cell_len(text[start - 1 :]) <= cells:
-        start -= 1
-    return text[start:]
 
 
 def limit_text(trip_count: int | None) -> str:
@@ -106,6 +82,9 @@ def delta_text(previous: Any, new: Any) -> str:
         return _delta_of_lists(previous, new)
     a, b = tensor_of(previous), tensor_of(new)
     if a.shape != b.shape:
+        # Not at the top: what runs a model without a screen compares nothing.
+        from ...debugger.statistics.growth import Growth
+
         growth = Growth.between(a.shape, b.shape)
         if growth is not None:
             return f"{growth.more:+d} {plural(abs(growth.more), growth.row)}"

@@ -66,10 +66,11 @@ class BackEdges(Pane):
         frame = shown.frame.frame
         if frame.loop is None or not frame.back_edges:
             return [(_why_none(shown), Role.DIM)]
+        first, indices = frame.at_boundary and not frame.iteration, picks(frame.loop)
         told: list[Span] = []
         for edge, port in zip(frame.back_edges, frame.loop.back_edges, strict=True):
-            first = frame.at_boundary and not frame.iteration
-            name, _, old, _, new, delta, _ = _row(edge, (_SHORT, _SHORT), first, _called(port.param, shown), "", False)
+            called, index = _called(port.param, shown), port.param in indices
+            name, _, old, _, new, delta, _ = _row(edge, (_SHORT, _SHORT), first, called, "", index)
             told += [name, (" ", Role.PLAIN), *([old, (" → ", Role.DIM)] if new[0] == NOT_YET else ()), new]
             told.append((f" {delta[0]}   ", delta[1]))
         return told

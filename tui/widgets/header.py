@@ -12,8 +12,8 @@ from textual.reactive import reactive
 from textual.strip import Strip
 
 from ..driver import Progress
-from ..screen.lines import Line, Role, Span, fit_spans, line
-from ..screen.text import NO_LIMIT, limit_text, printable, rate_text, shortened
+from ..screen.lines import Line, Role, Span, fit_spans, line, shortened
+from ..screen.text import NO_LIMIT, limit_text, printable, rate_text
 from ..screen.view import FrameView, Shown
 from .strips import Lined
 

@@ -16,10 +16,10 @@ from ...runtime.graph import TensorType, Value
 from ..screen.cells import short_value
 from ..screen.collected import picture
 from ..screen.layout import ALL, Need
-from ..screen.lines import Line, Role, Span, fit, line
+from ..screen.lines import Line, Role, Span, fit, line, shortened
 from ..screen.plots import heat, number_of, odd_apart
 from ..screen.targets import Of, ValueTarget
-from ..screen.text import printable, shortened, sparkline, type_text
+from ..screen.text import printable, sparkline, type_text
 from ..screen.view import Shown
 from .pane import Pane
 

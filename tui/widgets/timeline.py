@@ -9,9 +9,9 @@ from textual import events
 from textual.message import Message
 
 from ..screen.layout import Need
-from ..screen.lines import Line, Role, Span, fit, line, pad
+from ..screen.lines import Line, Role, Span, fit, line, pad, shortened
 from ..screen.targets import MomentTarget
-from ..screen.text import printable, shortened
+from ..screen.text import printable
 from ..screen.times import Span as Branch
 from ..screen.view import Shown
 from .pane import Pane
