@@ -140,8 +140,7 @@ static inline void history_note_tensor(loop_history *h, int series, uint64_t *ro
     }
     if (q->identity && e->n > 1)
         for (int c = 0; c < HISTORY_COLUMNS; c++) memcpy(told + c, cell + c * HISTORY_ROWS - 1, sizeof *told);
-    else
-        history_summary(q, data, count, told);
+    else history_summary(q, data, count, told);
     for (int c = 0; c < HISTORY_COLUMNS; c++) memcpy(cell + c * HISTORY_ROWS, told + c, sizeof *told);
 }
 

@@ -51,8 +51,7 @@ typedef struct {
 #define EACH_UNARY_ROW(ID, NAME, C, T, Q, EXPRESSION) {each_##ID, {sizeof(T), sizeof(Q)}},
 #define EACH_CHOICE_ROW(ID, SIZE, T) {each_##ID, {1, SIZE, SIZE, SIZE}},
 static scalar_each_kind const scalar_each_kinds[] = {SCALAR_BINARY(EACH_BINARY_ROW) SCALAR_UNARY(EACH_UNARY_ROW)
-                                                         SCALAR_DIVISIONS(EACH_BINARY_ROW)
-                                                             SCALAR_CHOICES(EACH_CHOICE_ROW)};
+                                                         SCALAR_DIVISIONS(EACH_BINARY_ROW) SCALAR_CHOICES(EACH_CHOICE_ROW)};
 
 /* Many elements: by the kernel, which takes several at once. */
 static inline int each_by_kernel(char *registers, scalar_each const *each) {

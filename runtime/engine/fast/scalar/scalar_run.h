@@ -50,7 +50,8 @@ static inline int scalar_node_runs(scalar_node const *node) {
 static inline int scalar_is_tested(scalar_loop const *L) { return L->test >= 0 && loop_is_tested(L->trips, L->i); }
 
 /* One value of a history's newest row. */
-static inline void scalar_note_value(char const *R, scalar_loop const *L, uint64_t *row, scalar_note const *note, int32_t from) {
+static inline void scalar_note_value(char const *R, scalar_loop const *L, uint64_t *row, scalar_note const *note,
+                                     int32_t from) {
     if (note->count == 1) row[note->column] = REG(uint64_t const, from);
     else history_note_tensor(L->history, note->series, row, R + from, note->count);
 }
