@@ -59,7 +59,7 @@ cdef dict operations():
 cdef dict offsets():
     """Where the fields of the C structures are."""
     cdef scalar_program *p = NULL
-    cdef scalar_loop *l = NULL
+    cdef scalar_loop *loop = NULL
     cdef scalar_scan *scan = NULL
     cdef scalar_slice *part = NULL
     cdef scalar_call *call = NULL
@@ -70,11 +70,13 @@ cdef dict offsets():
         "program.registers": <size_t>&p.registers, "program.loops": <size_t>&p.loops, "program.calls": <size_t>&p.calls,
         "program.loads": <size_t>&p.loads, "program.nodes": <size_t>&p.nodes, "program.at_insn": <size_t>&p.at_insn,
         "program.at_loop": <size_t>&p.at_loop, "program.suspended": <size_t>&p.suspended, "node": sizeof(scalar_node),
-        "loop": sizeof(scalar_loop), "loop.i": <size_t>&l.i, "loop.trips": <size_t>&l.trips, "loop.parts": <size_t>&l.parts,
-        "loop.stop_before": <size_t>&l.stop_before, "loop.stop": <size_t>&l.stop, "loop.endless_at": <size_t>&l.endless_at,
-        "loop.keep": <size_t>&l.keep, "loop.ended": <size_t>&l.ended, "loop.scans": <size_t>&l.scans,
-        "loop.slices": <size_t>&l.slices, "loop.history": <size_t>&l.history, "loop.iterations": <size_t>&l.iterations,
-        "loop.entries": <size_t>&l.entries, "loop.by_reason": <size_t>&l.by_reason,
+        "loop": sizeof(scalar_loop), "loop.i": <size_t>&loop.i, "loop.trips": <size_t>&loop.trips,
+        "loop.parts": <size_t>&loop.parts, "loop.stop_before": <size_t>&loop.stop_before,
+        "loop.stop": <size_t>&loop.stop, "loop.endless_at": <size_t>&loop.endless_at,
+        "loop.keep": <size_t>&loop.keep, "loop.ended": <size_t>&loop.ended, "loop.scans": <size_t>&loop.scans,
+        "loop.slices": <size_t>&loop.slices, "loop.history": <size_t>&loop.history,
+        "loop.iterations": <size_t>&loop.iterations,
+        "loop.entries": <size_t>&loop.entries, "loop.by_reason": <size_t>&loop.by_reason,
         "scan": sizeof(scalar_scan), "scan.buffer": <size_t>&scan.buffer, "scan.count": <size_t>&scan.count,
         "scan.capacity": <size_t>&scan.capacity,
         "slice": sizeof(scalar_slice), "slice.base": <size_t>&part.base, "slice.step": <size_t>&part.step,

@@ -75,7 +75,10 @@ cdef class Maker(NodeCode):
     cdef int copy(self, int pc, int source, int target) except -1:
         """One slot's value becomes another one's, of the same spec."""
         cdef Py_ssize_t nbytes = self.s.slots[target].nbytes
-        self.emit(pc, OP_copy_8 if nbytes <= 8 else OP_BLOCK, d=self.slot(target), a=self.slot(source), b=nbytes)
+        if nbytes <= 8:
+            self.emit(pc, OP_copy_8, d=self.slot(target), a=self.slot(source))
+        else:
+            self.emit(pc, OP_BLOCK, d=self.slot(target), a=self.slot(source), b=nbytes)
         self.written.add(target)
 
     cdef dict ports(self, int index, int parent):

@@ -72,7 +72,7 @@ static void scalar_note_entry(char const *R, scalar_loop const *L) {
 
 /* Runs from the head of loop `at_loop`, or goes on. `watch`: set by whoever wants a stop. One unit of `budget` is an instruction.
  * Compiled by itself: inlined, it has to share registers, and an iteration takes 4 % longer. */
-__attribute__((noinline)) static int scalar_run(scalar_program *p, int const volatile *watch, int64_t *budget) {
+__attribute__((noinline, unused)) static int scalar_run(scalar_program *p, int const volatile *watch, int64_t *budget) {
     char *R = p->registers;
     scalar_loop *L = p->loops + p->at_loop;
     scalar_insn const *in = NULL;

@@ -172,3 +172,23 @@ def test_a_constant_that_a_hand_changes_is_read_anew() -> None:
         engine.start(m.check({"M": 2000, "v0": 7}))
         ended.append(bits(m, engine))
     assert ended[:2] == ended[2:] and ended[0] != ended[1]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float", "double", "int32", "bool"])
+def test_branches_hand_on_values_of_any_size(dtype: str) -> None:
+    """Each branch of an If copies its result, of 1 to 8 bytes."""
+    m = model(f"""g (int64 M, {dtype} x0, bool up) => ({dtype} x) {{
+      x = Loop <body = body (int64 i, bool c, {dtype} a) => (bool keep, {dtype} b) {{
+        keep = Identity (c)
+        two = Constant <value = int64 {{2}}> ()
+        zero = Constant <value = int64 {{0}}> ()
+        rest = Mod (i, two)
+        even = Equal (rest, zero)
+        b = If <then_branch = one () => ({dtype} y) {{ y = Identity (a) }},
+                else_branch = other () => ({dtype} z) {{ z = Where (up, a, x0) }}> (even)
+      }}> (M, , x0)
+    }}""")
+    given = {"M": 5000, "x0": np.array(1, m.inputs[1].type.dtype), "up": True}
+    expected = bits(m, started(m, given, -1))
+    engine = started(m, given, 0)
+    assert bits(m, engine) == expected and fast(engine).compiled
