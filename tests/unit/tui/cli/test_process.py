@@ -147,9 +147,9 @@ def test_the_c_locale() -> None:
 
 
 def ps(*arguments: str) -> str:
-    """What ps prints; it hangs with the libraries that make sanitize loads beforehand."""
+    """What ps prints, in lines of any length; it hangs with the libraries that make sanitize loads beforehand."""
     environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
-    return subprocess.run(["ps", *arguments], capture_output=True, encoding="utf-8", env=environment).stdout
+    return subprocess.run(["ps", "-ww", *arguments], capture_output=True, encoding="utf-8", env=environment).stdout
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
