@@ -143,7 +143,7 @@ def _normal(width: int, height: int, needs: Needs) -> Boxes:
     """The program on the left, what the loop carries on the right, time below both."""
     foot = _foot(height, needs)
     above = height - foot
-    loop = _limited(_those(_LOOP, needs), above * 2 // 5)
+    loop = _limited(_those(_LOOP, needs), above // 2)
     if not any(map(_boxed, loop.values())):
         loop |= _those(("overview", "value"), needs)
     elif not _is_plotted(needs):

@@ -45,7 +45,9 @@ def value_lines(shown: Shown, target: ValueTarget, width: int, height: int) -> l
     told += _holds(value, width)
     spare = max(0, height - len(told) - len(around))
     went = list(_went(shown, target, value, width))
-    more = [*went, *_elements(value, width, spare - len(went) - 1)]
+    # The picture of the elements has a row, and what is left is for numbers.
+    rows = spare - len(went) - 1
+    more = [*went, *_elements(value, width, rows)] if rows >= 0 else went
     return [*told, *more[:spare], *around]
 
 
