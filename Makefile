@@ -151,8 +151,16 @@ $(STAMP)-tools: pyproject.toml $(STAMP)-venv
 	$(Q)$(PIP) install -r $@.txt
 	@touch $@
 
+# What a run needs is fetched while the extension modules compile: the first takes the network, the second the processor.
+$(STAMP)-needs: pyproject.toml $(STAMP)-tools
+	$(say) 'building the extension modules ($(MODE)), and fetching what loopdbg needs'
+	$(Q)$(PY) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"], sep="\n")' >$@.txt
+	$(Q)trap 'kill $$fetching' INT TERM; $(PIP) install -r $@.txt & fetching=$$!; \
+	    $(PY) setup.py $(if $(V),,-q) build_ext --inplace || { wait; exit 1; }; wait $$fetching
+	@touch $@
+
 # Every extra has what a run needs.
-$(INSTALLED)-%: pyproject.toml setup.py $(STAMP)-tools
+$(INSTALLED)-%: pyproject.toml setup.py $(STAMP)-needs
 	$(say) 'installing loopdbg into $(VENV) ($*)'
 	$(Q)$(PIP) install --no-build-isolation -e '.$(if $(filter-out run,$*),[$*])'
 	@touch $(INSTALLED)-run $@

@@ -1,5 +1,7 @@
 """Convolutions (conv.h)."""
 
+cimport numpy as np
+
 from ..call cimport Call, run_call
 from ..processor cimport loopdbg_here, processor_here
 from ..team cimport loopdbg_share, loopdbg_team, team_members, team_share
@@ -26,14 +28,19 @@ PART, GROUP = CONV_PART, CONV_GROUP
 WIDEST = CONV_WIDEST
 
 
-def transform(const float[:, :, :, ::1] taps, float[:, :, :, ::1] out):
-    """Taps ``[channels out, channels in, 3, 3]`` into the ``[channels out / 8, 16, channels in, 8]`` of winograd.h."""
-    if out.shape[0] * 8 != taps.shape[0] or out.shape[2] != taps.shape[1] or taps.shape[2] * taps.shape[3] != 9 or \
-            out.shape[1] * out.shape[3] != 128:
+def transform(np.ndarray taps not None, np.ndarray out not None):
+    """Float32 taps ``[channels out, channels in, 3, 3]`` into the ``[channels out / 8, 16, channels in, 8]`` of winograd.h.
+
+    Both lie in order of C. Raises ``ValueError`` where the shapes or types are others.
+    """
+    cdef Py_ssize_t ocg = taps.shape[0] if taps.ndim else 0, icg = taps.shape[1] if taps.ndim > 1 else 0
+    if (<object>taps).shape != (ocg, icg, 3, 3) or ocg % 8 or (<object>out).shape != (ocg // 8, 16, icg, 8):
         raise ValueError("the shapes do not fit")
-    if out.size:
-        with nogil:
-            conv_winograd_taps(&taps[0, 0, 0, 0], taps.shape[0], taps.shape[1], &out[0, 0, 0, 0])
+    for array in (taps, out):
+        if array.dtype != "float32" or not array.flags.c_contiguous:
+            raise ValueError("not float32, or not in order of C")
+    with nogil:
+        conv_winograd_taps(<const float *>np.PyArray_DATA(taps), ocg, icg, <float *>np.PyArray_DATA(out))
 
 
 loopdbg_here = processor_here()
