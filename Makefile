@@ -156,8 +156,8 @@ $(STAMP)-needs: pyproject.toml $(STAMP)-tools
 	$(say) 'building the extension modules ($(MODE)), and fetching what loopdbg needs'
 	$(Q)$(PY) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"], sep="\n")' >$@.txt
 	$(Q)trap 'kill $$fetching' INT TERM; $(PIP) install -r $@.txt & fetching=$$!; \
-	    $(PY) setup.py $(if $(V),,-q) build_ext --inplace || { wait; exit 1; }; wait $$fetching
-	@touch $@
+	    $(COMPILE) || { wait; exit 1; }; wait $$fetching
+	@touch $@ $(EXTENSIONS)
 
 # Every extra has what a run needs.
 $(INSTALLED)-%: pyproject.toml setup.py $(STAMP)-needs
@@ -166,8 +166,8 @@ $(INSTALLED)-%: pyproject.toml setup.py $(STAMP)-needs
 	@touch $(INSTALLED)-run $@
 
 # Only one mode can be in place.
+COMPILE = rm -f $(STAMP)-extensions-*; $(PY) setup.py $(if $(V),,-q) build_ext --inplace
 $(EXTENSIONS): $(CYTHON_SOURCES) setup.py $(STAMP)-tools
 	$(say) 'building the extension modules ($(MODE))'
-	$(Q)rm -f $(STAMP)-extensions-*
-	$(Q)$(PY) setup.py $(if $(V),,-q) build_ext --inplace
+	$(Q)$(COMPILE)
 	@touch $@
