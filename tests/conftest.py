@@ -1,13 +1,16 @@
 """Shared by all tests: a binder that fails for any reason but NotNative fails the test."""
 
 import asyncio
+import faulthandler
 import gc
 import itertools
 import locale
 import os
+import re
 import signal
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import cache
@@ -23,6 +26,7 @@ from fresh import Crash, Fresh, at
 from loopdbg.runtime.engine.plain import binder as nodes
 from loopdbg.runtime.frontends.onnx import functions, types
 
+_folders: dict[str, Iterator[int]] = defaultdict(itertools.count)
 #: Seconds of a look at whether a screen rests; it is drawn more often than that.
 LOOK = 0.005
 
@@ -48,6 +52,13 @@ def settings_of_nobody(settings_folders: Iterator[Path]) -> Iterator[None]:
         patch.setenv("LOOPDBG_CONFIG_DIR", str(next(settings_folders)))
         patch.delenv("CI", raising=False)  # where scripts do not run unasked
         yield
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """pytest's own looks through the folders of all tests before to number this one."""
+    name = re.sub(r"\W", "_", request.node.name)[:30]
+    return tmp_path_factory.mktemp(f"{name}-{next(_folders[name.lower()])}", numbered=False)
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -84,6 +95,37 @@ def forks_for_inference() -> Iterator[None]:
 def pytest_xdist_auto_num_workers() -> int:
     """One more than there are processors: a screen that comes to rest and a child process are waited for."""
     return (os.cpu_count() or 1) + 1
+
+
+class Watch:
+    """A test that hangs shows the stack of every thread: loops are what this program is about. pytest's own, by
+    ``faulthandler_timeout``, starts a thread for each test, which costs more than most tests do."""
+
+    #: Seconds, and how many of them may have passed when a test begins.
+    PATIENCE, PASSED = 300, 30
+
+    def __init__(self, stderr: int) -> None:
+        self._stderr = stderr
+        self._since = -float(self.PATIENCE)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self) -> None:
+        if time.monotonic() - self._since > self.PASSED:
+            faulthandler.dump_traceback_later(self.PATIENCE, file=self._stderr)
+            self._since = time.monotonic()
+
+    def pytest_exception_interact(self) -> None:
+        """pytest ends what is to be dumped later, wherever that was asked for."""
+        self._since = -float(self.PATIENCE)
+
+    def pytest_unconfigure(self) -> None:
+        faulthandler.cancel_dump_traceback_later()
+        os.close(self._stderr)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """No test has taken stderr yet."""
+    config.pluginmanager.register(Watch(os.dup(2)))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

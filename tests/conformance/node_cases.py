@@ -1,8 +1,7 @@
-"""The ONNX project's own node tests, made in memory once per session."""
+"""The ONNX project's node tests of one node each, as operators take them."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -12,6 +11,7 @@ import numpy as np
 from onnx import TensorProto, numpy_helper
 
 from loopdbg.runtime.frontends.onnx.values import attributes
+from node_tests import collected
 
 
 @dataclass(frozen=True)
@@ -26,16 +26,6 @@ class Case:
     outputs: list[Any]
     rtol: float
     atol: float
-
-
-@cache
-def collected() -> list[Any]:
-    """All node tests, as onnx makes them (12 seconds)."""
-    from onnx.backend.test.case.node import collect_testcases
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return list(collect_testcases(None))
 
 
 def plain(value: Any) -> Any:

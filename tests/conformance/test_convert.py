@@ -15,11 +15,12 @@ from loopdbg.debugger.convert.tensorrt import to_tensorrt
 from loopdbg.runtime.errors import LoopdbgError, UnsupportedError
 from loopdbg.runtime.graph import TensorType
 from models import SAMPLES, loaded, model, sample
+from node_tests import collected
 from random_programs import load
 from strategies.draws import FromSeed
 from strategies.models import feeds, program
 
-from .node_cases import collected, plain
+from .node_cases import plain
 
 #: Samples that TensorRT cannot say, and the rule that says so.
 REFUSED = {

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 import loopdbg
+from node_tests import collected
 
 from .children import answered
-from .node_cases import collected, plain
+from .node_cases import plain
 
 #: What does not come out here although OpenVINO has it right, and why.
 EXCEPTIONS = {

@@ -11,8 +11,9 @@ import onnx
 import pytest
 
 import loopdbg
+from node_tests import collected
 
-from .node_cases import collected, plain
+from .node_cases import plain
 
 #: How many there are in the onnx that tests run with; none is left out.
 COUNT = {"1.23.2": 1884}
@@ -48,27 +49,11 @@ def same(got: Any, expected: Any, case: Any) -> None:
         np.testing.assert_array_equal(got, expected)
 
 
-def names(config: pytest.Config) -> list[str]:
-    """Their names. Each process of a run needs them, and one of them the cases, which take seconds to make."""
-    key = f"loopdbg/node-tests-of-onnx-{onnx.__version__}"
-    assert config.cache is not None
-    known: list[str] | None = config.cache.get(key, None)
-    if known is None:
-        known = sorted(cases())
-        config.cache.set(key, known)
-    return known
-
-
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "name" in metafunc.fixturenames:
-        metafunc.parametrize("name", names(metafunc.config))
-
-
-def test_none_is_left_out(request: pytest.FixtureRequest) -> None:
-    assert names(request.config) == sorted(cases())
+def test_none_is_left_out() -> None:
     assert len(cases()) == COUNT.get(onnx.__version__, len(cases()))
 
 
+@pytest.mark.parametrize("name", sorted(cases()))
 def test_node_case(name: str, tmp_path: Path) -> None:
     case = cases()[name]
     path = tmp_path / "m.onnx"

@@ -10,8 +10,9 @@ from loopdbg.debugger.diff.values import Tolerance, compare
 from loopdbg.debugger.peers.onnx_writer import serialized, with_trajectories
 from loopdbg.runtime.errors import LoopdbgError
 from loopdbg.runtime.frontends.onnx import reader as frontend
+from node_tests import collected
 
-from .node_cases import collected, plain
+from .node_cases import plain
 
 #: What they give is drawn.
 RANDOM = ("random", "bernoulli", "dropout", "multinomial")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import cache
 from typing import Any
 
@@ -10,6 +9,7 @@ import pytest
 
 from loopdbg.runtime.frontends.onnx.reader import from_proto
 from loopdbg.runtime.graph import loops
+from node_tests import collected
 
 #: With a loop or a branch inside; SequenceMap's and Range's expanded forms are Loops.
 PREFIXES = ("test_loop", "test_scan9", "test_range", "test_if", "test_sequence_map")
@@ -17,11 +17,7 @@ PREFIXES = ("test_loop", "test_scan9", "test_range", "test_if", "test_sequence_m
 
 @cache
 def models() -> dict[str, Any]:
-    from onnx.backend.test.case.node import collect_testcases
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return {case.name: case.model for case in collect_testcases(None) if case.model is not None}
+    return {case.name: case.model for case in collected() if case.model is not None}
 
 
 def test_all_node_tests_are_read() -> None:
