@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from types import CodeType, FrameType
@@ -11,6 +12,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from textual._compositor import Compositor
+from textual._styles_cache import StylesCache
+from textual.geometry import Region
+from textual.strip import Strip
+from textual.widget import Widget
 
 from loopdbg import load
 from loopdbg.debugger.statistics import onepass
@@ -139,6 +145,48 @@ async def test_what_did_not_change_is_not_made_again() -> None:
         # Of lines that stay as they are nothing is coloured anew.
         lines = sum(len(pane.lines) for pane in screen.app.panes.values() if pane.display)
         assert shown.seen["tui/widgets/strips.py", "Looks.strip"] < lines
+
+
+@pytest.mark.parametrize("before", [(), ("G",)], ids=["panes", "graph"])
+async def test_a_step_arranges_nothing_and_draws_what_changed(
+    before: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole: list[str] = []
+    for name in ("reflow", "render_full_update"):
+        monkeypatch.setattr(Compositor, name, _noted(getattr(Compositor, name), name, whole))
+    async with opened(*sample("lstm.xml")) as screen:
+        await screen.press(*before, *"snsn")
+        assert whole
+        whole.clear()
+        await screen.press(*"snnsn")
+        assert not whole
+
+
+async def test_widgets_that_did_not_change_keep_their_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[str | None] = []
+    render = StylesCache.render_widget
+
+    def noted(cache: StylesCache, widget: Widget, crop: Region) -> list[Strip]:
+        drawn.append(widget.id)
+        return render(cache, widget, crop)
+
+    async with opened(*sample("lstm.xml")) as screen:
+        await screen.press(*"sn", "down")
+        rows = screen.visible()
+        monkeypatch.setattr(StylesCache, "render_widget", noted)
+        await screen.press("down")
+        assert "body" in drawn and not {"main", "inputs", "scans", "timeline", "header"}.intersection(drawn)
+        assert screen.visible()[:1] == rows[:1] and screen.visible() != rows
+
+
+def _noted(do: Callable[..., Any], name: str, called: list[str]) -> Callable[..., Any]:
+    """What is done, noted by its name."""
+
+    def noted(*args: Any, **options: Any) -> Any:
+        called.append(name)
+        return do(*args, **options)
+
+    return noted
 
 
 HALVES = """

@@ -12,6 +12,7 @@ from weakref import WeakSet
 
 from textual import events
 from textual.app import App
+from textual.screen import Screen
 from textual.widgets import Input
 
 from .. import settings
@@ -45,6 +46,12 @@ class CommonApp(App[Result]):
         #: Keys that went to a line that is typed into.
         self._for_lines: WeakSet[events.Key] = WeakSet()
         self.keys = Keys(at(place, self.actions), self._run_action, id="keys")
+
+    @property
+    def _background_screens(self) -> list[Screen[Any]]:
+        """See :class:`~textual.app.App`, which draws what is below a screen, and then that screen again, even where it
+        lets nothing of it through."""
+        return [] if self.screen.styles.background.a == 1 else super()._background_screens
 
     def _run_action(self, action: Action) -> None:
         """What was clicked at the foot."""

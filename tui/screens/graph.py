@@ -77,13 +77,13 @@ class GraphScreen(Above[None]):
 
     def say(self, text: str) -> None:
         """A word about what was asked for, or the stop."""
-        self.said.update(Content(printable(text)))
+        self.said.update(Content(printable(text)), layout=False)
 
     def _draw(self) -> None:
         face = self.state.face()
         self._marks = face.marks
         self.graph.show(face.lines, self.state.places)
-        self.header.update(Content(self.state.title()))
+        self.header.update(Content(self.state.title()), layout=False)
         self.detail.say(self.state.detail(face.marks))
         self.keys.now = self.now
 

@@ -31,6 +31,7 @@ from ..widgets.detail import Detail
 from ..widgets.displays import Displays
 from ..widgets.header import Header
 from ..widgets.inputs import Inputs
+from ..widgets.kept import keep_rows
 from ..widgets.message import Message
 from ..widgets.outputs import Outputs
 from ..widgets.overview import Overview
@@ -68,6 +69,7 @@ class PanesApp(CommonApp[int]):
         self._by_doing = _by_doing(at(Place.PANES, self.actions))
         # Kept, not looked up: a lookup searches the screen on top, which may be the help.
         self._base = _Panes(id="_default")
+        keep_rows(self._base)
         self.header = Header(model, id="header")
         self.message = Message(id="message")
         self.detail = Detail(id="detail")

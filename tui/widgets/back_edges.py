@@ -77,8 +77,8 @@ class BackEdges(Pane):
 
     def build(self, shown: Shown, width: int, height: int) -> Sequence[Line]:
         frame = shown.frame.frame
-        self.set_title("Back edges", _whose(shown))
         if frame.loop is None or not frame.back_edges:
+            self.set_title("Back edges", _whose(shown))
             return [line((_why_none(shown), Role.DIM))]
         room = max(8, min(36, (width - 28) // 2))
         rows = self._table(shown, frame.loop, width, room, room)
@@ -104,11 +104,13 @@ class BackEdges(Pane):
         return Table(_COLUMNS, [row[:-1] for row in rows], width, sizes=self._widest.of(*key, "narrow"))
 
     def _with_history(self, lines: list[Line], shown: Shown, width: int, height: int) -> list[Line]:
+        """Rows with how each value went, where there is room for that; the title says of which iterations."""
         room = min(width - max(cells_of(row.spans) for row in lines) - 2, _MOST)
         edges = shown.frame.frame.back_edges
         histories = [shown.frame.frame.history.get(edge.param) for edge in edges]
         known = [history for history in histories if history is not None and len(history) > 1]
         if room < _LEAST or not known:
+            self.set_title("Back edges", _whose(shown))
             return lines
         indices = _indices(shown)
         both = list(zip(histories, edges, strict=True))

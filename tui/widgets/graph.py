@@ -12,6 +12,7 @@ from textual.strip import Strip
 
 from ..screen.graph_places import Chip, Places
 from ..screen.lines import Line
+from .kept import keep_rows
 from .strips import Looks
 
 
@@ -28,6 +29,7 @@ class GraphView(ScrollView, can_focus=True, inherit_bindings=False):
 
     def __init__(self, id: str) -> None:
         super().__init__(id=id)
+        keep_rows(self)
         self.places: Places | None = None
         self._lines: Sequence[Line] = ()
         self._looks = Looks(self)

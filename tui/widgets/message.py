@@ -8,6 +8,7 @@ from textual.widgets import Static
 
 from ..driver import Progress
 from ..screen.text import printable
+from .kept import keep_rows
 
 
 class Message(Static):
@@ -15,6 +16,7 @@ class Message(Static):
 
     def __init__(self, id: str) -> None:
         super().__init__(id=id)
+        keep_rows(self)
         self.text = ""
         self._said = ("", False)
 

@@ -19,6 +19,7 @@ from ..screen.lines import Line, Role, Span, fit_spans
 from ..screen.target import Target
 from ..screen.text import printable
 from ..screen.view import Shown
+from .kept import keep_rows
 from .strips import Looks
 
 #: Left of the line that the cursor is on, in the pane that has the focus.
@@ -44,6 +45,7 @@ class Pane(ScrollView, can_focus=True, inherit_bindings=False):
 
     def __init__(self, title: str, id: str) -> None:
         super().__init__(id=id)
+        keep_rows(self)
         self.heading = ("", "")
         #: What stands in the border.
         self._bordered = ("", "")
@@ -174,25 +176,33 @@ class Pane(ScrollView, can_focus=True, inherit_bindings=False):
         return Line(fit_spans([(name, Role.DIM), *self.brief(shown)], width))
 
     def _set_size(self, size: Size) -> None:
-        if size == self.virtual_size:
+        before = self.virtual_size
+        if size == before:
             return
-        if max(size.height, self.virtual_size.height) <= self._built.height and size.width == self.virtual_size.width:
-            # All of it was in sight and is: nothing has to be arranged anew.
-            self.set_reactive(Widget.virtual_size, size)
-        else:
+        always = self.styles.overflow_y == "scroll"
+        barred, bars = [always or one.height > self._built.height for one in (before, size)]
+        if size.width != before.width or barred != bars:
             self.virtual_size = size
+            return
+        # A bar neither comes nor goes: nothing has to be arranged anew.
+        self.set_reactive(Widget.virtual_size, size)
+        if bars:
+            self._scroll_update(size)
 
     def _refresh_changed(self, old: Sequence[Line], strips: Mapping[int, Strip]) -> None:
         """Draw the visible lines that have changed; ``strips``: how those of before looked."""
         top, count = self.scroll_offset.y, len(self.lines)
+        changed: list[Region] = []
         for index in range(top, min(top + self._built.height, max(count, len(old)))):
             if index >= count or index not in strips:
-                self.refresh_line(index)
+                changed.append(Region(0, index - top, self.size.width, 1))
             elif self.lines[index].looks_like(old[index]):
                 self._strips[index] = strips[index]
             elif (strip := self._strip(index)) != strips[index]:
                 begin, end = _changed(strips[index], strip)
-                self.refresh(Region(1 + begin, index - top, end - begin, 1))
+                changed.append(Region(1 + begin, index - top, end - begin, 1))
+        if changed:
+            self.refresh(*changed)
 
     def watch_show_vertical_scrollbar(self, shown: bool) -> None:
         """A bar that appears does not know how far was scrolled before."""

@@ -10,6 +10,7 @@ from textual.widget import Widget
 
 from ..screen.lines import Line, Role, fit_spans
 from ..screen.text import printable
+from .kept import keep_rows
 
 #: The component classes that an app needs for :class:`Looks`. They are the app's: Textual would compute those of a
 #: widget for each widget anew.
@@ -64,6 +65,7 @@ class Lined(Widget):
 
     def __init__(self, id: str) -> None:
         super().__init__(id=id)
+        keep_rows(self)
         self.looks = Looks(self)
 
     def notify_style_update(self) -> None:

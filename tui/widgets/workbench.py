@@ -11,6 +11,7 @@ from textual.message import Message
 from textual.widget import Widget
 
 from ..screen.layout import Box, Need, arrange, small, tab_of, tabs_with
+from .kept import keep_rows
 from .overview import Overview
 from .pane import Pane
 
@@ -40,6 +41,7 @@ class Workbench(Widget):
 
     def __init__(self, panes: Mapping[str, Pane | Overview], id: str) -> None:
         super().__init__(id=id)
+        keep_rows(self)
         self.panes = panes
         self.tab = 0
         self.full = ""
