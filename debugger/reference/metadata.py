@@ -13,9 +13,11 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from ...runtime.graph import Graph, If, Loop, Node, TensorType, Value, bodies, captured
-from .alignment import aligned
-from .numbering import Names, Numbering, parted
+from .alignment import aligned, likenesses
+from .numbering import Numbered, numbered, parted, tell
 from .program import ProgramTrack
 from .reference import Pairing, Reference, Track
 
@@ -23,8 +25,8 @@ from .reference import Pairing, Reference, Track
 _SAME_KIND, _SAME_LINE, _SAME_NAME = 100, 8, 4
 #: How much it counts that what is read comes from nodes of the same kind, and from those that are a pair.
 _ALIKE_READS, _SAME_READS = 20, 40
-#: How much it counts against a pair that numbers rule it out: more than that it reads the same. A node that is wrong
-#: may read what another one should, but its exporter numbered it before.
+#: How much it counts against a pair that it is none by its numbers: more than that it reads the same. A node that is
+#: wrong may read what another one should, but its exporter numbered it before.
 _RULED_OUT = -70
 #: How often pairs are looked for, each time with what the pairs before tell of what is read and of numbers.
 _ROUNDS = 3
@@ -37,11 +39,10 @@ def by_metadata(graph: Graph, reference: Reference, tracks: Sequence[Track]) -> 
     found = list(_outputs(graph, program))
     if program:
         rooms = list(_Room(graph, None, "", _Readers(graph), program).rooms())
-        numbering = Numbering()
+        by_number = False
         for _ in range(_ROUNDS):
-            for room in rooms:
-                room.look(numbering)
-            numbering = Numbering.of(_names(*pair) for room in rooms for pair in room.found)
+            agreed = [room.look(by_number) for room in rooms]
+            by_number = tell(agreed)
         found += [one for room in rooms for one in room.pairs()]
     return found
 
@@ -115,8 +116,9 @@ class _Room:
     readers: _Readers
     program: Sequence[ProgramTrack]
 
-    #: Which nodes were made for which, as far as that is known.
+    #: Which nodes were made for which, as far as that is known, and what their numbers tell.
     found: list[tuple[_Call, _Made]] = field(default_factory=list)
+    numbered: Numbered | None = None
 
     def __post_init__(self) -> None:
         self._nodes = list(_walked(self.graph))
@@ -129,9 +131,18 @@ class _Room:
         for loop, there in self._loops([node for node in self._nodes if isinstance(node, Loop)]):
             yield from _Room(loop.body, loop, there, self.readers, self.program).rooms()
 
-    def look(self, numbering: Numbering) -> None:
-        """Look for the nodes that were made for those of the program, with what is known by now."""
-        self.found = aligned(self._calls, self._groups, _Likeness(dict(self.found), numbering))
+    def look(self, by_number: bool) -> tuple[int, int]:
+        """Look for the nodes that were made for those of the program, with what is known by now; how far their numbers
+        agree with it."""
+        alike = likenesses(self._calls, self._groups, _Likeness(dict(self.found)))
+        if not alike.size:
+            return 0, 0
+        against = self.numbered.told & ~self.numbered.pairs if by_number and self.numbered is not None else False
+        found = aligned(alike + np.where(against, _RULED_OUT, 0))
+        self.found = [(self._calls[i], self._groups[j]) for i, j in found]
+        names = [(call.tracks[0].graph, call.name) for call in self._calls]
+        self.numbered = numbered(names, [made.name for made in self._groups], alike)
+        return self.numbered.agreed(found)
 
     def pairs(self) -> Iterator[Pairing]:
         """The pairs of this room."""
@@ -195,10 +206,6 @@ def _walked(graph: Graph) -> Iterator[Node]:
         yield node
 
 
-def _names(call: _Call, made: _Made) -> Names:
-    return call.tracks[0].graph, call.name, made.name
-
-
 def _kind(name: str) -> str:
     """``mul_2`` and ``mul_`` (in place) are ``mul``; ``lstm/l0`` is ``lstm``; a map is a scan that carries nothing."""
     kind = parted(name.partition("/")[0])[0].strip("_")
@@ -231,17 +238,15 @@ def _read(call: _Call, names: Mapping[tuple[tuple[str, ...], str], _Call], kinds
 
 @dataclass
 class _Likeness:
-    """How alike a node of the program and nodes of the model are. ``pairs``, ``numbering``: what is known of others."""
+    """How alike a node of the program and nodes of the model are. ``pairs``: what is known of others."""
 
     pairs: Mapping[_Call, _Made]
-    numbering: Numbering
 
     def __call__(self, call: _Call, made: _Made) -> int:
         if _kind(call.name) != _kind(made.name) or not _results(call, made):
             return 0
         told = _SAME_LINE * (call.tracks[0].source == made.line) + _SAME_NAME * (call.name == made.name)
-        ruled_out = _RULED_OUT * self.numbering.rules_out(_names(call, made))
-        return _SAME_KIND + self._reads(call, made) + told + ruled_out
+        return _SAME_KIND + self._reads(call, made) + told
 
     def _reads(self, call: _Call, made: _Made) -> int:
         most = max(len(call.reads), len(made.reads))

@@ -1,29 +1,32 @@
 """What the numbers of names tell: ``mul_7`` of a model is no ``mul_9`` of the program, though both read the same.
 
-An exporter writes some nodes out as several and numbers them anew in the same order. So a number in the model is the
-one in the program and what was added before it: from one pair to the next, a model's numbers get ahead of the program's
-or stay as far ahead, and never fall back. A node that is left out later has used up its number.
+An exporter rewrites the program, numbers the nodes of each kind anew in their order, and leaves some out afterwards. So
+every node of the program got a number, in the same order; other nodes were added between them, and a number that no
+node of the model has is mostly that of a node which was left out. This is looked at kind by kind: of all ways to give
+the nodes of the program numbers, the one in which those that have a node in the model are the likest.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+import numpy as np
+
+from ...runtime.graph import Array
+
 _NUMBER = re.compile(r"_(\d+)$")
-#: Numbers tell something where at least so many pairs come behind another one, and four of five of them keep the rule:
+#: What it costs that a node of the program has the number of a node that cannot have been made for it, and that a
+#: number is left which no node has.
+_TAKEN, _LEFT = -100, -50
+#: Numbers tell something where at least so many pairs come behind another one, and four of five of them keep the order:
 #: an exporter that gives names of its own keeps it by chance alone, one time in two.
 _LEAST, _KEPT = 5, 0.8
-
-#: A graph of the program, a name in it, and a name in the model.
-Names = tuple[tuple[str, ...], str, str]
-#: The graph of the program, and both names without their numbers: names of one such kind are numbered together.
-Kind = tuple[tuple[str, ...], str, str]
-#: The number in the program and the one in the model.
-Pair = tuple[int, int]
+#: Places of one kind that are looked at.
+_MOST = 25_000_000
+_NEVER = -(1 << 40)
 
 
 @cache
@@ -37,68 +40,95 @@ def parted(name: str) -> tuple[str, int]:
     return (name, 0) if found is None else (name[: found.start()], int(found.group(1)))
 
 
-@dataclass(frozen=True)
-class Numbering:
-    """The pairs of numbers that keep the rule, by their kind, in order; None: names of this model do not keep it."""
+@dataclass
+class Numbered:
+    """What numbers tell of the nodes of a program (rows) and of a model (columns).
 
-    kept: Mapping[Kind, Sequence[Pair]] | None = None
+    ``told``: these two are of a kind that was looked at; ``pairs``: by their numbers they are a pair. ``kinds``: which
+    kind a row is of.
+    """
 
-    @classmethod
-    def of(cls, names: Iterable[Names]) -> Numbering:
-        """What pairs of names tell: nothing where there are too few to tell, or too few of them keep the rule."""
-        pairs: dict[Kind, list[Pair]] = {}
-        for names_of_pair in names:
-            kind, pair = _numbers(names_of_pair)
-            pairs.setdefault(kind, []).append(pair)
-        kept = {kind: _longest(sorted(some)) for kind, some in pairs.items()}
-        behind = sum(len(some) - 1 for some in pairs.values())
-        broken = sum(len(some) - len(kept[kind]) for kind, some in pairs.items())
-        return cls(kept if behind >= _LEAST and behind - broken >= _KEPT * behind else None)
+    told: Array
+    pairs: Array
+    kinds: Array
 
-    def rules_out(self, names: Names) -> bool:
-        """Whether two names cannot be a pair beside the pairs that keep the rule, those of either name left out."""
-        if self.kept is None:
-            return False
-        kind, (number, other) = _numbers(names)
-        kept = self.kept.get(kind, ())
-        start, end = bisect_left(kept, (number,)), bisect_left(kept, (number + 1,))
-        before = [pair for pair in kept[max(start - 2, 0) : start] if pair[1] != other]
-        after = [pair for pair in kept[end : end + 2] if pair[1] != other]
-        least = _ahead(before[-1]) if before else 0
-        return not least <= other - number <= (_ahead(after[0]) if after else other)
+    def agreed(self, found: Sequence[tuple[int, int]]) -> tuple[int, int]:
+        """How many pairs come behind another one of their kind, and how many of those numbers contradict."""
+        seen = [(i, j) for i, j in found if self.told[i, j]]
+        kinds = {int(self.kinds[i]) for i, _ in seen}
+        return len(seen) - len(kinds), sum(not self.pairs[i, j] for i, j in seen)
 
 
-def _numbers(names: Names) -> tuple[Kind, Pair]:
-    graph, there, here = names
-    (left, number), (right, other) = parted(there), parted(here)
-    return (graph, left, right), (number, other)
+def tell(agreed: Sequence[tuple[int, int]]) -> bool:
+    """Whether the numbers of a model tell something, by what was :meth:`~Numbered.agreed` in its graphs."""
+    behind, broken = (sum(counts) for counts in zip(*agreed, strict=True))
+    return bool(behind >= _LEAST and behind - broken >= _KEPT * behind)
 
 
-def _ahead(pair: Pair) -> int:
-    return pair[1] - pair[0]
+def numbered(there: Sequence[tuple[Hashable, str]], here: Sequence[str], alike: Array) -> Numbered:
+    """What numbers tell. ``there``: the nodes of a program, each with its graph; ``here``: those of a model; ``alike``:
+    how alike each two are, 0 where they are no pair."""
+    found = Numbered(np.zeros(alike.shape, bool), np.zeros(alike.shape, bool), np.zeros(len(there), np.int64))
+    made = _kinds([("", *parted(name)) for name in here])
+    for kind, rows in enumerate(_kinds([(graph, *parted(name)) for graph, name in there])):
+        found.kinds[rows] = kind
+        for columns in made:
+            block = np.ix_(rows, columns)
+            held = _places([parted(here[column])[1] for column in columns], len(rows))
+            if (alike[block] > 0).any() and len(held) * len(rows) <= _MOST:
+                found.told[block] = True
+                for i, j in _assigned(alike[block], held):
+                    found.pairs[rows[i], columns[j]] = True
+    return found
 
 
-def _longest(pairs: Sequence[Pair]) -> list[Pair]:
-    """The most of these pairs of which none falls behind the one before it, or behind the program's numbers."""
-    ends: list[int] = []
-    chains: list[_Chain] = []
-    for pair in pairs:
-        if _ahead(pair) >= 0:
-            k = bisect_right(ends, _ahead(pair))
-            ends[k : k + 1] = [_ahead(pair)]
-            chains[k : k + 1] = [_Chain(pair, chains[k - 1] if k else None)]
-    return list(chains[-1])[::-1] if chains else []
+def _kinds(names: Sequence[tuple[Hashable, str, int]]) -> list[list[int]]:
+    """The places of names that are numbered together, in the order of their numbers."""
+    kinds: dict[Hashable, list[int]] = {}
+    for k, (graph, stem, _) in enumerate(names):
+        kinds.setdefault((graph, stem), []).append(k)
+    return [sorted(places, key=lambda k: names[k][2]) for places in kinds.values()]
 
 
-@dataclass(frozen=True)
-class _Chain:
-    """Pairs that keep the rule, the last first."""
+def _assigned(alike: Array, held: Sequence[Sequence[int]]) -> Iterator[tuple[int, int]]:
+    """The rows, in their order, and the columns of the numbers that they have in the likest way. ``held``: of each
+    number, in order, the columns that have it."""
+    count = len(alike)
+    gain = np.zeros((count, len(held)), np.int64)
+    for place, columns in enumerate(held):
+        if columns:
+            most = alike[:, columns].max(axis=1)
+            gain[:, place] = np.where(most > 0, most, _TAKEN)
+    last = len(held) - count
+    left = np.array([0, *(_LEFT if not columns and k < last else 0 for k, columns in enumerate(held))]).cumsum()
+    best = _best(gain, left)
+    place = len(held)
+    for i in range(count, 0, -1):
+        while best[i, place] == best[i, place - 1] + left[place] - left[place - 1]:
+            place -= 1
+        place -= 1
+        if held[place] and gain[i - 1, place] > 0:
+            yield i - 1, max(held[place], key=lambda column: alike[i - 1, column])
 
-    pair: Pair
-    before: _Chain | None
 
-    def __iter__(self) -> Iterator[Pair]:
-        one: _Chain | None = self
-        while one is not None:
-            yield one.pair
-            one = one.before
+def _places(numbers: Sequence[int], count: int) -> list[list[int]]:
+    """Of each number, in order, the columns that have it; of numbers that none has, as many in a row as may be used."""
+    found: list[list[int]] = []
+    before = -1
+    for column, number in enumerate(numbers):
+        if number > before:
+            found += [[] for _ in range(min(number - before - 1, count))]
+            found.append([])
+            before = number
+        found[-1].append(column)
+    return found + [[] for _ in range(count)]
+
+
+def _best(gain: Array, left: Array) -> Array:
+    """Of the first rows at the first places, the largest sum; ``left``: what it costs to leave all places before."""
+    rows, places = gain.shape
+    best = np.full((rows + 1, places + 1), _NEVER, np.int64)
+    best[0] = left
+    for i in range(rows):
+        best[i + 1, 1:] = np.maximum.accumulate(best[i, :-1] + gain[i] - left[1:]) + left[1:]
+    return best
