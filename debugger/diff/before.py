@@ -20,10 +20,12 @@ from .correspondence import Itself, read_by
 from .findings import Cause, Comparison, Difference, LoopFindings
 from .halves import begun
 from .iteration_values import Computed
+from .main_graph import MOST_OUTPUTS, first_of
 from .precision import saturation
 from .profile import cannot_be_handed_over, is_wide
 from .rules import fitting
 from .sides import ModelSide
+from .steps import named_outputs
 from .streams import Options
 from .values import SAME, compare
 from .whole import showing
@@ -37,7 +39,7 @@ def follow_back(
     result: Comparison, side: ModelSide, feeds: Mapping[str, Any], peer: Peer, options: Options, loops: dict[str, Loop]
 ) -> None:
     """Find where what differs in a free run comes from: of each loop, by path, what it begins with or reads; else of
-    the first output."""
+    outputs the node that runs first."""
     if side.model.graph.system is System.TENSORRT:
         return  # the peer is given another graph than ours
     differing = [found for found in result.loops if found.first is not None]
@@ -46,9 +48,10 @@ def follow_back(
         for found in differing:
             search.before(found, loops[found.left])
         if result.outputs and not differing:
-            result.cause = search.output(result.outputs[0])
-        causes = [result.cause, *(found.cause for found in differing)]
-        reasons = [reason for cause in causes if cause is not None for reason in saturation(cause.node)]
+            causes = (search.output(one) for one in result.outputs[:MOST_OUTPUTS])
+            result.cause = first_of(side.model.graph, (cause for cause in causes if cause is not None))
+        told = [result.cause, *(found.cause for found in differing)]
+        reasons = [reason for cause in told if cause is not None for reason in saturation(cause.node)]
         result.reasons += fitting(list(dict.fromkeys(reasons)), "values", peer.name)
     except (PeerError, UnsupportedError) as error:
         result.note(f"free-running: where it comes from could not be found: {one_line(error)}")
@@ -81,8 +84,8 @@ class _Search:
 
     def output(self, difference: Difference) -> Cause | None:
         """Where an output comes from."""
-        named = (value for value in self._side.model.graph.outputs if value.name == difference.name)
-        return next((self._cause(value, "") for value in named), None)
+        value = named_outputs(self._side.model.graph).get(difference.name)
+        return None if value is None else self._cause(value, "")
 
     # -- one value
 

@@ -414,13 +414,15 @@ def _outputs(comparison: Comparison) -> Iterator[str]:
         yield f"    {' and '.join([counted(outputs, 'output')] * bool(outputs) + [values] * bool(others))} the same"
         return
     left, right = _sides(comparison)
+    if comparison.cause is not None:
+        yield f"    {'first difference: main graph' if comparison.first is None else 'main graph:'}"
+        yield from _cause(comparison.cause, comparison.outputs[0], (left, right))
     for difference in comparison.outputs[:_LISTED]:
         what = "main graph, value" if difference.role == "result" else difference.role
         yield f"    {what} '{printable(difference.name)}': {delta_text(difference)}"
         if difference.delta.kind != "dtype":
             yield f"      {printable(left)}: {value_text(difference.left, _WIDTH)}"
             yield f"      {printable(right)}: {value_text(difference.right, _WIDTH)}"
-    yield from _cause(comparison.cause, comparison.outputs[0], (left, right))
     more = len(comparison.outputs) - _LISTED
     if more > 0:
         yield f"    ... and {more} more of {comparison.compared_outputs} outputs"

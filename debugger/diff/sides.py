@@ -15,7 +15,7 @@ from ...runtime.graph import MAIN, Graph, Loop, Value
 from ...runtime.model import Data, LoopNode, Model, load
 from ...runtime.notes import observed
 from ..breakpoints.breakpoint import MAIN_GRAPH
-from ..recording.frames import frame_at
+from ..recording.frames import RecordedFrame, RecordedInside, frame_at
 from ..recording.outline import Outline
 from ..session.boundary import Boundary, read
 from .findings import Reason
@@ -227,6 +227,14 @@ class TraceSide:
     def report(self, on_tick: OnTick | None, *, leads: bool) -> None:
         """From now on tell how far it is read, if it leads."""
         self._on_tick = on_tick if leads else None
+
+    @property
+    def ended(self) -> Moment | None:
+        """What was recorded of the main graph; None where the run did not come to its end."""
+        if self.outputs is None:
+            return None
+        last = self.trace.mark(newest=True)
+        return RecordedFrame(RecordedInside(self.outline, -1, 0 if last is None else last.id, over=True)).values
 
     def moment(self, loop: str, entry: tuple[int, ...], iteration: int | None) -> Moment | None:
         """What was recorded of it, and what follows from that."""

@@ -17,6 +17,7 @@ from .cause import Earlier, Tracer, computed
 from .eight_bits import PEAK
 from .findings import Cause, Comparison, Difference, LoopFindings, Saturation, TripDifference
 from .iteration_values import Moment
+from .main_graph import cause_of_outputs
 from .matching import Matched, Names, Pair, chosen, match_loops, match_names
 from .outputs import compare_outputs
 from .quantisation import Steps, result_of
@@ -90,6 +91,8 @@ def compare_sides(
         compare_outputs(result, left, right, options.tolerance, options.names)
         if alignment is not None and alignment.quantised is not None:
             result.quantised = _quantised(left, right, alignment.quantised)
+        if alignment is not None and result.outputs:
+            result.cause = cause_of_outputs(result, left, right, alignment, options.tolerance)
     for loop in result.loops:
         loop.reasons = list(dict.fromkeys([*left.reasons(loop.left), *right.reasons(loop.right)]))
         if loop.trips is not None:
@@ -172,9 +175,7 @@ class _Merge:
         for k, side in enumerate((left, right)):
             if isinstance(side, ModelSide):
                 watched = [pair for pair in pairs if pair.index in self.watches or pair.index in self.quantisers]
-                side.watched = {(pair.left, pair.right)[k].path for pair in watched}
-                if alignment is not None and alignment.quantised == k:
-                    side.watched.add(MAIN)
+                side.watched = {MAIN, *((pair.left, pair.right)[k].path for pair in watched)}
 
     def run(self) -> None:
         """Read both to their ends."""

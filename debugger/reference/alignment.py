@@ -15,14 +15,20 @@ B = TypeVar("B")
 _MOST = 25_000_000
 
 
-def aligned(left: Sequence[A], right: Sequence[B], likeness: Callable[[A, B], int]) -> list[tuple[A, B]]:
-    """The pairs, in order, whose likenesses are together the largest; what is not alike (0) is no pair."""
-    if not left or not right or len(left) * len(right) > _MOST:
-        return []
-    alike = np.array([[likeness(one, other) for other in right] for one in left], np.int32)
+def likenesses(left: Sequence[A], right: Sequence[B], likeness: Callable[[A, B], int]) -> Array:
+    """How alike each of the one (rows) and each of the other (columns) are; nothing is where there are too many."""
+    shape = len(left), len(right)
+    if len(left) * len(right) > _MOST:
+        return np.zeros((0, 0), np.int32)
+    return np.array([[likeness(one, other) for other in right] for one in left], np.int32).reshape(shape)
+
+
+def aligned(alike: Array) -> list[tuple[int, int]]:
+    """The pairs of a row and a column, in order, whose likenesses are together the largest; what is not alike (0 and
+    less) is no pair."""
     best = _best(alike)
     found = []
-    i, j = len(left), len(right)
+    i, j = alike.shape
     while i and j:
         if best[i, j] == best[i - 1, j]:
             i -= 1
@@ -30,7 +36,7 @@ def aligned(left: Sequence[A], right: Sequence[B], likeness: Callable[[A, B], in
             j -= 1
         else:
             i, j = i - 1, j - 1
-            found.append((left[i], right[j]))
+            found.append((i, j))
     return found[::-1]
 
 

@@ -2,28 +2,33 @@
 
 A node of a model has the name of the node of the program that it was made for, as the exporter knew it: programs are
 rewritten before they are exported, so that ``mul`` may have become ``mul_2`` by then, and some nodes are gone. So names
-are compared without their numbers, in their order, graph by graph; equal numbers, source lines and declared types only
-decide among several ways. Of several nodes that were made for one, the result is what others read.
+are compared without their numbers, in their order, graph by graph; source lines, declared types, equal numbers and what
+the numbers of others rule out decide among several ways. Of several nodes that were made for one, the result is what
+others read.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+import numpy as np
 
 from ...runtime.graph import Graph, If, Loop, Node, TensorType, Value, bodies, captured
-from .alignment import aligned
+from .alignment import aligned, likenesses
+from .numbering import Numbered, numbered, parted, tell
 from .program import ProgramTrack
 from .reference import Pairing, Reference, Track
 
-_NUMBER = re.compile(r"_\d+$")
 #: How much it counts that names are equal but for their numbers, with them, and that source lines are.
 _SAME_KIND, _SAME_LINE, _SAME_NAME = 100, 8, 4
 #: How much it counts that what is read comes from nodes of the same kind, and from those that are a pair.
 _ALIKE_READS, _SAME_READS = 20, 40
-#: How often pairs are looked for, each time with what the pairs before tell of what is read.
+#: How much it counts against a pair that it is none by its numbers: more than that it reads the same. A node that is
+#: wrong may read what another one should, but its exporter numbered it before.
+_RULED_OUT = -70
+#: How often pairs are looked for, each time with what the pairs before tell of what is read and of numbers.
 _ROUNDS = 3
 
 
@@ -32,8 +37,14 @@ def by_metadata(graph: Graph, reference: Reference, tracks: Sequence[Track]) -> 
     metadata of the nodes, if the model has any."""
     program = [track for track in tracks if isinstance(track, ProgramTrack)]
     found = list(_outputs(graph, program))
-    room = _Room(graph, None, "", _Readers(graph), program)
-    return found + (list(room.pairs()) if program else [])
+    if program:
+        rooms = list(_Room(graph, None, "", _Readers(graph), program).rooms())
+        by_number = False
+        for _ in range(_ROUNDS):
+            agreed = [room.look(by_number) for room in rooms]
+            by_number = tell(agreed)
+        found += [one for room in rooms for one in room.pairs()]
+    return found
 
 
 def _outputs(graph: Graph, program: Sequence[ProgramTrack]) -> Iterator[Pairing]:
@@ -105,20 +116,40 @@ class _Room:
     readers: _Readers
     program: Sequence[ProgramTrack]
 
+    #: Which nodes were made for which, as far as that is known, and what their numbers tell.
+    found: list[tuple[_Call, _Made]] = field(default_factory=list)
+    numbered: Numbered | None = None
+
+    def __post_init__(self) -> None:
+        self._nodes = list(_walked(self.graph))
+        self._calls, self._groups = self._called(), self._made()
+        _know_reads(self._calls, self._groups)
+
+    def rooms(self) -> Iterator[_Room]:
+        """This room, and those of the loops in it."""
+        yield self
+        for loop, there in self._loops([node for node in self._nodes if isinstance(node, Loop)]):
+            yield from _Room(loop.body, loop, there, self.readers, self.program).rooms()
+
+    def look(self, by_number: bool) -> tuple[int, int]:
+        """Look for the nodes that were made for those of the program, with what is known by now; how far their numbers
+        agree with it."""
+        alike = likenesses(self._calls, self._groups, _Likeness(dict(self.found)))
+        if not alike.size:
+            return 0, 0
+        against = self.numbered.told & ~self.numbered.pairs if by_number and self.numbered is not None else False
+        found = aligned(alike + np.where(against, _RULED_OUT, 0))
+        self.found = [(self._calls[i], self._groups[j]) for i, j in found]
+        names = [(call.tracks[0].graph, call.name) for call in self._calls]
+        self.numbered = numbered(names, [made.name for made in self._groups], alike)
+        return self.numbered.agreed(found)
+
     def pairs(self) -> Iterator[Pairing]:
-        """The pairs of this room, and of the loops in it."""
+        """The pairs of this room."""
         yield from self._carried()
-        nodes = list(_walked(self.graph))
-        calls, groups = self._calls(), self._made(nodes)
-        _know_reads(calls, groups)
-        found: list[tuple[_Call, _Made]] = []
-        for _ in range(_ROUNDS):
-            found = aligned(calls, groups, _Likeness(dict(found)))
-        for call, made in found:
+        for call, made in self.found:
             for track, value in _results(call, made):
                 yield self._pairing(track, value)
-        for loop, there in self._loops([node for node in nodes if isinstance(node, Loop)]):
-            yield from replace(self, graph=loop.body, loop=loop, there=there).pairs()
 
     def _pairing(self, track: ProgramTrack, value: Value) -> Pairing:
         return Pairing(track, "" if self.loop is None else self.loop.name, value, "metadata")
@@ -133,16 +164,16 @@ class _Room:
                 if _may_be(track, value):
                     yield self._pairing(track, value)
 
-    def _calls(self) -> list[_Call]:
+    def _called(self) -> list[_Call]:
         found: dict[tuple[tuple[str, ...], str], _Call] = {}
         for track in self.program:
             if track.loop == self.there and track.role == "result" and track.position is None:
                 found.setdefault((track.graph, track.node), _Call(track.node)).tracks.append(track)
         return list(found.values())
 
-    def _made(self, nodes: Sequence[Node]) -> list[_Made]:
+    def _made(self) -> list[_Made]:
         found: dict[tuple[str, ...], _Made] = {}
-        for node in nodes:
+        for node in self._nodes:
             origin = node.origin
             line = f"{origin.file}:{origin.line}"
             if origin.framework_node:
@@ -177,7 +208,7 @@ def _walked(graph: Graph) -> Iterator[Node]:
 
 def _kind(name: str) -> str:
     """``mul_2`` and ``mul_`` (in place) are ``mul``; ``lstm/l0`` is ``lstm``; a map is a scan that carries nothing."""
-    kind = _NUMBER.sub("", name.partition("/")[0]).strip("_")
+    kind = parted(name.partition("/")[0])[0].strip("_")
     return "scan" if kind == "map_impl" else kind
 
 
@@ -214,8 +245,8 @@ class _Likeness:
     def __call__(self, call: _Call, made: _Made) -> int:
         if _kind(call.name) != _kind(made.name) or not _results(call, made):
             return 0
-        same_line = call.tracks[0].source == made.line
-        return _SAME_KIND + self._reads(call, made) + _SAME_LINE * same_line + _SAME_NAME * (call.name == made.name)
+        told = _SAME_LINE * (call.tracks[0].source == made.line) + _SAME_NAME * (call.name == made.name)
+        return _SAME_KIND + self._reads(call, made) + told
 
     def _reads(self, call: _Call, made: _Made) -> int:
         most = max(len(call.reads), len(made.reads))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from exporting import exported, track
-from loopdbg.debugger.reference.alignment import aligned
+from loopdbg.debugger.reference.alignment import aligned, likenesses
 from loopdbg.debugger.reference.metadata import by_metadata
 from loopdbg.debugger.reference.program import ProgramTrack
 from loopdbg.debugger.reference.reference import Reference
@@ -40,6 +40,54 @@ def test_of_alike_nodes_that_is_one_which_reads_the_same():
     )
     assert (found["view"], found["view_2"]) == ("c", "d")
     assert "view_1" not in found
+
+
+VIEWS = ["sin", "cos", "exp", "sin_1", "cos_1", "exp_1"]
+
+
+def rows(*names: str) -> list[str]:
+    """Six rows of a program, each computed and then viewed, of which the last two are joined."""
+    return [*VIEWS, *names, "add"]
+
+
+def program_of_views() -> list[ProgramTrack]:
+    viewed = [track("view" if not k else f"view_{k}", f"%{name}") for k, name in enumerate(VIEWS)]
+    computed = [track(name, "%x") for name in VIEWS]
+    return [*computed, *viewed, track("add", *(f"%{one.name}" for one in viewed))]
+
+
+def views(*reads: str) -> str:
+    """The text of a model of five views, of which one is added to itself."""
+    operators = zip("uvwpqr", ("Sin", "Cos", "Exp") * 2, strict=True)
+    text = " ".join(f"{name} = {operator}(x)" for name, operator in operators)
+    text += " ".join(["", *(f"{name} = Identity({read})" for name, read in zip("abcde", reads, strict=True))])
+    return f"g (float[3] x) => (float[3] y) {{ {text} y = Sum(a, b, c, d, e) }}"
+
+
+def test_a_number_that_cannot_be_is_no_pair_though_it_reads_the_same():
+    # The model lacks the view of sin_1, and that of exp reads sin_1: it is the view of exp by its number.
+    model = exported(views("u", "v", "p", "q", "r"), rows("view_1", "view_2", "view_3", "view_5", "view_6"))
+    found = paired(model, *program_of_views())
+    assert found["view_2"] == "c"
+    assert "view_3" not in found
+
+
+def test_a_node_that_was_added_has_a_number_of_its_own():
+    # The model lacks the view of exp, and that of sin_1 reads exp. As view_4 was added, of another shape, view_3 might
+    # be the view of exp by its number, but then view_4 were that of sin_1.
+    names = rows("view", "view_1", "view_3", "view_5", "view_6")
+    text = views("u", "v", "w", "q", "r").replace("d = ", "k = Concat <axis = 0> (u, u) d = ")
+    model = exported(text.replace(" {", " <float[6] k> {", 1), [*names[:9], "view_4", *names[9:]])
+    found = paired(model, *program_of_views())
+    assert found["view_3"] == "c"
+    assert "view_2" not in found
+
+
+def test_numbers_that_an_exporter_gave_in_another_order_rule_nothing_out():
+    model = exported(views("u", "v", "p", "q", "r"), rows("view_6", "view_1", "view_3", "view_2", "view_5"))
+    found = paired(model, *program_of_views())
+    assert found["view_3"] == "c"
+    assert "view_2" not in found
 
 
 def test_of_several_nodes_made_for_one_the_result_is_what_others_read():
@@ -95,6 +143,6 @@ def test_outputs_are_paired_by_position_though_nothing_is_told_of_nodes():
 
 
 def test_an_alignment_keeps_the_order_and_is_the_likest():
-    found = aligned("abcab", "bxab", lambda one, other: 2 if one == other == "b" else int(one == other))
-    assert found == [("b", "b"), ("a", "a"), ("b", "b")]
-    assert aligned("", "abc", lambda *_: 1) == []
+    alike = likenesses("abcab", "bxab", lambda one, other: 2 if one == other == "b" else int(one == other))
+    assert aligned(alike) == [(1, 0), (3, 2), (4, 3)]
+    assert aligned(likenesses("", "abc", lambda *_: 1)) == []
