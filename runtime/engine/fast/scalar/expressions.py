@@ -42,6 +42,8 @@ ARITHMETIC = {
     "/": ("fdiv", "sdiv", "udiv"),
     "%": ("", "srem", "urem"),
 }
+#: Where an expression asks whether an operand is NaN.
+ASKS = re.compile(r"\b([ab]) != \1\b")
 TOKEN = re.compile(r"\s*(\|\||&&|[=!<>]=|[-+*/%<>!?:()]|\w+)")
 
 
@@ -102,6 +104,8 @@ class Writer:
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.block = ""
+        #: What is written is computed with numbers alone: x != x is false.
+        self.numbers = False
         #: LLVM's functions that are called: name -> type of the result, and of the arguments.
         self.called: dict[str, tuple[str, str]] = {}
         self._last = 0
@@ -183,8 +187,8 @@ class Writer:
         return Value(self.let(f"call {value.llvm} @{name}({value.llvm} {value.text})"), value.type, value.lanes)
 
     def fenced(self, value: Value) -> Value:
-        """The same float, of which LLVM does not know where it comes from. Else signs go over to other operations (a - -b
-        is a + b, a * (float)-1 is -a), which are those of other NaN then."""
+        """The same float, of which LLVM does not know where it comes from. Else it moves signs over other operations
+        (a - -b is a + b, a * (float)-1 is -a), which are those of another NaN then."""
         return self.call(f"llvm.arithmetic.fence.f{value.bits}", value)
 
     def whether(self, bit: str, lanes: int) -> Value:
@@ -211,6 +215,7 @@ class Parser:
     """One expression over named values; code for it is written as it is read."""
 
     def __init__(self, text: str, names: dict[str, Value], writer: Writer) -> None:
+        text = ASKS.sub("0", text) if writer.numbers else text
         self.tokens = [m.group(1) for m in TOKEN.finditer(text)]
         if "".join(self.tokens) != re.sub(r"\s+", "", text):
             raise ValueError(f"no expression of the list: {text!r}")
