@@ -6,6 +6,7 @@ Values that grow have no shape that XLA could compile, so those cases have no tw
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -13,12 +14,13 @@ import numpy as np
 import onnx
 import onnx.numpy_helper
 
+import xla_vectors
 from case import Case, Inputs, Outputs
 from twins import NoTwinError
+from xla_vectors import Twin
 
 #: One thread, as the others are measured.
 ONE_THREAD = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
-_Twin = tuple[Callable[..., Any], tuple[str, ...], tuple[str, ...]]
 
 
 def _modules() -> tuple[Any, Any]:
@@ -29,7 +31,7 @@ def _modules() -> tuple[Any, Any]:
     return jax, jnp
 
 
-def _scalar(weights: Inputs) -> _Twin:
+def _scalar(weights: Inputs) -> Twin:
     jax, jnp = _modules()
 
     def run(trips: Any, v0: Any, a: Any, b: Any, limit: Any) -> Any:
@@ -43,7 +45,7 @@ def _scalar(weights: Inputs) -> _Twin:
     return run, ("M", "v0", "a", "b", "limit"), ("v_last",)
 
 
-def _scalar_scan(weights: Inputs) -> _Twin:
+def _scalar_scan(weights: Inputs) -> Twin:
     jax, jnp = _modules()
     room = 100_000
 
@@ -59,7 +61,7 @@ def _scalar_scan(weights: Inputs) -> _Twin:
     return run, ("M", "v0", "a", "b", "limit"), ("v_last", "vs")
 
 
-def _collatz(weights: Inputs) -> _Twin:
+def _collatz(weights: Inputs) -> Twin:
     jax, jnp = _modules()
 
     def run(trips: Any, start: Any, addend: Any) -> Any:
@@ -73,7 +75,7 @@ def _collatz(weights: Inputs) -> _Twin:
     return run, ("M", "start", "addend"), ("n_last",)
 
 
-def _mandelbrot(weights: Inputs) -> _Twin:
+def _mandelbrot(weights: Inputs) -> Twin:
     jax, jnp = _modules()
     pixels = 1024
 
@@ -98,7 +100,7 @@ def _mandelbrot(weights: Inputs) -> _Twin:
     return run, ("side", "limit"), ("counts",)
 
 
-def _heat(weights: Inputs) -> _Twin:
+def _heat(weights: Inputs) -> Twin:
     jax, jnp = _modules()
 
     def run(trips: Any, u0: Any, k: Any, tol: Any) -> Any:
@@ -128,7 +130,7 @@ def _lstm_layer(weights: Inputs, n: int) -> Callable[..., Any]:
     return lambda xs, h, c: jax.lax.scan(step, (h, c), xs)
 
 
-def _lstm(weights: Inputs) -> _Twin:
+def _lstm(weights: Inputs) -> Twin:
     layer = _lstm_layer(weights, 1)
 
     def run(xs: Any, h0: Any, c0: Any) -> Any:
@@ -138,7 +140,7 @@ def _lstm(weights: Inputs) -> _Twin:
     return run, ("X", "h0", "c0"), ("h1_rows", "h1_last", "c1_last")
 
 
-def _two_lstm(weights: Inputs) -> _Twin:
+def _two_lstm(weights: Inputs) -> Twin:
     first, second = _lstm_layer(weights, 1), _lstm_layer(weights, 2)
 
     def run(xs: Any, h0: Any, c0: Any) -> Any:
@@ -148,7 +150,7 @@ def _two_lstm(weights: Inputs) -> _Twin:
     return run, ("X", "h0", "c0"), ("h2_rows", "h2_last", "c2_last")
 
 
-def _ssm(weights: Inputs) -> _Twin:
+def _ssm(weights: Inputs) -> Twin:
     jax, _ = _modules()
 
     def run(a: Any, b: Any, x: Any, c: Any, h0: Any) -> Any:
@@ -161,7 +163,7 @@ def _ssm(weights: Inputs) -> _Twin:
     return run, ("a", "b", "x", "c", "h0"), ("h_last", "y")
 
 
-def _greedy(weights: Inputs) -> _Twin:
+def _greedy(weights: Inputs) -> Twin:
     jax, jnp = _modules()
     w = {name: jnp.asarray(value) for name, value in weights.items()}
     steps = int(weights["M"])
@@ -184,11 +186,17 @@ def _greedy(weights: Inputs) -> _Twin:
     return run, ("token0", "h0"), ("tokens", "h_last")
 
 
-_TWINS: dict[str, Callable[[Inputs], _Twin]] = {
+_TWINS: dict[str, Callable[[Inputs], Twin]] = {
     "scalar": _scalar,
     "scalar_scan": _scalar_scan,
     "collatz": _collatz,
     "mandelbrot": _mandelbrot,
+    "newton": xla_vectors.newton,
+    "rk4": xla_vectors.rk4,
+    "quaternion": xla_vectors.quaternion,
+    "rotation": xla_vectors.rotation,
+    "hashing": xla_vectors.hashing,
+    "beams": xla_vectors.beams,
     "heat": _heat,
     "lstm": _lstm,
     "ssm": _ssm,
@@ -197,8 +205,10 @@ _TWINS: dict[str, Callable[[Inputs], _Twin]] = {
 }
 
 
-def prepare(case: Case, inputs: Inputs, threads: int | None) -> tuple[Callable[[], Any], Callable[[Any], Outputs]]:
-    """The case's twin, compiled, and what makes arrays of what it returns.
+def prepare(
+    case: Case, inputs: Inputs, threads: int | None
+) -> tuple[Callable[[], Any], Callable[[Any], Outputs], float]:
+    """The case's twin, compiled, what makes arrays of what it returns, and the seconds that compiling took.
 
     Raises:
         NoTwinError: there is none; ModuleNotFoundError: no JAX.
@@ -209,12 +219,15 @@ def prepare(case: Case, inputs: Inputs, threads: int | None) -> tuple[Callable[[
         os.environ.setdefault("XLA_FLAGS", ONE_THREAD)
     jax, jnp = _modules()
     weights = {t.name: onnx.numpy_helper.to_array(t) for t in case.build().graph.initializer}
-    function, taken, given = _TWINS[case.name](weights)
+    # How often a loop with scan outputs runs is part of their shapes, which XLA has to know.
+    function, taken, given = _TWINS[case.name]({"M": inputs["M"], **weights} if "M" in inputs else weights)
     arguments = [jnp.asarray(inputs[name]) for name in taken]
+    started = time.perf_counter()
     compiled = jax.jit(function).lower(*arguments).compile()
+    seconds = time.perf_counter() - started
 
     def outputs(values: Any) -> Outputs:
         values = values if isinstance(values, tuple | list) else (values,)
         return {name: np.array(value) for name, value in zip(given, jax.tree.leaves(values), strict=True)}
 
-    return lambda: jax.block_until_ready(compiled(*arguments)), outputs
+    return lambda: jax.block_until_ready(compiled(*arguments)), outputs, seconds

@@ -256,6 +256,20 @@ def test_the_places_of_extremes_in_many_rows(dtype: Any, shape: tuple[int, ...])
         same(last, n - 1 - find(np.flip(x, 1), 1))
 
 
+def is_top(x: Array, k: int, largest: int) -> None:
+    """A NaN is greater than any number; of equals the first one comes first."""
+    wide = [int(v) if x.dtype.kind in "iu" else float(v) for v in x]
+
+    def rank(i: int) -> tuple[Any, ...]:
+        nan = wide[i] != wide[i]
+        return nan != bool(largest), 0 if nan else -wide[i] if largest else wide[i], i
+
+    order = sorted(range(len(x)), key=rank)[:k]
+    values, places = ours(System.ONNX, "TopK", [x, np.array([k])], 2, version=11, attributes={"largest": largest})
+    np.testing.assert_array_equal(places, order)
+    assert values.tobytes() == x[order].tobytes()
+
+
 @pytest.mark.parametrize("dtype", [F16, F32, F64, I32, I64, np.uint8])
 @pytest.mark.parametrize("largest", [0, 1])
 def test_top_k_of_long_rows_with_equals_and_nans(dtype: Any, largest: int) -> None:
@@ -264,13 +278,24 @@ def test_top_k_of_long_rows_with_equals_and_nans(dtype: Any, largest: int) -> No
         x = (rng.standard_normal(length) * 30).astype(dtype)
         if x.dtype.kind == "f" and length > 100:
             x[rng.integers(0, length, 3)] = np.nan
-        # A NaN is greater than any number; of equals the first one comes first.
-        place = np.arange(length)
-        wide = x.astype(np.float64) * (-1 if largest else 1)
-        order = sorted(place, key=lambda i: (np.isnan(x[i]) != bool(largest), 0 if np.isnan(x[i]) else wide[i], i))
-        values, places = ours(System.ONNX, "TopK", [x, np.array([k])], 2, version=11, attributes={"largest": largest})
-        np.testing.assert_array_equal(places, order[:k])
-        np.testing.assert_array_equal(values, x[order[:k]])
+        is_top(x, k, largest)
+
+
+@pytest.mark.parametrize("dtype", [F16, F32, F64, I32, I64, "i1", "u1", "i2", "u2", "u4", "u8"])
+@pytest.mark.parametrize("largest", [0, 1])
+def test_top_k_of_short_rows_with_what_is_odd(dtype: Any, largest: int) -> None:
+    """Ties, the least and the largest, both zeros, and NaNs with bits of their own."""
+    kind = np.dtype(dtype)
+    rng = np.random.default_rng(8)
+    if kind.kind == "f":
+        limits = np.finfo(kind)
+        odd = np.array([np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0, limits.max, limits.min, limits.tiny, 1], kind)
+    else:
+        odd = np.array([np.iinfo(kind).min, np.iinfo(kind).max, 0, 1, 2, np.iinfo(kind).max // 2 + 1], kind)
+    for length in (1, 2, 3, 5, 8, 9, 31, 32, 63, 64, 65):
+        for k in {1, min(3, length), min(4, length), min(7, length), min(8, length), min(9, length)}:
+            for _ in range(3):
+                is_top(rng.choice(odd, length), k, largest)
 
 
 @pytest.mark.parametrize("dtype", [F16, F32, F64, I32, I64, np.int8, np.uint8])

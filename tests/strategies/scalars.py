@@ -17,8 +17,8 @@ CASTS = {
     "int64": [(7, "int64"), (6, "int32"), (1, "float"), (11, "double")],
     "int32": [(7, "int64"), (6, "int32"), (1, "float")],
 }
-#: What is not like other numbers: NaN, both zeros, the least and the largest.
-ODD_FLOATS = (float("nan"), float("inf"), -float("inf"), -0.0, 1e-45, -1e-310, 3e38, -1.7e308)
+#: What is not like other numbers: NaN of both signs, both zeros, the least and the largest.
+ODD_FLOATS = (float("nan"), -float("nan"), float("inf"), -float("inf"), -0.0, 1e-45, -1e-310, 3e38, -1.7e308)
 ODD_INTEGERS = {"int64": (-(2**63), 2**63 - 1), "int32": (-(2**31), 2**31 - 1)}
 
 

@@ -6,6 +6,7 @@
 #include "../call.h"
 #include "../elements/numbers.h"
 #include "../dispatch/processor.h"
+#include "picks_few.h"
 
 /* A heap of the best so far, the worst of them on top. A NaN is greater than any number; of equals the earlier is better.
  *
@@ -43,6 +44,10 @@ enum { LOOPDBG_PICK_BLOCK = 64 };
     static inline void loopdbg_top_##ID(T const *x, T *values, int64_t *places, loopdbg_pick_##ID *heap, npy_intp n, \
                                  npy_intp step, npy_intp k, int greatest, int by_place) {                     \
         npy_intp i = 0;                                                                                       \
+        if (loopdbg_is_few(sizeof(T), n, k)) {                                                                \
+            loopdbg_few_##ID(x, values, places, n, step, k, greatest, by_place);                              \
+            return;                                                                                           \
+        }                                                                                                     \
         for (; i < k; i++) {                                                                                  \
             heap[i].value = x[i * step];                                                                      \
             heap[i].place = i;                                                                                \

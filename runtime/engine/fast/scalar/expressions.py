@@ -42,6 +42,8 @@ ARITHMETIC = {
     "/": ("fdiv", "sdiv", "udiv"),
     "%": ("", "srem", "urem"),
 }
+#: Where an expression asks whether an operand is NaN.
+ASKS = re.compile(r"\b([ab]) != \1\b")
 TOKEN = re.compile(r"\s*(\|\||&&|[=!<>]=|[-+*/%<>!?:()]|\w+)")
 
 
@@ -102,6 +104,8 @@ class Writer:
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.block = ""
+        #: What is written is computed with numbers alone: x != x is false.
+        self.numbers = False
         #: LLVM's functions that are called: name -> type of the result, and of the arguments.
         self.called: dict[str, tuple[str, str]] = {}
         self._last = 0
@@ -166,7 +170,8 @@ class Writer:
             code = "sext" if value.signed else "zext"
         else:
             code = "trunc"
-        return Value(self.let(f"{code} {value.llvm} {value.text} to {vector(new, value.lanes)}"), to, value.lanes)
+        done = Value(self.let(f"{code} {value.llvm} {value.text} to {vector(new, value.lanes)}"), to, value.lanes)
+        return self.fenced(done) if code in ("sitofp", "uitofp") else done
 
     def is_true(self, value: Value) -> str:
         """Whether a value is not zero, as i1."""
@@ -180,6 +185,11 @@ class Writer:
         name = f"{name}.v{value.lanes}{suffix}" if value.lanes else function
         self.called[name] = value.llvm, value.llvm
         return Value(self.let(f"call {value.llvm} @{name}({value.llvm} {value.text})"), value.type, value.lanes)
+
+    def fenced(self, value: Value) -> Value:
+        """The same float, of which LLVM does not know where it comes from. Else it moves signs over other operations
+        (a - -b is a + b, a * (float)-1 is -a), which are those of another NaN then."""
+        return self.call(f"llvm.arithmetic.fence.f{value.bits}", value)
 
     def whether(self, bit: str, lanes: int) -> Value:
         """An i1 as C has it: an int."""
@@ -205,6 +215,7 @@ class Parser:
     """One expression over named values; code for it is written as it is read."""
 
     def __init__(self, text: str, names: dict[str, Value], writer: Writer) -> None:
+        text = ASKS.sub("0", text) if writer.numbers else text
         self.tokens = [m.group(1) for m in TOKEN.finditer(text)]
         if "".join(self.tokens) != re.sub(r"\s+", "", text):
             raise ValueError(f"no expression of the list: {text!r}")
@@ -305,7 +316,8 @@ class Parser:
             value = promoted(self.unary(), w)
             zero = repeated(value.element, "0", value.lanes)
             code = f"fneg {value.llvm} {value.text}" if value.floating else f"sub {value.llvm} {zero}, {value.text}"
-            return Value(w.let(code), value.type, value.lanes)
+            done = Value(w.let(code), value.type, value.lanes)
+            return w.fenced(done) if value.floating else done
         if token == "!":
             true = repeated("i1", "true", self.lanes)
             return w.whether(w.let(f"xor {vector('i1', self.lanes)} {w.is_true(self.unary())}, {true}"), self.lanes)
@@ -321,7 +333,7 @@ class Parser:
             self.take("(")
             value = self.choice()
             self.take(")")
-            return w.call(FUNCTIONS[token], value)
+            return w.fenced(w.call(FUNCTIONS[token], value))
         if token.isdigit():
             return Value(repeated("i32", token, self.lanes), "int32_t", self.lanes)
         return self.names[token]

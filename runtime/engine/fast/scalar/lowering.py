@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .expressions import Value, bits, declarations, write
-from .passage import Passage
+from .expressions import Value, bits, declarations
 from .registers import Description, Layout, Operation, Unfit, integer
+from .runs import Runs
 
 #: What is called where a boundary is noted: (name, type of the result, types of the arguments).
 HELPERS = (
@@ -25,7 +25,7 @@ HELPERS = (
 )
 
 
-class Lowering(Passage):
+class Lowering(Runs):
     """Writes the function of one program."""
 
     def text(self) -> str:
@@ -33,9 +33,15 @@ class Lowering(Passage):
         w = self.w
         w.begin("entry")
         self.enter()
-        for k, instruction in enumerate(self.program.code):
+        k, targets = 0, self.targets()
+        while k < len(self.program.code):
             w.begin(f"at{k}")
-            self.instruction(k, *instruction)
+            last = self.straight(k, targets)
+            if last > k:
+                self.run(k, last)
+            else:
+                self.instruction(k, *self.program.code[k])
+            k = max(last, k + 1)
         for k in range(len(self.program.loops)):
             self.head(k)
         self.leave()
@@ -47,10 +53,16 @@ class Lowering(Passage):
 
     # -- instructions
 
+    def targets(self) -> set[int]:
+        """Instructions that something else goes to than the one before."""
+        jumps = (self.control["BRANCH"], self.control["JUMP"])
+        ports = {loop[name] for loop in self.program.loops for name in ("body", "after", "test")}
+        return ports.union(d for op, d, *_ in self.program.code if op in jumps)
+
     def instruction(self, k: int, op: int, d: int, a: int, b: int, c: int) -> None:
         layout, control, w = self.layout, self.control, self.w
         if op in layout.operations:
-            self.operate(k, layout.operations[op], d, a, b)
+            self.divide(k, layout.operations[op], d, a, b)
         elif op in layout.choices:
             self.select(layout.choices[op], d, a, b, c)
         elif op == control["CALL"]:
@@ -98,23 +110,13 @@ class Lowering(Passage):
                 found = number
         return found
 
-    def operate(self, k: int, operation: Operation, d: int, a: int, b: int) -> None:
-        if operation.name.startswith("copy_"):
-            self.move(a, d)
-            return
-        names = {"a": self.get(a, operation.argument)}
-        if operation.binary:
-            names["b"] = self.get(b, operation.argument)
+    def divide(self, k: int, operation: Operation, d: int, a: int, b: int) -> None:
+        """What is no operation of a run, since it may fail."""
         if operation.divides:
-            zero = self.w.let(f"icmp eq {names['b'].llvm} {names['b'].text}, 0")
+            divisor = self.get(b, operation.argument)
+            zero = self.w.let(f"icmp eq {divisor.llvm} {divisor.text}, 0")
             self.out_if(zero, "AT_INSN", self.loop_of(k), k)
-        self.put(d, write(operation.expression, names, operation.result, self.w))
-
-    def select(self, nbytes: int, d: int, a: int, b: int, c: int) -> None:
-        w, t = self.w, self.types[d]
-        yes, no = (self.as_type(self.read(k), self.types[k], t) for k in (b, c))
-        w_value = w.let(f"select i1 {w.is_true(self.get(a, 'uint8_t'))}, {t} {yes}, {t} {no}")
-        self.write(d, w_value)
+        self.operate(operation, d, a, b)
 
     def call(self, number: int) -> None:
         """A loop over elements, of which there is one, through memory."""

@@ -192,3 +192,35 @@ def test_branches_hand_on_values_of_any_size(dtype: str) -> None:
     expected = bits(m, started(m, given, -1))
     engine = started(m, given, 0)
     assert bits(m, engine) == expected and fast(engine).compiled
+
+
+NANS = [(1.0, np.nan), (np.nan, 1.0), (np.inf, np.inf), (1.0, -np.nan), (np.nan, -np.nan), (-np.nan, np.nan)]
+#: Compilers move signs over other operations (a - -b is a + b): of numbers that is the same, of NaN it is not.
+SIGNED = [
+    "n = Neg (y) r = {op} (x, n)",
+    "n = Neg (x) r = {op} (n, y)",
+    "n = Neg (x) m = Neg (y) r = {op} (n, m)",
+    "n = Abs (x) m = Abs (y) r = {op} (n, m)",
+    "q = {op} (x, y) n = Neg (q) r = Abs (n)",
+    "q = {op} (x, y) r = Neg (q)",
+]
+
+
+@pytest.mark.parametrize("dtype", ["float", "float[3]", "double[9]"])
+@pytest.mark.parametrize("op", ["Add", "Sub", "Mul", "Div"])
+@pytest.mark.parametrize("body", SIGNED)
+def test_the_sign_of_nan_is_the_operators(body: str, op: str, dtype: str) -> None:
+    m = model(f"""g (int64 M, {dtype} x0, {dtype} y0, {dtype} z) => ({dtype} xl, {dtype} yl, {dtype} rl) {{
+      xl, yl, rl = Loop <body = body (int64 i, bool c, {dtype} x, {dtype} y, {dtype} before)
+          => (bool c, {dtype} x1, {dtype} y1, {dtype} r) {{
+        {body.format(op=op)}
+        x1 = Sub (x, z)
+        y1 = Sub (y, z)
+      }}> (M, , x0, y0, z)
+    }}""")
+    port = m.inputs[1].type
+    for x, y in NANS:
+        given = {"M": 300, **{k: np.full(port.shape, v, port.dtype) for k, v in (("x0", x), ("y0", y), ("z", 0))}}
+        expected = bits(m, started(m, given, -1))
+        engine = started(m, given, 0)
+        assert bits(m, engine) == expected and fast(engine).compiled

@@ -1,0 +1,189 @@
+"""Straight runs of instructions, computed as though they met numbers alone, and once more where one was NaN.
+
+Of two NaN the first one is handed on, and every addition, multiplication and extreme asks for that (``a != a`` in
+scalar_ops.h) before it can begin. A run leaves that out, and asks at its end instead, of few values: one that was
+computed from NaN is NaN. Nobody waits for the answer, and where it is yes, the same instructions are computed again
+in full. So a run writes nothing that it reads, or that it wrote before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .expressions import ASKS, TYPES, Value, bits, write
+from .lanes import Argument
+from .passage import Passage
+from .registers import Operation
+
+#: The operands of an operation on numbers of which, where one of them is NaN, its result is.
+HANDS_ON = {
+    **dict.fromkeys(("add", "subtract", "multiply", "divide"), (0, 1)),
+    **dict.fromkeys(("maximum", "minimum"), (1,)),
+    **dict.fromkeys(("negative", "absolute", "sqrt", "cast"), (0,)),
+}
+
+
+def is_floating(operation: Operation) -> bool:
+    """Does it compute a float of floats?"""
+    return {operation.argument, operation.result} <= {"float", "double"}
+
+
+class Trace:
+    """What becomes of the values of a run. A value is an element of a register; what is copied is the same one."""
+
+    def __init__(self) -> None:
+        self.known: dict[tuple[int, int], int] = {}
+        #: Register, byte and C type of each value.
+        self.places: list[tuple[int, int, str]] = []
+        #: Of each value a later one that is NaN where it is; -1: none.
+        self.later: list[int] = []
+        #: What must be no NaN.
+        self.asked: list[int] = []
+
+    def value(self, register: int, byte: int, c_type: str) -> int:
+        key = register, byte
+        if key not in self.known:
+            self.known[key] = len(self.places)
+            self.places.append((register, byte, c_type))
+            self.later.append(-1)
+        return self.known[key]
+
+    def copy(self, size: int, source: Argument, to: Argument) -> None:
+        for old, new in zip(source[1], to[1], strict=True):
+            for offset in range(size):
+                if (source[0], old + offset) in self.known:
+                    self.known[to[0], new + offset] = self.known[source[0], old + offset]
+
+    def compute(self, operation: Operation, operands: list[Argument], result: Argument) -> None:
+        taken = [[self.value(r, byte, operation.argument) for byte in at] for r, at in operands]
+        if ASKS.search(operation.expression) and operands[0] != operands[1]:
+            self.asked += taken[0]
+        given = [self.value(result[0], byte, operation.result) for byte in result[1]]
+        for j in HANDS_ON.get(operation.name.split("_")[0], ()):
+            for old, new in zip(taken[j], given, strict=True):
+                self.later[old] = new
+
+    def telling(self) -> dict[tuple[int, str], list[int]]:
+        """Values that tell whether one that was asked for is NaN: (register, C type) -> bytes."""
+        found: dict[tuple[int, str], list[int]] = {}
+        for value in {self.last(value) for value in self.asked}:
+            register, byte, c_type = self.places[value]
+            found.setdefault((register, c_type), []).append(byte)
+        return {key: sorted(at) for key, at in sorted(found.items())}
+
+    def last(self, value: int) -> int:
+        while self.later[value] >= 0:
+            value = self.later[value]
+        return value
+
+
+class Runs(Passage):
+    """Writes operations on numbers and elements, one after the other or as runs."""
+
+    def straight(self, first: int, targets: set[int]) -> int:
+        """Where the run ends that begins at an instruction: before what leaves or jumps, or is jumped to."""
+        seen: set[tuple[int, int]] = set()
+        k = first
+        while k < len(self.program.code) and (k == first or k not in targets) and self.is_plain(k):
+            *operands, result = ({*self.bytes_of(*argument)} for argument in self.arguments(k))
+            seen = seen.union(*operands)
+            if seen & result:
+                break
+            seen |= result
+            k += 1
+        return k
+
+    def bytes_of(self, argument: Argument, size: int) -> Iterator[tuple[int, int]]:
+        register, at = argument
+        return ((register, byte + k) for byte in at for k in range(size))
+
+    def is_plain(self, k: int) -> bool:
+        """Is an instruction an operation that always goes on to the next one?"""
+        op, _, a, _, _ = self.program.code[k]
+        op = self.program.eaches[a][0] if op == self.control["EACH"] else op
+        if op in self.layout.operations:
+            return not self.layout.operations[op].divides
+        return op in self.layout.choices
+
+    def arguments(self, k: int) -> list[tuple[Argument, int]]:
+        """Of an operation, where the elements of its operands and of its result are, and their bytes."""
+        op, d, a, b, c = self.program.code[k]
+        if op == self.control["EACH"]:
+            op, each = self.program.eaches[a]
+        elif op in self.layout.choices:
+            each = [(register, [0]) for register in (a, b, c, d)]
+        else:
+            each = [(register, [0]) for register in ((a, b, d) if self.layout.operations[op].binary else (a, d))]
+        if op in self.layout.choices:
+            sizes = [1, *[self.layout.choices[op]] * 3]
+        else:
+            operation = self.layout.operations[op]
+            size = bits(TYPES[operation.argument][0]) // 8
+            sizes = [*[size] * (len(each) - 1), bits(TYPES[operation.result][0]) // 8]
+        if self.program.code[k][0] != self.control["EACH"]:
+            sizes[-1] = max(sizes[-1], self.program.registers[d][0])  # it writes all of its register
+        return list(zip(each, sizes, strict=True))
+
+    def telling(self, first: int, last: int) -> dict[tuple[int, str], list[int]]:
+        """Values at the end of a run that tell whether it was one of numbers; none: it does not matter."""
+        trace = Trace()
+        for k in range(first, last):
+            op, _, a, _, _ = self.program.code[k]
+            op = self.program.eaches[a][0] if op == self.control["EACH"] else op
+            operation = self.layout.operations.get(op)
+            *operands, (result, _) = self.arguments(k)
+            if operation is None:
+                continue
+            if self.is_copy(op):
+                trace.copy(operands[0][1], operands[0][0], result)
+            elif is_floating(operation):
+                trace.compute(operation, [argument for argument, _ in operands], result)
+        return trace.telling()
+
+    def run(self, first: int, last: int) -> None:
+        """The instructions of a run, which goes on behind it."""
+        w, telling = self.w, self.telling(first, last)
+        if telling:
+            again = w.name("again")
+            w.numbers = True
+            self.plain(first, last)
+            w.numbers = False
+            w.choose(self.any_nan(telling), again, f"at{last}", likely=False)
+            w.begin(again)
+        self.plain(first, last)
+        w.go(f"at{last}")
+
+    def any_nan(self, telling: dict[tuple[int, str], list[int]]) -> str:
+        """Is one of these values NaN?"""
+        w, found = self.w, ""
+        for (register, c_type), at in telling.items():
+            lanes = len(at) if len(at) > 1 else 0
+            value = Value(self.get_each(register, TYPES[c_type][0], at), c_type, lanes)
+            one = self.any_of(w.let(f"fcmp uno {value.llvm} {value.text}, {value.text}"), lanes)
+            found = w.either(found, one) if found else one
+        return found
+
+    def plain(self, first: int, last: int) -> None:
+        """Operations, one after the other."""
+        for op, d, a, b, c in self.program.code[first:last]:
+            if op == self.control["EACH"]:
+                self.do_each(*self.program.eaches[a])
+            elif op in self.layout.choices:
+                self.select(self.layout.choices[op], d, a, b, c)
+            else:
+                self.operate(self.layout.operations[op], d, a, b)
+
+    def operate(self, operation: Operation, d: int, a: int, b: int) -> None:
+        if operation.name.startswith("copy_"):
+            self.move(a, d)
+            return
+        names = {"a": self.get(a, operation.argument)}
+        if operation.binary:
+            names["b"] = self.get(b, operation.argument)
+        self.put(d, write(operation.expression, names, operation.result, self.w))
+
+    def select(self, nbytes: int, d: int, a: int, b: int, c: int) -> None:
+        w, t = self.w, self.types[d]
+        yes, no = (self.as_type(self.read(k), self.types[k], t) for k in (b, c))
+        w_value = w.let(f"select i1 {w.is_true(self.get(a, 'uint8_t'))}, {t} {yes}, {t} {no}")
+        self.write(d, w_value)

@@ -1,0 +1,31 @@
+"""The loops over small tensors that ``benchmarks/xla_vectors.py`` writes anew in JAX give what the models give."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("jax", reason="the loops are compiled by XLA")
+
+from loopdbg.runtime.frontends.onnx import reader
+from loopdbg.runtime.model import Model
+
+sys.path.append(str(Path(__file__).resolve().parents[3] / "benchmarks"))
+
+import vector_models
+import xla
+
+
+@pytest.mark.parametrize("name", ["newton", "rk4", "quaternion", "rotation", "hashing", "beams"])
+def test_a_twin_gives_what_its_model_gives(name: str) -> None:
+    case = getattr(vector_models, name)(30)
+    run, outputs, _ = xla.prepare(case, case.inputs(), None)
+    expected = Model(reader.from_proto(case.build(), name)).run(case.inputs())
+    found = outputs(run())
+    assert found.keys() == expected.keys()
+    for key, value in expected.items():
+        assert found[key].dtype == value.dtype
+        np.testing.assert_allclose(found[key], value, case.rtol, case.atol)
