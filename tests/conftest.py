@@ -35,6 +35,8 @@ settings.register_profile("loopdbg", deadline=None, suppress_health_check=[Healt
 settings.load_profile("loopdbg")
 # OpenVINO's converter tells its makers of each model, from a process that it waits for, but not on such build machines.
 os.environ["TF_BUILD"] = "1"
+# All that is collected stays.
+gc.disable()
 # What is started in the background of a shell ignores Ctrl-C, and so do its children.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -136,8 +138,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Twenty thousand tests stay to the end; they need not be looked through for garbage."""
+    """Twenty thousand tests stay to the end; they need not be looked through for garbage. Nor need what a test makes
+    after each 700 objects: graphs, plans and screens are made of many, and most end with their last reference."""
     gc.freeze()
+    gc.set_threshold(50_000, 10, 10)
+    gc.enable()
 
 
 def draws() -> bool:

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
 import in_onnxruntime
 from agreement import runs
+from examples import tried
 from floors import needs_fast
 from loopdbg.runtime.ops.registry import Op
 from models import loaded
@@ -92,7 +93,7 @@ def model(draw: Draw, plain: bool = False) -> tuple[onnx.ModelProto, dict[str, A
     return helper.make_model(graph, opset_imports=opsets, ir_version=10), feeds
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@tried(30, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30))
 def test_all_ways_agree(seed: int) -> None:
     draw = FromSeed(seed)
@@ -101,7 +102,7 @@ def test_all_ways_agree(seed: int) -> None:
     runs(lambda: loaded(proto), feeds, fewer, draw)
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@tried(30, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30))
 def test_onnxruntime_agrees(seed: int) -> None:
     proto, feeds = model(FromSeed(seed))

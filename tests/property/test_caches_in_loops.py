@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 import in_onnxruntime
 from agreement import runs
+from examples import tried
 from models import loaded
 from strategies.draws import Draw, FromSeed
 from strategies.graphs import F32, Carrying, value
@@ -83,7 +84,7 @@ def made(draw: Draw) -> tuple[onnx.ModelProto, dict[str, Any], dict[str, Any]]:
     return proto, feeds, other
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@tried(100, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30))
 def test_all_ways_agree(seed: int) -> None:
     draw = FromSeed(seed)
@@ -91,7 +92,7 @@ def test_all_ways_agree(seed: int) -> None:
     runs(lambda: loaded(proto), feeds, other, draw)
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+@tried(120, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30), walks())
 def test_stops_show_the_same(seed: int, moves: list[Move]) -> None:
     """As where each node makes a whole copy."""

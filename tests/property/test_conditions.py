@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import HealthCheck, event, given
 from hypothesis import strategies as st
 
 import loopdbg
+from examples import tried
 from loopdbg.debugger.expression.language import ExpressionError, ScopeError
 from models import model
 from strategies.scalars import programs
@@ -58,7 +59,7 @@ def run(session: loopdbg.Session, place: str, condition: str | None) -> Hits:
     return hits
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@tried(150, suppress_health_check=list(HealthCheck))
 @given(programs(), st.data())
 def test_they_hit_where_evaluating_them_says_so(program: tuple[str, dict[str, Any]], data: st.DataObject) -> None:
     text, inputs = program

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 import numpy as np
 import onnx
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, given
 from hypothesis import strategies as st
 
 import loopdbg
+from examples import tried
 from loopdbg.debugger.diff.findings import Comparison
 from loopdbg.debugger.diff.live import compare_live
 from loopdbg.debugger.diff.sides import ModelSide
@@ -35,7 +36,7 @@ def onnxruntime() -> Iterator[Peer]:
         yield peer
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@tried(40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(program=programs())
 def test_random_loops_are_the_same(onnxruntime: Peer, program: Program) -> None:
     model = loopdbg.Model(frontend.from_proto(proto(program.text), "random"))
@@ -43,7 +44,7 @@ def test_random_loops_are_the_same(onnxruntime: Peer, program: Program) -> None:
     assert found.same, (program.text, found)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@tried(40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(program=programs())
 def test_random_loops_written_and_read_again(program: Program) -> None:
     model = loopdbg.Model(frontend.from_proto(proto(program.text), "random"))
@@ -56,7 +57,7 @@ def test_random_loops_written_and_read_again(program: Program) -> None:
 
 # ------------------------------------------------------------------ what differs is found, whatever it is called
 
-QUICK = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = tried(40, suppress_health_check=list(HealthCheck))
 
 
 def compared(program: Program, left: onnx.ModelProto, right: onnx.ModelProto) -> Comparison:

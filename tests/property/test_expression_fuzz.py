@@ -11,9 +11,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from examples import tried
 from loopdbg.debugger.expression.functions import FUNCTIONS
 from loopdbg.debugger.expression.language import (
     ExpressionError,
@@ -173,13 +174,13 @@ _NUMBERS = [
 _TEXTS = st.lists(st.sampled_from([*_WORDS, *_SIGNS * 2, *_NUMBERS]), max_size=25).map(" ".join)
 
 
-@settings(max_examples=1500)
+@tried(1500)
 @given(_TEXTS)
 def test_words_of_the_language_in_any_order(text: str) -> None:
     attempt(text)
 
 
-@settings(max_examples=1000)
+@tried(1000)
 @given(st.text(max_size=60))
 @example("`")
 @example("\x00")
@@ -193,7 +194,7 @@ def test_any_characters(text: str) -> None:
     attempt(text)
 
 
-@settings(max_examples=500)
+@tried(500)
 @given(st.text("abhn.()[]`'\"\\@+-*/% 0123456789exX_,:=<>!\n\té日", max_size=40))
 def test_characters_of_the_language(text: str) -> None:
     attempt(text)
@@ -222,13 +223,13 @@ _TREES = st.recursive(
 )
 
 
-@settings(max_examples=1500)
+@tried(1500)
 @given(_TREES)
 def test_well_formed_expressions_on_all_kinds_of_values(text: str) -> None:
     attempt(text)
 
 
-@settings(max_examples=400)
+@tried(400)
 @given(st.one_of(_TEXTS, _TREES), st.one_of(_LEAF, _TREES))
 @example(place="h", new="s[n:, ...]")  # no string at all
 def test_assignments(place: str, new: str) -> None:
@@ -247,7 +248,7 @@ def test_assignments(place: str, new: str) -> None:
         assert result.dtype == old.dtype and result.shape == old.shape and result is not old
 
 
-@settings(max_examples=400)
+@tried(400)
 @given(st.text(max_size=30), st.integers(0, 40), st.lists(st.text(min_size=1, max_size=8), max_size=6))
 def test_completions(text: str, cursor: int, names: list[str]) -> None:
     with bounded():

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
 
+from examples import tried
 from loopdbg.debugger.expression.language import ExpressionError, Lowered, Ref, parse
 from loopdbg.runtime.graph import Array, Graph, Operation, System, TensorType, Value
 from loopdbg.runtime.model import Model
@@ -170,13 +171,13 @@ _CONDITIONS = st.recursive(
 )
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@tried(400, suppress_health_check=[HealthCheck.too_slow])
 @given(text=_CONDITIONS, moment=moments())
 def test_three_ways_agree(text: str, moment: Moment) -> None:
     check(text, moment)
 
 
-@settings(max_examples=60, deadline=None)
+@tried(60)
 @given(
     n=st.sampled_from([1, 2, 7, 8, 9, 64, 65, 127, 128, 129, 1000, 8191, 8192, 8193, 20000]),
     dtype=st.sampled_from(["float16", "float32", "float64", "int8", "int64"]),

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import tried
 from loopdbg.runtime.graph import Operation, System, TensorType, Value
 from loopdbg.runtime.kernels.extents import Extent, Span, now, share, whole
 from loopdbg.runtime.kernels.walks import broadcast_shapes
@@ -82,7 +83,7 @@ KINDS = (
 )
 
 
-@settings(deadline=None, max_examples=400)
+@tried(400)
 @given(st.integers(0, 40), st.lists(st.tuples(st.sampled_from(KINDS), small), max_size=7))
 def test_what_an_extent_gave_holds_in_its_range(number: int, moves: list[tuple[str, int]]) -> None:
     span = Span(number)
@@ -199,7 +200,7 @@ def _told(bound: Any) -> Any:
     )
 
 
-@settings(deadline=None, max_examples=300)
+@tried(300)
 @given(st.sampled_from([*NODES, *CROOKED]), st.integers(0, 80), st.integers(0, 200))
 def test_a_binding_for_a_range_is_the_binding_of_each_number(
     node: tuple[str, dict[str, Any], list[Any]], number: int, other: int

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
 import in_onnxruntime
 import loopdbg
 from agreement import runs
+from examples import tried
 from models import loaded
 from strategies.draws import Draw, FromSeed
 from strategies.graphs import BOOL, F32, I64, Writer, value
@@ -158,7 +159,7 @@ def other(feeds: dict[str, Any], draw: Draw) -> dict[str, Any]:
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@tried(60, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30))
 def test_all_ways_agree(seed: int) -> None:
     draw = FromSeed(seed)
@@ -167,7 +168,7 @@ def test_all_ways_agree(seed: int) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@tried(25, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30))
 def test_all_ways_agree_on_what_openvino_writes(seed: int) -> None:
     """Its converter has some twenty nodes for a product that is quantized as it comes."""
@@ -182,7 +183,7 @@ def test_all_ways_agree_on_what_openvino_writes(seed: int) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@tried(40, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30))
 def test_chains_give_what_onnxruntime_gives(seed: int) -> None:
     """Apart its nodes round as ours do."""

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import loopdbg
+from examples import tried
 from loopdbg import Reason
 from models import model
 
@@ -52,7 +53,7 @@ def stops(session: loopdbg.Session) -> list[Any]:
     return found
 
 
-@settings(max_examples=60, deadline=None)
+@tried(60)
 @given(
     st.integers(0, 60),
     st.lists(st.sampled_from(PLACES), max_size=2, unique=True),

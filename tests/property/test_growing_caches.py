@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import HealthCheck, event, given
 from hypothesis import strategies as st
 
 from agreement import runs
+from examples import tried
 from floors import says
 from fusing import by_nodes, hooks_agree, same
 from loopdbg.runtime.engine.engine import Engine
@@ -22,7 +23,7 @@ from strategies.draws import FromSeed
 from walks import Move, apart, stops_agree, walks
 
 Program = tuple[str, dict[str, Any]]
-LIMITS = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+ANY = list(HealthCheck)
 
 
 @pytest.fixture(autouse=True)
@@ -36,7 +37,7 @@ def told(engine: Engine) -> str:
     return f"{elided and min(len(elided.positions), 6)} copies elided"
 
 
-@LIMITS
+@tried(100, suppress_health_check=ANY)
 @given(programs(), st.integers(0, 20))
 def test_runs_of_any_length_give_the_same(program: Program, other: int) -> None:
     text, inputs = program
@@ -52,7 +53,7 @@ def test_runs_of_any_length_give_the_same(program: Program, other: int) -> None:
     event(told(m._engine))
 
 
-@settings(LIMITS, max_examples=40)
+@tried(40, suppress_health_check=ANY)
 @given(programs(), st.integers(0, 1 << 30))
 def test_all_ways_agree(program: Program, seed: int) -> None:
     text, inputs = program
@@ -60,14 +61,14 @@ def test_all_ways_agree(program: Program, seed: int) -> None:
     runs(lambda: model(text), inputs, {**inputs, "M": np.array(draw.integer(0, 12))}, draw)
 
 
-@LIMITS
+@tried(100, suppress_health_check=ANY)
 @given(programs(), walks())
 def test_stops_show_what_nodes_give(program: Program, moves: list[Move]) -> None:
     text, inputs = program
     event(told(stops_agree(model(text), inputs, moves, apart)))
 
 
-@settings(LIMITS, max_examples=50)
+@tried(50, suppress_health_check=ANY)
 @given(programs(), st.integers(1, 3))
 def test_hooks_see_what_nodes_give(program: Program, every: int) -> None:
     text, inputs = program

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 import loopdbg
 from engine_state import resume
+from examples import tried
 from floors import turn
 from histories import check, collect, follow_all
 from loopdbg.runtime.engine.engine import Engine
@@ -23,7 +24,7 @@ from strategies.programs import Program
 from strategies.vectors import vector_programs
 
 LIMIT = 700
-RELAXED = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+RELAXED = tried(60, suppress_health_check=list(HealthCheck))
 
 
 def runs(m: loopdbg.Model, inputs: dict[str, Any], stops: list[int]) -> None:
@@ -107,7 +108,7 @@ def test_growing_loops(program: Any, stops: list[int]) -> None:
     "features",
     [(), ("nested", "branches"), ("nested", "growing", "rows"), ("hot", "nested"), ("strings", "delayed", "direct")],
 )
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@tried(25, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_loops_of_all_kinds(features: tuple[str, ...], data: st.DataObject) -> None:
     program: Program

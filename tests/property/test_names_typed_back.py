@@ -12,10 +12,11 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import loopdbg
+from examples import tried
 from loopdbg.debugger.expression.functions import FUNCTIONS
 from loopdbg.debugger.expression.tokens import CONSTANTS, PAST_FUNCTIONS, PLACE_WORDS, STATE_WORDS, WATCH_WORDS
 from loopdbg.debugger.session.session import Session
@@ -108,7 +109,7 @@ def distinct(draw: st.DrawFn, count: int, names: st.SearchStrategy[str]) -> list
     return draw(st.lists(names, min_size=count, max_size=count, unique=True))
 
 
-@settings(max_examples=60, deadline=None)
+@tried(60)
 @given(st.data())
 def test_names_of_an_onnx_model(data: st.DataObject) -> None:
     inner = dict(zip(INNER, data.draw(distinct(len(INNER), NAMES)), strict=True))
@@ -190,7 +191,7 @@ def layers(root: ElementTree.Element, path: str) -> list[ElementTree.Element]:
     return [layer for layer in root.findall(path) if layer.get("type") != "Result"]
 
 
-@settings(max_examples=25, deadline=None)
+@tried(25)
 @given(st.data())
 @pytest.mark.parametrize("sample", ["loop_for_condition", "reverse_sum", "loop_slice_concat"])
 def test_names_of_an_ir(sample: str, data: st.DataObject) -> None:

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import onnx
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 import loopdbg
 from cutting import every_part
+from examples import tried
 from strategies import models
 from strategies.ir_form import to_ir
 from strategies.onnx_form import to_onnx
@@ -30,7 +31,7 @@ TOGETHER = (
 
 
 @pytest.mark.parametrize("features", TOGETHER, ids="-".join)
-@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@tried(8, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_parts_by_themselves(
     tmp_path_factory: pytest.TempPathFactory, features: Collection[str], data: st.DataObject

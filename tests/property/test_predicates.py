@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import HealthCheck, event, given
 from hypothesis import strategies as st
 
 import loopdbg
 from engine_state import resume
+from examples import tried
 from floors import says, turn
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.frame import Frame
@@ -123,7 +124,7 @@ def natively(
     return what, hits, rows
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@tried(300, suppress_health_check=list(HealthCheck))
 @given(programs(), st.data())
 def test_native_predicates_and_records_see_what_a_hook_sees(
     program: tuple[str, dict[str, Any]], data: st.DataObject

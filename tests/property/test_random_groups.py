@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import HealthCheck, event, given
 from hypothesis import strategies as st
 
+from examples import tried
 from floors import says
 from fusing import by_nodes, hooks_agree, members, same
 from models import model
@@ -14,7 +15,7 @@ from strategies.large import programs
 from walks import Move, apart, stops_agree, walks
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+@tried(120, suppress_health_check=list(HealthCheck))
 @given(programs())
 def test_groups_give_what_nodes_give(program: tuple[str, dict[str, Any]]) -> None:
     text, inputs = program
@@ -28,7 +29,7 @@ def test_groups_give_what_nodes_give(program: tuple[str, dict[str, Any]]) -> Non
     same(seen, expected)
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+@tried(120, suppress_health_check=list(HealthCheck))
 @given(programs(), walks())
 def test_stops_show_what_nodes_give(program: tuple[str, dict[str, Any]], moves: list[Move]) -> None:
     """Wherever an execution stands, all values are those of one whose nodes each run by themselves."""
@@ -37,7 +38,7 @@ def test_stops_show_what_nodes_give(program: tuple[str, dict[str, Any]], moves: 
     event(f"ran in groups: {any(runs for _, runs in says(engine, 'groups') or ())}")
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@tried(60, suppress_health_check=list(HealthCheck))
 @given(programs(), st.integers(1, 3))
 def test_hooks_see_what_nodes_give(program: tuple[str, dict[str, Any]], every: int) -> None:
     text, inputs = program

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 import onnx
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 import in_onnxruntime
 from agreement import runs
+from examples import tried
 from models import loaded, proto
 from plain import all_plain
 from strategies.draws import FromSeed
@@ -20,7 +21,7 @@ from strategies.mixed import programs
 from strategies.written import Program
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@tried(100, suppress_health_check=list(HealthCheck))
 @given(programs(), st.integers(0, 1 << 30))
 def test_every_way_of_running_gives_the_same(program: Program, walk: int) -> None:
     source, inputs, draw = proto(program.text), program.inputs, FromSeed(walk)

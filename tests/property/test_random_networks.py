@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import HealthCheck, event, given
 from hypothesis import strategies as st
 
 import ways
 from agreement import Differs, every_way, same
+from examples import tried
 from loopdbg.runtime.errors import ModelError
 from loopdbg.runtime.frontends.tensorrt.enums import TripLimit
 from loopdbg.runtime.frontends.tensorrt.lower import lower
@@ -83,7 +84,7 @@ def case(draw: Draw, walk: Draw) -> str:
     return agree(draw, walk, hot=False)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@tried(60, suppress_health_check=list(HealthCheck))
 @given(st.data(), st.integers(0, 1 << 30))
 def test_all_ways_agree_with_the_formal_semantics(data: st.DataObject, walk: int) -> None:
     event(data.draw(_cases(walk)))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import HealthCheck, event, given
 from hypothesis import strategies as st
 
+from examples import tried
 from floors import says
 from fusing import by_nodes, hooks_agree, same
 from loopdbg.runtime.engine.engine import Engine
@@ -20,7 +21,7 @@ def told(engine: Engine) -> str:
     return f"{views and min(len(views.positions), 4)} copies elided, {views and min(len(views.aliased), 3)} aliased"
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@tried(150, suppress_health_check=list(HealthCheck))
 @given(programs())
 def test_all_ways_give_the_same(program: tuple[str, dict[str, Any]]) -> None:
     text, inputs = program
@@ -35,14 +36,14 @@ def test_all_ways_give_the_same(program: tuple[str, dict[str, Any]]) -> None:
     event(told(m._engine))
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@tried(150, suppress_health_check=list(HealthCheck))
 @given(programs(), walks())
 def test_stops_show_what_nodes_give(program: tuple[str, dict[str, Any]], moves: list[Move]) -> None:
     text, inputs = program
     event(told(stops_agree(model(text), inputs, moves, apart)))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@tried(60, suppress_health_check=list(HealthCheck))
 @given(programs(), st.integers(1, 3))
 def test_hooks_see_what_nodes_give(program: tuple[str, dict[str, Any]], every: int) -> None:
     text, inputs = program

@@ -10,11 +10,12 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, given
 from hypothesis import strategies as st
 
 import loopdbg
 from differing import told
+from examples import tried
 from loopdbg.debugger.diff.findings import Verdict
 from loopdbg.debugger.diff.layout import Spot
 from loopdbg.debugger.reference.reference import Reference, Track
@@ -25,7 +26,7 @@ from strategies.mixed import BINARY, programs
 from strategies.renamed import graphs
 from strategies.written import Program
 
-QUICK = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = tried(40, suppress_health_check=list(HealthCheck))
 
 
 def inputs_of(program: Program) -> dict[str, Any]:

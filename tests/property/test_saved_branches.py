@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import HealthCheck, event, given
 from hypothesis import strategies as st
 
 import loopdbg
+from examples import tried
 from loopdbg.debugger.cut.part import same_bits
 from loopdbg.debugger.session.stop import Reason
 from loopdbg.runtime.errors import LoopdbgError, UsageError
@@ -124,7 +125,7 @@ def branch_of(path: Path, feeds: dict[str, Any], draw: Draw) -> str:
 
 
 @pytest.mark.parametrize("features", TOGETHER, ids="-".join)
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@tried(12, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_a_saved_branch_gives_its_bits(
     tmp_path_factory: pytest.TempPathFactory, features: Collection[str], data: st.DataObject

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import HealthCheck, event, given
 from hypothesis import strategies as st
 
 import loopdbg
 from engine_state import resume
+from examples import tried
 from floors import fast, says, turn
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.frame import Frame
@@ -71,7 +72,7 @@ def leaves_the_same(text: str, inputs: dict[str, Any], limit: int | None) -> Non
         assert outcome(m, inputs, 1, limit, compiled=True) == (used, plain)
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@tried(400, suppress_health_check=list(HealthCheck))
 @given(programs(), st.one_of(st.none(), st.integers(0, 30)))
 def test_a_scalar_program_leaves_what_the_plain_engine_leaves(
     program: tuple[str, dict[str, Any]], limit: int | None
@@ -79,7 +80,7 @@ def test_a_scalar_program_leaves_what_the_plain_engine_leaves(
     leaves_the_same(*program, limit)
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@tried(200, suppress_health_check=list(HealthCheck))
 @given(vector_programs(), st.one_of(st.none(), st.integers(0, 30)))
 def test_a_program_over_small_tensors_leaves_what_the_plain_engine_leaves(
     program: tuple[str, dict[str, Any]], limit: int | None

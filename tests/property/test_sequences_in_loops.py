@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from onnx import helper
 
 import in_onnxruntime
 from agreement import runs
+from examples import tried
 from models import loaded
 from plain import all_plain
 from strategies.draws import Draw, FromSeed
@@ -91,7 +92,7 @@ def made(draw: Draw) -> tuple[onnx.ModelProto, dict[str, Any], dict[str, Any]]:
     return proto, feeds, other
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@tried(60, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30))
 def test_all_ways_agree(seed: int) -> None:
     draw = FromSeed(seed)
@@ -105,7 +106,7 @@ def changed(carried: Any, number: int) -> Any:
     return other + other[:1] if number == 1 else other[:-1] or other if number == 2 else other
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@tried(100, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30), walks())
 def test_stops_show_the_same(seed: int, moves: list[Move]) -> None:
     """As where each node runs in Python."""

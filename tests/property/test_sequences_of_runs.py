@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 import sequences
 from agreement import Differs
+from examples import tried
 from fresh import Crash, Fresh
 from strategies import models
 from strategies.draws import FromHypothesis, FromSeed
@@ -32,7 +33,7 @@ def fresh() -> Iterator[Fresh]:
         yield server
 
 
-@settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
+@tried(250, suppress_health_check=list(HealthCheck))
 @given(cases())
 def test_a_run_gives_what_it_gives_on_a_fresh_model(case: sequences.Case) -> None:
     sequences.check(case.program, case.sequence)

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import HealthCheck, event, given
 from hypothesis import strategies as st
 
 import loopdbg
 from engine_state import resume, step, visible
+from examples import tried
 from floors import turn
 from loopdbg.runtime.engine.engine import Engine
 from models import model
@@ -86,7 +87,7 @@ def walk(m: loopdbg.Model, inputs: dict[str, Any], moves: list[tuple[str, int]])
         here = repr(visible(engine))
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@tried(150, suppress_health_check=list(HealthCheck))
 @given(programs(), MOVES)
 def test_walks_through_scalar_loops(program: tuple[str, dict[str, Any]], moves: list[tuple[str, int]]) -> None:
     text, inputs = program
@@ -95,7 +96,7 @@ def test_walks_through_scalar_loops(program: tuple[str, dict[str, Any]], moves: 
 
 
 @pytest.mark.parametrize("name", MODELS)
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@tried(25, suppress_health_check=list(HealthCheck))
 @given(moves=MOVES)
 def test_walks_through_a_model(name: str, moves: list[tuple[str, int]]) -> None:
     text, inputs = MODELS[name]

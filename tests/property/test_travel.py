@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import loopdbg
+from examples import tried
 from loopdbg.debugger.session.session import Session
 from loopdbg.runtime.errors import UsageError
 from models import BRANCHES, COUNT, NESTED, SUM, model
@@ -86,7 +87,7 @@ def direct(name: str, position: tuple[int, ...]) -> Session:
 
 
 @pytest.mark.parametrize("name", MODELS)
-@settings(max_examples=40, deadline=None)
+@tried(40)
 @given(walk=st.lists(st.tuples(st.sampled_from(WORDS), st.integers(0, 40)), min_size=1, max_size=14))
 def test_a_walk_ends_in_the_state_of_the_direct_way(name: str, walk: list[tuple[str, int]]) -> None:
     session = loopdbg.debug(*MODELS[name])

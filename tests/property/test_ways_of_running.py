@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import HealthCheck, event, given
 from hypothesis import strategies as st
 
 from agreement import Differs, same
+from examples import tried
 from random_programs import agree
 from strategies import models, oracle
 from strategies.draws import FromSeed
@@ -34,7 +35,7 @@ TOGETHER = (
 
 
 @pytest.mark.parametrize("features", TOGETHER, ids="-".join)
-@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@tried(8, suppress_health_check=list(HealthCheck))
 @given(st.data(), st.integers(0, 1 << 30))
 def test_all_ways_agree(features: Collection[str], data: st.DataObject, walk: int) -> None:
     program, feeds, other = data.draw(models.cases(features))

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 import in_onnxruntime
 from agreement import runs
+from examples import tried
 from models import loaded, proto
 from strategies.draws import Draw, FromSeed
 
@@ -84,7 +85,7 @@ def check(draw: Draw) -> None:
         np.testing.assert_allclose(ours, theirs[name], 1e-3, 1e-4)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@tried(40, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30))
 def test_all_ways_agree(seed: int) -> None:
     check(FromSeed(seed))

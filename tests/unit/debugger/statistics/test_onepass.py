@@ -8,10 +8,11 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from examples import tried
 from loopdbg.debugger.statistics.change import change, changing
 from loopdbg.debugger.statistics.histogram import Histogram
 from loopdbg.debugger.statistics.onepass import CHUNK, Statistics
@@ -28,7 +29,7 @@ def parts(array: np.ndarray[Any, Any], size: int) -> Statistics:
     return found
 
 
-@settings(deadline=None, max_examples=150)
+@tried(150)
 @given(st.data(), st.sampled_from(FLOATS), st.integers(1, 40))
 def test_floats(data: st.DataObject, dtype: type, size: int) -> None:
     array = data.draw(hnp.arrays(dtype, hnp.array_shapes(max_dims=3, max_side=12)))
@@ -56,7 +57,7 @@ def test_floats(data: st.DataObject, dtype: type, size: int) -> None:
     assert found.norm / most == pytest.approx(norm, rel=1e-9) or norm * most == math.inf
 
 
-@settings(deadline=None, max_examples=60)
+@tried(60)
 @given(st.data(), st.sampled_from((np.int8, np.int64, np.uint64, np.bool_)), st.integers(1, 20))
 def test_whole_numbers_are_exact(data: st.DataObject, dtype: type, size: int) -> None:
     array = data.draw(hnp.arrays(dtype, st.integers(1, 60)))
@@ -104,7 +105,7 @@ def test_words_have_no_statistics() -> None:
     assert Statistics(np.empty(0, np.float32)).mean is None
 
 
-@settings(deadline=None, max_examples=150)
+@tried(150)
 @given(st.data(), st.sampled_from((*FLOATS, np.int32, np.complex64, np.bool_)))
 def test_changes(data: st.DataObject, dtype: type) -> None:
     shape = data.draw(st.integers(1, 30))
@@ -137,7 +138,7 @@ def test_changes_come_part_by_part() -> None:
         change(tensor_of(np.zeros(2)), tensor_of(np.zeros(3)))
 
 
-@settings(deadline=None, max_examples=100)
+@tried(100)
 @given(hnp.arrays(np.float64, st.integers(1, 50)), st.integers(1, 12))
 def test_a_histogram_counts_every_finite_element_once(array: np.ndarray[Any, Any], bins: int) -> None:
     found = Histogram(Statistics(array), bins)
