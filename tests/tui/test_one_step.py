@@ -175,7 +175,7 @@ async def test_widgets_that_did_not_change_keep_their_rows(monkeypatch: pytest.M
         rows = screen.visible()
         monkeypatch.setattr(StylesCache, "render_widget", noted)
         await screen.press("down")
-        assert "body" in drawn and not {"main", "inputs", "scans", "timeline", "header"}.intersection(drawn)
+        assert "detail" in drawn and not {"main", "inputs", "scans", "timeline", "header"}.intersection(drawn)
         assert screen.visible()[:1] == rows[:1] and screen.visible() != rows
 
 
