@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from .statistics.tensor import OverError, TensorRef
 _WHOLE = 6
 
 
+@lru_cache(maxsize=64)
 def dtype_name(dtype: np.dtype[Any] | str | None) -> str:
     """The full name of an element type: ``float32``, ``string``; ``?`` where the model does not tell."""
     if dtype is None:

@@ -191,3 +191,12 @@ def test_a_short_program_has_its_graph_below_it() -> None:
     below, beside = (arrange(200, 56, needs) for needs in (short, long))
     assert below["overview"].x == below["body"].x and below["overview"].y == below["body"].height == 16
     assert beside["overview"].y == 0 and beside["body"].height == 56
+
+
+def test_the_graph_stands_where_more_is_left_for_it() -> None:
+    few = {**ALWAYS, "body": Need(5, 90), "back-edges": Need(2, 26), "scans": Need(2, 25)}
+    beside, below = (arrange(200, 56, needs) for needs in (few, {**few, "inputs": Need(2, 40)}))
+    assert beside["overview"].x == beside["scans"].x > beside["back-edges"].x
+    assert below["overview"].x == below["back-edges"].x < below["scans"].x
+    # The value has what it can use, the graph all the rest.
+    assert below["value"].height == 12 and below["overview"].height == 56 - below["back-edges"].height - 12

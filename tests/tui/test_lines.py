@@ -7,7 +7,7 @@ import pytest
 from rich.cells import cell_len
 
 from loopdbg.tui.screen.cells import norm_value, short_value, type_of
-from loopdbg.tui.screen.lines import Column, Role, Widest, fit, fit_spans, pad, shortened, table
+from loopdbg.tui.screen.lines import Column, Role, Widest, fit, fit_spans, pad, shortened, table, told_apart
 
 COLUMNS = (Column("name", 4), Column("type", 6, rank=2), Column("value", 5), Column("note", 4, rank=1))
 
@@ -34,6 +34,20 @@ def test_fit(text: str, width: int, shown: str) -> None:
 def test_names_are_shortened_in_one_way(name: str, cells: int, shown: str) -> None:
     assert shortened(name, cells) == shown
     assert cell_len(shown) <= cells
+
+
+def test_names_that_would_look_alike_show_where_they_differ() -> None:
+    caches = [f"past_key_values.{k}.{part}" for k in (0, 1, 10) for part in ("key", "value")]
+    assert {shortened(name, 14) for name in caches[1::2]} == {"past_k…0.value", "past_k…1.value"}
+    assert list(told_apart(("token", *caches), 14).values()) == [
+        "token", "…0.key", "…0.value", "…1.key", "…1.value", "…10.key", "…10.value"
+    ]  # fmt: skip
+    weights = tuple(f"layers_{k}_{part}_proj_weight" for k in range(3) for part in "qkvo")
+    shown = told_apart(weights, 16)
+    assert len(set(shown.values())) == 12 and shown["layers_2_k_proj_weight"] == "…2_k_proj_weight"
+    # What has room stays, and so does what nothing tells apart.
+    assert told_apart(("hidden", "hidden_states"), 20) == {"hidden": "hidden", "hidden_states": "hidden_states"}
+    assert told_apart(("abcdefgh1xyz", "abcdefgh2xyz"), 6) == {"abcdefgh1xyz": "ab…xyz", "abcdefgh2xyz": "ab…xyz"}
 
 
 def test_columns_are_as_wide_as_they_were_once() -> None:

@@ -132,12 +132,14 @@ async def test_a_step_makes_few_calls(name: str, most: int) -> None:
 async def test_what_did_not_change_is_not_made_again() -> None:
     async with opened(*sample("greedy_decoder.onnx")) as screen:
         await screen.press("s", "s")
+        assert "constant" in screen.text("inputs")
         shown, _ = await one_step(screen)
         for path, function in (
             ("tui/screen/listing.py", "_Layout.__init__"),
             ("tui/actions/table.py", "at"),
             ("tui/actions/keys.py", "key_name"),
             ("runtime/graph/origins.py", "Origins.__init__"),
+            ("tui/widgets/inputs.py", "_row"),
         ):
             assert not shown.seen[path, function], function
         assert shown.seen["tui/widgets/keys.py", "Keys._find"] <= 2
@@ -175,7 +177,7 @@ async def test_widgets_that_did_not_change_keep_their_rows(monkeypatch: pytest.M
         rows = screen.visible()
         monkeypatch.setattr(StylesCache, "render_widget", noted)
         await screen.press("down")
-        assert "body" in drawn and not {"main", "inputs", "scans", "timeline", "header"}.intersection(drawn)
+        assert "detail" in drawn and not {"main", "inputs", "scans", "timeline", "header"}.intersection(drawn)
         assert screen.visible()[:1] == rows[:1] and screen.visible() != rows
 
 

@@ -57,9 +57,10 @@ def short_value(value: Any, width: int, shape: bool = True) -> str:
     text = full or summary_text(value, stats)
     if len(text) <= width:
         return text
-    if isinstance(value, np.ndarray) and value.size == 1 and width > 2 * value.ndim + 2:
+    if isinstance(value, np.ndarray) and value.size == 1:
         # A range would say the same number twice.
-        return "[" * value.ndim + _scalar(value.reshape(()), width - 2 * value.ndim) + "]" * value.ndim
+        rank = value.ndim if width > 2 * value.ndim + 2 else 0
+        return "[" * rank + _scalar(value.reshape(()), width - 2 * rank) + "]" * rank
     if stats is None:
         return fit(shape_of(value), width)
     odd = [f"{count} {word}" for count, word in ((stats.nan, "nan"), (stats.inf, "inf")) if count]

@@ -235,22 +235,25 @@ class _Placing:
         return Chip(left, row, width, height, self.words[k], tuple(inside))
 
     def _draw_arcs(self) -> None:
-        """Back edges around the right side: the leftmost is the outermost."""
+        """Back edges around the right side: the leftmost is the outermost. Nothing else is below the boxes, so what
+        stands at an arc may stand there."""
         places, count = self.places, len(self.arcs)
         right = max([chip.right for chip in places.chips], default=0)
         for wire in places.wires:
             right = max([right, *(x + 1 for way in wire.values() for x, _ in way)])
-        places.width = right + (LABEL + 2 + 2 * count if count else 0)
+        starts = [places.chips[arc.source].left + places.chips[arc.source].width // 2 for arc in self.arcs]
+        right = max([right, *(start + LABEL + 2 for start in starts)])
+        places.width = right + (2 + 2 * count if count else 0)
         bottom = places.height
         for k, arc in enumerate(self.arcs):
             source, target = places.chips[arc.source], places.chips[arc.target]
-            low, high, side = bottom + count - k, k, right + LABEL + 2 * (count - k)
-            start, end = source.left + source.width // 2, target.left + target.width // 2
+            low, high, side = bottom + count - k, k, right + 2 * (count - k)
+            start, end = starts[k], target.left + target.width // 2
             way = [
                 (start, source.top + source.height), (start, low), (side, low),
                 (side, high), (end, high), (end, target.top - 1),
             ]  # fmt: skip
-            places.arcs.append((arc, way, (right + 1, low)))
+            places.arcs.append((arc, way, (right + 1 - LABEL, low)))
         places.height = bottom + (count + 1 if count else 0)
 
 

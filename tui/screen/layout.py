@@ -187,11 +187,22 @@ def _columns(needs: Needs, height: int) -> tuple[dict[str, Need], dict[str, Need
         used += need.rows + min(need.wanted, _FULL) - need.least
         (middle if used <= height else right)[name] = need
     short = sum(map(_rows, body.values())) <= height // 2 and len(right) == 1
-    left = body if short else _program(needs)
     # One that uses all that there is leaves nothing for others.
     filled = any(need.wanted >= ALL for need in middle.values())
+    if short:
+        left, right = body | right, {}
+    else:
+        left = _program(needs)
+        if "overview" in right and not filled and _spare(middle | value, height) > _spare(right, height):
+            # Where more is left for it.
+            middle["overview"] = right.pop("overview")
     (left if filled else middle).update(value)
-    return (left | right, middle, {}) if short else (left, middle, right)
+    return left, middle, right
+
+
+def _spare(needs: Needs, height: int) -> int:
+    """The lines that panes leave for one that can use all."""
+    return height - sum(_rows(need) for need in needs.values() if need.wanted < ALL)
 
 
 def _program(needs: Needs, least: int = 0) -> dict[str, Need]:

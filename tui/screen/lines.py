@@ -6,9 +6,12 @@ be compared in a test, and is cut to the width that there is.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
+from itertools import takewhile
 
 from rich.cells import cell_len, chop_cells
 
@@ -49,6 +52,10 @@ class Role(StrEnum):
 
 
 Span = tuple[str, Role]
+#: Whole words at the beginning of a name, with what is behind them.
+_BEGINNING = re.compile(r".*[^0-9A-Za-z]", re.DOTALL)
+#: What tells some names apart may look like what tells others apart; then both groups are one.
+_TRIES = 2
 
 
 @dataclass(frozen=True)
@@ -147,6 +154,30 @@ def shortened(name: str, cells: int) -> str:
     return f"{chop_cells(name, cells - 1 - cell_len(end))[0]}…{end}"
 
 
+@lru_cache(maxsize=64)
+def told_apart(names: tuple[str, ...], cells: int) -> Mapping[str, str]:
+    """Names in at most so many cells each, by name: where two would look alike, what they and others begin with gives
+    way to where they differ."""
+    shown = {name: shortened(name, cells) for name in names}
+    cut = [name for name in shown if cell_len(name) > cells]
+    for _ in range(_TRIES):
+        groups: dict[str, list[str]] = {}
+        for name, text in shown.items():
+            groups.setdefault(text, []).append(name)
+        for alike in groups.values():
+            begin = _BEGINNING.match(_beginning(alike)) if len(alike) > 1 else None
+            if begin is not None:
+                ends = {name: name[begin.end() :] for name in cut if name.startswith(begin[0])}
+                shown |= {name: shortened(f"…{end}", cells) for name, end in ends.items()}
+    return shown
+
+
+def _beginning(names: Sequence[str]) -> str:
+    """What all begin with: it is what the first and the last in order have in common."""
+    pairs = zip(min(names), max(names), strict=False)
+    return "".join([a for a, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)])
+
+
 def tail(text: str, cells: int) -> str:
     """The last cells of a text."""
     start = len(text)
@@ -166,10 +197,6 @@ class Column:
     rank: int = 0
     gap: int = 2
     names: bool = False
-
-    def fit(self, text: str, width: int) -> str:
-        """A text of this column in exactly so many cells."""
-        return pad(shortened(text, width) if self.names else text, width)
 
 
 #: The cells that columns want -> those that they get.
@@ -267,10 +294,16 @@ class Table:
         """The cells of columns and what is between them."""
         return sum(sizes.values()) + sum([self._columns[k].gap for k in sizes][1:])
 
+    def _cut(self, k: int, text: str, size: int) -> str:
+        """A text of a column that has no room for it."""
+        if not self._columns[k].names:
+            return pad(text, size)
+        return pad(told_apart(tuple([row[k][0] for row in self._rows]), size)[text], size)
+
     def _spans(self, row: Sequence[Span], cells: Sequence[int]) -> tuple[Span, ...]:
         spans: list[Span] = []
         for k, size in self._sizes.items():
             text, role = row[k]
-            filled = text + " " * (size - cells[k]) if cells[k] <= size else self._columns[k].fit(text, size)
+            filled = text + " " * (size - cells[k]) if cells[k] <= size else self._cut(k, text, size)
             spans += [(" " * self._columns[k].gap, Role.PLAIN), (filled, role)]
         return tuple(spans[1:]) if self._wide(self._sizes) <= self._width else fit_spans(spans[1:], self._width)

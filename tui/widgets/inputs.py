@@ -6,6 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
+from ...debugger.statistics.tensor import LARGE
 from ...debugger.words.names import named
 from ...runtime.graph import Graph, Value, walk
 from ..screen.cells import NOT_YET, SET, short_value, type_of
@@ -128,5 +131,14 @@ def _captures(shown: Shown, width: int) -> Iterator[_Row]:
     origin = "captured" if shown.frame.frame.loop else ""
     for declared, value in _captured(shown):
         constant = declared.constant is not None
-        row = _row(named(declared), value, "constant" if constant else origin, width, dim=constant)
+        if constant and isinstance(value, np.ndarray) and value.nbytes < LARGE and not value.dtype.hasobject:
+            row = _constant(declared, width, value.dtype, value.shape, value.tobytes())
+        else:
+            row = _row(named(declared), value, "constant" if constant else origin, width, dim=constant)
         yield row, ValueTarget(declared.name, shown.depth, declared=declared)
+
+
+@lru_cache(maxsize=256)
+def _constant(declared: Value, width: int, dtype: np.dtype[Any], shape: tuple[int, ...], content: bytes) -> list[Span]:
+    """The row of a constant that is not large: the same from stop to stop, until it is set to something else."""
+    return _row(named(declared), np.frombuffer(content, dtype).reshape(shape), "constant", width, dim=True)

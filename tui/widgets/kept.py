@@ -1,38 +1,103 @@
-"""Rows of a widget that are kept until something of it changes."""
+"""Rows of a widget that are kept until something of them changes."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from rich.segment import Segment
 from textual._styles_cache import StylesCache
+from textual.color import Color
 from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
 
+def keep_rows(widget: Widget) -> None:
+    """Let a widget keep its rows."""
+    widget._styles_cache = KeptRows()
+
+
 class KeptRows(StylesCache):
     """An update of the screen asks every widget in its reach for all its rows. Of rows that are as they were Textual
-    keeps what is in them, but finds the colours around them, and filters their cells, again: this keeps the result."""
+    keeps what is in them, but finds the colours around them, and filters their cells, again: this keeps the result. Of
+    rows that are not, only what is between the borders is made anew."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._drawn: tuple[Region, list[Strip]] | None = None
+        #: Which part of the widget the rows are of; None: nothing of them holds any more.
+        self._part: Region | None = None
+        self._rows: list[Strip] = []
+        self._sides: _Sides | None = None
+        #: The rows that changed.
+        self._changed: set[int] = set()
 
     def set_dirty(self, *regions: Region) -> None:
         """See :class:`~textual._styles_cache.StylesCache`."""
-        self._drawn = None
+        for region in regions:
+            self._changed.update(region.line_range)
         super().set_dirty(*regions)
 
     def clear(self) -> None:
         """See :class:`~textual._styles_cache.StylesCache`."""
-        self._drawn = None
+        self._part = None
         super().clear()
 
     def render_widget(self, widget: Widget, crop: Region) -> list[Strip]:
         """See :class:`~textual._styles_cache.StylesCache`."""
-        if self._drawn is None or self._drawn[0] != crop:
-            self._drawn = crop, super().render_widget(widget, crop)
-        return self._drawn[1]
+        if self._part != crop:
+            self._rows = super().render_widget(widget, crop)
+            self._sides = _Sides.of(widget, crop, self._rows)
+        else:
+            for y in self._changed.intersection(crop.line_range):
+                self._rows[y - crop.y] = self._row(widget, crop, y)
+        self._part = crop
+        self._changed.clear()
+        return self._rows
+
+    def _row(self, widget: Widget, crop: Region, y: int) -> Strip:
+        between = None if self._sides is None else self._sides.row(widget, y)
+        return between or super().render_widget(widget, Region(crop.x, y, crop.width, 1))[0]
 
 
-def keep_rows(widget: Widget) -> None:
-    """Let a widget keep its rows."""
-    widget._styles_cache = KeptRows()
+@dataclass(frozen=True)
+class _Sides:
+    """What Textual draws left and right of each row between the borders above and below. ``inside``: the cells between;
+    ``width``: of all."""
+
+    rows: range
+    left: Sequence[Segment]
+    right: Sequence[Segment]
+    inside: int
+    width: int
+    ground: Color
+
+    @classmethod
+    def of(cls, widget: Widget, crop: Region, drawn: Sequence[Strip]) -> _Sides | None:
+        """Those of a widget that was drawn; None where only a part of it is seen, or its rows are more than something
+        between two sides, or it is one row: that is drawn as soon as all of it."""
+        gutter = widget.styles.gutter
+        rows = range(gutter.top, crop.height - gutter.bottom)
+        if crop.offset or crop.height == 1 or not rows:
+            return None
+        row, line = list(drawn[rows[0]]), widget.render_line(0)
+        ends = list(accumulate((segment.cell_length for segment in row), initial=0))
+        if gutter.left not in ends:
+            return None
+        first = ends.index(gutter.left)
+        left, right = row[:first], row[first + len(list(line)) :]
+        sides = cls(rows, left, right, line.cell_length, crop.width, widget.background_colors[1])
+        return sides if sides.row(widget, rows[0]) == drawn[rows[0]] else None
+
+    def row(self, widget: Widget, y: int) -> Strip | None:
+        """A row of the widget; None where it is not between the sides."""
+        if y not in self.rows:
+            return None
+        line = widget.render_line(y - self.rows.start)
+        if line.cell_length != self.inside:
+            return None
+        strip = Strip([*self.left, *line, *self.right], self.width)
+        for each in widget.get_line_filters():
+            strip = strip.apply_filter(each, self.ground)
+        return strip

@@ -14,7 +14,7 @@ from loopdbg.debugger.picture.records import Picture
 from loopdbg.debugger.words.node_text import Phrases
 from loopdbg.runtime.graph import Graph, loops
 from loopdbg.runtime.graph.origins import Origins
-from loopdbg.tui.screen.graph_places import Chip, Level, Places, Point, places_of
+from loopdbg.tui.screen.graph_places import LABEL, Chip, Level, Places, Point, places_of
 from models import model
 from random_programs import load
 from strategies import models
@@ -67,6 +67,17 @@ def assert_places(places: Places) -> None:
         assert_leads(way, chips[arc.source], chips[arc.target])
         # Around the right side, outside of all that is inside.
         assert max(x for x, _ in way) >= max(chip.right for chip in chips)
+    for _, way, (left, row) in places.arcs:
+        # What stands at an arc lies on it alone, and within the picture.
+        assert way[1][0] < left and left + LABEL <= way[2][0] < places.width and row == way[1][1]
+        assert all(row >= chip.top + chip.height for chip in chips)
+        crossing = {
+            x
+            for _, other, _ in places.arcs
+            for (x, y), (x_to, y_to) in pairwise(other)
+            if x == x_to and min(y, y_to) < row < max(y, y_to)
+        }
+        assert not crossing.intersection(range(left, left + LABEL))
     sides = [max(x for x, _ in way) for _, way, _ in places.arcs]
     assert len(sides) == len(set(sides))
 
