@@ -196,3 +196,29 @@ HEADS = """heads (float[20, b, 32] frames, float[1, 32] h0) => (float[20, b, 32]
 }"""
 HEADS_WEIGHTS = {"split": np.int64([0, 4, 8]), "joined": np.int64([0, 32]), "two": np.float32(2)}
 HEADS_INPUTS = {"frames": weight(63, 20, 3, 32), "h0": weight(64, 1, 32)}
+
+#: A block of an encoder, which has no loop.
+ENCODER = """encoder (float[64, 128] frames) => (float[64, 128] out) {
+    normed = LayerNormalization <epsilon: float = 0.00001> (frames, norm)
+    q = MatMul (normed, Wq)
+    k = MatMul (normed, Wk)
+    v = MatMul (normed, Wv)
+    turned = Transpose <perm: ints = [1, 0]> (k)
+    raw = MatMul (q, turned)
+    scores = Mul (raw, scale)
+    shares = Softmax <axis: int = 1> (scores)
+    mixed = MatMul (shares, v)
+    back = MatMul (mixed, Wo)
+    attended = Add (back, frames)
+    normed_again = LayerNormalization <epsilon: float = 0.00001> (attended, norm)
+    wide = MatMul (normed_again, W1)
+    bent = Relu (wide)
+    narrow = MatMul (bent, W2)
+    out = Add (narrow, attended)
+}"""
+ENCODER_WEIGHTS = {
+    **{name: weight(70 + k, HIDDEN, HIDDEN, scale=0.1) for k, name in enumerate(("Wq", "Wk", "Wv", "Wo"))},
+    **{"W1": weight(74, HIDDEN, WORDS, scale=0.1), "W2": weight(75, WORDS, HIDDEN, scale=0.1)},
+    **{"norm": 1 + weight(76, HIDDEN), "scale": np.float32(HIDDEN**-0.5)},
+}
+ENCODER_INPUTS = {"frames": weight(77, 64, HIDDEN, scale=1)}

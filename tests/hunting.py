@@ -23,6 +23,7 @@ _DECODER = (models.DECODER, models.DECODER_WEIGHTS, models.DECODER_INPUTS)
 _GRU = (models.OPERATOR, models.operator_weights(3), models.OPERATOR_INPUTS)
 _LSTM = (models.LSTM, models.operator_weights(4), models.OPERATOR_INPUTS)
 _FILTER = (models.QUANTISED, models.QUANTISED_WEIGHTS, models.QUANTISED_INPUTS)
+_ENCODER = (models.ENCODER, models.ENCODER_WEIGHTS, models.ENCODER_INPUTS)
 _DIFF = ("loopdbg diff trained.onnx converted.onnx",)
 _IR = ("loopdbg diff trained.onnx converted.xml",)
 
@@ -290,6 +291,22 @@ HUNTS = [
             "allowzero=1",
             "Reshape 'Reshape_3' (opset 18) in loop 'Scan_0', iteration 0:",
         ),
+    ),
+    Hunt(
+        "no loop at all: the residual is taken behind the norm",
+        pair(_ENCODER, ("Add (back, frames)", "Add (back, normed)")),
+        _DIFF,
+        (
+            "first difference: main graph",
+            "first node that differs: Add 'Add_10'",
+            "it reads 'frames' here, 'normed' there",
+        ),
+    ),
+    Hunt(
+        "no loop at all, in an IR that a converter made: Softmax over the other axis",
+        pair(_ENCODER, ("Softmax <axis: int = 1>", "Softmax <axis: int = 0>"), ir=True),
+        _IR,
+        ("first difference: main graph", "first node that differs: Softmax 'Softmax_7'"),
     ),
     Hunt(
         "NaN from iteration 295 on",

@@ -187,10 +187,12 @@ for (name, value), other in zip(EXPECTED.items(), got):
 print("{package}", {package}.__version__.split("-")[0], "does not fail")
 """,
     "hangs": """
-#: The system ends the script after so many seconds, whatever the runtime does.
-SECONDS = 20
+#: The system ends the script after so many seconds, and so many of a processor, whatever the runtime does.
+SECONDS, OF_A_PROCESSOR = 20, 5
 signal.alarm(SECONDS)
-print("{package}", {package}.__version__.split("-")[0], f"hangs unless it ends within {{SECONDS}} s", flush=True)
+signal.setitimer(signal.ITIMER_PROF, OF_A_PROCESSOR)
+limits = f"{{SECONDS}} s, {{OF_A_PROCESSOR}} s of a processor"
+print("{package}", {package}.__version__.split("-")[0], f"hangs unless it ends within {{limits}}", flush=True)
 got = run(FILES[0])
 for (name, value), other in zip(EXPECTED.items(), got):
     show(name, value, other)

@@ -28,7 +28,7 @@ from .sides import ModelSide
 from .steps import named_outputs
 from .streams import Options
 from .values import SAME, compare
-from .whole import showing
+from .whole import not_shown, showing
 
 #: The results of nodes together take no more than this.
 _MOST_BYTES = 256 << 20
@@ -40,8 +40,6 @@ def follow_back(
 ) -> None:
     """Find where what differs in a free run comes from: of each loop, by path, what it begins with or reads; else of
     outputs the node that runs first."""
-    if side.model.graph.system is System.TENSORRT:
-        return  # the peer is given another graph than ours
     differing = [found for found in result.loops if found.first is not None]
     try:
         search = _Search(side, feeds, peer, options)
@@ -67,6 +65,7 @@ class _Search:
         self._tolerance = options.tolerance
         self._aligned = Itself(side.model.graph)
         self._ours = side.end()
+        self._left_out = not_shown(side)
         #: Ifs that the search entered, and the branch that was taken.
         self._taken: dict[If, Graph] = {}
         self._theirs = self._asked()
@@ -136,7 +135,8 @@ class _Search:
         room = _MOST_BYTES
         for value in (value for node in self._nodes() for value in node.outputs if value is not None):
             _, data = self._ours.read(value)
-            if isinstance(data, np.ndarray) and data.nbytes <= room and self._can_be_had(data):
+            fits = isinstance(data, np.ndarray) and data.nbytes <= room and value not in self._left_out
+            if fits and self._can_be_had(data):
                 room -= data.nbytes
                 yield value
 

@@ -58,9 +58,28 @@ def showing(side: ModelSide, values: Sequence[Value], taken: Mapping[If, Graph])
 
     model = side.model
     if model.graph.system is not System.OPENVINO:
-        return OnnxJob(data=serialized(with_values(model.graph, values, taken)), plain=True)
+        return OnnxJob(data=serialized(with_values(_in_onnx(model.graph), values, taken)), plain=True)
     made = _made(nodes_of_file(model.graph))
     return replace(_file(model), values=[made[value] for value in values])
+
+
+def not_shown(side: ModelSide) -> set[Value]:
+    """What nodes of the main graph compute that is not in the graph which a peer is given.
+
+    Raises:
+        UnsupportedError: it cannot be written as a model.
+    """
+    graph = side.model.graph
+    return set(_made(graph.nodes)) - set(_made(_in_onnx(graph).nodes)) if graph.system is System.TENSORRT else set()
+
+
+def _in_onnx(graph: Graph) -> Graph:
+    """A network of TensorRT in ONNX's words, any other graph as it is."""
+    if graph.system is not System.TENSORRT:
+        return graph
+    from ..peers.network import as_onnx
+
+    return as_onnx(graph)[0]
 
 
 def made_by_operations(graph: Graph) -> dict[Value, tuple[str, int]]:

@@ -34,7 +34,7 @@ _BUSY = 10
 _GLANCE = 1.0
 #: A hurried peer is given up when it had so many times as much of a processor as its longest answer took, but not
 #: before it had so many seconds; whether it had is asked every so many seconds.
-_TIMES, _LEAST, _OFTEN = 5, 0.5, 0.1
+_TIMES, _LEAST, _OFTEN = 5, 0.25, 0.1
 _START = "import sys; sys.path.append(sys.argv[1]); from {} import main; main()"
 
 
@@ -189,8 +189,7 @@ class Peer:
         assert self._process.stdin is not None
         deadline = time.monotonic() + self.timeout
         self._before = use_of(self._process.pid)
-        is_known = self._is_hurried and what != "start" and what in self._longest
-        self._enough = max(_LEAST, _TIMES * self._longest[what]) if is_known else math.inf
+        self._enough = self._patience(what) if self._is_hurried and what != "start" else math.inf
         try:
             send(self._process.stdin, (what, number, given))
         except OSError:  # it died before; the answer that is missing tells how
@@ -211,6 +210,12 @@ class Peer:
         if outcome == "failed":
             raise PeerError("failed", " ".join(str(answer).split())[:600])
         return answer
+
+    def _patience(self, what: str) -> float:
+        """How many seconds of a processor a request may take in a hurry. Before the first answer this is what a peer
+        has to have had in any case, to be given up at its timeout."""
+        longest = self._longest.get(what)
+        return self.timeout / 2 if longest is None else max(_LEAST, _TIMES * longest)
 
     def _had(self, process: int) -> float:
         """Seconds of a processor since the last request."""

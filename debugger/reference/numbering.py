@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 
 import numpy as np
 
@@ -29,7 +29,7 @@ _MOST = 25_000_000
 _NEVER = -(1 << 40)
 
 
-@cache
+@lru_cache(100_000)
 def parted(name: str) -> tuple[str, int]:
     """A name without its number, and the number: of ``mul``, which comes before ``mul_1``, it is 0.
 

@@ -32,6 +32,12 @@ def test_it_is_given_up_by_what_its_answers_took(spinning: Peer) -> None:
     with spinning.hurried():
         for _ in range(2):
             assert loaded.run(feeds)
-        with pytest.raises(PeerError, match=r"no answer within 0\.5 s of a processor") as raised:
+        with pytest.raises(PeerError, match=r"no answer within 0\.25 s of a processor") as raised:
             loaded.run(feeds)
     assert raised.value.what == "hung"
+
+
+def test_before_its_first_answer_it_may_take_what_its_timeout_asks_for(spinning: Peer) -> None:
+    assert spinning._patience("run") == PATIENCE / 2
+    spinning._longest["run"] = 1.5
+    assert spinning._patience("run") == 7.5

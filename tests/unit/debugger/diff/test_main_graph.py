@@ -13,9 +13,11 @@ import pytest
 import loopdbg
 from command_line import loopdbg as command
 from loopdbg.debugger.diff.findings import Comparison
+from loopdbg.debugger.diff.live import compare_live
 from loopdbg.debugger.diff.main_graph import first_of
 from loopdbg.debugger.diff.sides import ModelSide
 from loopdbg.debugger.diff.streams import Options, compare_sides
+from loopdbg.debugger.peers.process import Peer
 from models import model, proto
 
 X = np.linspace(-1, 2, 4, dtype=np.float32)
@@ -151,3 +153,29 @@ def test_the_report_begins_with_the_node_and_its_line(capsys: pytest.CaptureFixt
     assert begin < next(k for k, line in enumerate(lines) if line.startswith("output 'y'"))
     told = json.loads(command(capsys, "diff", tmp_path / "a.onnx", tmp_path / "b.onnx", "--json").out)["comparisons"][0]
     assert told["outputs"]["node"]["code"]["text"] == LINE
+
+
+NETWORK = """
+import tensorrt as trt
+
+def build(network):
+    x = network.add_input("x", trt.float32, (4,))
+    first = network.add_activation(x, trt.ActivationType.TANH)
+    first.name = "first"
+    second = network.add_unary(first.get_output(0), trt.UnaryOperation.NEG)
+    second.get_output(0).name = "y"
+    network.mark_output(second.get_output(0))
+"""
+
+
+def test_a_network_of_tensorrt_beside_a_runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[3] / "peers"))
+    monkeypatch.setenv("LOOPDBG_TEST_PEER", "wrong")  # all that it computes is twice as large
+    monkeypatch.setenv("LOOPDBG_TEST_PEER_AT", "0")
+    (tmp_path / "network.py").write_text(NETWORK)
+    network = loopdbg.load(tmp_path / "network.py")
+    with Peer("onnxruntime", 300, module="misbehaving") as peer:
+        found = compare_live(network, {"x": X}, peer, Options(), lockstep=False).comparisons[0]
+    assert blamed(found) == "first"
+    assert np.allclose(found.cause.node.difference.right, 2 * np.tanh(X))
+    assert found.cause.node.origin.line == 6
