@@ -2,6 +2,7 @@
 
 python benchmarks/run.py --roofline                  recurrent layers by size
 python benchmarks/run.py --roofline MODEL.onnx ...   the recurrent operators of models, such as those in build/real
+python benchmarks/run.py --roofline MODEL.xml ...    those of IRs of 8 bits (roofline_bytes.py)
 
 The processor is measured first: how fast it reads weights that lie in each of its caches and in memory, by a product
 with one row, and how many products it computes, by a product of square matrices; both by NumPy's BLAS. At best a layer
@@ -138,7 +139,16 @@ def lines(given: Sequence[str]) -> Iterator[str]:
     yield f"weights read, GB/s: {told}; products: {machine.flops / 1e9:.0f} GFLOPS"
     yield "Microseconds: at least for reading and for computing, what a run takes, and the longer of both by that."
     yield ROW.format("", "reading", "computing", "at least", "run", "reached")
-    for name, model in ((path, onnx.load(path)) for path in given) if given else models():
+    graphs = [path for path in given if path.endswith(".xml")]
+    if graphs:
+        import roofline_bytes
+
+        fast = roofline_bytes.measured()
+        yield f"8 bits: {fast.widened / 1e9:.0f} G weights/s made floats, {fast.ops / 1e9:.0f} GOPS multiplied as bytes"
+        for path in graphs:
+            yield from roofline_bytes.lines(Path(path), machine, fast)
+    files = ((path, onnx.load(path)) for path in given if path not in graphs)
+    for name, model in files if given else models():
         reading, computing = work_of(model).seconds(machine)
         taken, bound = seconds(model), max(reading, computing)
         yield ROW.format(

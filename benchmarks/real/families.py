@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 
-FAMILIES = ("recurrent", "transformers", "sequence", "vision", "detection", "numerical")
+FAMILIES = ("recurrent", "transformers", "sequence", "vision", "detection", "numerical", "small")
 
 
 def load() -> None:

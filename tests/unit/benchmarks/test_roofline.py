@@ -11,6 +11,7 @@ sys.path.append(str(Path(__file__).resolve().parents[3] / "benchmarks"))
 
 import recurrent
 from roofline import Machine, work_of
+from roofline_bytes import layers
 
 GIB = 2**30
 
@@ -43,3 +44,14 @@ def test_what_is_not_known_is_told():
     model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "steps"
     with pytest.raises(ValueError, match="the shapes of X, W, R are not known"):
         work_of(model)
+
+
+def test_layers_of_an_ir_are_found_by_their_shapes(tmp_path: Path) -> None:
+    dims = [[1, 9, 32], [1, 2, 16], [1, 2, 16], [1], [2, 64, 32], [2, 64, 16], [2, 64]]
+    ports = "".join(f"<port>{''.join(f'<dim>{n}</dim>' for n in shape)}</port>" for shape in dims)
+    path = tmp_path / "int8.xml"
+    path.write_text(f"<net><layers><layer type='LSTMSequence' name='l'><input>{ports}</input></layer></layers></net>")
+    assert layers(path) == [(dims[0], dims[4], dims[5])]
+    path.write_text(path.read_text().replace("<dim>9</dim>", "<dim>-1</dim>"))
+    with pytest.raises(ValueError, match="the shapes of l are not known"):
+        layers(path)

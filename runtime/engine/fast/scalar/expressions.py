@@ -191,6 +191,16 @@ class Writer:
         (a - -b is a + b, a * (float)-1 is -a), which are those of another NaN then."""
         return self.call(f"llvm.arithmetic.fence.f{value.bits}", value)
 
+    def opaque(self, llvm: str, text: str) -> str:
+        """A vector of at least 128 bits as it is, of which LLVM does not know where it comes from."""
+        element = "double" if bits(llvm) % 64 == 0 and bits(parts(llvm)[0]) == 64 else "float"
+        float_type = vector(element, bits(llvm) // bits(element))
+        value = Value(text, element, bits(llvm) // bits(element))
+        if llvm != float_type:
+            value = Value(self.let(f"bitcast {llvm} {text} to {float_type}"), element, value.lanes)
+        text = self.fenced(value).text
+        return text if llvm == float_type else self.let(f"bitcast {float_type} {text} to {llvm}")
+
     def whether(self, bit: str, lanes: int) -> Value:
         """An i1 as C has it: an int."""
         return Value(self.let(f"zext {vector('i1', lanes)} {bit} to {vector('i32', lanes)}"), "int32_t", lanes)

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from .expressions import TYPES, Value, bits, parts, repeated, vector, write
-from .registers import Operation, Order, Registers
+from .registers import Operation, Order, Registers, mask
 
 #: Which register an argument is, and the bytes of it at which its elements begin.
 Argument = tuple[int, list[int]]
-
-
-def mask(lanes: list[int]) -> str:
-    """Which lanes a shuffle takes; -1: any."""
-    return f"<{len(lanes)} x i32> <{', '.join('i32 poison' if lane < 0 else f'i32 {lane}' for lane in lanes)}>"
 
 
 class Lanes(Registers):

@@ -13,6 +13,7 @@ from typing import Any
 from .expressions import Value, bits, declarations
 from .registers import Description, Layout, Operation, Unfit, integer
 from .runs import Runs
+from .widths import attributes
 
 #: What is called where a boundary is noted: (name, type of the result, types of the arguments).
 HELPERS = (
@@ -48,7 +49,7 @@ class Lowering(Runs):
         body = "\n".join(w.lines)
         helpers = [f"declare {result} @{name}({arguments})" for name, result, arguments in HELPERS]
         weights = ['!0 = !{!"branch_weights", i32 4000, i32 1}', '!1 = !{!"branch_weights", i32 1, i32 4000}']
-        function = f"define i32 @run(ptr %p, ptr %watch, ptr %budget) {{\n{body}\n}}"
+        function = f"define i32 @run(ptr %p, ptr %watch, ptr %budget) {attributes(self)} {{\n{body}\n}}"
         return "\n".join([*declarations(w), *helpers, function, *weights, ""])
 
     # -- instructions

@@ -21,8 +21,8 @@ class Passage(Lanes):
     def enter(self) -> None:
         """Take everything out of memory, and go on where the program stands."""
         w, offsets = self.w, self.layout.offsets
-        for k, t in enumerate(self.types):
-            w.do(f"%r{k} = alloca {t}")
+        for k in range(len(self.types)):
+            w.do(f"%r{k} = alloca {self.room(k)}")
         for name in LEAVES:
             w.do(f"%{name} = alloca i32")
         widest = max([len(c) for c in self.program.calls], default=0)

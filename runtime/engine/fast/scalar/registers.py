@@ -77,6 +77,11 @@ class Layout:
     numbers: dict[str, int]
 
 
+def mask(lanes: list[int]) -> str:
+    """Which lanes a shuffle takes; -1: any."""
+    return f"<{len(lanes)} x i32> <{', '.join('i32 poison' if lane < 0 else f'i32 {lane}' for lane in lanes)}>"
+
+
 class Groups:
     """Registers between which values move as they are: they get one type."""
 
@@ -216,10 +221,29 @@ class Registers:
     def read(self, k: int) -> str:
         if k in self.program.constants and self.types[k].startswith("i"):
             return str(self.program.constants[k])
-        return self.w.let(f"load {self.types[k]}, ptr %r{k}")
+        room = self.room(k)
+        return self.resized(self.w.let(f"load {room}, ptr %r{k}"), room, self.types[k])
 
     def write(self, k: int, text: str) -> None:
-        self.w.do(f"store {self.types[k]} {text}, ptr %r{k}")
+        room = self.room(k)
+        if room != self.types[k]:
+            text = self.w.opaque(room, self.resized(text, self.types[k], room))
+        self.w.do(f"store {room} {text}, ptr %r{k}")
+
+    def room(self, k: int) -> str:
+        """What a register is between blocks: LLVM takes vectors of other sizes than powers of two apart there."""
+        element, lanes = parts(self.types[k])
+        room = vector(element, lanes and 1 << (lanes - 1).bit_length())
+        return room if bits(room) > 128 else self.types[k]
+
+    def resized(self, text: str, old: str, new: str) -> str:
+        """The first lanes of a vector, or more behind them that hold anything."""
+        lanes, wanted = parts(old)[1], parts(new)[1]
+        if lanes == wanted:
+            return text
+        return self.w.let(
+            f"shufflevector {old} {text}, {old} poison, {mask([k if k < lanes else -1 for k in range(wanted)])}"
+        )
 
     def as_type(self, text: str, old: str, new: str) -> str:
         """The same bits as another type, cut or with zeros above."""

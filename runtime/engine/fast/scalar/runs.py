@@ -97,13 +97,22 @@ class Runs(Passage):
         register, at = argument
         return ((register, byte + k) for byte in at for k in range(size))
 
+    def opcode(self, k: int) -> int:
+        """Of what an instruction does on numbers or elements."""
+        op, _, a, _, _ = self.program.code[k]
+        return self.program.eaches[a][0] if op == self.control["EACH"] else op
+
+    def operation(self, k: int) -> Operation | None:
+        """None: it is none, or a choice."""
+        return self.layout.operations.get(self.opcode(k))
+
     def is_plain(self, k: int) -> bool:
         """Is an instruction an operation that always goes on to the next one?"""
-        op, _, a, _, _ = self.program.code[k]
-        op = self.program.eaches[a][0] if op == self.control["EACH"] else op
-        if op in self.layout.operations:
-            return not self.layout.operations[op].divides
-        return op in self.layout.choices
+        operation = self.operation(k)
+        return not operation.divides if operation is not None else self.opcode(k) in self.layout.choices
+
+    def copies(self, k: int) -> bool:
+        return self.is_copy(self.opcode(k))
 
     def arguments(self, k: int) -> list[tuple[Argument, int]]:
         """Of an operation, where the elements of its operands and of its result are, and their bytes."""
@@ -128,13 +137,11 @@ class Runs(Passage):
         """Values at the end of a run that tell whether it was one of numbers; none: it does not matter."""
         trace = Trace()
         for k in range(first, last):
-            op, _, a, _, _ = self.program.code[k]
-            op = self.program.eaches[a][0] if op == self.control["EACH"] else op
-            operation = self.layout.operations.get(op)
+            operation = self.operation(k)
             *operands, (result, _) = self.arguments(k)
             if operation is None:
                 continue
-            if self.is_copy(op):
+            if self.copies(k):
                 trace.copy(operands[0][1], operands[0][0], result)
             elif is_floating(operation):
                 trace.compute(operation, [argument for argument, _ in operands], result)

@@ -224,3 +224,31 @@ def test_the_sign_of_nan_is_the_operators(body: str, op: str, dtype: str) -> Non
         expected = bits(m, started(m, given, -1))
         engine = started(m, given, 0)
         assert bits(m, engine) == expected and fast(engine).compiled
+
+
+@pytest.mark.parametrize("dtype", ["float", "double", "int32", "int64"])
+@pytest.mark.parametrize("shape", [(5,), (9,), (3, 8), (23,), (2, 11)])
+def test_vectors_of_any_length(shape: tuple[int, ...], dtype: str) -> None:
+    """Numbers, truths and what is cut out and joined; what LLVM has no vectors for has room in wider ones."""
+    m = model(f"""g (int64 M, {dtype}{list(shape)} x0, {dtype} one) => ({dtype}{list(shape)} x, bool{list(shape)} b) {{
+      b0 = Less (x0, x0)
+      x, b = Loop <body = body (int64 i, bool c, {dtype}{list(shape)} u, bool{list(shape)} v)
+          => (bool c, {dtype}{list(shape)} w, bool{list(shape)} d) {{
+        start = Constant <value_ints = [1]> ()
+        first = Constant <value_ints = [0]> ()
+        all = Constant <value_ints = [{shape[-1]}]> ()
+        axis = Constant <value_ints = [-1]> ()
+        head = Slice (u, first, start, axis)
+        rest = Slice (u, start, all, axis)
+        turned = Concat <axis = -1> (rest, head)
+        sum = Add (turned, one)
+        low = Less (sum, u)
+        d = Xor (low, v)
+        w = Where (d, sum, u)
+      }}> (M, , x0, b0)
+    }}""")
+    x0 = np.arange(np.prod(shape)).reshape(shape).astype(m.inputs[1].type.dtype) * 7 % 11
+    given = {"M": 300, "x0": x0, "one": np.ones((), x0.dtype)}
+    expected = bits(m, started(m, given, -1))
+    engine = started(m, given, 0)
+    assert bits(m, engine) == expected and fast(engine).compiled

@@ -1,0 +1,143 @@
+"""Filters and simulations of a few numbers, step by step over a long signal."""
+
+import torch
+from torch import Tensor, nn
+
+from real.export import Module, real
+
+
+def scan(step, carried: tuple[Tensor, ...], over: tuple[Tensor, ...]):  # type: ignore[no-untyped-def]
+    from torch._higher_order_ops.scan import scan as torch_scan
+
+    return torch_scan(step, carried, over, dim=0)
+
+
+class Lorenz(nn.Module):
+    """The Lorenz system by RK4, driven: all states are kept."""
+
+    def slope(self, s: Tensor, force: Tensor) -> Tensor:
+        x, y, z = s[0], s[1], s[2]
+        return torch.stack((10.0 * (y - x), x * (14.0 - z) - y, x * y - 2.6666667 * z)) + force
+
+    def forward(self, start: Tensor, forces: Tensor) -> Tensor:
+        def step(carried: tuple[Tensor, ...], given: tuple[Tensor, ...]) -> tuple[tuple[Tensor, ...], Tensor]:
+            (s,), (force,) = carried, given
+            a = self.slope(s, force)
+            b = self.slope(s + 0.005 * a, force)
+            c = self.slope(s + 0.005 * b, force)
+            d = self.slope(s + 0.01 * c, force)
+            s = s + (0.01 / 6) * (a + 2 * b + 2 * c + d)
+            return (s,), s.clone()
+
+        return scan(step, (start,), (forces,))[1]
+
+
+@real("Lorenz system by RK4, [3], 2000 steps, scan", "none")
+def lorenz() -> Module:
+    return Module(Lorenz(), {"start": torch.ones(3), "forces": 0.1 * torch.randn(2000, 3)}, ("states",), "dynamo")
+
+
+class Attitude(nn.Module):
+    """Where a body looks, from its gyroscope: quaternions, made of length one again at each step."""
+
+    def forward(self, rates: Tensor) -> Tensor:
+        q = torch.tensor([1.0, 0.0, 0.0, 0.0])
+        found: list[Tensor] = []
+        for k in range(rates.size(0)):
+            x, y, z = rates[k, 0], rates[k, 1], rates[k, 2]
+            w, i, j, n = q[0], q[1], q[2], q[3]
+            change = torch.stack(
+                [-i * x - j * y - n * z, w * x + j * z - n * y, w * y - i * z + n * x, w * z + i * y - j * x]
+            )
+            q = q + 0.005 * change
+            q = q / torch.sqrt((q * q).sum())
+            found.append(q)
+        return torch.stack(found)
+
+
+@real("attitude from a gyroscope, quaternions, 1000 samples, scripted loop", "none")
+def attitude() -> Module:
+    return Module(Attitude(), {"rates": torch.randn(1000, 3)}, ("turned",), "script")
+
+
+class Sections(nn.Module):
+    """Second-order sections one behind the other, as in audio: two channels, transposed direct form."""
+
+    def __init__(self, sections: int = 4) -> None:
+        super().__init__()
+        self.register_buffer("b", torch.tensor([0.2, 0.3, 0.2]).repeat(sections, 1))
+        self.register_buffer("a", torch.tensor([-0.5, 0.2]).repeat(sections, 1))
+        self.sections = sections
+
+    def forward(self, samples: Tensor) -> Tensor:
+        def step(carried: tuple[Tensor, ...], given: tuple[Tensor, ...]) -> tuple[tuple[Tensor, ...], Tensor]:
+            (one, two), (x,) = carried, given
+            first, second = [], []
+            for k in range(self.sections):
+                y = self.b[k, 0] * x + one[k]
+                first.append(self.b[k, 1] * x - self.a[k, 0] * y + two[k])
+                second.append(self.b[k, 2] * x - self.a[k, 1] * y)
+                x = y
+            return (torch.stack(first), torch.stack(second)), x.clone()
+
+        empty = samples.new_zeros(self.sections, samples.size(1))
+        return scan(step, (empty, empty.clone()), (samples,))[1]
+
+
+@real("four second-order sections, 2 channels, 4000 samples, scan", "none")
+def biquads() -> Module:
+    return Module(Sections(), {"samples": torch.randn(4000, 2)}, ("filtered",), "dynamo")
+
+
+class Viterbi(nn.Module):
+    """The best way through nine tags: scores and where they came from."""
+
+    def __init__(self, tags: int = 9) -> None:
+        super().__init__()
+        self.register_buffer("moves", torch.randn(tags, tags))
+
+    def forward(self, scores: Tensor) -> tuple[Tensor, Tensor]:
+        def step(carried: tuple[Tensor, ...], given: tuple[Tensor, ...]) -> tuple[tuple[Tensor, ...], Tensor]:
+            (best,), (row,) = carried, given
+            ways = best.unsqueeze(1) + self.moves
+            return (ways.amax(0) + row,), ways.argmax(0)
+
+        (best,), came = scan(step, (scores[0].clone(),), (scores[1:],))
+        return best, came
+
+
+@real("Viterbi over nine tags, 1000 words, scan", "none")
+def viterbi() -> Module:
+    return Module(Viterbi(), {"scores": torch.randn(1000, 9)}, ("best", "came"), "dynamo")
+
+
+class Track(nn.Module):
+    """A Kalman filter of one object: place and speed in the plane, from places."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("f", torch.eye(4) + 0.1 * torch.diag(torch.ones(2), 2))
+        self.register_buffer("h", torch.eye(2, 4))
+        self.register_buffer("q", 0.01 * torch.eye(4))
+        self.register_buffer("r", 0.1 * torch.eye(2))
+
+    def forward(self, places: Tensor) -> Tensor:
+        def step(carried: tuple[Tensor, ...], given: tuple[Tensor, ...]) -> tuple[tuple[Tensor, ...], Tensor]:
+            (x, p), (z,) = carried, given
+            x = self.f @ x
+            p = self.f @ p @ self.f.t() + self.q
+            ph = p @ self.h.t()
+            s = self.h @ ph + self.r
+            over = s[0, 0] * s[1, 1] - s[0, 1] * s[1, 0]
+            inverse = torch.stack((s[1, 1], -s[0, 1], -s[1, 0], s[0, 0])).reshape(2, 2) / over
+            gain = ph @ inverse
+            x = x + gain @ (z - self.h @ x)
+            return (x, p - gain @ ph.t()), x.clone()
+
+        start = (places.new_zeros(4, 1), torch.eye(4))
+        return scan(step, start, (places,))[1]
+
+
+@real("Kalman filter of one object, 4 states, 1000 places, scan", "none")
+def track() -> Module:
+    return Module(Track(), {"places": torch.randn(1000, 2, 1)}, ("states",), "dynamo")

@@ -1,0 +1,54 @@
+"""How wide the vectors of code are: as the processor prefers them, or as wide as it has them.
+
+Some processors have vectors of 512 bits but are slower with them: what is added is there a cycle later, and divisions
+wait for each other. LLVM knows of which processors that is so, and takes vectors of 256 bits where a function lets
+it. Twice as many instructions cost nothing as long as they wait for results anyway.
+"""
+
+from __future__ import annotations
+
+from .expressions import bits
+from .runs import Runs, is_floating
+
+#: What a function says that lets LLVM take the vectors that the processor prefers.
+PREFERRED = '"min-legal-vector-width"="0"'
+#: Vectors that do not fit into registers lie within lines of the cache.
+ALIGNED = "alignstack(64)"
+#: So many operations on 256 bits a processor does while it waits for the result of one.
+MEANWHILE = 6
+
+
+def attributes(runs: Runs) -> str:
+    """Of the function of a program."""
+    if max(map(bits, runs.types)) <= 128:
+        return ""
+    return f"{ALIGNED} {PREFERRED}" if waits(runs) else ALIGNED
+
+
+def waits(runs: Runs) -> bool:
+    """Do results come later than work ends? Products are made of shuffles, which are dear between two halves."""
+    shuffled = any(order is not None for *_, order in runs.program.nodes)
+    return not shuffled and pieces(runs) <= MEANWHILE * chain(runs)
+
+
+def pieces(runs: Runs) -> int:
+    """Operations on 256 bits or less that a program's instructions take, an iteration."""
+    return sum(-(-len(at) * size // 32) for k in computing(runs) for (_, at), size in runs.arguments(k)[-1:])
+
+
+def chain(runs: Runs) -> int:
+    """The longest chain of operations on floats, each of which waits for the one before."""
+    depth: dict[int, int] = {}
+    for k in range(len(runs.program.code)):
+        if runs.is_plain(k):
+            *operands, ((result, _), _) = runs.arguments(k)
+            operation = runs.operation(k)
+            own = int(operation is not None and not runs.copies(k) and is_floating(operation))
+            before = max(depth.get(register, 0) for (register, _), _ in operands)
+            depth[result] = max(depth.get(result, 0), before + own)
+    return max(depth.values(), default=0)
+
+
+def computing(runs: Runs) -> list[int]:
+    """Instructions that compute something."""
+    return [k for k in range(len(runs.program.code)) if runs.is_plain(k) and not runs.copies(k)]
