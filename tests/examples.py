@@ -7,12 +7,13 @@ from typing import Any
 
 from hypothesis import settings
 
+ALL = "LOOPDBG_ALL_EXAMPLES" in os.environ
 #: The least that shows something of each kind.
 LEAST = 25
 
 
 def tried(times: int, **more: Any) -> settings:
     """So many examples with LOOPDBG_ALL_EXAMPLES, and a third of them without; ``more`` as for ``settings``."""
-    if "LOOPDBG_ALL_EXAMPLES" not in os.environ:
+    if not ALL:
         times = min(times, max(LEAST, times // 3))
     return settings(max_examples=times, **more)

@@ -19,8 +19,8 @@ class Node:
 
     def children(self) -> Iterator[Node]:
         """The nodes right below."""
-        for entry in fields(self):
-            yield from _nodes_in(getattr(self, entry.name))
+        for name in self.__dataclass_fields__:  # fields() makes a tuple each time
+            yield from _nodes_in(getattr(self, name))
 
     def walk(self) -> Iterator[Node]:
         """This node and all below it."""

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import examples
 import loopdbg
 from loopdbg import LoopdbgError, Model, Session
 from models import model
@@ -90,7 +91,7 @@ COMMANDS: dict[str, Callable[[Session], object]] = {
 
 
 #: A line of source that runs often is stopped at the first and last so many times; each time with LOOPDBG_ALL_LINES.
-TIMES = 100_000 if "LOOPDBG_ALL_LINES" in os.environ else 2
+TIMES = 100_000 if "LOOPDBG_ALL_LINES" in os.environ else 2 if examples.ALL else 1
 
 
 #: Where a line stands: the code that it is of, and its number.
