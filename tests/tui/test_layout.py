@@ -19,7 +19,7 @@ from models import SAMPLES, sample
 from screens import opened, running
 
 #: What is there at every stop.
-ALWAYS = {"body": Need(5, ALL), "value": Need(4, 10), "overview": Need(6, ALL)}
+ALWAYS = {"body": Need(5, ALL), "value": Need(7, 10), "overview": Need(12, ALL)}
 NEEDS = st.dictionaries(
     st.sampled_from(PANES),
     st.one_of(

@@ -131,6 +131,8 @@ def test_an_array_says_as_much_as_there_is_room_for() -> None:
     told = [short_value(array, width) for width in (30, 20, 12, 8, 5, 3)]
     assert all(len(text) <= width for text, width in zip(told, (30, 20, 12, 8, 5, 3), strict=True))
     assert told[3] == "-1 .. 1"
+    cached = np.linspace(-0.384, 0.31, 32, dtype=np.float32).reshape(1, 1, 32)
+    assert [short_value(cached, width) for width in (12, 9, 6, 3)] == ["-0.38..0.31", "-0.4..0.3", "±0.38", "[1…"]
     array[0, 0] = np.nan
     assert "1 nan" in short_value(array, 30)
     assert short_value(array, 5) == "1 nan"

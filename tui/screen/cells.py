@@ -43,7 +43,8 @@ def valued(text: str, role: Role) -> Span:
 
 
 def short_value(value: Any, width: int, shape: bool = True) -> str:
-    """A value in at most ``width`` cells: in full, or its statistics, or what of them fits: its range, its shape.
+    """A value in at most ``width`` cells: in full, or its statistics, or what of them fits: its range, its largest
+    magnitude, its shape.
 
     ``shape``: False where the shape stands elsewhere already.
     """
@@ -73,6 +74,8 @@ def short_value(value: Any, width: int, shape: bool = True) -> str:
         forms.append(", ".join([span, *odd]))
         if not odd:
             forms += [f"{number_text(low, digits)}..{number_text(high, digits)}" for digits in (2, 1)]
+            # As far from zero as any of them is.
+            forms.append(f"±{number_text(max(abs(low), abs(high)), 2)}")
     forms += [f"{dims} {', '.join(odd)}", ", ".join(odd)] if odd else []
     return fit(next((form for form in (*forms, dims) if len(form) <= width), dims), width)
 

@@ -182,12 +182,14 @@ def _columns(needs: Needs, height: int) -> tuple[dict[str, Need], dict[str, Need
     what the middle has no room for. The value at the cursor stands where there is more."""
     body, value, right = (_those((name,), needs) for name in ("body", "value", "overview"))
     middle: dict[str, Need] = {}
-    used = sum(need.rows for need in value.values())
-    for name, need in _limited(_those((*_LOOP, *_AROUND), needs), _FULL).items():
+    others = _limited(_those((*_LOOP, *_AROUND), needs), _FULL)
+    # One that uses all that there is leaves nothing for others, and the value stands elsewhere.
+    filled = any(need.wanted >= ALL for need in others.values())
+    used = 0 if filled else sum(need.rows for need in value.values())
+    for name, need in others.items():
         used += need.rows + min(need.wanted, _FULL) - need.least
         (middle if used <= height else right)[name] = need
     short = sum(map(_rows, body.values())) <= height // 2 and len(right) == 1
-    # One that uses all that there is leaves nothing for others.
     filled = any(need.wanted >= ALL for need in middle.values())
     if short:
         left, right = body | right, {}

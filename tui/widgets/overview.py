@@ -12,6 +12,9 @@ from ..screen.layout import ALL, Need
 from ..screen.view import Shown
 from .graph import GraphView
 
+#: Fewer lines show boxes, but not where they lead.
+_LEAST = 12
+
 
 class Overview(GraphView, can_focus=False):
     """As much of each box as the width has room for."""
@@ -32,7 +35,7 @@ class Overview(GraphView, can_focus=False):
 
     def need(self, shown: Shown) -> Need | None:
         """The lines that it needs, and can use."""
-        return Need(6, ALL)
+        return Need(_LEAST, ALL)
 
     def look(self, shown: Shown, node: Node | None) -> None:
         """The stop is another, or the cursor on the line of another node."""

@@ -13,6 +13,9 @@ from ..screen.value import value_lines
 from ..screen.view import Shown
 from .pane import Pane
 
+#: The lines of what is known of a value in any case: its name, its statistics, who makes and who reads it.
+_KNOWN = 7
+
 
 class ValuePane(Pane, can_focus=False):
     """A few lines; of what is no value, what the line above the keys says of it."""
@@ -30,7 +33,7 @@ class ValuePane(Pane, can_focus=False):
             self.rebuild(follow=False)
 
     def need(self, shown: Shown) -> Need | None:
-        return Need(4, 10)
+        return Need(_KNOWN, 10)
 
     def brief(self, shown: Shown) -> Sequence[Span]:
         return [("" if self._at is None else printable(self._at.text(shown)), Role.DIM)]
