@@ -17,7 +17,7 @@ from .cause import Earlier, Tracer, computed
 from .eight_bits import PEAK
 from .findings import Cause, Comparison, Difference, LoopFindings, Saturation, TripDifference
 from .iteration_values import Moment
-from .main_graph import cause_of_outputs
+from .main_graph import follow_outputs
 from .matching import Matched, Names, Pair, chosen, match_loops, match_names
 from .outputs import compare_outputs
 from .quantisation import Steps, result_of
@@ -92,7 +92,7 @@ def compare_sides(
         if alignment is not None and alignment.quantised is not None:
             result.quantised = _quantised(left, right, alignment.quantised)
         if alignment is not None and result.outputs:
-            result.cause = cause_of_outputs(result, left, right, alignment, options.tolerance)
+            follow_outputs(result, left, right, alignment, options.tolerance)
     for loop in result.loops:
         loop.reasons = list(dict.fromkeys([*left.reasons(loop.left), *right.reasons(loop.right)]))
         if loop.trips is not None:
