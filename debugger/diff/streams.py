@@ -5,6 +5,7 @@ Nothing is kept of what was read but the findings, so that runs of any length ca
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -81,6 +82,8 @@ def compare_sides(
                 raise
             # Told all the same: it may be why.
             result.error = error
+            with contextlib.suppress(ExecutionError, LimitError):
+                merge.follow_back()
         result.loops += merge.findings.values()
         if result.error is not None:
             return result
@@ -193,7 +196,7 @@ class _Merge:
                 self._both(a[0], a[1], a[2], b[2])
                 a, b = next(lefts, None), next(rights, None)
         self._unended()
-        self._causes()
+        self.follow_back()
 
     def _places(self, side: Side, which: int) -> Iterator[tuple[Place, Pair, Boundary]]:
         """The boundaries of the loops that are compared, each with its place in time."""
@@ -381,7 +384,7 @@ class _Merge:
 
     # -- where the first difference comes from
 
-    def _causes(self) -> None:
+    def follow_back(self) -> None:
         """Of each loop that differs, what makes the first value that does: both sides are run to there again."""
         for pair in self.pairs:
             findings = self.findings[pair.index]

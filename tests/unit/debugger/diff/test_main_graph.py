@@ -110,6 +110,18 @@ def test_where_a_loop_runs_longer_no_node_is_to_blame() -> None:
     assert found.outputs and found.cause is None
 
 
+def test_what_a_model_that_fails_was_given_before() -> None:
+    text = """g (float[4] x, int64 n) => (float[4] y) <int64[1] size = {4}> {
+      start = ConstantOfShape (size)
+      y = Loop (n, , start) <body = b (int64 i, bool c, float[a] h) => (bool c2, float[a] k) {
+        c2 = Identity (c) k = Add (h, x) }> }"""
+    found = compared(text, "{4}", "{3}", n=np.int64(2))
+    assert found.error is not None and "Add" in str(found.error)
+    assert found.first is not None and found.first.first is not None and found.first.first.delta.kind == "shape"
+    source = None if found.first.cause is None else found.first.cause.source
+    assert source is not None and (source.role, source.name) == ("constant", "size")
+
+
 @pytest.mark.parametrize(("taken", "node"), [(True, "inner"), (False, None)])
 def test_in_the_branch_that_was_taken(taken: bool, node: str | None) -> None:
     found = compared(BRANCH, "Exp (x)", "Sin (x)", p=np.bool_(taken))
