@@ -178,11 +178,19 @@ def _constant(place: Place, proto: onnx.ModelProto, draw: FromSeed) -> str | Non
         return None
     at = draw.integer(0, array.size - 1)
     before = array.reshape(-1)[at]
-    array.reshape(-1)[at] = not before if array.dtype.kind == "b" else before * 1.5 + 1
+    array.reshape(-1)[at] = _another(before, array.dtype)
     name = f"{place.node.input[k]}_changed"
     place.graphs[-1].initializer.append(onnx.numpy_helper.from_array(array, name))
     place.node.input[k] = name
     return f"element {at} of input {k}: {before} -> {array.reshape(-1)[at]}"
+
+
+def _another(before: Any, dtype: np.dtype[Any]) -> Any:
+    """Another number that a dtype holds."""
+    if dtype.kind == "b":
+        return not before
+    after = before * 1.5 + 1
+    return after if dtype.kind == "f" else min(int(after), int(np.iinfo(dtype).max) - 1)
 
 
 def _attribute(place: Place, proto: onnx.ModelProto, draw: FromSeed) -> str | None:

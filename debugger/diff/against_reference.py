@@ -364,7 +364,7 @@ class _Run:
                 findings.cause = self._begun(one, findings.first)
         first = None if self.first is None else self.first[1]
         if first is not None and not first.spot.path and self.first is not None:
-            self.result.cause = self._cause(first, self.first[2])
+            self.result.first_output, self.result.cause = self.first[2], self._cause(first, self.first[2])
 
     def _begun(self, one: _Following, first: Difference) -> Cause | None:
         """The cause of a difference; of one that comes from another value that differs the cause of that."""

@@ -20,7 +20,7 @@ from .correspondence import Itself, read_by
 from .findings import Cause, Comparison, Difference, LoopFindings
 from .halves import begun
 from .iteration_values import Computed
-from .main_graph import MOST_OUTPUTS, first_of
+from .main_graph import MOST_OUTPUTS, tell_first
 from .precision import saturation
 from .profile import cannot_be_handed_over, is_wide
 from .rules import fitting
@@ -46,8 +46,8 @@ def follow_back(
         for found in differing:
             search.before(found, loops[found.left])
         if result.outputs and not differing:
-            causes = (search.output(one) for one in result.outputs[:MOST_OUTPUTS])
-            result.cause = first_of(side.model.graph, (cause for cause in causes if cause is not None))
+            causes = ((one, search.output(one)) for one in result.outputs[:MOST_OUTPUTS])
+            tell_first(result, side.model.graph, ((one, cause) for one, cause in causes if cause is not None))
         told = [result.cause, *(found.cause for found in differing)]
         reasons = [reason for cause in told if cause is not None for reason in saturation(cause.node)]
         result.reasons += fitting(list(dict.fromkeys(reasons)), "values", peer.name)

@@ -125,10 +125,8 @@ class Diff:
         >>> loopdbg.diff(model, {"x": [1.5, 1.5]}, inputs).first.iteration
         1
         """
-        loop = self._comparison.first
-        if loop is not None and loop.first is not None:
-            return _first(loop.first, loop)
-        return _first(self._comparison.outputs[0], self._comparison) if self._comparison.outputs else None
+        begins = self._comparison.begins
+        return None if begins is None else _first(begins, self._comparison.first or self._comparison)
 
     @property
     def loops(self) -> list[LoopDifference]:

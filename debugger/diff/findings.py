@@ -360,7 +360,8 @@ class Comparison:
     outputs: list[Difference] = field(default_factory=list)
     #: What nodes of the main graph that quantise were given, in the order in which they run.
     quantised: list[Saturation] = field(default_factory=list)
-    #: Where outputs differ and no loop does: where the first of them comes from.
+    #: Where outputs differ and no loop does: the one that differs first, and where it comes from.
+    first_output: Difference | None = None
     cause: Cause | None = None
     #: How many outputs were compared, and how many other values of the main graph.
     compared_outputs: int = 0
@@ -407,6 +408,13 @@ class Comparison:
         """The loop whose difference comes first in time."""
         found = [loop for loop in self.loops if loop.first is not None]
         return min(found, key=lambda loop: loop.position, default=None)
+
+    @property
+    def begins(self) -> Difference | None:
+        """The difference that comes first in time: of a loop, or where none differs of the outputs."""
+        if self.first is not None:
+            return self.first.first
+        return self.first_output or next(iter(self.outputs), None)
 
     def note(self, text: str) -> None:
         """Say something once."""

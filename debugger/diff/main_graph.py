@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from ...runtime.graph import Graph, walk
 from .cause import Tracer
 from .correspondence import Correspondence
-from .findings import Cause, Comparison
+from .findings import Cause, Comparison, Difference
 from .sides import ModelSide, Side, TraceSide
 from .steps import named_outputs
 from .values import Tolerance
@@ -16,26 +16,30 @@ from .values import Tolerance
 MOST_OUTPUTS = 8
 
 
-def cause_of_outputs(
+def follow_outputs(
     result: Comparison, left: Side, right: Side, alignment: Correspondence, tolerance: Tolerance
-) -> Cause | None:
-    """What makes outputs differ; None where a loop differs, which tells more, or nothing is known of main graphs."""
-    if not all(loop.same for loop in result.loops):
-        return None
-    return first_of(alignment.left.graph, _causes(result, left, right, alignment, tolerance))
+) -> None:
+    """Tell what makes outputs differ, unless a loop differs, which tells more."""
+    if all(loop.same for loop in result.loops):
+        tell_first(result, alignment.left.graph, _causes(result, left, right, alignment, tolerance))
 
 
-def first_of(graph: Graph, causes: Iterable[Cause]) -> Cause | None:
-    """Of what makes several outputs differ, the node that runs first; without a node, the first cause."""
-    found = list(causes)
+def tell_first(result: Comparison, graph: Graph, causes: Iterable[tuple[Difference, Cause]]) -> None:
+    """Of outputs with what makes them differ tell that of the node that runs first; without a node, the first one."""
     order = {node.name: k for k, node in reversed(list(enumerate(walk(graph))))}
-    places = [len(order) if one.node is None else order.get(one.node.node, len(order)) for one in found]
-    return found[places.index(min(places))] if found else None
+
+    def place(found: tuple[Difference, Cause]) -> int:
+        node = found[1].node
+        return len(order) if node is None else order.get(node.node, len(order))
+
+    first = min(causes, key=place, default=None)
+    if first is not None:
+        result.first_output, result.cause = first
 
 
 def _causes(
     result: Comparison, left: Side, right: Side, alignment: Correspondence, tolerance: Tolerance
-) -> Iterator[Cause]:
+) -> Iterator[tuple[Difference, Cause]]:
     """Of each output that differs, as far as that is known."""
     if not isinstance(left, ModelSide | TraceSide) or not isinstance(right, ModelSide | TraceSide):
         return
@@ -48,4 +52,4 @@ def _causes(
             tracer = Tracer(alignment, ours, theirs, tolerance, one, alignment.exact)
             cause = tracer.cause(here[one.name], there[one.other])
             if cause is not None:
-                yield cause
+                yield one, cause

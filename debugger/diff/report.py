@@ -414,9 +414,11 @@ def _outputs(comparison: Comparison) -> Iterator[str]:
         yield f"    {' and '.join([counted(outputs, 'output')] * bool(outputs) + [values] * bool(others))} the same"
         return
     left, right = _sides(comparison)
-    if comparison.cause is not None:
-        yield f"    {'first difference: main graph' if comparison.first is None else 'main graph:'}"
-        yield from _cause(comparison.cause, comparison.outputs[0], (left, right))
+    first = comparison.first_output
+    if first is not None and comparison.cause is not None:
+        begin = "first difference: " if comparison.first is None else ""
+        yield f"    {begin}main graph, {'value' if first.role == 'result' else first.role} '{printable(first.name)}'"
+        yield from _cause(comparison.cause, first, (left, right))
     for difference in comparison.outputs[:_LISTED]:
         what = "main graph, value" if difference.role == "result" else difference.role
         yield f"    {what} '{printable(difference.name)}': {delta_text(difference)}"

@@ -5,6 +5,7 @@ Nothing is kept of what was read but the findings, so that runs of any length ca
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -17,7 +18,7 @@ from .cause import Earlier, Tracer, computed
 from .eight_bits import PEAK
 from .findings import Cause, Comparison, Difference, LoopFindings, Saturation, TripDifference
 from .iteration_values import Moment
-from .main_graph import cause_of_outputs
+from .main_graph import follow_outputs
 from .matching import Matched, Names, Pair, chosen, match_loops, match_names
 from .outputs import compare_outputs
 from .quantisation import Steps, result_of
@@ -81,6 +82,8 @@ def compare_sides(
                 raise
             # Told all the same: it may be why.
             result.error = error
+            with contextlib.suppress(ExecutionError, LimitError):
+                merge.follow_back()
         result.loops += merge.findings.values()
         if result.error is not None:
             return result
@@ -92,7 +95,7 @@ def compare_sides(
         if alignment is not None and alignment.quantised is not None:
             result.quantised = _quantised(left, right, alignment.quantised)
         if alignment is not None and result.outputs:
-            result.cause = cause_of_outputs(result, left, right, alignment, options.tolerance)
+            follow_outputs(result, left, right, alignment, options.tolerance)
     for loop in result.loops:
         loop.reasons = list(dict.fromkeys([*left.reasons(loop.left), *right.reasons(loop.right)]))
         if loop.trips is not None:
@@ -193,7 +196,7 @@ class _Merge:
                 self._both(a[0], a[1], a[2], b[2])
                 a, b = next(lefts, None), next(rights, None)
         self._unended()
-        self._causes()
+        self.follow_back()
 
     def _places(self, side: Side, which: int) -> Iterator[tuple[Place, Pair, Boundary]]:
         """The boundaries of the loops that are compared, each with its place in time."""
@@ -381,7 +384,7 @@ class _Merge:
 
     # -- where the first difference comes from
 
-    def _causes(self) -> None:
+    def follow_back(self) -> None:
         """Of each loop that differs, what makes the first value that does: both sides are run to there again."""
         for pair in self.pairs:
             findings = self.findings[pair.index]

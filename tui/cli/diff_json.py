@@ -43,8 +43,8 @@ def as_json(found: Comparison | Live) -> dict[str, Any]:
             "version": found.version,
             "configuration": dict(found.configuration),
         }
-    first = next((c.first for c in comparisons if c.first is not None), None)
-    told["first"] = None if first is None or first.first is None else _difference(first.first)
+    first = next((c.begins for c in comparisons if c.begins is not None), None)
+    told["first"] = None if first is None else _difference(first)
     told["comparisons"] = [_comparison(comparison) for comparison in comparisons]
     return told
 

@@ -12,9 +12,9 @@ import pytest
 
 import loopdbg
 from command_line import loopdbg as command
+from loopdbg.debugger.diff.comparing import Diff
 from loopdbg.debugger.diff.findings import Comparison
 from loopdbg.debugger.diff.live import compare_live
-from loopdbg.debugger.diff.main_graph import first_of
 from loopdbg.debugger.diff.sides import ModelSide
 from loopdbg.debugger.diff.streams import Options, compare_sides
 from loopdbg.debugger.peers.process import Peer
@@ -73,12 +73,14 @@ def test_of_two_faults_the_one_that_runs_first() -> None:
     )
     assert [one.name for one in found.outputs] == ["y", "z"]
     assert blamed(found) == "first"
+    assert found.first_output is found.outputs[1]
+    first = Diff(found).first
+    assert first is not None and (first.value, first.node) == ("z", "first")
 
 
 def test_the_same_models_have_no_cause() -> None:
     found = compared(PLAIN, "Sin", "Sin")
     assert found.same and found.cause is None
-    assert first_of(model(PLAIN).graph, []) is None
 
 
 @pytest.mark.parametrize(
@@ -106,6 +108,18 @@ def test_where_a_loop_runs_longer_no_node_is_to_blame() -> None:
     found = compared(text, "m = Abs (n)", "m = Add (n, n)", n=np.int64(3))
     assert found.loops[0].trips is not None
     assert found.outputs and found.cause is None
+
+
+def test_what_a_model_that_fails_was_given_before() -> None:
+    text = """g (float[4] x, int64 n) => (float[4] y) <int64[1] size = {4}> {
+      start = ConstantOfShape (size)
+      y = Loop (n, , start) <body = b (int64 i, bool c, float[a] h) => (bool c2, float[a] k) {
+        c2 = Identity (c) k = Add (h, x) }> }"""
+    found = compared(text, "{4}", "{3}", n=np.int64(2))
+    assert found.error is not None and "Add" in str(found.error)
+    assert found.first is not None and found.first.first is not None and found.first.first.delta.kind == "shape"
+    source = None if found.first.cause is None else found.first.cause.source
+    assert source is not None and (source.role, source.name) == ("constant", "size")
 
 
 @pytest.mark.parametrize(("taken", "node"), [(True, "inner"), (False, None)])
@@ -147,12 +161,13 @@ def test_the_report_begins_with_the_node_and_its_line(capsys: pytest.CaptureFixt
     onnx.save(one, tmp_path / "b.onnx")
     ran = command(capsys, "diff", tmp_path / "a.onnx", tmp_path / "b.onnx")
     lines = [line.strip() for line in ran.out.splitlines()]
-    begin = lines.index("first difference: main graph")
+    begin = lines.index("first difference: main graph, output 'y'")
     assert lines[begin + 1].startswith("first node that differs: Tanh 'squash', in its place in b.onnx Sigmoid")
     assert lines[begin + 2] == LINE
     assert begin < next(k for k, line in enumerate(lines) if line.startswith("output 'y'"))
-    told = json.loads(command(capsys, "diff", tmp_path / "a.onnx", tmp_path / "b.onnx", "--json").out)["comparisons"][0]
-    assert told["outputs"]["node"]["code"]["text"] == LINE
+    told = json.loads(command(capsys, "diff", tmp_path / "a.onnx", tmp_path / "b.onnx", "--json").out)
+    assert (told["first"]["role"], told["first"]["left_name"]) == ("output", "y")
+    assert told["comparisons"][0]["outputs"]["node"]["code"]["text"] == LINE
 
 
 NETWORK = """
