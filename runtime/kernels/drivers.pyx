@@ -440,6 +440,11 @@ cdef bint is_small_product(const Call *call) noexcept nogil:
         loopdbg_is_small(loopdbg_find_tiling().edges, call.dims[1], call.dims[2], call.dims[3])
 
 
+cdef bint is_search(const Call *call) noexcept nogil:
+    """True where a call looks for the places of extremes."""
+    return call.run == run_arg
+
+
 cdef bint is_fused() noexcept nogil:
     """True where this processor rounds once where it adds a product."""
     return loopdbg_find_tiling().edges.vector > 4

@@ -96,6 +96,16 @@ cdef tuple products_of(Call *call):
     return a, b, [call.offset[2] + r * s[7] + c * s[8] for r, c in at]
 
 
+cdef tuple searched(Call *call, int size):
+    """Where the numbers are that a search for extremes looks through: of each place in its rows one for each result; and
+    the results."""
+    # extra: type character, outer, axis length, inner, is max, is last
+    cdef npy_intp n = call.extra[2], inner = call.extra[3], j
+    at = [(o, k) for o in range(call.extra[1]) for k in range(inner)]
+    x = [[call.offset[0] + size * ((o * n + j) * inner + k) for o, k in at] for j in range(n)]
+    return x, [call.offset[1] + 8 * k for k in range(len(at))]
+
+
 cdef bint is_even(Elements found):
     """Does each element stand at a multiple of its size, and each of the result in a place of its own?"""
     if len(set(found.places[len(found.places) - 1])) < found.n:

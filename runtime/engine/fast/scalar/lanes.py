@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .expressions import TYPES, Value, bits, parts, repeated, vector, write
-from .registers import Operation, Order, Registers, mask
+from .registers import Operation, Order, Registers, Search, mask
 
 #: Which register an argument is, and the bytes of it at which its elements begin.
 Argument = tuple[int, list[int]]
@@ -122,6 +122,34 @@ class Lanes(Registers):
             else:
                 total = w.let(f"fadd {t} {total}, {w.let(f'fmul {t} {a}, {b}')}")
         return total, self.any_of(w.let(f"fcmp uno {t} {total}, {total}"), lanes)
+
+    def search(self, order: Search) -> str:
+        """The places of extremes, as lanes."""
+        w, n = self.w, len(order.result[1])
+        lanes = n if n > 1 else 0
+        element, places = TYPES[order.c_type][0], vector("i32", lanes)
+        t, flags = vector(element, lanes), vector("i1", lanes)
+        rows = [self.get_each(order.x[0], element, at) for at in order.x[1]]
+        best, found = rows[0], repeated("i32", "0", lanes)
+        for place, row in enumerate(rows[1:], 1):
+            better = self.is_better(order, t, row, best)
+            best = w.let(f"select {flags} {better}, {t} {row}, {t} {best}")
+            here = repeated("i32", str(place), lanes)
+            found = w.let(f"select {flags} {better}, {places} {here}, {places} {found}")
+        return w.let(f"zext {places} {found} to {vector('i64', lanes)}")
+
+    def is_better(self, order: Search, t: str, a: str, b: str) -> str:
+        """Does an element count rather than one before it?"""
+        w, side = self.w, "g" if order.greatest else "l"
+        if TYPES[order.c_type][0].startswith("i"):
+            return w.is_(f"s{side}{'e' if order.last else 't'}", t, a, b)
+        if order.last:
+            return self.bits_of("or", t, w.let(f"fcmp o{side}e {t} {a}, {b}"), w.let(f"fcmp uno {t} {a}, {a}"))
+        return self.bits_of("and", t, w.let(f"fcmp u{side}t {t} {a}, {b}"), w.let(f"fcmp ord {t} {b}, {b}"))
+
+    def bits_of(self, operator: str, t: str, a: str, b: str) -> str:
+        """Of two comparisons of a type."""
+        return self.w.let(f"{operator} {vector('i1', parts(t)[1])} {a}, {b}")
 
     def fused(self, t: str, lanes: int, a: str, b: str, total: str) -> str:
         """a * b + total, rounded once."""

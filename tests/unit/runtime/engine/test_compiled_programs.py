@@ -252,3 +252,36 @@ def test_vectors_of_any_length(shape: tuple[int, ...], dtype: str) -> None:
     expected = bits(m, started(m, given, -1))
     engine = started(m, given, 0)
     assert bits(m, engine) == expected and fast(engine).compiled
+
+
+@pytest.mark.parametrize("dtype", ["float", "double", "int32", "int64"])
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("last", [0, 1])
+@pytest.mark.parametrize("operator", ["ArgMax", "ArgMin"])
+def test_places_of_extremes_among_what_is_odd(operator: str, last: int, axis: int, dtype: str) -> None:
+    """Ties, zeros of both signs and NaN, in other places at each iteration."""
+    shape, kept = [6, 5], [6, 5][1 - axis]
+    m = model(f"""g (int64 M, {dtype}{shape} x0) => ({dtype}{shape} x, int64[n, {kept}] found) {{
+      x, found = Loop <body = body (int64 i, bool c, {dtype}{shape} u)
+          => (bool c, {dtype}{shape} w, int64[{kept}] at) {{
+        at = {operator} <axis = {axis}, keepdims = 0, select_last_index = {last}> (u)
+        start = Constant <value_ints = [1]> ()
+        first = Constant <value_ints = [0]> ()
+        all = Constant <value_ints = [30]> ()
+        flat = Constant <value_ints = [-1]> ()
+        back = Constant <value_ints = [6, 5]> ()
+        row = Reshape (u, flat)
+        head = Slice (row, first, start, first)
+        rest = Slice (row, start, all, first)
+        turned = Concat <axis = 0> (rest, head)
+        w = Reshape (turned, back)
+      }}> (M, , x0)
+    }}""")
+    kind = m.inputs[1].type.dtype
+    odd = [0, 1, -1, 3] if kind.kind == "i" else [np.nan, -np.nan, 0.0, -0.0, 1, np.inf, -np.inf]
+    for seed in range(3):
+        x0 = np.random.default_rng(seed).choice(np.array(odd, kind), shape)
+        given = {"M": 300, "x0": x0}
+        expected = bits(m, started(m, given, -1))
+        engine = started(m, given, 0)
+        assert bits(m, engine) == expected and fast(engine).compiled
