@@ -162,12 +162,13 @@ class Body:
             self.add(f"Gather <axis = 0> ({a[0]}, where)", a[1], a[2][1:])
 
     def reduce(self) -> None:
-        a = self.one("float", "double", "int64", least=1)
+        a = self.one("float", "double", "int64", "int32", least=1)
         if a:
             kept = self.draw(st.booleans())
-            operator = self.draw(st.sampled_from(("ReduceSum", "ReduceMax", "ReduceMin")))
-            shape = (*a[2][:-1], 1) if kept else a[2][:-1]
-            self.add(f"{operator} <keepdims = {int(kept)}> ({a[0]}, {self.constant([len(a[2]) - 1])})", a[1], shape)
+            operator = self.draw(st.sampled_from(("ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd")))
+            axes = sorted(self.draw(st.sets(st.integers(0, len(a[2]) - 1), min_size=1)))
+            shape = tuple(1 if axis in axes else extent for axis, extent in enumerate(a[2]) if kept or axis not in axes)
+            self.add(f"{operator} <keepdims = {int(kept)}> ({a[0]}, {self.constant(axes)})", a[1], shape)
 
     def search(self) -> None:
         a = self.one("float", "double", "int64", "int32", least=1)

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .expressions import Value, bits, declarations
-from .registers import Description, Layout, Operation, Search, Unfit, integer
+from .expressions import TYPES, Value, bits, declarations
+from .registers import Description, Fold, Layout, Operation, Search, Unfit, integer
 from .runs import Runs
 from .widths import attributes
 
@@ -149,14 +149,15 @@ class Lowering(Runs):
         if order is None:
             self.run_kernels(k, number, registers, results)
             return
-        total, odd = self.products(order)
+        total, odd = self.folded(order) if isinstance(order, Fold) else self.products(order)
+        element = TYPES[self.layout.operations[order.op].result][0] if isinstance(order, Fold) else "float"
         kernels, good, done = w.name("kernels"), w.name("good"), w.name("done")
         w.choose(odd, kernels, good, likely=False)
         w.begin(kernels)
         self.run_kernels(k, number, registers, results)
         w.go(done)
         w.begin(good)
-        self.put_each(order.result[0], "float", order.result[1], total)
+        self.put_each(order.result[0], element, order.result[1], total)
         w.go(done)
         w.begin(done)
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from .compiler import Job, know
 from .lowering import lower
-from .registers import Description, Layout, Operation, Order, Search
+from .registers import Description, Fold, Layout, Operation, Order, Search
 
-ORDERS = {"product": Order, "search": Search}
+ORDERS = {"product": Order, "search": Search, "fold": Fold}
 
 cdef extern from "history.h" nogil:
     void history_begin(loop_history *h, int64_t entry, int64_t origin)

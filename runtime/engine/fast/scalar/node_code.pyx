@@ -7,7 +7,7 @@ themselves run on registers, so that their bits are the same whatever they do.
 from ....kernels.call cimport Call
 from ....kernels.drivers cimport is_fused, is_gather, is_search, is_single, is_small_product, stands_alone
 from ...plain.state cimport *
-from .elements cimport Elements, elements_of, gathered, products_of, searched
+from .elements cimport Elements, elements_of, folded, gathered, products_of, searched
 from .program cimport *
 
 # Bytes of all registers, beyond which a program is none of small values.
@@ -196,7 +196,7 @@ cdef class NodeCode:
             registers.append([self.place(ins.calls + k, j, answer) for j in range(ins.calls[k].nargs)])
         if answer != NULL and self.slot_of_cell(answer) < 0:
             results.append(self.register(("temp", <size_t>answer), -1, <size_t>answer, 8, False))
-        order = self.order(ins.calls) if ins.ncalls == 1 else None
+        order = self.order(ins.calls) if ins.ncalls == 1 else self.fold(ins.calls) if ins.ncalls == 2 else None
         self.nodes.append((<size_t>ins.calls, ins.ncalls, ins.cost, registers, results, order))
         self.emit(pc, OP_NODE, a=len(self.nodes) - 1)
 
@@ -223,6 +223,19 @@ cdef class NodeCode:
         x, result = searched(call, kind[1])
         return "search", (kind[0], bool(call.extra[4]), bool(call.extra[5])), (self.argument(call, 0, {}), x), \
             (self.argument(call, 1, {}), result)
+
+    cdef object fold(self, Call *calls):
+        """How two calls fold numbers into a result: ("fold", (opcode, numbers of a part), of where it begins, of what is
+        folded and of the result: register, places); None: they do not."""
+        cdef tuple found = folded(calls, calls + 1)
+        if found is None or not 0 <= self.bytes_of(calls + 1, 1) <= REGISTER_BYTES or self.bytes_of(calls + 1, 2) < 0:
+            return None
+        op, part, size, starts, x, result = found
+        if len(x) * len(result) > MOST_PRODUCTS or self.bytes_of(calls, 0) > REGISTER_BYTES:
+            return None
+        begin = self.argument(calls, 0, {<size_t>calls.cell[0]: max(starts) + size})
+        return "fold", (op, part), (begin, starts), (self.argument(calls + 1, 1, {}), x), \
+            (self.argument(calls + 1, 2, {}), result)
 
     cdef list results(self, int pc, char **answer):
         """Slots that a node writes."""

@@ -54,6 +54,20 @@ class Search:
 
 
 @record
+class Fold:
+    """How numbers are folded into results, one after the other (ReduceSum, ReduceMax)."""
+
+    op: int
+    #: So many of them are summed by themselves first, as NumPy's pairwise sums (sums.h), where they are added.
+    part: int
+    #: Register, and the bytes at which it begins, one for each result.
+    begin: tuple[int, list[int]]
+    #: Register, and of each number the same.
+    x: tuple[int, list[list[int]]]
+    result: tuple[int, list[int]]
+
+
+@record
 class Description:
     """All of a program that does not change from run to run."""
 
@@ -73,7 +87,7 @@ class Description:
     #: elements; the last argument is the result
     eaches: list[tuple[int, list[tuple[int, list[int]]]]]
     #: (registers, those of results, cost, how code computes it) of each node that its kernels compute
-    nodes: list[tuple[list[int], list[int], int, Order | Search | None]]
+    nodes: list[tuple[list[int], list[int], int, Order | Search | Fold | None]]
 
 
 @record
@@ -217,6 +231,9 @@ class Registers:
         for *_, order in self.program.nodes:
             if isinstance(order, Search):
                 found += [(order.x[0], order.c_type), (order.result[0], "int64_t")]
+            elif isinstance(order, Fold):
+                operation = self.layout.operations[order.op]
+                found += [(register, operation.argument) for register, _ in (order.begin, order.x, order.result)]
             elif order is not None:
                 found += [(register, "float") for register, _ in (order.a, order.b, order.result)]
         found += [(index, "int64_t" if wide else "int32_t") for _, _, index, wide in self.program.loads]
