@@ -32,7 +32,8 @@ typedef struct loopdbg_call {
     /* The loop takes one step for each argument and computes each element from those in its place alone. A kernel says
      * so of itself; whoever calls the loop in another way asks first. */
     int elementwise;
-    /* 1 + the opcode of scalar_ops.h that gives the same bits of each element, however many there are; 0: none. */
+    /* 1 + the opcode of scalar_ops.h that gives the same bits of each element, however many there are, negative where the
+     * loop folds by it; 0: none. */
     int operation;
     /* An argument's address is *cell + offset: buffers move (swapped back edges, slices), cells stay. */
     char **cell[LOOPDBG_MAX_ARGS];

@@ -10,4 +10,5 @@ cdef bint is_gather(const Call *call) noexcept nogil
 cdef bint stands_alone(const Call *call) noexcept nogil
 cdef void copy_call(Call *to, const Call *call) noexcept nogil
 cdef bint is_small_product(const Call *call) noexcept nogil
+cdef bint is_search(const Call *call) noexcept nogil
 cdef bint is_fused() noexcept nogil

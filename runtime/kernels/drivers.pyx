@@ -440,6 +440,11 @@ cdef bint is_small_product(const Call *call) noexcept nogil:
         loopdbg_is_small(loopdbg_find_tiling().edges, call.dims[1], call.dims[2], call.dims[3])
 
 
+cdef bint is_search(const Call *call) noexcept nogil:
+    """True where a call looks for the places of extremes."""
+    return call.run == run_arg
+
+
 cdef bint is_fused() noexcept nogil:
     """True where this processor rounds once where it adds a product."""
     return loopdbg_find_tiling().edges.vector > 4
@@ -563,14 +568,14 @@ cdef int set_kernel(Call *call, object kernel) except -1:
         call.run = k.one
     elif k.fold_around != NULL and folds_around(call, 1) and \
             (not k.beside or call.steps[0] == call.steps[1] == k.out.itemsize):
-        call.loop, call.run, call.elementwise, call.operation = k.fold_around, run_rows, False, 0
+        call.loop, call.run, call.elementwise, call.operation = k.fold_around, run_rows, False, -call.operation
     elif k.fold_rows != NULL and folds_around(call, 2):
-        call.loop, call.run, call.elementwise, call.operation = k.fold_rows, run_planes, False, 0
+        call.loop, call.run, call.elementwise, call.operation = k.fold_rows, run_planes, False, -call.operation
     elif short_rows(call, k):
         # 5x for rows of 16, 2x for rows of 64: other loops are called once a row.
         call.loop, call.run = k.rows, run_rows
         if call.steps[2] == 0:
-            call.loop, call.operation = k.fold_neighbours_rows, 0
+            call.loop, call.operation = k.fold_neighbours_rows, -call.operation
     elif turns(call, k):
         call.loop, call.run = k.turned, run_rows
     elif takes_rows(call, k):
@@ -582,7 +587,7 @@ cdef int set_kernel(Call *call, object kernel) except -1:
         if k.fold != NULL and folds(call):
             neighbours = k.fold_neighbours != NULL and call.steps[1] == k.out.itemsize
             call.loop = k.fold_neighbours if neighbours else k.fold
-            call.elementwise, call.operation = False, 0
+            call.elementwise, call.operation = False, -call.operation
         call.run = run_outer if call.nouter else run_loop
     elif k.driver == "product":
         call.run = run_product

@@ -75,7 +75,7 @@ class Body:
         numbers = [self.binary, self.binary, self.binary, self.unary, self.compare, self.where, self.cast]
         places = [self.turn, self.cut, self.cut, self.join, self.gather, self.part, self.spread]
         inner = [] if self.prefix else [self.branch, self.inner]
-        self.draw(st.sampled_from([*numbers, *places, self.reduce, self.product, *inner]))()
+        self.draw(st.sampled_from([*numbers, *places, self.reduce, self.search, self.product, *inner]))()
 
     def binary(self) -> None:
         a = self.draw(st.sampled_from(self.names))
@@ -162,12 +162,23 @@ class Body:
             self.add(f"Gather <axis = 0> ({a[0]}, where)", a[1], a[2][1:])
 
     def reduce(self) -> None:
-        a = self.one("float", "double", "int64", least=1)
+        a = self.one("float", "double", "int64", "int32", least=1)
         if a:
             kept = self.draw(st.booleans())
-            operator = self.draw(st.sampled_from(("ReduceSum", "ReduceMax", "ReduceMin")))
-            shape = (*a[2][:-1], 1) if kept else a[2][:-1]
-            self.add(f"{operator} <keepdims = {int(kept)}> ({a[0]}, {self.constant([len(a[2]) - 1])})", a[1], shape)
+            operator = self.draw(st.sampled_from(("ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd")))
+            axes = sorted(self.draw(st.sets(st.integers(0, len(a[2]) - 1), min_size=1)))
+            shape = tuple(1 if axis in axes else extent for axis, extent in enumerate(a[2]) if kept or axis not in axes)
+            self.add(f"{operator} <keepdims = {int(kept)}> ({a[0]}, {self.constant(axes)})", a[1], shape)
+
+    def search(self) -> None:
+        a = self.one("float", "double", "int64", "int32", least=1)
+        if a:
+            axis = self.draw(st.integers(0, len(a[2]) - 1))
+            last, kept = self.draw(st.booleans()), self.draw(st.booleans())
+            operator = self.draw(st.sampled_from(("ArgMax", "ArgMin")))
+            shape = (*a[2][:axis], *((1,) if kept else ()), *a[2][axis + 1 :])
+            how = f"axis = {axis}, keepdims = {int(kept)}, select_last_index = {int(last)}"
+            self.add(f"{operator} <{how}> ({a[0]})", "int64", shape)
 
     def product(self) -> None:
         matrices = [n for n in self.names if n[1] in ("float", "double") and len(n[2]) == 2]

@@ -11,4 +11,6 @@ cdef class Elements:
 cdef int operation_of(const Call *call) noexcept nogil
 cdef Elements elements_of(const Call *call)
 cdef tuple products_of(Call *call)
+cdef tuple searched(Call *call, int size)
+cdef tuple folded(const Call *begin, const Call *call)
 cdef Elements gathered(const Call *call, bytes indices)

@@ -96,6 +96,38 @@ cdef tuple products_of(Call *call):
     return a, b, [call.offset[2] + r * s[7] + c * s[8] for r, c in at]
 
 
+cdef tuple searched(Call *call, int size):
+    """Where the numbers are that a search for extremes looks through: of each place in its rows one for each result; and
+    the results."""
+    # extra: type character, outer, axis length, inner, is max, is last
+    cdef npy_intp n = call.extra[2], inner = call.extra[3], j
+    at = [(o, k) for o in range(call.extra[1]) for k in range(inner)]
+    x = [[call.offset[0] + size * ((o * n + j) * inner + k) for o, k in at] for j in range(n)]
+    return x, [call.offset[1] + 8 * k for k in range(len(at))]
+
+
+cdef tuple folded(const Call *begin, const Call *call):
+    """How a copy begins results into which numbers are folded one after the other: the opcode, how many of them are summed
+    by themselves first (0: none), and where these and the rest are: where the copy takes them from, of each number one for
+    each result, and the results. None for other calls."""
+    cdef Elements first = elements_of(begin)
+    cdef int op = abs(call.operation) - 1
+    cdef bint inner = call.steps[2] == 0
+    if first is None or op < 0 or call.nargs != 3 or begin.cell[1] != call.cell[2] or call.cell[0] != call.cell[2] or \
+            call.cell[1] == call.cell[2] or begin.cell[0] == call.cell[2] or \
+            call.offset[0] != call.offset[2] or steps_of(call) > REGISTER_BYTES:
+        return None
+    into = {}
+    for x, result in zip(walked(call, 1), walked(call, 2)):
+        into.setdefault(result, []).append(x)
+    starts = dict(zip(first.places[1], first.places[0]))
+    at = sorted(into)
+    if sorted(starts) != at:
+        return None
+    return op, call.dims[0] if inner else 0, first.sizes[0], [starts[result] for result in at], \
+        [list(row) for row in zip(*[into[result] for result in at])], at
+
+
 cdef bint is_even(Elements found):
     """Does each element stand at a multiple of its size, and each of the result in a place of its own?"""
     if len(set(found.places[len(found.places) - 1])) < found.n:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .expressions import TYPES, Value, bits, parts, repeated, vector, write
-from .registers import Operation, Order, Registers, mask
+from .registers import Fold, Operation, Order, Registers, Search, mask
 
 #: Which register an argument is, and the bytes of it at which its elements begin.
 Argument = tuple[int, list[int]]
@@ -122,6 +122,65 @@ class Lanes(Registers):
             else:
                 total = w.let(f"fadd {t} {total}, {w.let(f'fmul {t} {a}, {b}')}")
         return total, self.any_of(w.let(f"fcmp uno {t} {total}, {total}"), lanes)
+
+    def folded(self, order: Fold) -> tuple[str, str]:
+        """What numbers are folded into, as lanes, and whether one is NaN: its kernel knows which."""
+        w, n = self.w, len(order.result[1])
+        operation = self.layout.operations[order.op]
+        element, lanes = TYPES[operation.argument][0], n if n > 1 else 0
+        numbers = [self.get_each(order.x[0], element, at) for at in order.x[1]]
+        total = self.get_each(order.begin[0], element, order.begin[1])
+        # A sum of what has a NaN is NaN; an extreme has to ask.
+        w.numbers = adds = operation.name.startswith("add_")
+        part = order.part if adds and order.part else 1
+        for k in range(0, len(numbers), part):
+            total = self.compute_each(operation, [total, self.pairwise(operation, numbers[k : k + part], n)], n)
+        w.numbers = False
+        t = vector(element, lanes)
+        odd = self.any_of(w.let(f"fcmp uno {t} {total}, {total}"), lanes) if element in ("float", "double") else "false"
+        return total, odd
+
+    def pairwise(self, operation: Operation, numbers: list[str], n: int) -> str:
+        """The sum of up to 128 numbers as NumPy has it: eight side by side, which are added in pairs, then the rest."""
+        whole = len(numbers) // 8 * 8
+        sums, rest = (numbers[:8], numbers[whole:]) if whole else (numbers[:1], numbers[1:])
+        for k in range(8, whole, 8):
+            sums = [self.compute_each(operation, [a, b], n) for a, b in zip(sums, numbers[k : k + 8], strict=True)]
+        while len(sums) > 1:
+            pairs = zip(sums[::2], sums[1::2], strict=True)
+            sums = [self.compute_each(operation, [a, b], n) for a, b in pairs]
+        total = sums[0]
+        for number in rest:
+            total = self.compute_each(operation, [total, number], n)
+        return total
+
+    def search(self, order: Search) -> str:
+        """The places of extremes, as lanes."""
+        w, n = self.w, len(order.result[1])
+        lanes = n if n > 1 else 0
+        element, places = TYPES[order.c_type][0], vector("i32", lanes)
+        t, flags = vector(element, lanes), vector("i1", lanes)
+        rows = [self.get_each(order.x[0], element, at) for at in order.x[1]]
+        best, found = rows[0], repeated("i32", "0", lanes)
+        for place, row in enumerate(rows[1:], 1):
+            better = self.is_better(order, t, row, best)
+            best = w.let(f"select {flags} {better}, {t} {row}, {t} {best}")
+            here = repeated("i32", str(place), lanes)
+            found = w.let(f"select {flags} {better}, {places} {here}, {places} {found}")
+        return w.let(f"zext {places} {found} to {vector('i64', lanes)}")
+
+    def is_better(self, order: Search, t: str, a: str, b: str) -> str:
+        """Does an element count rather than one before it?"""
+        w, side = self.w, "g" if order.greatest else "l"
+        if TYPES[order.c_type][0].startswith("i"):
+            return w.is_(f"s{side}{'e' if order.last else 't'}", t, a, b)
+        if order.last:
+            return self.bits_of("or", t, w.let(f"fcmp o{side}e {t} {a}, {b}"), w.let(f"fcmp uno {t} {a}, {a}"))
+        return self.bits_of("and", t, w.let(f"fcmp u{side}t {t} {a}, {b}"), w.let(f"fcmp ord {t} {b}, {b}"))
+
+    def bits_of(self, operator: str, t: str, a: str, b: str) -> str:
+        """Of two comparisons of a type."""
+        return self.w.let(f"{operator} {vector('i1', parts(t)[1])} {a}, {b}")
 
     def fused(self, t: str, lanes: int, a: str, b: str, total: str) -> str:
         """a * b + total, rounded once."""

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .expressions import Value, bits, declarations
-from .registers import Description, Layout, Operation, Unfit, integer
+from .expressions import TYPES, Value, bits, declarations
+from .registers import Description, Fold, Layout, Operation, Search, Unfit, integer
 from .runs import Runs
 from .widths import attributes
 
@@ -139,21 +139,25 @@ class Lowering(Runs):
         self.do_each(op, arguments)
 
     def node(self, k: int, number: int) -> None:
-        """A node by its kernels, but for a small product without NaN: its numbers follow from the order of its sums."""
+        """A node by its kernels, but for a search, and for a small product without NaN, whose order is known."""
         w = self.w
         registers, results, cost, order = self.program.nodes[number]
         self.store("fuel", w.let(f"sub i64 {self.load('fuel')}, {cost}"))
+        if isinstance(order, Search):
+            self.put_each(order.result[0], "i64", order.result[1], self.search(order))
+            return
         if order is None:
             self.run_kernels(k, number, registers, results)
             return
-        total, odd = self.products(order)
+        total, odd = self.folded(order) if isinstance(order, Fold) else self.products(order)
+        element = TYPES[self.layout.operations[order.op].result][0] if isinstance(order, Fold) else "float"
         kernels, good, done = w.name("kernels"), w.name("good"), w.name("done")
         w.choose(odd, kernels, good, likely=False)
         w.begin(kernels)
         self.run_kernels(k, number, registers, results)
         w.go(done)
         w.begin(good)
-        self.put_each(order.result[0], "float", order.result[1], total)
+        self.put_each(order.result[0], element, order.result[1], total)
         w.go(done)
         w.begin(done)
 

@@ -10,7 +10,9 @@ import numpy as np
 
 from .compiler import Job, know
 from .lowering import lower
-from .registers import Description, Layout, Operation, Order
+from .registers import Description, Fold, Layout, Operation, Order, Search
+
+ORDERS = {"product": Order, "search": Search, "fold": Fold}
 
 cdef extern from "history.h" nogil:
     void history_begin(loop_history *h, int64_t entry, int64_t origin)
@@ -162,8 +164,8 @@ cdef tuple describe_node(const scalar_node *node, dict numbers):
     cdef int k
     order = None
     if node.order != NULL:
-        fused, *matrices = <object>node.order
-        order = Order(fused, *[(numbers[register], places) for register, places in matrices])
+        kind, how, *tensors = <object>node.order
+        order = ORDERS[kind](*how, *[(numbers[register], places) for register, places in tensors])
     return ([numbers[node.taken[k]] for k in range(node.ntaken)], [numbers[node.given[k]] for k in range(node.ngiven)],
             node.cost, order)
 

@@ -40,6 +40,8 @@ cdef class NodeCode:
     cdef int number_call(self, int pc, Call *call, list registers) except -1
     cdef int operate(self, int pc, Call *call, Elements e, list registers) except -1
     cdef object order(self, Call *call)
+    cdef object search(self, Call *call)
+    cdef object fold(self, Call *calls)
     cdef int whole(self, int pc, Instr *ins, char **answer) except -1
     cdef list results(self, int pc, char **answer)
     cdef int place(self, Call *call, int j, char **answer) except -2

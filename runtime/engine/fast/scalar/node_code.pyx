@@ -5,18 +5,21 @@ themselves run on registers, so that their bits are the same whatever they do.
 """
 
 from ....kernels.call cimport Call
-from ....kernels.drivers cimport is_fused, is_gather, is_single, is_small_product, stands_alone
+from ....kernels.drivers cimport is_fused, is_gather, is_search, is_single, is_small_product, stands_alone
 from ...plain.state cimport *
-from .elements cimport Elements, elements_of, gathered, products_of
+from .elements cimport Elements, elements_of, folded, gathered, products_of, searched
 from .program cimport *
 
 # Bytes of all registers, beyond which a program is none of small values.
 cdef enum:
     MOST_BYTES = 16384
 
-# Products of two numbers, beyond which a kernel is faster than machine code.
+# Products of two numbers, or numbers looked at, beyond which a kernel is faster than machine code.
 cdef enum:
     MOST_PRODUCTS = 512
+
+# Types whose extremes machine code finds: NumPy's character -> the C type, and its bytes.
+SEARCHED = {"f": ("float", 4), "d": ("double", 8), "i": ("int32_t", 4), "l": ("int64_t", 8)}
 
 
 class NotScalar(Exception):
@@ -193,20 +196,46 @@ cdef class NodeCode:
             registers.append([self.place(ins.calls + k, j, answer) for j in range(ins.calls[k].nargs)])
         if answer != NULL and self.slot_of_cell(answer) < 0:
             results.append(self.register(("temp", <size_t>answer), -1, <size_t>answer, 8, False))
-        order = self.order(ins.calls) if ins.ncalls == 1 else None
+        order = self.order(ins.calls) if ins.ncalls == 1 else self.fold(ins.calls) if ins.ncalls == 2 else None
         self.nodes.append((<size_t>ins.calls, ins.ncalls, ins.cost, registers, results, order))
         self.emit(pc, OP_NODE, a=len(self.nodes) - 1)
 
     cdef object order(self, Call *call):
-        """How a small product of registers is summed: (is it fused, and of a, b and the result: register, places); else
-        None."""
+        """How a small product of registers is summed: ("product", (is it fused), and of a, b and the result: register,
+        places); or how extremes are found: ("search", (C type, is it the greatest, the last), the same of x and the result);
+        else None."""
         cdef int j
+        if is_search(call):
+            return self.search(call)
         if not is_small_product(call) or not 0 < call.dims[1] * call.dims[2] * call.dims[3] <= MOST_PRODUCTS or \
                 not all([0 <= self.bytes_of(call, j) <= REGISTER_BYTES for j in range(3)]):
             return None
         a, b, result = products_of(call)
-        return is_fused(), (self.argument(call, 0, {}), a), (self.argument(call, 1, {}), b), \
+        return "product", (is_fused(),), (self.argument(call, 0, {}), a), (self.argument(call, 1, {}), b), \
             (self.argument(call, 2, {}), result)
+
+    cdef object search(self, Call *call):
+        """As above."""
+        kind = SEARCHED.get(chr(call.extra[0]))
+        if kind is None or not 0 <= self.bytes_of(call, 0) <= REGISTER_BYTES or self.bytes_of(call, 1) < 0 or \
+                call.extra[1] * call.extra[2] * call.extra[3] > MOST_PRODUCTS:
+            return None
+        x, result = searched(call, kind[1])
+        return "search", (kind[0], bool(call.extra[4]), bool(call.extra[5])), (self.argument(call, 0, {}), x), \
+            (self.argument(call, 1, {}), result)
+
+    cdef object fold(self, Call *calls):
+        """How two calls fold numbers into a result: ("fold", (opcode, numbers of a part), of where it begins, of what is
+        folded and of the result: register, places); None: they do not."""
+        cdef tuple found = folded(calls, calls + 1)
+        if found is None or not 0 <= self.bytes_of(calls + 1, 1) <= REGISTER_BYTES or self.bytes_of(calls + 1, 2) < 0:
+            return None
+        op, part, size, starts, x, result = found
+        if len(x) * len(result) > MOST_PRODUCTS or self.bytes_of(calls, 0) > REGISTER_BYTES:
+            return None
+        begin = self.argument(calls, 0, {<size_t>calls.cell[0]: max(starts) + size})
+        return "fold", (op, part), (begin, starts), (self.argument(calls + 1, 1, {}), x), \
+            (self.argument(calls + 1, 2, {}), result)
 
     cdef list results(self, int pc, char **answer):
         """Slots that a node writes."""

@@ -40,6 +40,34 @@ class Order:
 
 
 @record
+class Search:
+    """How the places of the extremes of rows are found (ArgMax, ArgMin); a NaN is the extreme."""
+
+    c_type: str
+    greatest: bool
+    #: Of equal ones the last place counts, else the first.
+    last: bool
+    #: Register, and of each place in the rows the bytes at which its elements begin, one for each result.
+    x: tuple[int, list[list[int]]]
+    #: Register, and the bytes at which its elements begin.
+    result: tuple[int, list[int]]
+
+
+@record
+class Fold:
+    """How numbers are folded into results, one after the other (ReduceSum, ReduceMax)."""
+
+    op: int
+    #: So many of them are summed by themselves first, as NumPy's pairwise sums (sums.h), where they are added.
+    part: int
+    #: Register, and the bytes at which it begins, one for each result.
+    begin: tuple[int, list[int]]
+    #: Register, and of each number the same.
+    x: tuple[int, list[list[int]]]
+    result: tuple[int, list[int]]
+
+
+@record
 class Description:
     """All of a program that does not change from run to run."""
 
@@ -58,8 +86,8 @@ class Description:
     #: (opcode, of each argument its register and the bytes at which its elements begin) of each operation on several
     #: elements; the last argument is the result
     eaches: list[tuple[int, list[tuple[int, list[int]]]]]
-    #: (registers, those of results, cost, how it is summed) of each node that its kernels compute
-    nodes: list[tuple[list[int], list[int], int, Order | None]]
+    #: (registers, those of results, cost, how code computes it) of each node that its kernels compute
+    nodes: list[tuple[list[int], list[int], int, Order | Search | Fold | None]]
 
 
 @record
@@ -201,7 +229,12 @@ class Registers:
                 found += [(register, operation.argument) for register, _ in arguments[:-1]]
                 found.append((arguments[-1][0], operation.result))
         for *_, order in self.program.nodes:
-            if order is not None:
+            if isinstance(order, Search):
+                found += [(order.x[0], order.c_type), (order.result[0], "int64_t")]
+            elif isinstance(order, Fold):
+                operation = self.layout.operations[order.op]
+                found += [(register, operation.argument) for register, _ in (order.begin, order.x, order.result)]
+            elif order is not None:
                 found += [(register, "float") for register, _ in (order.a, order.b, order.result)]
         found += [(index, "int64_t" if wide else "int32_t") for _, _, index, wide in self.program.loads]
         for loop in self.program.loops:

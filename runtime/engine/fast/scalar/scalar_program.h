@@ -78,7 +78,7 @@ typedef struct {
     int ncalls, ntaken, ngiven;
     int64_t cost;
     int *taken, *given; /* all registers that they have as arguments, and those of results */
-    void *order;        /* a Python object: how a product is summed, for machine code; NULL: it is none */
+    void *order;        /* a Python object: how it is computed, for machine code; NULL: by its kernels */
 } scalar_node;
 
 typedef struct {

@@ -252,3 +252,75 @@ def test_vectors_of_any_length(shape: tuple[int, ...], dtype: str) -> None:
     expected = bits(m, started(m, given, -1))
     engine = started(m, given, 0)
     assert bits(m, engine) == expected and fast(engine).compiled
+
+
+@pytest.mark.parametrize("dtype", ["float", "double", "int32", "int64"])
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("last", [0, 1])
+@pytest.mark.parametrize("operator", ["ArgMax", "ArgMin"])
+def test_places_of_extremes_among_what_is_odd(operator: str, last: int, axis: int, dtype: str) -> None:
+    """Ties, zeros of both signs and NaN, in other places at each iteration."""
+    shape, kept = [6, 5], [6, 5][1 - axis]
+    m = model(f"""g (int64 M, {dtype}{shape} x0) => ({dtype}{shape} x, int64[n, {kept}] found) {{
+      x, found = Loop <body = body (int64 i, bool c, {dtype}{shape} u)
+          => (bool c, {dtype}{shape} w, int64[{kept}] at) {{
+        at = {operator} <axis = {axis}, keepdims = 0, select_last_index = {last}> (u)
+        start = Constant <value_ints = [1]> ()
+        first = Constant <value_ints = [0]> ()
+        all = Constant <value_ints = [30]> ()
+        flat = Constant <value_ints = [-1]> ()
+        back = Constant <value_ints = [6, 5]> ()
+        row = Reshape (u, flat)
+        head = Slice (row, first, start, first)
+        rest = Slice (row, start, all, first)
+        turned = Concat <axis = 0> (rest, head)
+        w = Reshape (turned, back)
+      }}> (M, , x0)
+    }}""")
+    kind = m.inputs[1].type.dtype
+    odd = [0, 1, -1, 3] if kind.kind == "i" else [np.nan, -np.nan, 0.0, -0.0, 1, np.inf, -np.inf]
+    for seed in range(3):
+        x0 = np.random.default_rng(seed).choice(np.array(odd, kind), shape)
+        given = {"M": 300, "x0": x0}
+        expected = bits(m, started(m, given, -1))
+        engine = started(m, given, 0)
+        assert bits(m, engine) == expected and fast(engine).compiled
+
+
+@pytest.mark.parametrize("dtype", ["float", "double", "int32", "int64"])
+@pytest.mark.parametrize("axes", [[0], [1], [0, 1]])
+@pytest.mark.parametrize("shape", [(2, 7), (3, 8), (7, 9), (2, 27), (1, 61)])
+def test_reductions_of_any_length(shape: tuple[int, int], axes: list[int], dtype: str) -> None:
+    """In the order of their kernels, with zeros of both signs and NaN among the numbers now and then."""
+    kept = [1 if axis in axes else extent for axis, extent in enumerate(shape)]
+    names = ("Sum", "Max", "Min", "Prod")
+    results = ", ".join(f"{dtype}[n, {kept[0]}, {kept[1]}] r{name}" for name in names)
+    given = ", ".join(f"{dtype}{kept} s{name}" for name in names)
+    nodes = "\n".join(f"s{name} = Reduce{name} <keepdims = 1> (u, axes)" for name in names)
+    m = model(f"""g (int64 M, {dtype}{list(shape)} x0, {dtype}[64, {shape[0]}, {shape[1]}] odd)
+        => ({dtype}{list(shape)} x, {results}) {{
+      x, {", ".join(f"r{name}" for name in names)} = Loop <body = body (int64 i, bool c, {dtype}{list(shape)} u)
+          => (bool c, {dtype}{list(shape)} w, {given}) {{
+        axes = Constant <value_ints = {axes}> ()
+        {nodes}
+        many = Constant <value = int64 {{64}}> ()
+        at = Mod (i, many)
+        w = Gather <axis = 0> (odd, at)
+      }}> (M, , x0)
+    }}""")
+    kind = m.inputs[1].type.dtype
+    rng = np.random.default_rng(3)
+    numbers = rng.integers(-9, 9, (64, *shape)) if kind.kind == "i" else rng.normal(size=(64, *shape))
+    odd = numbers.astype(kind)
+    if kind.kind == "f":
+        odd[::5] = np.where(rng.random(odd[::5].shape) < 0.5, -0.0, 0.0)
+        odd[::7] = rng.choice(np.array([np.nan, -np.nan, np.inf, -np.inf, 1, -0.0], kind), odd[::7].shape)
+    inputs = {"M": 300, "x0": odd[1], "odd": odd}
+    with np.errstate(all="ignore"):
+        expected = bits(m, started(m, inputs, -1))
+        engine = started(m, inputs, 0)
+        assert bits(m, engine) == expected and fast(engine).compiled
+        plain = Engine(m.plan)
+        plain.fast.hot_after = -1
+        plain.start(m.check(inputs))
+        assert bits(m, plain) == expected
