@@ -18,6 +18,7 @@ from differing import told
 from examples import tried
 from loopdbg.debugger.diff.findings import Verdict
 from loopdbg.debugger.diff.layout import Spot
+from loopdbg.debugger.diff.values import Tolerance, compare
 from loopdbg.debugger.reference.reference import Reference, Track
 from loopdbg.runtime.graph import Loop, walk
 from models import loaded, model, proto
@@ -126,11 +127,13 @@ def names_of(spots: Sequence[Spot]) -> set[str]:
 
 
 def alike(spot: Spot, pairs: Sequence[tuple[Spot, Track]]) -> list[Spot]:
-    """What has the same numbers everywhere."""
+    """What has the same numbers everywhere, but for rounding: ``p + w - p`` is ``w`` for whoever compares."""
     mine = next(track for other, track in pairs if other is spot)
     return [
         other
         for other, track in pairs
         if track.values.keys() == mine.values.keys()
-        and all(np.array_equal(np.squeeze(track.values[key]), np.squeeze(mine.values[key])) for key in mine.values)
+        and all(
+            not compare(track.values[key], mine.values[key], Tolerance(), loose_shape=True).kind for key in mine.values
+        )
     ]
