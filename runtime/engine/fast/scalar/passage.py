@@ -7,6 +7,9 @@ from typing import Any
 from .lanes import Lanes
 from .registers import Description, Layout
 
+#: Bytes for a number that a loop over elements reads, as many as it reads at once: a read of more than what was written
+#: waits until that, and everything before, is done.
+CELL = 64
 LEAVES = ("at_insn", "at_loop", "suspended", "status")
 
 
@@ -27,7 +30,7 @@ class Passage(Lanes):
             w.do(f"%{name} = alloca i32")
         widest = max([len(c) for c in self.program.calls], default=0)
         if widest:
-            w.do(f"%cells = alloca [{widest} x i64]")
+            w.do(f"%cells = alloca [{widest} x <8 x i64>], align {CELL}")
             w.do(f"%args = alloca [{widest} x ptr]")
             w.do("%one = alloca i64")
             self.store("one", 1)
