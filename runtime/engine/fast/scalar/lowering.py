@@ -168,7 +168,7 @@ class Lowering(Runs):
         """Let a node's kernels run on registers, through memory."""
         w = self.w
         for register in registers:
-            self.show(register)
+            self.show(register, wide=True)
         where = self.at("%nodes", number * self.layout.offsets["node"])
         failed = w.is_("eq", "i32", w.let(f"call i32 @loopdbg_node(ptr {where})"), 0)
         self.out_if(failed, "AT_INSN", self.loop_of(k), k)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .expressions import bits, parts, vector
 from .lanes import Lanes
 from .registers import Description, Layout
 
@@ -136,6 +137,11 @@ class Passage(Lanes):
         w.do(f"store i64 {self.load('fuel')}, ptr %budget")
         w.do(f"ret i32 {self.load('status', 'i32')}")
 
-    def show(self, k: int) -> None:
-        """Write a register to where the program has it."""
-        self.w.do(f"store {self.types[k]} {self.read(k)}, ptr {self.at('%R', self.places[k])}, align 1")
+    def show(self, k: int, wide: bool = False) -> None:
+        """Write a register to where the program has it. ``wide``: as widely as kernels read it."""
+        t, text = self.types[k], self.read(k)
+        if wide and self.program.registers[k][0] > 8:
+            element, _ = parts(t)
+            room = vector(element, -(-bits(t) // (8 * CELL)) * 8 * CELL // bits(element))
+            t, text = room, self.resized(text, t, room)
+        self.w.do(f"store {t} {text}, ptr {self.at('%R', self.places[k])}, align 1")
