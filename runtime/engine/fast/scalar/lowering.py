@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from .expressions import TYPES, Value, bits, declarations
+from .passage import CELL
 from .registers import Description, Fold, Layout, Operation, Search, Unfit, integer
 from .runs import Runs
 from .widths import attributes
@@ -123,12 +124,14 @@ class Lowering(Runs):
         """A loop over elements, of which there is one, through memory."""
         w, registers = self.w, self.program.calls[number]
         for j, k in enumerate(registers):
-            cell = self.at("%cells", 8 * j)
-            w.do(f"store {self.types[k]} {self.read(k)}, ptr {cell}")
+            cell = self.at("%cells", CELL * j)
+            one = self.as_type(self.read(k), self.types[k], "i64")
+            wide = w.let(f"insertelement <8 x i64> zeroinitializer, i64 {one}, i32 0")
+            w.do(f"store <8 x i64> {wide}, ptr {cell}, align {CELL}")
             w.do(f"store ptr {cell}, ptr {self.at('%args', 8 * j)}")
         w.do(f"call void %loop{number}(ptr %args, ptr %one, ptr %steps{number}, ptr %data{number})")
         d = registers[-1]
-        self.write(d, w.let(f"load {self.types[d]}, ptr {self.at('%cells', 8 * (len(registers) - 1))}"))
+        self.write(d, w.let(f"load {self.types[d]}, ptr {self.at('%cells', CELL * (len(registers) - 1))}"))
         self.store("fuel", w.let(f"sub i64 {self.load('fuel')}, 8"))
 
     def each(self, k: int, op: int, arguments: list[tuple[int, list[int]]]) -> None:
@@ -165,7 +168,7 @@ class Lowering(Runs):
         """Let a node's kernels run on registers, through memory."""
         w = self.w
         for register in registers:
-            self.show(register)
+            self.show(register, wide=True)
         where = self.at("%nodes", number * self.layout.offsets["node"])
         failed = w.is_("eq", "i32", w.let(f"call i32 @loopdbg_node(ptr {where})"), 0)
         self.out_if(failed, "AT_INSN", self.loop_of(k), k)

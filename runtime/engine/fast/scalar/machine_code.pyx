@@ -194,6 +194,7 @@ cdef object describe(Program *program, object plan):
         constants(program, plan),
         [element_places(core.eaches + k, program, numbers) for k in range(program.neaches)],
         [describe_node(core.nodes + k, numbers) for k in range(program.nnodes)],
+        [program.values[k].at for k in range(program.nregisters)],
     )
 
 

@@ -9,7 +9,8 @@ cdef class NodeCode:
     cdef object plan
     cdef dict registers              # ("slot", k) or ("temp", address) -> byte offset of the register
     cdef readonly list values        # (slot, cell address, byte offset, nbytes, are they the value's) of each register
-    cdef readonly int nbytes         # of all registers
+    cdef readonly int nbytes         # of all registers, with the room between them
+    cdef int used                    # of their values
     cdef readonly list code          # (op, d, a, b, c)
     cdef readonly list positions     # instruction -> position in the plan
     cdef readonly list calls         # (loop, data, registers, steps)

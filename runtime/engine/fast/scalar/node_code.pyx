@@ -31,7 +31,7 @@ cdef class NodeCode:
 
     def __init__(self, plan, set changing):
         self.plan, self.changing = plan, changing
-        self.registers, self.values, self.nbytes, self.large = {}, [], 0, set()
+        self.registers, self.values, self.nbytes, self.used, self.large = {}, [], 0, 0, set()
         self.code, self.positions, self.calls, self.loads = [], [], [], []
         self.eaches, self.nodes, self.fixed, self.instead = [], [], {}, {}
         self.constants = {slot for slot, _ in plan.constants}
@@ -53,11 +53,15 @@ cdef class NodeCode:
         return -1 if k < 0 else self.slot(k)
 
     cdef int register(self, tuple key, int slot, size_t cell, Py_ssize_t nbytes, bint exact) except -1:
+        cdef Py_ssize_t room
         if key not in self.registers:
+            room = ROOM if nbytes > 8 else 8
+            self.nbytes = (self.nbytes + room - 1) // room * room
             self.registers[key] = self.nbytes
             self.values.append((slot, cell, self.nbytes, nbytes, exact))
-            self.nbytes += (nbytes + 7) // 8 * 8
-            if self.nbytes > MOST_BYTES:
+            self.nbytes += (nbytes + room - 1) // room * room
+            self.used += nbytes
+            if self.used > MOST_BYTES:
                 raise NotScalar
         return self.registers[key]
 

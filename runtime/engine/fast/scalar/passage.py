@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from .expressions import bits, parts, vector
 from .lanes import Lanes
 from .registers import Description, Layout
 
+#: Bytes for a number that a loop over elements reads, as many as it reads at once: a read of more than what was written
+#: waits until that, and everything before, is done.
+CELL = 64
 LEAVES = ("at_insn", "at_loop", "suspended", "status")
 
 
@@ -27,7 +31,7 @@ class Passage(Lanes):
             w.do(f"%{name} = alloca i32")
         widest = max([len(c) for c in self.program.calls], default=0)
         if widest:
-            w.do(f"%cells = alloca [{widest} x i64]")
+            w.do(f"%cells = alloca [{widest} x <8 x i64>], align {CELL}")
             w.do(f"%args = alloca [{widest} x ptr]")
             w.do("%one = alloca i64")
             self.store("one", 1)
@@ -133,6 +137,11 @@ class Passage(Lanes):
         w.do(f"store i64 {self.load('fuel')}, ptr %budget")
         w.do(f"ret i32 {self.load('status', 'i32')}")
 
-    def show(self, k: int) -> None:
-        """Write a register to where the program has it."""
-        self.w.do(f"store {self.types[k]} {self.read(k)}, ptr {self.at('%R', self.places[k])}, align 1")
+    def show(self, k: int, wide: bool = False) -> None:
+        """Write a register to where the program has it. ``wide``: as widely as kernels read it."""
+        t, text = self.types[k], self.read(k)
+        if wide and self.program.registers[k][0] > 8:
+            element, _ = parts(t)
+            room = vector(element, -(-bits(t) // (8 * CELL)) * 8 * CELL // bits(element))
+            t, text = room, self.resized(text, t, room)
+        self.w.do(f"store {t} {text}, ptr {self.at('%R', self.places[k])}, align 1")

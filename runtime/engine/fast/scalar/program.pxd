@@ -100,6 +100,11 @@ cdef extern from "scalar_program.h" nogil:
         scalar_node *nodes
         int at_insn, at_loop, suspended
 
+# What kernels read at once. Registers of several numbers begin at such pieces and have whole ones, which machine code
+# writes as wide: a read of more than what was written waits until that, and everything before, is done.
+cdef enum:
+    ROOM = 64
+
 # A register and where its value lives. ``written``: the loop changes it, so that leaving the program writes it back.
 cdef struct ProgramValue:
     int slot                 # -1: a temp

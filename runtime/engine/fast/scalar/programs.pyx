@@ -72,7 +72,8 @@ cdef int fill(State *s, Program *program, object parts, int root) except -1:
     cdef int k, j
     program.root = root
     program.generation = s.generation
-    core.registers = <char *>take(program, parts.nbytes, 1)
+    core.registers = <char *>take(program, parts.nbytes + ROOM, 1)
+    core.registers += -<size_t>core.registers % ROOM
     program.ncode = len(parts.code)
     core.code = <scalar_insn *>take(program, program.ncode, sizeof(scalar_insn))
     program.positions = take_numbers(program, parts.positions)

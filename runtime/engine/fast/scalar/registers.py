@@ -88,6 +88,8 @@ class Description:
     eaches: list[tuple[int, list[tuple[int, list[int]]]]]
     #: (registers, those of results, cost, how code computes it) of each node that its kernels compute
     nodes: list[tuple[list[int], list[int], int, Order | Search | Fold | None]]
+    #: Where each register is in memory: what has more than 8 bytes begins at a line of the cache, and has whole ones.
+    places: list[int]
 
 
 @record
@@ -142,9 +144,7 @@ class Registers:
         self.control = layout.control
         self.types = self.type_registers()
         #: Where each register is in memory.
-        self.places = [0]
-        for nbytes, _ in program.registers:
-            self.places.append(self.places[-1] + -(-nbytes // 8) * 8)
+        self.places = program.places
 
     def type_registers(self) -> list[str]:
         """A type of LLVM for each register: that of all operations on it, or an integer that has room for them."""
