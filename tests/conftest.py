@@ -1,6 +1,5 @@
 """Shared by all tests: a binder that fails for any reason but NotNative fails the test."""
 
-import asyncio
 import faulthandler
 import gc
 import itertools
@@ -19,17 +18,16 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
-from textual._context import active_app
 from textual.css.stylesheet import Stylesheet
+from textual.pilot import Pilot
 
 from fresh import Crash, Fresh, at
 from loopdbg.runtime.engine.plain import binder as nodes
 from loopdbg.runtime.frontends.onnx import functions, types
+from resting import rested, taken
 
+#: By the name of a test, in small letters: the numbers of the folders that it is to get.
 _folders: dict[str, Iterator[int]] = defaultdict(itertools.count)
-#: Seconds of a look at whether a screen rests; it is drawn more often than that.
-LOOK = 0.005
-
 # Nothing depends on how busy the machine is.
 settings.register_profile("loopdbg", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("loopdbg")
@@ -145,38 +143,10 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
-def draws() -> bool:
-    """Let the screen draw now what it would draw at its next turn, sixty times a second; False: there is nothing."""
-    app = active_app.get(None)
-    if app is None or not app.screen_stack or not app.screen._update_timer._active.is_set():
-        return False
-    try:
-        app.screen._on_timer_update()
-    except Exception as error:
-        app._handle_exception(error)
-    return True
-
-
-async def rested(min_sleep: float = 0, max_sleep: float = 1) -> None:
-    """Wait until an app has done what there is to do: nothing waits in its event loop, no thread works, all is drawn.
-
-    Textual's own looks fifty times a second, three times for a key.
-    """
-    loop = asyncio.get_running_loop()
-    began = loop.time()
-    while loop.time() < began + max_sleep:
-        worked = time.process_time()
-        await asyncio.sleep(LOOK)
-        waits = loop._ready  # type: ignore[attr-defined]
-        rests = not waits and time.process_time() - worked < LOOK / 5 and loop.time() >= began + min_sleep
-        if rests and not draws():
-            return
-
-
 @pytest.fixture(autouse=True, scope="session")
 def screens_cost_little() -> Iterator[None]:
-    """They are at rest soon; each app parses its styles anew, which of the same colours are the same; and each strip
-    makes seven small caches, with little to keep in them."""
+    """They are at rest soon, and few widgets are asked whether they are; each app parses its styles anew, which of the
+    same colours are the same; and each strip makes seven small caches, with little to keep in them."""
     parsed: dict[Any, Any] = {}
     parse = Stylesheet._parse_rules
 
@@ -189,6 +159,7 @@ def screens_cost_little() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for name in ("textual.app.wait_for_idle", "textual.pilot.wait_for_idle"):
             patch.setattr(name, rested)
+        patch.setattr(Pilot, "_wait_for_screen", taken)
         patch.setattr(Stylesheet, "_parse_rules", rules)
         patch.setattr("textual.strip.FIFOCache", lambda size: {})
         yield

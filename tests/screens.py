@@ -20,9 +20,7 @@ from loopdbg.tui.app import LoopdbgApp
 from loopdbg.tui.driver import Driver
 from models import sample
 from recordings import record
-
-#: What takes so many seconds does not happen at all.
-NEVER = 120
+from resting import NEVER
 
 
 async def until(there: Callable[[], object]) -> None:
