@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import ModelError
 from ...graph import (
     ANY,
     Array,
@@ -148,7 +149,10 @@ class Writer:
         arrays = [self.constant(value) for value in given]
         split = partial(direction_weights, layer.weights, layer.steps)
         if all(value is None or array is not None for value, array in zip(given, arrays, strict=True)):
-            found = split(Eager(), *arrays)
+            try:
+                found = split(Eager(), *arrays)
+            except IndexError as error:
+                raise ModelError(f"its weights do not fit each other: {error}") from None
             return [
                 {name: Value(name, TensorType(x.dtype, x.shape), x) for name, x in one.items()} for one in found
             ], []
