@@ -59,15 +59,17 @@ class LastHit(Generic[Hits]):
             if found is None:
                 return last
             last = found
+        # Halving begins at the last hit that is known, so that all of it takes as long as the time that is left.
+        nearest = self.engine.checkpoints.take()
         while last is not None and (middle := self._halfway(last[0], end)) is not None:
-            self._put(checkpoint, middle)
+            self._put(nearest, middle)
             found = self._next(end, here)
             if found is None:
                 end = middle
             else:
-                last = found
+                last, nearest = found, self.engine.checkpoints.take()
         if last is not None:
-            self._put(checkpoint, last[0])
+            self._put(nearest, last[0])
         while (found := self._next(end, here)) is not None:
             last = found
         return last
