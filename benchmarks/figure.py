@@ -57,7 +57,9 @@ def _bars(axis: Any, part: Part) -> None:
         have = [(n, case["times"][key]["median_us"]) for n, case in enumerate(cases) if key in case["times"]]
         places = [n + (k - (len(keys) - 1) / 2) * width for n, _ in have]
         axis.bar(places, [us for _, us in have], width, color=COLOURS[key], label=RUNNERS[key].title)
-    axis.set_xticks(range(len(cases)), [case["name"] for case in cases])
+    axis.set_xticks(
+        range(len(cases)), [case["name"] for case in cases], rotation=30, ha="right", rotation_mode="anchor"
+    )
     axis.set_yscale("log")
     axis.set_ylabel("µs per iteration")
     axis.legend(ncols=len(keys), fontsize=8, loc="upper left", frameon=False)
