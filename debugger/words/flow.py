@@ -10,6 +10,10 @@ from ...runtime.graph import BackEdge, If, Invariant, LastValueOutput, Loop, Sca
 from .source import Line, LineKind, Port, Source
 
 
+#: Lines of a body in which the condition of its loop is tested.
+_TESTS = (LineKind.BREAK, LineKind.CONDITION)
+
+
 @dataclass(frozen=True, eq=False)
 class Flow:
     """By line, as its index: the lines that make what it reads, and those that read what it makes. ``heads``: by line
@@ -48,6 +52,8 @@ def _reads(source: Source, line: Line) -> Iterator[Value | None]:
     node = line.node
     if isinstance(node, Loop):
         yield from (node.trip_count, node.initial_condition)
+        if not any(one.loop is node and one.kind in _TESTS for one in source.lines):
+            yield node.condition  # its head says it
         yield from (sliced.outer for sliced in node.sliced_inputs if node.counted_by_slices)
     elif isinstance(node, If):
         yield node.inputs[0]
@@ -57,7 +63,7 @@ def _reads(source: Source, line: Line) -> Iterator[Value | None]:
         yield from line.values
     elif line.kind is LineKind.RESULT:
         yield from _given(source, line)
-    elif line.kind in (LineKind.BREAK, LineKind.CONDITION) and line.loop is not None:
+    elif line.kind in _TESTS and line.loop is not None:
         yield line.loop.condition
     for port in line.ports:
         yield from _read_by_port(port, line)

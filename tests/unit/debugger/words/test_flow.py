@@ -31,6 +31,7 @@ def test_of_a_loop() -> None:
     makers, readers = lines["x = x_new"]
     assert makers == ["x_new = half + half_q"] and {"half = x * 0.5", "q = a / x"} <= set(readers)
     assert "x = x_new" in lines["half = x * 0.5"][0] and "x = x0" in lines["half = x * 0.5"][0]
+    assert lines["keep = err_new > tol"][1] == ["while keep:"]
     assert lines["root = x"][1] and any(text.startswith("return") for text in lines["root = x"][1])
 
 
@@ -49,6 +50,11 @@ def test_of_random_loops(features: Collection[str]) -> None:
             seen[line.loop] = seen.get(line.loop, 0) + len(line.ports)
         for loop in loops(main):
             assert seen.get(loop, 0) == len(loop.back_edges)
+            # Who computes a condition is read, by the line that tests it or by the head of the loop.
+            tests = [k for k, line in enumerate(found.lines) for maker in flow.makers[k] if line.loop is loop or line.node is loop
+                     if loop.condition in found.lines[maker].values]  # fmt: skip
+            made = any(loop.condition in line.values for line in found.lines if line.node is not None)
+            assert tests or not made
         for k, line in enumerate(found.lines):
             made = {value for maker in flow.makers[k] for value in found.lines[maker].values}
             inputs = set(line.node.inputs) if line.kind is LineKind.NODE and line.node else set()
