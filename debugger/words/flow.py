@@ -9,7 +9,6 @@ from functools import lru_cache
 from ...runtime.graph import BackEdge, If, Invariant, LastValueOutput, Loop, ScanOutput, SlicedInput, Value
 from .source import Line, LineKind, Port, Source
 
-
 #: Lines of a body in which the condition of its loop is tested.
 _TESTS = (LineKind.BREAK, LineKind.CONDITION)
 
