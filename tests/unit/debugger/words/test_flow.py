@@ -51,8 +51,13 @@ def test_of_random_loops(features: Collection[str]) -> None:
         for loop in loops(main):
             assert seen.get(loop, 0) == len(loop.back_edges)
             # Who computes a condition is read, by the line that tests it or by the head of the loop.
-            tests = [k for k, line in enumerate(found.lines) for maker in flow.makers[k] if line.loop is loop or line.node is loop
-                     if loop.condition in found.lines[maker].values]  # fmt: skip
+            tests = [
+                k
+                for k, line in enumerate(found.lines)
+                for maker in flow.makers[k]
+                if line.loop is loop or line.node is loop
+                if loop.condition in found.lines[maker].values
+            ]
             made = any(loop.condition in line.values for line in found.lines if line.node is not None)
             assert tests or not made
         for k, line in enumerate(found.lines):
