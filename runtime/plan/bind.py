@@ -63,7 +63,7 @@ def bind(op: Op, inputs: Sequence[Input | None]) -> Bound:
         raise NotNative
     if op.pure and not op.sequences and all(i is None or i.known is not None for i in inputs):
         return _fold(op, [i if i is None else i.known for i in inputs])
-    return walkable(_Binder(inputs).bind(op))
+    return walkable(Binder(inputs).bind(op))
 
 
 def walkable(bound: Bound) -> Bound:
@@ -88,7 +88,7 @@ def _fold(op: Op, arrays: Sequence[Array | None]) -> Bound:
     return Bound(outputs, [], list(results), {}, 1)
 
 
-class _Binder(Emitting):
+class Binder(Emitting):
     """Implements :class:`~..ops.primitives.Primitives` on buffers, and knows which of them are inputs."""
 
     def __init__(self, inputs: Sequence[Input | None], place: Place | None = None) -> None:

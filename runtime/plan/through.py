@@ -15,11 +15,11 @@ from ..kernels.extents import span_of, varies
 from ..ops.arithmetic import MAX_OUTER
 from ..ops.primitives import REFUSALS
 from ..ops.registry import Op
-from .bind import _Binder, bind, walkable
+from .bind import Binder, bind, walkable
 from .bound import Bound, Buffer, CallSpec, Input, Place, Shape, respread, walked
 
 
-class _Strided(_Binder):
+class _Strided(Binder):
     """Adds and removes axes of extent 1 without a copy."""
 
     def reshape(self, x: Buffer, shape: Sequence[int]) -> Buffer:
@@ -28,7 +28,7 @@ class _Strided(_Binder):
         return respread(x, tuple(shape))
 
 
-class _Packed(_Binder):
+class _Packed(Binder):
     """Copies inputs first whose memory has more capacity than their shape: their rows lie apart."""
 
     def _argument(self, i: Input) -> Buffer:
@@ -65,7 +65,7 @@ def bind_through(
     given = [i if i is None or i.slot not in seen else replace(i, seen=seen[i.slot]) for i in inputs]
     packed = [i if i is None or i.capacity is None or place is not None else replace(i, capacity=None) for i in inputs]
     try:
-        plain = _Binder(packed, place=place).bind(op)
+        plain = Binder(packed, place=place).bind(op)
         bound = _Strided(given, place=place).bind(op)
     except REFUSALS:
         return None

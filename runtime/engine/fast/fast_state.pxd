@@ -80,7 +80,8 @@ cdef struct Place:
     npy_intp offset
     npy_intp steps[8]    # bytes from block to block along each axis
 
-# Nodes that run together, block by block (fuse.py). Good as long as its nodes are bound as they were, on the same specs.
+# Nodes that run together, block by block (plan/fusion/groups.py). Good as long as they are bound as they were, on the same
+# specs.
 cdef struct Group:
     Region region        # first
     int on               # it runs; off: its nodes run one by one

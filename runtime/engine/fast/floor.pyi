@@ -1,7 +1,7 @@
+from ...plan.fusion.groups import Group
 from ..plain.accelerator import Accelerator
 from ..plain.memory import Memory
 from .binding import FastBinder
-from .fusion.fuse import Group
 from .views.views import Views
 
 class Fast(Accelerator):

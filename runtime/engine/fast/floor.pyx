@@ -19,7 +19,7 @@ from .views.views cimport Views
 
 import os
 
-from .scalar import compiler
+from ...compiler import llvm
 
 # Iterations after which a loop is worth a scalar program.
 cdef int64_t HOT_AFTER = 200
@@ -49,7 +49,7 @@ cdef class Fast(Accelerator):
         self.binder = FastBinder(memory, self.growing)
         self.views = Views(memory, self.binder)
         self.fuser = Fuser(memory, self.views)
-        self.jobs, self.compile_after = {}, 0 if compiler.eager else PAYS_AFTER if compiler.wanted else -1
+        self.jobs, self.compile_after = {}, 0 if llvm.eager else PAYS_AFTER if llvm.wanted else -1
 
     cdef int load(self) except -1:
         self.f = <FastState *>take(self.s.own, 1, sizeof(FastState))
@@ -142,7 +142,7 @@ cdef class Fast(Accelerator):
     cdef int compile(self, int index, Program *program) except -1:
         job = self.jobs.get(index)
         if job is None:
-            if program.spent * 1e-9 < self.compile_after * compiler.cost():
+            if program.spent * 1e-9 < self.compile_after * llvm.cost():
                 return 0
             job = self.jobs[index] = job_of(program, self.memory.plan)
             if self.compile_after:
@@ -199,7 +199,7 @@ cdef class Fast(Accelerator):
 
     @property
     def fuse(self):
-        """Nodes over large tensors run together, block by block (fusion/fuse.py); off: each by itself."""
+        """Nodes over large tensors run together, block by block (plan/fusion/groups.py); off: each by itself."""
         return bool(self.f.fusing)
 
     @fuse.setter
@@ -209,7 +209,7 @@ cdef class Fast(Accelerator):
 
     @property
     def groups(self):
-        """The groups that run, as :class:`~.fusion.fuse.Group`, with how often each ran."""
+        """The groups that run, as :class:`~...plan.fusion.groups.Group`, with how often each ran."""
         return [(group, node_at(self.s, <int>group.first).group.runs) for group in self.fuser.groups
                 if node_at(self.s, <int>group.first).group.on]
 

@@ -1,1 +1,1 @@
-"""Elementwise nodes that run together, one cache-sized block after the other."""
+"""Nodes that run together, one cache-sized block after the other, as plan/fusion/ says."""

@@ -12,7 +12,7 @@ cdef class Fuser:
     cdef Memory memory
     cdef Views views
     cdef State *s
-    cdef readonly list groups    # a fuse.Group for each that was made and not replaced since
+    cdef readonly list groups    # a groups.Group for each that was made and not replaced since
     cdef dict planned            # first position of a run of nodes -> what its groups were made for
     cdef dict kept               # what plans depend on -> what is known, and the groups
     cdef object ports

@@ -1,6 +1,6 @@
+from ....plan.fusion.groups import Group
 from ...plain.memory import Memory
 from ..views.views import Views
-from .fuse import Group
 
 class Fuser:
     @property

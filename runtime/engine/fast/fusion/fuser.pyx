@@ -1,4 +1,4 @@
-"""Looks for groups (fuse.py) in the bodies of running loops, once their nodes are bound, and installs them.
+"""Looks for groups (plan/fusion/groups.py) in the bodies of running loops, once their nodes are bound, and installs them.
 
 What only members of a group read is written nowhere while it runs. Who looks at it gets it all the same: the members
 that make it run once more, by themselves, on what the iteration had. What is looked at again and again is written.
@@ -182,7 +182,7 @@ cdef class Fuser:
         chained = any([self.is_integer_product(self.memory.plan.code[pc]) for pc in run])
         if not (large or chained):
             return
-        from . import fuse
+        from ....plan.fusion import groups
 
         self.show()
 
@@ -205,7 +205,7 @@ cdef class Fuser:
             # ``show_results`` could not run it again.
             fixed = ins.nguards > 0 or not conditions.isdisjoint(instruction.inputs)
             idle = ins.ncalls == 0 and n.elided == 0 and ins.nguards == 0
-            nodes.append(fuse.Candidate(pc, instruction.op, instruction.inputs, instruction.outputs, fixed, idle,
+            nodes.append(groups.Candidate(pc, instruction.op, instruction.inputs, instruction.outputs, fixed, idle,
                                         instruction.node.op_type, n.once >= 0))
         self.groups = [group for group in self.groups if not run[0] <= group.first <= run[len(run) - 1]]
         for group in self.found(nodes, made & written, chained, large):
@@ -233,20 +233,20 @@ cdef class Fuser:
         return self.kept[key][1]
 
     def search(self, list nodes, set written, bint chained, bint large):
-        from . import fuse
+        from ....plan.fusion import groups
 
-        slots = fuse.Slots(lambda slot: self.memory.specs[self.s.slots[<int>slot].spec], lambda slot: self.memory.known[slot],
+        slots = groups.Slots(lambda slot: self.memory.specs[self.s.slots[<int>slot].spec], lambda slot: self.memory.known[slot],
                            lambda slot: self.views.readers.of(slot), self.ports | written)
         planned = []
         if chained:
-            from . import chains
+            from ....plan.fusion import chains
 
             planned = chains.plan_chains(nodes, slots)
         if large:
             # Between the chains.
             ends = [nodes[0].pc, *[end for group in planned for end in (group.first, group.end)], nodes[len(nodes) - 1].pc + 1]
             for first, end in zip(ends[::2], ends[1::2]):
-                planned += fuse.plan_groups([node for node in nodes if first <= node.pc < end], slots)
+                planned += groups.plan_groups([node for node in nodes if first <= node.pc < end], slots)
         return planned
 
     def has_large(self, slots, npy_intp least):

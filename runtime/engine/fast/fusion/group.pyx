@@ -1,4 +1,4 @@
-"""Groups of nodes that run block by block: made from what ``fuse.py`` plans, and run without the GIL.
+"""Groups of nodes that run block by block: made from what ``plan/fusion/groups.py`` plans, and run without the GIL.
 
 A group is a region that its first node leads, and it goes on behind its last one. Where it cannot run, its nodes do so one
 by one, as without it: nothing that a group reads is written by it, so that it can be begun anew.
@@ -23,7 +23,7 @@ np.import_array()
 
 
 cdef Group *make_group(State *s, object group) except NULL:
-    """A fuse.Group in C."""
+    """A groups.Group in C."""
     cdef Group *g = <Group *>take(s.own, 1, sizeof(Group))
     try:
         fill(s, g, group)

@@ -1,4 +1,4 @@
-"""What code is made of: a program and the structures that it stands in, as ``lowering.py`` reads them."""
+"""What code is made of: a program and the structures that it stands in, as ``compiler/lowering.py`` reads them."""
 
 from libc.stdint cimport int64_t, uint64_t
 
@@ -8,9 +8,9 @@ from .program cimport *
 
 import numpy as np
 
-from .compiler import Job, know
-from .lowering import lower
-from .registers import Description, Fold, Layout, Operation, Order, Search
+from ....compiler.llvm import Job, know
+from ....compiler.lowering import lower
+from ....compiler.registers import Description, Fold, Layout, Operation, Order, Search
 
 ORDERS = {"product": Order, "search": Search, "fold": Fold}
 

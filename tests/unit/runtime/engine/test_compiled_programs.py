@@ -12,14 +12,14 @@ import pytest
 
 import loopdbg
 from floors import fast, needs_fast
+from loopdbg.runtime.compiler import llvm
+from loopdbg.runtime.compiler.expressions import Value, Writer, write
 from loopdbg.runtime.engine.engine import Engine
-from loopdbg.runtime.engine.fast.scalar import compiler
-from loopdbg.runtime.engine.fast.scalar.expressions import Value, Writer, write
 from models import model
 
 pytestmark = [
     needs_fast,
-    pytest.mark.skipif(not compiler.is_there(), reason="llvmlite (extra fast) is not installed, or LOOPDBG_COMPILE=0"),
+    pytest.mark.skipif(not llvm.is_there(), reason="llvmlite (extra fast) is not installed, or LOOPDBG_COMPILE=0"),
 ]
 
 NESTED = """g (int64 M, float x0) => (float x, float[S] s) {
@@ -112,21 +112,21 @@ def test_another_thread_interrupts_code() -> None:
 def test_programs_that_are_alike_share_code() -> None:
     m = model(NESTED)
     one, two = (started(m, {**INPUTS, "M": 300}, 0) for _ in range(2))
-    kept = set(compiler._kept)
+    kept = set(llvm._kept)
     assert bits(m, one) == bits(m, two)
-    assert len(set(compiler._kept) - kept) <= 1
+    assert len(set(llvm._kept) - kept) <= 1
 
 
 def test_a_forked_process_leaves_llvm_alone_that_was_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
     for held in (False, True):
         lock = threading.Lock()
-        monkeypatch.setattr(compiler, "wanted", True)
-        monkeypatch.setattr(compiler, "_lock", lock)
+        monkeypatch.setattr(llvm, "wanted", True)
+        monkeypatch.setattr(llvm, "_lock", lock)
         if held:
             lock.acquire()
-        compiler._forked()
-        assert compiler.wanted is not held
-        assert not compiler._lock.locked()
+        llvm._forked()
+        assert llvm.wanted is not held
+        assert not llvm._lock.locked()
 
 
 def test_without_llvmlite_the_interpreter_does_it() -> None:

@@ -11,8 +11,8 @@ import loopdbg
 from floors import fast, needs_fast, runs_once, turn
 from fusing import by_nodes, check, members, same
 from loopdbg.runtime.engine.engine import Engine
-from loopdbg.runtime.engine.fast.fusion import fuse as planner
 from loopdbg.runtime.graph import StoppedBy
+from loopdbg.runtime.plan.fusion import groups as planner
 from loopdbg.runtime.plan.plan import Opcode
 from models import COUNT, model
 

@@ -10,8 +10,8 @@ import pytest
 import loopdbg
 from engine_state import resume
 from floors import fast, needs_fast
+from loopdbg.runtime.compiler import llvm
 from loopdbg.runtime.engine.engine import Engine
-from loopdbg.runtime.engine.fast.scalar import compiler
 from loopdbg.runtime.frame import Frame
 from loopdbg.runtime.ops.registry import Op
 from models import model
@@ -22,7 +22,7 @@ from .test_predicates import rows_of
 pytestmark = needs_fast
 
 #: Plain, interpreted, and as code where that can be made: (hot after, compile after).
-WAYS = [(-1, -1.0), (1, -1.0)] + [(1, 0.0)] * compiler.is_there()
+WAYS = [(-1, -1.0), (1, -1.0)] + [(1, 0.0)] * llvm.is_there()
 
 TURN = """g (int64 M, float[4] q0, float[N,4] turns) => (float[4] q_last, float[n,3] ahead)
 <int64[4] order = {1, 2, 3, 0}, int64[1] zero = {0}, int64[1] one = {1}, int64[1] four = {4}> {

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ....graph import Array
-from ....kernels.walks import stride_along
-from ....plan.bound import Buffer, CallSpec
-from ....plan.emitting import Emitting
-from ....record import record
-from .bind_chain import ChainStep, Joint, Shape
+from ...graph import Array
+from ...kernels.walks import stride_along
+from ...record import record
+from ..bound import Buffer, CallSpec
+from ..emitting import Emitting
+from .joint import ChainStep, Joint, Shape
 
 #: Bytes of one tensor in a block. Inputs, outputs and what lies between share the 32 KB or more of the nearest cache;
 #: on much less than this, the calls cost more than the elements.

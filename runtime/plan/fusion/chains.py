@@ -14,16 +14,16 @@ from dataclasses import field
 
 import numpy as np
 
-from ....graph import Array
-from ....kernels.kernel import Kernel
-from ....kernels.routines import int8
-from ....ops.arithmetic import routine, strides_of
-from ....ops.byte_panels import narrowed, panels
-from ....ops.weights import prepared
-from ....plan.bound import Buffer, CallSpec
-from ....record import record
+from ...graph import Array
+from ...kernels.kernel import Kernel
+from ...kernels.routines import int8
+from ...ops.arithmetic import routine, strides_of
+from ...ops.byte_panels import narrowed, panels
+from ...ops.weights import prepared
+from ...record import record
+from ..bound import Buffer, CallSpec
 from .block_calls import Place
-from .fuse import Candidate, Group, Slots
+from .groups import Candidate, Group, Slots
 
 #: What rows are made of, as int8_chain.h numbers it.
 _BYTES, _DYNAMIC, _OPENVINO, _INTEGERS = range(4)

@@ -10,15 +10,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ....graph import Array
-from ....kernels.kernel import Kernel
-from ....kernels.walks import broadcast_shapes
-from ....ops.arithmetic import elementwise
-from ....ops.primitives import Elementwise, NotNative
-from ....ops.registry import Op
-from ....plan.bind import _Binder
-from ....plan.bound import Buffer, respread, walked
-from ....record import record
+from ...graph import Array
+from ...kernels.kernel import Kernel
+from ...kernels.walks import broadcast_shapes
+from ...ops.arithmetic import elementwise
+from ...ops.primitives import Elementwise, NotNative
+from ...ops.registry import Op
+from ...record import record
+from ..bind import Binder
+from ..bound import Buffer, respread, walked
 
 Shape = tuple[int, ...]
 
@@ -47,7 +47,7 @@ class Unsettled(Exception):
     """An operator wants its inputs as they would be node by node: contiguous."""
 
 
-class Joint(_Binder):
+class Joint(Binder):
     """Binds nodes one after the other. What no elementwise call can do is NotNative here."""
 
     def __init__(self) -> None:

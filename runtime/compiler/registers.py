@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....record import record
+from ..record import record
 from .expressions import TYPES, Value, Writer, bits, parts, vector
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ....record import record
+from ..record import record
 
 #: C type -> (type of LLVM, signed)
 TYPES = {

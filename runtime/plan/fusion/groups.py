@@ -2,7 +2,7 @@
 
 Each node by itself reads and writes whole tensors, and those that are larger than the processor's nearest cache come
 from and go to one further away. Here the nodes between two control instructions are bound once more, all with one
-binder (bind_chain.py), so that a Slice or a Transpose is a view that the next call reads; and elementwise calls over
+binder (joint.py), so that a Slice or a Transpose is a view that the next call reads; and elementwise calls over
 tensors of one shape run on a few rows at a time (block_calls.py), so that what is between them stays in the nearest
 cache. What only members of the group read gets no more memory than a block takes.
 
@@ -19,15 +19,15 @@ from typing import Any
 
 import numpy as np
 
-from ....graph import Array
-from ....kernels.walks import choose_inner, coalesce, rows_of, stride_along
-from ....ops.arithmetic import layout, strides_of
-from ....ops.primitives import NotNative
-from ....ops.registry import Op
-from ....plan.bound import Buffer, CallSpec, walked
-from ....record import record
-from .bind_chain import ChainStep, Joint, Shape
+from ...graph import Array
+from ...kernels.walks import choose_inner, coalesce, rows_of, stride_along
+from ...ops.arithmetic import layout, strides_of
+from ...ops.primitives import NotNative
+from ...ops.registry import Op
+from ...record import record
+from ..bound import Buffer, CallSpec, walked
 from .block_calls import BLOCK, Emitter, Place
+from .joint import ChainStep, Joint, Shape
 
 Spec = tuple[np.dtype[Any], Shape]
 
