@@ -321,7 +321,7 @@ cdef class Checkpoints:
                 if slot.owner != NULL and slot.spec != 0 and not slot.flags & OWN and not loop.edited:
                     valid = loop.active or not s.direct or (self.s.slots[s.outer].spec == s.outer_spec and
                                                             self.s.slots[s.outer].data + s.offset == s.base)
-                    from_base = slot.data - s.base
+                    from_base = <Py_ssize_t>slot.data - <Py_ssize_t>s.base
                     mark.at = from_base // s.step if s.step and valid else 0
                     if not valid:
                         layout.keeping[s.inner] = STALE
