@@ -30,8 +30,10 @@ cdef extern from "numpy/arrayobject.h":
 
 np.import_array()
 
-# Bytes of a value from which on it is looked whether the machine has as many.
-cdef Py_ssize_t LARGE = 1 << 30
+# A buffer of so many bytes and more begins with a cache line. Where vectors lie in two lines each, a loop takes up to 6 %
+# longer; aligning less would cost more than it brings.
+cdef Py_ssize_t LINED = 1 << 10
+cdef Py_ssize_t LINE = 64
 # Known numbers of so many bytes are not copied for their slot.
 cdef Py_ssize_t AS_THEY_ARE = 1 << 12
 _ALL_MEMORY = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -157,7 +159,7 @@ cdef class Memory:
         nbytes = self.specs.nbytes(spec)
         if self.specs.capacity(spec) is not None:
             return self.put_buffer(k, memory_for(nbytes, lambda: self.value_of(k)), spec, nbytes, OWN)
-        if nbytes < LARGE:
+        if nbytes < LINED:
             return self.put_owner(k, np.empty(shape, dtype), spec, OWN)
         return self.put_owner(k, memory_for(nbytes, lambda: self.value_of(k)).view(dtype).reshape(shape), spec, OWN)
 
@@ -354,6 +356,15 @@ def read_only(value):
     return view
 
 
+def room(Py_ssize_t nbytes):
+    """An array of so many bytes (at least one), uint8. What is large begins with a cache line."""
+    if nbytes < LINED:
+        return np.empty(max(nbytes, 1), np.uint8)
+    memory = np.empty(nbytes + LINE, np.uint8)
+    cdef Py_ssize_t first = -<size_t>np.PyArray_BYTES(memory) % LINE
+    return memory[first:first + nbytes]
+
+
 def memory_for(nbytes, who):
     """An array of so many bytes (at least one). ``who()`` says what they are for.
 
@@ -363,7 +374,7 @@ def memory_for(nbytes, who):
     try:
         if nbytes > _ALL_MEMORY:
             raise MemoryError
-        return np.empty(max(nbytes, 1), np.uint8)
+        return room(nbytes)
     except MemoryError:
         raise ExecutionError(f"{who()} needs {nbytes / 2**30:,.1f} GB, and this machine has {_ALL_MEMORY / 2**30:,.1f} GB; "
                              f"run fewer iterations, or smaller tensors") from None

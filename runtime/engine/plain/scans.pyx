@@ -14,7 +14,7 @@ import numpy as np
 from ...errors import ExecutionError
 from ...graph import TensorType
 from ...graph.slices import from_start, join, joined_shape, padded, split, unpadded
-from .memory import aligned, memory_for, shapes_of
+from .memory import aligned, memory_for, room, shapes_of
 
 np.import_array()
 
@@ -145,7 +145,7 @@ cdef class Scans:
         else:
             rows = aligned(rows)
             self.begin_elements(index, k, self.memory.spec(rows.dtype, rows.shape[1:]))
-            array = np.empty(max(len(rows) * c.nbytes, 1), np.uint8)
+            array = room(len(rows) * c.nbytes)
             memcpy(np.PyArray_BYTES(array), np.PyArray_BYTES(rows), len(rows) * c.nbytes)
             self.arrays[index, k] = array
             c.buffer, c.capacity = np.PyArray_BYTES(array), len(rows)

@@ -611,3 +611,27 @@ def test_more_loops_in_a_body_than_a_scalar_program_holds() -> None:
       }}> (M, , v0)
     }}"""
     assert run(text, M=300, v0=0)["v"] == 300 * count
+
+
+def test_what_the_engine_writes_begins_with_a_cache_line() -> None:
+    """Results, what is carried, what is kept of before, and scan outputs, from 1 KB on."""
+    m = model("""
+        lined (int64 M, float[16, 17] x0) => (float[16, 17] x, float[n, 16, 17] xs, float[16, 17] y) {
+          x, xs = Loop (M, , x0) <body = body (int64 i, bool c, float[16, 17] v)
+              => (bool k, float[16, 17] w, float[16, 17] s) {
+            k = Identity (c)
+            t = Tanh (v)
+            w = Add (t, v)
+            s = Transpose <perm = [0, 1]> (v)
+          }>
+          h = Exp (x)
+          y = Neg (h)
+        }
+    """)
+    m.run({"M": 40, "x0": np.ones((16, 17), np.float32)})
+    engine = m._engine
+    assert engine is not None
+    made = [slot for i in m.plan.code for slot in i.outputs if slot >= 0]
+    large = [value for value in map(engine.memory.peek, made) if value is not None and value.nbytes >= 1024]
+    assert len(large) > 3
+    assert [value.__array_interface__["data"][0] % 64 for value in large] == [0] * len(large)
