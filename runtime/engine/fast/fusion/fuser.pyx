@@ -206,7 +206,7 @@ cdef class Fuser:
             fixed = ins.nguards > 0 or not conditions.isdisjoint(instruction.inputs)
             idle = ins.ncalls == 0 and n.elided == 0 and ins.nguards == 0
             nodes.append(groups.Candidate(pc, instruction.op, instruction.inputs, instruction.outputs, fixed, idle,
-                                        instruction.node.op_type, n.once >= 0))
+                                          instruction.node.op_type, n.once >= 0))
         self.groups = [group for group in self.groups if not run[0] <= group.first <= run[len(run) - 1]]
         for group in self.found(nodes, made & written, chained, large):
             g = make_group(self.s, group)
@@ -235,8 +235,9 @@ cdef class Fuser:
     def search(self, list nodes, set written, bint chained, bint large):
         from ....plan.fusion import groups
 
-        slots = groups.Slots(lambda slot: self.memory.specs[self.s.slots[<int>slot].spec], lambda slot: self.memory.known[slot],
-                           lambda slot: self.views.readers.of(slot), self.ports | written)
+        slots = groups.Slots(lambda slot: self.memory.specs[self.s.slots[<int>slot].spec],
+                             lambda slot: self.memory.known[slot], lambda slot: self.views.readers.of(slot),
+                             self.ports | written)
         planned = []
         if chained:
             from ....plan.fusion import chains
