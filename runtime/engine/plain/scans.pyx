@@ -1,5 +1,6 @@
 """Scan outputs: memory for the elements that a loop collects, and what it has collected so far."""
 
+from cpython.ref cimport Py_REFCNT
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 cimport numpy as np
@@ -21,6 +22,9 @@ np.import_array()
 # Outputs of more bytes get the buffer that collected them. To copy fewer takes less time than to hand it over and to collect
 # into a new one: 256 KB in 6 us instead of 11.
 cdef Py_ssize_t HANDED_OVER = 1 << 20
+# The buffer of the output before is collected into again. A new one would come page by page from the system each time: 1 ms
+# for 2 MB. Larger ones are given back, since they would double what a model holds between runs.
+cdef Py_ssize_t HELD = 1 << 25
 
 
 cdef class Scans:
@@ -28,7 +32,7 @@ cdef class Scans:
 
     def __init__(self, Memory memory not None):
         self.memory, self.s, self.plan = memory, &memory.s, memory.plan
-        self.arrays = {}
+        self.arrays, self.handed, self.back = {}, {}, {}
 
     cdef int begin(self, int index) except -1:
         """A loop is entered."""
@@ -126,7 +130,9 @@ cdef class Scans:
             capacity = max(expected, c.count + 1)
         if c.length >= 0:
             capacity = min(capacity, c.length)
-        array = memory_for(capacity * c.nbytes, lambda: f"{self.memory.at(index)}: scan output '{port.outer.name}'")
+        array = self.back.pop((index, k), None)
+        if array is None or len(array) != capacity * c.nbytes:
+            array = memory_for(capacity * c.nbytes, lambda: f"{self.memory.at(index)}: scan output '{port.outer.name}'")
         if c.count:
             memcpy(np.PyArray_BYTES(array), c.buffer, c.count * c.nbytes)
         self.arrays[index, k] = array
@@ -159,12 +165,22 @@ cdef class Scans:
             # The buffer is the output, and large: hand it over instead of copying it.
             value = value.reshape(value.shape)
             self.memory.put_owner(c.outer, value, self.memory.spec(value.dtype, value.shape), OWN)
-            self.arrays.pop((index, k), None)
+            self.exchange(index, k)
             c.buffer, c.capacity, c.out_count = NULL, 0, -1
         else:
             self.memory.store(c.outer, value)
             c.out_spec, c.out_count = self.s.slots[c.outer].spec, c.count
         self.memory.set_known(c.outer, None)
+
+    cdef int exchange(self, int index, int k) except -1:
+        """The buffer became the output. What it replaced is collected into next, if nobody looks at it any more."""
+        array = self.arrays.pop((index, k))
+        cdef np.ndarray before = self.handed.pop((index, k), None)
+        if len(array) <= HELD:
+            self.handed[index, k] = array
+            # Views of it refer to the memory that it is a part of, as it does itself.
+            if before is not None and Py_REFCNT(before) == 1 and Py_REFCNT(<object>np.PyArray_BASE(before)) == 1:
+                self.back[index, k] = before
 
     def whole(self, int index, int k):
         """What a scan output has collected so far, as its loop would return it; a view, valid until the engine goes on."""

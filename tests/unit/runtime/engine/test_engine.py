@@ -635,3 +635,49 @@ def test_what_the_engine_writes_begins_with_a_cache_line() -> None:
     large = [value for value in map(engine.memory.peek, made) if value is not None and value.nbytes >= 1024]
     assert len(large) > 3
     assert [value.__array_interface__["data"][0] % 64 for value in large] == [0] * len(large)
+
+
+COLLECTS = """
+    collects (int64 M, float[1000] x0) => (float[1000] x, float[n, 1000] xs) {
+      x, xs = Loop (M, , x0) <body = body (int64 i, bool c, float[1000] v)
+          => (bool k, float[1000] w, float[1000] s) {
+        k = Identity (c)
+        w = Add (v, x0)
+        s = Identity (v)
+      }>
+    }
+"""
+
+
+def collected(m: loopdbg.Model, x0: float, trips: int = 400) -> Any:
+    """Run, and the scan output where the engine has it."""
+    outputs = m.run({"M": trips, "x0": np.full(1000, x0, np.float32)})
+    expected = np.arange(1, trips + 1, dtype=np.float32)[:, None] * np.full(1000, x0, np.float32)
+    np.testing.assert_array_equal(outputs["xs"], expected)
+    assert m._engine is not None
+    return m._engine.peek(dict(m.plan.outputs)["xs"])
+
+
+def address(array: Any) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
+def test_a_large_scan_output_is_collected_where_the_one_before_was() -> None:
+    m = model(COLLECTS)
+    first = address(collected(m, 1.0))
+    second = address(collected(m, 2.0))
+    # What would be given back would go to these.
+    others = [np.empty(400 * 1000, np.float32) for _ in range(8)]
+    assert [address(collected(m, k)) for k in (3.0, 4.0, 5.0)] == [first, second, first], others
+    assert address(collected(m, 6.0, trips=401)) not in (first, second)
+
+
+def test_a_scan_output_that_somebody_still_looks_at_is_left_alone() -> None:
+    m = model(COLLECTS)
+    seen = collected(m, 1.0)
+    as_it_was = seen.copy()
+    part = seen[10:20, ::7]
+    del seen
+    for k in (2.0, 3.0, 4.0):
+        collected(m, k)
+    np.testing.assert_array_equal(part, as_it_was[10:20, ::7])
