@@ -244,8 +244,8 @@ async def test_the_graph_stands_beside_and_follows() -> None:
         assert places is not None
         at = next(k for k, box in enumerate(places.picture.boxes) if box.name == "half" and box.node is not None)
         chip = places.chips[at]
-        left, top = screen.app.overview.scroll_offset
-        await screen.pilot.click("#overview", offset=(1 + chip.left - left + 1, 1 + chip.top - top))
+        left, top = screen.app.overview.origin
+        await screen.pilot.click("#overview", offset=(1 + left + chip.left + 1, 1 + top + chip.top))
         await screen.settle()
         assert isinstance(screen.app.target, LineTarget) and screen.app.target.code.startswith("half = ")
         await screen.pilot.resize_terminal(120, 36)

@@ -66,12 +66,12 @@ def next_box(screen: Screen) -> str:
 async def test_it_opens_on_its_graph_and_steps_both_ways() -> None:
     async with on_graph(model(PLAIN), x()) as screen:
         assert "the model has no loop" in graph(screen).text
-        assert next_box(screen) == "y" and "(x [1.0, 2.0])" in graph(screen).graph.text
+        assert next_box(screen) == "y" and "f32 [2]  [1.0, 2.0] " in graph(screen).graph.text
         for key, box in (("n", "h"), ("s", "z"), ("N", "h"), ("S", "y"), ("n", "h")):
             await screen.press(key)
             assert next_box(screen) == box, key
         # What ran has its value.
-        assert "y Mul [1.0, 4.0]" in graph(screen).graph.text
+        assert "f32 [2]  [1.0, 4.0] " in graph(screen).graph.text
         await screen.press("c")
         assert screen.session.done and "▶" not in graph(screen).graph.text
         await screen.press("r")
@@ -129,7 +129,7 @@ async def test_of_an_if_the_branch_that_runs_is_followed() -> None:
         assert next_box(screen) == "?"
         await screen.press("enter")
         assert "▶t Neg" in graph(screen).graph.text
-        assert "a Exp 2.1..2.6" in graph(screen).graph.text
+        assert "[a Exp]" in graph(screen).graph.text and " 2.14 .. 2.62 " in graph(screen).graph.text
 
 
 async def test_a_model_with_loops_opens_on_its_panes() -> None:

@@ -86,7 +86,7 @@ _GRAPH = (
     Action("graph-next", ("home",), "next node", "to the node that runs next", "next", Section.GRAPH, rank=9),
     Action("graph-open", ("enter",), "open", "open a loop or an If, or close it; open a value in the inspector",
            "open", Section.GRAPH, rank=5),
-    Action("graph-more", ("plus",), "", "more of each box: its sign, its name, its operator and value",
+    Action("graph-more", ("plus",), "", "more of each box: its sign, name, value, type, line of pseudo-code",
            "zoom(1)", Section.GRAPH),
     Action("graph-less", ("minus",), "less", "less of each box, so that more boxes are seen",
            "zoom(-1)", Section.GRAPH, rank=6),

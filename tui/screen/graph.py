@@ -13,7 +13,7 @@ from ...debugger.words.moments import when
 from ...runtime.frame import NodeState
 from ...runtime.graph import Graph, If, Loop, Node, Value, bodies
 from .graph_lines import GraphFace, paint
-from .graph_places import Level, Places, places_of
+from .graph_places import DETAILS, Level, Places, places_of
 from .program import program
 from .text import printable, value_text
 from .view import FrameView, Shown, graph_of
@@ -65,12 +65,16 @@ def _moment(view: FrameView, shown: Shown) -> Moment:
 
 @dataclass(eq=False)
 class GraphState:
-    """What is seen of the graph of a stop. ``cursor``: the key of the box that it is on (:attr:`Box.key`)."""
+    """What is seen of the graph of a stop. ``cursor``: the key of the box that it is on (:attr:`Box.key`); ``window``:
+    the columns and rows that it is seen in; ``least``: the level where even that has no room; ``asked``: the level that
+    somebody asked for, whatever has room."""
 
     shown: Shown
-    level: Level = Level.VALUES
+    least: Level = Level.VALUES
     opened: set[Node] = field(default_factory=set)
     cursor: object = None
+    window: tuple[int, int] = (0, 0)
+    asked: Level | None = None
     _pictures: dict[tuple[Loop | None, frozenset[Node]], Picture] = field(default_factory=dict)
     _places: dict[tuple[Picture, Level], Places] = field(default_factory=dict)
     _part: Picture | None = None
@@ -107,9 +111,31 @@ class GraphState:
         return self._part
 
     @property
+    def level(self) -> Level:
+        """How much of each box is seen: what was asked for, or as much as the window has room for. Values change
+        nothing of it."""
+        if self.asked is not None:
+            return self.asked
+        return next((level for level in reversed(Level) if level >= self.least and self._fits(level)), self.least)
+
+    def _fits(self, level: Level) -> bool:
+        """Whether the window has room. What takes one row for a box may be higher than it; more is shown only where all
+        of the loop is seen: of a part the boxes would change from stop to stop."""
+        width, height = self.window
+        if DETAILS[level].rows == 1:
+            return self._placed(level).width <= width
+        if self.picture is not self.whole:
+            return False
+        places = self._placed(level)
+        return places.width <= width and places.height <= height
+
+    @property
     def places(self) -> Places:
         """Where the boxes stand."""
-        key = (self.picture, self.level)
+        return self._placed(self.level)
+
+    def _placed(self, level: Level) -> Places:
+        key = (self.picture, level)
         if key not in self._places:
             if len(self._places) > 16:
                 self._places.clear()

@@ -9,8 +9,8 @@ from rich.cells import cell_len
 
 from ...debugger.picture.moment import Marks, Moments, marks_of
 from ...debugger.picture.records import ENTERS, LEAVES, Box, Kind, Picture
-from .cells import NOT_YET, short_value
-from .graph_places import LABEL, VALUE, Chip, Level, Places, Point, corners
+from .cells import NOT_YET, short_value, type_of
+from .graph_places import DETAILS, LABEL, UNKNOWN, Chip, Detail, Level, Places, Point, corners
 from .lines import Line, Role, Span, fit, pad, shortened
 from .text import NOT_FINITE, printable
 
@@ -93,8 +93,8 @@ class _Canvas:
         self, k: int, chip: Chip, picture: Picture, level: Level, marks: Marks, at: Point, cursor: int | None
     ) -> None:
         """Draw a box."""
-        box, role = picture.boxes[k], _box_role(k, picture.boxes[k], marks)
-        words = _words(k, box, chip, level, marks, picture.hidden.get(k, 0))
+        box, role, detail = picture.boxes[k], _box_role(k, picture.boxes[k], marks), DETAILS[level]
+        words = _words(k, box, chip, detail, marks, picture.hidden.get(k, 0))
         left, right = ("(", ")") if box.kind in ENTERS else ("<", ">") if box.kind in LEAVES else ("[", "]")
         left, right = ("▐", "▌") if k == cursor else (left, right)
         left = "▶" if k == marks.next else left
@@ -108,7 +108,12 @@ class _Canvas:
         for row in range(1, chip.height - 1):
             self.text(at, (chip.left, chip.top + row), ("│", role))
             self.text(at, (chip.right - 1, chip.top + row), ("│", role))
-        self.text(at, (chip.left, chip.top + chip.height - 1), (f"└{'─' * (chip.width - 2)}┘", role))
+        rows = _rows(k, box, chip.width - 4, detail, marks)
+        for row, text in enumerate(rows[: detail.between], 1):
+            self.text(at, (chip.left + 2, chip.top + row), (text, role))
+        foot = "".join([f" {text} " for text in rows[detail.between :]])
+        foot += "─" * (chip.width - 2 - cell_len(foot))
+        self.text(at, (chip.left, chip.top + chip.height - 1), (f"└{foot}┘", role))
 
     def lines(self, width: int, height: int) -> list[Line]:
         """The rows, each as spans."""
@@ -179,21 +184,44 @@ def _box_role(k: int, box: Box, marks: Marks) -> Role:
     return Role.ARC if box.kind is Kind.RESULT else Role.PLAIN
 
 
-def _words(k: int, box: Box, chip: Chip, level: Level, marks: Marks, hidden: int) -> str:
-    """What stands in a box: its words, and its value where there is room for one."""
+def _words(k: int, box: Box, chip: Chip, detail: Detail, marks: Marks, hidden: int) -> str:
+    """The first row of a box: its words, and in a box of one row its value, where there is room for one."""
     words = chip.words
-    if level is Level.SIGNS:
+    if not detail.name:
         return NOT_FINITE if k in marks.odd else words
-    if k in marks.running:
-        words = f"{words} {marks.running[k].removeprefix('iteration ')}"
-    if box.kind is Kind.SCAN and k in marks.count:
-        count, _ = marks.count[k]
-        words = f"{words} {_STACK * min(count, 4)}{'…' if count > 4 else ''}{count}"
-    elif level is Level.VALUES and box.kind is not Kind.LOOP:
-        value = short_value(marks.values[k], VALUE, False) if k in marks.values else NOT_YET
-        words = f"{words} {value}"
+    if detail.rows == 1:
+        told = _state(k, box, marks)
+        if not told and detail.value and box.kind is not Kind.LOOP:
+            told = _value(k, detail.value, marks)
+        words = f"{words} {told}" if told else words
     more = f" +{hidden}" if hidden else ""
     return f"{printable(fit(words, chip.width - 2 - len(more)))}{more}"
+
+
+def _rows(k: int, box: Box, width: int, detail: Detail, marks: Marks) -> list[str]:
+    """The rows below the first: the line of pseudo-code, the type of what the box makes with its value."""
+    if detail.rows == 1:
+        return []
+    kind = type_of(marks.values.get(k), box.values[0].type if box.values else None) if detail.type else UNKNOWN
+    kind = "" if kind == UNKNOWN else f"{fit(kind, width - detail.value - 2)}  "
+    value = _state(k, box, marks) or _value(k, width - cell_len(kind), marks)
+    rows = [box.told, f"{kind}{value}"] if detail.line else [f"{kind}{value}"]
+    return [fit(printable(text), width) for text in rows]
+
+
+def _state(k: int, box: Box, marks: Marks) -> str:
+    """How far a loop is, how much a scan output has; nothing of other boxes."""
+    if k in marks.running:
+        return marks.running[k].removeprefix("iteration ")
+    if box.kind is Kind.SCAN and k in marks.count:
+        count, _ = marks.count[k]
+        return f"{_STACK * min(count, 4)}{'…' if count > 4 else ''}{count}"
+    return ""
+
+
+def _value(k: int, width: int, marks: Marks) -> str:
+    """What a box holds, without its shape."""
+    return short_value(marks.values[k], width, False) if k in marks.values else NOT_YET
 
 
 def _label(picture: Picture, marks: Marks, source: int, target: int) -> str:

@@ -1,7 +1,8 @@
 """Where the boxes of a picture stand in cells, and which cells its wires and back edges go through.
 
-It depends on names alone, not on values, so that nothing jumps between stops. Wires between two layers run in tracks:
-one row for each that would overlap another, and no column is shared by what comes from above and what goes below.
+It depends on names and declared types alone, not on values, so that nothing jumps between stops. Wires between two
+layers run in tracks: one row for each that would overlap another, and no column is shared by what comes from above and
+what goes below.
 """
 
 from __future__ import annotations
@@ -15,22 +16,58 @@ from rich.cells import cell_len
 
 from ...debugger.picture.layers import Layers, place
 from ...debugger.picture.records import Arc, Box, Kind, Picture
+from ...runtime.graph import TensorType
+from .cells import type_of
 from .lines import shortened
-from .text import printable
+from .text import printable, type_text
 
 Point = tuple[int, int]
 
 
 class Level(IntEnum):
-    """How much of each box is seen: its sign, its name, its operator and its value as well."""
+    """How much of each box is seen: its sign; its name; below that its value; in one row its operator as well; below
+    these the type of its result; its line of pseudo-code as well; more of all of it, in a frame."""
 
     SIGNS = 0
     NAMES = 1
-    VALUES = 2
+    NARROW = 2
+    VALUES = 3
+    TYPES = 4
+    LINES = 5
+    FRAMES = 6
 
 
-#: Cells of a name, of an operator, of a value.
-_NAME, _OPERATOR, VALUE = 18, 12, 10
+@dataclass(frozen=True)
+class Detail:
+    """The rows of a box that is closed, and the cells that each part has, 0 where it is not seen. In more than one row
+    the first and the last are borders too; what has no row of its own stands in them."""
+
+    rows: int = 1
+    name: int = 0
+    operator: int = 0
+    value: int = 0
+    type: int = 0
+    line: int = 0
+
+    @property
+    def between(self) -> int:
+        """The rows between the borders."""
+        return max(0, self.rows - 2)
+
+
+DETAILS = {
+    Level.SIGNS: Detail(),
+    Level.NAMES: Detail(1, 18),
+    Level.NARROW: Detail(2, 18, value=8),
+    Level.VALUES: Detail(1, 18, 12, 10),
+    Level.TYPES: Detail(2, 18, 12, 10, 16),
+    Level.LINES: Detail(3, 18, 12, 14, 16, 26),
+    Level.FRAMES: Detail(4, 24, 18, 22, 20, 40),
+}
+#: The type of which nothing is declared; the cells that most types take.
+UNKNOWN, _TYPE = type_text(None, None), 11
+#: The cells of how far a loop is, where it stands behind its name.
+_PROGRESS = 12
 #: Between boxes, and what a wire takes that passes by them.
 _GAP, _BEND = 3, 2
 #: The most cells of what stands at an arc.
@@ -50,7 +87,8 @@ SIGNS = {
 
 @dataclass(frozen=True, eq=False)
 class Chip:
-    """A box in cells: the left upper corner, its size, its words without the value; ``inside``: what is seen in it."""
+    """A box in cells: the left upper corner, its size, the words of its first row without the value; ``inside``: what
+    is seen in it."""
 
     left: int
     top: int
@@ -80,13 +118,24 @@ class Places:
 
 
 def words_of(box: Box, level: Level) -> str:
-    """What is written of a box beside its value."""
-    sign = SIGNS.get(box.kind, "")
-    if level is Level.SIGNS:
+    """What is written in the first row of a box beside its value."""
+    sign, detail = SIGNS.get(box.kind, ""), DETAILS[level]
+    if not detail.name:
         return sign or "·"
-    name = shortened(printable(box.name), _NAME)
-    operator = shortened(printable(box.op), _OPERATOR) if level is Level.VALUES else ""
+    name = shortened(printable(box.name), detail.name)
+    operator = shortened(printable(box.op), detail.operator) if detail.operator else ""
     return " ".join(filter(None, (sign, name, operator)))
+
+
+def type_cells(box: Box, detail: Detail) -> int:
+    """The cells of the type of what a box makes, and of the gap behind it: those of the declared one; where that leaves
+    something open, at least those that most types take."""
+    if not detail.type:
+        return 0
+    declared = box.values[0].type if box.values else None
+    shape = declared.shape if isinstance(declared, TensorType) else None
+    fixed = shape is not None and all(isinstance(dim, int) for dim in shape)
+    return min(detail.type, max(cell_len(type_of(None, declared)), 0 if fixed else _TYPE)) + 2
 
 
 def places_of(picture: Picture, level: Level) -> Places:
@@ -114,12 +163,19 @@ class _Placing:
         self._draw_arcs()
 
     def _size(self, k: int) -> Point:
-        box, inside = self.picture.boxes[k], self.inside[k]
-        value = VALUE + 1 if self.level is Level.VALUES and box.kind is not Kind.LOOP else 0
-        width = cell_len(self.words[k]) + 2 + value + (3 if box.kind is Kind.LOOP and self.level else 0) * 4
+        box, inside, detail = self.picture.boxes[k], self.inside[k], DETAILS[self.level]
+        words, height = cell_len(self.words[k]), detail.rows
+        if detail.rows > 1:
+            line = min(detail.line, cell_len(printable(box.told))) if detail.line else 0
+            width = max(words, line, type_cells(box, detail) + detail.value) + 4
+        elif box.kind is Kind.LOOP:
+            width = words + 2 + (_PROGRESS if detail.name else 0)
+        else:
+            width = words + 2 + (detail.value + 1 if detail.value else 0)
         if inside:
             width = max(width, sum(one.width + 2 for one in inside) + 2)
-        return max(3, width), 1 if not inside else 2 + max(one.height for one in inside)
+            height = max(2, height) + max(one.height for one in inside)
+        return max(3, width), height
 
     # -- columns of ports
 
@@ -230,7 +286,7 @@ class _Placing:
         left = self.lefts[k]
         inside, at = [], left + 2
         for one in self.inside[k]:
-            inside.append(((at, row + 1), one))
+            inside.append(((at, row + 1 + DETAILS[self.level].between), one))
             at += one.width + 2
         return Chip(left, row, width, height, self.words[k], tuple(inside))
 
@@ -243,7 +299,7 @@ class _Placing:
             right = max([right, *(x + 1 for way in wire.values() for x, _ in way)])
         starts = [places.chips[arc.source].left + places.chips[arc.source].width // 2 for arc in self.arcs]
         right = max([right, *(start + LABEL + 2 for start in starts)])
-        places.width = right + (2 + 2 * count if count else 0)
+        places.width = right + (1 + 2 * count if count else 0)
         bottom = places.height
         for k, arc in enumerate(self.arcs):
             source, target = places.chips[arc.source], places.chips[arc.target]

@@ -55,8 +55,6 @@ class GraphScreen(Above[None]):
     def on_mount(self) -> None:
         self.set_focus(self.graph)
         self.say(self.state.shown.view.snapshot.stop.text)
-        self._draw()
-        self.call_after_refresh(self._bring)
 
     @property
     def text(self) -> str:
@@ -118,7 +116,7 @@ class GraphScreen(Above[None]):
         if level not in tuple(Level):
             self.say("nothing more to show of a box" if by > 0 else "no smaller than this")
             return
-        self.state.level = Level(level)
+        self.state.asked = Level(level)
         self._moved()
 
     def action_open(self) -> None:
@@ -133,6 +131,12 @@ class GraphScreen(Above[None]):
         value = box.values[0]
         carried = box.kind is Kind.CARRIED and box.edge is not None
         self._inspect(ValueTarget(value.name, frame.depth, Of.CARRIED if carried else Of.BODY, declared=value))
+
+    @on(GraphView.Resized)
+    def resized(self) -> None:
+        """Another size has room for more of each box, or less; the first one is told before anything is drawn."""
+        self.state.window = self.graph.size
+        self._moved()
 
     @on(GraphView.Picked)
     def picked(self, message: GraphView.Picked) -> None:

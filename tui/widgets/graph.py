@@ -1,23 +1,24 @@
-"""The graph of a loop, larger than its window: it pans, and the cursor is on a box."""
+"""The graph of a loop: what is larger than its window pans, what is smaller stands in the middle. The cursor is on a
+box."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from textual import events
-from textual.geometry import Region, Size
+from textual.geometry import Offset, Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from ..screen.graph_places import Chip, Places
-from ..screen.lines import Line
+from ..screen.lines import Line, Role
 from .kept import keep_rows
 from .strips import Looks
 
 
 class GraphView(ScrollView, can_focus=True, inherit_bindings=False):
-    """Lines wider and higher than the window. ``places``: where the boxes stand in them."""
+    """Lines in a window. ``places``: where the boxes stand in them."""
 
     class Picked(Message):
         """A box was clicked; ``twice``: two times."""
@@ -26,6 +27,9 @@ class GraphView(ScrollView, can_focus=True, inherit_bindings=False):
             super().__init__()
             self.box = box
             self.twice = twice
+
+    class Resized(Message):
+        """It has another size."""
 
     def __init__(self, id: str) -> None:
         super().__init__(id=id)
@@ -48,12 +52,23 @@ class GraphView(ScrollView, can_focus=True, inherit_bindings=False):
         for row in range(top, min(top + self.size.height, max(len(lines), len(before)))):
             old = before[row] if row < len(before) else None
             if old is None or row >= len(lines) or not lines[row].looks_like(old):
-                self.refresh_line(row)
+                self.refresh_line(row + self._margin.y)
         self._strips = {
             row: strip
             for row, strip in self._strips.items()
             if row < min(len(lines), len(before)) and lines[row].looks_like(before[row])
         }
+
+    @property
+    def _margin(self) -> Offset:
+        """What is left over at the left and above."""
+        width, height = self.size - self.virtual_size
+        return Offset(width // 2, height // 2)
+
+    @property
+    def origin(self) -> Offset:
+        """Where the first cell of the graph stands in the window, or outside of it."""
+        return self._margin - self.scroll_offset
 
     @property
     def text(self) -> str:
@@ -65,7 +80,7 @@ class GraphView(ScrollView, can_focus=True, inherit_bindings=False):
         if self.places is None:
             return
         chip = self.places.chips[box]
-        region = Region(max(0, chip.left - 4), max(0, chip.top - 3), chip.width + 8, chip.height + 6)
+        region = Region(max(0, chip.left - 4), max(0, chip.top - 3), chip.width + 8, chip.height + 6) + self._margin
         self.scroll_to_region(region, animate=False, force=True, immediate=True)
 
     def pan(self, right: int, down: int) -> None:
@@ -81,20 +96,24 @@ class GraphView(ScrollView, can_focus=True, inherit_bindings=False):
 
     def render_line(self, y: int) -> Strip:
         """See :class:`~textual.scroll_view.ScrollView`."""
-        left, top = self.scroll_offset
-        row, width = y + top, self.size.width
-        if row >= len(self._lines):
+        row, width = y - self.origin.y, self.size.width
+        if not 0 <= row < len(self._lines):
             return Strip.blank(width, self._looks.of())
         if row not in self._strips:
-            self._strips[row] = self._looks.strip(self._lines[row], max(self.virtual_size.width, width))
-        return self._strips[row].crop(left, left + width)
+            before = Line(((" " * self._margin.x, Role.PLAIN), *self._lines[row].spans), self._lines[row].current)
+            self._strips[row] = self._looks.strip(before, max(self.virtual_size.width, width))
+        return self._strips[row].crop(self.scroll_offset.x, self.scroll_offset.x + width)
+
+    def on_resize(self, event: events.Resize) -> None:
+        self._strips.clear()
+        self.post_message(self.Resized())
 
     def on_click(self, event: events.Click) -> None:
         """Once puts the cursor on a box, twice opens it."""
         offset = event.get_content_offset(self)
         if offset is None or self.places is None:
             return
-        column, row = offset.x + self.scroll_offset.x, offset.y + self.scroll_offset.y
+        column, row = offset - self.origin
         found = next((k for k, chip in enumerate(self.places.chips) if _holds(chip, column, row)), None)
         if found is not None:
             self.post_message(self.Picked(found, event.chain == 2))

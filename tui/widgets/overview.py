@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from textual import events, on
+from textual import on
 from textual.message import Message
 
 from ...runtime.graph import Node
@@ -17,7 +17,7 @@ _LEAST = 12
 
 
 class Overview(GraphView, can_focus=False):
-    """As much of each box as the width has room for."""
+    """As much of each box as it has room for."""
 
     class Chosen(Message):
         """The box of a node was clicked."""
@@ -51,23 +51,20 @@ class Overview(GraphView, can_focus=False):
         if self._shown is None or not width:
             return
         if self._state is None:
-            self._state = GraphState(self._shown)
+            self._state = GraphState(self._shown, Level.NAMES)
         elif self._state.shown is not self._shown:
             self._state.show(self._shown)
         if self._node is not None and self._state.whole.find(self._node) is not None:
             self._state.put(self._node)
-        self._fit(self._state, width)
+        self._state.window = (width, self.size.height)
         self.show(self._state.face().lines, self._state.places)
         if self._state.picture.boxes:
             self.bring(self._state.at)
 
-    def _fit(self, state: GraphState, width: int) -> None:
-        """Values stand in the boxes where all of them have room beside each other."""
-        for state.level in (Level.VALUES, Level.NAMES):
-            if state.places.width <= width:
-                return
-
-    def on_resize(self, event: events.Resize) -> None:
+    @on(GraphView.Resized)
+    def resized(self, message: GraphView.Resized) -> None:
+        """Another size has room for more, or less."""
+        message.stop()
         self.catch_up()
 
     @on(GraphView.Picked)
