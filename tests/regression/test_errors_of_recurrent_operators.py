@@ -1,4 +1,5 @@
-"""The error for weights of a wrong shape named a node that stands before the loops, which no file has."""
+"""The error for weights of a wrong shape named a node that stands before the loops, which no file has; where a GRU's
+weights are constants, it was an IndexError."""
 
 from __future__ import annotations
 
@@ -6,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 import loopdbg
-from loopdbg.runtime.errors import ExecutionError
+from loopdbg.runtime.errors import ExecutionError, ModelError
 from loopdbg.runtime.frontends.onnx.reader import from_proto
 
 SHAPES = {"X": [3, 1, 5], "W": [2, 16, 5], "R": [2, 16, 4], "H": [2, 1, 4]}
@@ -58,3 +59,21 @@ def test_the_file_s_operator_is_named(wrong: str, shape: list[int], said: str, a
     place = HERE[:-2] + " in loop 'around', iteration 0: " if around else HERE
     assert str(caught.value).startswith(place + said) and "; correct it" in str(caught.value)
     assert "InitialStates" not in str(caught.value)
+
+
+@pytest.mark.parametrize("rows", [8, 1])
+def test_constant_weights_that_do_not_fit_are_an_error_of_the_model(rows: int) -> None:
+    weights = {"W": [1, 12, 3], "R": [1, rows, 4]}
+    constants = [numpy_helper.from_array(np.ones(shape, np.float32), name) for name, shape in weights.items()]
+    graph = helper.make_graph(
+        [helper.make_node("GRU", ["X", "W", "R"], ["Y"], name="tagger", hidden_size=4)],
+        "g",
+        [helper.make_tensor_value_info("X", TensorProto.FLOAT, [5, 2, 3])],
+        [helper.make_tensor_value_info("Y", TensorProto.FLOAT, None)],
+        constants,
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+    with pytest.raises(
+        ModelError, match=rf"^test: GRU 'tagger' \(opset 20\): its weights do not fit .* of \[{rows}, 4\]$"
+    ):
+        from_proto(model, "test")
