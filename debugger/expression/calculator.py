@@ -292,6 +292,20 @@ class Calculator:
             return a == b
         raise Problem(f"cannot compare {describe(a)} with {describe(b)}")
 
+    # -- conditions
+
+    def one_truth(self, value: Value) -> Value:
+        """What a condition has to be: true or false, or a tensor of one of them."""
+        if isinstance(value, bool):
+            return value
+        if is_tensor(value) and value.dtype == _BOOL:
+            count = math.prod(value.shape)
+            if count != 1:
+                raise Problem(f"{count} truth values where one is needed", "say which: any(...) or all(...)")
+            return value
+        hint = "compare it, as in ... > 0" if is_tensor(value) or is_number(value) else ""
+        raise Problem(f"{describe(value)} where true or false is needed", hint)
+
     # -- all elements at once
 
     def flat(self, value: Value) -> T:

@@ -16,7 +16,7 @@ from .errors import ExpressionError, NoValueError, Problem, ScopeError, UnknownN
 from .functions import FUNCTIONS
 from .nodes import Binary, Call, Compare, Constant, Index, Items, Logic, Name, Node, Past, Range, Rest, State, Unary
 from .tokens import RESERVED, quote
-from .values import Value, describe, is_number, is_tensor
+from .values import Value, describe, is_tensor
 
 
 class Scope(Protocol):
@@ -224,14 +224,8 @@ class Arrays(Calculator):
 
     def truth(self, value: Value) -> bool:
         """Whether a condition holds: of one boolean alone."""
-        if isinstance(value, bool):
-            return value
-        if is_tensor(value) and value.dtype == np.bool_:
-            if value.size == 1:
-                return bool(value.reshape(())[()])
-            raise Problem(f"{value.size} truth values where one is needed", "say which: any(...) or all(...)")
-        hint = "compare it, as in ... > 0" if is_tensor(value) or is_number(value) else ""
-        raise Problem(f"{describe(value)} where true or false is needed", hint)
+        one = self.one_truth(value)
+        return one if isinstance(one, bool) else bool(one.reshape(())[()])
 
 
 def _text(item: Any) -> Any:

@@ -22,6 +22,8 @@ from . import evaluate as _evaluate
 from .complete import completion_start, completions
 from .errors import ExpressionError, NoValueError, ScopeError, UnknownNameError
 from .evaluate import Scope
+from .kinds import Types
+from .kinds import check_condition as _check_condition
 from .lower import Lowered, Ref, lower
 from .nodes import Constant, Name, Node, Past, State
 from .parser import parse_tree
@@ -82,6 +84,15 @@ class Expression:
             ExpressionError: it cannot be computed here, or is not one truth value.
         """
         return _evaluate.holds(self.text, self._tree, scope)
+
+    def check_condition(self, types: Types) -> None:
+        """See that it can be one truth value, as far as types tell. ``types``: of each name what is known of its value,
+        None for nothing.
+
+        Raises:
+            ExpressionError: it is none, whatever the values are.
+        """
+        _check_condition(self.text, self._tree, types)
 
     def filled(self, **given: Expression | float) -> Expression:
         """The same with other expressions, or numbers, in place of names. What it then says of places is about its own

@@ -27,8 +27,16 @@ class Loose(NamedTuple):
         return self.numbers.shape
 
 
+class Spec(NamedTuple):
+    """A tensor of which only dtype and shape are known; not ``sized``: nor the shape, which stands as ()."""
+
+    dtype: Dtype
+    shape: tuple[int, ...]
+    sized: bool = True
+
+
 def is_tensor(value: Value) -> bool:
-    """True for an array or a buffer."""
+    """True for an array, a buffer or the description of one."""
     return hasattr(value, "dtype")
 
 
@@ -39,6 +47,8 @@ def is_number(value: Value) -> bool:
 
 def describe(value: Value) -> str:
     """What a value is, for messages: ``float32 [2,3]``, ``a string``."""
+    if isinstance(value, Spec) and not value.sized:
+        return dtype_name(value.dtype)
     if is_tensor(value):
         return f"{dtype_name(value.dtype)} {shape_text(value.shape)}"
     if value is None:
