@@ -18,6 +18,7 @@ from ...runtime.graph import Node
 from ...runtime.text import counted
 from ..expression.language import Expression, ExpressionError, NoValueError, Scope, show
 from ..expression.template import Template
+from ..expression.values import describe
 from ..frame import AnyFrame
 from ..values.iterations import TimedFrame
 from ..values.scope import FrameScope, History
@@ -314,23 +315,28 @@ class Breakpoint:
         return old is not _UNKNOWN and new is not _UNKNOWN and self._differs(old, new)
 
     def _differs(self, before: Any, now: Any) -> bool:
-        old, new = np.asarray(before), np.asarray(now)
-        if self.mode is Mode.SHAPE:
-            return old.shape != new.shape
+        if self.mode is Mode.CHANGES:
+            return not _same(before, now)
         if self.mode is Mode.NAN:
-            return _nan_in(new) and not _nan_in(old)
-        if old.shape != new.shape:
-            return self.mode is Mode.CHANGES
-        with np.errstate(all="ignore"):
-            match self.mode:
-                case Mode.CROSSES:
-                    level = self.level
-                    return bool(np.any((old < level) & (new >= level) | (old > level) & (new <= level)))
-                case Mode.SETTLES:
-                    return bool(np.all(np.abs(new - old) < self.level))
-                case Mode.SIGN:
-                    return bool(np.any(np.sign(old) != np.sign(new)))
-        return not _same(old, new)
+            return _nan_in(now) and not _nan_in(before)
+        try:
+            with np.errstate(all="ignore"):
+                return self._moves(_numbers(before), _numbers(now))
+        except (TypeError, ValueError):
+            assert self.expression is not None
+            problem = f"'{self.mode}' is not defined on {describe(now)}"
+            raise ExpressionError(self.expression.text, 0, problem) from None
+
+    def _moves(self, old: Any, new: Any) -> bool:
+        """Whether numbers have moved in the way that is waited for."""
+        if self.mode is Mode.SHAPE or old.shape != new.shape:
+            return self.mode is Mode.SHAPE and old.shape != new.shape
+        if self.mode is Mode.CROSSES:
+            level = self.level
+            return bool(np.any((old < level) & (new >= level) | (old > level) & (new <= level)))
+        if self.mode is Mode.SETTLES:
+            return bool(np.all(np.abs(new - old) < self.level))
+        return bool(np.any(np.sign(old) != np.sign(new)))
 
 
 _UNKNOWN = object()
@@ -364,14 +370,25 @@ class _Earlier:
         return self._scope.history(name)[:-1]
 
 
-def _same(old: Any, new: Any) -> bool:
+def _numbers(value: Any) -> Any:
+    """A value as an array; truth values count as 0 and 1."""
+    array = np.asarray(value)
+    return array.astype(np.int8) if array.dtype == np.bool_ else array
+
+
+def _same(before: Any, now: Any) -> bool:
+    if isinstance(before, list) and isinstance(now, list):
+        return len(before) == len(now) and all(map(_same, before, now))
+    old, new = np.asarray(before), np.asarray(now)
     if old.dtype.kind in "fc" and new.dtype.kind in "fc":
         return bool(np.array_equal(old, new, equal_nan=True))
     return bool(np.array_equal(old, new))
 
 
-def _nan_in(array: Any) -> bool:
-    array = np.asarray(array)
+def _nan_in(value: Any) -> bool:
+    if isinstance(value, list):
+        return any(map(_nan_in, value))
+    array = np.asarray(value)
     if array.dtype.kind in "fc":
         return not bool(np.isfinite(array).all())
     if array.dtype.kind == "V" or array.dtype.name.startswith(("bfloat", "float")):

@@ -13,7 +13,7 @@ from ..values.iterations import TimedFrame
 from ..words.numbered import numbered
 from .breakpoint import Breakpoint, Mode, Trigger
 from .host import Host
-from .locations import LocationReader
+from .locations import LocationReader, without_if
 
 
 class Breakpoints(Sequence[Breakpoint]):
@@ -80,13 +80,15 @@ class Breakpoints(Sequence[Breakpoint]):
         Raises:
             UsageError: the expression is wrong, or the breakpoint is nothing but its condition.
         """
+        text = without_if(text)
         words = _with_condition(breakpoint_, text)
         if words is not None:
             self._change(breakpoint_, LocationReader(self._host, words).location())
             return
         condition = parse(text) if text else None
         if condition is not None:
-            self._check(condition, breakpoint_)
+            for index in self._loops_of(breakpoint_):
+                self._host.check_condition(condition, index)
         breakpoint_.condition = condition
         breakpoint_.failure = ""
 
@@ -152,8 +154,12 @@ class Breakpoints(Sequence[Breakpoint]):
         return found
 
     def _check(self, expression: Expression, of: Breakpoint) -> None:
-        for index in of.loops or sorted({self._host.places.inside(node) for node in of.nodes}):
+        for index in self._loops_of(of):
             self._host.check_expression(expression, index)
+
+    def _loops_of(self, one: Breakpoint) -> Sequence[int]:
+        """The loops in whose bodies its expressions are evaluated."""
+        return one.loops or sorted({self._host.places.inside(node) for node in one.nodes})
 
     def _change(self, breakpoint_: Breakpoint, made: Breakpoint) -> None:
         """Let a breakpoint wait for what another one would."""

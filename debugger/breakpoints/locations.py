@@ -19,7 +19,8 @@ from .code_places import CODE_PLACE
 from .host import Host
 
 _IN = re.compile(r"(?:^|\s+)in\s+(?P<loop>\S+)\s*$")
-_IF = re.compile(r"\s+if\s+")
+_IF = re.compile(r"\s+if(?:\s+|(?=\()|$)")
+_IF_FIRST = re.compile(r"if(?:\s+|(?=\()|$)")
 #: How a watched value changes, and the number that it may be about, after everything else.
 _HOW = re.compile(rf"\s+(?P<mode>{'|'.join(WATCH_WORDS)})(?:\s+(?P<level>\S+))?\s*$")
 #: The engine counts in 64 bits.
@@ -36,6 +37,11 @@ _NO_NODES = (
 _LEVELS = (Mode.CROSSES, Mode.SETTLES)
 
 
+def without_if(condition: str) -> str:
+    """A condition without the ``if`` that ``break`` has before it; a value of that name is written in backquotes."""
+    return condition[found.end() :] if (found := _IF_FIRST.match(condition)) else condition
+
+
 class LocationReader:
     """Reads the words of ``break`` and ``watch``."""
 
@@ -50,11 +56,11 @@ class LocationReader:
         #: The place in the words of the command, without its condition.
         self.text = text
         if condition is not None:
-            self.condition = parse(self._take_loop(condition))
+            self.condition = parse(without_if(self._take_loop(condition)))
             self.text = f"{self.place}{self._in_loop()}"
 
     def _split_condition(self, text: str) -> tuple[str, str | None]:
-        found = None if text == "if" or text.startswith("if ") else _IF.search(mask(text))
+        found = None if _IF_FIRST.match(text) else _IF.search(mask(text))
         return (text, None) if found is None else (text[: found.start()], text[found.end() :])
 
     def _take_loop(self, text: str) -> str:
@@ -74,7 +80,7 @@ class LocationReader:
         made = self._location()
         if self.condition is None:
             return made
-        self._check(self.condition, made.loops or tuple(self._loops_of_nodes(made.nodes)))
+        self._check_condition(self.condition, made.loops or tuple(self._loops_of_nodes(made.nodes)))
         if made.kind is Trigger.BOUNDARY:
             # Every boundary where something holds: what conditions are for, which the engine tests itself.
             made.kind, made.expression = Trigger.CONDITION, self.condition
@@ -86,12 +92,13 @@ class LocationReader:
 
     def _location(self) -> Breakpoint:
         place = self.place
-        word, _, rest = place.partition(" ")
-        rest = rest.strip()
-        if word == "if":
-            made = self._about(Trigger.CONDITION, parse(rest))
+        if _IF_FIRST.match(place):
+            condition = parse(without_if(place))
+            made = self._about(Trigger.CONDITION, condition)
+            self._check_condition(condition, made.loops)
             made.around = "if ", self._in_loop()
             return made
+        word, rest = (*place.split(None, 1), "", "")[:2]
         if word == "iter":
             return self._iteration(rest)
         if place == "end":
@@ -160,6 +167,8 @@ class LocationReader:
         if not text:
             raise UsageError("watch needs a value: watch h, watch err crosses 1e-3, watch x settles 1e-6")
         expression = parse(text)
+        if not expression.names and not expression.uses_loop:
+            raise UsageError(f"nothing changes in '{expression.text}', which reads no value of the model")
         loops = self._loops_for(expression)
         if loops == (MAIN_GRAPH,):
             raise UsageError(
@@ -169,7 +178,7 @@ class LocationReader:
         made = self._made(Trigger.WATCH, loops=loops, expression=expression)
         made.mode, made.level = mode, level
         if self.condition is not None:
-            self._check(self.condition, loops)
+            self._check_condition(self.condition, loops)
             made.condition = self.condition
         return made
 
@@ -244,6 +253,10 @@ class LocationReader:
     def _check(self, expression: Expression, loops: Sequence[int]) -> None:
         for index in loops:
             self.host.check_expression(expression, index)
+
+    def _check_condition(self, condition: Expression, loops: Sequence[int]) -> None:
+        for index in loops:
+            self.host.check_condition(condition, index)
 
     def _loops_of_nodes(self, nodes: frozenset[Node]) -> list[int]:
         return sorted({self.places.inside(node) for node in nodes})

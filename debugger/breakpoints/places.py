@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ...runtime.errors import UsageError
-from ...runtime.graph import MAIN, Graph, If, Loop, Node, Value, bodies, own_values, visible
+from ...runtime.graph import MAIN, Graph, If, Loop, Node, TensorType, Value, bodies, own_values, visible
 from ...runtime.text import did_you_mean, near
 from ..expression.language import Expression
 from ..words.names import quote, scan_names
@@ -148,6 +148,21 @@ class Places:
             hint = f"; did you mean {' or '.join(map(quote, similar))}?" if similar else ""
             where = f"loop '{self.loops[index].loop.name}'" if index >= 0 else "the main graph"
             raise UsageError(f"{where} has no value '{name}' (in '{expression.text}'){hint}")
+
+    def declared(self, index: int, name: str) -> TensorType | None:
+        """The type that a value is declared with, as far as it is one everywhere in a loop's body (-1: in the main
+        graph); None: nothing is known of it, or it is no tensor."""
+        loops = self._loops(index)
+        value = self._visible(index).get(name)
+        if value is None or not isinstance(value.type, TensorType):
+            return None
+        # Branches of an If may call different values the same.
+        same = [one for one in own_values(loops[0].body if loops else self.graph) if name in one.names]
+        if len(same) > 1 and (value.type.dtype is None or any(one.type != value.type for one in same)):
+            return None
+        # What a running loop has collected so far is of any length.
+        grows = any(value is port.outer for loop in loops for port in loop.scan_outputs)
+        return TensorType(value.type.dtype) if grows else value.type
 
     # -- nodes
 

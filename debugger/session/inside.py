@@ -9,8 +9,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
+import numpy as np
+
 from ...runtime.errors import Remedy, UsageError
-from ...runtime.graph import Node
+from ...runtime.graph import Node, TensorType
 from ...runtime.model import Data, LoopTotals, Model
 from ...runtime.turns import Turns
 from ..breakpoints.breakpoint import Breakpoint, Trigger
@@ -169,6 +171,24 @@ class Inside(ABC):
             UsageError: it cannot; the text says why.
         """
         self.places.check(expression, index)
+
+    def check_condition(self, condition: Expression, index: int) -> None:
+        """See that an expression can be what something stops for in a loop's body (-1: in the main graph).
+
+        Raises:
+            UsageError: it cannot be tested there, or is not true or false by the types that are known now.
+        """
+        self.check_expression(condition, index)
+        condition.check_condition(lambda name: self._type(name, index))
+
+    def _type(self, name: str, index: int) -> TensorType | None:
+        """What is known of a value in a loop's body: the type it is declared with, else the dtype that it has now."""
+        declared = self.places.declared(index, name)
+        if declared is None or declared.dtype is not None:
+            return declared
+        now = [frame.values.get(name) for frame in (self.frame, *self.frames) if frame.index == index]
+        found = next((value for value in now if isinstance(value, np.ndarray)), None)
+        return declared if found is None else TensorType(found.dtype)
 
     # What is looked at where something moves has nothing to prepare.
     def prime(self, *breakpoints: Breakpoint) -> None:  # noqa: B027

@@ -5,6 +5,8 @@ Apart from the job itself, since a process that runs cases without expressions n
 
 from __future__ import annotations
 
+from functools import partial
+
 from ...runtime.errors import UsageError
 from ...runtime.model import Model
 from ..breakpoints.places import Places
@@ -36,12 +38,15 @@ def _fits(expression: Expression, places: Places, index: int) -> bool:
 
 
 def check(model: Model, wanted: Wanted) -> None:
-    """See that a model has what the expressions name.
+    """See that a model has what the expressions name, and that conditions may be true or false.
 
     Raises:
-        UsageError: it does not; the text says what is near.
+        UsageError: it does not, or they may not; the text says what is near.
     """
     places = Places(model.graph)
-    for text in (*wanted.asserts, *wanted.breaks, *wanted.measures):
+    for text in wanted.measures:
+        homes(parse(text), places)
+    for text in (*wanted.asserts, *wanted.breaks):
         if text != NAN:
-            homes(parse(text), places)
+            condition = parse(text)
+            condition.check_condition(partial(places.declared, homes(condition, places)[0]))

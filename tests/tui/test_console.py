@@ -64,6 +64,19 @@ async def test_what_goes_wrong_in_the_console_is_said_in_it() -> None:
         assert any("3.0" in line for line in screen.lines("back-edges"))
 
 
+async def test_a_condition_that_is_no_truth_value_stays_in_the_line_to_be_completed() -> None:
+    async with opened(*sample("newton_sqrt.onnx")) as screen:
+        prompt = screen.app.prompt
+        await screen.press("1", "slash", *"root", "enter", "escape", "b")
+        assert prompt.line.value == "break if root " and prompt.line.cursor_position == len("break if root ")
+        await screen.press("enter")
+        assert not len(screen.session.breakpoints)
+        assert prompt.display and prompt.line.value == "break if root"
+        assert "float32 [] where true or false is needed" in prompt.text and "compare it" in prompt.text
+        await screen.press(*" > 1", "enter")
+        assert [one.text for one in screen.session.breakpoints] == ["if root > 1"] and not prompt.display
+
+
 async def test_why_has_a_screen_of_its_own_its_verdict_first() -> None:
     async with opened(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("s", "W")

@@ -125,6 +125,13 @@ def add_record_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def condition(text: str) -> str:
+    """What an option is to be true of; the ``if`` that ``break`` has before it may stand there."""
+    from ...debugger.breakpoints.locations import without_if
+
+    return without_if(text.strip())
+
+
 class _InOrder(argparse.Action):
     """Keeps -x and -ex in the order in which they were given."""
 
@@ -137,11 +144,17 @@ def add_session_options(parser: argparse.ArgumentParser) -> None:
     """Options that make a session of a run."""
     group = parser.add_argument_group("debugging")
     group.add_argument(
-        "--break", dest="breaks", action="append", metavar="EXPR", help="stop where EXPR is true: exit status 3"
+        "--break",
+        dest="breaks",
+        type=condition,
+        action="append",
+        metavar="EXPR",
+        help="stop where EXPR is true: exit status 3",
     )
     group.add_argument(
         "--assert",
         dest="asserts",
+        type=condition,
         action="append",
         metavar="EXPR",
         help="EXPR must hold at every boundary, or status 7",

@@ -11,7 +11,7 @@ from ...runtime.errors import UsageError
 from . import terminal
 from .against import peer
 from .command import Command, at_least
-from .options import add_run_options, add_weights_of_two, named, seconds, tolerance, tolerances
+from .options import add_run_options, add_weights_of_two, condition, named, seconds, tolerance, tolerances
 
 if TYPE_CHECKING:
     from ...debugger.cut.find import Finding
@@ -59,7 +59,13 @@ show it, 1 bad model or input, 2 wrong usage, 4 a limit hit"""
         add_run_options(parser)
         how = parser.add_argument_group("the finding")
         how.add_argument("--against", type=peer, metavar="PEER", help="what this runtime does otherwise")
-        how.add_argument("--break", dest="breaks", metavar="nan|EXPR", help="the first NaN, or where EXPR is true")
+        how.add_argument(
+            "--break",
+            dest="breaks",
+            type=condition,
+            metavar="nan|EXPR",
+            help="the first NaN, or where EXPR is true",
+        )
         how.add_argument("--rtol", type=tolerance, metavar="R", help="relative tolerance of floats (by dtype)")
         how.add_argument("--atol", type=tolerance, metavar="T", help="absolute tolerance of floats (by dtype)")
         how.add_argument(

@@ -93,9 +93,13 @@ class _Given:
     def __init__(self, session: Debuggee, options: argparse.Namespace) -> None:
         self.asserts = _Asserts(session, options.asserts or ())
         self.breaks: dict[int, str] = {}
+        #: The values that each of those is about.
+        self.about: dict[int, frozenset[str]] = {}
         for text in options.breaks or ():
             with _named("--break", text):
-                self.breaks[session.breakpoints.add(text if text == "nan" else f"if {text}").number] = text
+                made = session.breakpoints.add(text if text == "nan" else f"if {text}")
+            self.breaks[made.number] = text
+            self.about[made.number] = frozenset() if made.expression is None else made.expression.names
         #: Expressions by number.
         self.texts = {**self.asserts.texts, **self.breaks}
 
@@ -167,7 +171,7 @@ def _judged(session: Debuggee, given: _Given, checks: Checks, status: int, askin
         status = ASSERTION_FAILED
     elif stop.reason in (Reason.BREAKPOINT, Reason.WATCHPOINT) and given.breaks:
         for number in set(stop.breakpoints) & given.breaks.keys():
-            checks.failed(given.case(number), stop.text, "break", parse(given.breaks[number]).names, loop)
+            checks.failed(given.case(number), stop.text, "break", given.about[number], loop)
         status = status or STOPPED
     elif stop.reason is Reason.LIMIT:
         checks.broken(stop.text, stop.reason.value)

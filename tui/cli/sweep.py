@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from .command import Command, at_least
-from .options import add_trust_option, gigabytes, seconds
+from .options import add_trust_option, condition, gigabytes, seconds
 
 
 class Sweep(Command):
@@ -71,6 +71,7 @@ exit status: 0 done, 7 an assertion failed, 3 a breakpoint hit, 6 outputs differ
         group.add_argument(
             "--assert",
             dest="asserts",
+            type=condition,
             action="append",
             default=[],
             metavar="EXPR",
@@ -79,6 +80,7 @@ exit status: 0 done, 7 an assertion failed, 3 a breakpoint hit, 6 outputs differ
         group.add_argument(
             "--break",
             dest="breaks",
+            type=condition,
             action="append",
             default=[],
             metavar="EXPR|nan",

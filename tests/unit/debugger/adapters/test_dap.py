@@ -55,6 +55,14 @@ def test_a_whole_session(client: Spawned) -> None:
     client.get("disconnect")
 
 
+def test_a_condition_that_is_no_truth_value_is_not_verified(client: Spawned) -> None:
+    client.begin(NEWTON, inputs=GIVEN)
+    wanted = [{"line": 12, "condition": text} for text in ("x", "x > 1", "if x > 1")]
+    told = client.get("setBreakpoints", source={"sourceReference": 1}, breakpoints=wanted)["breakpoints"]
+    assert [one["verified"] for one in told] == [False, True, True]
+    assert told[0]["message"].startswith("float32 [] where true or false is needed at column 1 of 'x'")
+
+
 def test_steps_and_the_stack_of_nested_loops(client: Spawned) -> None:
     client.begin(NESTED)
     outer = client.get("stackTrace", threadId=1)

@@ -134,8 +134,95 @@ def test_going_back_tells_what_changed_there() -> None:
 
 
 @pytest.mark.parametrize(
-    "place", ["break if v_in[5] > 1", "break v_out if v_in[5] > 1", "watch v_in[5]", "break if v_in"]
+    "line",
+    [
+        *("break if v_in", "tbreak if v_in", "break v_out if v_in", "break iter 3 if v_in", "break end if v_in"),
+        *("watch v_in if v_in", "log v_out if v_in: {v_in}", "condition 1 v_in", "condition 2 v_in", "break if v"),
+    ],
 )
+def test_a_condition_that_is_no_truth_value_is_refused_when_it_is_set(line: str) -> None:
+    talk = count()
+    talk("break v_out if v_in == 9", "break if v_in == 9")
+    before = talk("info breakpoints")
+    assert "int64 [] where true or false is needed at column 1 of 'v" in talk.one(line)
+    assert talk("info breakpoints") == before
+
+
+def test_a_condition_on_what_has_no_declared_type_is_refused_once_it_has_a_value() -> None:
+    talk = newton()
+    assert talk.one("break if half") == "breakpoint 1: if half"
+    talk("delete", "step")
+    assert talk.one("break if half").startswith("error: float32 where true or false is needed at column 1 of 'half'")
+    assert talk.one("break if half > 2") == "breakpoint 2: if half > 2"
+
+
+def test_what_branches_call_the_same_has_no_one_type() -> None:
+    talk = start(BRANCHES, x=1.0)
+    assert talk.one("break if made").startswith("breakpoint 1: if made")
+    assert talk("continue")[0].startswith("breakpoint 1 (if made): before iteration 1")
+
+
+BRANCHES = """
+branches (float x) => (float y) {
+  five = Constant <value = int64 {5}> ()
+  y = Loop <body = body (int64 i, bool c, float t) => (bool c2, float t_out) {
+    c2 = Identity (c)
+    zero = Constant <value = int64 {0}> ()
+    first = Equal (i, zero)
+    t_out = If (first) <
+      then_branch = a () => (float r) { made = Identity (first)
+        r = Cast <to = 1> (made) },
+      else_branch = b () => (float r) { made = Neg (t)
+        r = Neg (made) }
+    >
+  }> (five, , x)
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("break if(v_in > 3)", "breakpoint 1: if(v_in > 3)"),
+        ("break v_out if(v_in > 3)", "breakpoint 1: v_out if (v_in > 3), line 6"),
+        ("break  iter\t3", "breakpoint 1: iter\t3"),
+        ("break v_out if", "error: an empty expression"),
+        ("break if", "error: an empty expression"),
+        ("watch v_in if", "error: an empty expression"),
+        ("watch nan", "error: nothing changes in 'nan', which reads no value of the model"),
+        ("watch 3 crosses 2", "error: nothing changes in '3', which reads no value of the model"),
+    ],
+)
+def test_words_of_break_and_watch(line: str, said: str) -> None:
+    assert count().one(line) == said
+
+
+def test_a_condition_may_have_the_word_if_before_it() -> None:
+    talk = count()
+    assert talk.one("break if v_in > 3", "condition 1 if v_in > 9") == "breakpoint 1: if v_in > 9"
+    assert talk.one("break v_out", "condition 2 if v_in > 8") == "breakpoint 2: v_out if v_in > 8, line 6"
+
+
+def test_truth_values_and_lists_are_watched() -> None:
+    talk = newton()
+    assert talk.one("watch keep sign").startswith("watchpoint 1: keep sign")
+    assert talk("c")[0].startswith("watchpoint 1 (keep sign); keep: true → false: loop 'sqrt' ends after 5")
+    talk = newton()
+    talk("step", "watch keep settles 0.5", "delete")
+    talk("watch [[x], [x, err]]")
+    assert talk("c")[0].startswith("watchpoint 2 ([[x], [x, err]]); [[x], [x, err]]: [[1.5], [1.5, 0.5]] → [[1.41")
+    assert talk.one("delete", "watch [[x], [x, err]] nan", "c") == "the model ran to its end"
+
+
+def test_a_way_of_changing_that_a_value_does_not_have_stops_and_says_so() -> None:
+    talk = newton()
+    assert talk.one("step 2", "watch dtype(x) settles 1") == "watchpoint 1: dtype(x) settles 1"
+    assert talk("c")[0].startswith(
+        "error: watchpoint 1 cannot be tested: 'settles' is not defined on a string at column 1"
+    )
+
+
+@pytest.mark.parametrize("place", ["break if v_in[5] > 1", "break v_out if v_in[5] > 1", "watch v_in[5]"])
 def test_a_condition_that_cannot_be_tested_stops_and_says_so(place: str) -> None:
     talk = count()
     talk(place)

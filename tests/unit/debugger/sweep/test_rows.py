@@ -212,6 +212,8 @@ def test_measures_that_read_other_iterations_and_the_main_graph() -> None:
     ("words", "why"),
     [
         ({"asserts": ["err <"]}, "column"),
+        ({"asserts": ["err"]}, "float32 .. where true or false is needed"),
+        ({"breaks": ["x > 1 and err"]}, "float32 .. where true or false is needed"),
         ({"measures": ["errr"]}, "did you mean err"),
         ({"measures": ["seconds"]}, "is called as a column"),
         ({"measures": ["err", "err"]}, "twice"),

@@ -75,6 +75,34 @@ def test_an_expression_that_makes_no_sense(run: Runner) -> None:
         assert done.err.count("\n") <= 2
 
 
+@pytest.mark.parametrize("option", ["--break", "--assert"])
+def test_a_condition_that_is_no_truth_value_is_refused_before_anything_runs(run: Runner, option: str) -> None:
+    done = run(NEWTON, option, "err")
+    assert done.status == 2 and done.out == ""
+    assert done.err.splitlines()[-1] == (
+        f"loopdbg: {option} 'err': float32 [] where true or false is needed at column 1 of 'err'; "
+        "compare it, as in ... > 0"
+    )
+
+
+def test_the_word_if_may_stand_before_a_condition(run: Runner) -> None:
+    for text in ("if err < 1e-3", "if(err < 1e-3)", "  if  err < 1e-3 "):
+        done = run(NEWTON, "--break", text)
+        assert done.status == 3 and "): before iteration 4 of loop 'sqrt'" in done.out
+    done = run(NEWTON, "--break", "if er < 1e-3")
+    assert done.status == 2
+    assert "--break 'er < 1e-3': loop 'sqrt' has no value 'er' (in 'er < 1e-3'); did you mean err or err0?" in done.err
+    assert run(NEWTON, "--assert", "if x > 1").status == 0
+    assert run(NEWTON, "--break", " nan ").status == 0
+
+
+def test_the_loop_that_a_condition_is_about(run: Runner) -> None:
+    done = run(NEWTON, "--break", "err < 1e-3 in sqrt")
+    assert done.status == 3 and "before iteration 4 of loop 'sqrt'" in done.out and "unexpected" not in done.err
+    # What was forgotten has been met all the same.
+    assert run(NEWTON, "--break", "err < 1e-3", "-ex", "continue", "-ex", "delete").status == 3
+
+
 def test_commands_in_the_order_in_which_they_are_given(run: Runner, tmp_path: Path) -> None:
     script = tmp_path / "script"
     script.write_text("# where it goes wrong\nbreak nan\ncommands\n  print s\nend\ncontinue\n")
