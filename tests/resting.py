@@ -32,11 +32,12 @@ def draws() -> bool:
 async def rested(min_sleep: float = 0, max_sleep: float = 1) -> None:
     """Wait until an app has done what there is to do: nothing waits in its event loop, no thread works, all is drawn.
 
-    Textual's own looks fifty times a second, three times for a key.
+    Textual's own looks fifty times a second, three times for a key. ``max_sleep`` is of the time that this process
+    gets: a busy machine may give it none for as long. A model that runs on takes all of it.
     """
     loop = asyncio.get_running_loop()
-    began = loop.time()
-    while loop.time() < began + max_sleep:
+    began, spent = loop.time(), time.process_time()
+    while time.process_time() < spent + max_sleep and loop.time() < began + NEVER:
         worked = time.process_time()
         await asyncio.sleep(LOOK)
         waits = loop._ready  # type: ignore[attr-defined]
