@@ -80,12 +80,14 @@ class Breakpoints(Sequence[Breakpoint]):
         Raises:
             UsageError: the expression is wrong, or the breakpoint is nothing but its condition.
         """
-        text = without_if(text)
-        words = _with_condition(breakpoint_, text)
+        bare = without_if(text)
+        if text and not bare:
+            parse(bare)  # says that it is none
+        words = _with_condition(breakpoint_, bare)
         if words is not None:
             self._change(breakpoint_, LocationReader(self._host, words).location())
             return
-        condition = parse(text) if text else None
+        condition = parse(bare) if bare else None
         if condition is not None:
             for index in self._loops_of(breakpoint_):
                 self._host.check_condition(condition, index)

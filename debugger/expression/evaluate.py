@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -135,11 +135,15 @@ class Walker:
         return result
 
     def call(self, node: Call) -> Value:
-        arguments = [None if argument is None else self.value(argument) for argument in node.arguments]
+        return self.called(node, [None if argument is None else self.value(argument) for argument in node.arguments])
+
+    def called(self, node: Call, arguments: Sequence[Value]) -> Value:
         return FUNCTIONS[node.function].compute(self.calculator, *arguments)
 
     def index(self, node: Index) -> Value:
-        value = self.value(node.operand)
+        return self.indexed(node, self.value(node.operand))
+
+    def indexed(self, node: Index, value: Value) -> Value:
         entries = [self.entry(entry) for entry in node.entries]
         if is_tensor(value):
             return self.calculator.index(value, entries)

@@ -16,7 +16,7 @@ from .calculator import Calculator
 from .errors import ExpressionError, Problem
 from .evaluate import Walker
 from .nodes import Call, Constant, Index, Logic, Name, Node, Past, Range, Rest, State, Unary
-from .values import Dtype, Spec, Value, is_tensor
+from .values import Dtype, Spec, Value
 
 #: What is known of a value of the model; None: nothing.
 Types = Callable[[str], TensorType | None]
@@ -130,19 +130,16 @@ class _Kinds(Walker):
     def negation(self, node: Unary) -> Value:
         return self.holds(node.operand)
 
-    def call(self, node: Call) -> Value:
-        given = [self.value(argument) for argument in node.arguments if argument is not None]
-        if node.function == "shape" and any(isinstance(one, Spec) and not one.sized for one in given):
+    def called(self, node: Call, arguments: Sequence[Value]) -> Value:
+        if node.function == "shape" and any(isinstance(one, Spec) and not one.sized for one in arguments):
             raise Problem(_OPEN)
-        return super().call(node)
+        return super().called(node, arguments)
 
-    def index(self, node: Index) -> Value:
-        value = self.value(node.operand)
-        if not is_tensor(value):
-            return super().index(node)
+    def indexed(self, node: Index, value: Value) -> Value:
         parts = [part for entry in node.entries for part in entry.walk()]
-        if value.sized and all(isinstance(part, Constant | Range | Rest | Unary) for part in parts):
-            return super().index(node)
+        constant = all(isinstance(part, Constant | Range | Rest | Unary) for part in parts)
+        if not isinstance(value, Spec) or (value.sized and constant):
+            return super().indexed(node, value)
         ranges = any(isinstance(entry, Range | Rest) for entry in node.entries)
         known = value.sized and not ranges and len(node.entries) <= len(value.shape)
         return Spec(value.dtype, value.shape[len(node.entries) :] if known else (), known)

@@ -201,6 +201,9 @@ def test_a_condition_may_have_the_word_if_before_it() -> None:
     talk = count()
     assert talk.one("break if v_in > 3", "condition 1 if v_in > 9") == "breakpoint 1: if v_in > 9"
     assert talk.one("break v_out", "condition 2 if v_in > 8") == "breakpoint 2: v_out if v_in > 8, line 6"
+    # Alone it is no condition, and takes none away.
+    assert talk("condition 2 if", "info breakpoints")[::2] == ["error: an empty expression", talk.said[-1]]
+    assert talk.said[-1].startswith("breakpoint 2: v_out if v_in > 8")
 
 
 def test_truth_values_and_lists_are_watched() -> None:

@@ -130,3 +130,10 @@ def test_it_is_told_as_where_it_is_tested(text: str) -> None:
     with pytest.raises(ExpressionError) as tested:
         parse(text).truth(SCOPE)
     assert str(refused(text)) == str(tested.value)
+
+
+@pytest.mark.parametrize("text", [f"{'abs(' * 25}x{')' * 25}", f"{'[' * 25}x{']' * 25}{'[0]' * 25}"])
+def test_each_part_is_looked_at_once(text: str) -> None:
+    """Twice at each level would be for ever."""
+    error = refused(text)
+    assert error is not None and error.problem == "float32 [] where true or false is needed"
