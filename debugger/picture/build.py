@@ -88,14 +88,18 @@ class _Builder:
         own = {value for node in self.graph.nodes for value in node.outputs}
         for value in used:
             if value not in own and value not in self.makers and self.phrases.constant(value) is None:
-                self._port(Kind.CAPTURED, value, f"{named(value)}: from around")
+                self._port(Kind.CAPTURED, value, f"{named(value)}: captured")
 
     def _enter_body(self, loop: Loop, used: Collection[Value]) -> None:
         for edge in loop.back_edges:
             if edge.param not in self.makers:
                 self._port(Kind.CARRIED, edge.param, self._begins(edge), edge)
         if loop.condition_input in used and loop.condition_input is not None:
-            self._port(Kind.CARRIED, loop.condition_input, f"{named(loop.condition_input)}: the condition before")
+            self._port(
+                Kind.CARRIED,
+                loop.condition_input,
+                f"{named(loop.condition_input)}: the condition of the iteration before",
+            )
         for sliced in loop.sliced_inputs:
             if sliced.inner in used and sliced.inner not in self.makers:
                 self._port(Kind.SLICED, sliced.inner, slice_line(sliced, self.index))
@@ -164,7 +168,7 @@ class _Builder:
         return bool(node.outputs) and all(v is None or self.phrases.constant(v) is not None for v in node.outputs)
 
     def _read_by(self, node: Node) -> Sequence[Value]:
-        """What a node reads, with what the graphs inside it take from around."""
+        """What a node reads, with what the graphs inside it capture."""
         found = dict.fromkeys(value for value in node.inputs if value is not None)
         for _, inner in bodies(node):
             found.update(dict.fromkeys(captured(inner)))

@@ -190,6 +190,14 @@ async def test_the_source_has_twelve_rows_on_a_small_screen(name: str) -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
+async def test_all_results_are_named_where_values_beside_them_can_be_shorter(size: tuple[int, int]) -> None:
+    async with opened(*sample("lstm.xml"), size=size) as screen:
+        await screen.press("s", "s")
+        row = next(row for row in screen.visible() if re.match(r".{0,9} 7 .*LSTMCell\(", row))
+        assert re.search(r" h_next, c_next = LSTMCell\(.*?│ +\S*\d", row), row
+
+
+@pytest.mark.parametrize("size", SIZES)
 async def test_how_far_a_loop_is_is_said_once(size: tuple[int, int]) -> None:
     async with opened(*sample("lstm.xml"), size=size) as screen:
         await screen.press(*"ssss")

@@ -97,16 +97,20 @@ class _Layout:
         heads = [width for line, width in zip(self._lines, widths, strict=True) if line.kind in _HEADS]
         # What heads other lines is not cut for what it gives, and makes the others no narrower.
         wanted = max((*beside, *(width for width in heads if width <= room - least)), default=0)
-        self._text = max(4, min(wanted, max(room - least, min(self._least(room - least), room - _LEAST_BESIDE))))
+        needed = self._least(room - least, room - _LEAST_VALUE)
+        self._text = max(4, min(wanted, max(room - least, min(needed, room - _LEAST_BESIDE))))
         self.value = max(0, room - self._text)
         #: By line, and whether it is in a branch that was not taken.
         self._said: dict[tuple[int, bool], list[Span]] = {}
         self._said_beside: dict[tuple[int, bool], list[Span]] = {}
 
-    def _least(self, room: int) -> int:
-        """The cells in which no line that has a value beside it loses its result or its operator."""
-        cut = (k for k, line in enumerate(self._lines) if line.kind in _MAKES and self._widths[k] > room)
-        return max((least_cells(spans) for k in cut if len(spans := self._assignment(k)) > 1), default=0)
+    def _least(self, room: int, most: int) -> int:
+        """The cells in which no line that has a value beside it loses its results or its operator; where those are more
+        than ``most``, its first result or its operator."""
+        cut = [k for k, line in enumerate(self._lines) if line.kind in _MAKES and self._widths[k] > room]
+        statements = [spans for k in cut if len(spans := self._assignment(k)) > 1]
+        whole = max((least_cells(spans, all_results=True) for spans in statements), default=0)
+        return whole if whole <= most else max(map(least_cells, statements))
 
     def _assignment(self, index: int) -> list[Span]:
         """What a line assigns, and what it computes."""

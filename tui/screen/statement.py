@@ -64,10 +64,11 @@ def fit_statement(spans: Sequence[Span], width: int) -> list[Span]:
     return fit_middle([*start, (least, role)], width)
 
 
-def least_cells(spans: Sequence[Span]) -> int:
-    """The cells in which the name of what is assigned and the operator of an assignment are still whole."""
+def least_cells(spans: Sequence[Span], all_results: bool = False) -> int:
+    """The cells in which the name of what is assigned, of several results the first or all, and the operator of an
+    assignment are still whole."""
     *before, (text, _) = spans
-    return cells_of(_with_one_result(before)) + min(map(cell_len, _shorter(text, 0)))
+    return cells_of(before if all_results else _with_one_result(before)) + min(map(cell_len, _shorter(text, 0)))
 
 
 def _with_one_result(before: Sequence[Span]) -> list[Span]:
