@@ -9,11 +9,14 @@ from rich.cells import cell_len
 
 from ...debugger.words.names import mask
 from .lines import Role, Span, cells_of, fit_middle, shortened
+from .text import short_dtype
 
 #: No name is cut to fewer cells.
 _LEAST_NAME = 4
 _NAME = re.compile(r"`[^`]*`|[^\W\d][\w.]*")
 _CUT = "…"
+#: A constant that is shown by its type, ``float32[2,3]``.
+_TYPED = re.compile(r"^(b?float\d+|u?int\d+|complex\d+)(?=\[)")
 _LIST = re.compile(r"\[[^\[\]]+\]")
 #: The first of what is assigned, and what of it or beside it can be left out.
 _FIRST = re.compile(r"^(\s*(?:`[^`]*`|[^\s,\[`]+))(?:(\[.*\])|,.*)$")
@@ -91,6 +94,8 @@ def _shorter(text: str, room: int) -> Iterator[str]:
     """An expression in fewer and fewer cells."""
     call = _call(text)
     if call is None:
+        text = _TYPED.sub(lambda found: short_dtype(found[1]), text)
+        yield text
         yield _with_short_names(text, room)
         short = _with_short_names(text, room, 1)
         yield short

@@ -28,6 +28,7 @@ __all__ = [
     "printable",
     "rate_text",
     "scalar_text",
+    "short_dtype",
     "sparkline",
     "type_text",
     "value_text",
@@ -48,13 +49,17 @@ _BARS = "▁▂▃▄▅▆▇█"
 
 def type_text(dtype: np.dtype[Any] | str | None, shape: Sequence[Dim] | None) -> str:
     """``f32 [1,256]``, ``i64 []``; ``?`` for what is not known, ``[...]`` for an unknown rank."""
-    name = dtype_name(dtype)
-    short = _SHORT.get(name) or (
-        name.replace("uint", "u").replace("int", "i").replace("float8_", "f8").replace("float4_", "f4")
-    )
+    short = short_dtype(dtype_name(dtype))
     if shape is None:
         return f"{short} [...]"
     return f"{short} [{','.join('?' if d is None else str(d) for d in shape)}]"
+
+
+def short_dtype(name: str) -> str:
+    """``f32``, ``i64``, ``u8``, ``bool``."""
+    return _SHORT.get(name) or (
+        name.replace("uint", "u").replace("int", "i").replace("float8_", "f8").replace("float4_", "f4")
+    )
 
 
 def limit_text(trip_count: int | None) -> str:

@@ -45,6 +45,8 @@ def test_attributes_go_first_and_then_operands(width: int, shown: str) -> None:
         ("Tanh(a_long_candidate)", 20, "y = Tanh(a_lo…idate)"),
         ("Concat(`a/b,c`, q, axis=-1)", 26, "y = Concat(`a/b,c`, q, …)"),
         ("Slice(x, [0, 1], [2, 3])", 26, "y = Slice(x, [0, 1], …)"),
+        ("float32[1,4,0,8]", 18, "y = f32[1,4,0,8]"),
+        ("uint8[2]", 11, "y = u8[2]"),
     ],
 )
 def test_long_names_are_cut_in_their_middles(expression: str, width: int, shown: str) -> None:
