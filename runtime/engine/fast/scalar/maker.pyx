@@ -294,9 +294,31 @@ cdef class Maker(NodeCode):
             self.code[position] = (op, self.starts[target], a, b, c)
 
 
+cdef bint may_fit(State *s, int root, int nslots) noexcept:
+    """What is seen at once: each node of the body is bound for good, and what it writes goes into a register. Loops are
+    looked at in each execution, and few of those that do not fit get further."""
+    cdef LoopState *loop = s.loops + root
+    cdef FastNode *n
+    cdef int k, pc
+    for pc in range(loop.top, loop.exit):
+        n = node_at(s, pc)
+        if s.code[pc].kind == UNBOUND and n.once < 0:
+            return False
+        if s.code[pc].kind == NATIVE and n.once < 0 and (s.code[pc].nguards or n.varying != NULL or n.elided or n.counts):
+            return False
+    for k in range(nslots):
+        pc = s.writer[k]
+        if loop.top <= pc < loop.exit and s.code[pc].kind == NATIVE and s.code[pc].ncalls and node_at(s, pc).once < 0 and \
+                s.slots[k].nbytes > REGISTER_BYTES and not s.slots[k].flags & FOLDED:
+            return False
+    return True
+
+
 cdef object lay_out(State *s, object plan, int root):
     """The parts of a program for the loop ``root``, as a ``Maker`` has them; None where it cannot be one."""
     cdef Maker maker
+    if not may_fit(s, root, len(plan.slots)):
+        return None
     written = set()
     while True:
         maker = Maker(plan, written)
