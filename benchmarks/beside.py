@@ -7,9 +7,10 @@ python benchmarks/beside.py ../before --json beside.json
 
 The other tree's extension modules have to be built there; both run with this environment's packages, on one thread.
 
-Two processes take turns, so that what else the machine does falls on both. Where a process's buffers lie in memory
-moves a time by up to 10 %, so there are several pairs of processes. A pair's figure is the ratio of its shortest turns,
-the model's is the geometric mean of its pairs. Where that is not near 1, more pairs follow.
+Two processes take turns, so that what else the machine does falls on both; a turn of one and a turn of the other run on
+one processor, the next two on the next. Where a process's buffers lie in memory moves a time by up to 10 %, so there are
+several pairs of processes. A pair's figure is the ratio of its shortest turns, the model's is the geometric mean of its
+pairs. Where that is not near 1, more pairs follow.
 
 Exit status: 1 where bits differ or a figure is below LEAST.
 """
@@ -148,6 +149,7 @@ def _pair(model: Path, inputs: Path, trees: tuple[Path, Path], swapped: bool) ->
         best = [math.inf, math.inf]
         for turn in range(turns):
             for k in (0, 1) if (turn % 2 == 1) == swapped else (1, 0):
+                processes[k].move(turn)
                 best[k] = min(best[k], processes[k].ask(runs[k])["seconds"] / runs[k])
         return best[0] * 1e6, best[1] * 1e6, first[0]["bits"] == first[1]["bits"]
     finally:
@@ -170,6 +172,12 @@ class _Runner:
             stderr=subprocess.PIPE,
             encoding="utf-8",
         )
+
+    def move(self, turn: int) -> None:
+        """Let the thread that runs models do so on one processor, where the system can tell it to."""
+        if hasattr(os, "sched_setaffinity"):
+            processors = sorted(os.sched_getaffinity(0))
+            os.sched_setaffinity(self.process.pid, {processors[turn % len(processors)]})
 
     def ask(self, runs: int) -> Any:
         assert self.process.stdin

@@ -19,7 +19,7 @@ from .time.history cimport Histories
 from .plain.interpreter cimport LOOPDBG_CHECKED, decide, is_due, run_plan
 from .plain.loops cimport Loops
 from .plain.clock cimport clock_in, now
-from .plain.memory cimport Memory
+from .plain.memory cimport HELD, MAPPED, Memory
 from .plain.pieces cimport release, take
 from .plain.state cimport *
 from .plain.scans cimport Scans
@@ -82,6 +82,7 @@ cdef class Engine:
     cdef double interrupted          # when an interrupt was first seen, 0: none was
     cdef public object on_boundary   # called with the loop's index at every boundary while hooks are on
     cdef public object on_tick       # called about every 10 ms of a run
+    cdef dict given                  # output -> the array that the execution before gave, if it is large
     cdef Ears ears
     cdef bint comparing              # with a plain engine (selfcheck.py)
 
@@ -98,6 +99,7 @@ cdef class Engine:
         else:
             self.accelerator, self.binder = Accelerator(), Binder(self.memory)
         self.scans = Scans(self.memory)
+        self.given = {}
         self.histories = Histories(self.memory)
         self.loops = Loops(self.memory, self.binder, self.scans, self.accelerator, self.histories)
         self.checkpoints = Checkpoints(self.memory, self.binder, self.loops, self.scans, self.accelerator, self.histories)
@@ -535,7 +537,7 @@ cdef class Engine:
         return self.memory.peek(slot)
 
     def results(self):
-        """The outputs of an execution that ended, by name; copies.
+        """The outputs of an execution that ended, by name; copies. What nobody has any more of those before is written again.
 
         Raises:
             ExecutionError: an output that nothing wrote.
@@ -545,7 +547,10 @@ cdef class Engine:
         for name, slot in self.plan.outputs:
             if not self.is_there(slot):
                 raise ExecutionError(f"output '{name}' has no value")
-            results[name] = self.memory.value(slot)
+            before = self.given.pop(name, None)
+            value = results[name] = self.memory.value(slot) if before is None else self.memory.value_again(slot, before)
+            if self.s.slots[slot].spec and MAPPED <= np.PyArray_NBYTES(value) <= HELD:
+                self.given[name] = value
         return results
 
     def has_value(self, int slot):

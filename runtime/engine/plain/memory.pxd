@@ -5,6 +5,13 @@ from cpython.object cimport PyObject
 from .specs cimport Specs
 from .state cimport State
 
+# Large outputs are written again where nobody has those of the execution before. New memory would come from the system page by
+# page, 1 ms for 2 MB, whenever the heap has none at hand. From MAPPED bytes on malloc may ask the system each time; of more
+# than HELD bytes nothing is held between executions.
+cdef enum:
+    MAPPED = 1 << 17
+    HELD = 1 << 25
+
 cdef class Memory:
     cdef State s
     cdef readonly object plan
@@ -35,6 +42,7 @@ cdef class Memory:
     cdef object tensor(self, char *data, int spec)
     cdef object array_of(self, object dtype, tuple shape, char *data)
     cpdef object value(self, int slot)
+    cdef object value_again(self, int slot, object before)
     cdef object plain_copy(self, object value)
     cdef object look(self, int k)
 

@@ -5,7 +5,7 @@ change by themselves: loops whose shapes change need nothing special.
 """
 
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_INCREF, Py_XDECREF
+from cpython.ref cimport Py_INCREF, Py_REFCNT, Py_XDECREF
 from libc.string cimport memcpy
 cimport numpy as np
 from numpy cimport npy_intp
@@ -275,6 +275,16 @@ cdef class Memory:
         elif held.nbytes:
             memcpy(np.PyArray_BYTES(array), held.data, held.nbytes)
         return array
+
+    cdef object value_again(self, int slot, object before):
+        """As ``value``, in an array that held such a value before where nobody else has that. Takes the caller's reference
+        for the only one."""
+        cdef Slot *held = self.s.slots + slot
+        if held.spec == 0 or Py_REFCNT(before) > 1 or not np.PyArray_ISCARRAY(before) or \
+                self.specs.capacity(held.spec) is not None or self.specs[held.spec] != (before.dtype, before.shape):
+            return self.value(slot)
+        memcpy(np.PyArray_BYTES(before), held.data, held.nbytes)
+        return before
 
     def peek(self, int slot):
         """What a slot holds, not copied: good until the engine goes on, and never to be written."""

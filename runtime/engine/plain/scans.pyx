@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 cimport numpy as np
 
-from .memory cimport Memory
+from .memory cimport HELD, Memory
 from .state cimport *
 
 import math
@@ -22,9 +22,6 @@ np.import_array()
 # Outputs of more bytes get the buffer that collected them. To copy fewer takes less time than to hand it over and to collect
 # into a new one: 256 KB in 6 us instead of 11.
 cdef Py_ssize_t HANDED_OVER = 1 << 20
-# The buffer of the output before is collected into again. A new one would come page by page from the system each time: 1 ms
-# for 2 MB. Larger ones are given back, since they would double what a model holds between runs.
-cdef Py_ssize_t HELD = 1 << 25
 
 
 cdef class Scans:
@@ -173,7 +170,7 @@ cdef class Scans:
         self.memory.set_known(c.outer, None)
 
     cdef int exchange(self, int index, int k) except -1:
-        """The buffer became the output. What it replaced is collected into next, if nobody looks at it any more."""
+        """The buffer became the output. What it replaced is collected into next, if nobody looks at it any more (HELD)."""
         array = self.arrays.pop((index, k))
         cdef np.ndarray before = self.handed.pop((index, k), None)
         if len(array) <= HELD:

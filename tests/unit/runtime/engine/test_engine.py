@@ -681,3 +681,40 @@ def test_a_scan_output_that_somebody_still_looks_at_is_left_alone() -> None:
     for k in (2.0, 3.0, 4.0):
         collected(m, k)
     np.testing.assert_array_equal(part, as_it_was[10:20, ::7])
+
+
+def gives(m: loopdbg.Model, x0: float) -> Any:
+    """Run, and what came out."""
+    return m.run({"M": 400, "x0": np.full(1000, x0, np.float32)})["xs"]
+
+
+def test_a_large_output_that_nobody_has_any_more_is_written_again() -> None:
+    m = model(COLLECTS)
+    first = address(gives(m, 1.0))
+    others = [np.empty(400 * 1000, np.float32) for _ in range(8)]
+    for k in (2.0, 3.0, 4.0):
+        given = gives(m, k)
+        assert address(given) == first, others
+        assert given[1, 0] == 2 * k
+        del given
+
+
+@pytest.mark.parametrize("held", ["itself", "a part", "its bytes", "read only"])
+def test_an_output_that_somebody_has_stays_as_it_is(held: str) -> None:
+    m = model(COLLECTS)
+    given = gives(m, 1.0)
+    as_it_was, first = given.copy(), address(given)
+    kept: Any = given
+    if held == "a part":
+        kept = given[:, ::3]
+    elif held == "its bytes":
+        kept = memoryview(given)
+    elif held == "read only":
+        given.flags.writeable, kept = False, None
+    del given
+    others = [gives(m, k) for k in (2.0, 3.0)]
+    assert first not in map(address, others) or kept is None
+    assert [other[0, 0] for other in others] == [2.0, 3.0]
+    assert all(other.flags.writeable for other in others)
+    if kept is not None:
+        np.testing.assert_array_equal(np.asarray(kept), as_it_was[:, ::3] if held == "a part" else as_it_was)
