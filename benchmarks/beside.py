@@ -8,9 +8,9 @@ python benchmarks/beside.py ../before --json beside.json
 The other tree's extension modules have to be built there; both run with this environment's packages, on one thread.
 
 Two processes take turns, so that what else the machine does falls on both; a turn of one and a turn of the other run on
-one processor, the next two on the next. Where a process's buffers lie in memory moves a time by up to 10 %, so there are
-several pairs of processes. A pair's figure is the ratio of its shortest turns, the model's is the geometric mean of its
-pairs. Where that is not near 1, more pairs follow.
+one processor, the next two on the next. Where a process's buffers lie in memory moves a time by up to 10 %, so there
+are several pairs of processes. A pair's figure is the ratio of its shortest turns, the model's is the geometric mean of
+its pairs. Where that is not near 1, more pairs follow.
 
 Exit status: 1 where bits differ or a figure is below LEAST.
 """
