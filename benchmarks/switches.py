@@ -25,7 +25,7 @@ Context = AbstractContextManager[Any]
 #: Was there any use of it in the runs of a model that was loaded meanwhile?
 Asked = Callable[[Model], bool]
 
-_FUSION = "loopdbg.runtime.engine.fast.fusion"
+_FUSION = "loopdbg.runtime.plan.fusion"
 _VARYING = "loopdbg.runtime.engine.fast.ranges.varying"
 _VIEWS = "loopdbg.runtime.engine.fast.views.views"
 _CALL = "loopdbg.runtime.plan.emitting.Emitting.call"
@@ -188,7 +188,7 @@ SWITCHES = {
         Switch("panels", lambda: patch.object(weights, "WEIGHTED", frozenset()), _answered(_on_weights)),
         _of_instructions("products in blocks", lambda i: i.hoisted is not None, hoisted=None),
         _of_instructions("invariants", lambda i: i.once >= 0, once=-1),
-        _finding("groups", f"{_FUSION}.fuse.plan_groups", list),
+        _finding("groups", f"{_FUSION}.groups.plan_groups", list),
         _finding("chains", f"{_FUSION}.chains.plan_chains", list),
         Switch(
             "views",

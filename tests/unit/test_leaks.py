@@ -45,7 +45,8 @@ def rounds(count):
 
 
 count = int(sys.argv[1])
-before = rounds(count // 4)
+# As many before: what waits for the collector between two of its rounds is memory that stays.
+before = rounds(count)
 print(before, rounds(count))
 """
 
