@@ -537,7 +537,8 @@ cdef class Engine:
         return self.memory.peek(slot)
 
     def results(self):
-        """The outputs of an execution that ended, by name; copies. What nobody has any more of those before is written again.
+        """The outputs of an execution that ended, by name; copies. A large one may be the array of the execution before, if
+        nobody else holds it.
 
         Raises:
             ExecutionError: an output that nothing wrote.

@@ -24,7 +24,7 @@ from ...plan.bind import bind
 from ...plan.bound import Bound, DataDependent, Input, Listed, ListInput
 from ...errors import ExecutionError, LoopdbgError, one_line
 from ...graph import MAIN
-from .memory import aligned, room, shapes_of
+from .memory import aligned, new_buffer, shapes_of
 from ...ops.eager import Eager
 from ...ops.primitives import NotNative
 from ...ops.draws import Draws
@@ -386,7 +386,7 @@ def memory_of(temp):
     nbytes = temp.nbytes if isinstance(temp, np.ndarray) else temp
     if isinstance(temp, np.ndarray) and nbytes >= 8:
         return aligned(temp)
-    memory = room(max(nbytes, 8))
+    memory = new_buffer(max(nbytes, 8))
     memory[:] = 0
     if isinstance(temp, np.ndarray):
         memory[:nbytes] = np.frombuffer(temp.tobytes(), np.uint8)

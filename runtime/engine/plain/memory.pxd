@@ -5,9 +5,9 @@ from cpython.object cimport PyObject
 from .specs cimport Specs
 from .state cimport State
 
-# Large outputs are written again where nobody has those of the execution before. New memory would come from the system page by
-# page, 1 ms for 2 MB, whenever the heap has none at hand. From MAPPED bytes on malloc may ask the system each time; of more
-# than HELD bytes nothing is held between executions.
+# A large output is written into the array of the execution before, if nobody else holds that array. For new memory malloc may
+# ask the system, which hands it out page by page: 1 ms for 2 MB. It does so from about MAPPED bytes on. Arrays of more than HELD
+# bytes are not kept between executions.
 cdef enum:
     MAPPED = 1 << 17
     HELD = 1 << 25

@@ -277,8 +277,8 @@ cdef class Memory:
         return array
 
     cdef object value_again(self, int slot, object before):
-        """As ``value``, in an array that held such a value before where nobody else has that. Takes the caller's reference
-        for the only one."""
+        """As ``value``, but written into ``before``, the array of an earlier value, if only the caller refers to it and dtype
+        and shape are the same."""
         cdef Slot *held = self.s.slots + slot
         if held.spec == 0 or Py_REFCNT(before) > 1 or not np.PyArray_ISCARRAY(before) or \
                 self.specs.capacity(held.spec) is not None or self.specs[held.spec] != (before.dtype, before.shape):
@@ -366,7 +366,7 @@ def read_only(value):
     return view
 
 
-def room(Py_ssize_t nbytes):
+def new_buffer(Py_ssize_t nbytes):
     """An array of so many bytes (at least one), uint8. What is large begins with a cache line."""
     if nbytes < LINED:
         return np.empty(max(nbytes, 1), np.uint8)
@@ -384,7 +384,7 @@ def memory_for(nbytes, who):
     try:
         if nbytes > _ALL_MEMORY:
             raise MemoryError
-        return room(nbytes)
+        return new_buffer(nbytes)
     except MemoryError:
         raise ExecutionError(f"{who()} needs {nbytes / 2**30:,.1f} GB, and this machine has {_ALL_MEMORY / 2**30:,.1f} GB; "
                              f"run fewer iterations, or smaller tensors") from None

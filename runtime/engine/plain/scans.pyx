@@ -15,7 +15,7 @@ import numpy as np
 from ...errors import ExecutionError
 from ...graph import TensorType
 from ...graph.slices import from_start, join, joined_shape, padded, split, unpadded
-from .memory import aligned, memory_for, room, shapes_of
+from .memory import aligned, memory_for, new_buffer, shapes_of
 
 np.import_array()
 
@@ -148,7 +148,7 @@ cdef class Scans:
         else:
             rows = aligned(rows)
             self.begin_elements(index, k, self.memory.spec(rows.dtype, rows.shape[1:]))
-            array = room(len(rows) * c.nbytes)
+            array = new_buffer(len(rows) * c.nbytes)
             memcpy(np.PyArray_BYTES(array), np.PyArray_BYTES(rows), len(rows) * c.nbytes)
             self.arrays[index, k] = array
             c.buffer, c.capacity = np.PyArray_BYTES(array), len(rows)
@@ -170,7 +170,8 @@ cdef class Scans:
         self.memory.set_known(c.outer, None)
 
     cdef int exchange(self, int index, int k) except -1:
-        """The buffer became the output. What it replaced is collected into next, if nobody looks at it any more (HELD)."""
+        """The buffer became the output. The one that it replaced is kept for the next elements, if nobody else refers to it
+        and it is not too large (HELD)."""
         array = self.arrays.pop((index, k))
         cdef np.ndarray before = self.handed.pop((index, k), None)
         if len(array) <= HELD:

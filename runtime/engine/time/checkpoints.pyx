@@ -31,7 +31,7 @@ import numpy as np
 from ...errors import UsageError
 from ...plan.plan import Opcode
 from ...graph.slices import cut, parts_from
-from ..plain.memory import room
+from ..plain.memory import new_buffer
 
 np.import_array()
 
@@ -656,7 +656,7 @@ cdef class Checkpoints:
                 self.scans.arrays[index, k] = log.all_objects(mark.count)
         else:
             if not isinstance(rows, np.ndarray) or len(rows) < mark.count * mark.nbytes:
-                rows = room((mark.count + mark.count // 2 + 16) * mark.nbytes)
+                rows = new_buffer((mark.count + mark.count // 2 + 16) * mark.nbytes)
                 self.scans.arrays[index, k] = rows
                 there = 0
             log.copy(np.PyArray_BYTES(rows), there, mark.count)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 
@@ -13,6 +14,7 @@ from adapters_page import OTHERS, PARTS, ROOT, TOKENS
 
 PAGE = ROOT / "docs" / "adapters.md"
 TEXT = PAGE.read_text(encoding="utf-8")
+NUMBER = re.compile(r"\d+")
 AGAIN = "python tests/adapters_page.py docs/adapters.md writes it anew"
 
 
@@ -58,9 +60,12 @@ def agents() -> Iterator[None]:
 @pytest.mark.parametrize("name", ["tools", "hunts"])
 def test_what_agents_can_do(name: str, agents: None) -> None:
     now, then = PARTS[name](), told(name)
-    assert TOKENS.sub("", now) == TOKENS.sub("", then), AGAIN
-    if adapters_page.can_count():
-        assert now == then, AGAIN
+    if not adapters_page.can_count():
+        now, then = TOKENS.sub("", now), TOKENS.sub("", then)
+    assert NUMBER.sub("", now) == NUMBER.sub("", then), AGAIN
+    # Answers have computed numbers in them, whose last digits depend on the processor.
+    counted = [list(map(int, NUMBER.findall(text))) for text in (now, then)]
+    assert counted[0] == pytest.approx(counted[1], rel=0.01 if name == "hunts" else 0), AGAIN
 
 
 def test_the_tokens_of_the_page_were_counted() -> None:
