@@ -21,6 +21,7 @@ import argparse
 import json
 import math
 import os
+import select
 import subprocess
 import sys
 import tempfile
@@ -77,6 +78,23 @@ def main() -> int:
     trees = (HERE, options.tree.resolve())
     if not (trees[1] / "src" / "loopdbg").is_dir():
         parser.error(f"{options.tree} has no src/loopdbg; it is not a checkout of loopdbg")
+    try:
+        rows = _compared(options, trees)
+    except LookupError as error:
+        parser.error(str(error.args[0]))
+    except ImportError as error:
+        parser.error(f"--real exports models from PyTorch, and {error.name} is not installed: pip install '.[real]'")
+    print("\n".join(["", *_summary(rows)]))
+    return 0 if all(row.good for row in rows) else 1
+
+
+def _compared(options: argparse.Namespace, trees: tuple[Path, Path]) -> list[Row]:
+    """Compare the models that the options name, and print a line for each.
+
+    Raises:
+        LookupError: there is no such model.
+        ImportError: what exports models is not installed.
+    """
     print(f"Microseconds a run, one thread: here, in {options.tree}, how many times as fast it is here.\n", flush=True)
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as folder:
@@ -86,8 +104,7 @@ def main() -> int:
             print(_line(rows[-1]), flush=True)
             if options.json:
                 options.json.write_text(json.dumps([asdict(row) for row in rows], indent=1))
-    print("\n".join(["", *_summary(rows)]))
-    return 0 if all(row.good for row in rows) else 1
+    return rows
 
 
 def _loops(names: Sequence[str] | None, folder: Path) -> Iterator[tuple[str, Path, Path]]:
@@ -96,6 +113,9 @@ def _loops(names: Sequence[str] | None, folder: Path) -> Iterator[tuple[str, Pat
 
     from models import CASES
 
+    for name in names or ():
+        if name not in CASES:
+            raise LookupError(f"no loop '{name}'; there are {', '.join(CASES)}")
     for name in names or CASES:
         case = CASES[name]()
         model, inputs = folder / f"{name}.onnx", folder / f"{name}.npz"
@@ -112,14 +132,21 @@ def _real(patterns: Sequence[str], folder: Path) -> Iterator[tuple[str, Path, Pa
     from real.export import REAL, built
 
     families.load()
+    for pattern in patterns:
+        if not any(_is_meant(name, real, pattern) for name, real in REAL.items()):
+            raise LookupError(f"no exported model '{pattern}'; there are {', '.join(REAL)}")
     for name, real in REAL.items():
-        if patterns and not any(fnmatch(name, pattern) or real.source.stem == pattern for pattern in patterns):
+        if patterns and not any(_is_meant(name, real, pattern) for pattern in patterns):
             continue
         made = built(real)
         for (system, variant), model in made.files.items():
             inputs = folder / "inputs.npz"
             np.savez(inputs, **made.inputs(variant))
             yield f"{name} {system} {variant}", model, inputs
+
+
+def _is_meant(name: str, real: Any, pattern: str) -> bool:
+    return fnmatch(name, pattern) or real.source.stem == pattern
 
 
 def _beside(name: str, model: Path, inputs: Path, trees: tuple[Path, Path], pairs: int) -> Row:
@@ -187,7 +214,9 @@ class _Runner:
 
     def answer(self) -> Any:
         assert self.process.stdout and self.process.stderr
-        line = self.process.stdout.readline()
+        line = self.process.stdout.readline() if select.select([self.process.stdout], [], [], PATIENCE)[0] else None
+        if line is None:
+            raise RuntimeError(f"{self.tree.name}: no answer for {PATIENCE} s")
         if not line:
             said = self.process.stderr.read().strip().splitlines()
             raise RuntimeError(f"{self.tree.name}: {said[-1] if said else 'the process ended'}"[:200])
@@ -195,7 +224,7 @@ class _Runner:
 
     def close(self) -> None:
         self.process.kill()
-        self.process.communicate(timeout=PATIENCE)
+        self.process.communicate()
 
 
 #: What such a process does. It is text, so that nothing of this tree is imported beside the other one's loopdbg.
