@@ -149,20 +149,33 @@ class Places:
             where = f"loop '{self.loops[index].loop.name}'" if index >= 0 else "the main graph"
             raise UsageError(f"{where} has no value '{name}' (in '{expression.text}'){hint}")
 
+    @cached_property
+    def _last(self) -> dict[Value, TensorType]:
+        """What a loop gives of a back edge, where nothing is declared of it: the dtype that the body declares."""
+        found: dict[Value, TensorType] = {}
+        for loop in (plan.loop for plan in self.loops):
+            for last in loop.last_values:
+                inside = last.result.type if last.edge is None else last.edge.param.type
+                undeclared = not isinstance(last.outer.type, TensorType) or last.outer.type.dtype is None
+                if undeclared and isinstance(inside, TensorType) and inside.dtype is not None:
+                    found[last.outer] = TensorType(inside.dtype)
+        return found
+
     def declared(self, index: int, name: str) -> TensorType | None:
         """The type that a value is declared with, as far as it is one everywhere in a loop's body (-1: in the main
         graph); None: nothing is known of it, or it is no tensor."""
         loops = self._loops(index)
         value = self._visible(index).get(name)
-        if value is None or not isinstance(value.type, TensorType):
+        told = None if value is None else self._last.get(value, value.type)
+        if not isinstance(told, TensorType):
             return None
         # Branches of an If may call different values the same.
         same = [one for one in own_values(loops[0].body if loops else self.graph) if name in one.names]
-        if len(same) > 1 and (value.type.dtype is None or any(one.type != value.type for one in same)):
+        if len(same) > 1 and (told.dtype is None or any(self._last.get(one, one.type) != told for one in same)):
             return None
         # What a running loop has collected so far is of any length.
         grows = any(value is port.outer for loop in loops for port in loop.scan_outputs)
-        return TensorType(value.type.dtype) if grows else value.type
+        return TensorType(told.dtype) if grows else told
 
     # -- nodes
 

@@ -85,6 +85,13 @@ def test_a_condition_that_is_no_truth_value_is_refused_before_anything_runs(run:
     )
 
 
+def test_what_a_loop_gives_has_the_dtype_of_its_back_edge(run: Runner) -> None:
+    """The main graph declares no type of last_err."""
+    done = run(NEWTON, "--break", "last_err")
+    assert done.status == 2 and "'last_err': float32 where true or false is needed" in done.err
+    assert run(NEWTON, "--break", "last_err < 1").status == 3
+
+
 def test_the_word_if_may_stand_before_a_condition(run: Runner) -> None:
     for text in ("if err < 1e-3", "if(err < 1e-3)", "  if  err < 1e-3 "):
         done = run(NEWTON, "--break", text)
