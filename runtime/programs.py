@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import ast
+import contextlib
+import sys
+import sysconfig
 import types
+from collections.abc import Iterator
 from pathlib import Path
 
 from .errors import ModelError, one_line
@@ -11,6 +15,8 @@ from .files import bytes_of
 
 #: No program has more bytes.
 _MOST = 1 << 28
+#: Where this package and Python itself are.
+_NOT_OWN = (str(Path(__file__).parents[1]), sysconfig.get_path("stdlib"), "<")
 
 
 def compiled(path: Path) -> tuple[ast.Module, types.CodeType]:
@@ -31,3 +37,52 @@ def compiled(path: Path) -> tuple[ast.Module, types.CodeType]:
         raise ModelError(f"{path}{line}: is no Python: {error.msg}") from None
     except (ValueError, RecursionError, MemoryError) as error:
         raise ModelError(f"{path}: is no Python: {one_line(error)}") from None
+
+
+@contextlib.contextmanager
+def modules_beside(folder: Path) -> Iterator[None]:
+    """A program finds the modules in its folder, read anew, whatever was imported under their names elsewhere.
+
+    Afterwards ``sys.path`` and ``sys.modules`` are what they were: the next program may have others of these names, and
+    its files may be edited before it runs again.
+    """
+    path, before = list(sys.path), dict(sys.modules)
+    for name in _of_other_folders(folder):
+        del sys.modules[name]
+    sys.path.insert(0, str(folder.resolve()))
+    try:
+        yield
+    finally:
+        sys.path[:] = path
+        for name, module in list(sys.modules.items()):
+            if before.get(name) is not module and belongs(_file_of(module), folder):
+                del sys.modules[name]
+        for name, module in before.items():
+            sys.modules.setdefault(name, module)
+
+
+def _of_other_folders(folder: Path) -> list[str]:
+    """What was imported from elsewhere, no library, under a name that is in the folder too."""
+    here: set[str] = set()
+    with contextlib.suppress(OSError):  # a folder that may be entered and not listed
+        here = {one.name if one.is_dir() else one.stem for one in folder.resolve().iterdir()} - {"__main__"}
+    found = []
+    for name, module in sys.modules.items():
+        file = _file_of(module)
+        if name.partition(".")[0] in here and file and not _of_a_library(file) and not belongs(file, folder):
+            found.append(name)
+    return found
+
+
+def _file_of(module: types.ModuleType) -> str:
+    file = getattr(module, "__file__", None)
+    return file if isinstance(file, str) else ""
+
+
+def _of_a_library(file: str) -> bool:
+    return file.startswith(_NOT_OWN) or not {"site-packages", "dist-packages"}.isdisjoint(Path(file).parts)
+
+
+def belongs(file: str, folder: Path) -> bool:
+    """A file is of the program's own folder, and not of a library inside it, nor of ours."""
+    return bool(file) and not _of_a_library(file) and Path(file).resolve().is_relative_to(folder.resolve())

@@ -9,12 +9,11 @@ from __future__ import annotations
 import contextlib
 import sys
 import types
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from ..errors import LoopdbgError, ModelError, UsageError, one_line
-from ..programs import compiled
+from ..programs import compiled, modules_beside
 from .custom import operator, registered
 
 
@@ -34,7 +33,7 @@ def load_operators(path: str | Path) -> list[tuple[str, str]]:
     module.__file__ = str(file)
     before = registered()
     sys.modules[module.__name__] = module  # for good: its functions may be pickled, and its classes ask for it
-    with _folder_of(file), contextlib.redirect_stdout(sys.stderr):
+    with modules_beside(file.parent), contextlib.redirect_stdout(sys.stderr):
         try:
             exec(code, module.__dict__)
             for kind in _reference_classes(module):
@@ -71,14 +70,3 @@ def _place(file: Path, error: BaseException) -> str:
             line = trace.tb_lineno
         trace = trace.tb_next
     return f"{file}:{line}" if line else str(file)
-
-
-@contextlib.contextmanager
-def _folder_of(file: Path) -> Iterator[None]:
-    """What stands beside the file can be imported."""
-    before = list(sys.path)
-    sys.path.insert(0, str(file.parent.resolve()))
-    try:
-        yield
-    finally:
-        sys.path[:] = before

@@ -18,14 +18,14 @@ from typing import Any
 
 from ...errors import LoopdbgError, ModelError, UnsupportedError, one_line
 from ...graph import Graph
-from ...programs import compiled
+from ...programs import belongs, compiled, modules_beside
 from ...text import counted, did_you_mean
 from .builder import Builder
 from .building import Building, NoEngineError, building
 from .callbacks import Logger
 from .lower import lower
 from .network import INetworkDefinition
-from .standin import belongs, standing_in
+from .standin import standing_in
 from .threads import watched
 from .usual import take_profiles
 
@@ -55,7 +55,7 @@ def read(path: str | os.PathLike[str], function: str = "") -> Graph:
     def own(file: str) -> bool:
         return belongs(file, folder)
 
-    with building() as made, _surroundings(script), standing_in(folder), watched(own) as left:
+    with building() as made, modules_beside(folder), _surroundings(script), standing_in(), watched(own) as left:
         network = _Script(script, made).network(code, called)
         running = left()
         if running:
@@ -280,15 +280,13 @@ def _as_module(module: types.ModuleType) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _surroundings(script: Path) -> Iterator[None]:
-    """What a script finds around it: its folder to import from, its name as the only argument, stderr to print to."""
-    path, arguments, folder = list(sys.path), sys.argv, os.getcwd()
-    sys.path.insert(0, str(script.parent.resolve()))
+    """What a script finds around it: its name as the only argument, stderr to print to."""
+    arguments, folder = sys.argv, os.getcwd()
     sys.argv = [str(script)]
     try:
         with contextlib.redirect_stdout(sys.stderr):
             yield
     finally:
-        sys.path[:] = path
         sys.argv = arguments
         if os.getcwd() != folder:
             os.chdir(folder)

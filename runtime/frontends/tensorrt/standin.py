@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import sys
-import sysconfig
 import types
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
-from pathlib import Path
 from typing import Any
 
 from . import (
@@ -37,8 +35,6 @@ from .network import INetworkDefinition
 #: The version that scripts see: 10's names and behaviour, and what 11 adds.
 VERSION = "10.16.0"
 _NAME = "tensorrt"
-#: Where this program and Python itself are.
-_NOT_OWN = (str(Path(__file__).parents[3]), sysconfig.get_path("stdlib"), "<")
 
 _TYPES = {
     "float32": DataType.FLOAT,
@@ -133,9 +129,9 @@ class _Finder(MetaPathFinder, Loader):
 
 
 @contextmanager
-def standing_in(folder: Path) -> Iterator[None]:
-    """``import tensorrt`` finds what is here; afterwards it is as it was, and so are the modules in ``folder``, which
-    may be edited before the script runs again."""
+def standing_in() -> Iterator[None]:
+    """``import tensorrt`` finds what is here; afterwards it is as it was, and what has taken names from here is
+    forgotten."""
     finder = _Finder()
     before = dict(sys.modules)
     for name in list(sys.modules):
@@ -147,7 +143,7 @@ def standing_in(folder: Path) -> Iterator[None]:
     finally:
         sys.meta_path.remove(finder)
         for name, module in list(sys.modules.items()):
-            if _is_ours(name) or (name not in before and _belongs(module, folder, finder.module)):
+            if _is_ours(name) or (name not in before and _uses(module, finder.module)):
                 del sys.modules[name]
         sys.modules.update({name: module for name, module in before.items() if _is_ours(name)})
 
@@ -156,16 +152,5 @@ def _is_ours(name: str) -> bool:
     return name == _NAME or name.startswith(f"{_NAME}.")
 
 
-def _belongs(module: Any, folder: Path, standin: types.ModuleType) -> bool:
-    """It is the script's own, or has taken names from our module."""
-    if any(value is standin for value in list(getattr(module, "__dict__", {}).values())):
-        return True
-    file = getattr(module, "__file__", None)
-    return isinstance(file, str) and belongs(file, folder)
-
-
-def belongs(file: str, folder: Path) -> bool:
-    """A file is of the script's own folder, and not of a library inside it, nor of ours."""
-    if file.startswith(_NOT_OWN) or not {"site-packages", "dist-packages"}.isdisjoint(Path(file).parts):
-        return False
-    return Path(file).resolve().is_relative_to(folder.resolve())
+def _uses(module: Any, standin: types.ModuleType) -> bool:
+    return any(value is standin for value in list(getattr(module, "__dict__", {}).values()))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import textwrap
+import types
 from pathlib import Path
 
 import onnx
@@ -58,6 +60,31 @@ def test_operators_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str],
     assert ran.status == 1 and "--operators FILE.py takes a Python function for it" in ran.complaint
     ran = command(capsys, "run", path, *given, "--operators", file)
     assert ran.status == 0 and "[0.5, 1.0, 2.0]" in ran.out and "registering" not in ran.out
+
+
+def test_each_file_has_its_own_modules(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two files whose neighbours have one name, while a module of that name has been imported from elsewhere."""
+    text = "import numpy as np, loopdbg\nfrom level import low\n"
+    text += "@loopdbg.operator('test.brought', '{}')\ndef floor(x, **_):\n    return np.maximum(x, np.float32(low))\n"
+    files = []
+    for folder, low in (("Floor", 1), ("Level", 2)):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "level.py").write_text(f"low = {low}\n")
+        files.append(tmp_path / folder / "operators.py")
+        files[-1].write_text(text.format(folder))
+    path = tmp_path / "model.onnx"
+    both = "(float[3] y, float[3] z) { y = test.brought.Floor (x) z = test.brought.Level (x) }"
+    onnx.save(onnx.parser.parse_model(MODEL.partition("(float[3] y)")[0] + both), path)
+    elsewhere = types.ModuleType("level")
+    elsewhere.__file__ = str(tmp_path / "elsewhere" / "level.py")
+    sys.modules["level"] = elsewhere
+    try:
+        options = [part for file in files for part in ("--operators", file)]
+        ran = command(capsys, "run", path, "--input", "x=[0, 1, 5]", *options)
+        assert sys.modules["level"] is elsewhere
+    finally:
+        del sys.modules["level"]
+    assert ran.status == 0 and "[1.0, 1.0, 5.0]" in ran.out and "[2.0, 2.0, 5.0]" in ran.out
 
 
 @pytest.mark.parametrize(

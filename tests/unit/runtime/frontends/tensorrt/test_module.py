@@ -20,8 +20,8 @@ SAMPLES = Path(__file__).parents[5] / "sample_models"
 
 
 @pytest.fixture
-def trt(tmp_path: Path) -> Iterator[Any]:
-    with standing_in(tmp_path):
+def trt() -> Iterator[Any]:
+    with standing_in():
         import tensorrt  # type: ignore[import-not-found]
 
         yield tensorrt
