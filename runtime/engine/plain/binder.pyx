@@ -24,6 +24,7 @@ from ...plan.bind import bind
 from ...plan.bound import Bound, DataDependent, Input, Listed, ListInput
 from ...errors import ExecutionError, LoopdbgError, one_line
 from ...graph import MAIN
+from ...kernels.available import refused, watch_allocations
 from .memory import aligned, new_buffer, shapes_of
 from ...ops.eager import Eager
 from ...ops.primitives import NotNative
@@ -49,6 +50,7 @@ cdef class Binder:
         # NumPy's warnings off in a context of its own: np.errstate takes 1.5 us a node, this 0.05.
         self.quiet = contextvars.copy_context()
         self.quiet.run(np.seterr, all="ignore")
+        self.quiet.run(watch_allocations)
         self.load_code()
 
     def load_code(self):
@@ -309,7 +311,8 @@ cdef class Binder:
         except LoopdbgError as error:
             raise ExecutionError.at(self.memory.where(pc), error) from error
         except Exception as error:
-            raise ExecutionError(f"{self.memory.where(pc)}: {one_line(error)} (inputs: {shapes_of(arguments)})") from error
+            why = one_line(error) + (refused() if isinstance(error, MemoryError) else "")
+            raise ExecutionError(f"{self.memory.where(pc)}: {why} (inputs: {shapes_of(arguments)})") from error
         if any(slot >= 0 for slot in instruction.outputs[len(results):]):
             raise ExecutionError(f"{self.memory.where(pc)}: it has {len(instruction.outputs)} outputs, but the operator "
                                  f"gives only {len(results)}")

@@ -30,7 +30,7 @@ from ...graph import StoppedBy, System, TensorType
 from ...graph.dependence import lateness
 from ...graph.slices import cut, from_start, parts_from
 from ...ops.type_groups import mixed_types
-from .memory import new_buffer, shapes_of
+from .memory import growing_buffer, shapes_of
 
 np.import_array()
 
@@ -337,7 +337,7 @@ cdef class Loops:
             elif e.back.capacity < r.nbytes or e.back.owner == NULL or e.back.spec == 0:
                 # Half as much again where it grows.
                 more = r.nbytes // 2 if p.spec != r.spec else 0
-                self.put_back(e, new_buffer(r.nbytes + more), -1)
+                self.put_back(e, growing_buffer(r.nbytes, more, lambda: self.memory.value_of(e.result)), -1)
         if p.spec and r.spec and p.spec != r.spec:
             e.family = self.accelerator.family_of(e)
 

@@ -11,16 +11,16 @@ cimport numpy as np
 from numpy cimport npy_intp
 
 from .pieces cimport release, take
+from ...kernels.available cimport may_have
 from ...kernels.routines.sequences cimport Sequence, sequence_of
 from .specs cimport Specs, spec_of
 from .state cimport *
-
-import os
 
 import numpy as np
 
 from ...errors import ExecutionError
 from ...graph import node_of_file
+from ...kernels.available import refused
 from ...plan.bound import with_capacity
 
 cdef extern from "numpy/arrayobject.h":
@@ -36,7 +36,6 @@ cdef Py_ssize_t LINED = 1 << 10
 cdef Py_ssize_t LINE = 64
 # Known numbers of so many bytes are not copied for their slot.
 cdef Py_ssize_t AS_THEY_ARE = 1 << 12
-_ALL_MEMORY = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 cdef class Memory:
@@ -367,12 +366,26 @@ def read_only(value):
 
 
 def new_buffer(Py_ssize_t nbytes):
-    """An array of so many bytes (at least one), uint8. What is large begins with a cache line."""
+    """An array of so many bytes (at least one), uint8. What is large begins with a cache line.
+
+    Raises:
+        MemoryError: there are not as many.
+    """
     if nbytes < LINED:
         return np.empty(max(nbytes, 1), np.uint8)
-    memory = np.empty(nbytes + LINE, np.uint8)
+    try:
+        if not may_have(nbytes):
+            raise MemoryError
+        memory = np.empty(nbytes + LINE, np.uint8)
+    except MemoryError:
+        raise MemoryError(lacking(nbytes)) from None
     cdef Py_ssize_t first = -<size_t>np.PyArray_BYTES(memory) % LINE
     return memory[first:first + nbytes]
+
+
+def lacking(nbytes):
+    """That there is no memory, for the end of a message."""
+    return f"needs {nbytes / 2**30:,.1f} GB{refused() or ', which the system does not give'}"
 
 
 def memory_for(nbytes, who):
@@ -382,12 +395,18 @@ def memory_for(nbytes, who):
         ExecutionError: the machine has not as many.
     """
     try:
-        if nbytes > _ALL_MEMORY:
-            raise MemoryError
         return new_buffer(nbytes)
-    except MemoryError:
-        raise ExecutionError(f"{who()} needs {nbytes / 2**30:,.1f} GB, and this machine has {_ALL_MEMORY / 2**30:,.1f} GB; "
-                             f"run fewer iterations, or smaller tensors") from None
+    except (MemoryError, OverflowError) as error:
+        what = error if isinstance(error, MemoryError) else lacking(nbytes)
+        raise ExecutionError(f"{who()} {what}; run fewer iterations, or smaller tensors") from None
+
+
+def growing_buffer(nbytes, more, who):
+    """As ``memory_for``, with so many bytes more where there are as many."""
+    try:
+        return new_buffer(nbytes + more)
+    except (MemoryError, OverflowError):
+        return memory_for(nbytes, who)
 
 
 def aligned(array):

@@ -129,11 +129,25 @@ cdef class Scans:
             capacity = min(capacity, c.length)
         array = self.back.pop((index, k), None)
         if array is None or len(array) != capacity * c.nbytes:
-            array = memory_for(capacity * c.nbytes, lambda: f"{self.memory.at(index)}: scan output '{port.outer.name}'")
+            array, capacity = self.larger(index, k, capacity)
         if c.count:
             memcpy(np.PyArray_BYTES(array), c.buffer, c.count * c.nbytes)
         self.arrays[index, k] = array
         c.buffer, c.capacity = np.PyArray_BYTES(array), capacity
+
+    def larger(self, int index, int k, Py_ssize_t capacity):
+        """A larger buffer for a scan output, and how many elements it holds: ``capacity``, or fewer where memory is
+        short."""
+        cdef Scan *c = self.s.loops[index].scans + k
+        name = self.plan.loops[index].scans[k].output.outer.name
+        while True:
+            try:
+                array = memory_for(capacity * c.nbytes, lambda: f"{self.memory.at(index)}: scan output '{name}'")
+                return array, capacity
+            except ExecutionError:
+                if capacity <= c.count + max(1, c.count // 16):
+                    raise
+                capacity = c.count + (capacity - c.count + 1) // 2
 
     cdef int put(self, int index, int k, object rows) except -1:
         """Let a scan output have collected these elements, stacked."""

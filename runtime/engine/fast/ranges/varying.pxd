@@ -40,6 +40,6 @@ cdef class Growing:
     cdef int provide_output(self, Port *p, Varying *v) except -1
     cdef Family *family_of(self, Edge *e) except? NULL
     cdef object buffer_for(self, Port *p, Py_ssize_t nbytes)
-    cdef object buffer(self, int pc, Py_ssize_t nbytes)
+    cdef object buffer(self, int pc, Py_ssize_t nbytes, bint growing)
     cdef bint is_shared(self, int slot)
     cdef int grow_into(self, Port *p, Py_ssize_t nbytes) except -1

@@ -42,7 +42,7 @@ from ....plan.plan import Opcode
 from ....plan.through import bind_to_memory
 from ....kernels.extents import Extent, axis_that_varies, follow, now
 from ....ops.primitives import REFUSALS
-from ...plain.memory import memory_for
+from ...plain.memory import growing_buffer
 
 np.import_array()
 
@@ -276,7 +276,7 @@ cdef class Growing:
             extent = extent_of(t.family, slot.spec)
             if not 0 <= extent <= longest:
                 extent = longest
-            memory = self.buffer(pc, t.most if n.varying == NULL else spacious(t.most))
+            memory = self.buffer(pc, t.most, n.varying != NULL)
             self.memory.put_buffer(t.slot, memory, spec_of(t.family, extent), t.family.unit * extent, OWN)
             made = 1
         return made
@@ -372,7 +372,7 @@ cdef class Growing:
             temp = v.temps + k
             need = temp.base + temp.slope * n
             if need > temp.capacity:
-                array = self.buffer(pc, spacious(need))
+                array = self.buffer(pc, need, True)
                 arrays = self.arrays[pc, v.key]
                 arrays[:] = [a for a in arrays if np.PyArray_BYTES(a) != temp.cell[0]]
                 arrays.append(array)
@@ -425,10 +425,12 @@ cdef class Growing:
 
     cdef object buffer_for(self, Port *p, Py_ssize_t nbytes):
         """A buffer for a result that grows."""
-        return self.buffer(self.s.writer[p.slot], nbytes if p.family != NULL and p.family.whole else spacious(nbytes))
+        return self.buffer(self.s.writer[p.slot], nbytes, p.family == NULL or not p.family.whole)
 
-    cdef object buffer(self, int pc, Py_ssize_t nbytes):
-        return memory_for(nbytes, lambda: f"{self.memory.where(pc)}: its result")
+    cdef object buffer(self, int pc, Py_ssize_t nbytes, bint growing):
+        """A buffer for a result; ``growing``: for more than it needs now, where there is as much."""
+        more = spare(nbytes) if growing else 0
+        return growing_buffer(nbytes, more, lambda: f"{self.memory.where(pc)}: its result")
 
     cdef bint is_shared(self, int slot):
         """Is the other value of a back edge in the same buffer?"""
@@ -496,6 +498,6 @@ def integers_of(i):
     return tuple(i.peek().reshape(-1).tolist())
 
 
-def spacious(nbytes):
-    """Half as much again, so that what grows is copied a few times in all, and not at each step."""
-    return nbytes + max(nbytes // 2, 256)
+def spare(nbytes):
+    """Half as much more, so that what grows is copied a few times in all, and not at each step."""
+    return max(nbytes // 2, 256)

@@ -1,0 +1,135 @@
+/* How much memory a process can still have, as Linux says it: what is free or can be freed, within its control groups. */
+#ifndef LOOPDBG_AVAILABLE_H
+#define LOOPDBG_AVAILABLE_H
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define AVAILABLE_PATH 1024
+
+/* Where /proc and /sys are; tests have others. */
+static char available_root[AVAILABLE_PATH] = "";
+
+/* The number behind a key in a file, in bytes; -1: there is none, which is no limit. Without a key: that of the file. */
+static int64_t available_figure(const char *folder, const char *file, const char *key) {
+    char path[3 * AVAILABLE_PATH], line[256], *end;
+    snprintf(path, sizeof path, "%s%s/%s", available_root, folder, file);
+    FILE *from = fopen(path, "r");
+    if (from == NULL) return -1;
+    int64_t found = -1;
+    size_t length = strlen(key);
+    while (fgets(line, sizeof line, from) != NULL) {
+        if (strncmp(line, key, length) != 0) continue;
+        int64_t number = strtoll(line + length, &end, 10);
+        if (end != line + length) found = strstr(end, "kB") != NULL ? number * 1024 : number;
+        break;
+    }
+    fclose(from);
+    return found;
+}
+
+static int64_t available_least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* What a group's limit leaves, INT64_MAX: there is none. The memory of files can be freed. */
+static int64_t available_below(const char *group, const char *limit, const char *used, const char *inactive,
+                               const char *active) {
+    int64_t most = available_figure(group, limit, "");
+    if (most < 0 || most > INT64_MAX / 2) /* version 1 has a number for none */
+        return INT64_MAX;
+    int64_t files = 0, taken = available_figure(group, used, "");
+    const char *keys[] = {inactive, active};
+    for (int k = 0; k < 2; k++) {
+        int64_t some = keys[k] != NULL ? available_figure(group, "memory.stat", keys[k]) : 0;
+        files += some > 0 ? some : 0;
+    }
+    taken = taken > files ? taken - files : 0;
+    return most > taken ? most - taken : 0;
+}
+
+static int64_t available_sum(int64_t left, int64_t swap) { return left < INT64_MAX - swap ? left + swap : INT64_MAX; }
+
+/* What one group leaves. Version 1 limits memory, and memory with swap; version 2 limits each. */
+static int64_t available_in(const char *group, int version, int64_t swap) {
+    if (version == 2) {
+        int64_t left = available_below(group, "memory.max", "memory.current", "inactive_file ", "active_file ");
+        if (left < INT64_MAX && swap > 0)
+            swap = available_least(swap, available_below(group, "memory.swap.max", "memory.swap.current", NULL, NULL));
+        return available_sum(left, swap);
+    }
+    const char *inactive = "total_inactive_file ", *active = "total_active_file ";
+    int64_t left = available_below(group, "memory.limit_in_bytes", "memory.usage_in_bytes", inactive, active);
+    int64_t both = available_below(group, "memory.memsw.limit_in_bytes", "memory.memsw.usage_in_bytes", inactive, active);
+    return available_least(available_sum(left, swap), both);
+}
+
+/* Is memory among the controllers of a line of /proc/self/cgroup ("4:memory,hugetlb:/path")? */
+static int available_names_memory(const char *names, const char *end) {
+    while (names < end) {
+        const char *next = memchr(names, ',', (size_t)(end - names));
+        const char *stop = next != NULL ? next : end;
+        if (stop - names == 6 && strncmp(names, "memory", 6) == 0) return 1;
+        names = stop + 1;
+    }
+    return 0;
+}
+
+/* What the process's groups leave, and those around them. In a container, groups further out are not seen. */
+static int64_t available_in_groups(int64_t swap) {
+    char path[2 * AVAILABLE_PATH], line[AVAILABLE_PATH], group[2 * AVAILABLE_PATH];
+    int64_t least = INT64_MAX;
+    snprintf(path, sizeof path, "%s/proc/self/cgroup", available_root);
+    FILE *from = fopen(path, "r");
+    if (from == NULL) return least;
+    while (fgets(line, sizeof line, from) != NULL) {
+        char *names = strchr(line, ':');
+        char *inside = names != NULL ? strchr(names + 1, ':') : NULL;
+        if (inside == NULL) continue;
+        int version = inside == names + 1 ? 2 : available_names_memory(names + 1, inside) ? 1 : 0;
+        if (version == 0) continue;
+        const char *base = version == 2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory";
+        inside[1 + strcspn(inside + 1, "\n")] = 0;
+        snprintf(group, sizeof group, "%s%s", base, inside + 1);
+        size_t shortest = strlen(base);
+        for (;;) {
+            size_t length = strlen(group);
+            while (length > shortest && group[length - 1] == '/') group[--length] = 0;
+            least = available_least(least, available_in(group, version, swap));
+            if (length <= shortest) break;
+            while (length > shortest && group[length - 1] != '/') group[--length] = 0;
+        }
+    }
+    fclose(from);
+    return least;
+}
+
+/* What the process has been given and has not written to yet, which is still counted as available. What it had of that
+ * from the beginning are stacks of threads and the like, which it will not write to. */
+static int64_t available_unwritten(void) {
+    static int64_t least = INT64_MAX;
+    char path[2 * AVAILABLE_PATH];
+    long resident = 0, shared = 0, data = 0;
+    snprintf(path, sizeof path, "%s/proc/self/statm", available_root);
+    FILE *from = fopen(path, "r");
+    if (from == NULL) return 0;
+    int read = fscanf(from, "%*d %ld %ld %*d %*d %ld", &resident, &shared, &data);
+    fclose(from);
+    if (read != 3) return 0;
+    int64_t unwritten = (int64_t)(data - (resident - shared)) * sysconf(_SC_PAGESIZE);
+    least = available_least(least, unwritten);
+    return unwritten - least;
+}
+
+/* In bytes; -1: the system does not say. */
+static int64_t available_memory(void) {
+    int64_t here = available_figure("/proc", "meminfo", "MemAvailable:");
+    if (here < 0) return -1;
+    int64_t swap = available_figure("/proc", "meminfo", "SwapFree:");
+    swap = swap > 0 ? swap : 0;
+    int64_t there = available_least(here + swap, available_in_groups(swap)) - available_unwritten();
+    return there > 0 ? there : 0;
+}
+
+#endif

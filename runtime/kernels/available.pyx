@@ -1,0 +1,131 @@
+"""How much memory a run may still ask for.
+
+Linux grants memory that it does not have, and kills the process that uses it: a value that grows in a loop would end the
+session and all that it holds. So what is large is compared with what is available before it is asked for, and a refusal
+is a MemoryError like any other.
+"""
+
+from cpython.object cimport PyObject
+from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
+from libc.stdint cimport int64_t
+from libc.string cimport memset, strcpy
+cimport numpy as np
+
+import os
+
+np.import_array()
+
+cdef extern from "kernels/available.h" nogil:
+    char *available_root
+    const size_t AVAILABLE_PATH
+    int64_t available_memory()
+
+cdef extern from "numpy/arrayobject.h":
+    ctypedef struct Allocator "PyDataMemAllocator":
+        void *ctx
+        void *(*malloc)(void *ctx, size_t size) noexcept nogil
+        void *(*calloc)(void *ctx, size_t count, size_t size) noexcept nogil
+        void *(*realloc)(void *ctx, void *memory, size_t size) noexcept nogil
+        void (*free)(void *ctx, void *memory, size_t size) noexcept nogil
+    ctypedef struct Handler "PyDataMem_Handler":
+        char name[127]
+        unsigned char version
+        Allocator allocator
+    PyObject *numpys_own "PyDataMem_DefaultHandler"
+    object get_handler "PyDataMem_GetHandler"()
+    object set_handler "PyDataMem_SetHandler"(object handler)
+
+# So much may be asked for between two looks at what is available: a look takes 0.1 ms, to write so much 20 ms or more.
+cdef int64_t MOST = 1 << 27
+# So much stays for everybody else, and at most 1 / 16 of what there is.
+cdef int64_t SPARE = 1 << 28
+cdef int64_t _all_memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+# What may be asked for without another look, and what there was when something was refused (-1: nothing was).
+cdef int64_t _allowance = MOST // 8
+cdef int64_t _there_was = -1
+
+
+cdef bint may_have(size_t nbytes) noexcept nogil:
+    """May so much be asked for?"""
+    global _allowance
+    if <int64_t>nbytes <= _allowance:
+        _allowance -= <int64_t>nbytes
+        return 1
+    return is_there(<int64_t>nbytes)
+
+
+cdef bint is_there(int64_t nbytes) noexcept nogil:
+    global _allowance, _there_was
+    cdef int64_t there = available_memory()
+    if there < 0:
+        there = _all_memory
+    there -= min(SPARE, there // 16)
+    cdef int64_t left = there - nbytes
+    if nbytes < 0 or left < 0:
+        _allowance, _there_was = 0, there
+        return 0
+    # Near the end a look is due more often: others ask for memory too.
+    _allowance = min(MOST, left // 4)
+    return 1
+
+
+cdef Handler _watched
+cdef Allocator *_own = &(<Handler *>PyCapsule_GetPointer(<object>numpys_own, "mem_handler")).allocator
+
+
+cdef void *_malloc(void *ctx, size_t size) noexcept nogil:
+    return _own.malloc(_own.ctx, size) if may_have(size) else NULL
+
+
+cdef void *_calloc(void *ctx, size_t count, size_t size) noexcept nogil:
+    return _own.calloc(_own.ctx, count, size) if may_have(count * size) else NULL
+
+
+cdef void *_realloc(void *ctx, void *memory, size_t size) noexcept nogil:
+    return _own.realloc(_own.ctx, memory, size) if may_have(size) else NULL
+
+
+cdef void _free(void *ctx, void *memory, size_t size) noexcept nogil:
+    _own.free(_own.ctx, memory, size)
+
+
+memset(&_watched, 0, sizeof(Handler))
+strcpy(_watched.name, "loopdbg")
+_watched.version = 1
+_watched.allocator = Allocator(NULL, _malloc, _calloc, _realloc, _free)
+_handler = PyCapsule_New(&_watched, "mem_handler", NULL)
+
+
+def watch_allocations():
+    """In the context that calls this (``contextvars``), memory of NumPy's arrays is asked for only where it is
+    available. Where somebody has set an allocator, that one stays."""
+    if get_handler() is <object>numpys_own:
+        set_handler(_handler)
+
+
+def available():
+    """The bytes that this process can still have; None: the system does not say."""
+    there = available_memory()
+    return there if there >= 0 else None
+
+
+def refused():
+    """What there was when something was refused since this was asked last, in words for the end of a message."""
+    global _there_was
+    there, _there_was = _there_was, -1
+    return f"; {gigabytes(there)} GB of memory are available" if there >= 0 else ""
+
+
+def gigabytes(nbytes):
+    return f"{nbytes / 2**30:,.1f}"
+
+
+def figures_of(str root):
+    """Read what is available below another root than ``/`` from now on (tests)."""
+    global _allowance
+    name = os.fsencode(root)
+    if len(name) >= AVAILABLE_PATH:
+        raise ValueError(f"the name of {root} is too long")
+    strcpy(available_root, name)
+    _allowance = 0
