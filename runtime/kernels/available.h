@@ -17,7 +17,7 @@ static char available_root[AVAILABLE_PATH] = "";
 static int64_t available_figure(const char *folder, const char *file, const char *key) {
     char path[3 * AVAILABLE_PATH], line[256], *end;
     snprintf(path, sizeof path, "%s%s/%s", available_root, folder, file);
-    FILE *from = fopen(path, "r");
+    FILE *from = fopen(path, "re");
     if (from == NULL) return -1;
     int64_t found = -1;
     size_t length = strlen(key);
@@ -81,7 +81,7 @@ static int64_t available_in_groups(int64_t swap) {
     char path[2 * AVAILABLE_PATH], line[AVAILABLE_PATH], group[2 * AVAILABLE_PATH];
     int64_t least = INT64_MAX;
     snprintf(path, sizeof path, "%s/proc/self/cgroup", available_root);
-    FILE *from = fopen(path, "r");
+    FILE *from = fopen(path, "re");
     if (from == NULL) return least;
     while (fgets(line, sizeof line, from) != NULL) {
         char *names = strchr(line, ':');
@@ -112,7 +112,7 @@ static int64_t available_unwritten(void) {
     char path[2 * AVAILABLE_PATH];
     long resident = 0, shared = 0, data = 0;
     snprintf(path, sizeof path, "%s/proc/self/statm", available_root);
-    FILE *from = fopen(path, "r");
+    FILE *from = fopen(path, "re");
     if (from == NULL) return 0;
     int read = fscanf(from, "%*d %ld %ld %*d %*d %ld", &resident, &shared, &data);
     fclose(from);

@@ -49,7 +49,7 @@ cdef int64_t _there_was = -1
 cdef bint may_have(size_t nbytes) noexcept nogil:
     """May so much be asked for?"""
     global _allowance
-    if <int64_t>nbytes <= _allowance:
+    if _allowance > 0 and nbytes <= <size_t>_allowance:
         _allowance -= <int64_t>nbytes
         return 1
     return is_there(<int64_t>nbytes)
