@@ -13,6 +13,8 @@ cimport numpy as np
 
 import os
 
+from ..text import size_text
+
 np.import_array()
 
 cdef extern from "kernels/available.h" nogil:
@@ -114,11 +116,7 @@ def refused():
     """What there was when something was refused since this was asked last, in words for the end of a message."""
     global _there_was
     there, _there_was = _there_was, -1
-    return f"; {gigabytes(there)} GB of memory are available" if there >= 0 else ""
-
-
-def gigabytes(nbytes):
-    return f"{nbytes / 2**30:,.1f}"
+    return f"; only {size_text(there)} are available" if there >= 0 else ""
 
 
 def figures_of(str root):

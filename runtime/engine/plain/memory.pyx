@@ -22,6 +22,7 @@ from ...errors import ExecutionError
 from ...graph import node_of_file
 from ...kernels.available import refused
 from ...plan.bound import with_capacity
+from ...text import size_text
 
 cdef extern from "numpy/arrayobject.h":
     # It takes over the reference to the dtype.
@@ -385,7 +386,7 @@ def new_buffer(Py_ssize_t nbytes):
 
 def lacking(nbytes):
     """That there is no memory, for the end of a message."""
-    return f"needs {nbytes / 2**30:,.1f} GB{refused() or ', which the system does not give'}"
+    return f"needs {size_text(nbytes)}{refused() or ', which the system does not give'}"
 
 
 def memory_for(nbytes, who):

@@ -132,7 +132,7 @@ def test_what_grows_too_large_is_named_and_the_session_stays(
 ) -> None:
     figures(meminfo(200))
     made = model(text)
-    told += r".*; 0\.2 GB of memory are available"
+    told += r".*; only 188 MB are available"
     with pytest.raises(loopdbg.ExecutionError, match=told):
         made.run(given)
     session = loopdbg.debug(made, given)
