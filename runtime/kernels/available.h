@@ -33,19 +33,22 @@ static int64_t available_figure(const char *folder, const char *file, const char
 
 static int64_t available_least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* What a group's limit leaves, INT64_MAX: there is none. The memory of files can be freed. */
-static int64_t available_below(const char *group, const char *limit, const char *used, const char *inactive,
-                               const char *active) {
+/* What of a group's memory can be freed, as its memory.stat has it: that of files, in version 2 also that about files. */
+static const char *const available_freed_1[] = {"total_inactive_file ", "total_active_file ", NULL};
+static const char *const available_freed_2[] = {"inactive_file ", "active_file ", "slab_reclaimable ", NULL};
+static const char *const available_freed_none[] = {NULL};
+
+/* What a group's limit leaves, INT64_MAX: there is none. */
+static int64_t available_below(const char *group, const char *limit, const char *used, const char *const *freed) {
     int64_t most = available_figure(group, limit, "");
     if (most < 0 || most > INT64_MAX / 2) /* version 1 has a number for none */
         return INT64_MAX;
-    int64_t files = 0, taken = available_figure(group, used, "");
-    const char *keys[] = {inactive, active};
-    for (int k = 0; k < 2; k++) {
-        int64_t some = keys[k] != NULL ? available_figure(group, "memory.stat", keys[k]) : 0;
-        files += some > 0 ? some : 0;
+    int64_t taken = available_figure(group, used, "");
+    for (; *freed != NULL; freed++) {
+        int64_t some = available_figure(group, "memory.stat", *freed);
+        taken -= some > 0 ? some : 0;
     }
-    taken = taken > files ? taken - files : 0;
+    if (taken < 0) taken = 0;
     return most > taken ? most - taken : 0;
 }
 
@@ -54,15 +57,15 @@ static int64_t available_sum(int64_t left, int64_t swap) { return left < INT64_M
 /* What one group leaves. Version 1 limits memory, and memory with swap; version 2 limits each. */
 static int64_t available_in(const char *group, int version, int64_t swap) {
     if (version == 2) {
-        int64_t left = available_below(group, "memory.max", "memory.current", "inactive_file ", "active_file ");
+        int64_t left = available_below(group, "memory.max", "memory.current", available_freed_2);
         if (left < INT64_MAX && swap > 0)
-            swap = available_least(swap, available_below(group, "memory.swap.max", "memory.swap.current", NULL, NULL));
+            swap =
+                available_least(swap, available_below(group, "memory.swap.max", "memory.swap.current", available_freed_none));
         return available_sum(left, swap);
     }
-    const char *inactive = "total_inactive_file ", *active = "total_active_file ";
-    int64_t left = available_below(group, "memory.limit_in_bytes", "memory.usage_in_bytes", inactive, active);
-    int64_t both = available_below(group, "memory.memsw.limit_in_bytes", "memory.memsw.usage_in_bytes", inactive, active);
-    return available_least(available_sum(left, swap), both);
+    int64_t left = available_below(group, "memory.limit_in_bytes", "memory.usage_in_bytes", available_freed_1);
+    return available_least(available_sum(left, swap), available_below(group, "memory.memsw.limit_in_bytes",
+                                                                      "memory.memsw.usage_in_bytes", available_freed_1));
 }
 
 /* Is memory among the controllers of a line of /proc/self/cgroup ("4:memory,hugetlb:/path")? */
