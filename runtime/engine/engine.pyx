@@ -33,6 +33,7 @@ import numpy as np
 
 from ..errors import ExecutionError, LimitError, Remedy
 from ..graph import System
+from ..kernels.available import leave_allocations, watch_allocations
 from .time.changes import Changes
 from .time.checkpoints import Checkpoints
 from .time.observers import Observers
@@ -50,8 +51,7 @@ cdef double SLICE_SECONDS = 0.01
 # How long an interrupt waits for a boundary.
 cdef double PATIENCE_SECONDS = 0.05
 
-# Whether Ctrl-C stops a run at its next boundary. A run that ends before anybody has to look at anything asks for no
-# signals: to do so took as long as a short run.
+# Whether Ctrl-C stops a run at its next boundary.
 cdef enum Ears:
     CLOSED = 0
     WANTED = 1
@@ -84,6 +84,7 @@ cdef class Engine:
     cdef public object on_tick       # called about every 10 ms of a run
     cdef dict given                  # output -> the array that the execution before gave, if it is large
     cdef Ears ears
+    cdef object allocator            # NumPy's, which another one stands in for; None: none does
     cdef bint comparing              # with a plain engine (selfcheck.py)
 
     def __init__(self, plan, bint plain=False):
@@ -278,6 +279,9 @@ cdef class Engine:
             if self.s.stepping & TIMING:
                 clock_in(self.s, -1)
             self.s.running = 0
+            if self.allocator is not None:
+                leave_allocations(self.allocator)
+                self.allocator = None
             if self.ears == OPEN:
                 signal.signal(_SIGINT, signal.default_int_handler)
             self.ears = CLOSED
@@ -316,7 +320,8 @@ cdef class Engine:
                 status = run_plan(self.s)
             if status == S_END:
                 return ("end", -1)
-            if self.ears == WANTED:
+            if self.ears == WANTED:     # a run that ends at once asks for neither: both took as long as a short run
+                self.allocator = watch_allocations()
                 self.listen()
             if status == S_PYTHON:
                 self.binder.run_node(self.s.pc)

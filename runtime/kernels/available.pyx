@@ -101,9 +101,16 @@ _handler = PyCapsule_New(&_watched, "mem_handler", NULL)
 
 def watch_allocations():
     """In the context that calls this (``contextvars``), memory of NumPy's arrays is asked for only where it is
-    available. Where somebody has set an allocator, that one stays."""
+    available, until ``leave_allocations`` gets what this returns. Where somebody has set an allocator, that one stays."""
     if get_handler() is <object>numpys_own:
-        set_handler(_handler)
+        return set_handler(_handler)
+    return None
+
+
+def leave_allocations(before):
+    """Leave them to the allocator that was there, if ``watch_allocations`` has put another one in its place."""
+    if before is not None:
+        set_handler(before)
 
 
 def available():

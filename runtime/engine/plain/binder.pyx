@@ -316,13 +316,16 @@ cdef class Binder:
         if any(slot >= 0 for slot in instruction.outputs[len(results):]):
             raise ExecutionError(f"{self.memory.where(pc)}: it has {len(instruction.outputs)} outputs, but the operator "
                                  f"gives only {len(results)}")
-        for slot, result in zip(instruction.outputs, results):
-            if slot < 0:
-                continue
-            if isinstance(result, list):
-                result = kept_elements(result, arguments)
-            self.memory.store(slot, result)
-            self.memory.set_known(slot, None)
+        try:
+            for slot, result in zip(instruction.outputs, results):
+                if slot < 0:
+                    continue
+                if isinstance(result, list):
+                    result = kept_elements(result, arguments)
+                self.memory.store(slot, result)
+                self.memory.set_known(slot, None)
+        except MemoryError as error:
+            raise ExecutionError(f"{self.memory.where(pc)}: {one_line(error)}{refused()}") from error
 
     def apply_random(self, int pc, instruction, arguments):
         """Run an operator that draws random numbers: by node and iterations, so that running again gives the same."""

@@ -269,6 +269,8 @@ cdef class Memory:
         if held.spec == 0:
             return self.plain_copy(self.look(slot))
         dtype, shape = self.specs[held.spec]
+        if held.nbytes >= LINED and not may_have(held.nbytes):
+            raise ExecutionError(f"{self.value_of(slot)} {lacking(held.nbytes)} for a copy")
         array = self.array_of(dtype, shape, NULL)
         if self.specs.capacity(held.spec) is not None:
             np.copyto(array, self.look(slot))

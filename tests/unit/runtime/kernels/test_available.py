@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy._core.multiarray import get_handler_name
 
 import loopdbg
 from floors import needs_fast
@@ -35,6 +36,10 @@ SCAN = """g (int64 n, bool go, float[262144] x) => (float[m,262144] y) {
     e = Neg (x)
   }>
 }"""
+LOOP = """<body = b (int64 i, bool c, float[1,1] a) => (bool c2, float[1,1] a2, float w) {{
+    c2 = Identity (c) a2 = Identity (a)
+    {} w = ReduceMax <keepdims = 0> (y)
+  }}>"""
 GIVEN = {"n": 40, "go": True, "x0": np.ones(1, np.float32)}
 ROWS = {"n": 4000, "go": True, "x": np.ones(262144, np.float32)}
 
@@ -147,3 +152,25 @@ def test_capacity_for_more_is_no_reason_to_end(figures: Figures) -> None:
     """Twice 120 MB are not there; 130 MB are."""
     figures(meminfo(200))
     assert model(SCAN).run({**ROWS, "n": 135})["y"].shape == (135, 262144)
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        "s = Constant <value = int64[1] {100000000}> () y = ConstantOfShape (s)",
+        "s = Constant <value = int64[1] {400000}> () y = Tile (x, s)",
+        "col = Constant <value = int64[2] {20000, 1}> () r = Constant <value = int64[2] {1, 20000}> () "
+        "z = Expand (k, col) t = Expand (k, r) y = MatMul (z, t)",
+    ],
+    ids=["ConstantOfShape", "Tile", "MatMul"],
+)
+def test_a_node_is_named_and_others_allocate_as_before(
+    figures: Figures, nodes: str, request: pytest.FixtureRequest
+) -> None:
+    figures(meminfo(200))
+    text = f"g (int64 n, float[256] x, float[1,1] k) => (y) {{ e, y = Loop (n, , k) {LOOP.format(nodes)} }}"
+    given = {"n": 2, "x": np.ones(256, np.float32), "k": np.ones((1, 1), np.float32)}
+    with pytest.raises(loopdbg.ExecutionError, match=rf"{request.node.callspec.id} .*, iteration 0: .*; only 188 MB"):
+        model(text).run(given)
+    assert get_handler_name() == "default_allocator"
+    assert np.zeros(100 * MB, np.float32).nbytes == 400 * MB
