@@ -171,7 +171,7 @@ cdef int fit(State *s, FastNode *n) noexcept nogil:
     cdef Slot *slot
     cdef Slot *source
     cdef int k
-    cdef Py_ssize_t nbytes, before
+    cdef Py_ssize_t nbytes
     for k in range(v.ninputs):
         if s.slots[v.inputs[k].slot].spec != v.inputs[k].spec:
             if not fit_calls(s, n):
@@ -202,9 +202,7 @@ cdef int fit(State *s, FastNode *n) noexcept nogil:
             if slot.capacity < nbytes or slot.flags != OWN:
                 return 0
         if slot.spec != p.spec:
-            before = slot.nbytes
-            slot.spec, slot.nbytes = p.spec, nbytes
-            spec_changed(s, p.slot, min(before, nbytes))
+            change_spec(s, p.slot, p.spec, nbytes)
     return not (n.looks and not n.elided and show_inputs(s, n))
 
 
@@ -221,12 +219,10 @@ cdef int settle_size(Call *call) noexcept nogil:
     cdef Slot *slot = t.state.slots + t.slot
     cdef int64_t extent = (<int64_t *>call.cell[0][0])[0]
     cdef int spec = spec_of(t.family, extent)
-    cdef Py_ssize_t before = slot.nbytes
     if not spec:
         return 1
     if slot.spec != spec:
-        slot.spec, slot.nbytes = spec, t.family.unit * extent
-        spec_changed(t.state, t.slot, min(before, slot.nbytes))
+        change_spec(t.state, t.slot, spec, t.family.unit * extent)
     return 0
 
 

@@ -156,7 +156,7 @@ cdef class Binder:
         """A slot that holds a tensor or a sequence, as an input to bind on."""
         if self.s.slots[slot].spec == 0:
             return ListInput(slot, None, (), None, lambda: self.memory.look(slot))
-        dtype, shape = self.memory.specs[self.s.slots[slot].spec]
+        dtype, shape = self.memory.specs.kind(self.s.slots[slot].spec)
         return Input(slot, dtype, shape, self.memory.known[slot], lambda: self.memory.look(slot).copy(),
                      capacity=self.memory.specs.capacity(self.s.slots[slot].spec))
 

@@ -125,7 +125,6 @@ cdef void enter(State *s, int index, int64_t trip) noexcept nogil:
     cdef Edge *e
     cdef Slice *c
     cdef Slot *p
-    cdef Py_ssize_t least
     loop.trip = trip
     loop.keep = 1 if loop.initial_slot < 0 else s.slots[loop.initial_slot].data[0] != 0
     for k in range(loop.nedges):
@@ -134,9 +133,7 @@ cdef void enter(State *s, int index, int64_t trip) noexcept nogil:
             continue
         p = s.slots + e.param
         if p.spec != s.slots[e.initial].spec:
-            least = min(p.nbytes, s.slots[e.initial].nbytes)
-            p.spec, p.nbytes = s.slots[e.initial].spec, s.slots[e.initial].nbytes
-            spec_changed(s, e.param, least)
+            change_spec(s, e.param, s.slots[e.initial].spec, s.slots[e.initial].nbytes)
         put(p.data, s.slots[e.initial].data, p.nbytes)
         p.version = 0
     loop.parts = loop.first_parts
@@ -419,6 +416,22 @@ cdef void append_records(State *s, LoopState *loop) noexcept nogil:
         k = record.next
 
 
+cdef inline int can_move(const State *s, const Move *m) noexcept nogil:
+    """Has the output of an If the memory for what its branch gives? Else ``Loops.control_slow`` has to see to it."""
+    cdef const Slot *source = s.slots + m.source
+    cdef const Slot *target = s.slots + m.target
+    if source.spec == target.spec:
+        return source.spec != 0 and target.flags & OWN
+    return source.spec != 0 and target.flags == OWN and target.capacity >= source.nbytes
+
+
+cdef inline void move(State *s, const Move *m) noexcept nogil:
+    cdef const Slot *source = s.slots + m.source
+    if s.slots[m.target].spec != source.spec:
+        change_spec(s, m.target, source.spec, source.nbytes)
+    put(s.slots[m.target].data, source.data, source.nbytes)
+
+
 cdef inline int run_regions(State *s, Region *r) noexcept nogil:
     """Run the first region that fits, of those that one instruction leads."""
     cdef int status = REGION_NONE
@@ -541,12 +554,10 @@ cdef int run_plan(State *s) noexcept nogil:
             s.pc = s.pc + 1 if ins.taken else ins.target
         elif kind == JUMP or kind == JOIN:
             for k in range(ins.nmoves):
-                if s.slots[ins.moves[k].source].spec != s.slots[ins.moves[k].target].spec or \
-                        s.slots[ins.moves[k].source].spec == 0 or not s.slots[ins.moves[k].target].flags & OWN:
+                if not can_move(s, ins.moves + k):
                     return S_SLOW
             for k in range(ins.nmoves):
-                put(s.slots[ins.moves[k].target].data, s.slots[ins.moves[k].source].data,
-                    s.slots[ins.moves[k].target].nbytes)
+                move(s, ins.moves + k)
             s.pc = ins.target if kind == JUMP else s.pc + 1
         elif kind == END:
             return S_END

@@ -31,5 +31,7 @@ cdef class Loops:
     cdef int keep_results(self, int index, int param) except -1
     cdef int prepare_boundary(self, int index) except -1
     cdef int prepare_edge(self, Edge *e) except -1
+    cdef int check_edge(self, int index, int k) except -1
+    cdef int give(self, int source, int target) except -1
     cdef int exit_slow(self, int index) except -1
     cdef int control_slow(self, int pc) except -2

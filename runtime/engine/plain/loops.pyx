@@ -30,7 +30,7 @@ from ...graph import StoppedBy, System, TensorType
 from ...graph.dependence import lateness
 from ...graph.slices import cut, from_start, parts_from
 from ...ops.type_groups import mixed_types
-from .memory import growing_buffer, shapes_of
+from .memory import growing_buffer, memory_for, shapes_of
 
 np.import_array()
 
@@ -139,7 +139,7 @@ cdef class Loops:
         self.scans.begin(index)
         if loop.trip_slot >= 0:
             loop.trip_spec = self.s.slots[loop.trip_slot].spec
-            dtype, _ = self.memory.specs[loop.trip_spec]
+            dtype, _ = self.memory.specs.kind(loop.trip_spec)
             fast = fast and dtype.kind == "i" and dtype.itemsize >= 4
         if loop.initial_slot >= 0:
             loop.initial_spec = self.s.slots[loop.initial_slot].spec
@@ -312,7 +312,7 @@ cdef class Loops:
             self.scans.check(index, k)
         for k in range(loop.nedges):
             self.check_edge(index, k)
-        if loop.yielded >= 0:
+        if loop.yielded >= 0 and self.s.slots[loop.yielded].spec != loop.yielded_spec:
             self.one_element(loop.yielded, "b", "the body's condition", self.memory.at(index))
             loop.yielded_spec = self.s.slots[loop.yielded].spec
         for k in range(loop.nscans):
@@ -335,28 +335,29 @@ cdef class Loops:
             if r.spec == 0:
                 self.put_back(e, self.memory.value(e.result), 0)
             elif e.back.capacity < r.nbytes or e.back.owner == NULL or e.back.spec == 0:
-                # Half as much again where it grows.
-                more = r.nbytes // 2 if p.spec != r.spec else 0
-                self.put_back(e, growing_buffer(r.nbytes, more, lambda: self.memory.value_of(e.result)), -1)
+                make = memory_for if p.spec == r.spec else growing_buffer
+                self.put_back(e, make(r.nbytes, lambda: self.memory.value_of(e.result)), -1)
         if p.spec and r.spec and p.spec != r.spec:
             e.family = self.accelerator.family_of(e)
 
-    def check_edge(self, int index, int k):
+    cdef int check_edge(self, int index, int k) except -1:
+        """A carried value keeps its dtype, and in TensorRT its shape."""
         cdef Edge *e = self.s.loops[index].edges + k
-        cdef Slot *p = self.s.slots + e.param
-        cdef Slot *r = self.s.slots + e.result
-        if p.spec and r.spec and self.memory.specs[p.spec][0] != self.memory.specs[r.spec][0]:
-            name = self.plan.loops[index].edges[k].edge.param.name
+        cdef int had = self.s.slots[e.param].spec, gets = self.s.slots[e.result].spec
+        if had == gets or not had or not gets:
+            return 0
+        plan = self.plan.loops[index]
+        dtype, shape = self.memory.specs.kind(had)
+        new_dtype, new_shape = self.memory.specs.kind(gets)
+        if dtype != new_dtype:
             mixed = next(mixed_types(self.plan.graph), None)
             why = "" if mixed is None else f" ({mixed})"
             raise ExecutionError(
-                f"{self.memory.at(index)}: the back edge to '{name}' carries {self.memory.specs[r.spec][0].name}, but the "
-                f"parameter is {self.memory.specs[p.spec][0].name}; a carried value keeps its dtype{why}")
-        if p.spec and r.spec and p.spec != r.spec and self.plan.loops[index].loop.system is System.TENSORRT:
-            name = self.plan.loops[index].edges[k].edge.param.name
-            had, gets = list(self.memory.specs[p.spec][1]), list(self.memory.specs[r.spec][1])
-            raise ExecutionError(f"{self.memory.at(index)}: the recurrence '{name}' had the shape {had} and gets {gets}; a "
-                                 f"carried value keeps its shape in TensorRT")
+                f"{self.memory.at(index)}: the back edge to '{plan.edges[k].edge.param.name}' carries {new_dtype.name}, but the "
+                f"parameter is {dtype.name}; a carried value keeps its dtype{why}")
+        if plan.loop.system is System.TENSORRT:
+            raise ExecutionError(f"{self.memory.at(index)}: the recurrence '{plan.edges[k].edge.param.name}' had the shape "
+                                 f"{list(shape)} and gets {list(new_shape)}; a carried value keeps its shape in TensorRT")
 
     def forward(self, int index, int64_t iteration, bint keep, carried, scans, lasts):
         """Put a loop, stopped at a boundary, at the boundary before ``iteration``, as if it had run till there.
@@ -456,10 +457,19 @@ cdef class Loops:
             self.s.pc = pc + 1 if ins.taken else ins.target
         else:
             for k in range(ins.nmoves):
-                self.memory.hand_on(ins.moves[k].source, ins.moves[k].target)
-                self.memory.set_known(ins.moves[k].target, None)
+                self.give(ins.moves[k].source, ins.moves[k].target)
             self.s.pc = ins.target if ins.kind == JUMP else pc + 1
         return -1
+
+    cdef int give(self, int source, int target) except -1:
+        """Let the output of an If have what its branch gives, in memory for more where that grows."""
+        cdef Slot *slot = self.s.slots + source
+        cdef Slot *out = self.s.slots + target
+        if out.spec and out.nbytes < slot.nbytes and out.flags & OWN and self.memory.specs.capacity(slot.spec) is None:
+            memory = growing_buffer(slot.nbytes, lambda: self.memory.value_of(target))
+            self.memory.put_buffer(target, memory, slot.spec, slot.nbytes, OWN)
+        self.memory.hand_on(source, target)
+        self.memory.set_known(target, None)
 
     def test_slow(self, int index):
         """Look at a condition that was computed for the iteration ahead; TEST then takes it."""

@@ -155,7 +155,7 @@ cdef class Memory:
         if slot.spec == spec and slot.flags & OWN and not slot.flags & SHARED:
             slot.flags = OWN
             return 0
-        dtype, shape = self.specs[spec]
+        dtype, shape = self.specs.kind(spec)
         nbytes = self.specs.nbytes(spec)
         if self.specs.capacity(spec) is not None:
             return self.put_buffer(k, memory_for(nbytes, lambda: self.value_of(k)), spec, nbytes, OWN)
@@ -218,7 +218,7 @@ cdef class Memory:
 
     cdef object tensor(self, char *data, int spec):
         """An array over memory that stays valid only until the engine goes on."""
-        dtype, shape = self.specs[spec]
+        dtype, shape = self.specs.kind(spec)
         capacity = self.specs.capacity(spec)
         if capacity is None:
             return self.array_of(dtype, shape, data)
@@ -249,7 +249,7 @@ cdef class Memory:
             return self.tensor(slot.data, slot.spec)
         if slot.owner != NULL and np.PyArray_BYTES(<object>slot.owner) == slot.data:
             owner = <object>slot.owner
-            dtype, shape = self.specs[slot.spec]
+            dtype, shape = self.specs.kind(slot.spec)
             if owner.shape == shape and owner.dtype == dtype:
                 return owner
             if slot.flags & OWN and slot.nbytes:
@@ -258,7 +258,7 @@ cdef class Memory:
             source, offset = self.aliases[k]
             if slot.data == self.s.slots[<int>source].data + <npy_intp>offset:
                 # Whoever keeps it keeps the memory.
-                dtype, shape = self.specs[slot.spec]
+                dtype, shape = self.specs.kind(slot.spec)
                 held = self.look(source).reshape(-1).view(np.uint8)[offset:offset + slot.nbytes]
                 return held.view(dtype).reshape(shape)
         return self.tensor(slot.data, slot.spec)
@@ -268,9 +268,9 @@ cdef class Memory:
         cdef Slot *held = self.s.slots + slot
         if held.spec == 0:
             return self.plain_copy(self.look(slot))
-        dtype, shape = self.specs[held.spec]
+        dtype, shape = self.specs.kind(held.spec)
         if held.nbytes >= LINED and not may_have(held.nbytes):
-            raise ExecutionError(f"{self.value_of(slot)} {lacking(held.nbytes)} for a copy")
+            raise ExecutionError(f"{self.value_of(slot)} {lacking(held.nbytes, ' for a copy')}")
         array = self.array_of(dtype, shape, NULL)
         if self.specs.capacity(held.spec) is not None:
             np.copyto(array, self.look(slot))
@@ -283,7 +283,7 @@ cdef class Memory:
         and shape are the same."""
         cdef Slot *held = self.s.slots + slot
         if held.spec == 0 or Py_REFCNT(before) > 1 or not np.PyArray_ISCARRAY(before) or \
-                self.specs.capacity(held.spec) is not None or self.specs[held.spec] != (before.dtype, before.shape):
+                self.specs.capacity(held.spec) is not None or self.specs.kind(held.spec) != (before.dtype, before.shape):
             return self.value(slot)
         memcpy(np.PyArray_BYTES(before), held.data, held.nbytes)
         return before
@@ -306,7 +306,7 @@ cdef class Memory:
     def kind(self, int slot):
         """Dtype and shape of the tensor that a slot holds; None where it holds none."""
         cdef Slot *at = self.s.slots + slot
-        return self.specs[at.spec] if at.spec and at.owner != NULL else None
+        return self.specs.kind(at.spec) if at.spec and at.owner != NULL else None
 
     def capacity(self, int slot):
         """The axis along which a slot's memory has capacity for more than the tensor in it, and the extent that there is memory
@@ -386,9 +386,9 @@ def new_buffer(Py_ssize_t nbytes):
     return memory[first:first + nbytes]
 
 
-def lacking(nbytes):
+def lacking(nbytes, purpose=""):
     """That there is no memory, for the end of a message."""
-    return f"needs {size_text(nbytes)}{refused() or ', which the system does not give'}"
+    return f"needs {size_text(nbytes)}{purpose}{refused() or ', which the system does not give'}"
 
 
 def memory_for(nbytes, who):
@@ -404,10 +404,11 @@ def memory_for(nbytes, who):
         raise ExecutionError(f"{who()} {what}; run fewer iterations, or smaller tensors") from None
 
 
-def growing_buffer(nbytes, more, who):
-    """As ``memory_for``, with so many bytes more where there are as many."""
+def growing_buffer(nbytes, who):
+    """As ``memory_for``, for a value that grows: with half as much more where there is as much, so that it is copied a few
+    times in all, and not at each step."""
     try:
-        return new_buffer(nbytes + more)
+        return new_buffer(nbytes + max(nbytes // 2, 256))
     except (MemoryError, OverflowError):
         return memory_for(nbytes, who)
 

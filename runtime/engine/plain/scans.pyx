@@ -71,10 +71,10 @@ cdef class Scans:
         if r.spec == 0 and not isinstance(value, np.ndarray):
             raise ExecutionError(f"{self.memory.at(index)}: scan output '{port.outer.name}' got {shapes_of([value])}; only "
                                  f"tensors can be scan outputs")
-        after = (value.dtype, value.shape) if r.spec == 0 else self.memory.specs[r.spec]
+        after = (value.dtype, value.shape) if r.spec == 0 else self.memory.specs.kind(r.spec)
         if c.count:
             rows = self.arrays.get((index, k))
-            before = (rows[0].dtype, rows[0].shape) if c.objects else self.memory.specs[c.spec]
+            before = (rows[0].dtype, rows[0].shape) if c.objects else self.memory.specs.kind(c.spec)
             if before != after:
                 raise ExecutionError(_shape_change(self.memory.at(index), port, before, after))
         else:
@@ -103,7 +103,7 @@ cdef class Scans:
         """The first element is seen: all are like it. A buffer that is there serves on."""
         cdef Scan *c = self.s.loops[index].scans + k
         port = self.plan.loops[index].scans[k].output
-        dtype, shape = self.memory.specs[spec]
+        dtype, shape = self.memory.specs.kind(spec)
         rank = len(shape) + (1 if port.stack else 0)
         axis = from_start(port.axis, rank)
         c.spec, c.nbytes, c.out_count = spec, math.prod(shape) * dtype.itemsize, -1
@@ -235,7 +235,7 @@ cdef class Scans:
             return split(whole if is_long_enough(c) else unpadded(whole, port, c.count), port, c.count)
         if isinstance(rows, list):
             return np.stack(rows)
-        dtype, shape = self.memory.specs[c.spec]
+        dtype, shape = self.memory.specs.kind(c.spec)
         stacked = rows[: c.count * c.nbytes].view(dtype) if c.nbytes else np.empty(0, dtype)
         return stacked.reshape((c.count, *shape))
 

@@ -20,6 +20,7 @@ cdef class Specs:
     cdef list starts             # first numbers of the segments of all families, ascending
     cdef list segments           # for each: (Kin, first extent)
 
+    cdef object kind(self, int spec)
     cdef int find(self, object dtype, tuple shape) except -1
     cdef Family *family(self, object dtype, tuple shape, int axis, object capacity=?) except NULL
     cdef object capacity(self, int spec)

@@ -58,6 +58,10 @@ cdef class Specs:
         return len(self.ids) + len(self.kin)
 
     def __getitem__(self, int spec):
+        return self.kind(spec)
+
+    cdef object kind(self, int spec):
+        """(dtype, shape) of a spec, as ``specs[spec]`` gives it, for who has no need of Python to ask."""
         found = self.shapes.get(spec, self)
         if found is not self:
             return found
@@ -80,7 +84,7 @@ cdef class Specs:
         """Bytes of memory that a value takes."""
         if spec == 0:
             return 0
-        dtype, shape = self[spec]
+        dtype, shape = self.kind(spec)
         capacity = self.capacity(spec)
         return math.prod(shape if capacity is None else with_capacity(shape, capacity)) * dtype.itemsize
 

@@ -387,6 +387,14 @@ cdef inline void spec_changed(State *s, int k, Py_ssize_t least) noexcept nogil:
     s.generation += matters
 
 
+cdef inline void change_spec(State *s, int k, int spec, Py_ssize_t nbytes) noexcept nogil:
+    """Let a slot have a value of another spec in the memory that it has."""
+    cdef Slot *slot = s.slots + k
+    cdef Py_ssize_t least = min(slot.nbytes, nbytes)
+    slot.spec, slot.nbytes = spec, nbytes
+    spec_changed(s, k, least)
+
+
 cdef inline int takes_copy(const Edge *e, const Slot *result) noexcept nogil:
     """Does the parameter of a back edge get a copy of the result, and not its buffer? Sequences, optionals and strings
     are never changed once they are made: they move."""

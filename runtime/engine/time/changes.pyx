@@ -107,7 +107,7 @@ cdef class Changes:
         """A copy, as slots hold values; plain numbers take the dtype that the slot has."""
         if isinstance(value, (bool, int, float, str)):
             spec = self.s.slots[slot].spec
-            dtype = self.memory.specs[spec][0] if spec else getattr(self.plan.slots[slot].type, "dtype", None)
+            dtype = self.memory.specs.kind(spec)[0] if spec else getattr(self.plan.slots[slot].type, "dtype", None)
             return np.array(value, object if isinstance(value, str) else dtype)
         if isinstance(value, (list, tuple)):
             return [np.array(part) if isinstance(part, (np.ndarray, np.generic)) else part for part in value]
@@ -121,7 +121,7 @@ cdef class Changes:
 
     def must_keep_type(self, int slot, value):
         """The loop writes the slot itself at each boundary, and wants it as it is."""
-        dtype, shape = self.memory.specs[self.s.slots[slot].spec]
+        dtype, shape = self.memory.specs.kind(self.s.slots[slot].spec)
         if not isinstance(value, np.ndarray) or value.dtype != dtype or value.shape != shape:
             raise UsageError(f"'{self.plan.slots[slot].name}' must stay {dtype.name} {list(shape)}, got {shapes_of([value])}")
 

@@ -548,7 +548,8 @@ cdef class Checkpoints:
             if flags & OWN:
                 self.memory.own(k, spec)
             else:
-                self.memory.put_owner(k, np.empty(self.memory.specs[spec][1], self.memory.specs[spec][0]), spec, flags)
+                dtype, shape = self.memory.specs.kind(spec)
+                self.memory.put_owner(k, np.empty(shape, dtype), spec, flags)
             slot.flags = flags
             if keeping == SMALL:
                 memcpy(slot.data, reader.block, slot.nbytes)
@@ -629,7 +630,8 @@ cdef class Checkpoints:
             reader.kept += 1
         elif mark.keeping == SMALL:
             if e.back.spec != spec or e.back.owner == NULL:
-                self.loops.put_back(e, np.empty(self.memory.specs[spec][1], self.memory.specs[spec][0]), spec)
+                dtype, shape = self.memory.specs.kind(spec)
+                self.loops.put_back(e, np.empty(shape, dtype), spec)
             memcpy(e.back.data, reader.block, mark.nbytes)
             e.back.version = 0
             reader.block += mark.nbytes

@@ -211,7 +211,7 @@ cdef class Histories(Noter):
             if (q.param < 0) != crossing:
                 continue
             slot = q.result if q.param < 0 else q.param
-            dtype = self.memory.specs[self.s.slots[slot].spec][0] if self.s.slots[slot].spec else None
+            dtype = self.memory.specs.kind(self.s.slots[slot].spec)[0] if self.s.slots[slot].spec else None
             kind = KIND_NONE if dtype is None else kind_of(dtype)
             if kind == q.kind and kind != KIND_TABLE:
                 continue

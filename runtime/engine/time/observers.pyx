@@ -435,7 +435,7 @@ cdef class Observers:
         rows.flags.writeable = False
         values = []
         for j in range(record.nvalues):
-            dtype, shape = self.memory.specs[record.specs[<int>j]]
+            dtype, shape = self.memory.specs.kind(record.specs[<int>j])
             first, n = record.offsets[<int>j], record.nbytes[<int>j]
             values.append(rows[:, first:first + n].view(dtype).reshape((len(rows), *shape)) if n
                           else np.empty((len(rows), *shape), dtype))

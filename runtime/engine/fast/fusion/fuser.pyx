@@ -223,7 +223,7 @@ cdef class Fuser:
         known = [self.memory.known[slot] for slot in used]
         readers = tuple([tuple(self.views.readers.of(slot)) for node in nodes for slot in node.outputs if slot >= 0])
         key = (tuple([(node.pc, node.guarded, node.idle, node.once) for node in nodes]),
-               tuple([self.memory.specs[self.s.slots[<int>slot].spec] for slot in used]),
+               tuple([self.memory.specs.kind(self.s.slots[<int>slot].spec) for slot in used]),
                tuple([id(array) for array in known]), readers, frozenset(written))
         if key not in self.kept:
             while len(self.kept) >= MOST_KEPT:
@@ -235,7 +235,7 @@ cdef class Fuser:
     def search(self, list nodes, set written, bint chained, bint large):
         from ....plan.fusion import groups
 
-        slots = groups.Slots(lambda slot: self.memory.specs[self.s.slots[<int>slot].spec],
+        slots = groups.Slots(lambda slot: self.memory.specs.kind(self.s.slots[<int>slot].spec),
                              lambda slot: self.memory.known[slot], lambda slot: self.views.readers.of(slot),
                              self.ports | written)
         planned = []
@@ -256,4 +256,4 @@ cdef class Fuser:
     def is_integer_product(self, instruction):
         cdef int slot = instruction.outputs[0] if instruction.outputs else -1
         return slot >= 0 and instruction.node.op_type in ("MatMul", "MatMulInteger") and \
-            self.memory.specs[self.s.slots[slot].spec][0] == np.int32
+            self.memory.specs.kind(self.s.slots[slot].spec)[0] == np.int32

@@ -19,6 +19,7 @@ cdef class Growing:
     cdef dict arrays             # (position, key of a binding) -> the arrays behind it
     cdef int64_t keys
     cdef dict carriers           # as ``carriers`` gives them
+    cdef dict branches           # as ``given_by_branches`` gives them
     cdef bint unseen             # nobody looks at anything but the outputs of this execution
 
     cdef object varied(self, int pc, object instruction, list inputs)
@@ -39,6 +40,7 @@ cdef class Growing:
     cdef int provide(self, int pc) except -1
     cdef int provide_output(self, Port *p, Varying *v) except -1
     cdef Family *family_of(self, Edge *e) except? NULL
+    cdef Family *family_from(self, int result, int param) except? NULL
     cdef object buffer_for(self, Port *p, Py_ssize_t nbytes)
     cdef object buffer(self, int pc, Py_ssize_t nbytes, bint growing)
     cdef bint is_shared(self, int slot)

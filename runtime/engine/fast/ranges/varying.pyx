@@ -42,7 +42,7 @@ from ....plan.plan import Opcode
 from ....plan.through import bind_to_memory
 from ....kernels.extents import Extent, axis_that_varies, follow, now
 from ....ops.primitives import REFUSALS
-from ...plain.memory import growing_buffer
+from ...plain.memory import growing_buffer, memory_for
 
 np.import_array()
 
@@ -62,7 +62,7 @@ cdef class Growing:
         plan = memory.plan
         self.last_bound = [None] * memory.ncode
         self.appends, self.arrays, self.keys = {}, {}, 0
-        self.carriers, self.unseen = carriers(plan), False
+        self.carriers, self.branches, self.unseen = carriers(plan), given_by_branches(plan), False
         for loop in plan.loops:
             for edge in loop.edges:
                 if edge.swap:
@@ -209,7 +209,7 @@ cdef class Growing:
             v.inputs[k].seen = 1
         v.ninputs, v.element = len(slots) + len(beyond), followed.element
         v.copies, v.through = ranges.only_copies(bound), len(seen) > 0
-        v.narrow = self.memory.specs[self.s.slots[<int>instruction.inputs[followed.leading]].spec][0] == np.int32
+        v.narrow = self.memory.specs.kind(self.s.slots[<int>instruction.inputs[followed.leading]].spec)[0] == np.int32
         for k, (slot, out) in enumerate(outputs):
             self.port(v.outputs + k, slot, out.shape, out.dtype, out.capacity if isinstance(out, Extensible) else None)
             v.outputs[k].data_dependent = isinstance(out, DataDependent)
@@ -230,7 +230,7 @@ cdef class Growing:
 
     cdef int input_port(self, Port *p, int slot, object shape, object capacity) except -1:
         # What is bound at a boundary is so for the iteration before: the slot may hold another shape, with other capacity.
-        return self.port(p, slot, shape, self.memory.specs[self.s.slots[slot].spec][0], capacity)
+        return self.port(p, slot, shape, self.memory.specs.kind(self.s.slots[slot].spec)[0], capacity)
 
     cdef int port(self, Port *p, int slot, object shape, object dtype, object capacity) except -1:
         cdef int axis = axis_that_varies(shape)
@@ -390,8 +390,7 @@ cdef class Growing:
 
     cdef int provide_output(self, Port *p, Varying *v) except -1:
         cdef Slot *slot = self.s.slots + p.slot
-        cdef Py_ssize_t nbytes, before
-        nbytes = bytes_of(p, v.extent)
+        cdef Py_ssize_t nbytes = bytes_of(p, v.extent)
         # The node may have been bound on plain shapes since, whose numbers are known.
         self.memory.set_known(p.slot, None)
         if p.data_dependent:
@@ -403,23 +402,30 @@ cdef class Growing:
         if slot.flags != OWN or slot.capacity < nbytes:
             return self.memory.put_buffer(p.slot, self.buffer_for(p, nbytes), p.spec, nbytes, OWN)
         if slot.spec != p.spec:
-            before, slot.spec, slot.nbytes = slot.nbytes, p.spec, nbytes
-            spec_changed(self.s, p.slot, min(before, nbytes))
+            change_spec(self.s, p.slot, p.spec, nbytes)
 
     cdef Family *family_of(self, Edge *e) except? NULL:
-        """The family that both values of a back edge are of, which its result's node has found; NULL: none."""
-        cdef int k, pc = self.s.writer[e.result]
+        """The family that both values of a back edge are of, which the node that makes its result has found; NULL: none.
+        Where an If gives the result, that is a node of one of its branches."""
+        cdef Family *family = self.family_from(e.result, e.param)
+        for source in self.branches.get(e.result, ()):
+            if family == NULL:
+                family = self.family_from(source, e.param)
+        return family
+
+    cdef Family *family_from(self, int result, int param) except? NULL:
+        cdef int k, pc = self.s.writer[result]
         cdef FastNode *n = NULL if pc < 0 else node_at(self.s, pc)
         cdef Varying *v = NULL if pc < 0 else n.varying
         cdef Tally *t
         for k in range(0 if pc < 0 else n.counts):
             t = tally_of(self.s.code + pc, k)
-            if t.slot == e.result and extent_of(t.family, self.s.slots[e.param].spec) >= 0:
+            if t.slot == result and extent_of(t.family, self.s.slots[param].spec) >= 0:
                 return t.family
         if v != NULL:
             for k in range(v.noutputs):
-                if v.outputs[k].slot == e.result and v.outputs[k].family != NULL and \
-                        extent_of(v.outputs[k].family, self.s.slots[e.param].spec) >= 0:
+                if v.outputs[k].slot == result and v.outputs[k].family != NULL and \
+                        extent_of(v.outputs[k].family, self.s.slots[param].spec) >= 0:
                     return v.outputs[k].family
         return NULL
 
@@ -429,8 +435,8 @@ cdef class Growing:
 
     cdef object buffer(self, int pc, Py_ssize_t nbytes, bint growing):
         """A buffer for a result; ``growing``: for more than it needs now, where there is as much."""
-        more = spare(nbytes) if growing else 0
-        return growing_buffer(nbytes, more, lambda: f"{self.memory.where(pc)}: its result")
+        make = growing_buffer if growing else memory_for
+        return make(nbytes, lambda: f"{self.memory.where(pc)}: its result")
 
     cdef bint is_shared(self, int slot):
         """Is the other value of a back edge in the same buffer?"""
@@ -480,6 +486,16 @@ def carriers(plan):
             used.count(edge.result) == used.count(edge.param) == 1}
 
 
+def given_by_branches(plan):
+    """Slot of an If's output -> the slots of the nodes that give it in its branches, those of Ifs in branches included."""
+    sources = {}
+    for instruction in plan.code:
+        for source, target in instruction.moves:
+            # An If in a branch stands before the end of the branch.
+            sources.setdefault(target, []).extend(sources.get(source, (source,)))
+    return sources
+
+
 cdef bint was_used(Varying *v) noexcept:
     """Was a binding changed now and again in the last execution?"""
     cdef bint used = v.fitted - v.seen > 2
@@ -496,8 +512,3 @@ def varies_alone(out):
 def integers_of(i):
     """The numbers in an input now."""
     return tuple(i.peek().reshape(-1).tolist())
-
-
-def spare(nbytes):
-    """Half as much more, so that what grows is copied a few times in all, and not at each step."""
-    return max(nbytes // 2, 256)

@@ -132,7 +132,7 @@ cdef class Readers:
                 p = v.inputs + k
         if p == NULL or p.spec == 0:
             return None
-        dtype, shape = self.memory.specs[p.spec]
+        dtype, shape = self.memory.specs.kind(p.spec)
         if p.family == NULL:
             return self.binder.input(slot)
         if self.memory.known[slot] is not None:

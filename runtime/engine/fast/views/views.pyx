@@ -248,7 +248,7 @@ cdef class Views:
         return slot.spec != 0 and slot.flags == OWN and slot.nbytes >= LEAST_BYTES and source.spec != 0 and \
             self.memory.known[instruction.outputs[0]] is None and ins.calls.nargs == 2 and \
             ins.calls.cell[0] == &source.data and ins.calls.cell[1] == &slot.data and ins.calls.offset[1] == 0 and \
-            self.memory.specs[source.spec][0] == self.memory.specs[slot.spec][0] and \
+            self.memory.specs.kind(source.spec)[0] == self.memory.specs.kind(slot.spec)[0] and \
             view.size * view.dtype.itemsize == slot.nbytes and view.offset + slot.nbytes <= source.nbytes
 
     cdef int copy_outside(self, bint for_good) except -1:

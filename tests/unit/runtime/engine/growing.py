@@ -167,6 +167,32 @@ SOMETIMES = loop(
 )
 
 
+# In one branch it grows, in a branch of the other one it loses its first, else it stays.
+DEEP = loop(
+    """three_left = Mod (i, three)
+    most = Cast <to = 9> (three_left)
+    four_left = Mod (i, four)
+    some = Cast <to = 9> (four_left)
+    y, z = If <
+      then_branch = grown () => (float[p] up, float[1] up2) {
+        up = Concat <axis = 0> (x, e)
+        up2 = Add (l, e)
+      },
+      else_branch = other () => (float[q] down, float[1] down2) {
+        down = If <then_branch = same () => (float[r] same) { same = Identity (x) },
+                   else_branch = cut () => (float[w] cut) { cut = Slice (x, one, end, first) }> (some)
+        down2 = Neg (l)
+      }> (most)
+    t = ReduceSum <keepdims = 0> (y)""",
+    "float[n] x; float[1] l",
+    "float[m] y; float[1] z; float t",
+    "float[k] v0; float[1] v1; float[1] e",
+    "float[a] o0; float[1] o1; float[b] o2",
+    "<int64 three = {3}, int64 four = {4}, int64[1] one = {1}, int64[1] end = {9223372036854775807}, "
+    "int64[1] first = {0}>",
+)
+
+
 MEAN = loop(
     """y = Concat <axis = 0> (x, e)
     mean = ReduceMean <keepdims = 1> (y, first)
@@ -378,6 +404,7 @@ CASES: dict[str, tuple[str, Inputs]] = {
     "crossed": (CROSSED, {"v0": numbers(2), "v1": numbers(5), "e": numbers(1)}),
     "shared": (SHARED, {"v0": numbers(2), "v1": numbers(5), "e": numbers(1)}),
     "sometimes": (SOMETIMES, {"v0": numbers(2), "e": numbers(1)}),
+    "deep": (DEEP, {"v0": numbers(2), "v1": numbers(1), "e": numbers(1)}),
     "mean": (MEAN, {"v0": numbers(2, 2), "e": numbers(1, 2)}),
     "shapes": (SHAPES, {"v0": numbers(2), "e": numbers(1)}),
     "square": (SQUARE, {"v0": numbers(2), "e": numbers(1)}),

@@ -49,6 +49,14 @@ def test_appends_copy_no_more_than_a_few_times_the_result(case: str, width: int)
     assert len(set(seen)) < 60
 
 
+@pytest.mark.parametrize("case", ["sometimes", "deep"])
+def test_what_grows_in_a_branch_gets_memory_a_few_times(case: str) -> None:
+    trips = 5000
+    seen = addresses(CASES[case][0], inputs_of(case, trips))
+    assert len(seen) == trips + 1
+    assert len(set(seen)) < 60
+
+
 def test_nodes_stay_bound_while_shapes_grow() -> None:
     for case in ("append", "rows", "cache", "attention", "tokens", "twice", "prepend", "mean", "shrink"):
         m = model(CASES[case][0], 23)
