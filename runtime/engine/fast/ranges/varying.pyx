@@ -310,7 +310,7 @@ cdef class Growing:
                 self.forget(pc)
                 self.s.generation += 1
                 unbind_node(self.s.code + pc)
-            if not used:
+            if not used and self.last_bound[pc] is not None:
                 self.last_bound[pc] = None
 
     def lie_anew(self):
