@@ -86,13 +86,13 @@ def rewritten(rows: int = 1024, iterations: int = 200) -> Case:
 LOOPS = {
     "scalar programs": (scalar, newton, rk4, quaternion, rotation, hashing, beams),
     "panels": (lstm,),
-    "products in blocks": (lstm,),
+    "batched hoisting": (lstm,),
     "invariants": (transposed,),
-    "groups": (heat,),
+    "fusion": (heat,),
     "ranges of shapes": (grow,),
     "appends in place": (grow,),
-    "room for more": (cache,),
-    "renewed caches": (rewritten,),
+    "capacity for more": (cache,),
+    "in-place updates": (rewritten,),
 }
 
 

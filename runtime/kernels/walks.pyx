@@ -42,7 +42,7 @@ def stride_along(tuple shape, tuple strides, Py_ssize_t axis):
 
 def rows_of(tuple shape, arguments):
     """The axes of ``shape`` along which anything moves: extent, then a stride for each of the arguments (shape, strides)."""
-    cdef Py_ssize_t d, rank = len(shape)
+    cdef Py_ssize_t rank = len(shape)
     return [[shape[d], *[stride_along(s, t, d - rank) for s, t in arguments]] for d in range(rank) if shape[d] != 1]
 
 

@@ -1,4 +1,4 @@
-"""Random graphs that turn, cut and reshape: nodes passed over and memory that is lent change nothing anybody sees."""
+"""Random graphs that turn, cut and reshape: elided copies and aliases change nothing anybody sees."""
 
 from __future__ import annotations
 

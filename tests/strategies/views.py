@@ -82,7 +82,7 @@ def programs(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     x, y = reshaped(pick(), SHAPES[0]), reshaped(pick(), SHAPES[0])
     seen = pick()
     assert all(math.prod(shape) == SIZE for _, shape in values)
-    # What follows the loop lends memory where it can.
+    # What follows the loop aliases memory where it can.
     after: list[str] = []
     tail = "x_last"
     for k, shape in enumerate(draw(st.lists(st.sampled_from(SHAPES), max_size=4))):

@@ -225,7 +225,6 @@ cdef class Fast(Accelerator):
     @property
     def compiled(self):
         """The loops whose programs are compiled."""
-        cdef int k
         return [k for k in range(self.memory.nloops) if self.f.loops[k].program != NULL and
                 self.f.loops[k].program.compiled != NULL]
 

@@ -385,7 +385,6 @@ cdef class Checkpoints:
 
     cdef int mark_histories(self, Checkpoint c) except -1:
         cdef FrozenEntry entry
-        cdef int index
         c.histories = tuple([self.histories.freeze(index) for index in range(self.memory.nloops)])
         for mark in c.histories:
             for entry in () if mark is None else mark[2:]:

@@ -278,7 +278,6 @@ cdef class Histories(Noter):
     cdef tuple freeze(self, int index):
         """The history of a loop as a checkpoint keeps it; None: there is none."""
         cdef loop_history *h = history_of(self.s.loops + index)
-        cdef int place
         if h == NULL:
             return None
         return (history_place(h), h.nseries, *[self.freeze_entry(index, place) for place in range(HISTORY_ENTRIES)])

@@ -105,7 +105,6 @@ cdef class Fuser:
     cdef bint is_written_now(self, int slot) except -1:
         """Is a slot one that a group writes which is under way?"""
         cdef Group *g = self.under_way()
-        cdef int k
         return g != NULL and any([slot in self.memory.plan.code[g.members[k]].outputs for k in range(g.nmembers)])
 
     cdef Group *under_way(self) noexcept:

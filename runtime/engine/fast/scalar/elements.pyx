@@ -48,7 +48,7 @@ cdef int64_t steps_of(const Call *call) noexcept:
 cdef Elements elements_of(const Call *call):
     """Those of a call that does an operation of the list; None for others, and where a result is operand as well."""
     cdef Elements found = Elements.__new__(Elements)
-    cdef int j, last = call.nargs - 1
+    cdef int last = call.nargs - 1
     cdef int64_t n = 1 if opcode(call) >= 0 else steps_of(call)
     found.op = operation_of(call)
     if found.op < 0 or not 0 < n <= REGISTER_BYTES:
@@ -65,7 +65,7 @@ cdef Elements gathered(const Call *call, bytes indices):
     """Those of a Gather by these indices, which copies; None where there are none, or one of them is outside."""
     # extra: outer count, axis length, block bytes, number of indices, bytes of an index
     cdef Elements found
-    cdef int64_t length = call.extra[1], block = call.extra[2], outer, k
+    cdef int64_t length = call.extra[1], block = call.extra[2]
     cdef const char *bytes_of = indices
     cdef int size = block & -block if block & 7 else 8
     if not indices or not 0 < call.extra[0] * call.extra[3] * block <= REGISTER_BYTES:
@@ -89,7 +89,6 @@ cdef tuple products_of(Call *call):
     these."""
     # dims: batch, m, k, n; steps: of the batch for each argument, then rows and columns of a, b and the result
     cdef const npy_intp *s = call.steps
-    cdef npy_intp k
     at = [(r, c) for r in range(call.dims[1]) for c in range(call.dims[3])]
     a = [[call.offset[0] + r * s[3] + k * s[4] for r, _ in at] for k in range(call.dims[2])]
     b = [[call.offset[1] + k * s[5] + c * s[6] for _, c in at] for k in range(call.dims[2])]
@@ -100,7 +99,7 @@ cdef tuple searched(Call *call, int size):
     """Where the numbers are that a search for extremes looks through: of each place in its rows one for each result; and
     the results."""
     # extra: type character, outer, axis length, inner, is max, is last
-    cdef npy_intp n = call.extra[2], inner = call.extra[3], j
+    cdef npy_intp n = call.extra[2], inner = call.extra[3]
     at = [(o, k) for o in range(call.extra[1]) for k in range(inner)]
     x = [[call.offset[0] + size * ((o * n + j) * inner + k) for o, k in at] for j in range(n)]
     return x, [call.offset[1] + 8 * k for k in range(len(at))]

@@ -116,7 +116,6 @@ cdef list pairs(const scalar_move *moves, int count, dict numbers):
 
 
 cdef dict describe_loop(const scalar_loop *loop, dict numbers):
-    cdef int k, j
     return {
         "parent": loop.parent, "body": loop.body, "after": loop.after, "test": loop.test, "staged": bool(loop.staged),
         "trip": numbers[loop.trip], "initial": numbers[loop.initial], "cond": numbers[loop.cond],
@@ -150,7 +149,7 @@ cdef dict constants(Program *program, object plan):
 
 cdef tuple element_places(const scalar_each *each, Program *program, dict numbers):
     """(opcode, of each argument: its register, and which bytes of it its elements begin at)"""
-    cdef int j, k
+    cdef int j
     arguments = []
     for j in range(each.nargs):
         at = [each.at[j][k] for k in range(each.n)]
@@ -161,7 +160,6 @@ cdef tuple element_places(const scalar_each *each, Program *program, dict number
 
 cdef tuple describe_node(const scalar_node *node, dict numbers):
     """(registers, those of results, cost, order) of a node that its kernels compute"""
-    cdef int k
     order = None
     if node.order != NULL:
         kind, how, *tensors = <object>node.order
@@ -174,7 +172,7 @@ cdef object describe(Program *program, object plan):
     """All of a program that stays as it is."""
     cdef scalar_program *core = &program.core
     cdef scalar_insn *i
-    cdef int k, j
+    cdef int k
     numbers = {-1: -1, 0: 0, **{program.values[k].at: k for k in range(program.nregisters)}}
     code = []
     for k in range(program.ncode):

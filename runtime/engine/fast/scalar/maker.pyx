@@ -162,7 +162,7 @@ cdef class Maker(NodeCode):
     cdef list records(self, int index):
         """(record, registers) of what is recorded at the loop's boundaries, of values that a program has then."""
         cdef LoopState *loop = self.s.loops + index
-        cdef int j, k = loop.first_record
+        cdef int k = loop.first_record
         found = []
         later = {loop.iteration, *[loop.slices[j].inner for j in range(loop.nslices)]}
         while k >= 0:

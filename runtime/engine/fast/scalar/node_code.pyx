@@ -154,7 +154,6 @@ cdef class NodeCode:
         return not call.offset[j] and self.bytes_of(call, j) <= 8
 
     cdef bint is_number_call(self, Call *call) except -1:
-        cdef int j
         return is_single(call) and all([self.is_number(call, j) for j in range(call.nargs)])
 
     cdef bint is_load(self, Call *call) except -1:
@@ -172,13 +171,11 @@ cdef class NodeCode:
         self.emit(pc, OP_LOAD, d=result, a=len(self.loads) - 1)
 
     cdef int number_call(self, int pc, Call *call, list registers) except -1:
-        cdef int j
         self.calls.append((<size_t>call.loop, <size_t>call.data, registers, [call.steps[j] for j in range(call.nargs)]))
         self.emit(pc, OP_CALL, a=len(self.calls) - 1)
 
     cdef int operate(self, int pc, Call *call, Elements e, list registers) except -1:
         """An operation on numbers that fill their registers, or on elements of them."""
-        cdef int j
         fits = all([places == [0] and self.bytes_of(call, j) in (-1, size)
                     for j, size, places in zip(e.arguments, e.sizes, e.places)])
         if fits:
@@ -192,7 +189,7 @@ cdef class NodeCode:
 
     cdef int whole(self, int pc, Instr *ins, char **answer) except -1:
         """A node by its kernels. What is no register stays where it is: memory of its own, and what the loop does not write."""
-        cdef int k, j
+        cdef int k
         registers, results = [], [self.slot(slot) for slot in self.results(pc, answer)]
         for k in range(ins.ncalls):
             if not stands_alone(ins.calls + k):
@@ -208,7 +205,6 @@ cdef class NodeCode:
         """How a small product of registers is summed: ("product", (is it fused), and of a, b and the result: register,
         places); or how extremes are found: ("search", (C type, is it the greatest, the last), the same of x and the result);
         else None."""
-        cdef int j
         if is_search(call):
             return self.search(call)
         if not is_small_product(call) or not 0 < call.dims[1] * call.dims[2] * call.dims[3] <= MOST_PRODUCTS or \

@@ -123,7 +123,6 @@ cdef class Views:
 
     def is_worth_it(self, int pc, set members):
         """Might all who read a copy read its source, and gain by that?"""
-        cdef int reader
         readers = self.readers_of(pc)
         # What lies apart is slower to read: once, it takes no longer than the copy.
         if len(readers) > 1 and any([lies_apart(view) for view in self.binder.views[pc]]):
@@ -375,7 +374,7 @@ cdef class Views:
 
     cdef int forget(self) except -1:
         """The execution is elsewhere now, with the values that slots had there."""
-        cdef int pc, slot
+        cdef int pc
         self.shown.clear()
         for pc in self.elided:
             if self.s.code[pc].kind != NATIVE:

@@ -1,4 +1,4 @@
-"""Nodes between what grows and its readers: when they are passed over, and that they then stay so."""
+"""Nodes between what grows and its readers: when their copies are elided, and that they then stay so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nodes that are passed over: which ones, and that whoever wants their values gets them."""
+"""Elided copies: which ones, and that whoever wants their values gets them."""
 
 from __future__ import annotations
 
@@ -258,7 +258,7 @@ def test_nodes_of_the_main_graph_are_none_of_a_body() -> None:
         assert fast(engine).views.positions == []
 
 
-LENT = """
+ALIASES = """
 g (int64 M, float[16,32] x, float[4,1,128] given)
     => (float[16,32] last, float[N,16,32] s, float[512] flat, float[16,32] y, float[4,128] shown) {
   ones = Constant <value_ints = [1]> ()
@@ -290,7 +290,7 @@ g (int64 M, float[16,32] x, float[4,1,128] given)
 }"""
 
 
-ALL_LENT = ["apart", "flat", "rows", "shown", "square_one", "start", "turned", "y"]
+ALL_ALIASED = ["apart", "flat", "rows", "shown", "square_one", "start", "turned", "y"]
 
 
 def numbers(trips: int, seed: int = 3) -> dict[str, Any]:
@@ -299,7 +299,7 @@ def numbers(trips: int, seed: int = 3) -> dict[str, Any]:
     return {"M": np.int64(trips), "x": x, "given": given}
 
 
-def lent(engine: Engine) -> list[str]:
+def aliased(engine: Engine) -> list[str]:
     return sorted(engine.plan.slots[engine.plan.code[pc].outputs[0]].name for pc in fast(engine).views.aliased)
 
 
@@ -311,24 +311,24 @@ def unseen(m: loopdbg.Model, engine: Engine, given: dict[str, Any]) -> dict[str,
 
 def test_nodes_of_the_main_graph_lend_memory() -> None:
     """Nothing else comes out, with other numbers and other extents, and after runs that somebody looked at."""
-    m = model(LENT)
+    m = model(ALIASES)
     engine = Engine(m.plan)
     for trips, seed, looked in ((5, 1, 0), (5, 2, 0), (5, 3, 0), (3, 4, 0), (3, 5, 0), (5, 6, 1), (5, 7, 0), (5, 8, 0)):
         given = numbers(trips, seed)
         if looked:
             engine.start(m.check(given))
             assert engine.resume()[0] == "end"
-            assert lent(engine) == []
+            assert aliased(engine) == []
             same(m._inside.results(engine), by_nodes(m, given))
         same(unseen(m, engine, given), by_nodes(m, given))
-    assert lent(engine) == ALL_LENT
+    assert aliased(engine) == ALL_ALIASED
     turn(engine, fuse=False)
     same(unseen(m, engine, given), by_nodes(m, given))
-    assert lent(engine) == []
+    assert aliased(engine) == []
 
 
 def test_outputs_are_nobody_elses() -> None:
-    m = model(LENT)
+    m = model(ALIASES)
     given = numbers(4)
     expected = by_nodes(m, given)
     results = [m.run(given) for _ in range(4)]
@@ -342,12 +342,12 @@ def test_outputs_are_nobody_elses() -> None:
 
 
 def test_who_looks_after_runs_that_nobody_saw_sees_what_nodes_give() -> None:
-    """Before each instruction of a run that follows, all that has a value has that of an engine that never lent."""
-    m = model(LENT)
+    """Before each instruction of a run that follows, all that has a value has that of an engine that never aliased."""
+    m = model(ALIASES)
     used, fresh = Engine(m.plan), Engine(m.plan)
     for seed in (1, 2, 3):
         unseen(m, used, numbers(4, seed))
-    assert lent(used) == ALL_LENT
+    assert aliased(used) == ALL_ALIASED
     for engine in (used, fresh):
         engine.start(m.check(numbers(4, 9)))
     made: set[int] = set()
@@ -366,8 +366,8 @@ def test_who_looks_after_runs_that_nobody_saw_sees_what_nodes_give() -> None:
 
 
 @pytest.mark.parametrize("name", ["made", "apart", "rows", "x_last", "start"])
-def test_what_is_set_in_an_engine_that_lent_is_set_alone(name: str) -> None:
-    m = model(LENT)
+def test_what_is_set_in_an_engine_with_aliases_is_set_alone(name: str) -> None:
+    m = model(ALIASES)
     seen = []
     for before in (0, 3):
         engine = Engine(m.plan)
@@ -386,8 +386,8 @@ def test_what_is_set_in_an_engine_that_lent_is_set_alone(name: str) -> None:
 
 
 def test_an_engine_that_lends_goes_to_a_checkpoint() -> None:
-    """What it restores is changed by nothing that it lent."""
-    m = model(LENT)
+    """What it restores is changed by nothing that it aliased."""
+    m = model(ALIASES)
     taken, used = Engine(m.plan), Engine(m.plan)
     taken.start(m.check(numbers(4, 9)))
     second = m.plan.loops[1].enter
@@ -396,9 +396,9 @@ def test_an_engine_that_lends_goes_to_a_checkpoint() -> None:
     point = taken.checkpoints.take()
     for seed in (1, 2, 3):
         unseen(m, used, numbers(4, seed))
-    assert lent(used) == ALL_LENT
+    assert aliased(used) == ALL_ALIASED
     used.checkpoints.restore(point)
-    assert lent(used) == []
+    assert aliased(used) == []
     for name in ("made", "apart", "turned", "rows", "x_last", "start"):
         assert np.array_equal(used.value(slot(m, name)), taken.value(slot(m, name)))
     used.changes.set(slot(m, "made"), np.zeros_like(used.value(slot(m, "made"))))
