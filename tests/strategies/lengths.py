@@ -69,7 +69,12 @@ VIEWS = (
 def programs(draw: st.DrawFn) -> Program:
     """A Loop with one or two carried tensors of any length, often around another one that runs ``K`` times."""
     count = draw(st.integers(1, 2))
-    lines = ["f = Cast <to = 1> (i)", "step = Mod <fmod = 1> (f, five)", "row = Add (e, step)"]
+    lines = [
+        "f = Cast <to = 1> (i)",
+        "step = Mod <fmod = 1> (f, five)",
+        "row = Add (e, step)",
+        "some = Cast <to = 9> (step)",
+    ]
 
     def changed(source: list[str], prefix: str, most: int) -> list[str]:
         made = list(source)
@@ -94,11 +99,19 @@ def programs(draw: st.DrawFn) -> Program:
         }}> (K, , {start})""")
         available.append("inner")
         available = changed(available, "after", 2)
-    results = [draw(st.sampled_from(available)) for _ in range(count)]
-    lines += [
-        f"r{k} = Identity ({name})" if draw(st.booleans()) else f"r{k} = Concat <axis = 0> ({name}, row)"
-        for k, name in enumerate(results)
-    ]
+
+    def chosen(result: str) -> str:
+        """What one of two branches gives, by the iteration."""
+        kinds = st.sampled_from([c for c in CHANGES if "{y}" not in c])
+        then, other = (draw(kinds).format(x=draw(st.sampled_from(available))) for _ in range(2))
+        return f"""{result} = If <
+            then_branch = then_{result} () => (float[a,2] {result}t) {{ {result}t = {then} }},
+            else_branch = else_{result} () => (float[b,2] {result}e) {{ {result}e = {other} }}> (some)"""
+
+    for k in range(count):
+        name, way = draw(st.sampled_from(available)), draw(st.integers(0, 2))
+        ways = f"r{k} = Identity ({name})", f"r{k} = Concat <axis = 0> ({name}, row)"
+        lines.append(ways[way] if way < 2 else chosen(f"r{k}"))
     seen = draw(st.sampled_from(available))
     view = draw(st.sampled_from(VIEWS)).format(x=seen)
     lines += [
