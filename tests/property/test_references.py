@@ -95,9 +95,11 @@ def test_a_node_that_is_another_one_is_named_and_no_other(program: Program, data
     node.op_type = data.draw(st.sampled_from([op for op in BINARY if op != node.op_type]))
     given_, one = inputs_of(program), loaded(wrong)
     known = recorded(loaded(right), given_)
-    # One that now computes what the reference has of another cannot be told apart from that by its numbers.
-    other = [pair for pair in recorded(one, given_) if pair[1].name == node.output[0]]
-    assume(all(len(alike(pair[0], [pair, *known])) == 1 for pair in other))
+    # What is the same as another one of the other side cannot be told apart from that by its numbers.
+    own = recorded(one, given_)
+    for pairs, others in ((own, known), (known, own)):
+        meant = [pair for pair in pairs if pair[1].name == node.output[0]]
+        assume(all(len(alike(pair[0], [pair, *others])) == 1 for pair in meant))
     tracks = {track.name: track for _, track in known}
     with TemporaryDirectory() as folder:
         found = compared(one, given_, plain_file(Path(folder) / "ref.npz", tracks))
