@@ -97,26 +97,29 @@ def pytest_xdist_auto_num_workers() -> int:
     return (os.cpu_count() or 1) + 1
 
 
-class Watch:
-    """A test that hangs shows the stack of every thread: loops are what this program is about. pytest's own, by
-    ``faulthandler_timeout``, starts a thread for each test, which costs more than most tests do."""
+class HangGuard:
+    """Ends a process whose test hangs in native code and prints all stacks; xdist reports the test as failed.
 
-    #: Seconds, and how many of them may have passed when a test begins.
-    PATIENCE, PASSED = 300, 30
+    pytest-timeout (``timeout`` in pyproject.toml) fails a test that hangs in Python. Its signal handler cannot run
+    while native code does not return to the interpreter. One timer serves many tests, since starting its thread costs
+    more than most tests take.
+    """
+
+    LIMIT_SECONDS, REARM_SECONDS = 900, 30
 
     def __init__(self, stderr: int) -> None:
         self._stderr = stderr
-        self._since = -float(self.PATIENCE)
+        self._armed_at = -float(self.LIMIT_SECONDS)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self) -> None:
-        if time.monotonic() - self._since > self.PASSED:
-            faulthandler.dump_traceback_later(self.PATIENCE, file=self._stderr)
-            self._since = time.monotonic()
+        if time.monotonic() - self._armed_at > self.REARM_SECONDS:
+            faulthandler.dump_traceback_later(self.LIMIT_SECONDS, exit=True, file=self._stderr)
+            self._armed_at = time.monotonic()
 
     def pytest_exception_interact(self) -> None:
-        """pytest ends what is to be dumped later, wherever that was asked for."""
-        self._since = -float(self.PATIENCE)
+        """pytest cancels the timer of faulthandler when a test fails: start it again at the next test."""
+        self._armed_at = -float(self.LIMIT_SECONDS)
 
     def pytest_unconfigure(self) -> None:
         faulthandler.cancel_dump_traceback_later()
@@ -124,8 +127,8 @@ class Watch:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """No test has taken stderr yet."""
-    config.pluginmanager.register(Watch(os.dup(2)))
+    """Duplicate stderr before a test captures it."""
+    config.pluginmanager.register(HangGuard(os.dup(2)))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
