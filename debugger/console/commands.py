@@ -336,7 +336,8 @@ def _echo(console: Console, rest: str) -> None:
 def _source(console: Console, rest: str) -> None:
     if not rest:
         raise UsageError("source needs a file")
-    console.source(rest)
+    # A person's own path is shown as it was typed.
+    console.source(rest if console.files.everywhere else str(console.files.check(rest, "source")))
 
 
 @command(

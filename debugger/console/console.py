@@ -11,8 +11,9 @@ from ..session.debuggee import Debuggee
 from ..session.stop import Reason, Stop
 from ..values.iterations import TimedFrame
 from ..values.scope import FrameScope
-from .command import Command, Quit, is_command, split
+from .command import COMMANDS, Command, Quit, is_command, split
 from .completion import Completer, complete
+from .file_access import EVERYWHERE, FileAccess
 from .meant import meant
 from .report import breakpoint_lines, next_line
 
@@ -37,6 +38,8 @@ class Console:
         self.on_done: Callable[[str, str], object] | None = None
         #: Commands that this console has beside those of all.
         self.more: Mapping[str, Command] = {}
+        #: Which files commands may name.
+        self.files: FileAccess = EVERYWHERE
         self.next_display = 1
         #: Breakpoints of which somebody else says that they were never tested.
         self.answered: frozenset[int] = frozenset()
@@ -73,16 +76,30 @@ class Console:
             Quit: the program is to end.
             LoopdbgError: the command makes no sense or failed.
         """
+        self._with_followers(lambda: self._execute(line))
+
+    def _with_followers(self, action: Callable[[], None]) -> None:
+        """Carry out a command, then what the breakpoints of its stops ask for."""
         outer, self._todo = self._todo, []
         epoch = self.session._inside.epoch
         try:
-            self._execute(line)
+            action()
             # One after the other, not one inside the other: each of them may stop where others are asked for.
             while self._todo:
                 self._execute(self._todo.pop(0))
         finally:
             # What a breakpoint asked for ends with its stop.
             self._todo = outer if self.session._inside.epoch == epoch else []
+
+    def call(self, name: str, rest: str) -> None:
+        """Run a command by its name, with a text that is its argument and never a line of its own; else as
+        :meth:`execute`.
+
+        Raises:
+            LoopdbgError: as :meth:`execute`.
+        """
+        command, text = COMMANDS[name], " ".join(rest.splitlines()).strip()
+        self._with_followers(lambda: self._carry_out(command, text))
 
     def _execute(self, line: str) -> None:
         text = line.strip()
@@ -96,7 +113,9 @@ class Console:
             else:
                 self._collecting = None
             return
-        command, rest = self.meant(text)
+        self._carry_out(*self.meant(text))
+
+    def _carry_out(self, command: Command, rest: str) -> None:
         if self.before is not None:
             self.before(command.name)
         command.run(self, rest)

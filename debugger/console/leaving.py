@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...runtime.errors import UsageError
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 def _save(console: Console, rest: str) -> None:
     if not rest:
         raise UsageError("save needs a file, named as the model is: save fixed.onnx")
-    for path in console.session.save(rest):
+    for path in console.session.save(console.files.check(rest, "save")):
         console.say(f"wrote {path}")
 
 
@@ -25,5 +24,15 @@ def _extract(console: Console, rest: str) -> None:
     folder, _, more = rest.partition(" ")
     if not folder or more.strip() not in ("", "all"):
         raise UsageError("extract needs a folder, and takes nothing behind it but all: extract part, extract part all")
-    found = console.session.extract(Path(folder), whole=bool(more), frame=console.selected_frame())
+    extract_into(console, folder, whole=bool(more))
+
+
+def extract_into(console: Console, folder: str, *, whole: bool) -> None:
+    """Write the next iteration, or the whole entry of the loop, into a folder, and say so.
+
+    Raises:
+        UsageError: the folder may not be written here, or is there already.
+    """
+    path = console.files.check(folder, "extract")
+    found = console.session.extract(path, whole=whole, frame=console.selected_frame())
     console.say(f"wrote {found.what} as {found.model}: {found.proof}")

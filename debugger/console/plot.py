@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...runtime.errors import UsageError
@@ -25,7 +24,7 @@ def _plot(console: Console, rest: str) -> None:
     name, file = rest[: max(cut, 0)].strip(), rest[cut + 1 :]
     if not file:
         raise UsageError("plot needs a file to draw into: plot h h.png")
-    path = Path(file).expanduser()
+    path = console.files.check(file, "plot")
     check_suffix(path)
     save(over_iterations(console.selected_frame(), name.strip("`") or None), path)
     console.say(f"drawn into {path}")

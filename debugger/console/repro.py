@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...runtime.errors import UsageError
@@ -20,5 +19,5 @@ def _repro(console: Console, rest: str) -> None:
     folder, _, what = rest.partition(" ")
     if not folder:
         raise UsageError("repro needs a folder to write: repro report, repro report onnxruntime, repro report if x > 1")
-    for line in console.session.repro(Path(folder).expanduser(), what.strip() or "nan").lines():
+    for line in console.session.repro(console.files.check(folder, "repro"), what.strip() or "nan").lines():
         console.say(line)
