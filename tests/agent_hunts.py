@@ -18,8 +18,8 @@ from loopdbg.tui.cli import serving_agents
 Ask = Callable[..., Awaitable[str]]
 
 
-def served() -> Any:
-    """The server that the command line would run."""
+def served(**options: Any) -> Any:
+    """The server that the command line would run; ``options``: ``allow_write``, ``trust_script``."""
     made: list[Any] = []
 
     class Served:
@@ -33,7 +33,7 @@ def served() -> Any:
     serve = serving_agents.server
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(serving_agents, "server", server)
-        assert serving_agents.run(argparse.Namespace(allow_write=False, trust_script=False)) == 0
+        assert serving_agents.run(argparse.Namespace(**{"allow_write": None, "trust_script": False, **options})) == 0
     return made[0]
 
 

@@ -28,8 +28,10 @@ function adapter(session) {
   if (request === "attach" && port !== undefined) {
     return new vscode.DebugAdapterServer(port, "127.0.0.1");
   }
-  const [command, ...first] = vscode.workspace.getConfiguration(TYPE).get("command");
-  return new vscode.DebugAdapterExecutable(command, [...first, "dap"]);
+  const settings = vscode.workspace.getConfiguration(TYPE);
+  const [command, ...first] = settings.get("command");
+  const trust = settings.get("trustScripts") ? ["--trust-script"] : [];
+  return new vscode.DebugAdapterExecutable(command, [...first, "dap", ...trust]);
 }
 
 /** What the iteration has made of each line, beside it. */
@@ -44,15 +46,25 @@ async function inlineValues(document, viewPort, context) {
     .map(({ line, text }) => new vscode.InlineValueText(document.lineAt(line - 1).range, `= ${text}`));
 }
 
-/** What F5 without a launch.json means: the file that is open. */
-function completed(folder, config) {
+/** What F5 without a launch.json means: the file that is open. A server on a port wants a token. */
+async function completed(folder, config) {
   if (config.type || config.request || config.name) {
-    return config;
+    return config.port === undefined && config.debugServer === undefined ? config : withToken(config);
   }
   const file = vscode.window.activeTextEditor?.document.fileName;
   return file && /\.(onnx|xml|py)$/.test(file)
     ? { type: TYPE, request: "launch", name: "Loops of this model", program: file }
     : undefined;
+}
+
+/** With the token that the server printed: of the configuration, of the environment, or typed. */
+async function withToken(config) {
+  const prompt = "The token that loopdbg printed";
+  const token =
+    config.token ||
+    process.env.LOOPDBG_DAP_TOKEN ||
+    (await vscode.window.showInputBox({ prompt, password: true, ignoreFocusOut: true }));
+  return token ? { ...config, token } : undefined;
 }
 
 function debugFile(uri) {

@@ -1,7 +1,7 @@
 """For a session that is there already: an editor attaches to it, steps it, and leaves it where it stands.
 
 session = loopdbg.debug(model, inputs)
-loopdbg.editor.wait_for_editor(session)      # in VS Code: attach with "port": 5680
+loopdbg.editor.wait_for_editor(session)      # in VS Code: attach with "port": 5680, and the "token" that this prints
 print(session.frame.carried["h"])            # goes on here, once the editor disconnects
 """
 
@@ -21,19 +21,26 @@ PORT = 5680
 
 
 def wait_for_editor(
-    session: Debuggee, port: int = PORT, *, timeout: float | None = None, on_port: Callable[[int], object] | None = None
+    session: Debuggee,
+    port: int = PORT,
+    *,
+    token: str | None = None,
+    timeout: float | None = None,
+    on_port: Callable[[int], object] | None = None,
 ) -> None:
     """Let an editor have a session, by the Debug Adapter Protocol, until it disconnects.
 
     Args:
         session: what :func:`loopdbg.debug` gave, or a :class:`loopdbg.Replay`; nobody else may drive it meanwhile.
         port: of this machine alone; 0: a free one.
+        token: what the editor has to send as ``"token"`` of ``attach``, 16 characters or more. None: that of the
+            environment variable ``LOOPDBG_DAP_TOKEN``, else a random one; stderr says which.
         timeout: seconds to wait for an editor; None: for as long as it takes.
         on_port: called with the port, once an editor can connect.
 
     Raises:
-        UsageError: the port is taken, or no editor came in time.
+        UsageError: the port is taken, the token is too short, or no editor came in time.
     """
     from .debugger.adapters.dap.attached import serve
 
-    serve(session, port, timeout, on_port)
+    serve(session, port, token, timeout, on_port)

@@ -131,7 +131,7 @@ def gather(model: Model, options: argparse.Namespace) -> Inputs:
     return Inputs(values, note, bool(made) or (chosen_here and bool(taken)), tuple(remarks), unasked, seeds, folder)
 
 
-def give_state(models: Sequence[Model], words: Sequence[str]) -> list[str]:
+def give_state(models: Sequence[Model], words: Sequence[str | tuple[str, str]]) -> list[str]:
     """Give models the variables of ``--state``, each those that it has; returns their names.
 
     Raises:
@@ -146,24 +146,31 @@ def give_state(models: Sequence[Model], words: Sequence[str]) -> list[str]:
 
 
 def _given(
-    words: Sequence[str], ports: Mapping[str, Port], option: str = "--input", what: str = "input"
+    words: Sequence[str | tuple[str, str]],
+    ports: Mapping[str, Port],
+    option: str = "--input",
+    what: str = "input",
 ) -> dict[str, Data]:
-    """What --input or --state says, by name."""
+    """What --input or --state says, by name; the client of a protocol gives pairs of a name and a text instead."""
     given: dict[str, Data] = {}
     for word in words:
-        if "=" not in word:
-            raise UsageError(f"{option} {word}: expected NAME=VALUE")
-        # A name may hold a '=' itself.
-        known = max((name for name in ports if word.startswith(f"{name}=")), key=len, default=None)
-        name = word.split("=", 1)[0] if known is None else known
-        if known is None:
+        name, text = _named_text(word, ports, option) if isinstance(word, str) else word
+        if name not in ports:
             have = ", ".join(f"'{n}'" for n in dict.fromkeys(port.name for port in ports.values())) or "none"
             raise InputError(f"the model has no {what} '{name}'{did_you_mean(name, list(ports)) or f'; it has {have}'}")
         port = ports[name]
         if port.name in given:
             raise UsageError(f"{option} {name}=... stands there twice")
-        given[port.name] = parse(name, port.type, word[len(name) + 1 :], what)
+        given[port.name] = parse(name, port.type, text, what)
     return given
+
+
+def _named_text(word: str, ports: Mapping[str, Port], option: str) -> tuple[str, str]:
+    """The two sides of NAME=VALUE; a name may hold a '=' itself."""
+    if "=" not in word:
+        raise UsageError(f"{option} {word}: expected NAME=VALUE")
+    known = max((name for name in ports if word.startswith(f"{name}=")), key=len, default=word.split("=", 1)[0])
+    return known, word[len(known) + 1 :]
 
 
 def beside(model: Path) -> Path:

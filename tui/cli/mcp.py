@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from .command import Command
-from .options import add_trust_option
+from .options import add_trust_option, add_write_option
 
 
 class Mcp(Command):
@@ -23,9 +23,7 @@ needs the package mcp: pip install 'loopdbg[mcp]'"""
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         parser.usage = "loopdbg mcp [options]"
-        parser.add_argument(
-            "--allow-write", action="store_true", help="let the agent write files: save, extract, plot, repro"
-        )
+        add_write_option(parser, "the agent")
         add_trust_option(parser)
 
     def load(self) -> None:

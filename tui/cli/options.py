@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,24 @@ def add_trust_option(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="run a model that is a script, and --operators, in CI and serve too",
     )
+
+
+def add_write_option(parser: argparse.ArgumentParser | argparse._ArgumentGroup, client: str) -> None:
+    """The option of servers whose clients may name files to write."""
+    parser.add_argument(
+        "--allow-write",
+        type=_existing_folder,
+        metavar="DIR",
+        help=f"let {client} write files in DIR (save, extract, plot, repro) and run command files in it (source); "
+        "without it, in no place",
+    )
+
+
+def _existing_folder(text: str) -> str:
+    """An argparse type: a folder that is there, as an absolute path."""
+    if not os.path.isdir(text):
+        raise argparse.ArgumentTypeError(f"'{text}' is no folder; give one that is there already")
+    return os.path.abspath(text)
 
 
 def add_record_options(parser: argparse.ArgumentParser) -> None:

@@ -11,8 +11,9 @@ from ...debugger.adapters.mcp.server import server
 from ...debugger.session.debuggee import Debuggee
 from ...runtime.errors import UsageError
 from . import diffing
+from .against import Against
 from .diff import Diff
-from .launching import given_inputs, opened
+from .launching import opened, settings_of
 from .trust import check_trust
 
 
@@ -20,18 +21,15 @@ def run(options: argparse.Namespace) -> int:
     """Serve one agent, until it hangs up."""
 
     def opens(arguments: Mapping[str, Any]) -> Debuggee:
-        words = [*given_inputs(arguments["inputs"])]
-        for option in ("seed", "max_iterations"):
-            if arguments[option] is not None:
-                words += [f"--{option.replace('_', '-')}", str(arguments[option])]
-        return opened(arguments["path"], words, options.trust_script)
+        values = {**arguments, "maxIterations": arguments["max_iterations"]}
+        return opened(arguments["path"], settings_of(values), options.trust_script)
 
     def compares(a: str, b: str, against: str, inputs: Mapping[str, Any]) -> Iterable[str]:
-        words = [a, *([b] if b else ["--against", against]), *given_inputs(inputs)]
-        asked = Diff().parser().parse(words)
-        asked.trust_script |= options.trust_script
-        check_trust(asked, serving=True)
-        return diffing.told(asked)
+        comparison = Diff().parser().parse([""])
+        vars(comparison).update(settings_of({"inputs": inputs}), a=a, b=b or None, trust_script=options.trust_script)
+        comparison.against = Against(against) if against else None
+        check_trust(comparison, serving=True, asking=False)
+        return diffing.told(comparison)
 
     agent = Agent(opens, compares, options.allow_write)
     served = server(agent)

@@ -13,8 +13,10 @@ from .against import Against
 _MODELS = ("model", "a", "b", "against")
 
 
-def check_trust(options: argparse.Namespace, serving: bool) -> None:
+def check_trust(options: argparse.Namespace, serving: bool, asking: bool = True) -> None:
     """Ask before a script runs where what runs it is no person at a terminal: in CI, and for pages of a browser.
+
+    ``asking``: False where the client of a protocol names the script: it is refused, whoever is at the terminal.
 
     Raises:
         UsageError: nobody answers, or the answer is no.
@@ -24,7 +26,7 @@ def check_trust(options: argparse.Namespace, serving: bool) -> None:
     from ...runtime.frontends import is_database, split
 
     for path in getattr(options, "operators", ()):
-        _ask(f"{path} is a Python file")
+        _ask(f"{path} is a Python file", asking)
     named = [getattr(options, name, None) for name in _MODELS]
     for path in (*named, *getattr(options, "models", ())):
         if isinstance(path, Against):
@@ -33,11 +35,11 @@ def check_trust(options: argparse.Namespace, serving: bool) -> None:
             is_script = path and split(path)[0].suffix.lower() == ".py" and not is_database(path)
             what = f"{path} is a Python script" if is_script else ""
         if what:
-            _ask(what)
+            _ask(what, asking)
 
 
-def _ask(what: str) -> None:
-    if not _agreed(what):
+def _ask(what: str, asking: bool) -> None:
+    if not (asking and _agreed(what)):
         raise UsageError(f"{what}, which can do what you can: --trust-script lets it run")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ....runtime.errors import LoopdbgError, UsageError
+from ....runtime.errors import LoopdbgError, UsageError, one_line
 from ...console.command import Quit, find, split
 from ...expression.language import parse
 from ...session.stop import Reason, Stop
@@ -56,7 +56,11 @@ class Adapter(Connection):
     """Answers the requests of an editor."""
 
     def serve(self) -> None:
-        """Answer requests until the editor leaves."""
+        """Answer requests until the editor leaves.
+
+        Raises:
+            ProtocolError: the client does not speak the protocol.
+        """
         try:
             for request in self.messages:
                 self._answer(request)
@@ -73,6 +77,7 @@ class Adapter(Connection):
         told: dict[str, Any] = {"type": "response", "request_seq": request["seq"], "command": command}
         after: Callable[[], object] | None = None
         try:
+            self.admit(command, arguments)
             if action is None:
                 raise RefusedError(f"there is no request '{command}'")
             answer = action(self, arguments if isinstance(arguments, dict) else {})
@@ -82,6 +87,8 @@ class Adapter(Connection):
             told |= _refused(str(error))
         except (KeyError, TypeError, ValueError, IndexError, OverflowError, RecursionError) as error:
             told |= _refused(f"'{command}' has arguments that make no sense: {type(error).__name__}: {error}")
+        except Exception as error:  # an editor that gets no answer waits for good
+            told |= _refused(f"internal error: {type(error).__name__}: {one_line(error)}")
         self.messages.send(told)
         if after is not None:
             after()

@@ -2,37 +2,48 @@
 
 from __future__ import annotations
 
-import socket
+import sys
+import time
 from collections.abc import Callable
 
 from ....runtime.errors import UsageError
 from ...session.debuggee import Debuggee
-from .adapter import Adapter
-from .messages import Messages
+from .server import HOST, chosen_token, disconnected, listen, serve_client, token_notice
 
 
-def serve(session: Debuggee, port: int, timeout: float | None, on_port: Callable[[int], object] | None) -> None:
-    """Wait for one editor on a port of this machine, and answer it until it leaves.
+def serve(
+    session: Debuggee,
+    port: int,
+    token: str | None,
+    timeout: float | None,
+    on_port: Callable[[int], object] | None,
+) -> None:
+    """Wait for one editor that has the token, and answer it until it leaves. Other clients are disconnected.
 
     Raises:
-        UsageError: the port is taken, or no editor came in time.
+        UsageError: the port is taken, the token is too short, or no editor came in time.
     """
-    try:
-        server = socket.create_server(("127.0.0.1", port))
-    except (OSError, OverflowError) as error:
-        raise UsageError(f"port {port} cannot be listened on: {getattr(error, 'strerror', None) or error}") from None
-    with server:
-        server.settimeout(timeout)
-        if on_port is not None:
-            on_port(server.getsockname()[1])
-        try:
-            connection, _ = server.accept()
-        except TimeoutError:
-            raise UsageError(f"no editor came to port {port} within {timeout:g} s") from None
-    connection.settimeout(None)
+    chosen = chosen_token(token)
+    until = None if timeout is None else time.monotonic() + timeout
     breakpoints = {one.number for one in session.breakpoints}
-    with connection, connection.makefile("rwb") as stream:
-        Adapter(Messages(stream, stream), lambda arguments: session).serve()  # type: ignore[arg-type]
+    with listen(port) as server:
+        number = server.getsockname()[1]
+        if token is None:
+            print(f'waiting for an editor: attach with "port": {number} and {token_notice(chosen)}', file=sys.stderr)
+        if on_port is not None:
+            on_port(number)
+        while True:
+            server.settimeout(None if until is None else max(0.001, until - time.monotonic()))
+            try:
+                connection, _ = server.accept()
+            except TimeoutError:
+                raise UsageError(f"no editor came to port {port} within {timeout:g} s") from None
+            except ConnectionError:
+                continue
+            admitted, reason = serve_client(connection, lambda arguments: session, chosen)
+            if admitted:
+                break
+            print(f"{HOST}:{number}: {disconnected(reason)}", file=sys.stderr)
     # Those of the editor go with it.
     for number in {one.number for one in session.breakpoints} - breakpoints:
         session.breakpoints.delete(number)

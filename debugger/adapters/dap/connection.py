@@ -8,6 +8,7 @@ from typing import Any
 from ...console.console import Console
 from ...session.debuggee import Debuggee
 from ...session.stop import Reason, Stop
+from ..token import matches
 from .messages import Messages
 from .runner import Move, Runner
 from .stops import Stops
@@ -33,15 +34,24 @@ _REASONS = {
 _BREAKPOINT_REASONS = {"function": "function breakpoint", "data": "data breakpoint", "exception": "exception"}
 
 
+#: What is answered before a client has sent the token: neither opens or changes anything.
+_WITHOUT_TOKEN = ("initialize", "disconnect")
+
+
 class RefusedError(Exception):
     """A request that cannot be carried out; the text is for the person."""
 
 
 class Connection:
-    """One connection of an editor."""
+    """One connection of an editor. ``token``: what ``launch`` or ``attach`` has to bring; empty: nothing."""
 
-    def __init__(self, messages: Messages, opens: Opens) -> None:
+    def __init__(self, messages: Messages, opens: Opens, token: str = "") -> None:
         self.messages = messages
+        self._token = token
+        #: The client may use the debugger.
+        self.admitted = not token
+        #: Why the client was refused.
+        self.refusal = ""
         self._opens = opens
         self.client: Mapping[str, Any] = {}
         self.opened: Runner | None = None
@@ -68,6 +78,23 @@ class Connection:
     def session(self) -> Debuggee:
         """What is debugged."""
         return self.runner.session
+
+    def admit(self, command: str, arguments: Any) -> None:
+        """Let a client in that sends the token, which only ``launch`` and ``attach`` can carry in every editor.
+
+        Raises:
+            RefusedError: it does not; nothing was done, and the connection is over.
+        """
+        if self.admitted or command in _WITHOUT_TOKEN:
+            return
+        received = arguments.get("token") if isinstance(arguments, dict) else None
+        self.admitted = command in ("launch", "attach") and matches(received, self._token)
+        if not self.admitted:
+            self.over = True
+            self.refusal = "its token is missing or wrong"
+            raise RefusedError(
+                "launch and attach need the 'token' that the server printed (or that of LOOPDBG_DAP_TOKEN)"
+            )
 
     def views(self) -> Views:
         """This stop."""

@@ -1,6 +1,7 @@
 """Messages of the protocol on a pair of byte streams: a header with the length, and JSON.
 
-What does not follow the protocol is left out: an editor that sends one odd message keeps its session.
+Framing is strict: a header that is not part of the protocol, as a browser sends, ends the stream. A well-framed body
+that is no request is ignored: an editor that sends one odd message keeps its session.
 """
 
 from __future__ import annotations
@@ -10,9 +11,16 @@ import threading
 from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO
 
-#: No header line and no message has more bytes.
-_MOST_HEADER, _MOST = 1 << 12, 1 << 26
-_LENGTH = b"content-length:"
+from ....runtime.errors import UsageError
+
+#: A header line is at most this long, and a message has at most this many header lines.
+MAX_HEADER_BYTES, MAX_HEADER_LINES = 256, 8
+#: The largest message.
+MAX_BODY_BYTES = 1 << 26
+
+
+class ProtocolError(UsageError):
+    """The client does not speak the protocol; the connection is to be closed."""
 
 
 class Messages:
@@ -25,35 +33,51 @@ class Messages:
         self._seq = 0
 
     def __iter__(self) -> Iterator[Mapping[str, Any]]:
-        """Requests, to the end of the stream."""
-        while (length := self._length()) is not None:
-            body = self._incoming.read(length)
-            if len(body) < length:
-                return
+        """Requests, up to the end of the stream; a connection that was reset has ended.
+
+        Raises:
+            ProtocolError: a header is not part of the protocol, or a message is too large.
+        """
+        while (body := self._read_body()) is not None:
             message = _parsed(body)
             if message is not None:
                 yield message
 
-    def _length(self) -> int | None:
+    def _read_body(self) -> bytes | None:
+        """The next message; None at the end of the stream."""
+        try:
+            length = self._read_header()
+            if length is None:
+                return None
+            body = self._incoming.read(length)
+        except OSError:
+            return None
+        return body if len(body) == length else None
+
+    def _read_header(self) -> int | None:
         """The length of the next message; None at the end of the stream."""
         length: int | None = None
-        while True:
-            line = self._incoming.readline(_MOST_HEADER)
-            if not line:
-                return None
+        lines = 0
+        while line := self._incoming.readline(MAX_HEADER_BYTES):
             word = line.strip()
-            if word.lower().startswith(_LENGTH):
-                number = word[len(_LENGTH) :].strip()
-                length = int(number) if number.isdigit() and len(number) < 10 else None
-            elif not word and length is not None:
-                if length <= _MOST:
+            if not word:
+                if length is not None:
                     return length
-                self._skip(length)
-                length = None
-
-    def _skip(self, length: int) -> None:
-        while length and (part := self._incoming.read(min(length, 1 << 20))):
-            length -= len(part)
+                if lines:
+                    raise ProtocolError("a message has no Content-Length")
+                continue
+            lines += 1
+            name, colon, value = word.partition(b":")
+            name = name.strip().lower()
+            if not (colon and line.endswith(b"\n") and name in (b"content-length", b"content-type")):
+                raise ProtocolError(f"{_shown(word)} is no header of the Debug Adapter Protocol")
+            if lines > MAX_HEADER_LINES:
+                raise ProtocolError(f"a message has more than {MAX_HEADER_LINES} header lines")
+            if name == b"content-length":
+                if length is not None:
+                    raise ProtocolError("a message has two Content-Length headers")
+                length = _content_length(value.strip())
+        return None
 
     def send(self, message: Mapping[str, Any]) -> None:
         """Send a response or an event; who reads may be gone, and then nobody misses it."""
@@ -69,6 +93,19 @@ class Messages:
     def event(self, name: str, body: Mapping[str, Any] | None = None) -> None:
         """Send an event."""
         self.send({"type": "event", "event": name, **({} if body is None else {"body": body})})
+
+
+def _content_length(value: bytes) -> int:
+    if not (value.isdigit() and len(value) < 20):
+        raise ProtocolError(f"Content-Length {_shown(value)} is no number of bytes")
+    if int(value) > MAX_BODY_BYTES:
+        raise ProtocolError(f"a message of {int(value)} bytes is too large; {MAX_BODY_BYTES} is the most")
+    return int(value)
+
+
+def _shown(data: bytes) -> str:
+    """The beginning of what a client sent, as printable ASCII."""
+    return ascii(data[:40].decode("latin-1"))
 
 
 def _parsed(body: bytes) -> Mapping[str, Any] | None:

@@ -1,18 +1,22 @@
 """What an agent can do with a session: each tool is a method, its answer a text that is short.
 
-Most of them are commands of the console, so that an agent reads what a person reads there. Nothing is written to a file
-and no script is run unless whoever started the server allowed it.
+Most of them are commands of the console, so that an agent reads what a person reads there. A text of the agent is the
+argument of one command, never a line with a command of its own, but for the tool ``command``. No file is written or
+sourced but in the folder that whoever started the server allowed, and no script is run but with its consent.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any, Literal
 
 from ....runtime.errors import UsageError
 from ....runtime.text import counted
 from ...console.console import Console
+from ...console.file_access import access_to
+from ...console.leaving import extract_into
 from ...expression.language import parse, show
 from ...session.debuggee import Debuggee
 from ...values.scope import FrameScope
@@ -29,17 +33,16 @@ Unit = Literal["iteration", "node", "into", "loop"]
 Opens = Callable[[Mapping[str, Any]], Debuggee]
 #: Compares: the paths of two, or of one and the name of a runtime, with inputs by name; gives the lines of the report.
 Compares = Callable[[str, str, str, Mapping[str, Any]], Iterable[str]]
-#: Commands that read or write files, and those that a conversation has no use for.
-_FILES = frozenset({"extract", "plot", "repro", "save", "source"})
+#: Commands that a conversation has no use for.
 _NOT_HERE = frozenset({"commands", "quit"})
 
 
 class Agent:
-    """One session at a time. ``write``: files may be written."""
+    """One session at a time. ``folder``: where the agent may write and source files; without one, nowhere."""
 
-    def __init__(self, opens: Opens, compares: Compares, write: bool) -> None:
+    def __init__(self, opens: Opens, compares: Compares, folder: str | Path | None = None) -> None:
         self._opens, self._compares = opens, compares
-        self._write = write
+        self._files = access_to(folder)
         self._session: Debuggee | None = None
         self._console: Console | None = None
         self._said: list[str] = []
@@ -62,6 +65,7 @@ class Agent:
             given = {"path": path, "inputs": inputs or {}, "seed": seed, "max_iterations": max_iterations}
             session = self._opens(given)
             self._session, self._console = session, Console(session, self._said.append)
+            self._console.files = self._files
             model = session.model
             told = [f"opened {model.name}: {session.stop.text}"]
             told += [f"input {port.name}: {port.type}" for port in model.inputs]
@@ -80,7 +84,7 @@ class Agent:
     def list_source(self, which: str = "") -> str:
         """The pseudo-code of the loop with the values of this iteration. which: empty for the lines around the next
         one, a line number, or 'all'."""
-        return self._do(f"list {which}".strip(), "next: print_value, step")
+        return self._do("list", which, "next: print_value, step")
 
     # -- moving
 
@@ -88,31 +92,31 @@ class Agent:
         """Go on: count iterations (to the boundary), nodes of the body, into an inner loop, or to the end of the
         loop."""
         word = {"iteration": "step", "node": "next", "into": "into", "loop": "finish"}[unit]
-        return self._do(word if unit == "into" else f"{word} {count}", "next: print_value, why")
+        return self._do(word, "" if unit == "into" else str(count), "next: print_value, why")
 
     def continue_run(self) -> str:
         """Run to the next breakpoint, or to the end of the model."""
-        return self._do("continue", "next: why, print_value, back")
+        return self._do("continue", "", "next: why, print_value, back")
 
     def back(self, count: int = 1, unit: Literal["iteration", "node"] = "iteration") -> str:
         """Go back in time, bit for bit."""
-        return self._do(f"{'back' if unit == 'iteration' else 'back-node'} {count}", "next: print_value")
+        return self._do("back" if unit == "iteration" else "back-node", str(count), "next: print_value")
 
     def reverse_continue(self) -> str:
         """Go back to the last stop that a breakpoint would have made: with a breakpoint 'nan', to where NaN first
         arose."""
-        return self._do("reverse-continue", "next: list_source, why")
+        return self._do("reverse-continue", "", "next: list_source, why")
 
     def go_to(self, iteration: int) -> str:
         """To the boundary before an iteration of this loop, back or ahead."""
-        return self._do(f"goto {iteration}", "next: print_value")
+        return self._do("goto", str(iteration), "next: print_value")
 
     # -- stopping
 
     def set_breakpoint(self, place: str, watch: bool = False) -> str:
         """Stop at a place: 'iter 40', 'line 7', a value or node, 'op MatMul', 'if max(abs(h)) > 1e3', 'end', 'nan'.
         watch: where a value changes instead: 'h', 'err crosses 1e-3', 'x settles 1e-6'."""
-        return self._do(f"{'watch' if watch else 'break'} {place}", "next: continue_run, reverse_continue")
+        return self._do("watch" if watch else "break", place, "next: continue_run, reverse_continue")
 
     def clear_breakpoints(self) -> str:
         """Forget all breakpoints."""
@@ -124,24 +128,22 @@ class Agent:
 
     def print_value(self, expression: str) -> str:
         """The value of an expression of this frame: 'h', 'max(abs(h))', 'x@3' (x in iteration 3), 'h[0, :5]'."""
-        return self._do(f"print {expression}", "")
+        return self._do("print", expression, "")
 
     def why(self) -> str:
         """Why the loop goes on, or why it ended: the comparison, its numbers, an estimate."""
-        return self._do("why", "next: go_to, set_breakpoint")
+        return self._do("why", "", "next: go_to, set_breakpoint")
 
     def set_value(self, target: str, value: str) -> str:
         """Change a value and go on from there: a branch of the timeline begins, the file stays as it is."""
-        return self._do(f"set {target} = {value}", "next: step, continue_run")
+        return self._do("set", f"{target} = {value}", "next: step, continue_run")
 
     def command(self, line: str) -> str:
         """Any command of loopdbg's console; 'help' lists them. None that writes or reads files."""
         name = self._meant(line.strip())
         if name in _NOT_HERE:
             raise UsageError(f"{name} makes no sense here")
-        if name in _FILES and not self._write:
-            raise UsageError(f"{name} reads or writes files: this server may not")
-        return self._do(line, "")
+        return self._answered(lambda console: console.execute(line), "")
 
     # -- comparing and cutting
 
@@ -163,7 +165,7 @@ class Agent:
     def extract(self, folder: str, whole: bool = False) -> str:
         """Write the iteration that comes next of the loop that it stands in, or the whole loop, as a model of its own
         with inputs and expected outputs."""
-        return self.command(f"extract {folder}{' all' if whole else ''}")
+        return self._answered(lambda console: extract_into(console, folder, whole=whole), "")
 
     # -- resources
 
@@ -195,8 +197,12 @@ class Agent:
             assert self._console is not None
             return "" if line in ("", "end") else self._console.meant(line)[0].name
 
-    def _do(self, line: str, more: str) -> str:
-        """A command of the console, and what it says."""
+    def _do(self, command: str, text: str, more: str) -> str:
+        """What a command of the console says; ``text`` is its argument, and never a command itself."""
+        return self._answered(lambda console: console.call(command, text), more)
+
+    def _answered(self, action: Callable[[Console], None], more: str) -> str:
+        """What the console says to an action that may take :data:`PATIENCE` seconds."""
         with self._turn:
             session, console = self._opened(), self._console
             assert console is not None
@@ -205,7 +211,7 @@ class Agent:
             alarm.daemon = True
             alarm.start()
             try:
-                console.execute(line)
+                action(console)
             finally:
                 alarm.cancel()
             return _answer(self._said, more)

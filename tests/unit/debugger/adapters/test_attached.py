@@ -20,6 +20,7 @@ from models import SAMPLES
 ROOT = Path(__file__).parents[4]
 NEWTON = SAMPLES / "newton_sqrt.onnx"
 GIVEN = {"a": 2.0, "tol": 1e-6}
+TOKEN = "a token of a test"
 
 
 class Attached:
@@ -33,7 +34,7 @@ class Attached:
             ports.append(port)
             ready.set()
 
-        waits = {"port": 0, "timeout": PATIENCE, "on_port": listens}
+        waits = {"port": 0, "token": TOKEN, "timeout": PATIENCE, "on_port": listens}
         self.thread = threading.Thread(
             target=loopdbg.editor.wait_for_editor, args=(session,), kwargs=waits, daemon=True
         )
@@ -43,7 +44,7 @@ class Attached:
         self._stream = self._connection.makefile("rwb")
         self.client = Client(self._stream, self._stream)
         self.client.get("initialize", adapterID="loopdbg")
-        self.client.get("attach", port=ports[0])
+        self.client.get("attach", port=ports[0], token=TOKEN)
         self.client.event("initialized")
         self.client.get("configurationDone")
         self.where = self.client.event("stopped")["description"]
@@ -108,20 +109,21 @@ def test_values_beside_the_lines() -> None:
 #: The extension on an editor of which only that is there which the extension asks for.
 HARNESS = """
 const Module = require("module");
-const made = { providers: [], factories: [] };
+const made = { providers: [], factories: [], configurations: [] };
+const settings = { command: ["loopdbg"], trustScripts: false };
 const nothing = () => ({ dispose() {} });
 const vscode = {
   EventEmitter: class { event = nothing; fire() {} },
   DebugAdapterServer: class { constructor(port, host) { this.where = `${host}:${port}`; } },
   DebugAdapterExecutable: class { constructor(command, args) { this.where = [command, ...args].join(" "); } },
   InlineValueText: class { constructor(range, text) { this.told = [range, text]; } },
-  workspace: { getConfiguration: () => ({ get: () => ["loopdbg"] }) },
-  window: { registerTreeDataProvider: nothing },
+  workspace: { getConfiguration: () => ({ get: (name) => settings[name] }) },
+  window: { registerTreeDataProvider: nothing, showInputBox: async (asked) => `typed, ${asked.password}` },
   commands: { registerCommand: nothing },
   languages: { registerInlineValuesProvider: (selector, provider) => made.providers.push([selector, provider]) },
   debug: {
     registerDebugAdapterDescriptorFactory: (type, factory) => made.factories.push(factory),
-    registerDebugConfigurationProvider: nothing,
+    registerDebugConfigurationProvider: (type, provider) => made.configurations.push(provider),
     registerDebugAdapterTrackerFactory: nothing,
     activeDebugSession: {
       type: "loopdbg",
@@ -140,10 +142,19 @@ require(process.argv[2]).activate({ subscriptions: [] });
   const view = { start: { line: 0 }, end: { line: 20 } };
   const document = { lineAt: (line) => ({ range: line }) };
   const told = await provider.provideInlineValues(document, view, { frameId: 7 });
+  const plain = [{ request: "launch" }, { request: "attach", trace: "a" }, { request: "attach", port: 5 }].map(where);
+  settings.trustScripts = true;
+  const resolve = made.configurations[0].resolveDebugConfiguration;
+  const token = async (more) => (await resolve(undefined, { type: "loopdbg", name: "x", ...more })).token;
+  delete process.env.LOOPDBG_DAP_TOKEN;
+  const tokens = [await token({ port: 5, token: "own" }), await token({ port: 5 }), await token({ debugServer: 5 })];
+  process.env.LOOPDBG_DAP_TOKEN = "of the environment";
+  tokens.push(await token({ port: 5 }), (await token({ request: "launch" })) ?? "none");
   console.log(JSON.stringify({
     selector,
     told: told.map((one) => one.told),
-    where: [{ request: "launch" }, { request: "attach", trace: "a" }, { request: "attach", port: 5 }].map(where),
+    where: [...plain, where({ request: "launch" })],
+    tokens,
   }));
 })();
 """
@@ -160,5 +171,6 @@ def test_the_extension_of_vs_code(tmp_path: Path) -> None:
     assert json.loads(ran.stdout) == {
         "selector": {"scheme": "debug"},
         "told": [[2, "= loopdbg/inline 7"]],
-        "where": ["loopdbg dap", "loopdbg dap", "127.0.0.1:5"],
+        "where": ["loopdbg dap", "loopdbg dap", "127.0.0.1:5", "loopdbg dap --trust-script"],
+        "tokens": ["own", "typed, true", "typed, true", "of the environment", "none"],
     }

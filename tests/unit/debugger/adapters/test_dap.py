@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import subprocess
 import sys
@@ -187,9 +188,19 @@ def test_a_trace(client: Spawned, tmp_path: Path, capsys: pytest.CaptureFixture[
         ({}, "launch needs 'program'"),
         ({"program": "nowhere.onnx"}, "nowhere.onnx: no such file"),
         ({"program": NEWTON, "inputs": {"b": 1}}, "'b'"),
-        ({"program": NEWTON, "args": ["--nope"]}, "unknown option '--nope'"),
-        ({"program": NEWTON, "args": "--seed"}, "'args' is a list"),
+        ({"program": NEWTON, "args": ["--trust-script"]}, "'args' is not read: use 'seed'"),
+        ({"program": NEWTON, "inputs": 5}, "'inputs' is a file, or an object of names and values"),
+        ({"program": NEWTON, "seed": "--help"}, "'seed' is a whole number"),
+        ({"program": NEWTON, "seed": -1}, "'seed': '-1' is no whole number from 0 on"),
+        ({"program": NEWTON, "maxIterations": 0}, "'maxIterations': '0' is no whole number from 1 on"),
+        ({"program": NEWTON, "dims": {"--help": 3}}, "no input has such a dimension"),
+        ({"program": NEWTON, "dims": {"N": "--help"}}, "'dims' is a whole number"),
+        ({"program": NEWTON, "state": {"--help": 3}}, "the model has no variable '--help'"),
+        ({"program": NEWTON, "weights": ["--help"]}, "'weights' is a text"),
+        ({"program": NEWTON, "batched": 1}, "'batched' is true or false"),
+        ({"program": "--help"}, "--help: no such file"),
         ({"program": str(SAMPLES / "trt" / "halving.py")}, "--trust-script"),
+        ({"program": str(SAMPLES / "trt" / "halving.py"), "trustScript": True}, "--trust-script"),
     ],
 )
 def test_what_cannot_be_opened(client: Spawned, arguments: dict[str, Any], said: str) -> None:
@@ -204,11 +215,14 @@ def test_a_port(tmp_path: Path) -> None:
     )
     try:
         assert process.stdout is not None
-        port = int(process.stdout.readline().split(":")[1].split(";")[0])
+        line = process.stdout.readline()
+        found = re.search(r':(\d+) with "token": "([\w-]{32})"', line)
+        assert found, line
         for _ in range(2):  # one after the other
-            with socket.create_connection(("127.0.0.1", port)) as connection, connection.makefile("rwb") as stream:
+            with socket.create_connection(("127.0.0.1", int(found[1]))) as connection:
+                stream = connection.makefile("rwb")
                 client = Client(stream, stream)
-                client.begin(NEWTON, inputs=GIVEN)
+                client.begin(NEWTON, inputs=GIVEN, token=found[2])
                 client.get("disconnect")
     finally:
         process.kill()

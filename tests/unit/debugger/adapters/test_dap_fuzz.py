@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import random
@@ -12,7 +13,7 @@ import pytest
 
 import loopdbg
 from loopdbg.debugger.adapters.dap.adapter import _REQUESTS, Adapter
-from loopdbg.debugger.adapters.dap.messages import Messages
+from loopdbg.debugger.adapters.dap.messages import Messages, ProtocolError
 from models import SAMPLES
 
 #: What would end the connection, or run on.
@@ -58,13 +59,17 @@ def answers(data: bytes) -> list[dict[str, Any]]:
 
 
 def talk(data: bytes) -> list[dict[str, Any]]:
-    """What comes back for bytes."""
+    """What comes back for bytes; what is no protocol ends the connection."""
     outgoing = io.BytesIO()
 
     def opens(arguments: Any) -> loopdbg.Session:
         return loopdbg.debug(SAMPLES / "newton_sqrt.onnx", {"a": 2.0, "tol": 1e-6}, max_iterations=50)
 
-    thread = threading.Thread(target=Adapter(Messages(io.BytesIO(data), outgoing), opens).serve)
+    def serve() -> None:
+        with contextlib.suppress(ProtocolError):
+            Adapter(Messages(io.BytesIO(data), outgoing), opens).serve()
+
+    thread = threading.Thread(target=serve)
     thread.start()
     thread.join(300)
     assert not thread.is_alive()
@@ -87,23 +92,57 @@ def test_odd_arguments(seed: int) -> None:
     assert any(one["success"] for one in told[1:]) and any(not one["success"] for one in told)
 
 
-def test_odd_bytes() -> None:
-    good = frame({"seq": 7, "type": "request", "command": "threads", "arguments": None})
-    junk = [
-        b"hello\r\n",
-        b"Content-Length: x\r\n\r\n",
-        b"Content-Length: -5\r\n\r\n",
+GOOD = frame({"seq": 7, "type": "request", "command": "threads", "arguments": None})
+
+
+@pytest.mark.parametrize(
+    "junk",
+    [
         b"Content-Length: 3\r\n\r\n{}}",
         b"Content-Type: text\r\nContent-Length: 2\r\n\r\n[]",
         frame([1, 2]),
         frame({"type": "request", "command": 5, "seq": 1}),
         frame({"type": "response", "seq": 1}),
-        b"Content-Length: 70000000\r\n\r\n" + b" " * 70000000,
         frame("[" * 50),
         b"Content-Length: 40\r\n\r\n" + b"[" * 40,
+        b"\r\n\n",
+    ],
+)
+def test_a_body_that_is_no_request_is_ignored(junk: bytes) -> None:
+    told = talk(junk + GOOD)
+    assert [one["request_seq"] for one in told] == [7]
+    assert "nothing was opened" in told[0]["message"]
+
+
+@pytest.mark.parametrize(
+    "junk",
+    [
+        b"hello\r\n",
         b"\xff\xfe\r\n\r\n",
-    ]
-    told = talk(b"".join(part + good for part in junk))
-    assert [one["request_seq"] for one in told] == [7] * len(junk)
-    assert all("nothing was opened" in one["message"] for one in told)
+        b"POST / HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}",
+        b"GET / HTTP/1.1\r\nUpgrade: websocket\r\n\r\n",
+        b"Content-Length: 2\r\nOrigin: http://example.org\r\n\r\n{}",
+        b"Content-Length: x\r\n\r\n",
+        b"Content-Length: -5\r\n\r\n",
+        b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
+        b"Content-Length: 70000000\r\n\r\n" + b" " * 100,
+        b"Content-Length: 99999999999999999999999\r\n\r\n",
+        b"Content-Type: text\r\n\r\n{}",
+        b"Content-Type: " + b"x" * 300 + b"\r\n",
+        b"Content-Type: x\r\n" * 20,
+        b"\x16\x03\x01" + bytes(range(256)) * 8,
+    ],
+)
+def test_a_header_that_is_not_part_of_the_protocol_ends_the_connection(junk: bytes) -> None:
+    """What a browser sends, and what is too large; nothing after it is read."""
+    told = talk(GOOD + junk + GOOD)
+    assert [one["request_seq"] for one in told] == [7]
+    incoming = io.BytesIO(junk + GOOD)
+    with pytest.raises(ProtocolError):
+        list(Messages(incoming, io.BytesIO()))
+    assert incoming.tell() <= len(junk), "closed at the header"
+
+
+def test_a_message_that_is_cut_off() -> None:
     assert talk(b"Content-Length: 100\r\n\r\n{") == []
+    assert talk(b"Content-Le") == []

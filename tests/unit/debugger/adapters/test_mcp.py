@@ -91,8 +91,56 @@ async def test_nothing_is_written_or_run_unasked(server: Any, tmp_path: Path) ->
         assert "this server may not" in await ask(client, "extract", folder=str(tmp_path / "part"))
         assert not list(tmp_path.iterdir())
         assert "--trust-script" in await ask(client, "open", path=str(SAMPLES / "trt" / "halving.py"))
+        assert not list(tmp_path.iterdir())
         assert "makes no sense here" in await ask(client, "command", line="quit")
         assert "iteration" in await ask(client, "command", line="info frame")
+
+
+async def test_files_are_written_in_the_folder_of_allow_write_alone(tmp_path: Path) -> None:
+    allowed = tmp_path / "allowed"
+    allowed.mkdir()
+    async with mcp.Client(served(allow_write=str(allowed))) as client:
+        await ask(client, "open", path=NEWTON, inputs=GIVEN)
+        assert "wrote" in await ask(client, "extract", folder="part of it")
+        assert "wrote" in await ask(client, "extract", folder=str(allowed / "--help"), whole=True)
+        assert "drawn into" in await ask(client, "command", line="plot x x.svg")
+        for name in ("..", "../b", str(tmp_path / "b")):
+            assert "is outside" in await ask(client, "extract", folder=name)
+            assert "is outside" in await ask(client, "command", line=f"extract {name}")
+    assert sorted(path.name for path in allowed.iterdir()) == ["--help", "part of it", "x.svg"]
+    assert [path.name for path in tmp_path.iterdir()] == ["allowed"]
+
+
+WORDS = ("--help", "-h", "--trust-script", "--version", "--against=openvino", "--", "-", "@file", "--json\n--help")
+
+
+@pytest.mark.parametrize("word", WORDS)
+async def test_no_text_of_an_agent_is_an_option(server: Any, word: str, tmp_path: Path) -> None:
+    """Each tool gets it in each argument, and the server answers on."""
+    script, marker = tmp_path / "net.py", tmp_path / "ran"
+    script.write_text(f"open({str(marker)!r}, 'w').close()\n")
+    async with mcp.Client(server) as client:
+        for a, b in ((word, str(script)), (str(script), word), (NEWTON, word), (word, word)):
+            assert "error:" in await ask(client, "diff", a=a, b=b)
+        assert "error:" in await ask(client, "diff", a=word, against="openvino")
+        assert "error:" in await ask(client, "diff", a=NEWTON, b=NEWTON, inputs={word: word})
+        assert "no such file" in await ask(client, "open", path=word)
+        for inputs in ({word: 1}, {"a": word}, {"a": 2, "tol": 1, "--trust-script": True}):
+            assert "error:" in await ask(client, "open", path=NEWTON, inputs=inputs)
+        assert "error:" in await ask(client, "open", path=NEWTON, seed=-1)
+        assert "error:" in await ask(client, "open", path=NEWTON, max_iterations=0)
+        await ask(client, "open", path=NEWTON, inputs=GIVEN)
+        for tool, arguments in (
+            ("list_source", {"which": word}),
+            ("set_breakpoint", {"place": word}),
+            ("print_value", {"expression": word}),
+            ("set_value", {"target": word, "value": word}),
+            ("command", {"line": word}),
+            ("extract", {"folder": word}),
+        ):
+            assert "error:" in await ask(client, tool, **arguments), tool
+        assert "before iteration 1" in await ask(client, "step")
+    assert not marker.exists()
 
 
 @pytest.mark.parametrize("hunt", AGENT_HUNTS, ids=[one.hunt.fault.partition(":")[0] for one in AGENT_HUNTS])
