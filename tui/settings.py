@@ -21,6 +21,10 @@ from . import config
 _RECENT = 20
 
 
+#: False in the page of a server.
+_remembers = True
+
+
 def _state_file() -> Path:
     return config.folder() / "state.json"
 
@@ -53,8 +57,16 @@ def state() -> dict[str, Any]:
     return {}
 
 
+def read_only() -> None:
+    """Remember nothing from here on: a page of a server writes no file of its own accord."""
+    global _remembers
+    _remembers = False
+
+
 def remember(**changed: Any) -> None:
     """Keep something for the next time; where it cannot be written, not."""
+    if not _remembers:
+        return
     with contextlib.suppress(OSError, ValueError):
         path = _state_file()
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 from typing import Any, cast
 
@@ -54,3 +55,75 @@ async def test_a_debugger_that_does_not_end_is_ended(monkeypatch: pytest.MonkeyP
     await debugger.stop()
     assert debugger._process is not None
     assert await debugger._process.wait() == -signal.SIGKILL
+
+
+class Page:
+    """A page that sends nothing more."""
+
+    def __init__(self) -> None:
+        self.sent: list[Any] = []
+
+    def __aiter__(self) -> Page:
+        return self
+
+    async def __anext__(self) -> Any:
+        raise StopAsyncIteration
+
+    async def send_bytes(self, data: bytes) -> None:
+        self.sent.append(data)
+
+    async def send_str(self, data: str) -> None:
+        self.sent.append(data)
+
+    async def send_json(self, data: Any) -> None:
+        self.sent.append(data)
+
+    async def close(self) -> None:
+        self.sent.append("closed")
+
+
+async def test_a_debugger_waits_for_its_page_and_then_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page without a name cannot come back: its debugger ends with it."""
+    monkeypatch.setattr(pages, "PATIENCE", 0.1)
+    server = pages.PageServer("cat")
+    for name, waits in (("", False), ("0" * 32, True)):
+        await server._serve_page(cast(Any, Page()), name, (80, 24))
+        assert (name in server._waiting) is waits
+    assert pages.RETURN == 60, "as docs/guide.md and SECURITY.md say"
+    ((debugger, timer),) = server._waiting.values()
+    left = timer.when() - asyncio.get_running_loop().time()
+    assert 0 < left <= pages.RETURN
+    timer.cancel()
+    server._forget("0" * 32)
+    await asyncio.gather(*server._ending)
+    assert not server._waiting and debugger._process is not None
+    assert await debugger._process.wait() is not None
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("sh -c 'echo first >&2; echo last >&2; exit 1'", "last"),
+        ("sh -c 'exit 3'", "the debugger ended with status 3"),
+        ("sh -c 'kill -9 $$'", "the debugger ended with status -9"),
+        ("sh -c 'printf \"a\\033[31mb\" >&2'", r"a\x1b[31mb"),
+        ("sh -c 'yes | head -c 1000000 >&2; echo end >&2'", "end"),
+        ("/nowhere/loopdbg", "not found"),
+    ],
+)
+async def test_a_page_says_why_its_debugger_ended(command: str, reason: str) -> None:
+    debugger = pages.Debugger(command, pages.Server("x").download_manager)
+    page = Page()
+    await debugger.show_on(cast(Any, page), (80, 24))
+    assert debugger._task is not None
+    await debugger._task
+    (kind, text), closed = page.sent
+    assert kind == "ended" and text.startswith("loopdbg: ") and text.endswith(reason) and closed == "closed"
+    assert len(debugger._errors) <= pages.MAX_ERROR_BYTES
+
+
+def test_the_page_gets_the_terminal_that_it_provides(monkeypatch: pytest.MonkeyPatch) -> None:
+    for terminal in ("dumb", "vt100", ""):
+        monkeypatch.setenv("TERM", terminal)
+        debugger = pages.Debugger("x", pages.Server("x").download_manager)
+        assert debugger._build_environment()["TERM"] == "xterm-256color"

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from textual.geometry import Offset
 
+from loopdbg.debugger.console.file_access import access_to
 from loopdbg.debugger.statistics.tensor import TensorRef
 from loopdbg.tui.actions import Place, Section, at, remapped
 from loopdbg.tui.screen.targets import Of, ValueTarget
@@ -206,6 +207,16 @@ async def test_values_are_found_and_saved(tmp_path: Path) -> None:
         await found.type("s", str(path))
         assert "there already" in found.top.note
         await found.press("escape")
+
+
+async def test_a_page_saves_no_value_outside_the_folder_of_its_server(tmp_path: Path) -> None:
+    async with inspector("newton_sqrt.onnx", ValueTarget("x", None)) as found:
+        for folder, refusal in ((None, "this server may not"), (tmp_path / "folder", "is outside")):
+            found.screen.app.driver.console.files = access_to(folder)
+            await found.type("s", str(tmp_path / "x.npy"))
+            assert refusal in found.top.note
+            await found.press("escape")
+    assert not list(tmp_path.iterdir())
 
 
 async def test_a_breakpoint_on_an_element_is_begun_in_the_console() -> None:

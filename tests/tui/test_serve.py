@@ -6,8 +6,10 @@ import asyncio
 import base64
 import contextlib
 import http.cookiejar
+import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -15,6 +17,7 @@ import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -34,11 +37,13 @@ SERVERS: list[subprocess.Popen[str]] = []  # the last one is the newest
 
 
 @contextlib.contextmanager
-def served(*options: str) -> Iterator[str]:
+def served(*options: str, model: Path = SAMPLES / "newton_sqrt.onnx", **environment: str) -> Iterator[str]:
     """The address of a server."""
     code = "import sys; from loopdbg.tui.cli import main; sys.exit(main())"
-    words = [sys.executable, "-c", code, "serve", str(SAMPLES / "newton_sqrt.onnx"), *options]
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
+    words = [sys.executable, "-c", code, "serve", str(model), *options]
+    process = subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", env={**os.environ, **environment}
+    )
     try:
         assert process.stdout is not None
         line = process.stdout.readline()
@@ -126,6 +131,85 @@ async def _drawn(page: aiohttp.ClientWebSocketResponse, text: str) -> None:
             screen += PLAIN.sub("", (await page.receive_bytes()).decode(errors="replace"))
 
 
+async def _ended(page: aiohttp.ClientWebSocketResponse) -> str:
+    """Why a page was closed, as its dialog says it."""
+    async with asyncio.timeout(120):
+        async for message in page:
+            if message.type == aiohttp.WSMsgType.TEXT:
+                kind, text = json.loads(message.data)
+                assert kind == "ended"
+                return str(text)
+    raise AssertionError("nothing was said")
+
+
+@pytest.mark.parametrize("terminal", ["dumb", "unknown", "vt100", ""])
+async def test_the_terminal_of_the_server_is_not_that_of_the_page(terminal: str) -> None:
+    """Started by cron, by Emacs or in CI: the page stayed empty."""
+    with served("--no-token", TERM=terminal) as address:
+        assert await asyncio.to_thread(get, address)
+        async with aiohttp.ClientSession() as session, session.ws_connect(f"{address}ws?width=100&height=30") as page:
+            await _drawn(page, "before iteration 0")
+
+
+async def test_a_page_whose_debugger_cannot_start_says_why(tmp_path: Path) -> None:
+    model = tmp_path / "model.onnx"
+    shutil.copy(SAMPLES / "newton_sqrt.onnx", model)
+    with served("--no-token", model=model) as address:
+        assert await asyncio.to_thread(get, address)
+        model.unlink()
+        async with aiohttp.ClientSession() as session, session.ws_connect(f"{address}ws") as page:
+            assert await _ended(page) == f"loopdbg: {model}: no such file; give the path of a model file"
+
+
+async def test_a_page_too_many_says_why_it_is_refused() -> None:
+    with served("--no-token") as address:
+        assert await asyncio.to_thread(get, address)
+        async with aiohttp.ClientSession() as session, contextlib.AsyncExitStack() as stack:
+            pages = [await stack.enter_async_context(session.ws_connect(f"{address}ws")) for _ in range(8)]
+            async with session.ws_connect(f"{address}ws") as page:
+                assert await _ended(page) == "loopdbg: 8 pages are open; close one, then restart this one"
+            await pages[0].close()
+            async with asyncio.timeout(120):
+                kind = None
+                while kind is not aiohttp.WSMsgType.BINARY:  # the debugger of the page that is closed ends first
+                    async with session.ws_connect(f"{address}ws") as page:
+                        kind = (await page.receive()).type
+
+
+async def _typed(address: str, line: str, seen: str) -> None:
+    """Type a line into the console of a page, up to what is drawn then."""
+    async with aiohttp.ClientSession() as session, session.ws_connect(f"{address}ws?width=160&height=50") as page:
+        await _drawn(page, "before iteration 0")
+        await page.send_json(["stdin", ":"])
+        for key in line:
+            await page.send_json(["stdin", key])
+        await page.send_json(["stdin", "\r"])
+        await _drawn(page, seen)
+
+
+@pytest.mark.parametrize("line", ["plot x {}.svg", "extract {}", "repro {} if x > 0", "source {}"])
+async def test_a_page_writes_no_file(line: str, tmp_path: Path) -> None:
+    settings = tmp_path / "settings"
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    with served("--no-token", LOOPDBG_CONFIG_DIR=str(settings)) as address:
+        assert await asyncio.to_thread(get, address)
+        await _typed(address, line.format(folder / "a"), "this server may not")
+    assert not list(folder.iterdir())
+    assert not settings.exists(), "nor what it remembers of the screen"
+
+
+async def test_a_page_writes_files_in_the_folder_of_allow_write(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    with served("--no-token", "--allow-write", str(folder)) as address:
+        assert await asyncio.to_thread(get, address)
+        await _typed(address, "extract part", "wrote ")
+        await _typed(address, "extract ../other", "is outside")
+    assert [path.name for path in folder.iterdir()] == ["part"]
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+
+
 def test_one_browser_sees_two_models() -> None:
     """Cookies are one set for all ports of a host."""
     with served() as one, served() as other:
@@ -148,6 +232,7 @@ def test_without_a_token_where_that_is_asked_for() -> None:
         (("nowhere.onnx",), "no such file"),
         ((str(SAMPLES / "newton_sqrt.onnx"), "--input", "a=x"), "cannot read"),
         ((str(SAMPLES / "newton_sqrt.onnx"), "--host", "203.0.113.1"), "cannot listen"),
+        ((str(SAMPLES / "newton_sqrt.onnx"), "--allow-write", "nowhere"), "'nowhere' is no folder"),
     ],
 )
 def test_mistakes_are_told_before_anything_is_served(

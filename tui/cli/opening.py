@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from ...debugger.console.file_access import EVERYWHERE, FileAccess, access_to
 from ...runtime.errors import ModelError, UsageError
 from ...runtime.frontends import is_database, split
 from ...runtime.model import Model
@@ -19,11 +20,17 @@ def run(options: argparse.Namespace) -> int:
     file, _ = split(options.model)
     if not file.exists():
         raise ModelError(f"{file}: no such file; give the path of a model file")
+    if options.allow_write is not None and not terminal.is_served():
+        raise UsageError("--allow-write is an option of serve and mcp; at a terminal any file may be written")
     if not terminal.has_terminal():
         raise UsageError(f"the debugger needs a terminal; without one use: {_headless(options.model)}")
     terminal.prepare_screen()
+    files = EVERYWHERE
+    if terminal.is_served():
+        files = access_to(options.allow_write)
+        settings.read_only()
     if is_database(options.model):
-        return _replay(options)
+        return _replay(options, files)
     model = to_run(options.model, options.weights, options)
     inputs: Inputs | None = gather(model, options)
     settings.opened(options.model)
@@ -34,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
         inputs = _asked(model, inputs)
     if inputs is None:
         return 0
-    return run_app(model, inputs, options.max_iterations, told)
+    return run_app(model, inputs, options.max_iterations, told, files)
 
 
 def _asked(model: Model, random: Inputs) -> Inputs | None:
@@ -51,9 +58,9 @@ def _headless(path: str) -> str:
     return f"loopdbg run {path} -ex COMMAND" if is_database(path) else f"loopdbg run {path}"
 
 
-def _replay(options: argparse.Namespace) -> int:
+def _replay(options: argparse.Namespace, files: FileAccess) -> int:
     """Open a recording. It has its inputs, and nothing runs."""
     with opened(options) as replay:
         from .screen import replay_app
 
-        return replay_app(replay, told)
+        return replay_app(replay, told, files)

@@ -3,28 +3,46 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ctypes
 import json
 import re
 import signal
 import sys
-from asyncio.subprocess import DEVNULL, PIPE, Process
+from asyncio.subprocess import PIPE, Process
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from aiohttp import WSCloseCode, WSMsgType, web
 from textual_serve.app_service import AppService
 from textual_serve.server import Server
 
+from ...runtime.text import printable
+
 PAGES = 8  # open at once: each is a process with the model in memory
 WIDTHS, HEIGHTS = (20, 500), (5, 200)  # cells
 PATIENCE = 3.0  # seconds that a debugger gets to end by itself
 RETURN = 60.0  # seconds that a debugger waits for its page to come back: it is loaded anew, or the network was gone
+#: What the terminal of the page understands, whatever the server itself was started in.
+TERMINAL = "xterm-256color"
+#: Bytes that are kept of what a debugger writes to stderr.
+MAX_ERROR_BYTES = 1 << 12
 #: What a tab of a browser calls itself.
 NAME = re.compile(r"[0-9a-f]{32}")
 #: Screen modes that a program sets and a new page does not have: cursor, mouse, paste.
 MODE = re.compile(rb"\x1b\[\?([0-9;]+)([hl])")
-#: The page's own script: a tab keeps its name when it is loaded anew, and keys go to the screen without a click.
+#: The page's own script: a tab keeps its name when it is reloaded, keys go to the screen without a click, and the
+#: dialog that a closed connection shows says why it was closed.
 SCRIPT = """<script>
+window.WebSocket = class extends WebSocket {
+  constructor(...words) {
+    super(...words);
+    this.addEventListener("message", ({data}) => {
+      const [kind, text] = typeof data === "string" ? JSON.parse(data) : [];
+      if (kind === "ended") document.querySelector(".closed-dialog .message").textContent = text;
+    });
+  }
+};
 document.addEventListener("DOMContentLoaded", () => {
   const name = sessionStorage.getItem("loopdbg") ??
     Array.from(crypto.getRandomValues(new Uint8Array(16)), byte => byte.toString(16).padStart(2, "0")).join("");
@@ -50,8 +68,10 @@ class Debugger(AppService):
 
     def __init__(self, command: str, downloads: Any) -> None:
         super().__init__(command, write_bytes=_nowhere, write_str=_nowhere, close=_nowhere, download_manager=downloads)
+        self._end_page: Callable[[str], Awaitable[None]] = _nowhere
         self._modes: dict[bytes, bytes] = {}
         self._left = False
+        self._errors = b""
 
     @property
     def runs(self) -> bool:
@@ -70,6 +90,7 @@ class Debugger(AppService):
             self._left = True
             await page.close()
 
+        self._end_page = lambda reason: end_page(page, reason)
         self.remote_write_bytes, self.remote_write_str, self.remote_close = page.send_bytes, page.send_str, close
         if not self.runs:
             await self.start(*cells)
@@ -82,14 +103,18 @@ class Debugger(AppService):
 
     def show_nowhere(self) -> None:
         """The page is gone."""
-        self.remote_write_bytes = self.remote_write_str = self.remote_close = _nowhere
+        self.remote_write_bytes = self.remote_write_str = self.remote_close = self._end_page = _nowhere
+
+    def _build_environment(self, width: int = 80, height: int = 24) -> dict[str, str]:
+        environment: dict[str, str] = super()._build_environment(width=width, height=height)
+        return {**environment, "TERM": TERMINAL}
 
     async def _open_app_process(self, width: int = 80, height: int = 24) -> Process:
         self._process = await asyncio.create_subprocess_shell(
             f"exec {self.command}",  # no shell in between, which would be ended in its place
             stdin=PIPE,
             stdout=PIPE,
-            stderr=DEVNULL,
+            stderr=PIPE,
             env=self._build_environment(width=width, height=height),
             preexec_fn=_end_with_parent(),
         )
@@ -97,11 +122,43 @@ class Debugger(AppService):
         return self._process
 
     async def run(self) -> None:
-        # Their reader wants a stream of errors; what a debugger writes there is of no use here.
-        if self._process is not None and self._process.stderr is None:
-            self._process.stderr = asyncio.StreamReader()
-            self._process.stderr.feed_eof()
-        await super().run()
+        """Relay what the debugger draws, until it ends; a page is told why where nobody asked for that."""
+        process = self._process
+        assert process is not None and process.stderr is not None
+        errors, process.stderr = process.stderr, asyncio.StreamReader()
+        # textual-serve keeps all of this stream in memory and prints it: it gets an empty one.
+        process.stderr.feed_eof()
+        keeping = asyncio.create_task(self._keep_errors(errors))
+        try:
+            await self._relay()
+            if not self._left:
+                await asyncio.wait_for(asyncio.gather(process.wait(), keeping), PATIENCE)
+                await self._end_page(self._reason(process))
+        except (TimeoutError, ConnectionError):
+            pass
+        finally:
+            keeping.cancel()
+
+    async def _relay(self) -> None:
+        """Relay what the debugger draws, to the end of its output."""
+        try:
+            await super().run()
+        except asyncio.CancelledError:
+            # textual-serve cancels a task of its own and waits for it: where that never began, this comes of it.
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+
+    async def _keep_errors(self, errors: asyncio.StreamReader) -> None:
+        while part := await errors.read(MAX_ERROR_BYTES):
+            self._errors = (self._errors + part)[-MAX_ERROR_BYTES:]
+
+    def _reason(self, process: Process) -> str:
+        """Why the debugger ended, in one line."""
+        lines = self._errors.decode("utf-8", "replace").strip().splitlines()
+        if lines:
+            return printable(lines[-1])
+        return f"the debugger ended with status {process.returncode}"
 
     async def stop(self) -> None:
         """Ask it to end, and end it where it does not."""
@@ -149,7 +206,11 @@ class PageServer(Server):
 
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
         if len(self._pages) >= PAGES:
-            raise web.HTTPServiceUnavailable(text=f"loopdbg: {PAGES} pages are open; close one")
+            # A script sees the text of no response that refuses a web socket: it has to be open for that.
+            refused = web.WebSocketResponse()
+            await refused.prepare(request)
+            await end_page(refused, f"{PAGES} pages are open; close one, then restart this one")
+            return refused
         page = web.WebSocketResponse(heartbeat=15)
         self._pages.add(page)
         try:
@@ -208,6 +269,13 @@ async def obey(text: str, page: web.WebSocketResponse, debugger: Debugger) -> No
                 await debugger.focus()
     except (ValueError, RecursionError):  # no JSON
         return
+
+
+async def end_page(page: web.WebSocketResponse, reason: str) -> None:
+    """Close a page, whose dialog then says why."""
+    with contextlib.suppress(ConnectionError):  # the page is gone
+        await page.send_json(["ended", f"loopdbg: {reason.removeprefix('loopdbg: ')}"])
+    await page.close()
 
 
 async def _nowhere(*_: Any) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ...debugger.console.file_access import EVERYWHERE, FileAccess
 from ...runtime.errors import LoopdbgError
 from ...runtime.model import Model
 from .. import settings
@@ -21,8 +22,15 @@ if TYPE_CHECKING:
     from ...debugger.recording.replay import Replay
 
 
-def run_app(model: Model, inputs: Inputs, max_iterations: int | None, told: Callable[[LoopdbgError], str]) -> int:
-    """Open the debugger on a model; returns the exit status once it is closed. ``told``: an error's text there.
+def run_app(
+    model: Model,
+    inputs: Inputs,
+    max_iterations: int | None,
+    told: Callable[[LoopdbgError], str],
+    files: FileAccess = EVERYWHERE,
+) -> int:
+    """Open the debugger on a model; returns the exit status once it is closed. ``told``: an error's text there;
+    ``files``: those that may be named there.
 
     Raises:
         InputError: inputs that do not fit the signature.
@@ -31,11 +39,12 @@ def run_app(model: Model, inputs: Inputs, max_iterations: int | None, told: Call
     """
     actions = chosen()
     driver = Driver(model, inputs.values, max_iterations, told=told)
+    driver.console.files = files
     app = LoopdbgApp(driver, inputs.note, actions, inputs.seeds, _arrangement(model.path))
     return _run(app, model.path)
 
 
-def replay_app(replay: Replay, told: Callable[[LoopdbgError], str]) -> int:
+def replay_app(replay: Replay, told: Callable[[LoopdbgError], str], files: FileAccess = EVERYWHERE) -> int:
     """Open the debugger on a recording; returns the exit status once it is closed.
 
     Raises:
@@ -44,6 +53,7 @@ def replay_app(replay: Replay, told: Callable[[LoopdbgError], str]) -> int:
     actions = chosen()
     path = replay.trace.path
     driver = Driver(replay.model, {}, None, replay, told)
+    driver.console.files = files
     return _run(LoopdbgApp(driver, f"from {path.name}", actions, arrangement=_arrangement(path)), path)
 
 

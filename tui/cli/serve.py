@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from .command import Command, at_least
-from .options import add_run_options, add_weights_option
+from .options import add_run_options, add_weights_option, add_write_option
 
 
 class Serve(Command):
@@ -34,6 +34,7 @@ needs textual-serve: pip install 'loopdbg[serve]'"""
         served.add_argument(
             "--no-token", action="store_true", help="let anyone in who reaches the port: they can run the model"
         )
+        add_write_option(served, "a page")
         add_run_options(parser)
 
     def load(self) -> None:

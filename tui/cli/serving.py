@@ -43,14 +43,15 @@ def run(options: argparse.Namespace) -> int:
 def _command(options: argparse.Namespace) -> str:
     """The command line of the debugger that each browser gets."""
     words = [sys.executable, "-m", "loopdbg", options.model]
-    for option in ("weights", "inputs", "requests", "seed", "max_iterations"):
+    for option in ("weights", "inputs", "case", "requests", "seed", "max_iterations", "allow_write"):
         if getattr(options, option) is not None:
             words += [f"--{option.replace('_', '-')}", str(getattr(options, option))]
     for option in ("input", "dim", "state", "operators"):
         for word in getattr(options, option):
             words += [f"--{option}", word]
-    if options.trust_script:
-        words.append("--trust-script")
+    for option in ("batched", "trust_script"):
+        if getattr(options, option):
+            words.append(f"--{option.replace('_', '-')}")
     return shlex.join(words)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -318,7 +317,7 @@ class InspectorScreen(Above[str | None]):
         elif self._asked == "find":
             self._search(test_for(text, tensor.dtype), f"element '{text}'")
         elif self._asked == "save":
-            path = Path(text).expanduser()
+            path = self.driver.console.files.check(text, "save")
             save_npy(path, tensor)
             self.say(f"saved as {path}")
 
