@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from .atomic_file import scratch_folder, write_bytes
 from .errors import ModelError, UnsupportedError, UsageError, one_line
 from .graph import Graph
 
@@ -149,8 +149,8 @@ def _place(module: Any, positional: Sequence[Any], named: dict[str, Any], name: 
 def _of_openvino(model: Any, inputs: Any = None) -> Graph:
     import openvino
 
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / f"{_file_name(model.get_friendly_name())}.xml"
+    with scratch_folder() as folder:
+        path = folder / f"{_file_name(model.get_friendly_name())}.xml"
         openvino.serialize(model, path)
         return _read(path)
 
@@ -181,10 +181,10 @@ def _of_network(network: Any, inputs: Any = None) -> Graph:
 
 
 def _written(files: dict[str, bytes]) -> Graph:
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch_folder() as folder:
         for name, data in files.items():
-            (Path(folder) / name).write_bytes(data)
-        return _read(Path(folder) / next(iter(files)))
+            write_bytes(folder / name, data)
+        return _read(folder / next(iter(files)))
 
 
 def _read(path: Path) -> Graph:

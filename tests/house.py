@@ -109,6 +109,73 @@ def dotted(node: ast.expr) -> str:
     return f"{of}.{node.attr}" if of and isinstance(node, ast.Attribute) else ""
 
 
+# ------------------------------------------------------------------ files that are written
+
+#: The one module that opens files for writing, and what it gives: what is written into these is written atomically.
+WRITER = "runtime/atomic_file.py"
+_ATOMIC = {"atomic_binary", "atomic_text"}
+#: Calls that create, change, move or remove files, by the last part of their names.
+_WRITING = {
+    *("write_text", "write_bytes", "touch", "mkstemp", "mkdtemp", "NamedTemporaryFile", "TemporaryDirectory"),
+    *("copyfile", "copy2", "copytree", "rmtree", "renames", "symlink_to", "hardlink_to", "unlink", "rmdir"),
+    *("savez", "savez_compressed", "savetxt", "tofile", "save_model", "savefig", "serialize", "ParquetWriter"),
+    *("open_memmap", "FileHandler", "to_csv", "to_parquet", "truncate", "mkfifo", "save_file"),
+}
+#: The same, of modules whose names are given: others have methods of these names.
+_OF_MODULES = {
+    *("os.rename", "os.replace", "os.remove", "os.link", "os.symlink", "os.truncate", "shutil.copy", "shutil.move"),
+    *("np.save", "onnx.save", "sqlite3.connect"),
+}
+
+
+def writes(path: Path) -> Iterator[str]:
+    """The calls in a file that may write files: ``function: call``. Those that write into a file of ``_ATOMIC``, and
+    functions of :data:`WRITER`, are none."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    ours = {
+        alias.asname or alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").endswith("atomic_file")
+        for alias in node.names
+    }
+    opened = {
+        item.optional_vars.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.With)
+        for item in node.items
+        if isinstance(item.context_expr, ast.Call) and isinstance(item.optional_vars, ast.Name)
+        if dotted(item.context_expr.func) in ours & _ATOMIC
+    }
+    inside = {
+        id(node): f"{function.name}: "
+        for function in ast.walk(tree)
+        if isinstance(function, Function)
+        for node in ast.walk(function)
+    }
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call) or not _may_write(node, ours):
+            continue
+        if not any(isinstance(one, ast.Name) and one.id in opened for one in node.args[:1]):
+            yield inside.get(id(node), "") + ast.unparse(node.func)
+
+
+def _may_write(call: ast.Call, ours: Collection[str]) -> bool:
+    name = dotted(call.func)
+    last = name.rpartition(".")[2] or (call.func.attr if isinstance(call.func, ast.Attribute) else "")
+    if name in ours:
+        return False
+    if name in _OF_MODULES or last in _WRITING:
+        return True
+    if last in ("rename", "replace"):  # of a path; that of a text has two arguments, that of a dataclass names them
+        return len(call.args) == 1 and not call.keywords and isinstance(call.func, ast.Attribute)
+    if last in ("open", "ZipFile", "TarFile", "fdopen"):
+        if name in ("os.open", "os.fdopen"):
+            return any(word in ast.unparse(call) for word in ("O_WRONLY", "O_RDWR", "O_CREAT", "'w", "'a", "'x"))
+        words = [one.value for one in (*call.args, *(k.value for k in call.keywords)) if isinstance(one, ast.Constant)]
+        return any(isinstance(one, str) and set("wax+") & set(one) and set("rwxabt+") >= set(one) for one in words)
+    return False
+
+
 # ------------------------------------------------------------------ which file imports which
 
 

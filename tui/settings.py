@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..runtime.atomic_file import write_text
 from ..runtime.errors import UsageError
 from ..runtime.files import text_of
 from . import config
@@ -70,9 +70,7 @@ def remember(**changed: Any) -> None:
     with contextlib.suppress(OSError, ValueError):
         path = _state_file()
         path.parent.mkdir(parents=True, exist_ok=True)
-        beside = path.with_name(f"{path.name}.{os.getpid()}")
-        beside.write_text(json.dumps({**state(), **changed}, indent=1), encoding="utf-8")
-        beside.replace(path)
+        write_text(path, json.dumps({**state(), **changed}, indent=1))
 
 
 def recent() -> list[Path]:

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ...runtime.atomic_file import write_text
 from ...runtime.errors import ExecutionError, LoopdbgError, Remedy, UnsupportedError, UsageError
 from ...runtime.graph import System
 from ...runtime.model import Model, load
@@ -80,7 +81,7 @@ def extract(runs: Runs, place: Place, iteration: int | None, target: Path, *, fo
             tuple(_sides(part, model)["outputs"]),
             failure,
         )
-        (folder / "README.md").write_text(_told(what, runs.model), encoding="utf-8")
+        write_text(folder / "README.md", _told(what, runs.model))
     return what
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from ...runtime.atomic_file import atomic_folder, write_bytes
 from ...runtime.errors import Remedy, UsageError, one_line
 from ..formats.test_data import write_data
 
@@ -18,28 +18,21 @@ __all__ = ["DATA", "MOST_INSIDE", "check_folder", "filled", "write_data", "write
 DATA = "test_data_set_0"
 #: Constants of more bytes than this stand in a file beside the model: protobuf holds no message of 2 GB.
 MOST_INSIDE = 1 << 30
+_TEST_DATA = re.compile(rf"{DATA}/(input|output)_\d+\.pb")
 
 
 @contextmanager
 def filled(target: Path, force: bool) -> Iterator[Path]:
-    """A folder to be filled, which becomes ``target`` once all of it is written; nothing is left of one that is not.
+    """A folder to be filled, whose files are in ``target`` once all of it is written; nothing is left of one that is
+    not. Older test data are replaced, and other files in ``target`` stay.
 
     Raises:
         UsageError: it cannot be written, or holds something already.
     """
     check_folder(target, force)
     try:
-        made = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.absolute().parent))
-        try:
-            yield made
-            target.mkdir(exist_ok=True)
-            for path in made.iterdir():
-                there = target / path.name
-                if there.is_dir():
-                    shutil.rmtree(there)
-                path.replace(there)
-        finally:
-            shutil.rmtree(made, ignore_errors=True)
+        with atomic_folder(target, obsolete=_TEST_DATA) as folder:
+            yield folder
     except OSError as error:
         raise UsageError(f"{target}: cannot be written: {error.strerror or one_line(error)}") from None
 
@@ -59,10 +52,10 @@ def check_folder(target: Path, force: bool) -> None:
 
 
 def write_model(model: Any, path: Path) -> None:
-    """Write an ONNX model, with large constants in a file beside it."""
+    """Write an ONNX model into a folder of :func:`filled`, with large constants in a file beside it."""
     import onnx
 
-    beside = model.ByteSize() > MOST_INSIDE
-    onnx.save_model(
-        model, path, save_as_external_data=beside, all_tensors_to_one_file=True, location=f"{path.name}.data"
-    )
+    if model.ByteSize() <= MOST_INSIDE:
+        write_bytes(path, model.SerializeToString())
+        return
+    onnx.save_model(model, path, save_as_external_data=True, all_tensors_to_one_file=True, location=f"{path.name}.data")

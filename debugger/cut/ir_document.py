@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 from lxml import etree
 
 from ...runtime import dtypes
+from ...runtime.atomic_file import scratch_folder, write_bytes
 from ...runtime.errors import ModelError, UnsupportedError, one_line
 from ...runtime.model import Data, Model, load
 from . import ir_loops, ir_variables
@@ -77,8 +77,8 @@ class IrDocument:
         return found
 
     def model(self) -> Model:
-        with tempfile.TemporaryDirectory() as folder:
-            return load(self.save(Path(folder), "cut"))
+        with scratch_folder() as folder:
+            return load(self.save(folder, "cut"))
 
     def is_valid(self) -> bool:
         return True
@@ -100,8 +100,8 @@ class IrDocument:
         path = folder / f"{stem}.xml"
         for layer in root.iter("layer", "edges"):
             layer.tail = "\n"  # a layer a line: small, and can be read all the same
-        path.write_bytes(b'<?xml version="1.0"?>\n' + etree.tostring(root))
-        path.with_suffix(".bin").write_bytes(bytes(blob))
+        write_bytes(path, b'<?xml version="1.0"?>\n' + etree.tostring(root))
+        write_bytes(path.with_suffix(".bin"), blob)
         return path
 
     def text(self) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from lxml import etree
 
+from ...runtime.atomic_file import atomic_binary, write_bytes
 from ...runtime.dtypes import to_openvino
 from ...runtime.errors import UnsupportedError
 from ...runtime.frontends.openvino.places import Place, Places
@@ -280,8 +281,8 @@ def _precision(word: str) -> str:
 def write(part: Part, folder: Path) -> Path:
     """Write ``model.xml`` and ``model.bin``."""
     path = folder / "model.xml"
-    path.write_bytes(etree.tostring(part.model, xml_declaration=True, encoding="utf-8", pretty_print=True))
-    with path.with_suffix(".bin").open("wb") as file:
+    write_bytes(path, etree.tostring(part.model, xml_declaration=True, encoding="utf-8", pretty_print=True))
+    with atomic_binary(path.with_suffix(".bin")) as file:
         for piece in part.weights or ():
             file.write(piece)
     return path

@@ -14,6 +14,7 @@ import onnx.numpy_helper
 import onnx.printer
 from onnx import GraphProto, ModelProto, NodeProto
 
+from ...runtime.atomic_file import write_bytes
 from ...runtime.errors import ModelError, UnsupportedError, one_line
 from ...runtime.frontends.onnx.reader import from_proto
 from ...runtime.model import Data, Model
@@ -86,7 +87,7 @@ class OnnxDocument:
 
     def save(self, folder: Path, stem: str) -> Path:
         path = folder / f"{stem}.onnx"
-        path.write_bytes(self.proto.SerializeToString())
+        write_bytes(path, self.proto.SerializeToString())
         return path
 
     def text(self) -> str:

@@ -6,12 +6,12 @@ import importlib.util
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
-from ...runtime.errors import UsageError, one_line
+from ...runtime.atomic_file import atomic_binary, write_text
 from ...runtime.model import Data, Model
 from ..formats.test_data import write_data
 from . import scripts
@@ -61,23 +61,24 @@ class Pack:
         weights = (path.with_suffix(".bin") for path in self.models)
         return sum(path.stat().st_size for path in (*self.models, *weights) if path.exists())
 
+    def moved(self, folder: Path) -> Pack:
+        """The same pack after its files were moved into another folder."""
+        models, files = ([folder / path.name for path in paths] for paths in (self.models, self.files))
+        return replace(self, folder=folder, models=models, files=files)
+
 
 def write(reduced: Reduced, finding: Finding, title: str, folder: Path) -> Pack:
-    """Write the folder but for its report.
+    """Write all but the report into an empty folder.
 
     Raises:
-        UsageError: it cannot be written.
+        OSError: it cannot be written.
     """
     candidate = reduced.candidate
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        models = [one.save(folder, stem) for one, stem in zip(candidate.documents, _STEMS, strict=False)]
-        pack = Pack(folder, models)
-        if models[0].suffix == ".onnx":
-            _test_data(folder, candidate.documents[0].model(), candidate.inputs, reduced.shown.outputs)
-        pack.files += _scripts(folder, pack, candidate, reduced.shown, finding, title)
-    except OSError as error:
-        raise UsageError(f"{folder}: cannot be written: {error.strerror or one_line(error)}") from None
+    models = [one.save(folder, stem) for one, stem in zip(candidate.documents, _STEMS, strict=False)]
+    pack = Pack(folder, models)
+    if models[0].suffix == ".onnx":
+        _test_data(folder, candidate.documents[0].model(), candidate.inputs, reduced.shown.outputs)
+    pack.files += _scripts(folder, pack, candidate, reduced.shown, finding, title)
     return pack
 
 
@@ -127,11 +128,12 @@ def _scripts(folder: Path, pack: Pack, candidate: Candidate, shown: Shown, findi
             made["run_torch.py"] = torch
     written = []
     for name, text in made.items():
-        (folder / name).write_text(text, encoding="utf-8")
+        write_text(folder / name, text)
         written.append(folder / name)
     away = scripts.in_a_file(script)
     if away:
-        np.savez(folder / scripts.DATA, **away)
+        with atomic_binary(folder / scripts.DATA) as file:
+            np.savez(file, **away)
         written.append(folder / scripts.DATA)
     return written
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import re
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ...runtime.atomic_file import scratch_folder
 from ...runtime.errors import InterruptError
 from ...runtime.graph import walk
 from ...runtime.model import Data, Model
@@ -100,8 +100,8 @@ class Disagreement:
 
     def _asked(self, document: Document, inputs: Mapping[str, Data]) -> list[Any]:
         """What the peer gives for the model as a file."""
-        with tempfile.TemporaryDirectory() as folder:
-            job = job_of(document.save(Path(folder), "model"))
+        with scratch_folder() as folder:
+            job = job_of(document.save(folder, "model"))
             feeds = dict(inputs)
             if isinstance(job, IrJob):
                 feeds = {str(k): inputs[name] for k, name in enumerate(document.inputs)}

@@ -7,9 +7,11 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
+from ...runtime.atomic_file import write_text
 from ...runtime.text import counted
 from . import report
 from .find import Finding
+from .folder import filled
 from .lab import Lab
 from .pack import Pack, check, write
 from .predicate import Disagreement
@@ -78,9 +80,10 @@ def make(
     with _hurried(finding):
         reduced = reduce(lab)
     title = report.title_of(about, reduced)
-    pack = write(reduced, finding, title, folder)
-    check(pack, finding.predicate, reduced.candidate.inputs)
-    page = folder / "README.md"
-    page.write_text(report.report(pack, reduced, finding, about), encoding="utf-8")
-    pack.files.append(page)
-    return Repro(finding, reduced, pack, title)
+    with filled(folder, force=True) as temporary:
+        pack = write(reduced, finding, title, temporary)
+        check(pack, finding.predicate, reduced.candidate.inputs)
+        page = temporary / "README.md"
+        write_text(page, report.report(pack, reduced, finding, about))
+        pack.files.append(page)
+    return Repro(finding, reduced, pack.moved(folder), title)

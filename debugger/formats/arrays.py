@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from types import MappingProxyType, TracebackType
-from typing import Self
+from types import MappingProxyType
 
 import numpy as np
 
+from ...runtime.atomic_file import atomic_binary
 from ...runtime.dtypes import is_foreign, saved
 from ...runtime.graph import Array, ValueType
 from ...runtime.inputs import Data
@@ -28,25 +29,33 @@ def write(path: Path, values: Mapping[str, Data], types: Mapping[str, ValueType]
     """
     arrays, remarks = pieces(values)
     # Not np.savez: it appends a suffix, and no output of its could be called "file".
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
+    with atomic_binary(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
         for name, array in arrays.items():
             write_member(archive, name, array)
     return [f"{path}: {remark}" for remark in remarks]
 
 
 class ArrayFile:
-    """An ``.npz`` that is written array by array: ``with ArrayFile(path) as file``. What NumPy has no type for becomes
-    float32 or int8, and text is text."""
+    """An ``.npz`` that is written array by array: ``with ArrayFile.create(path) as file``. What NumPy has no type for
+    becomes float32 or int8, and text is text."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, archive: zipfile.ZipFile) -> None:
+        self._archive = archive
+
+    @classmethod
+    @contextmanager
+    def create(cls, path: Path) -> Iterator[ArrayFile]:
+        """A file that appears when the block ends without an exception.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
         # Not np.savez: it holds everything in memory first.
-        self._archive = zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1, allowZip64=True)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
-        self._archive.close()
+        with (
+            atomic_binary(path) as file,
+            zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1, allowZip64=True) as archive,
+        ):
+            yield cls(archive)
 
     def array(self, name: str, array: Array) -> None:
         """Write one array."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO
 from xml.sax.saxutils import escape, quoteattr
 
+from ...runtime.atomic_file import atomic_text
 from ...runtime.errors import UsageError
 
 #: So much of the cases is kept in memory: what there are of them is known last, and stands first.
@@ -59,7 +60,7 @@ def write(path: Path, cases: Iterable[Case], suite: str = "loopdbg") -> None:
         counts = {word: count[word] for word in ("errors", "failures", "tests")}
         head = _attributes({"name": suite, **counts, "skipped": 0, "time": f"{seconds:.6f}"})
         try:
-            with path.open("w", encoding="utf-8") as file:
+            with atomic_text(path) as file:
                 _put_together(file, head, body)
         except OSError as error:
             raise UsageError(f"{path}: cannot be written: {error.strerror}") from None

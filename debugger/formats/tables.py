@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...runtime.atomic_file import atomic_binary
 from ...runtime.dtypes import is_foreign
 from ...runtime.errors import UsageError, one_line
 from ...runtime.graph import Array, ValueType
@@ -66,20 +67,21 @@ def written(path: Path) -> Iterator[Any]:
     """
     pa = arrow()
     writers: list[Any] = []
+    with atomic_binary(path) as file:
 
-    def append(columns: Mapping[str, Any]) -> None:
-        table = pa.table(dict(columns))
-        if not writers:
-            writers.append(pa.parquet.ParquetWriter(path, table.schema))
-        writers[0].write_table(table.cast(writers[0].schema))
+        def append(columns: Mapping[str, Any]) -> None:
+            table = pa.table(dict(columns))
+            if not writers:
+                writers.append(pa.parquet.ParquetWriter(file, table.schema))
+            writers[0].write_table(table.cast(writers[0].schema))
 
-    try:
-        yield append
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
-        raise UsageError(f"{path}: Parquet has no room for it: {one_line(error)}") from None
-    finally:
-        for writer in writers:
-            writer.close()
+        try:
+            yield append
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+            raise UsageError(f"{path}: Parquet has no room for it: {one_line(error)}") from None
+        finally:
+            for writer in writers:
+                writer.close()
 
 
 def write(path: Path, values: Mapping[str, Data], types: Mapping[str, ValueType]) -> list[str]:

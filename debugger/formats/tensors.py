@@ -11,6 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from ...runtime.atomic_file import atomic_binary
 from ...runtime.graph import Array, ValueType
 from ...runtime.inputs import Data
 from .pieces import pieces
@@ -73,7 +74,7 @@ class TensorFile:
     def _write(self) -> None:
         header = json.dumps(self._header, separators=(",", ":")).encode()
         header += b" " * (-len(header) % _ALIGNMENT)
-        with self._path.open("wb") as file:
+        with atomic_binary(self._path) as file:
             file.write(len(header).to_bytes(8, "little"))
             file.write(header)
             self._data.seek(0)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...runtime.atomic_file import atomic_folder, write_bytes
 from ...runtime.graph import OptionalType, SequenceType, ValueType
 from ...runtime.inputs import Data
 
@@ -18,7 +19,8 @@ def write(path: Path, values: Mapping[str, Data], types: Mapping[str, ValueType]
     Raises:
         OSError: the folder cannot be written.
     """
-    write_data(path, "output", ((name, types[name], value) for name, value in values.items()))
+    with atomic_folder(path) as folder:
+        write_data(folder, "output", ((name, types[name], value) for name, value in values.items()))
     return []
 
 
@@ -30,7 +32,7 @@ def write_data(folder: Path, what: str, values: Iterable[tuple[str, ValueType, A
     """
     folder.mkdir(parents=True, exist_ok=True)
     for k, (name, kind, value) in ((k, one) for k, one in enumerate(values) if one is not None):
-        (folder / f"{what}_{k}.pb").write_bytes(as_message(name, kind, value).SerializeToString())
+        write_bytes(folder / f"{what}_{k}.pb", as_message(name, kind, value).SerializeToString())
 
 
 def as_message(name: str, kind: ValueType, value: Any) -> Any:

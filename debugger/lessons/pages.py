@@ -8,6 +8,7 @@ from html import escape
 from pathlib import Path
 from random import Random
 
+from ...runtime.atomic_file import atomic_folder, write_text
 from ...runtime.errors import UsageError
 from ...runtime.graph import If, Loop, Node, walk
 from ..plots.loop_svg import loop_svg
@@ -63,15 +64,13 @@ def write_course(course: Course, folder: Path, seed: int) -> list[Path]:
     pages = {"index.html": writer.index()}
     pages |= {_file(number): writer.lesson(number) for number in course.lessons}
     pages["answers.html"] = writer.answers()
-    written = []
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, text in pages.items():
-            (folder / name).write_text(text, encoding="utf-8")
-            written.append(folder / name)
+        with atomic_folder(folder) as temporary:
+            for name, text in pages.items():
+                write_text(temporary / name, text)
     except OSError as error:
         raise UsageError(f"{folder}: the pages cannot be written: {error.strerror}") from None
-    return written
+    return [folder / name for name in pages]
 
 
 def _file(number: int) -> str:

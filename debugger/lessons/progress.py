@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ...runtime.atomic_file import write_text
 from ...runtime.files import text_of
 
 
@@ -51,11 +51,9 @@ class Progress:
         if self.path is None:
             return
         told = {"version": 1, "lessons": {str(number): asdict(one) for number, one in self._lessons.items()}}
-        beside = self.path.with_name(f"{self.path.name}.{os.getpid()}")
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            beside.write_text(json.dumps(told, indent=1), encoding="utf-8")
-            beside.replace(self.path)
+            write_text(self.path, json.dumps(told, indent=1))
         except OSError as error:
             self.trouble = f"what is done is not kept: {self.path}: {error.strerror}"
 

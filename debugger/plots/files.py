@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ...runtime.atomic_file import atomic_binary, write_text
 from ...runtime.errors import UsageError, one_line
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def save_drawing(drawing: Drawing, path: Path) -> None:
         save(figure_of(drawing), path)
         return
     try:
-        path.write_text(drawing.svg(), encoding="utf-8")
+        write_text(path, drawing.svg())
     except OSError as error:
         raise UsageError(f"{path}: cannot be written: {error.strerror or one_line(error)}") from None
 
@@ -55,6 +56,7 @@ def save(figure: Figure, path: Path) -> None:
     suffix = path.suffix.lower()
     metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix)
     try:
-        figure.savefig(path, dpi=144, metadata=metadata)
+        with atomic_binary(path) as file:
+            figure.savefig(file, format=suffix[1:], dpi=144, metadata=metadata)
     except OSError as error:
         raise UsageError(f"{path}: cannot be written: {error.strerror or one_line(error)}") from None

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ...runtime.atomic_file import atomic_text
 from ...runtime.errors import UsageError
 from ...runtime.graph import Array
 from ..formats.arrays import ArrayFile
@@ -97,7 +98,7 @@ class Exporter:
         Raises:
             OSError: the file cannot be written.
         """
-        with path.open("w", newline="", encoding="utf-8", errors="backslashreplace") as file:
+        with atomic_text(path, newline="", errors="backslashreplace") as file:
             table = csv.writer(file)
             header = ["loop", "entry", "iteration", "condition", "ended", "time"]
             for column in self.columns:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ...runtime.atomic_file import atomic_folder, atomic_text
 from ...runtime.dtypes import dtype as dtype_of
 from ...runtime.errors import UsageError, one_line
 from ...runtime.graph import Array, OptionalType, SequenceType, TensorType, ValueType
@@ -38,7 +39,7 @@ def write_trace(exporter: Exporter, form: Form, path: Path) -> tuple[int, list[s
 
 
 def _npz(exporter: Exporter, path: Path) -> tuple[int, list[str]]:
-    with ArrayFile(path) as file:
+    with ArrayFile.create(path) as file:
         return exporter.arrays(file), []
 
 
@@ -57,10 +58,11 @@ def _test_data(exporter: Exporter, path: Path) -> tuple[int, list[str]]:
     from ..formats.test_data import write_data
 
     trace = exporter.trace
-    for what, values in (("input", trace.inputs), ("output", trace.outputs)):
-        if not isinstance(values, Mapping):
-            raise UsageError(f"{trace.path}: the trace holds no {what}s of the run")
-        write_data(path, what, ((name, _type(value), value) for name, value in values.items()))
+    with atomic_folder(path) as folder:
+        for what, values in (("input", trace.inputs), ("output", trace.outputs)):
+            if not isinstance(values, Mapping):
+                raise UsageError(f"{trace.path}: the trace holds no {what}s of the run")
+            write_data(folder, what, ((name, _type(value), value) for name, value in values.items()))
     return sum(1 for _ in trace.marks()), []
 
 
@@ -76,7 +78,7 @@ def _type(value: Any) -> ValueType:
 def _jsonl(exporter: Exporter, path: Path) -> tuple[int, list[str]]:
     """One line a boundary, and one a value that it has."""
     count = 0
-    with path.open("w", encoding="utf-8") as file:
+    with atomic_text(path) as file:
         for place, values in _boundaries(exporter):
             count += 1
             file.write(_line(place))

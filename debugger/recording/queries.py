@@ -29,13 +29,13 @@ _PARAMETERS = 32_766
 
 
 def make(db: sqlite3.Connection, rows: Mapping[str, Iterable[Sequence[Any]]]) -> None:
-    """The tables of a new trace, with these rows in them."""
+    """The tables of a new trace, with these rows in them; of no use where that fails."""
     db.execute("PRAGMA synchronous = OFF")
+    db.execute("PRAGMA journal_mode = OFF")  # a journal would be another file to remove
     db.executescript(f"BEGIN; PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION};{TABLES}")
     for table, content in rows.items():
         insert(db, table, (tuple(map(_storable, row)) for row in content))
     db.execute("COMMIT")
-    db.execute("PRAGMA journal_mode = WAL")
 
 
 def open_to_write(db: sqlite3.Connection) -> None:

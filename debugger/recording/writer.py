@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ...runtime.atomic_file import discard, replace_database, unfinished_path
 from ...runtime.errors import LoopdbgError, Remedy, TraceError, UsageError, one_line
 from ...runtime.files import opened
 from ...runtime.frontends import DATABASE
@@ -118,25 +119,21 @@ def create(path: Path, rows: Mapping[str, Iterable[Sequence[Any]]], *, force: bo
     """
     given, path = path, target(path)
     check_target(given, force=force)
-    new = path.with_name(f".{path.name}.{os.getpid()}.new")
+    new = unfinished_path(path.parent)
     lock = None
     try:
         lock = Lock(path)
         # Whoever wrote it may just have come to an end.
         check_target(given, force=force)
-        new.unlink(missing_ok=True)
         db = sqlite3.connect(new, isolation_level=None)
         try:
             queries.make(db, rows)
         finally:
             db.close()
-        for beside in ("-wal", "-shm", "-journal"):
-            path.with_name(path.name + beside).unlink(missing_ok=True)
-        os.replace(new, path)
+        replace_database(new, path)
         return Store(given, lock)
     except BaseException as error:
-        with contextlib.suppress(OSError):
-            new.unlink(missing_ok=True)
+        discard(new)
         if lock is not None:
             lock.close()
         if isinstance(error, sqlite3.Error | OSError):

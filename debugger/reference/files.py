@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ...runtime.atomic_file import atomic_binary
 from ...runtime.dtypes import dtype as dtype_of
 from ...runtime.dtypes import saved
 from ...runtime.errors import InputError, UnsupportedError, one_line
@@ -194,7 +195,7 @@ def write_file(reference: Reference, path: str | os.PathLike[str]) -> None:
     }
     header = np.array(json.dumps(told))
     try:
-        with open(path, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
+        with atomic_binary(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
             for name, array in (*writer.arrays.items(), (HEADER, header)):
                 with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                     np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ...runtime.atomic_file import atomic_binary
 from ...runtime.dtypes import is_foreign, saved
 from ...runtime.errors import UsageError, one_line
 from ...runtime.graph import Array
@@ -79,7 +79,7 @@ def save_npy(path: Path, tensor: TensorRef) -> None:
         dtype = whole.dtype
     header = {"descr": np.lib.format.dtype_to_descr(saved(dtype)), "fortran_order": False, "shape": tensor.shape}
     try:
-        with path.open("xb") as file:
+        with atomic_binary(path) as file:
             np.lib.format.write_array_header_1_0(file, header)
             if whole is not None:
                 file.write(np.ascontiguousarray(whole).tobytes())
@@ -87,14 +87,4 @@ def save_npy(path: Path, tensor: TensorRef) -> None:
                 for _, part in tensor.chunks(size=16 * CHUNK):
                     file.write(part.tobytes())
     except OSError as error:
-        _drop(path)
         raise UsageError(f"{path}: cannot be written: {error.strerror or one_line(error)}") from None
-    except BaseException:
-        _drop(path)
-        raise
-
-
-def _drop(path: Path) -> None:
-    """Half a file is none."""
-    with contextlib.suppress(OSError):
-        path.unlink()

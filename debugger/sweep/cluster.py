@@ -12,12 +12,13 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 from uuid import uuid4
 
+from ...runtime.atomic_file import scratch_folder
 from ...runtime.errors import UsageError, one_line
 from .cases import CaseSet
 from .executor import failed
@@ -64,13 +65,14 @@ class _Own:
 
     def __init__(self, job: Job) -> None:
         self.asked = job.number, job.hash
-        self._folder = TemporaryDirectory(prefix="loopdbg-")
-        self.crew = Crew({0: replace(unpacked(job, Path(self._folder.name)), number=0)}, 1)
+        self._stack = ExitStack()
+        folder = self._stack.enter_context(scratch_folder())
+        self.crew = Crew({0: replace(unpacked(job, folder), number=0)}, 1)
 
     def close(self) -> None:
         """End the process."""
         self.crew.close()
-        self._folder.cleanup()
+        self._stack.close()
 
 
 def run_task(sweep: str, job: Job, start: int, stop: int, part: CaseSet | None) -> Found:

@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from ...runtime.atomic_file import atomic_text
 from ...runtime.errors import UsageError
 from ..formats.tables import arrow, written
 from .row import Row
@@ -31,7 +32,8 @@ def check_form(path: Path) -> None:
     """See, before anything runs, that rows can be written there.
 
     Raises:
-        UsageError: the form is unknown, pyarrow is not installed, or there is no such folder.
+        UsageError: the form is unknown, pyarrow is not installed, there is no such folder, or the file that is there
+            holds no rows of a sweep.
     """
     if path.suffix not in (".parquet", ".csv"):
         raise UsageError(f"{path}: rows are written as .parquet or .csv")
@@ -39,6 +41,23 @@ def check_form(path: Path) -> None:
         arrow()
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise UsageError(f"{path}: is a folder; give a file" if path.is_dir() else f"{path}: there is no such folder")
+    if path.is_file() and path.stat().st_size and not _holds_rows(path):
+        raise UsageError(
+            f"{path}: is there already, and holds no rows of a sweep; it is left as it is, give another name"
+        )
+
+
+def _holds_rows(path: Path) -> bool:
+    """Whether an earlier sweep wrote a file, or another program with its columns."""
+    try:
+        if path.suffix == ".parquet":
+            names = list(arrow().parquet.read_schema(path).names)
+        else:
+            with path.open(encoding="utf-8", newline="") as file:
+                names = next(csv.reader(file), [])
+    except (OSError, ValueError, csv.Error):  # pyarrow's own derive from ValueError
+        return False
+    return names[: len(COLUMNS)] == list(COLUMNS)
 
 
 def export(store: Store, path: Path) -> int:
@@ -78,7 +97,7 @@ def _measures(store: Store, pa: Any) -> dict[str, Any]:
 
 def _csv(store: Store, path: Path) -> int:
     count = 0
-    with path.open("w", encoding="utf-8", newline="") as file:
+    with atomic_text(path, newline="") as file:
         writer = csv.writer(file)
         writer.writerow([*COLUMNS, *store.measures])
         for row in store.rows():

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ...runtime.atomic_file import scratch_folder, write_bytes
 from ...runtime.errors import InputError, UsageError
 from ...runtime.graph import ANY, Array
 from ...runtime.inputs import Data
@@ -161,15 +162,13 @@ class _Carried(CaseSet):
         return self._whole.name_of(number)
 
     def reader(self, model: Model) -> Reader:
-        from tempfile import TemporaryDirectory
-
         def read(number: int) -> Case:
             contents = self._bytes[number - self._start]
-            with TemporaryDirectory(prefix="loopdbg-") as folder:
+            with scratch_folder() as folder:
                 for name, data in contents.items():
-                    (Path(folder) / name).write_bytes(data)
-                single = Path(folder) / next(iter(contents))
-                path = single if self._whole.paths[number].suffix == ".npz" else Path(folder)
+                    write_bytes(folder / name, data)
+                single = folder / next(iter(contents))
+                path = single if self._whole.paths[number].suffix == ".npz" else folder
                 return type(self._whole)([path], self.name).reader(model)(0)
 
         return read

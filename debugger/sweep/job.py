@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ...runtime.atomic_file import write_bytes
 from ...runtime.errors import LoopdbgError, ModelError, UsageError
 from ...runtime.files import opened
 from ...runtime.frontends import split
@@ -103,7 +104,7 @@ def unpacked(job: Job, folder: Path) -> Job:
     if not job.files:
         return job
     for name, data in job.files.items():
-        (folder / name).write_bytes(data)
+        write_bytes(folder / name, data)
     file, function = split(job.path)
     path = str(folder / file.name) + (f":{function}" if function else "")
     weights = None if job.weights is None else str(folder / Path(job.weights).name)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from ...runtime.atomic_file import discard, replace_database, unfinished_path
 from ...runtime.errors import LoopdbgError, UsageError, one_line
 from .job import Job
 from .row import COLUMNS, Cells, Row, Status
@@ -51,19 +53,30 @@ class Store:
 
     @classmethod
     def create(cls, path: Path, jobs: Sequence[Job], versions: str) -> Store:
-        """A new file; what is there is replaced.
+        """A new file; the rows of an earlier sweep are replaced once the file for the new ones is there.
 
         Raises:
-            SweepFileError: it cannot be written.
+            SweepFileError: it cannot be written, or the file that is there holds no rows of a sweep.
         """
-        for suffix in ("", "-wal", "-shm"):
-            Path(f"{path}{suffix}").unlink(missing_ok=True)
-        store = cls(_opened(path), path)
-        store.measures = jobs[0].wanted.measures
+        path = Path(os.path.realpath(path))
+        if path.exists() and path.stat().st_size and not is_sweep(path):
+            raise SweepFileError(f"{path}: holds no rows of a sweep; it is left as it is, give another name")
+        temporary = unfinished_path(path.parent)
         try:
-            store._make(jobs, versions)
+            store = cls(sqlite3.connect(temporary), path)
+            try:
+                store.measures = jobs[0].wanted.measures
+                store._make(jobs, versions)
+            finally:
+                store.close()
+            replace_database(temporary, path)
         except sqlite3.Error as error:
             raise SweepFileError(f"{path}: cannot be written: {one_line(error)}") from None
+        except OSError as error:
+            raise SweepFileError(f"{path}: cannot be written: {error.strerror or one_line(error)}") from None
+        finally:
+            discard(temporary)
+        store._database = _opened(path)
         return store
 
     @classmethod
@@ -87,6 +100,7 @@ class Store:
         columns = ", ".join(f"{name} {_TYPES.get(name, 'TEXT')}" for name in COLUMNS)
         measures = "".join(f", {_quoted(name)} REAL" for name in self.measures)
         told = _TOLD + "".join(f", r.{_quoted(name)}" for name in self.measures)
+        self._database.execute("PRAGMA journal_mode = OFF")  # what fails here is removed
         self._database.executescript(
             f"""
             CREATE TABLE sweep_about (name TEXT PRIMARY KEY, value TEXT);

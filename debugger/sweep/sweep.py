@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from ...runtime.atomic_file import scratch_folder
 from ...runtime.errors import LoopdbgError, UsageError
 from ...runtime.inputs import Data
 from ...runtime.model import Model, load
@@ -200,7 +200,7 @@ def _given(
     dask: str | None,
 ) -> Iterator[Row]:
     with ExitStack() as stack:
-        folder = None if target is not None else stack.enter_context(tempfile.TemporaryDirectory(prefix="loopdbg-"))
+        folder = None if target is not None else stack.enter_context(scratch_folder())
         store = opened_store(Path(folder or ".") / _SCRATCH if target is None else target, jobs, resume)
         stack.callback(store.close)
         made = Sweep(jobs, store, models, processes, dask)

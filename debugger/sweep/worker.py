@@ -13,9 +13,9 @@ import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
+from ...runtime.atomic_file import discard, scratch_file
 from ...runtime.errors import LoopdbgError
 from ..peers.child import LENGTH, send
 from ..peers.processor import Use, use_of
@@ -52,11 +52,8 @@ class Worker:
         #: What stood in the mapped file at the last look, and what the process had of a processor when it came there.
         self._seen = (IDLE, 0.0)
         self._use = Use()
-        descriptor, name = tempfile.mkstemp(prefix="loopdbg-")
-        os.write(descriptor, bytes(MARK))
-        os.close(descriptor)
-        self._file = Path(name)
-        self._mark = Mark(name)
+        self._file = scratch_file(bytes(MARK))
+        self._mark = Mark(str(self._file))
         self._mark.set(IDLE)
         self._log: Any = None
         #: The last line that it wrote to stderr, once it has ended.
@@ -177,7 +174,7 @@ class Worker:
         """End the process for good."""
         self.end()
         self._mark.close()
-        self._file.unlink(missing_ok=True)
+        discard(self._file)
 
 
 def _with(job: Job, part: CaseSet) -> Job:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 
+from ..atomic_file import atomic_folder
 from ..errors import ModelError, one_line
 from ..graph import Graph
 from .changes import Changes
@@ -20,9 +20,8 @@ def rewrite(source: Path, weights: Path | None, graph: Graph, changes: Changes, 
         UnsupportedError: its form has no words for a change.
     """
     try:
-        # Beside the target, and moved once it is whole.
-        with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.absolute().parent) as folder:
-            at = Path(folder) / target.name
+        with atomic_folder(target.parent) as folder:
+            at = folder / target.name
             if source.suffix == ".xml":
                 from .openvino.rewrite import rewritten
 
@@ -33,6 +32,6 @@ def rewrite(source: Path, weights: Path | None, graph: Graph, changes: Changes, 
 
                 made = [in_onnx(source, graph, changes, at)]
                 beside = copied(at, source.parent, target.parent)
-            return [*(path.replace(target.with_name(path.name)) for path in made), *beside]
+        return [target.parent / path.relative_to(folder) for path in (*made, *beside)]
     except OSError as error:
         raise ModelError(f"{target}: cannot be written: {error.strerror or one_line(error)}") from None

@@ -54,6 +54,68 @@ def test_sections_that_are_cited_exist() -> None:
     assert cited <= sections
 
 
+#: What else may write: where, the call, and why it cannot leave half a file under a name that somebody gave.
+OTHER_WRITERS = {
+    ("debugger/cut/folder.py", "write_model: onnx.save_model"): "into a folder of atomic_folder",
+    ("runtime/in_memory.py", "_of_openvino: openvino.serialize"): "into a scratch_folder",
+    ("tui/cli/standard_input.py", "_kept: raw.rename"): "within a scratch_folder",
+    ("tui/cli/standard_input.py", "_type_at_terminal: os.open"): "a terminal",
+    ("tui/cli/terminal.py", "prepare: open"): "nowhere",
+    ("tui/cli/terminal.py", "_silence: os.open"): "nowhere",
+    ("debugger/peers/child.py", "main: os.fdopen"): "a pipe",
+    ("debugger/peers/child.py", "end_with_the_parent: os.open"): "nowhere",
+    ("debugger/formats/arrays.py", "stack: self._archive.open"): "a member of an archive that is written atomically",
+    ("debugger/formats/arrays.py", "write_member: archive.open"): "a member of an archive that is written atomically",
+    ("debugger/reference/files.py", "write_file: archive.open"): "a member of an archive that is written atomically",
+    ("debugger/plots/figures.py", "savefig: super().savefig"): "wherever its caller says",
+    ("debugger/plots/figures.py", "_repr_png_: self.savefig"): "into memory",
+    ("debugger/sweep/child.py", "main: os.fdopen"): "a pipe",
+    ("debugger/sweep/child.py", "__init__: open"): "memory that is shared by way of a scratch_file",
+    ("tui/cli/dap.py", "_on_streams: os.fdopen"): "a pipe",
+    ("debugger/recording/lock.py", "__init__: os.open"): "a lock has nothing in it",
+    ("debugger/recording/lock.py", "close: os.unlink"): "a lock has nothing in it",
+    ("debugger/recording/writer.py", "_open: sqlite3.connect"): "transactions of SQLite",
+    ("debugger/recording/writer.py", "create: sqlite3.connect"): "at an unfinished_path",
+    ("debugger/recording/database.py", "_connect: sqlite3.connect"): "transactions of SQLite",
+    ("debugger/sweep/store.py", "is_sweep: sqlite3.connect"): "read only",
+    ("debugger/sweep/store.py", "create: sqlite3.connect"): "at an unfinished_path",
+    ("debugger/sweep/store.py", "_opened: sqlite3.connect"): "transactions of SQLite",
+}
+
+
+def test_files_are_written_by_one_module() -> None:
+    """Whatever ends the program then leaves older files whole; see ``runtime/atomic_file.py``."""
+    found = {
+        (path.relative_to(house.ROOT).as_posix(), call)
+        for path in house.files("runtime", "debugger", "tui")
+        if path.suffix == ".py" and path != house.ROOT / house.WRITER
+        for call in house.writes(path)
+    }
+    assert found == set(OTHER_WRITERS)
+
+
+def test_what_writes_files_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "some.py"
+    path.write_text(
+        "from ..runtime.atomic_file import atomic_binary, write_bytes\n"
+        "open(p, 'w'); open(p, mode='r+b'); p.open('xb'); open(p); p.open('rb'); open(p, encoding='ascii')\n"
+        "def f():\n    p.write_text(t); p.rename(q); p.replace(q); t.replace('a', 'b'); replace(data, x=1)\n"
+        "np.savez(p); zipfile.ZipFile(p, 'w'); zipfile.ZipFile(p); os.open(p, os.O_RDWR); os.open(p, os.O_RDONLY)\n"
+        "with atomic_binary(p) as file:\n    np.savez(file); write_bytes(p, b''); p.write_bytes(b'')\n"
+    )
+    expected = [
+        "open",
+        "open",
+        "p.open",
+        "f: p.write_text",
+        "f: p.rename",
+        "f: p.replace",
+        "np.savez",
+        "zipfile.ZipFile",
+    ]
+    assert sorted(house.writes(path)) == sorted([*expected, "os.open", "p.write_bytes"])
+
+
 SILENT = """
 import pytest, ways
 from helpers import careful, careless

@@ -7,6 +7,7 @@ import keyword
 import os
 from pathlib import Path
 
+from ...runtime.atomic_file import atomic_binary, atomic_folder, write_text
 from ...runtime.errors import InputError, UsageError, one_line
 from ...runtime.text import plural
 from . import terminal
@@ -79,9 +80,11 @@ exit status: 0 done, 1 TensorRT cannot say it, 2 wrong usage"""
         found = {name: kind(name, value) for name, value in inputs.values.items()}
         script = to_tensorrt(model.graph, model.name, found, options.longest)
         try:
-            target.write_text(script.text, encoding="utf-8")
-            if script.weights:
-                np.savez(weights, **script.weights)  # type: ignore[arg-type]
+            with atomic_folder(target.parent) as folder:
+                write_text(folder / target.name, script.text)
+                if script.weights:
+                    with atomic_binary(folder / weights.name) as file:
+                        np.savez(file, **script.weights)  # type: ignore[arg-type]
         except OSError as error:
             raise UsageError(f"{target}: cannot be written: {error.strerror or one_line(error)}") from None
         for note in script.notes:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ...debugger.formats.model_explorer import Number, Numbers, difference, keys_of, magnitude, text_of
+from ...runtime.atomic_file import atomic_folder, write_text
 from ...runtime.errors import LoopdbgError, UsageError, one_line
 from ...runtime.graph import Node
 from ...runtime.text import plural
@@ -44,8 +45,12 @@ def run(options: argparse.Namespace, target: Path) -> int:
 
         written = {target: _numbers(nodes, keys, value), _beside(target): _numbers(nodes, keys, changed)}
     _refuse_nameless(nodes, keys, frame.name)
-    for path, numbers in written.items():
-        _write(path, text_of(numbers))
+    try:
+        with atomic_folder(target.parent) as folder:
+            for path, numbers in written.items():
+                write_text(folder / path.name, text_of(numbers))
+    except OSError as error:
+        raise UsageError(f"{target}: cannot be written: {error.strerror or one_line(error)}") from None
     terminal.out(f"iteration {iteration} of loop '{frame.name}': values in {target}, changes in {_beside(target)}")
     if early:
         raise early[0]
@@ -85,10 +90,3 @@ def _numbers(nodes: Sequence[Node], keys: Keys, number: Callable[[str], Number])
 
 def _beside(target: Path) -> Path:
     return target.with_suffix(f".difference{target.suffix}")
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror or one_line(error)}") from None

@@ -7,12 +7,12 @@ import contextlib
 import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from ...runtime.atomic_file import atomic_binary, scratch_folder
 from ...runtime.errors import LoopdbgError, UsageError
 
 #: Arguments that are models or traces.
@@ -47,8 +47,8 @@ def models_from_stdin(options: argparse.Namespace, screen: bool) -> Iterator[Non
         raise UsageError("standard input holds one model; name a file for the other")
     if sys.stdin.isatty():
         raise UsageError("- is a model from standard input, which is the terminal: loopdbg run - < model.onnx")
-    with tempfile.TemporaryDirectory(prefix="loopdbg-") as folder:
-        path = str(_kept(sys.stdin.buffer, Path(folder)))
+    with scratch_folder() as folder:
+        path = str(_kept(sys.stdin.buffer, folder))
         setattr(options, given[0], path)
         _type_at_terminal(screen)
         try:
@@ -61,7 +61,7 @@ def models_from_stdin(options: argparse.Namespace, screen: bool) -> Iterator[Non
 def _kept(stream: BinaryIO, folder: Path) -> Path:
     """All that comes, as a file with the suffix of what it is."""
     raw = folder / "raw"
-    with raw.open("wb") as file:
+    with atomic_binary(raw) as file:
         shutil.copyfileobj(stream, file)
     with raw.open("rb") as file:
         first = file.read(256)

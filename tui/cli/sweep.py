@@ -117,7 +117,7 @@ exit status: 0 done, 7 an assertion failed, 3 a breakpoint hit, 6 outputs differ
         )
         group.add_argument("-o", "--output", type=Path, metavar="FILE", help=".parquet, .csv, or .sweepdb alone")
         group.add_argument("--resume", action="store_true", help="go on with what the output's .sweepdb lacks")
-        group.add_argument("--force", action="store_true", help="overwrite a .sweepdb that is there already")
+        group.add_argument("--force", action="store_true", help="overwrite the rows of an earlier sweep")
         group.add_argument("--junit", type=Path, metavar="FILE", help="a report for CI, a test a case")
         group.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -20,6 +19,7 @@ from ...debugger.sweep.row import Row, Status
 from ...debugger.sweep.store import Store
 from ...debugger.sweep.summary import ModelSummary, summaries, worst
 from ...debugger.sweep.sweep import Sweep, opened_store, prepare
+from ...runtime.atomic_file import scratch_folder
 from ...runtime.errors import InterruptError, LimitError, LoopdbgError, UsageError
 from . import terminal
 from .recorded import weights_of_two
@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
     jobs, models = prepare(options.models, _cases(options), wanted, weights_of_two(options.models, options.weights))
     processes = options.jobs or os.cpu_count() or 1
     with ExitStack() as stack:
-        folder = None if target is not None else stack.enter_context(tempfile.TemporaryDirectory(prefix="loopdbg-"))
+        folder = None if target is not None else stack.enter_context(scratch_folder())
         store = opened_store(target or Path(folder or ".") / "rows.sweepdb", jobs, options.resume)
         stack.callback(store.close)
         started = time.monotonic()
@@ -158,6 +158,8 @@ def _target(options: argparse.Namespace) -> Path | None:
     rows = output.with_suffix(".sweepdb")
     if rows.exists() and not (options.resume or options.force):
         raise UsageError(f"{rows} is there already: --resume goes on with it, --force begins anew")
+    if output.is_file() and not (options.resume or options.force):
+        raise UsageError(f"{output} is there already: --force overwrites the rows of an earlier sweep")
     return output
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import onnx
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, numpy_helper
 
+from ...atomic_file import atomic_binary, write_bytes
 from ...errors import ModelError, UnsupportedError
 from ...graph import Array, Graph, Loop, Node, TensorType, Value, walk
 from ..changes import Changes
@@ -42,7 +43,7 @@ def rewritten(source: Path, graph: Graph, changes: Changes, target: Path) -> Pat
         writer.port(loop, 0, _like(loop.trip_count, count, np.int64), "trip_count")
     for loop, condition in changes.conditions.items():
         writer.port(loop, 1, _like(loop.initial_condition, condition, np.bool_), "condition")
-    onnx.save_model(model, target)
+    write_bytes(target, model.SerializeToString())
     return target
 
 
@@ -173,7 +174,8 @@ def _all_names(model: ModelProto) -> Iterator[str]:
 
 
 def copied(model: Path, source: Path, target: Path) -> list[Path]:
-    """Bring the files that hold the data of a model into the folder of its copy; the copies.
+    """Copy the files that hold the data of a model beside ``model``, which will be moved into the folder ``target``;
+    returns the copies. A file that ``target`` has already is not copied.
 
     Raises:
         OSError: one cannot be copied.
@@ -183,15 +185,16 @@ def copied(model: Path, source: Path, target: Path) -> list[Path]:
         return []
     made = []
     for name in dict.fromkeys(_locations(read_source(model))):
-        there = target / name
+        there, copy = target / name, model.parent / name
         if there.exists() and not filecmp.cmp(source / name, there, shallow=False):
             raise ModelError(
                 f"{there}: is there already, and the model keeps its data under that name; choose a folder"
             )
         if not there.exists():
-            there.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source / name, there)
-            made.append(there)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            with open(source / name, "rb") as data, atomic_binary(copy) as file:
+                shutil.copyfileobj(data, file)
+            made.append(copy)
     return made
 
 

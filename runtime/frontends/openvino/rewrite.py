@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from lxml import etree
 
+from ...atomic_file import atomic_binary, write_bytes
 from ...dtypes import to_openvino
 from ...errors import UnsupportedError
 from ...graph import Array, Graph, Loop, TensorType, Value
@@ -40,14 +41,13 @@ def rewritten(source: Path, weights: Path | None, graph: Graph, changes: Changes
     for loop, condition in changes.conditions.items():
         writer.special(loop, 1, condition, np.bool_, loop.initial_condition)
     blob = target.with_suffix(".bin")
-    if writer.places.weights.exists():
-        shutil.copyfile(writer.places.weights, blob)
-    else:
-        blob.write_bytes(b"")
-    with blob.open("ab") as file:
+    with atomic_binary(blob) as file:
+        if writer.places.weights.exists():
+            with open(writer.places.weights, "rb") as older:
+                shutil.copyfileobj(older, file)
         file.write(writer.added)
     root = writer.places.document.root
-    target.write_bytes(etree.tostring(root.getroottree(), xml_declaration=True, encoding="utf-8"))
+    write_bytes(target, etree.tostring(root.getroottree(), xml_declaration=True, encoding="utf-8"))
     return [target, blob]
 
 
