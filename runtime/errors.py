@@ -151,6 +151,17 @@ class InterruptError(LoopdbgError):
     exit_status = 130
 
 
+class Terminated(SystemExit):
+    """SIGTERM or SIGHUP ends the command line: no error, and nothing may handle it but by cleaning up.
+
+    ``number``: the signal.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__(128 + number)
+        self.number = number
+
+
 #: How NumPy says that a shape is beyond its numbers; how many bytes it lacks it says well.
 _TOO_LARGE = ("too large to convert", "iterator is too large", "array is too big", "Maximum allowed")
 

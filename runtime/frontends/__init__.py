@@ -113,11 +113,11 @@ def _check(path: str | os.PathLike[str], hint: str) -> None:
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Ctrl-C waits: what is left of a compiled module whose import was broken off can crash the process later."""
+    """Signals wait: what is left of a compiled module whose import was broken off can crash the process later."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
     try:
         yield
     finally:

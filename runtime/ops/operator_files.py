@@ -12,7 +12,7 @@ import types
 from pathlib import Path
 from typing import Any
 
-from ..errors import LoopdbgError, ModelError, UsageError, one_line
+from ..errors import LoopdbgError, ModelError, Terminated, UsageError, one_line
 from ..programs import compiled, modules_beside
 from .custom import operator, registered
 
@@ -38,7 +38,7 @@ def load_operators(path: str | Path) -> list[tuple[str, str]]:
             exec(code, module.__dict__)
             for kind in _reference_classes(module):
                 operator(kind.op_domain, kind.__name__)(kind)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, Terminated):
             raise
         except LoopdbgError as error:
             raise type(error).at(_place(file, error), error) from None

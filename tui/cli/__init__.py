@@ -21,6 +21,7 @@ from .operator_files import load_operators
 from .remedies import told
 from .standard_input import models_from_stdin
 from .start import Start
+from .termination import terminated_by_signals
 from .trust import check_trust
 
 
@@ -104,7 +105,7 @@ def _run(arguments: list[str], loaded: Callable[[], object]) -> int:
     command.load()
     load_operators(options)
     loaded()
-    with models_from_stdin(options, screen=not command.name):
+    with terminated_by_signals(), models_from_stdin(options, screen=not command.name):
         return command.run(options)
 
 

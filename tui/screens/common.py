@@ -15,6 +15,7 @@ from textual.app import App
 from textual.screen import Screen
 from textual.widgets import Input
 
+from ...runtime.errors import Terminated
 from .. import settings
 from ..actions import Action, Place, at, bindings, by_id
 from ..themes import DARK, LIGHT, THEMES
@@ -37,7 +38,7 @@ class CommonApp(App[Result]):
     def __init__(self, place: Place, actions: Sequence[Action]) -> None:
         super().__init__()
         self.actions = tuple(actions)
-        self._terminated = False
+        self._terminated_by: int | None = None
         self._bindings = bindings(place, self.actions)
         suspend = by_id(self.actions)["suspend"]
         for key in suspend.keys:
@@ -91,18 +92,25 @@ class CommonApp(App[Result]):
         # latter, which sleeps on unless asyncio is told to wake it up at signals, as it does from the first handler on
         # that it is given: else fg leads to a dead screen, once in a hundred times.
         with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):  # Windows; not in the main thread
-            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self._terminate)
+            for name in ("SIGTERM", "SIGHUP"):
+                number = getattr(signal, name)
+                if signal.getsignal(number) is not signal.SIG_IGN:
+                    asyncio.get_running_loop().add_signal_handler(number, self._terminate, number)
 
-    def _terminate(self) -> None:
+    def _terminate(self, number: int) -> None:
         """The terminal is given back before the process ends."""
-        self._terminated = True
+        self._terminated_by = number
         self.exit()
 
     def run(self, *args: Any, **kwargs: Any) -> Result | None:
-        """See :class:`~textual.app.App`; SIGTERM ends the process, after the screen."""
+        """See :class:`~textual.app.App`.
+
+        Raises:
+            Terminated: SIGTERM or SIGHUP ended it.
+        """
         result = super().run(*args, **kwargs)
-        if self._terminated:
-            signal.raise_signal(signal.SIGTERM)
+        if self._terminated_by is not None:
+            raise Terminated(self._terminated_by)
         return result
 
     def _resumed(self, app: App[object]) -> None:

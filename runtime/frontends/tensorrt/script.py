@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ...errors import LoopdbgError, ModelError, UnsupportedError, one_line
+from ...errors import LoopdbgError, ModelError, Terminated, UnsupportedError, one_line
 from ...graph import Graph
 from ...programs import belongs, compiled, modules_beside
 from ...text import counted, did_you_mean
@@ -112,6 +112,8 @@ class _Script:
                 self.made.note(f"The script was left where it uses an engine: {error.what}.")
             except LoopdbgError as error:
                 raise self._located(error) from None
+            except Terminated:
+                raise
             except SystemExit as error:
                 self._exited(error)
             except KeyboardInterrupt as error:
