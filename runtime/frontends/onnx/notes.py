@@ -6,7 +6,7 @@ and OpenVINO 2026.4.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from ...graph import (
     Graph,
@@ -19,7 +19,6 @@ from ...graph import (
     TensorType,
     Value,
     bodies,
-    own_values,
     read_in,
     walk,
 )
@@ -79,7 +78,6 @@ def graph_notes(graph: Graph) -> Iterator[Note]:
             yield from _outer_branch_results(node)
         elif isinstance(node, Operation) and node.op_type == "Softmax" and node.version < 13 and not node.foreign:
             yield from _softmax(node)
-    yield from _hidden_names(graph, {})
 
 
 def _outer_branch_results(node: If) -> Iterator[Note]:
@@ -106,20 +104,13 @@ def _softmax(node: Operation) -> Iterator[Note]:
         )
 
 
-def _hidden_names(graph: Graph, outer: Mapping[str, Value]) -> Iterator[Note]:
-    """Initializers of a body that are called as a value outside, which a body may read by that name."""
-    known = {**outer, **{value.name: value for value in own_values(graph)}}
-    for node in graph.nodes:
-        for _, body in bodies(node):
-            for value in body.constants:
-                if value.name in known:
-                    yield Note(
-                        "B37",
-                        f"the initializer '{value.name}' in a body of {node.op_type} '{node.name}' hides an outer value"
-                        " of that name, which the IR specification forbids; it is the body's, as in onnxruntime and"
-                        " OpenVINO (onnx.reference takes the outer one).",
-                    )
-            yield from _hidden_names(body, known)
+def hidden_name(kind: str, name: str, place: str) -> Note:
+    """The note on a name of a body that is visible outside as well. ``kind``: ``input`` or ``initializer``."""
+    return Note(
+        "B37",
+        f"the {kind} '{name}'{place} hides an outer value of that name, which the IR specification forbids; it is the"
+        " body's, as in onnxruntime and OpenVINO (onnx.reference can take the outer one).",
+    )
 
 
 def _condition(loop: Loop, sources: Sources) -> Iterator[Note]:

@@ -27,7 +27,7 @@ from .external import Beside
 from .functions import InferredTypes, function_of
 from .limits import check_calls, check_depth
 from .metadata import source_of
-from .notes import Sources, graph_notes
+from .notes import Sources, graph_notes, hidden_name
 from .order import in_order
 from .proto import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, own
 from .scope import Context, FunctionKey, NameScope, all_names, function_key
@@ -256,18 +256,25 @@ class _Reader:
         return found
 
     def parameter(self, scope: NameScope, info: Any) -> Value:
-        """An input of a graph; it may shadow an outer name (docs/semantics.md 3.4)."""
+        """An input of a graph; it may hide an outer value (docs/semantics.md 3.4)."""
         if not info.name:
             raise ModelError(f"an input{scope.place or ' of the model'} has no name; name it")
         if info.name in scope.values:
             raise ModelError(f"there are two inputs '{info.name}'{scope.place}; rename one")
         kind = value_type(info.type, f"input '{info.name}'{scope.place}") if info.HasField("type") else ANY
         value = Value(f"{scope.context.prefix}{info.name}", kind)
+        self.note_hidden(scope, "input", info.name)
         scope.values[info.name] = value
         return value
 
+    def note_hidden(self, scope: NameScope, kind: str, name: str) -> None:
+        """Report an input or initializer that hides a visible outer value; a node output that does is refused."""
+        if scope.hidden_by(name) is not None:
+            self.notes.append(hidden_name(kind, name, scope.place))
+
     def constants(self, scope: NameScope, initializers: Mapping[str, Array]) -> None:
         for name, data in initializers.items():
+            self.note_hidden(scope, "initializer", name)
             value = Value(f"{scope.context.prefix}{name}", TensorType(data.dtype, data.shape), data)
             scope.graph.constants.append(value)
             scope.values[name] = value

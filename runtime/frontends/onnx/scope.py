@@ -94,18 +94,27 @@ class NameScope:
 
         Raises:
             ModelError: a value of that name is visible already (IR specification: static single assignment).
-                Inputs and initializers of a body may shadow outer names, and do not come here.
+                Inputs and initializers of a body may hide outer names, and do not come here.
         """
-        scope: NameScope | None = self
-        while scope is not None:
-            if name in scope.values:
-                where = "its own graph" if scope is self else f"an enclosing graph{scope.place}"
-                raise ModelError(
-                    f"{at}: its output '{name}' has the name of another value, in {where}; rename one"
-                    " of the two (ONNX graphs are in static single assignment form)"
-                )
-            scope = scope.parent
+        scope = self if name in self.values else self.hidden_by(name)
+        if scope is not None:
+            where = "its own graph" if scope is self else f"an enclosing graph{scope.place}"
+            raise ModelError(
+                f"{at}: its output '{name}' has the name of another value, in {where}; rename one"
+                " of the two (ONNX graphs are in static single assignment form)"
+            )
         self.values[name] = value
+
+    def hidden_by(self, name: str) -> NameScope | None:
+        """The nearest enclosing scope with a value that a definition of ``name`` here hides; None where it hides none.
+
+        An enclosing graph has the names of its inputs and initializers, and of the nodes before the one that has this
+        graph; names that it defines later are not visible here (IR specification, "Graphs").
+        """
+        scope = self.parent
+        while scope is not None and name not in scope.values:
+            scope = scope.parent
+        return scope
 
     def find(self, name: str, at: str) -> Value | None:
         """The value that a name stands for here; None where a function's caller leaves an input out.
