@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from ...errors import ModelError
-from ...graph import (
-    System,
-    Value,
-)
+from ...graph import System, TensorType, Value
 from ...ops.cells import Step, activations
 from ...ops.recurrent_openvino import CellAttributes
 from ...ops.registry import Floats, attributes_of
@@ -45,6 +44,17 @@ class Layer:
     direction_axis: int
     #: Scales and zero points of W and R, which are whole numbers then.
     quantized: Sequence[V] = ()
+
+    @property
+    def dtype(self) -> np.dtype[Any] | None:
+        """The dtype of states, gates and Y, which the specifications call T: that of X, the initial states, B and
+        peepholes. Of W and R too, unless they are whole numbers; those go with scales of T, and T is float32 then.
+        None where nothing declares it."""
+        typed = [self.x, *self.states, self.b, self.peepholes]
+        typed += self.quantized[::2] or [self.w, self.r]
+        kinds = (value.type for value in typed if value is not None and isinstance(value.type, TensorType))
+        fallback = np.dtype(np.float32) if self.quantized else None
+        return next((kind.dtype for kind in kinds if kind.dtype is not None), fallback)
 
 
 @record(frozen=True)

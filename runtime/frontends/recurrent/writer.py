@@ -60,7 +60,7 @@ class Writer:
         node, layer = self.node, self.layer
         states = STATES[layer.shape.kind]
         found: list[Node] = []
-        self.dtype = next((kind.dtype for kind in map(tensor_type, (layer.x, layer.w, layer.r)) if kind.dtype), None)
+        self.dtype = layer.dtype
         batch, hidden = self._sizes()
         self.state_type = TensorType(self.dtype, (batch, hidden))
         places = self._places()
@@ -158,7 +158,13 @@ class Writer:
             ], []
         names = _weight_names(layer.steps[0], layer.b is not None, layer.peepholes is not None)
         names += [name for name, value in zip(QUANTIZED, layer.quantized, strict=False) if value is not None]
-        made = [{name: self.value(f"{place}/{name}", TensorType(self.dtype)) for name in names} for place in places]
+        # With scales, W, R and their zero points are whole numbers of a type of their own.
+        whole = dict(zip(("W", "R", *QUANTIZED[1::2]), (layer.w, layer.r, *layer.quantized[1::2]), strict=False))
+        kinds = {name: tensor_type(value).dtype for name, value in whole.items()} if layer.quantized else {}
+        made = [
+            {name: self.value(f"{place}/{name}", TensorType(kinds.get(name, self.dtype))) for name in names}
+            for place in places
+        ]
         outputs = [value for one in made for value in one.values()]
         return made, [self.own("Weights", given, outputs, partial(_in_order, split, names))]
 
@@ -170,8 +176,9 @@ class Writer:
         m = Nodes(outside, self.node, TensorType(self.dtype))
         m.quantized = _quantized(weights)
         out = self.layer.steps[0].inputs(m, self.layer.x, weights)
-        self.graph.constants += [value for value in weights.values() if value.constant is not None]
-        for value in weights.values():
+        constants = [value for value in weights.values() if value.constant is not None]
+        self.graph.constants += constants
+        for value in constants:  # computed ones have their names
             value.name = self.value(f"{place}/{value.name}", ANY).name
         for node in outside.nodes:
             node.name = f"{place}/{node.name}"
