@@ -72,7 +72,9 @@ class _Writer:
         self.layers = Layers(self.code)
         self.origins = Origins.of(graph)
         self.tensors: dict[Value, Tensor] = {}
-        self.notes: list[str] = []
+        self.notes: list[str] = [
+            f"the output '{name}' is left out: it needs values of an unsupported type" for name in graph.not_computed
+        ]
         #: Tensors that are inputs or outputs of the network: they cannot be marked any more.
         self.marked: set[str] = set()
 

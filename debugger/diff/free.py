@@ -19,6 +19,7 @@ from ..peers.process import Loaded, Peer, PeerError
 from ..session.boundary import Boundary
 from .before import follow_back
 from .findings import Comparison, Difference, Failure, Reason, Verdict
+from .outputs import report_not_computed
 from .profile import LoopProfile, Profile, cannot_be_handed_over, is_double
 from .quantisation import Steps
 from .rules import fitting
@@ -70,11 +71,13 @@ def run_free(side: ModelSide, inputs: Mapping[str, Data], peer: Peer, options: O
     except UnsupportedError as error:
         result.note(f"free-running: not compared, since {error}")
         return result
+    given: list[Any] = []
     try:
-        loaded = peer.open(job)
-        given = run_whole(loaded, feeds, side.model)
-        result.unstable = _unstable(side, loaded, feeds, given, options)
-        loaded.close()
+        if outputs:  # where all outputs are of unsupported types there is nothing to ask for
+            loaded = peer.open(job)
+            given = run_whole(loaded, feeds, side.model)
+            result.unstable = _unstable(side, loaded, feeds, given, options)
+            loaded.close()
     except PeerError as error:
         what = "refused" if error.what == "failed" and loaded is None else error.what
         why = fitting(reasons, "failure", peer.name)
@@ -93,6 +96,7 @@ def run_free(side: ModelSide, inputs: Mapping[str, Data], peer: Peer, options: O
                 loop.trips.reasons = _seen(profile.loops[loop.left], loop.trips.right, peer.name) or loop.trips.reasons
     effects = ("values", "trips") if any(loop.trips for loop in result.loops) or compared is None else ("values",)
     _outputs(result, side, outputs, given, options)
+    report_not_computed(result, side.graph, side.label)
     if not result.same:
         result.reasons = list(dict.fromkeys(r for effect in effects for r in fitting(reasons, effect, peer.name)))
         result.reasons += [

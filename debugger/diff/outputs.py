@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...runtime.graph import Graph
 from .findings import Comparison, Difference
 from .matching import match_names
 from .quantisation import Steps
@@ -44,6 +45,18 @@ def compare_outputs(
         for name in alone:
             result.note(f"the output '{name}' is only in {label}: not compared")
             result.lacking.append(name)
+    for side in (left, right):
+        report_not_computed(result, side.graph, side.label)
+
+
+def report_not_computed(result: Comparison, graph: Graph | None, label: str) -> None:
+    """Report the outputs of a model that its graph leaves out, which nothing can be compared with."""
+    for name in () if graph is None else graph.not_computed:
+        result.note(
+            f"the output '{name}' of {label} is not computed, since it needs a value of an unsupported type: not"
+            " compared"
+        )
+        result.lacking.append(name)
 
 
 def _rooms(side: Side) -> Mapping[str, int]:

@@ -25,6 +25,7 @@ from .records import (
     Array,
     BackEdge,
     Dim,
+    Excluded,
     Graph,
     If,
     Invariant,
@@ -150,6 +151,8 @@ class _Writer:
             told["defaults"] = {name: self.array(np.asarray(array)) for name, array in graph.defaults.items()}
         if graph.notes:
             told["notes"] = list(graph.notes)
+        if graph.excluded:
+            told["excluded"] = [[one.what, one.reason, list(one.outputs)] for one in graph.excluded]
         return told
 
     def node(self, node: Node) -> dict[str, Any]:
@@ -321,6 +324,10 @@ class _Reader:
                 for name, array in told.get("defaults", {}).items()
             },
             notes=[_text(note) for note in told.get("notes", ())],
+            excluded=[
+                Excluded(_text(what), _text(reason), tuple(map(_text, outputs)))
+                for what, reason, outputs in told.get("excluded", ())
+            ],
             variables=[
                 Variable(_text(one["name"]), **{part: self.value(one[part]) for part in _VARIABLE_PARTS if part in one})
                 for one in told.get("variables", ())

@@ -387,6 +387,25 @@ class Variable:
         return [self.state] if self.known is None else [self.state, self.known]
 
 
+@record(frozen=True)
+class Excluded:
+    """A node or input of a file that needs values of an unsupported type (a map), so that it is not in the graph.
+
+    ``what``: as messages name it; ``reason``: why it is excluded; ``outputs``: of the model, those that need it and are
+    not in the graph either.
+    """
+
+    what: str
+    reason: str
+    outputs: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        names = ", ".join(f"'{name}'" for name in self.outputs)
+        effect = {0: "no output of the model needs it", 1: f"the output {names} is not computed"}
+        told = effect.get(len(self.outputs), f"the outputs {names} are not computed")
+        return f"{self.what} is excluded: {self.reason}, which is not supported; {told}."
+
+
 @record(eq=False, repr=False)
 class Graph:
     """Nodes in an order in which they can run, with the graph's own inputs and outputs.
@@ -419,6 +438,13 @@ class Graph:
     #: Of inputs, by name: sizes and values that the model calls usual (TensorRT's optimisation profiles).
     usual_shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
     usual_values: dict[str, Array] = field(default_factory=dict)
+    #: Of the main graph: what the file has and the graph has not, since it needs values of unsupported types.
+    excluded: list[Excluded] = field(default_factory=list)
+
+    @property
+    def not_computed(self) -> list[str]:
+        """The model's outputs that are not in the graph, since they need values of unsupported types."""
+        return [name for one in self.excluded for name in one.outputs]
 
     def __repr__(self) -> str:
         return f"<Graph '{self.name}': {len(self.nodes)} nodes>"

@@ -137,9 +137,10 @@ def _tell(
     else:
         for note in report.notes(result):
             terminal.err(f"note: {note}")
+        not_computed = model.graph.not_computed if result.stopped_by is None else ()
         for line in report.loop_lines(model.name, result, None if stepped else seconds):
             terminal.out(line)
-        for line in report.output_lines(result.outputs, saved_as):
+        for line in report.output_lines(result.outputs, saved_as, not_computed):
             terminal.out(line)
         if recording is not None and recording.summary:
             terminal.out(recording.line)

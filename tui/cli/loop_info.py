@@ -211,7 +211,9 @@ def _types(graph: Graph) -> Iterator[str]:
 
 
 def _unsupported(graph: Graph, path: str, system: System) -> Iterator[dict[str, str]]:
-    """The nodes that a run would refuse, with the reason."""
+    """The nodes that a run would refuse, and what the graph leaves out, with the reason."""
+    for one in graph.excluded:
+        yield {"node": one.what, "path": path, "reason": f"{one.reason}, which is not supported"}
     for node in graph.nodes:
         if isinstance(node, Operation):
             try:

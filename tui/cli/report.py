@@ -18,6 +18,7 @@ from .value_json import with_statistics
 VALUE_WIDTH = 100
 #: Of a sequence at most this many elements are listed.
 ELEMENTS = 8
+_NOT_COMPUTED = "not computed"
 
 
 def is_nested(loop: LoopTotals, loops: Sequence[LoopTotals]) -> bool:
@@ -63,8 +64,11 @@ def _reasons(loop: LoopTotals) -> str:
     return f", stopped by {', '.join(told)}"
 
 
-def output_lines(outputs: dict[str, Data], saved_as: str = "") -> list[str]:
-    """One line an output: name, type, and its value where it is small; of a large one the statistics."""
+def output_lines(outputs: dict[str, Data], saved_as: str = "", not_computed: Sequence[str] = ()) -> list[str]:
+    """One line an output: name, type, and its value where it is small; of a large one the statistics.
+
+    ``not_computed``: outputs of the model that have no value since their types are not supported.
+    """
     rows: list[tuple[str, str, str]] = []
     for name, value in outputs.items():
         if isinstance(value, list):
@@ -74,12 +78,13 @@ def output_lines(outputs: dict[str, Data], saved_as: str = "") -> list[str]:
                 rows.append((f"  ... {len(value) - ELEMENTS} more", "", ""))
         else:
             rows.append((name, *_cells(value)))
+    rows += [(name, _NOT_COMPUTED, "") for name in not_computed]
     rows = [(printable(name), kind, text) for name, kind, text in rows]
     wide = [max((len(row[k]) for row in rows), default=0) for k in range(3)]
     arrow = f"   → {printable(saved_as)}" if saved_as else ""
     lines = []
     for name, kind, text in rows:
-        mark = arrow if not name.startswith(" ") and kind != "none" else ""
+        mark = arrow if not name.startswith(" ") and kind not in ("none", _NOT_COMPUTED) else ""
         text = f"{text:<{wide[2]}}{mark}" if mark else text
         lines.append(f"  {name:<{wide[0]}}   {kind:<{wide[1]}}   {text}".rstrip())
     return lines

@@ -72,9 +72,10 @@ _SCHEMA = {
     "TensorShapeProto": "1 dim *Dimension",
     "Tensor": "1 elem_type int32, 2 shape TensorShapeProto",
     "Element": "1 elem_type TypeProto",
+    "Map": "1 key_type int32, 2 value_type TypeProto",
     "Unread": "1 unread int32",
-    "TypeProto": "1 tensor_type ?Tensor, 4 sequence_type ?Element, 5 map_type ?Unread, 9 optional_type ?Element,"
-    " 8 sparse_tensor_type ?Unread, 7 opaque_type ?Unread",
+    "TypeProto": "1 tensor_type ?Tensor, 4 sequence_type ?Element, 5 map_type ?Map, 9 optional_type ?Element,"
+    " 8 sparse_tensor_type ?Tensor, 7 opaque_type ?Unread",
     "OperatorSetIdProto": "1 domain string, 2 version int64",
     "FunctionProto": "1 name string, 4 input *string, 5 output *string, 6 attribute *string,"
     " 11 attribute_proto *AttributeProto, 7 node *NodeProto, 9 opset_import *OperatorSetIdProto, 10 domain string,"

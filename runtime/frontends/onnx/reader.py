@@ -31,7 +31,8 @@ from .notes import Sources, graph_notes, hidden_name
 from .order import in_order
 from .proto import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, own
 from .scope import Context, FunctionKey, NameScope, all_names, function_key
-from .values import array, attributes, dense, domain_of, value_type
+from .unsupported import Exclusion
+from .values import array, attributes, dense, domain_of
 
 #: The domain of onnxruntime's own operators.
 MICROSOFT = "com.microsoft"
@@ -200,7 +201,8 @@ class _Reader:
         names = [info.name for info in proto.output]
         if names != [value.name for value in graph.outputs]:
             graph.output_names = names
-        graph.notes = list(dict.fromkeys([*self.notes, *_types_refused(graph), *graph_notes(graph)]))
+        Exclusion(scope.unsupported).apply(graph)
+        graph.notes = list(dict.fromkeys([*graph.notes, *self.notes, *_types_refused(graph), *graph_notes(graph)]))
         return graph
 
     @cached_property
@@ -261,8 +263,8 @@ class _Reader:
             raise ModelError(f"an input{scope.place or ' of the model'} has no name; name it")
         if info.name in scope.values:
             raise ModelError(f"there are two inputs '{info.name}'{scope.place}; rename one")
-        kind = value_type(info.type, f"input '{info.name}'{scope.place}") if info.HasField("type") else ANY
-        value = Value(f"{scope.context.prefix}{info.name}", kind)
+        value = Value(f"{scope.context.prefix}{info.name}")
+        scope.declare(value, info.type if info.HasField("type") else None, f"input '{info.name}'{scope.place}")
         self.note_hidden(scope, "input", info.name)
         scope.values[info.name] = value
         return value
@@ -290,7 +292,7 @@ class _Reader:
                 raise ModelError(f"output '{info.name}'{scope.place} is an input that the call leaves out")
             if value.type is ANY:
                 # A value of an outer graph that says nothing of itself there: what the body declares it to be counts.
-                value.type = scope.value(info.name).type
+                scope.declare(value, scope.types.get(info.name), f"output '{info.name}'{scope.place}")
             scope.graph.outputs.append(value)
 
     def nodes(self, scope: NameScope) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from ...errors import ModelError
-from ...graph import ANY, NOWHERE, Graph, Origin, Value
+from ...graph import NOWHERE, Graph, Origin, Value
 from ...record import record
 from ...text import did_you_mean
 from .proto import AttributeProto, FunctionProto, GraphProto, NodeProto, TypeProto
+from .unsupported import unsupported_type
 from .values import domain_of, value_type
 
 #: Domain, name, overload.
@@ -64,6 +65,10 @@ class NameScope:
         self.position = 0
         #: None: an optional input that a function's caller leaves out.
         self.values: dict[str, Value | None] = {}
+        #: Values of types that nothing here can hold, in all scopes of a model, each with its type.
+        self.unsupported: dict[Value, str] = {}
+        if parent is not None or caller is not None:
+            self.unsupported = (parent or caller).unsupported  # type: ignore[union-attr]
         #: Other names for values that leave a function: those that its caller gives them.
         self.renamed: dict[str, str] = {}
         self.types: dict[str, TypeProto] = {info.name: info.type for info in proto.value_info}
@@ -85,9 +90,21 @@ class NameScope:
 
     def value(self, name: str) -> Value:
         """A new value of this scope, with the type that the model declares for it; not yet visible."""
-        declared = self.types.get(name)
-        kind = ANY if declared is None else value_type(declared, f"value '{name}'{self.place}")
-        return Value(self.renamed.get(name) or f"{self.context.prefix}{name}", kind)
+        value = Value(self.renamed.get(name) or f"{self.context.prefix}{name}")
+        self.declare(value, self.types.get(name), f"value '{name}'{self.place}")
+        return value
+
+    def declare(self, value: Value, declared: TypeProto | None, at: str) -> None:
+        """Give a value the type that the model declares for it. ``at`` begins errors.
+
+        Raises:
+            UnsupportedError: an unknown element type.
+        """
+        unsupported = "" if declared is None else unsupported_type(declared)
+        if unsupported:
+            self.unsupported[value] = unsupported
+        elif declared is not None:
+            value.type = value_type(declared, at)
 
     def define(self, name: str, value: Value | None, at: str) -> None:
         """Make a node's output visible.

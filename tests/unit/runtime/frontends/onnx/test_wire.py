@@ -124,7 +124,8 @@ def test_kinds_of_attributes() -> None:
 
 
 def test_fields_have_the_numbers_of_the_onnx_package() -> None:
-    names = {"Segment": "TensorProto.Segment", "Dimension": "TensorShapeProto.Dimension", "Tensor": "TypeProto.Tensor"}
+    names = {"Segment": "TensorProto.Segment", "Dimension": "TensorShapeProto.Dimension"}
+    names |= {name: f"TypeProto.{name}" for name in ("Tensor", "Map")}
     for name, text in own._SCHEMA.items():
         if name in ("Element", "Unread"):
             continue
