@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from .engine.engine import Engine
-from .graph import Note, System
+from .graph import Note, Operation, System, Value, node_of_file
 from .peer_counts import trip_count_note
 from .plan.plan import LoopPlan
 
@@ -23,6 +23,7 @@ def observed(plan: LoopPlan, engine: Engine) -> Iterator[Note]:
     """One sentence a finding about a loop's last entry; the engine stands at the end of the run."""
     yield from _trip_count(plan, engine)
     yield from _carried(plan, engine)
+    yield from _clipped_cell(plan, engine)
 
 
 def _trip_count(plan: LoopPlan, engine: Engine) -> Iterator[Note]:
@@ -52,3 +53,36 @@ def _carried(plan: LoopPlan, engine: Engine) -> Iterator[Note]:
                 f"{_PLUGIN} computes '{edge.edge.param.name}' in 32 bits, and here it does not fit: "
                 f"its result would differ.",
             )
+
+
+def _clipped_cell(plan: LoopPlan, engine: Engine) -> Iterator[Note]:
+    """Cell states outside of the bounds of an LSTM's attribute ``clip``, as far as the last iteration tells."""
+    if not engine.loop_state(plan.index)[0]:
+        return
+    for operation, cell, slot in _cells(plan, engine):
+        limit = float(operation.attributes.get("clip") or 0)
+        if not limit or slot is None or not engine.has_value(slot):
+            continue
+        magnitude = np.abs(np.asarray(engine.value(slot)))
+        if np.any(magnitude > limit):
+            yield Note(
+                "B45",
+                f"the cell state '{cell.name}' of {operation.describe()} is outside [-{limit:g}, {limit:g}] in the last"
+                f" iteration (largest magnitude {np.nanmax(magnitude):g}): clip bounds the inputs of the gates and not"
+                " that of the activation h, as in onnxruntime and OpenVINO; the text of the specification can be read"
+                " otherwise.",
+            )
+
+
+def _cells(plan: LoopPlan, engine: Engine) -> Iterator[tuple[Operation, Value, int | None]]:
+    """LSTMs that a loop was made of or that its body has: the operator, its cell state after an iteration, the slot."""
+    if "LSTM" in plan.loop.made_of:
+        operation = node_of_file(engine.plan.graph, plan.loop)
+        if isinstance(operation, Operation):
+            edge = plan.edges[1]  # h and c, in that order
+            yield operation, edge.edge.result, edge.param
+    for node in plan.loop.body.nodes:
+        if isinstance(node, Operation) and node.op_type == "LSTMCell" and len(node.outputs) > 1:
+            cell = node.outputs[1]
+            if cell is not None:
+                yield node, cell, engine.plan.slot_of.get(cell)

@@ -51,6 +51,7 @@ RULES = {
     "B41": Rule((_OV,), ("failure",)),
     "B42": Rule((_OV,), ("values", "trips")),
     "B44": Rule(_BOTH, ("failure",)),
+    "B45": Rule((), ()),
 }
 
 
