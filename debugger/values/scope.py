@@ -11,9 +11,10 @@ import numpy as np
 from ...runtime.errors import InterruptError, UsageError, one_line
 from ...runtime.frame import CarriedValue, NodeState
 from ...runtime.graph import Array, ScanOutput, Value
-from ...runtime.graph.slices import from_start
+from ...runtime.graph.slices import from_start, padded
 from ..expression.language import ScopeError, UnknownNameError
 from ..frame import AnyFrame, AnyValues
+from ..statistics.tensor import TensorRef
 from ..words.names import named, quote, scan_names
 from .followed import Evolving
 from .sequences import sequence_text
@@ -39,7 +40,8 @@ class FrameScope:
     the boundary before iteration i a parameter has its value in iteration i and a body value that in iteration i-1
     (:meth:`remark` says so);
     ``previous`` is one iteration before that of the frame. A scan output has what it has collected when the
-    iteration begins. What comes from outside of the loop is the same in every iteration of one entry.
+    iteration begins, and once the loop has ended what the loop returns, padding included. What comes from outside of
+    the loop is the same in every iteration of one entry.
 
     A frame knows the last value of what its back edges carry; for all else it takes a history.
     """
@@ -87,16 +89,37 @@ class FrameScope:
             except KeyError:
                 raise ScopeError(f"not all elements of '{name}' were recorded") from None
         if name in self._scans:
-            try:
-                return self._frame.scan_outputs[self._scans[name].outer.name]
-            except KeyError:
-                raise ScopeError(f"not all elements of '{name}' were recorded") from None
+            return self._with_padding(self._scans[name], self._elements(name))
         if name in self._given:
             return self._values[self._given[name]]
         try:
             return self._values[name]
         except KeyError as error:
             raise ScopeError(str(error.args[0])) from None
+
+    def _elements(self, name: str) -> Any:
+        """What a scan output of the loop has collected so far, without padding."""
+        try:
+            return self._frame.scan_outputs[self._scans[name].outer.name]
+        except KeyError:
+            raise ScopeError(f"not all elements of '{name}' were recorded") from None
+
+    def _with_padding(self, port: ScanOutput, elements: Any) -> Any:
+        """A scan output with zeros up to its length, as the loop returns it, once the loop has ended."""
+        length = self._length(port)
+        if length is None or length <= elements.shape[from_start(port.axis, elements.ndim)]:
+            return elements
+        if isinstance(elements, TensorRef):
+            return elements.use(lambda whole: padded(whole, port, length))
+        return padded(elements, port, length)
+
+    def _length(self, port: ScanOutput) -> int | None:
+        """The length to which a scan output is padded; None while the loop runs, and where it is not padded."""
+        frame = self._frame
+        if port.length is None or not frame.at_boundary or frame.stopped_by is None:
+            return None
+        known, length = frame.values.read(port.length)
+        return int(np.asarray(length).reshape(())) if known else None
 
     def previous(self, name: str) -> Any:
         """The value one iteration before that of the frame."""
@@ -269,7 +292,7 @@ class FrameScope:
             return np.full_like(self.value(name), iteration)
         port = self._scans.get(name)
         if port is not None and port.stack and iteration < shown:
-            return _first(self.value(name), iteration, port)
+            return _first(self._elements(name), iteration, port)
         if iteration == shown - 1:
             # ``previous`` is what the last iteration got, or within an iteration what this one got: either way that
             # is what the result was in the iteration before.
