@@ -69,7 +69,7 @@ def _of_other_folders(folder: Path) -> list[str]:
     found = []
     for name, module in sys.modules.items():
         file = _file_of(module)
-        if name.partition(".")[0] in here and file and not _of_a_library(file) and not belongs(file, folder):
+        if name.partition(".")[0] in here and file and not is_library_file(file) and not belongs(file, folder):
             found.append(name)
     return found
 
@@ -79,10 +79,11 @@ def _file_of(module: types.ModuleType) -> str:
     return file if isinstance(file, str) else ""
 
 
-def _of_a_library(file: str) -> bool:
+def is_library_file(file: str) -> bool:
+    """Whether a file belongs to Python, to an installed package or to loopdbg, or is generated code."""
     return file.startswith(_NOT_OWN) or not {"site-packages", "dist-packages"}.isdisjoint(Path(file).parts)
 
 
 def belongs(file: str, folder: Path) -> bool:
     """A file is of the program's own folder, and not of a library inside it, nor of ours."""
-    return bool(file) and not _of_a_library(file) and Path(file).resolve().is_relative_to(folder.resolve())
+    return bool(file) and not is_library_file(file) and Path(file).resolve().is_relative_to(folder.resolve())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 
 from ...runtime.errors import UsageError
@@ -12,8 +12,10 @@ from ...runtime.text import did_you_mean, printable
 
 #: ``model.py:87``, ``nets/model.py:87``. Names of values with a colon have no such ending before it.
 CODE_PLACE = re.compile(r"(?P<file>[^`'\"]+\.py):(?P<line>\d{1,9})")
-#: By file and line.
-_Lines = dict[str, dict[int, list[Node]]]
+#: The calls that led to one run of a line, the outermost first: file and line.
+_CallChain = tuple[tuple[str, int], ...]
+#: The nodes by file and line, each with the calls that led to the line.
+_Lines = dict[str, dict[int, dict[Node, _CallChain]]]
 #: So many lines are named where one has no nodes.
 _NEAREST = 4
 
@@ -29,7 +31,7 @@ class CodePlaces:
         """The nodes of each line by file, in the order in which they run."""
         found: _Lines = {}
         for node in walk(self._graph):
-            _add(found, node.origin.file, node.origin.line, node)
+            _add(found, node.origin.file, node.origin.line, node, node.origin.callers)
         return found
 
     @cached_property
@@ -37,9 +39,9 @@ class CodePlaces:
         """The same of lines that call a function whose lines have nodes, where they have none themselves."""
         found: _Lines = {}
         for node in walk(self._graph):
-            for file, line in node.origin.callers:
+            for depth, (file, line) in enumerate(node.origin.callers):
                 if line not in self._lines.get(_posix(file), ()):
-                    _add(found, file, line, node)
+                    _add(found, file, line, node, node.origin.callers[:depth])
         return found
 
     @cached_property
@@ -52,8 +54,9 @@ class CodePlaces:
         return [f"{self._short(file)}:{line}" for file, lines in self._all.items() for line in sorted(lines)]
 
     def nodes(self, file: str, line: int, among: Collection[Node]) -> frozenset[Node]:
-        """The first node of a line in each body, among some: there the line begins in an iteration. A line that calls
-        a function has the nodes of that.
+        """The first node of a line in each body, among some: there the line begins in an iteration. A line of a
+        function that is called in several places begins once for each call. A line that calls a function has the nodes
+        of that.
 
         Raises:
             UsageError: no node comes from there, or several files have that name.
@@ -65,7 +68,9 @@ class CodePlaces:
                 f"no node comes from {printable(file)}:{line}; the nearest lines with nodes are"
                 f" {', '.join(map(str, near))}"
             )
-        found = frozenset(_first_of_each(self._graph, {*lines[line]}.intersection(among)))
+        among = {*among}
+        wanted = {node: calls for node, calls in lines[line].items() if node in among}
+        found = frozenset(_first_of_each(self._graph, wanted))
         if not found:
             raise UsageError(f"no node of that loop comes from {printable(file)}:{line}; leave 'in LOOP' out")
         return found
@@ -99,14 +104,18 @@ def _posix(path: str) -> str:
     return path.replace("\\", "/")
 
 
-def _add(found: _Lines, file: str, line: int, node: Node) -> None:
+def _add(found: _Lines, file: str, line: int, node: Node, calls: _CallChain) -> None:
     if file and line:
-        found.setdefault(_posix(file), {}).setdefault(line, []).append(node)
+        found.setdefault(_posix(file), {}).setdefault(line, {}).setdefault(node, calls)
 
 
-def _first_of_each(graph: Graph, wanted: Collection[Node]) -> Iterator[Node]:
-    """The first of some nodes in a graph and in each graph inside it."""
-    yield from [node for node in graph.nodes if node in wanted][:1]
+def _first_of_each(graph: Graph, wanted: Mapping[Node, _CallChain]) -> Iterator[Node]:
+    """The first node for each run of a line in a graph, and in each graph inside it."""
+    first: dict[_CallChain, Node] = {}
+    for node in graph.nodes:
+        if node in wanted:
+            first.setdefault(wanted[node], node)
+    yield from first.values()
     for node in graph.nodes:
         for _, inner in bodies(node):
             yield from _first_of_each(inner, wanted)

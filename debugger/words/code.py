@@ -19,6 +19,8 @@ from ...runtime.text import printable
 _LARGEST, _LONGEST = 1 << 22, 200
 #: Between a line and what an exporter made of it: the body of a loop that torch traced.
 _TRACED = " ▸ "
+#: Between a line and the one that called the function which contains it.
+_CALLED_FROM = "  <- called from "
 
 
 class Code:
@@ -30,9 +32,16 @@ class Code:
 
     def told(self, node: Node) -> str:
         """``model.py:87  x = self.cell(x, h)``; of the body of a loop that torch traced ``model.py:142 ▸ gates = a +
-        b``, which is what it made of the line. Empty where the line is not known."""
+        b``, which is what it made of the line. For a node that a helper function of a script makes, the line that calls
+        the helper follows. Empty where the line is not known."""
         origin = node.origin
-        return f"{origin}{_TRACED}{_short(origin.traced)}" if origin.file and origin.traced else self.line(node)
+        if origin.file and origin.traced:
+            return f"{origin}{_TRACED}{_short(origin.traced)}"
+        if not origin.called_from:
+            return self.line(node)
+        file, line = origin.callers[-1]
+        text = self.text(Origin(file, line))
+        return f"{self.line(node)}{_CALLED_FROM}{origin.called_from}{text and f'  {text}'}"
 
     def line(self, node: Node) -> str:
         """The same without what an exporter made of the line, which all of a loop's body may share."""

@@ -38,6 +38,15 @@ class Origin:
         """The file without its folders, whichever system wrote the path."""
         return self.file.replace("\\", "/").rpartition("/")[2]
 
+    @property
+    def called_from(self) -> str:
+        """``net.py:10``: the line of a script that called the helper function which contains the line, and thereby
+        tells apart the nodes that the helper makes. Empty where there is none, and for nodes of other models."""
+        if not self.script or not self.callers:
+            return ""
+        file, line = self.callers[-1]
+        return str(Origin(file, line))
+
     def __str__(self) -> str:
         """``model.py:87``; empty where there is no file."""
         if not self.file:

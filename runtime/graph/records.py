@@ -186,10 +186,12 @@ class Node:
         return printable(f"{self.op_type} '{self.name}'") + f" ({self.where()})"
 
     def where(self) -> str:
-        """``opset 13, model.py:87``: its operator set, and its line of code where that is known."""
+        """``opset 13, model.py:87``: its operator set, and its line of code where that is known; for a node that a
+        helper function of a script makes ``net.py:4, called from net.py:10``."""
         domain = f"{self.domain} " if self.foreign else ""
         opset = "" if self.origin.script else f"{domain}opset {self.version}"
-        return ", ".join(filter(None, (opset, str(self.origin))))
+        called_from = self.origin.called_from
+        return ", ".join(filter(None, (opset, str(self.origin), called_from and f"called from {called_from}")))
 
 
 @record(eq=False, repr=False)

@@ -245,7 +245,9 @@ def test_files_that_are_no_scripts(tmp_path: Path) -> None:
 
 def test_an_error_in_a_file_beside_the_script(tmp_path: Path) -> None:
     write(tmp_path, "def f(network):\n    network.add_identity(None)\ndef g():\n    raise KeyError('k')\n", "parts.py")
-    with pytest.raises(ModelError, match=r"parts\.py:2: add_identity: input takes an ITensor, not None"):
+    with pytest.raises(
+        ModelError, match=r"parts\.py:2 \(called from model\.py:2\): add_identity: input takes an ITensor, not None"
+    ):
         opened(tmp_path, "import parts\ndef build(network): parts.f(network)\n")
     with pytest.raises(ModelError, match=r"parts\.py:4 in g \(called from line model\.py:2\): KeyError: 'k'"):
         opened(tmp_path, "import parts\ndef build(network): parts.g()\n")
