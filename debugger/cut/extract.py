@@ -18,7 +18,7 @@ from ...runtime.plan.plan import LoopPlan
 from ...runtime.text import did_you_mean
 from ..formats import arrays
 from .captured import Place, Runs
-from .folder import DATA, filled, write_data, write_model
+from .folder import DATA, filled, write_data
 from .part import NOT_COMPUTED, Part, same_bits
 
 
@@ -124,6 +124,8 @@ def write(part: Part, folder: Path) -> Path:
             if named or what == "inputs":
                 arrays.write(path.with_suffix(f".{what}.npz"), named)
         return path
+    from ...runtime.frontends.onnx.model_file import write_model
+
     path = folder / "model.onnx"
     write_model(part.model, path)
     for what, ports, values in (("input", part.inputs, part.fed), ("output", part.outputs, part.given)):

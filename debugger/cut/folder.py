@@ -6,18 +6,15 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-from ...runtime.atomic_file import atomic_folder, write_bytes
+from ...runtime.atomic_file import atomic_folder
 from ...runtime.errors import Remedy, UsageError, one_line
 from ..formats.test_data import write_data
 
-__all__ = ["DATA", "MOST_INSIDE", "check_folder", "filled", "write_data", "write_model"]
+__all__ = ["DATA", "check_folder", "filled", "write_data"]
 
 #: What ONNX's backend tests call the first set of inputs and outputs.
 DATA = "test_data_set_0"
-#: Constants of more bytes than this stand in a file beside the model: protobuf holds no message of 2 GB.
-MOST_INSIDE = 1 << 30
 _TEST_DATA = re.compile(rf"{DATA}/(input|output)_\d+\.pb")
 
 
@@ -49,13 +46,3 @@ def check_folder(target: Path, force: bool) -> None:
         raise UsageError(f"{target}: there is no folder '{target.absolute().parent}'")
     if target.is_dir() and any(target.iterdir()) and not force:
         raise UsageError(f"{target}: has something in it already; give another folder", Remedy.FILL_FOLDER)
-
-
-def write_model(model: Any, path: Path) -> None:
-    """Write an ONNX model into a folder of :func:`filled`, with large constants in a file beside it."""
-    import onnx
-
-    if model.ByteSize() <= MOST_INSIDE:
-        write_bytes(path, model.SerializeToString())
-        return
-    onnx.save_model(model, path, save_as_external_data=True, all_tensors_to_one_file=True, location=f"{path.name}.data")

@@ -4,37 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import onnx
 import onnx.checker
 import onnx.helper
 import onnx.inliner
 import onnx.numpy_helper
-import onnx.printer
-from onnx import GraphProto, ModelProto, NodeProto
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 
-from ...runtime.atomic_file import write_bytes
-from ...runtime.errors import ModelError, UnsupportedError, one_line
+from ...runtime.frontends.onnx.model_file import (
+    OnnxModel,
+    is_external,
+    read_model,
+    tensors,
+    without_external_data,
+    write_model,
+)
 from ...runtime.frontends.onnx.reader import from_proto
 from ...runtime.model import Data, Model
 from . import onnx_inside, onnx_loops
 from .document import Step, Where
+from .model_text import model_text
 from .names import all_names, free_of_node, fresh
 from .onnx_graph import drop_dead, graphs, info, inner_graphs, keep, key_of, tensor
 
 LOOPS = ("Loop", "Scan")
-#: Protobuf holds no larger message.
-_MOST = 1 << 31
 
 
 class OnnxDocument:
-    """An ONNX model in memory, external data included."""
+    """An ONNX model in memory; the data of a large one stay in files."""
 
-    def __init__(self, proto: ModelProto, checked: bool | None = None) -> None:
-        self.proto = proto
+    def __init__(self, model: OnnxModel, checked: bool | None = None) -> None:
+        self.proto = model.proto
+        self._model = model
         #: ONNX's own checker takes it: what is cut out of it has to be a model as well.
-        self._checked = _is_valid(proto) if checked is None else checked
+        self._checked = _is_valid(self.proto) if checked is None else checked
 
     @classmethod
     def read(cls, path: Path) -> OnnxDocument:
@@ -42,20 +46,13 @@ class OnnxDocument:
 
         Raises:
             ModelError: it cannot be read.
-            UnsupportedError: it is too large for one message.
         """
-        try:
-            proto = onnx.load(path)
-        except Exception as error:  # each of the parsers has errors of its own
-            raise ModelError(f"{path}: cannot be cut: {one_line(error)}") from None
-        if proto.ByteSize() >= _MOST:
-            raise UnsupportedError(f"{path}: has {proto.ByteSize()} bytes with its constants, too many for one message")
-        return cls(proto)
+        return cls(read_model(path))
 
     def copy(self) -> OnnxDocument:
         proto = ModelProto()
         proto.CopyFrom(self.proto)
-        return OnnxDocument(proto, self._checked)
+        return OnnxDocument(OnnxModel(proto, self._model.folder, self._model.scratch), self._checked)
 
     @property
     def graph(self) -> GraphProto:
@@ -80,18 +77,18 @@ class OnnxDocument:
         return found
 
     def model(self) -> Model:
-        return Model(from_proto(self.proto, "the cut model"))
+        return Model(from_proto(self.proto, "the cut model", self._model.folder))
 
     def is_valid(self) -> bool:
         return not self._checked or _is_valid(self.proto)
 
     def save(self, folder: Path, stem: str) -> Path:
         path = folder / f"{stem}.onnx"
-        write_bytes(path, self.proto.SerializeToString())
+        write_model(self._model, path)
         return path
 
     def text(self) -> str:
-        return str(onnx.printer.to_text(self.proto))
+        return model_text(self.proto)
 
     def mark(self) -> bytes:
         return bytes(self.proto.SerializeToString(deterministic=True))
@@ -174,13 +171,13 @@ class OnnxDocument:
     # -- data
 
     def constants(self) -> dict[str, Data]:
-        return {name: array for name, (_, array) in self._tensors().items()}
+        return {name: onnx.numpy_helper.to_array(one) for name, one in self._tensors().items()}
 
     def set_constants(self, values: Mapping[str, Data]) -> None:
         found = self._tensors()
         for name, data in values.items():
             if name in found:
-                found[name][0].CopyFrom(tensor(found[name][0].name, data))
+                found[name].CopyFrom(tensor(found[name].name, data))
 
     def fit_inputs(self, inputs: Mapping[str, Data]) -> None:
         for one in self.graph.input:
@@ -228,23 +225,24 @@ class OnnxDocument:
         """A node by its key."""
         return _node(self.inside(where), key)
 
-    def _tensors(self) -> dict[str, tuple[Any, Data]]:
-        """Initializers and the values of Constant nodes, by what they are called; one name may stand in two graphs."""
-        found: dict[str, tuple[Any, Data]] = {}
+    def _tensors(self) -> dict[str, TensorProto]:
+        """Initializers and the values of Constant nodes, by what they are called; one name may stand in two graphs.
+        Without those of a large model whose data stay in files."""
+        found: dict[str, TensorProto] = {}
         for k, graph in enumerate(graphs(self.graph)):
             every = [(one.name, one) for one in graph.initializer]
             for node in graph.node:
                 if node.op_type == "Constant" and not node.domain:
                     every += [(node.output[0], one.t) for one in node.attribute if one.name == "value"]
             for name, one in every:
-                key = name if name not in found else f"{name} {k}"
-                found[key] = one, onnx.numpy_helper.to_array(one)
+                if not is_external(one):
+                    found[name if name not in found else f"{name} {k}"] = one
         return found
 
 
 def _is_valid(proto: ModelProto) -> bool:
     try:
-        onnx.checker.check_model(proto)
+        onnx.checker.check_model(without_external_data(proto) if any(map(is_external, tensors(proto))) else proto)
     except Exception:  # of protobuf too, where it is too large
         return False
     return True

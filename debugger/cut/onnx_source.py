@@ -15,6 +15,7 @@ import onnx.numpy_helper
 from onnx import GraphProto, ModelProto, NodeProto
 
 from ...runtime.errors import UnsupportedError
+from ...runtime.frontends.onnx.model_file import OnnxModel
 from ...runtime.frontends.onnx.places import Place, Places
 from ...runtime.frontends.onnx.scope import NameScope
 from ...runtime.graph import Loop, OptionalType, SequenceType, TensorType, Value, ValueType, walk
@@ -204,7 +205,8 @@ class _Work:
         graph.input.extend(port_info(port.name, port.type) for port in ports[0])
         graph.output.extend(port_info(port.name, port.type) for port in ports[1])
         model = self._around(graph)
-        return Part(model, ports[0], ports[1], fed, given)
+        folder = self.places.folder if self.places.is_large else None
+        return Part(OnnxModel(model, folder), ports[0], ports[1], fed, given)
 
     def _around(self, graph: GraphProto) -> ModelProto:
         """A model that has all but the graph as the file has it."""
@@ -222,7 +224,7 @@ class _Work:
         if model.ir_version < _INITIALIZERS_APART:
             known = {info.name for info in graph.input}
             graph.input.extend(
-                port_info(tensor.name, type_of(onnx.numpy_helper.to_array(tensor)))
+                onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims)
                 for tensor in graph.initializer
                 if tensor.name not in known
             )

@@ -38,7 +38,7 @@ def write_body(model: Model, loop: Loop, ask: Ask) -> Part:
     except UnsupportedError as error:
         raise UnsupportedError(f"the body of loop '{loop.name}' is no model by itself: {error}") from None
     inputs = [Port(name, value, types[value]) for value, name in cut.inputs]
-    names = [info.name for info in cut.model.graph.output]
+    names = [info.name for info in cut.model.proto.graph.output]
     outputs = [Port(name, value, types[value]) for name, value in zip(names, cut.outputs, strict=True)]
     return Part(cut.model, inputs, outputs, fed, given)
 
@@ -60,7 +60,8 @@ def write_loop(model: Model, loop: Loop, ask: Ask) -> Part:
     constants = [value for value in around if value.constant is not None]
     graph = Graph(loop.name, fed_in, results, [loop], constants, system=loop.system, opsets=model.graph.opsets)
     written = as_onnx(graph)[0] if loop.system is System.TENSORRT else graph
-    proto = with_values(written, (), {})
+    whole = with_values(written, (), {})
+    proto = whole.proto
     ports = [
         [Port(info.name, value, types[value]) for info, value in zip(side, values, strict=True)]
         for side, values in ((proto.graph.input, fed_in), (proto.graph.output, results))
@@ -68,4 +69,4 @@ def write_loop(model: Model, loop: Loop, ask: Ask) -> Part:
     for side, named in zip((proto.graph.input, proto.graph.output), ports, strict=True):
         del side[:]
         side.extend(port_info(port.name, port.type) for port in named)
-    return Part(proto, ports[0], ports[1], fed, given)
+    return Part(whole, ports[0], ports[1], fed, given)

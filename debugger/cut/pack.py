@@ -58,7 +58,10 @@ class Pack:
     @property
     def nbytes(self) -> int:
         """What the models take, their weights included."""
-        weights = (path.with_suffix(".bin") for path in self.models)
+        weights = (
+            path.with_suffix(".bin") if path.suffix == ".xml" else path.with_name(f"{path.name}.data")
+            for path in self.models
+        )
         return sum(path.stat().st_size for path in (*self.models, *weights) if path.exists())
 
     def moved(self, folder: Path) -> Pack:

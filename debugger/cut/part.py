@@ -31,7 +31,7 @@ class Port:
 
 @dataclass
 class Part:
-    """A model in the form of its source: ``model`` is an ONNX message, or the root of an IR's XML.
+    """A model in the form of its source: ``model`` is an ``OnnxModel``, or the root of an IR's XML.
 
     ``inputs`` and ``outputs`` stand in the model's order; ``fed`` and ``given`` are what they were in the run, by the
     graph's values (``NOT_COMPUTED`` behind a node that failed). ``weights``: the constants of an IR, in the order of

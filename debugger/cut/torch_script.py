@@ -11,8 +11,9 @@ import onnx.helper
 import onnx.numpy_helper
 from onnx import GraphProto, ModelProto, NodeProto
 
+from ...runtime.frontends.onnx.model_file import tensors
 from ...runtime.graph import Array
-from .onnx_graph import attribute, body_of, graphs, inner_graphs
+from .onnx_graph import attribute, body_of, inner_graphs
 from .scripts import MOST_WRITTEN, Script
 from .torch_words import HELPERS, WORDS, helpers
 
@@ -44,7 +45,7 @@ class _Writer:
         """All of it."""
         graph = self.model.graph
         size = sum(np.size(value) for value in (*self.script.inputs.values(), *self.script.expected.values()))
-        size += sum(int(np.prod(one.dims)) for inner in graphs(graph) for one in inner.initializer)
+        size += sum(int(np.prod(one.dims)) for one in tensors(self.model))
         if size > MOST_WRITTEN:
             raise _NoWordsError
         body = [f"{self.name(name)} = {_data(value)}" for name, value in self.script.inputs.items()]

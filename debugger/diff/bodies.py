@@ -12,7 +12,7 @@ from ...runtime.errors import UnsupportedError
 from ...runtime.graph import NO_PORT, Graph, Loop, System, Value, ValueType, bodies, captured, nodes_of_file
 from ...runtime.model import Model
 from ...runtime.ops.registry import is_random
-from ..peers.jobs import IrBodyJob, Job, OnnxJob
+from ..peers.jobs import IrBodyJob, Job
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class BodyModel:
 
     def _onnx(self, feeds: Mapping[Value, Any], everything: bool) -> BodyJob:
         from ...runtime.graph import OptionalType, SequenceType, TensorType
-        from ..peers.onnx_writer import cut_body, serialized, type_of
+        from ..peers.onnx_writer import cut_body, onnx_job, type_of
 
         types: dict[Value, ValueType] = {}
         for value, data in feeds.items():
@@ -96,7 +96,7 @@ class BodyModel:
 
             loop = body_as_onnx(loop, self.model.graph)
         cut = cut_body(loop, types, self.model.graph.opsets, everything)
-        return BodyJob(OnnxJob(data=serialized(cut.model), plain=everything), dict(cut.inputs), cut.outputs)
+        return BodyJob(onnx_job(cut.model, plain=everything), dict(cut.inputs), cut.outputs)
 
     def _ir(self, feeds: Mapping[Value, Any], everything: bool) -> BodyJob:
         body = self.loop.body

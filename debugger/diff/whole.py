@@ -28,7 +28,13 @@ def whole_model(side: ModelSide) -> Job:
         return _file(model)
     # Outputs are compared by position, so a file with more outputs than the graph is not given as it is.
     if model.graph.system is System.ONNX and model.path is not None and not model.graph.not_computed:
-        return OnnxJob(path=str(model.path))
+        if model.path.suffix in (".onnx", ".pb"):
+            return OnnxJob(path=str(model.path))
+        # ONNX's text forms are known to the onnx package alone.
+        from ...runtime.frontends.onnx.model_file import read_model
+        from ..peers.onnx_writer import onnx_job
+
+        return onnx_job(read_model(model.path))
     return _written(model.graph, {})
 
 
@@ -55,11 +61,11 @@ def showing(side: ModelSide, values: Sequence[Value], taken: Mapping[If, Graph])
     Raises:
         UnsupportedError: it cannot be written as a model.
     """
-    from ..peers.onnx_writer import serialized, with_values
+    from ..peers.onnx_writer import onnx_job, with_values
 
     model = side.model
     if model.graph.system is not System.OPENVINO:
-        return OnnxJob(data=serialized(with_values(_in_onnx(model.graph), values, taken)), plain=True)
+        return onnx_job(with_values(_in_onnx(model.graph), values, taken), plain=True)
     made = _made(nodes_of_file(model.graph))
     return replace(_file(model), values=[made[value] for value in values])
 
@@ -115,11 +121,11 @@ def _file(model: Model) -> IrJob:
 
 def _written(graph: Graph, wanted: Mapping[Loop, Sequence[tuple[Value, TensorType]]]) -> Job:
     """A model written anew, in which loops give further values."""
-    from ..peers.onnx_writer import serialized, with_trajectories
+    from ..peers.onnx_writer import onnx_job, with_trajectories
 
     if graph.system is System.TENSORRT:
         from ..peers.network import as_onnx
 
         graph, loops = as_onnx(graph)
         wanted = {loops[loop]: values for loop, values in wanted.items()}
-    return OnnxJob(data=serialized(with_trajectories(graph, wanted)))
+    return onnx_job(with_trajectories(graph, wanted))

@@ -24,12 +24,17 @@ class Setup:
 class OnnxJob:
     """An ONNX model: a file, or its bytes. Outputs come in the model's order.
 
-    ``plain``: without the peer's graph optimisations, so that every value is computed as the model says.
+    ``plain``: without the peer's graph optimisations, so that every value is computed as the model says. ``scratch``:
+    owns the temporary folder that the file is in, and stays in this process.
     """
 
     path: str = ""
     data: bytes = b""
     plain: bool = False
+    scratch: Any = field(default=None, repr=False, compare=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return OnnxJob, (self.path, self.data, self.plain)
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,10 @@ import numpy as np
 import onnx
 import onnx.defs
 import onnx.helper
-import onnx.numpy_helper
-from google.protobuf.message import EncodeError  # type: ignore[import-untyped]
-from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
+from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, ValueInfoProto
 
-from ...runtime.errors import UnsupportedError, one_line
+from ...runtime.errors import UnsupportedError
+from ...runtime.frontends.onnx.model_file import OnnxModel, TensorWriter, scratch_file, serialized
 from ...runtime.graph import (
     Array,
     Graph,
@@ -36,6 +35,7 @@ from ...runtime.graph import (
     nodes_of_file,
 )
 from ...runtime.ops.registry import is_random
+from .jobs import OnnxJob
 
 _IR_VERSION = 10
 #: The first operator set whose Scan is a loop over sequences and nothing else.
@@ -46,7 +46,7 @@ _SCAN = 9
 class Cut:
     """A body as a model. ``inputs``: what to feed, under which name; ``outputs``: what comes back, in order."""
 
-    model: ModelProto
+    model: OnnxModel
     inputs: Sequence[tuple[Value, str]]
     outputs: Sequence[Value]
 
@@ -85,7 +85,7 @@ def cut_body(loop: Loop, types: Mapping[Value, ValueType], opsets: Mapping[str, 
     return Cut(writer.model(graph), [(value, writer.names[value]) for value in fed], results)
 
 
-def with_trajectories(graph: Graph, wanted: Mapping[Loop, Sequence[tuple[Value, TensorType]]]) -> ModelProto:
+def with_trajectories(graph: Graph, wanted: Mapping[Loop, Sequence[tuple[Value, TensorType]]]) -> OnnxModel:
     """A whole model in which loops of the main graph collect further values of their bodies, as outputs at the end.
 
     Raises:
@@ -100,7 +100,7 @@ def with_trajectories(graph: Graph, wanted: Mapping[Loop, Sequence[tuple[Value, 
     return writer.whole(graph, nodes, followed)
 
 
-def with_values(graph: Graph, values: Sequence[Value], taken: Mapping[If, Graph]) -> ModelProto:
+def with_values(graph: Graph, values: Sequence[Value], taken: Mapping[If, Graph]) -> OnnxModel:
     """A whole model with values of its main graph as outputs at the end; of the Ifs in ``taken`` that branch is a part
     of the main graph, and nothing is left of the other one.
 
@@ -128,6 +128,7 @@ class _Writer:
         self.names: dict[Value, str] = {}
         self.written: list[Node] = []
         self._taken: set[str] = set()
+        self.tensors = TensorWriter()
 
     # -- names
 
@@ -154,7 +155,7 @@ class _Writer:
     def tensor(self, value: Value, data: Array | None = None) -> TensorProto:
         array = value.constant if data is None else data
         assert array is not None
-        return onnx.numpy_helper.from_array(np.asarray(array), self.name(value))
+        return self.tensors.tensor(np.asarray(array), self.name(value))
 
     def result(self, value: Value, nodes: list[NodeProto], kind: ValueType | None) -> ValueInfoProto:
         """An output of its own: whatever a body hands on, as its model it can return it."""
@@ -164,13 +165,14 @@ class _Writer:
         nodes.append(onnx.helper.make_node("Identity", [self.name(value)], [name]))
         return port_info(name, value.type if kind is None else kind)
 
-    def model(self, graph: GraphProto) -> ModelProto:
+    def model(self, graph: GraphProto) -> OnnxModel:
         imports = [onnx.helper.make_opsetid(domain, version) for domain, version in self.opsets.items()]
         if "" not in self.opsets:
             imports.append(onnx.helper.make_opsetid("", onnx.defs.onnx_opset_version()))
-        return onnx.helper.make_model(graph, opset_imports=imports, ir_version=_IR_VERSION, producer_name="loopdbg")
+        proto = onnx.helper.make_model(graph, opset_imports=imports, ir_version=_IR_VERSION, producer_name="loopdbg")
+        return self.tensors.model(proto)
 
-    def whole(self, graph: Graph, nodes: list[NodeProto], further: Sequence[tuple[str, ValueType]]) -> ModelProto:
+    def whole(self, graph: Graph, nodes: list[NodeProto], further: Sequence[tuple[str, ValueType]]) -> OnnxModel:
         """A model of the main graph, with these outputs after its own."""
         inputs = [self.info(value, value.type) for value in graph.inputs]
         constants = [value for part in (graph, *self.taken.values()) for value in part.constants]
@@ -218,7 +220,7 @@ class _Writer:
         outputs = [self.name(value) for value in node.outputs]
         proto = onnx.helper.make_node(node.op_type, inputs, outputs, self.fresh(node.name), domain=node.domain)
         assert isinstance(node, Operation)
-        proto.attribute.extend(_attribute(node, name, data) for name, data in node.attributes.items())
+        proto.attribute.extend(_attribute(node, name, data, self.tensors) for name, data in node.attributes.items())
         return proto
 
     def made(self, op: str, node: Node, inputs: list[str], outputs: list[str], **attributes: Any) -> NodeProto:
@@ -321,17 +323,19 @@ def _retyped(value: Value, kind: TensorType, writer: _Writer) -> Value:
     return typed
 
 
-def serialized(model: ModelProto) -> bytes:
-    """The bytes of a model.
+def onnx_job(model: OnnxModel, plain: bool = False) -> OnnxJob:
+    """A model as a job for a peer: its bytes, or the path of a temporary file where it is large.
 
     Raises:
-        UnsupportedError: they are more than protobuf takes.
+        UsageError: the temporary file cannot be written.
+        ModelError: a file with data of the model cannot be read.
+        UnsupportedError: not all of its data can be in another file.
     """
-    try:
-        data: bytes = model.SerializeToString()
-    except (EncodeError, ValueError) as error:  # protobuf's two halves differ
-        raise UnsupportedError(f"with its constants it is too large for one protobuf: {one_line(error)}") from None
-    return data
+    data = serialized(model)
+    if data is not None:
+        return OnnxJob(data=data, plain=plain)
+    path, scratch = scratch_file(model)
+    return OnnxJob(path=str(path), plain=plain, scratch=scratch)
 
 
 def type_of(value: Any, shape: Sequence[int | None] | None = None) -> ValueType:
@@ -363,7 +367,7 @@ def _code(dtype: np.dtype[Any]) -> int:
     return int(TensorProto.STRING if dtype.hasobject else onnx.helper.np_dtype_to_tensor_dtype(dtype))
 
 
-def _attribute(node: Operation, name: str, data: Any) -> AttributeProto:
+def _attribute(node: Operation, name: str, data: Any, tensors: TensorWriter) -> AttributeProto:
     """An attribute of the type that the operator's schema states: an empty list does not tell its own."""
     kind = None
     if onnx.defs.has(node.op_type, max_inclusive_version=node.version, domain=node.domain):
@@ -372,9 +376,9 @@ def _attribute(node: Operation, name: str, data: Any) -> AttributeProto:
             declared: Any = schema.attributes[name].type
             kind = int(declared)
     if isinstance(data, np.ndarray):
-        data = onnx.numpy_helper.from_array(data)
+        data = tensors.tensor(data)
     elif isinstance(data, list) and data and isinstance(data[0], np.ndarray):
-        data = [onnx.numpy_helper.from_array(item) for item in data]
+        data = [tensors.tensor(item) for item in data]
     elif isinstance(data, TensorType | SequenceType | OptionalType):
         data = _type_proto(data)
     return onnx.helper.make_attribute(name, data, attr_type=kind)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -45,9 +44,8 @@ class Session:
         options = settings(setup)
         if job.plain:
             options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-        # A path keeps external data in reach; other forms than protobuf are known to onnx alone.
-        model = job.data or (job.path if job.path.endswith((".onnx", ".pb")) else serialized(job.path))
-        self._session = onnxruntime.InferenceSession(model, options, providers=providers)
+        # A path keeps external data in reach.
+        self._session = onnxruntime.InferenceSession(job.data or job.path, options, providers=providers)
 
     def run(self, feeds: Mapping[str, Any]) -> list[Any]:
         """The outputs, in order."""
@@ -105,13 +103,3 @@ def settings(setup: Setup) -> Any:
             told = f"; it takes {', '.join(members)}" if members else ""
             raise OptionError(f"'{name}' of onnxruntime's SessionOptions cannot be '{value}'{told}") from None
     return options
-
-
-def serialized(path: str) -> bytes:
-    """A model in one of ONNX's text forms, as protobuf."""
-    import onnx
-
-    suffix = os.path.splitext(path)[1].lower()
-    form = onnx.serialization.registry.get_format_from_file_extension(suffix) or "protobuf"
-    data: bytes = onnx.load(path, format=form).SerializeToString()
-    return data

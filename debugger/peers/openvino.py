@@ -74,12 +74,7 @@ class Runtime:
     def open(self, job: Job) -> Compiled:
         """Load a model."""
         if isinstance(job, OnnxJob):
-            if job.data or not job.path.endswith((".onnx", ".pb")):
-                from .onnxruntime import serialized
-
-                model = self._core.read_model(job.data or serialized(job.path))
-            else:
-                model = self._core.read_model(job.path)
+            model = self._core.read_model(job.data or job.path)
         elif isinstance(job, IrJob):
             model = self._core.read_model(job.path, job.weights)
             for name, position in job.trajectories:

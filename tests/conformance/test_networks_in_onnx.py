@@ -16,9 +16,10 @@ from loopdbg.debugger.diff.live import compare_live
 from loopdbg.debugger.diff.streams import Options
 from loopdbg.debugger.peers.network import as_onnx
 from loopdbg.debugger.peers.network_operators import known_operators
-from loopdbg.debugger.peers.onnx_writer import serialized, with_trajectories
+from loopdbg.debugger.peers.onnx_writer import with_trajectories
 from loopdbg.debugger.peers.process import Peer
 from loopdbg.runtime.errors import LoopdbgError
+from loopdbg.runtime.frontends.onnx.model_file import serialized
 from loopdbg.runtime.frontends.tensorrt.lower import lower
 from loopdbg.runtime.graph import Graph, Operation, System, TensorType, Value
 from loopdbg.runtime.model import Model

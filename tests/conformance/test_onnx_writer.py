@@ -7,9 +7,10 @@ import pytest
 
 import loopdbg
 from loopdbg.debugger.diff.values import Tolerance, compare
-from loopdbg.debugger.peers.onnx_writer import serialized, with_trajectories
+from loopdbg.debugger.peers.onnx_writer import with_trajectories
 from loopdbg.runtime.errors import LoopdbgError
 from loopdbg.runtime.frontends.onnx import reader as frontend
+from loopdbg.runtime.frontends.onnx.model_file import serialized
 from node_tests import collected
 
 from .node_cases import plain

@@ -48,7 +48,7 @@ def test_random_loops_are_the_same(onnxruntime: Peer, program: Program) -> None:
 @given(program=programs())
 def test_random_loops_written_and_read_again(program: Program) -> None:
     model = loopdbg.Model(frontend.from_proto(proto(program.text), "random"))
-    written = onnx.ModelProto.FromString(with_trajectories(model.graph, {}).SerializeToString())
+    written = onnx.ModelProto.FromString(with_trajectories(model.graph, {}).proto.SerializeToString())
     again = loopdbg.Model(frontend.from_proto(written, "again"))
     found = compare_sides(ModelSide(model, program.inputs), ModelSide(again, program.inputs), EXACT)
     assert found.same and found.loops, (program.text, found)

@@ -56,7 +56,8 @@ def test_sections_that_are_cited_exist() -> None:
 
 #: What else may write: where, the call, and why it cannot leave half a file under a name that somebody gave.
 OTHER_WRITERS = {
-    ("debugger/cut/folder.py", "write_model: onnx.save_model"): "into a folder of atomic_folder",
+    ("runtime/frontends/onnx/model_file.py", "__init__: tempfile.TemporaryDirectory"): "a scratch folder",
+    ("runtime/frontends/onnx/model_file.py", "tensor: (self.scratch.path / 'tensors.data').open"): "in a scratch folder",
     ("runtime/in_memory.py", "_of_openvino: openvino.serialize"): "into a scratch_folder",
     ("tui/cli/standard_input.py", "_kept: raw.rename"): "within a scratch_folder",
     ("tui/cli/standard_input.py", "_type_at_terminal: os.open"): "a terminal",

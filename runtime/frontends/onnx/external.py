@@ -13,8 +13,8 @@ from ...files import Held, changed, inside
 from ...graph import Array
 from .proto import TensorProto
 
-#: So many elements of such a type are in a byte.
-_TO_A_BYTE = {"int4": 2, "uint4": 2, "float4_e2m1fn": 2, "int2": 4, "uint2": 4}
+#: Element types of which several are packed into a byte.
+ELEMENTS_PER_BYTE = {"int4": 2, "uint4": 2, "float4_e2m1fn": 2, "int2": 4, "uint2": 4}
 
 
 class Beside:
@@ -40,7 +40,7 @@ class Beside:
             count = int(said.get("length", file.size - start))
             if start < 0 or count < 0 or start + count > file.size:
                 raise ValueError(f"{count} bytes from byte {start} on are asked for, and the file has {file.size}")
-            needed = -(-prod(tensor.dims) // _TO_A_BYTE.get(dtype.name, 1)) * dtype.itemsize
+            needed = -(-prod(tensor.dims) // ELEMENTS_PER_BYTE.get(dtype.name, 1)) * dtype.itemsize
             if count != needed:
                 raise ValueError(f"it has {count} bytes, and {dtype.name}{list(tensor.dims)} has {needed}")
             out = np.empty(count, np.uint8)

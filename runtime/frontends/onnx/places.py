@@ -7,20 +7,18 @@ The file is read once more by the reader itself, which takes note of what each n
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import onnx
-import onnx.external_data_helper
-from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
-from ...errors import ModelError, UnsupportedError, one_line
+from ...errors import ModelError, UnsupportedError
 from ...graph import Graph, Node, Value, bodies
 from ...record import record
 from ..recurrent import open_loops
 from .external import Beside
+from .model_file import is_external, is_large, load_external_data, read_source
 from .proto import NodeProto, own
 from .reader import _Reader
 from .scope import NameScope
@@ -50,6 +48,7 @@ class Places:
         """
         self.source = source
         self.folder = path.parent
+        self.is_large = is_large(source)
         message = own(source)
         reader = _Noting(message, Beside(os.path.dirname(os.path.abspath(path))))
         again = reader.main()
@@ -89,18 +88,13 @@ class Places:
         return self._scopes
 
     def take_in(self, tensor: onnx.TensorProto) -> None:
-        """Bring the data of a tensor into it that are in another file.
+        """Bring the data of a tensor into it that are in another file; those of a large model stay there.
 
         Raises:
             ModelError: that file is missing, or too short.
         """
-        if onnx.external_data_helper.uses_external_data(tensor):
-            try:
-                onnx.external_data_helper.load_external_data_for_tensor(tensor, str(self.folder))
-            except (OSError, ValueError, onnx.checker.ValidationError) as error:
-                raise ModelError(f"the data of '{tensor.name}' cannot be read: {one_line(error)}") from None
-            tensor.data_location = onnx.TensorProto.DEFAULT
-            del tensor.external_data[:]
+        if not self.is_large and is_external(tensor):
+            load_external_data(tensor, self.folder)
 
     # -- the same graph, read twice
 
@@ -147,20 +141,6 @@ class _Noting(_Reader):
         # Inside a function call its own nodes were noted already.
         for made in scope.graph.nodes[before:]:
             self.noted.setdefault(made, (proto, scope))
-
-
-def read_source(path: Path) -> onnx.ModelProto:
-    """All that a file holds, in any form that ``onnx.load`` reads, without the data that are in other files.
-
-    Raises:
-        ModelError: it cannot be read any more.
-    """
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # "The onnxtxt format is experimental"
-            return onnx.load(path, load_external_data=False)
-    except (OSError, DecodeError, ValueError) as error:
-        raise ModelError(f"{path}: cannot be read: {one_line(error)}") from None
 
 
 def places(path: Path | None, graph: Graph) -> Places | None:

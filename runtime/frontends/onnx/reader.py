@@ -11,6 +11,7 @@ import os
 import warnings
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -128,10 +129,11 @@ def _hint(start: bytes, form: str) -> str:
     return "check that the file is complete and that its suffix tells its form"
 
 
-def from_proto(model: ModelProto, where: str) -> Graph:
+def from_proto(model: ModelProto, where: str, folder: Path | None = None) -> Graph:
     """Turn a model into a graph; the model itself is left as it is.
 
-    ``where``, its path or what else to call it, begins every message; external data is searched beside it.
+    ``where``, its path or what else to call it, begins every message; external data is searched in ``folder``, which
+    is by default the one that contains ``where``.
     Model-local functions are inlined: what they hold gets the call's name as a prefix. SequenceMap becomes
     the Loop that its specification says it is; LSTM, GRU and RNN become loops over their time steps. Constant nodes
     stay nodes, initializers become constants.
@@ -146,7 +148,7 @@ def from_proto(model: ModelProto, where: str) -> Graph:
             if not isinstance(name, str):  # protobuf gives bytes for text that is not UTF-8
                 raise ModelError(f"the name {name!r} is not UTF-8, so the file is damaged; export the model again")
         check_calls(model)
-        graph = _Reader(model, Beside(os.path.dirname(os.path.abspath(where)))).main()
+        graph = _Reader(model, Beside(folder or os.path.dirname(os.path.abspath(where)))).main()
         open_loops(graph)
         return graph
     except LoopdbgError as error:

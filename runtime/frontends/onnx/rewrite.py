@@ -17,7 +17,8 @@ from ...atomic_file import atomic_binary, write_bytes
 from ...errors import ModelError, UnsupportedError
 from ...graph import Array, Graph, Loop, Node, TensorType, Value, walk
 from ..changes import Changes
-from .places import Place, Places, read_source
+from .model_file import read_source
+from .places import Place, Places
 from .proto import FunctionProto
 from .scope import NameScope
 

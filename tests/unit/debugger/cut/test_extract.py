@@ -198,7 +198,7 @@ def test_external_data(tmp_path: Path) -> None:
 
 
 def test_large_constants_stand_beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("loopdbg.debugger.cut.folder.MOST_INSIDE", 100)
+    monkeypatch.setattr("loopdbg.runtime.frontends.onnx.model_file.MAX_INLINE_BYTES", 100)
     source = proto(CAPTURES.replace("[2]", "[2000]").replace("<float[2000] w = {2, 3}>", ""))
     source.graph.initializer.append(numpy_helper.from_array(floats(2000), "w"))
     onnx.save(source, tmp_path / "m.onnx")

@@ -1,0 +1,346 @@
+"""Writing ONNX models of any size: the one place where a model becomes a file.
+
+Protobuf has no message of 2 GiB. A large model therefore keeps the data of its tensors in a file next to it ("External
+Data" of the IR specification). While it is worked on they stay in files of a folder, and are copied when it is written.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import warnings
+from collections.abc import Iterable, Iterator
+from math import prod
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+import onnx
+import onnx.external_data_helper
+import onnx.helper
+import onnx.numpy_helper
+from google.protobuf.message import EncodeError  # type: ignore[import-untyped]
+from onnx import AttributeProto, GraphProto, ModelProto, TensorProto
+
+from ...atomic_file import atomic_binary, write_bytes
+from ...errors import ModelError, UnsupportedError, UsageError, one_line
+from ...files import Held, inside
+from ...graph import Array
+from ...record import record
+from .external import ELEMENTS_PER_BYTE
+
+#: Data of tensors that one message holds; with more, tensors of MIN_EXTERNAL_BYTES and larger are in another file.
+MAX_INLINE_BYTES = 1 << 30
+MIN_EXTERNAL_BYTES = 1 << 10
+#: Tensors begin at pages, so that runtimes can map the file into memory.
+_ALIGNMENT_BYTES = 1 << 12
+_CHUNK_BYTES = 1 << 24
+_NO_TYPE = (TensorProto.UNDEFINED, TensorProto.STRING)
+
+
+class ScratchFolder:
+    """A temporary folder for the data of large tensors; it is removed with the last reference to it."""
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="loopdbg-")
+        self.path = Path(self._folder.name)
+
+
+@record(frozen=True, eq=False)
+class OnnxModel:
+    """A model in memory.
+
+    ``folder``: holds the files to which tensors with external data refer; None: there is no such tensor. ``scratch``:
+    keeps that folder, if it is a temporary one.
+    """
+
+    proto: ModelProto
+    folder: Path | None = None
+    scratch: ScratchFolder | None = None
+
+
+class TensorWriter:
+    """Makes tensors of arrays: in the message up to ``MAX_INLINE_BYTES`` in all, from there on in a scratch folder."""
+
+    def __init__(self) -> None:
+        self.scratch: ScratchFolder | None = None
+        self._inline_bytes = 0
+
+    def tensor(self, array: Array, name: str = "") -> TensorProto:
+        """A tensor with the data of an array.
+
+        Raises:
+            UsageError: the scratch folder cannot be written.
+        """
+        if array.dtype.hasobject or array.nbytes < MIN_EXTERNAL_BYTES:
+            return onnx.numpy_helper.from_array(array, name)
+        self._inline_bytes += array.nbytes
+        if self._inline_bytes <= MAX_INLINE_BYTES:
+            return onnx.numpy_helper.from_array(array, name)
+        self._inline_bytes -= array.nbytes
+        if array.dtype.name in ELEMENTS_PER_BYTE:
+            packed = onnx.numpy_helper.from_array(array, name)
+            data = np.frombuffer(packed.raw_data, np.uint8)
+        else:
+            data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        dtype = onnx.helper.np_dtype_to_tensor_dtype(array.dtype)
+        tensor = TensorProto(name=name, data_type=dtype, dims=array.shape)
+        try:
+            if self.scratch is None:
+                self.scratch = ScratchFolder()
+            with (self.scratch.path / "tensors.data").open("ab") as file:
+                start = _align(file)
+                for first in range(0, data.size, _CHUNK_BYTES):
+                    file.write(data[first : first + _CHUNK_BYTES].data)
+            _refer(tensor, "tensors.data", start, data.size)
+        except OSError as error:
+            raise _no_scratch(error) from None
+        return tensor
+
+    def model(self, proto: ModelProto) -> OnnxModel:
+        """The model that contains the tensors."""
+        return OnnxModel(proto, None if self.scratch is None else self.scratch.path, self.scratch)
+
+
+def read_model(path: Path) -> OnnxModel:
+    """The model of a file, in any form that ``onnx.load`` reads. External data are in the messages where they are not
+    large.
+
+    Raises:
+        ModelError: it cannot be read.
+    """
+    source = OnnxModel(read_source(path), path.parent)
+    try:
+        return _inlined(source)
+    except ModelError as error:
+        raise ModelError(f"{path}: {error}") from None
+
+
+def read_source(path: Path) -> ModelProto:
+    """All that a file holds, in any form that ``onnx.load`` reads, without the data that are in other files.
+
+    Raises:
+        ModelError: it cannot be read any more.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # "The onnxtxt format is experimental"
+            return onnx.load(path, load_external_data=False)
+    except MemoryError:
+        raise
+    except Exception as error:  # each of the parsers has errors of its own
+        raise ModelError(f"{path}: cannot be read: {one_line(error)}") from None
+
+
+def serialized(model: OnnxModel) -> bytes | None:
+    """All of a model as one message; None: it is large, and has to be written to a file.
+
+    Raises:
+        ModelError: a file with its data cannot be read.
+        UnsupportedError: it has too much data that cannot be in another file.
+    """
+    if is_large(model.proto):
+        return None
+    return _encode(_inlined(OnnxModel(_copy(model.proto), model.folder)).proto if model.folder else model.proto)
+
+
+def write_model(model: OnnxModel, path: Path) -> None:
+    """Write a model; the data of the tensors of a large one go to ``PATH.data`` next to it.
+
+    Raises:
+        OSError: a file cannot be written.
+        ModelError: a file with its data cannot be read.
+        UnsupportedError: it has too much data that cannot be in another file.
+    """
+    whole = serialized(model)
+    if whole is not None:
+        write_bytes(path, whole)
+        return
+    moved: list[tuple[TensorProto, TensorProto]] = []
+    location = f"{path.name}.data"
+    try:
+        with atomic_binary(path.with_name(location)) as file:
+            for tensor in tensors(model.proto):
+                external = is_external(tensor)
+                if not external and (byte_count(tensor) < MIN_EXTERNAL_BYTES or not tensor.HasField("raw_data")):
+                    continue
+                before = TensorProto()
+                before.CopyFrom(tensor)
+                moved.append((tensor, before))
+                start = _align(file)
+                if external:
+                    for chunk in _external_chunks(model, tensor):
+                        file.write(chunk.data)
+                else:
+                    file.write(tensor.raw_data)
+                    tensor.ClearField("raw_data")
+                _refer(tensor, location, start, file.tell() - start)
+        write_bytes(path, _encode(model.proto))
+    finally:
+        for tensor, before in moved:
+            tensor.CopyFrom(before)
+
+
+def scratch_file(model: OnnxModel) -> tuple[Path, ScratchFolder]:
+    """A file with a large model for another process; it is there as long as the folder that is returned too.
+
+    Raises:
+        UsageError: the temporary folder cannot be written.
+        ModelError, UnsupportedError: as :func:`write_model`.
+    """
+    try:
+        scratch = model.scratch or ScratchFolder()
+        path = scratch.path / "model.onnx"
+        if model.scratch is None:
+            write_model(model, path)
+        else:
+            write_bytes(path, _encode(model.proto))
+    except OSError as error:
+        raise _no_scratch(error) from None
+    return path, scratch
+
+
+def is_large(proto: ModelProto) -> bool:
+    """Whether the data of the tensors do not fit into one message, external data included."""
+    return sum(map(byte_count, tensors(proto))) > MAX_INLINE_BYTES
+
+
+def is_external(tensor: TensorProto) -> bool:
+    """Whether the data of a tensor are in another file."""
+    return bool(onnx.external_data_helper.uses_external_data(tensor))
+
+
+def byte_count(tensor: TensorProto) -> int:
+    """The size of a tensor's data, from its type and shape; 0 for strings, whose data cannot be external."""
+    if tensor.data_type in _NO_TYPE:
+        return 0
+    try:
+        dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type)
+    except KeyError:  # a type that this version of the onnx package does not have
+        return 0
+    elements = int(prod(tensor.dims))
+    return -(-elements // ELEMENTS_PER_BYTE.get(dtype.name, 1)) * int(dtype.itemsize)
+
+
+def tensors(proto: ModelProto) -> Iterator[TensorProto]:
+    """All tensors of a model whose data can be external: initializers and attributes, in inner graphs and functions
+    too."""
+    yield from _of_graph(proto.graph)
+    for function in proto.functions:
+        yield from _of_attributes(function.attribute_proto)
+        for node in function.node:
+            yield from _of_attributes(node.attribute)
+
+
+def without_external_data(proto: ModelProto) -> ModelProto:
+    """A copy in which tensors with external data are empty, for tools that would look for the files."""
+    copy = _copy(proto)
+    for tensor in tensors(copy):
+        if is_external(tensor):
+            del tensor.external_data[:]
+            tensor.ClearField("data_location")
+            tensor.dims[:] = [0]
+    return copy
+
+
+def _of_graph(graph: GraphProto) -> Iterator[TensorProto]:
+    yield from graph.initializer
+    for node in graph.node:
+        yield from _of_attributes(node.attribute)
+
+
+def _of_attributes(attributes: Iterable[AttributeProto]) -> Iterator[TensorProto]:
+    for attribute in attributes:
+        if attribute.HasField("t"):
+            yield attribute.t
+        yield from attribute.tensors
+        for graph in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
+            yield from _of_graph(graph)
+
+
+def _inlined(model: OnnxModel) -> OnnxModel:
+    """The model with its external data in the messages, which this changes, where they are not large."""
+    external = [tensor for tensor in tensors(model.proto) if is_external(tensor)]
+    if not external:
+        return OnnxModel(model.proto)
+    if is_large(model.proto):
+        return model
+    assert model.folder is not None
+    for tensor in external:
+        load_external_data(tensor, model.folder)
+    return OnnxModel(model.proto)
+
+
+def load_external_data(tensor: TensorProto, folder: Path) -> None:
+    """Bring the external data of a tensor into its message.
+
+    Raises:
+        ModelError: their file is missing, or too short.
+    """
+    try:
+        onnx.external_data_helper.load_external_data_for_tensor(tensor, str(folder))
+    except (OSError, ValueError, onnx.checker.ValidationError) as error:
+        raise _unreadable(tensor, error) from None
+    tensor.data_location = TensorProto.DEFAULT
+    del tensor.external_data[:]
+
+
+def _external_chunks(model: OnnxModel, tensor: TensorProto) -> Iterator[Array]:
+    """The external data of a tensor, as arrays of bytes."""
+    entries = {entry.key: entry.value for entry in tensor.external_data}
+    assert model.folder is not None
+    try:
+        with Held(inside(model.folder, entries.get("location", ""))) as source:
+            start = int(entries.get("offset", 0))
+            length = int(entries.get("length", source.size - start))
+            if start < 0 or length < 0 or start + length > source.size:
+                raise ValueError(f"{length} bytes from byte {start} on, and the file has {source.size}")
+            for first in range(0, length, _CHUNK_BYTES):
+                chunk = np.empty(min(_CHUNK_BYTES, length - first), np.uint8)
+                source.read_into(start + first, chunk)
+                yield chunk
+    except (OSError, ValueError) as error:
+        raise _unreadable(tensor, error) from None
+
+
+def _unreadable(tensor: TensorProto, error: Exception) -> ModelError:
+    return ModelError(f"the data of '{tensor.name}' cannot be read: {one_line(error)}")
+
+
+def _refer(tensor: TensorProto, location: str, offset: int, length: int) -> None:
+    del tensor.external_data[:]
+    for key, value in (("location", location), ("offset", str(offset)), ("length", str(length))):
+        tensor.external_data.add(key=key, value=value)
+    tensor.data_location = TensorProto.EXTERNAL
+
+
+def _align(file: BinaryIO) -> int:
+    """Fill a file up to where the next tensor begins; returns where that is."""
+    end = file.seek(0, os.SEEK_END)
+    start = -(-end // _ALIGNMENT_BYTES) * _ALIGNMENT_BYTES
+    file.write(bytes(start - end))
+    return start
+
+
+def _copy(proto: ModelProto) -> ModelProto:
+    copy = ModelProto()
+    copy.CopyFrom(proto)
+    return copy
+
+
+def _encode(proto: ModelProto) -> bytes:
+    try:
+        data: bytes = proto.SerializeToString()
+    except (EncodeError, ValueError) as error:  # protobuf's two implementations differ
+        raise UnsupportedError(
+            f"the model is too large for one protobuf message, and not all of its data can be in another file:"
+            f" {one_line(error)}"
+        ) from None
+    return data
+
+
+def _no_scratch(error: OSError) -> UsageError:
+    return UsageError(
+        f"the data of a large model cannot be written to the temporary folder {tempfile.gettempdir()}:"
+        f" {error.strerror or one_line(error)}; set TMPDIR to a folder with more space"
+    )
