@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import uuid
 from collections.abc import Iterable
@@ -13,6 +14,7 @@ import onnx.printer
 from onnx import AttributeProto, ModelProto, TensorProto
 
 from ...runtime.frontends.onnx.model_file import is_external, tensors
+from ...runtime.text import printable
 from .onnx_graph import graphs
 
 #: Elements of a constant that are written in full, and of a longer one how many of its first.
@@ -48,7 +50,7 @@ class _Shortened:
         if count <= _MAX_ELEMENTS:
             return
         first: Iterable[Any] = () if is_external(tensor) else onnx.numpy_helper.to_array(tensor).flat[:_FIRST_ELEMENTS]
-        texts = [f'"{_of_bytes(x)}"' if isinstance(x, bytes | str) else f"{x!s:.12}" for x in first]
+        texts = [_quoted(x) if isinstance(x, bytes | str) else f"{x!s:.16}" for x in first]
         for field in (
             "raw_data",
             "float_data",
@@ -68,7 +70,7 @@ class _Shortened:
         for field in ("floats", "ints", "strings"):
             values = getattr(attribute, field)
             if len(values) > _MAX_ELEMENTS:
-                texts = [f'"{_of_bytes(x)}"' if field == "strings" else f"{x:.7g}" for x in values[:_FIRST_ELEMENTS]]
+                texts = [_quoted(x) if field == "strings" else f"{x:.7g}" for x in values[:_FIRST_ELEMENTS]]
                 text = f"{field} = [{_listed(texts, len(values))}]"
                 del values[:]
                 attribute.type = AttributeProto.STRING
@@ -76,8 +78,9 @@ class _Shortened:
 
     def restored(self, text: str) -> str:
         """A printed model with the short texts in place of the placeholders."""
-        pattern = rf'(?:\["location": |string = )"{self._token} (\d+)"\]?'
-        return re.sub(pattern, lambda match: self._texts[int(match[1])], text)
+        tensor, attribute = rf' ?\["location": "{self._token} (\d+)"\]', rf'string = "{self._token} (\d+)"'
+        text = re.sub(tensor, lambda match: f" {self._texts[int(match[1])]}", text)
+        return re.sub(attribute, lambda match: self._texts[int(match[1])], text)
 
     def _placeholder(self, text: str) -> str:
         self._texts.append(text)
@@ -88,7 +91,7 @@ def _listed(texts: list[str], count: int) -> str:
     return ", ".join([*texts, f"... {count} elements"])
 
 
-def _of_bytes(text: bytes | str) -> str:
-    """A string of a model, shortened, for a page of text."""
+def _quoted(text: bytes | str) -> str:
+    """The beginning of a string of a model, in quotes."""
     decoded = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
-    return repr(decoded[:24])[1:-1]
+    return printable(json.dumps(decoded[:24], ensure_ascii=False))
