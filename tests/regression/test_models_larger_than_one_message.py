@@ -1,5 +1,5 @@
-"""A body, an extracted part and a repro were each one protobuf message, so models with more than 2 GiB of constants
-ended in `internal error: EncodeError`. The limit is lowered here: then small constants have to be external data as well."""
+"""A body, an extracted part and a repro were each one protobuf message: a model with more than 2 GiB of constants ended
+in `internal error: EncodeError`. Here the limit is so low that small constants are external data as well."""
 
 from __future__ import annotations
 

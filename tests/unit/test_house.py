@@ -57,7 +57,7 @@ def test_sections_that_are_cited_exist() -> None:
 #: What else may write: where, the call, and why it cannot leave half a file under a name that somebody gave.
 OTHER_WRITERS = {
     ("runtime/frontends/onnx/model_file.py", "__init__: tempfile.TemporaryDirectory"): "a scratch folder",
-    ("runtime/frontends/onnx/model_file.py", "tensor: (self.scratch.path / 'tensors.data').open"): "in a scratch folder",
+    ("runtime/frontends/onnx/model_file.py", "tensor: (self.scratch.path / 'tensors.data').open"): "a scratch folder",
     ("runtime/in_memory.py", "_of_openvino: openvino.serialize"): "into a scratch_folder",
     ("tui/cli/standard_input.py", "_kept: raw.rename"): "within a scratch_folder",
     ("tui/cli/standard_input.py", "_type_at_terminal: os.open"): "a terminal",
