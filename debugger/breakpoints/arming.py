@@ -9,7 +9,7 @@ from ...runtime.engine.engine import Engine
 from ...runtime.graph import Node
 from ..words.source import positions
 from .breakpoint import Breakpoint, Trigger
-from .predicates import filter_of
+from .predicates import filters_of
 
 
 class Arming:
@@ -32,14 +32,16 @@ class Arming:
         if not breakpoint_.tested or breakpoint_.in_main:
             return
         for index in breakpoint_.loops:
-            found = filter_of(breakpoint_, self._engine, index)
-            if found is not None:
+            keys = []
+            for found in filters_of(breakpoint_, self._engine, index):
                 test = partial(self._test, breakpoint_)
                 key = self._engine.observers.add_predicate(index, found.op, found.slots, found.needs_body, test)
                 self._engine.observers.enable_predicate(key, False)
-                breakpoint_.predicates[index] = key
+                keys.append(key)
                 if found.exact:
                     breakpoint_.proofs[index] = partial(self._is_proved, key)
+            if keys:
+                breakpoint_.predicates[index] = tuple(keys)
 
     def _is_proved(self, key: int) -> bool:
         """Whether the engine has stopped here since a predicate is true, and found that without asking Python."""
@@ -51,7 +53,7 @@ class Arming:
     def remove(self, breakpoint_: Breakpoint) -> None:
         """Forget a breakpoint."""
         breakpoint_.proofs.clear()
-        for key in breakpoint_.predicates.values():
+        for key in _keys(breakpoint_):
             self._asked.discard(key)
             self._engine.observers.remove_predicate(key)
         breakpoint_.predicates.clear()
@@ -62,8 +64,9 @@ class Arming:
             return breakpoint_.condition is not None
         if not breakpoint_.tested or breakpoint_.in_main:
             return False
-        keys = [breakpoint_.predicates.get(index) for index in breakpoint_.loops]
-        return any(key is None or self._engine.observers.is_refused(key) for key in keys)
+        if any(index not in breakpoint_.predicates for index in breakpoint_.loops):
+            return True
+        return any(self._engine.observers.is_refused(key) for key in _keys(breakpoint_))
 
     def arm(self, breakpoints: Iterable[Breakpoint], traps: Iterable[int] = ()) -> None:
         """Ask the engine to stop wherever one of these may hit; ``traps``: further instructions to stop before."""
@@ -92,7 +95,7 @@ class Arming:
                     engine.stop_at(index, 0)
             if breakpoint_.tested:
                 if not _unproved(breakpoint_):
-                    asked.update(breakpoint_.predicates.values())
+                    asked.update(_keys(breakpoint_))
                 if _unproved(breakpoint_) or len(breakpoint_.predicates) < len(breakpoint_.loops):
                     slow.append(breakpoint_)
         for index in range(len(engine.plan.loops)):
@@ -132,6 +135,11 @@ class Arming:
             return hit
 
         return hook
+
+
+def _keys(breakpoint_: Breakpoint) -> list[int]:
+    """The engine's predicates for a breakpoint, of all its loops."""
+    return [key for keys in breakpoint_.predicates.values() for key in keys]
 
 
 def _unproved(breakpoint_: Breakpoint) -> bool:

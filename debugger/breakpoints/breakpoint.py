@@ -99,7 +99,7 @@ class Breakpoint:
     commands: list[str] = field(default_factory=list)
     around: tuple[str, str] = ("", "")
     #: The engine's predicates for it, by loop.
-    predicates: dict[int, int] = field(default_factory=dict, repr=False)
+    predicates: dict[int, tuple[int, ...]] = field(default_factory=dict, repr=False)
     #: By loop: whether the engine has just found, where it stands, that the condition holds.
     proofs: dict[int, Callable[[], bool]] = field(default_factory=dict, repr=False)
     #: What is known of the last test, by loop.

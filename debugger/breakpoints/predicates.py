@@ -40,25 +40,26 @@ class Filter:
     exact: bool = False
 
 
-def filter_of(breakpoint_: Breakpoint, engine: Engine, index: int) -> Filter | None:
-    """The predicate that finds where a breakpoint may hit at the boundaries of a loop; None: only Python can tell."""
+def filters_of(breakpoint_: Breakpoint, engine: Engine, index: int) -> tuple[Filter, ...]:
+    """The predicates of which one is true wherever a breakpoint may hit at the boundaries of a loop; none: only Python
+    can tell."""
     slots = _Slots(engine, index)
     if breakpoint_.kind is Trigger.NAN and breakpoint_.expression is None:
         return _not_finite(slots)
     expression = _expression(breakpoint_)
     lowered = None if expression is None else expression.lower()
     if lowered is None:
-        return None
+        return ()
     places = {ref: place for ref in lowered.inputs if (place := slots.of(ref)) is not None}
     if len(places) < len(lowered.inputs):
-        return None
+        return ()
     late = {ref for ref, place in places.items() if place.needs_body}
     is_condition = breakpoint_.kind is Trigger.CONDITION
     if is_condition and late and lowered.may_hold_without(late):
         # Before iteration 0 it may be true, and is not asked.
-        return None
+        return ()
     exact = is_condition and all(place.exact for place in places.values())
-    return Filter(lowered.op, tuple(place.slot for place in places.values()), bool(late), exact)
+    return (Filter(lowered.op, tuple(place.slot for place in places.values()), bool(late), exact),)
 
 
 def _expression(breakpoint_: Breakpoint) -> Expression | None:
@@ -129,16 +130,23 @@ class _Slots:
         tested = any(slot in i.outputs for i in self._engine.plan.code[self.plan.top : self.plan.head])
         return self._is_computed(slot) or tested or sliced or slot in (self.plan.iteration, self.plan.condition_input)
 
-    def floats(self) -> Sequence[int]:
-        """Everything that may hold a NaN: carried values, and what the body computes."""
+    def carried_floats(self) -> Sequence[int]:
+        """What may hold a NaN at every boundary: carried values, and what decides about an iteration."""
         found = [edge.param for edge in self.plan.edges]
-        # What decides about an iteration is there at its boundary.
         found += [s for i in self._engine.plan.code[self.plan.top : self.plan.head] for s in i.outputs if s >= 0]
+        return self._floats(found)
+
+    def computed_floats(self) -> Sequence[int]:
+        """What may hold a NaN at every boundary but the first: what the body computes."""
+        found: list[int] = []
         for instruction in self._engine.plan.code[self.plan.head : self.plan.exit]:
             if instruction.inside == self._index:
                 outputs = (slot for slot in instruction.outputs if slot >= 0)
                 found += [self._engine.observers.slot_at_boundary(self._index, slot) for slot in outputs]
-        return [slot for slot in dict.fromkeys(found) if _may_be_float(self._engine.plan.slots[slot])]
+        return self._floats(found)
+
+    def _floats(self, slots: Sequence[int]) -> list[int]:
+        return [slot for slot in dict.fromkeys(slots) if _may_be_float(self._engine.plan.slots[slot])]
 
 
 def _several(engine: Engine, index: int) -> set[str]:
@@ -156,13 +164,15 @@ def _may_be_float(value: Value) -> bool:
     return dtype is None or dtype.kind not in "biuO"
 
 
-def _not_finite(slots: _Slots) -> Filter | None:
-    """Whether anything in a loop's body is NaN or Inf."""
+def _not_finite(slots: _Slots) -> tuple[Filter, ...]:
+    """Whether anything in a loop's body is NaN or Inf. Carried values apart: they are there before iteration 0, and a
+    predicate that also reads results of the body would not be asked there."""
     # A value in a branch that was not taken may hold anything; those are for Python to test.
     code = slots._engine.plan.code
     if any(i.moves for i in code[slots.plan.top : slots.plan.exit]):
-        return None
-    found = tuple(slots.floats())
+        return ()
+    carried = tuple(slots.carried_floats())
+    computed = tuple(slot for slot in slots.computed_floats() if slot not in carried)
 
     def function(p: Any, *values: Any) -> Any:
         finite = []
@@ -176,4 +186,5 @@ def _not_finite(slots: _Slots) -> Filter | None:
             return p.constant(np.array(False))
         return p.map(np.logical_not, reduce(lambda a, b: p.map(np.logical_and, a, b), finite))
 
-    return Filter(Op(function, {}), found, True) if found else None
+    op = Op(function, {})
+    return tuple(Filter(op, found, late) for found, late in ((carried, False), (computed, True)) if found)

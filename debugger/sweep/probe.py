@@ -44,7 +44,7 @@ class Probe:
     def arm(self, breakpoints: Sequence[Breakpoint]) -> bool:
         """Let the engine stop wherever one of these may hit; False: it cannot find all of them itself."""
         # Here: what stops nowhere need not wait for what stops.
-        from ..breakpoints.predicates import filter_of
+        from ..breakpoints.predicates import filters_of
 
         engine = self._engine
         found: list[tuple[int, Filter]] = []
@@ -52,10 +52,10 @@ class Probe:
             if breakpoint_.in_main:
                 return False
             for index in breakpoint_.loops:
-                filter_ = filter_of(breakpoint_, engine, index)
-                if filter_ is None:
+                filters = filters_of(breakpoint_, engine, index)
+                if not filters:
                     return False
-                found.append((index, filter_))
+                found += [(index, filter_) for filter_ in filters]
         for index, one in found:
             # Where it cannot be asked without Python the answer is yes.
             engine.observers.add_predicate(index, one.op, one.slots, one.needs_body, lambda _: True)
