@@ -433,13 +433,15 @@ class Model:
         if what.startswith("loop "):
             return what
         if what == "limit":
+            from .limits import most_iterations
             from .repeats import stands_still
 
             loop = engine.plan.loops[index].loop
             told = f"loop '{loop.name}' reached the limit of {limit} iterations without ending"
             if stands_still(engine, index):
-                told += "; what it carries is bit for bit as one iteration ago, and nothing else enters: no greater"
-                told += " limit helps"
+                told += "; what it carries is bit for bit as one iteration ago, and nothing else enters: "
+                trips = most_iterations(engine, engine.plan.loops[index])
+                told += "no greater limit helps" if trips is None else f"its trip count of {trips} alone ends it"
             return told
         stack = engine.stack
         if not stack:

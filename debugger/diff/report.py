@@ -232,9 +232,10 @@ def delta_text(difference: Difference) -> str:
         return where
     where = f"{delta.count} of {delta.size} elements differ, most at {list(delta.index)}: " if delta.size > 1 else ""
     pair = f"{scalar_text(delta.left)} and {scalar_text(delta.right)}, " if where else ""
-    relative = f", relative {_short(delta.relative)}" if delta.relative < math.inf else ""
+    absolute, ratio = delta.at_index
+    relative = f", relative {_short(ratio)}" if ratio < math.inf else ""
     step = f", a step of {_short(difference.step)}" if difference.within_step else ""
-    return f"{where}{pair}difference {_short(delta.absolute)}{relative}{step}"
+    return f"{where}{pair}difference {_short(absolute)}{relative}{step}"
 
 
 def _short(number: float) -> str:

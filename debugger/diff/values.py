@@ -66,7 +66,7 @@ class Delta:
     #: The largest difference of two elements; infinite where one of them is NaN or infinite and the other is not.
     absolute: float = 0.0
     relative: float = 0.0
-    #: Where the elements are that differ most, and what they are.
+    #: Where the elements are that differ most (of those beyond the tolerance, if any are), and what they are.
     index: tuple[int, ...] = ()
     left: Any = None
     right: Any = None
@@ -75,6 +75,8 @@ class Delta:
     size: int = 0
     text: str = ""
     dtypes: tuple[str, ...] = ()
+    #: The absolute and the relative difference of `left` and `right`; another element may have larger ones.
+    at_index: tuple[float, float] = (0.0, 0.0)
 
 
 #: Of values that are equal.
@@ -146,17 +148,7 @@ def _sequences(left: Any, right: Any, tolerance: Tolerance) -> Delta:
         found = compare(a, b, tolerance)
         if (found.kind and not worst.kind) or (bool(found.kind) == bool(worst.kind) and _above(found, worst)):
             told = f"element {k}: {found.text}" if found.text else f"element {k}"
-            worst = Delta(
-                found.kind,
-                found.absolute,
-                found.relative,
-                (k, *found.index),
-                found.left,
-                found.right,
-                found.count,
-                found.size,
-                told if found.kind else "",
-            )
+            worst = replace(found, index=(k, *found.index), text=told if found.kind else "", dtypes=())
     return worst
 
 
@@ -247,4 +239,5 @@ def _delta(a: Array, b: Array, beyond: Array, gap: Array, relative: Array, place
         b[index],
         count,
         a.size,
+        at_index=(float(gap.flat[at]), float(relative.flat[at])) if gap.size else (0.0, 0.0),
     )

@@ -14,8 +14,8 @@ from .store import Store
 
 #: So many bars a histogram has at most, and so many cases are the worst.
 BARS, WORST = 12, 10
-#: The parts of all values below which quantiles are.
-QUANTILES = (0.0, 0.05, 0.5, 0.95, 1.0)
+#: In percent: each quantile is the smallest value that is no less than so many of all values.
+QUANTILES = (0, 5, 50, 95, 100)
 
 
 @dataclass(frozen=True)
@@ -84,8 +84,10 @@ def _loop(store: Store, model: int, index: int, path: str) -> LoopSummary:
         values = np.array([value for (value,) in store.query(asked, (model, index))], np.float64)
         numbers = values[np.isfinite(values)]
         if len(numbers):
-            spread = tuple(float(one) for one in np.quantile(numbers, QUANTILES, method="nearest"))
-            measures[name] = spread, len(values) - len(numbers)
+            numbers.sort()
+            # In whole numbers: no interpolated value, and no rounding of 0.95 that would pick another one.
+            places = [max(0, -(-percent * len(numbers) // 100) - 1) for percent in QUANTILES]
+            measures[name] = tuple(numbers[places].tolist()), len(values) - len(numbers)
     return LoopSummary(path, bars([(int(value), count) for value, count in counts]), measures)
 
 

@@ -57,7 +57,7 @@ def _loop_lines(loop: LoopSummary) -> Iterator[str]:
     for name, (spread, none) in loop.measures.items():
         low, five, middle, ninety_five, high = map(number_text, spread)
         rest = f"; {counted(none, 'value is', 'values are')} no number" if none else ""
-        yield f"  {printable(name)}: {low} to {high}, half below {middle}, 90 % from {five} to {ninety_five}{rest}"
+        yield f"  {printable(name)}: {low} to {high}, half at most {middle}, 90 % from {five} to {ninety_five}{rest}"
 
 
 def _label(bar: Bar) -> str:

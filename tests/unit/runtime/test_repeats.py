@@ -88,6 +88,20 @@ def test_a_run_that_is_looked_at_gives_what_it_gives_otherwise() -> None:
     assert looked.tobytes() == session.outputs["y"].tobytes()
 
 
+@pytest.mark.parametrize("trips", [10, 1000, 2_000_000])
+def test_a_limit_does_not_deny_a_trip_count_that_ends_the_loop(trips: int) -> None:
+    still = model("""g (int64 n, float x0) => (float x) {
+      x = Loop (n, , x0) <body = b (int64 i, bool c, float s) => (bool c2, float s2) {
+        c2 = Identity (c)
+        s2 = Min (s, s)
+      }>
+    }""")
+    inputs = {"n": np.int64(trips), "x0": np.float32(1)}
+    run = still.execute(inputs, max_iterations=trips - 1)
+    assert run.stopped_by is StoppedBy.LIMIT and run.message.endswith(f": its trip count of {trips} alone ends it")
+    assert still.execute(inputs, max_iterations=trips).stopped_by is None
+
+
 def test_a_limit_says_where_nothing_changes_any_more() -> None:
     run = search("Mul", 1, "Less (h_next, limit)").execute({"x": np.float32(0.5)}, max_iterations=20)
     assert "bit for bit as one iteration ago" in run.message and "no greater limit helps" in run.message

@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from loopdbg.debugger.diff.findings import Difference
 from loopdbg.debugger.diff.growth import POINTS, Growth
+from loopdbg.debugger.diff.report import delta_text
 from loopdbg.debugger.diff.values import Tolerance, compare
+from loopdbg.debugger.text import number_text
 
 from .newton import F32
 
@@ -71,6 +74,24 @@ def test_the_worst_element_is_told() -> None:
     assert (found.index, found.count, found.size) == ((1, 1), 2, 4)
     assert (found.left, found.right) == (4, 9)
     assert found.relative == pytest.approx(5 / 9)
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "index", "absolute", "relative"),
+    [
+        (F32([100, 0.5]), F32([101, 0.005]), (0,), 1, 1 / 101),
+        # The difference of element 0 is larger, and within the tolerance.
+        (F32([1e6, 0]), F32([1e6 + 5, 1]), (1,), 1, 1),
+        (np.array([[7, 1]], np.int64), np.array([[3, 0]], np.int64), (0, 0), 4, 4 / 3),
+    ],
+)
+def test_differences_are_those_of_the_element_that_is_shown(
+    left: Any, right: Any, index: tuple[int, ...], absolute: float, relative: float
+) -> None:
+    found = compare(left, right, Tolerance())
+    assert found.index == index and found.at_index == pytest.approx((absolute, relative))
+    text = delta_text(Difference("carried", "x", "x", found))
+    assert f"difference {number_text(absolute)}, relative {number_text(relative)}" in text
 
 
 def test_of_a_sequence_the_worst_element_is_told() -> None:
