@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
@@ -15,7 +16,7 @@ import numpy as np
 
 from ..runtime.graph import Array
 from ..runtime.text import counted, printable
-from .statistics.onepass import Statistics
+from .statistics.onepass import Change, Statistics
 from .statistics.tensor import OverError, TensorRef
 
 #: Whole numbers of so many digits are shorter in full than with an exponent.
@@ -123,13 +124,34 @@ def summary_text(array: Array | TensorRef, stats: Statistics | None) -> str:
     return ", ".join(parts)
 
 
-def number_text(value: float | None, digits: int = 3) -> str:
+def number_text(value: float | Decimal | None, digits: int = 3) -> str:
     """A statistic with three digits, or ``digits``: ``-0.81``, ``1.2e-07``; the whole part has all of its own, up to
     six: ``1234``."""
     if value is None:
         return "none"
     whole = f"{value:.0f}"
     return whole if digits < len(whole.lstrip("-")) <= _WHOLE else f"{value:.{digits}g}"
+
+
+def difference_text(before: Any, after: Any, digits: int = 3) -> str:
+    """How far one number is from another, with its sign and ``digits`` digits: ``+1``, ``-2.5e-07``. Integers of any
+    size are exact, and floats that are farther apart than any float have a difference all the same."""
+    a, b = np.asarray(before), np.asarray(after)
+    if all("int" in one.dtype.name for one in (a, b)):
+        return f"{int(b.item()) - int(a.item()):+d}"
+    with np.errstate(all="ignore"):
+        old, new = float(a.astype(np.float64).item()), float(b.astype(np.float64).item())
+    moved: float | Decimal = new - old
+    if math.isinf(moved) and math.isfinite(old) and math.isfinite(new):
+        moved = Decimal(new) - Decimal(old)
+    return f"{'-' if moved < 0 else '+'}{number_text(abs(moved), digits)}"
+
+
+def largest_text(found: Change, before: TensorRef, after: TensorRef, digits: int = 3) -> str:
+    """The largest absolute change of an element, with ``digits`` digits."""
+    if math.isinf(found.largest) and after.dtype.kind == "f":
+        return difference_text(*(one.flat(found.at, found.at + 1) for one in (before, after)), digits).lstrip("+-")
+    return number_text(found.largest, digits)
 
 
 def _nested(array: Array) -> str:

@@ -15,6 +15,8 @@ from .errors import Problem
 from .values import T, Value, describe, dtype_name, is_number, is_tensor
 
 _BOOL, _INT64 = np.dtype(np.bool_), np.dtype(np.int64)
+#: Magnitudes beyond which squares of float64 are not exact enough, and the factors that bring them back.
+_SMALL, _LARGE, _UP, _DOWN = 1e-140, 1e140, 2.0**600, 2.0**-600
 _FLOAT32, _FLOAT64, _COMPLEX = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.complex128)
 _COMPUTE = Callable[..., Value]
 
@@ -157,9 +159,16 @@ def _norm(c: Calculator, x: Value) -> Value:
     flat = c.flat(x)
     # Squares in float64: those of large float32 numbers overflow.
     wide = cast(c.p, c.map(np.absolute, flat) if flat.dtype.kind == "c" else flat, _FLOAT64)
-    found = c.map(np.sqrt, c.total(c.map(np.multiply, wide, wide)))
     narrow = (is_float(flat.dtype) and flat.dtype.itemsize <= 4) or flat.dtype == np.complex64
-    return cast(c.p, found, _FLOAT32) if narrow else found
+    if flat.dtype.kind not in "fc" or narrow or not flat.shape[0]:
+        found = c.map(np.sqrt, c.total(c.map(np.multiply, wide, wide)))
+        return cast(c.p, found, _FLOAT32) if narrow else found
+    # Those of the largest float64 overflow, and those of the smallest vanish. A power of two changes no bit of others.
+    most = c.p.reduce(np.maximum, c.map(np.absolute, wide), (0,), False)
+    scale = c.choose(c.map(np.less, most, _SMALL), _UP, 1.0)
+    scale = c.choose(c.map(np.greater, most, _LARGE), _DOWN, scale)
+    scaled = c.map(np.multiply, wide, scale)
+    return c.map(np.divide, c.map(np.sqrt, c.total(c.map(np.multiply, scaled, scaled))), scale)
 
 
 def _place(c: Calculator, which: str, x: Value) -> T:

@@ -20,6 +20,9 @@ class Histogram:
         self.counts = np.zeros(bins, np.int64)
         # Halves, since the range of the largest numbers is no number any more.
         self._half = self.high / 2 - self.low / 2
+        #: Of integers: the exact smallest one, and how far the largest is from it.
+        self._first = found.min if isinstance(found.min, int) else None
+        self._range = int(found.max or 0) - self._first if self._first is not None else 0
 
     def filling(self, chunks: Iterable[tuple[int, Array]]) -> Iterator[None]:
         """Count the elements of a tensor; comes by between parts."""
@@ -33,6 +36,11 @@ class Histogram:
         numbers = widened(part)
         if numbers.dtype.kind == "f" and not math.isfinite(float(np.abs(numbers).max(initial=0))):
             numbers = numbers[np.isfinite(numbers)]
+        if self._first is not None and self._range:
+            # Distances, which are exact where the numbers themselves are too large for a float64.
+            apart = numbers.astype(np.uint64) - np.uint64(self._first % (1 << 64))
+            self._count(apart.astype(np.float64) * (bins / self._range))
+            return
         if not self._half > 0:
             self.counts[bins // 2] += numbers.size
             return
@@ -41,5 +49,8 @@ class Histogram:
         wide -= self.low / 2
         wide /= self._half
         wide *= bins
-        places = np.minimum(wide.astype(np.int64), bins - 1)
-        self.counts += np.bincount(places, minlength=bins)
+        self._count(wide)
+
+    def _count(self, places: Array) -> None:
+        bins = len(self.counts)
+        self.counts += np.bincount(np.minimum(places.astype(np.int64), bins - 1), minlength=bins)

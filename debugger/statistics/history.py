@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 Numbers = npt.NDArray[np.float64]
+#: From here on not every integer is a float64.
+_INEXACT = 2.0**53
 
 
 class Series(NamedTuple):
@@ -68,6 +70,11 @@ class History:
             return self.value.last
         odd = np.where(self.value.odd > 0, np.nan, self.value.high)
         return np.stack([self.value.low, self.value.high, odd], axis=1).reshape(-1)
+
+
+def is_exact(number: float, dtype: str) -> bool:
+    """Whether a number of a history is the value itself: histories hold float64, which rounds large 64-bit integers."""
+    return dtype not in ("int64", "uint64") or abs(number) < _INEXACT
 
 
 class Evolution(Mapping[str, History]):

@@ -62,24 +62,41 @@ def look_at(part: Array, found: Statistics | None, before: Array | None = None, 
 def _compare(change: Change, before: Array, after: Array) -> None:
     for at in range(0, after.size, CHUNK):
         difference, same = differences(before[at : at + CHUNK], after[at : at + CHUNK])
-        lost = np.isnan(difference) & ~same
-        difference[lost | same] = -1.0
-        k = int(np.argmax(difference))
-        largest = float(difference[k])
-        change.note(
-            same.size, int(np.count_nonzero(same)), int(np.count_nonzero(lost)), largest, k if largest >= 0 else -1
-        )
+        lost = np.zeros(same.shape, bool) if difference.dtype.kind in "uO" else np.isnan(difference) & ~same
+        difference[lost] = 0
+        left = np.flatnonzero(~(lost | same))
+        k = int(left[np.argmax(difference[left])]) if left.size else -1
+        largest = float(difference[k]) if left.size else 0.0
+        change.note(same.size, int(np.count_nonzero(same)), int(np.count_nonzero(lost)), largest, k)
 
 
 def differences(before: Array, after: Array) -> tuple[Array, Array]:
-    """Absolute differences as float64, and where there is none; of words and booleans 1 where they differ."""
+    """Absolute differences, and where there is none; of words and booleans 1 where they differ.
+
+    Those of integers are exact: uint64, or Python's integers where one side is signed and the other is not. All others
+    are float64.
+    """
     with np.errstate(all="ignore"):
         same = before == after
         if before.dtype.kind in _WORDS or after.dtype.kind in _WORDS:
             return np.where(same, 0.0, 1.0), same
+        if _is_whole(before) and _is_whole(after):
+            return _apart(widened(before), widened(after)), same
         x, y = _wide(before), _wide(after)
         same = same | (np.isnan(x) & np.isnan(y))
         return np.where(same, 0.0, np.abs(y - x)), same
+
+
+def _is_whole(part: Array) -> bool:
+    return "int" in part.dtype.name
+
+
+def _apart(x: Array, y: Array) -> Array:
+    """How far integers are apart: their signs may put that beyond their own type."""
+    if x.dtype.kind != y.dtype.kind:
+        found: Array = np.abs(y.astype(object) - x.astype(object))
+        return found
+    return np.maximum(x, y).astype(np.uint64) - np.minimum(x, y).astype(np.uint64)
 
 
 def _wide(part: Array) -> Array:

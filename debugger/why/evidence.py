@@ -128,8 +128,14 @@ class Evidence:
 
     # -- the iterations before it
 
+    def dtype(self, value: Value) -> np.dtype[Any] | None:
+        """The dtype that a value had; None where it is not known."""
+        there, data = self.value(value)
+        return np.asarray(data).dtype if there and not isinstance(data, list | tuple) and data is not None else None
+
     def series(self, value: Value) -> list[float]:
-        """A number in the iterations that ended last, oldest first, without gaps; empty where it is none."""
+        """A number in the iterations that ended last, oldest first, without gaps; empty where it is none. Integers are
+        Python's."""
         found: list[float] = []
         for k in reversed(range(len(self.recent))):
             number = self._number_at(value, k)
@@ -146,7 +152,7 @@ class Evidence:
         if iteration < 0:
             return None
         if value is self.loop.iteration:
-            return float(iteration)
+            return iteration
         if value in self._edges:
             return number(self.recent[k - 1].get(value.name)) if k else None
         if value in self._body:
@@ -176,13 +182,14 @@ class Evidence:
 
 
 def number(data: Any) -> float | None:
-    """The one number of a value; None where it is not one."""
+    """The one number of a value, an integer as Python's; None where it is not one."""
     if isinstance(data, list | tuple) or data is None:
         return None
     array = np.asarray(data)
     if array.size != 1 or array.dtype.kind in "cOUSTM":
         return None
-    return float(array.reshape(-1)[0])
+    one = array.reshape(-1)[0]
+    return int(one) if "int" in array.dtype.name else float(one)
 
 
 def _truth(data: Any) -> bool | None:

@@ -10,9 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
+from typing import Any
+
+import numpy as np
 
 from ...runtime.text import counted
 from ..text import number_text
+from .whole import COMPARED, Kind, Outcome, Recurrence, Ring, outcome, recurrences
 
 #: The newest values count; more would hide that a trend has changed.
 NEWEST = 6
@@ -21,6 +25,8 @@ _STEADY = 0.15
 _FARTHEST = 1e15
 _ALMOST = 1 - 1e-12
 _LIKE_THIS = "if it goes on like this"
+#: A step or a factor moves a float by at least so many of its units in the last place, or rounding decides.
+_UNITS = 4
 
 
 class Trend(StrEnum):
@@ -33,6 +39,8 @@ class Trend(StrEnum):
     SETTLING = "settling"
     FASTER = "faster"
     AWAY = "away"
+    #: Of integers, which wrap around before the comparison turns.
+    WRAPS = "wraps"
     #: Equality that a steady step jumps over.
     MISSES = "misses"
     UNSTEADY = "unsteady"
@@ -65,61 +73,140 @@ def estimate(
     right: Sequence[float],
     sign: str,
     names: tuple[str, str] = ("the left side", "the right side"),
+    dtype: np.dtype[Any] | None = None,
 ) -> Estimate | None:
     """When ``left sign right`` turns false; the values are those of consecutive iterations, oldest first.
 
+    ``dtype``: that of both sides, in whose arithmetic they are continued: integers are exact and wrap around, floats
+    have a smallest number. None: not known, or the iterations are not consecutive.
+
     None where fewer than three iterations are known, or where it is false already.
     """
-    left, right = [float(x) for x in left[-NEWEST:]], [float(x) for x in right[-NEWEST:]]
+    left, right = list(left[-NEWEST:]), list(right[-NEWEST:])
     if any(math.isnan(x) for x in left[-1:] + right[-1:]):
         holds = "true" if sign == "!=" else "false"
         side = names[0] if left and math.isnan(left[-1]) else names[1]
         return Estimate(Trend.NAN, text=f"{side} is NaN, and {sign} with NaN is {holds} whatever the other side is")
-    if len(left) < 3 or len(left) != len(right) or not _holds(left[-1], sign, right[-1]):
+    if len(left) < 3 or len(left) != len(right) or not COMPARED[sign](left[-1], right[-1]):
         return None
     if not all(math.isfinite(x) for x in left + right):
         return Estimate(Trend.UNSTEADY, text="a side is infinite, so nothing can be said about when it ends")
-    if sign == "==":
-        return Estimate(Trend.STILL, text="the two sides have been equal all the time")
+    if len(set(left)) == len(set(right)) == 1:
+        # Not by the gap: of sides far apart it does not move where the small one does.
+        return Estimate(Trend.STILL, text=f"the two sides have not moved in the last {len(left)} iterations")
+    if sign == "==" or (dtype is None and sign == "!="):
+        return None
+    if dtype is not None and "int" in dtype.name:
+        found = _Whole(left, right, sign, names, dtype).best()
+        if found is not None:
+            return found
+    left, right = [float(x) for x in left], [float(x) for x in right]
     turn = -1.0 if sign in ("<", "<=") or (sign == "!=" and left[-1] < right[-1]) else 1.0
     gaps = [turn * (a - b) for a, b in zip(left, right, strict=True)]
-    return _Fit(left, right, gaps, sign, names).best()
+    return _Fit(left, right, gaps, sign, names, dtype).best()
 
 
-def _holds(left: float, sign: str, right: float) -> bool:
-    return {
-        ">": left > right,
-        ">=": left >= right,
-        "<": left < right,
-        "<=": left <= right,
-        "==": left == right,
-        "!=": left != right,
-    }[sign]
+class _Whole:
+    """Integers that follow a recurrence exactly."""
+
+    def __init__(
+        self,
+        left: Sequence[float],
+        right: Sequence[float],
+        sign: str,
+        names: tuple[str, str],
+        dtype: np.dtype[Any],
+    ) -> None:
+        self.left, self.right = [int(x) for x in left], [int(x) for x in right]
+        self.sign, self.names, self.dtype = sign, names, dtype
+        self.ring = Ring.of(dtype)
+
+    def best(self) -> Estimate | None:
+        """None where no recurrence of a simple form gives these numbers."""
+        lefts, rights = recurrences(self.left, self.ring), recurrences(self.right, self.ring)
+        ways = [(a, b) for a in lefts for b in rights]
+        if not ways:
+            return None
+        ends = [outcome((self.left[-1], a), (self.right[-1], b), self.sign, self.ring) for a, b in ways]
+        if len({end.iterations for end in ends}) > 1:
+            text = f"{self._moves(*ways[0])}: when it ends, the rounding of {self.dtype.name} decides"
+            return Estimate(Trend.UNSTEADY, text=text)
+        return self._told(*ways[0], ends[0])
+
+    def _told(self, left: Recurrence, right: Recurrence, end: Outcome) -> Estimate:
+        how, more = self._moves(left, right), end.iterations
+        added = left.kind is right.kind is Kind.ADDED
+        gap = abs(self.left[-1] - self.right[-1])
+        step = abs(self.left[-1] - self.right[-1] + left.by - right.by) - gap if added else 0
+        rate = float(step) if added else self._rate(left, right)
+        if more is not None and more < _FARTHEST:
+            if end.wraps:
+                return _turning(Trend.WRAPS, more, rate, f"{how}, and wraps around at the end of {self.dtype.name}")
+            trend = Trend.LINEAR if added else Trend.GEOMETRIC
+            how = f"the gap of {number_text(gap)} falls by {number_text(-step)} each" if added and step < 0 else how
+            return _turning(trend, more, rate, how, exact=added)
+        if more is None and not end.certain:
+            return Estimate(Trend.UNSTEADY, text=f"{how}: nothing can be said about when it ends")
+        if added and self.sign == "!=" and step < 0:
+            text = f"the gap changes by {number_text(step)} each, which steps over the one value that ends it"
+            return Estimate(Trend.MISSES, None, rate, text=text)
+        if added and step > 0:
+            how = f"moving away: the gap grows by {number_text(step)} each"
+        unless = "" if more is None else f" before {self.dtype.name} wraps around"
+        return Estimate(Trend.AWAY, None, rate, text=f"{how}; at this rate it never ends{unless}")
+
+    def _moves(self, left: Recurrence, right: Recurrence) -> str:
+        """How the sides move, the first that does."""
+        moving, name, number = (left, self.names[0], self.left[-1])
+        if left.is_still:
+            moving, name, number = (right, self.names[1], self.right[-1])
+        if moving.kind is Kind.ADDED:
+            return f"{name} {'grows' if moving.by > 0 else 'falls'} by {number_text(abs(moving.by))} each"
+        if moving.kind is Kind.MULTIPLIED:
+            return f"{name} grows by a factor of {number_text(moving.by)} each"
+        return f"{name} falls by a factor of {number_text(1 / moving.by)} each" if number else f"{name} stays 0"
+
+    @staticmethod
+    def _rate(left: Recurrence, right: Recurrence) -> float:
+        moving = right if left.is_still else left
+        return 1 / moving.by if moving.kind is Kind.DIVIDED else float(moving.by)
 
 
 class _Fit:
     """``gaps``: how far the comparison is from turning, positive while it holds."""
 
     def __init__(
-        self, left: list[float], right: list[float], gaps: list[float], sign: str, names: tuple[str, str]
+        self,
+        left: list[float],
+        right: list[float],
+        gaps: list[float],
+        sign: str,
+        names: tuple[str, str],
+        dtype: np.dtype[Any] | None,
     ) -> None:
         self.left, self.right, self.gaps, self.sign, self.names = left, right, gaps, sign, names
         self.steps = [b - a for a, b in pairwise(gaps)]
+        self.type = "the type" if dtype is None else dtype.name
+        self.whole = dtype is not None and "int" in dtype.name
+        #: Of a float type: half of the distance of 1 to the next number, and its smallest one.
+        self.epsilon, self.tiny = _precision(dtype)
+        one_still = len(set(left)) == 1 or len(set(right)) == 1
+        #: What can be said of sides that move apart.
+        self.apart = "it never ends" if one_still and dtype is not None and not self.whole else "no end is in sight"
+
+    def unit(self, number: float) -> float:
+        """How far apart numbers of the type are that are as large as this one."""
+        return 1.0 if self.whole else max(2 * self.epsilon * abs(number), self.tiny)
 
     def best(self) -> Estimate:
         count = len(self.gaps)
-        # Not by the gap: of sides far apart it does not move where the small one does.
-        if len(set(self.left)) == len(set(self.right)) == 1:
-            return Estimate(Trend.STILL, text=f"the two sides have not moved in the last {count} iterations")
         found = [fit for fit in (self._linear(), self._geometric(), self._settling()) if fit is not None]
         steady = min(found, key=lambda fit: fit[0], default=None)
         if steady is not None and steady[0] <= _STEADY:
             return steady[1]
         if all(step > 0 for step in self.steps):
-            return Estimate(
-                Trend.AWAY,
-                text=f"moving away: the gap grew in each of the last {count - 1} iterations; like this it never ends",
-            )
+            text = f"moving away: the gap grew in each of the last {count - 1} iterations; like this {self.apart}"
+            return Estimate(Trend.AWAY, text=text)
         if all(step < 0 for step in self.steps):
             return self._falling()
         return Estimate(Trend.UNSTEADY, text=f"no steady trend over the last {count} iterations")
@@ -132,21 +219,40 @@ class _Fit:
         spread = (max(self.steps) - min(self.steps)) / abs(step)
         gap = self.gaps[-1]
         if step > 0:
-            text = f"moving away: the gap grows by {number_text(step)} each; at this rate it never ends"
+            text = f"moving away: the gap grows by {number_text(step)} each; at this rate {self.apart}"
             return spread, Estimate(Trend.AWAY, None, step, text=text)
         ratio = gap / -step
+        how = f"the gap of {number_text(gap)} falls by {number_text(-step)} each"
+        unit = self.unit(max(self._extent(self.left, ratio), self._extent(self.right, ratio)))
+        if unit * _UNITS > -step and not self.whole:
+            text = (
+                f"{how}, and {self.type} has steps of {number_text(unit)} there: nothing can be said about when it ends"
+            )
+            return spread, Estimate(Trend.UNSTEADY, None, step, text=text)
+        exact = not spread and unit <= 1 and all(map(float.is_integer, (*self.left, *self.right)))
+        if self.sign == "!=" and (self.whole or spread > 1e-3):
+            text = f"{how}, more or less, which hardly ever hits one value exactly"
+            return spread, Estimate(Trend.UNSTEADY, None, step, text=text)
         if self.sign == "!=":
-            if abs(ratio - round(ratio)) > 1e-6 * max(1.0, ratio):
+            # What rounding may make of so many steps.
+            error = 0.0 if exact else max(1e-6 * max(1.0, ratio), ratio * unit / -step)
+            if abs(ratio - round(ratio)) > error:
                 text = f"the gap changes by {number_text(step)} each, which steps over the one value that ends it"
+                return spread, Estimate(Trend.MISSES, None, step, text=text)
+            if not exact:
+                text = f"{how}: in about {_more(round(ratio))} it ends, if rounding meets the one value that ends it"
                 return spread, Estimate(Trend.MISSES, None, step, text=text)
             more = round(ratio)
         else:
             # Rounding may leave a hair above a whole number.
             near = round(ratio) if abs(ratio - round(ratio)) < 1e-9 * max(1.0, ratio) else ratio
             more = math.ceil(near) if self.sign in (">", "<") else math.floor(near) + 1
-        how = f"the gap of {number_text(gap)} falls by {number_text(-step)} each"
-        exact = not spread and all(map(float.is_integer, (*self.left, *self.right)))
-        return spread, _turning(Trend.LINEAR, more, step, how, exact=exact)
+        return spread, _turning(Trend.LINEAR, max(1, more), step, how, exact=exact)
+
+    @staticmethod
+    def _extent(side: Sequence[float], more: float) -> float:
+        """The largest magnitude of a side up to where it will be."""
+        return max(abs(side[-1]), abs(side[-1] + (side[-1] - side[0]) / (len(side) - 1) * more))
 
     def _geometric(self) -> tuple[float, Estimate] | None:
         """One side is a fixed number, the other is multiplied by the same factor each time."""
@@ -155,25 +261,48 @@ class _Fit:
             return None
         factors = [b / a for a, b in pairwise(moving)]
         factor = sum(factors) / len(factors)
-        if factor <= 0 or factor == 1:
+        if factor <= 0 or abs(1 - factor) <= _UNITS * 4 * self.epsilon:
             return None
         spread = (max(factors) - min(factors)) / min(abs(1 - factor), factor)
         bound, now = fixed[0], moving[-1]
         verb = ("falls" if factor < 1 else "grows") + f" by a factor of {number_text(factor)} each"
         side = self.names[0 if moving is self.left else 1]
         towards = bound / now
+        if factor < 1 and 0 < towards < 1 and abs(bound) < 16 * self.tiny / self.epsilon:
+            # Numbers as small as that are few: it is rounding that ends it, or not.
+            return spread, self._vanishing(f"{side} {verb}", factor, abs(now))
+        if factor < 1 and not bound and self.sign not in (">=", "<="):
+            return spread, self._vanishing(f"{side} {verb}", factor, abs(now))
         # The factor leads to the bound where both lie on the same side of 1.
         if towards > 0 and (towards < 1) == (factor < 1) and towards != 1:
             if self.sign == "!=":
                 text = f"{side} {verb}, which hardly ever hits one value exactly"
                 return spread, Estimate(Trend.MISSES, None, factor, text=text)
+            if abs(bound) * abs(1 - factor) < _UNITS * self.unit(bound):
+                text = f"{side} {verb}: whether that ends it, the rounding of {self.type} decides"
+                return spread, Estimate(Trend.UNSTEADY, None, factor, text=text)
             more = _count(math.log(towards) / math.log(factor))
             return spread, _turning(Trend.GEOMETRIC, more, factor, f"{side} {verb}")
         if factor < 1:
             text = f"{side} {verb}: it tends to 0, which does not end it"
             return spread, Estimate(Trend.SETTLING, None, factor, 0.0, text)
-        text = f"moving away: {side} {verb}; at this rate it never ends"
+        text = f"moving away: {side} {verb}; at this rate {self.apart}"
         return spread, Estimate(Trend.AWAY, None, factor, text=text)
+
+    def _vanishing(self, how: str, factor: float, now: float) -> Estimate:
+        """A side that tends to zero, or to so small a number, where the comparison turns."""
+        if self.whole or not self.tiny:
+            text = f"{how}: it tends to 0, and whether it gets there, the rounding of {self.type} decides"
+            return Estimate(Trend.UNSTEADY, None, factor, text=text)
+        # Half of the smallest number is rounded to 0.
+        more = _count((math.log(self.tiny) - math.log(2) - math.log(now)) / math.log(factor))
+        if factor <= 0.5:
+            text = (
+                f"{_LIKE_THIS}, at most about {_more(more)} ({how}, and is 0 where {self.type} has no smaller number)"
+            )
+            return Estimate(Trend.GEOMETRIC, more, factor, text=text, at_most=True, bound=text)
+        text = f"{how}: it tends to 0, and whether it gets there, rounding decides in about {_more(more)}"
+        return Estimate(Trend.UNSTEADY, None, factor, text=text)
 
     def _settling(self) -> tuple[float, Estimate] | None:
         """The steps shrink by the same factor: the gap tends to a limit (Aitken's extrapolation)."""
@@ -186,12 +315,15 @@ class _Fit:
         spread = (max(factors) - min(factors)) / min(1 - factor, factor)
         gap, step = self.gaps[-1], self.steps[-1]
         low, limit, high = sorted(gap + step * q / (1 - q) for q in (min(factors), factor, min(max(factors), _ALMOST)))
+        # What rounding in each iteration may add up to.
+        error = self.unit(max(map(abs, (*self.left, *self.right)))) / (1 - factor)
         how = f"its steps shrink by a factor of {number_text(factor)} each"
-        if high < 0 and self.sign != "!=":
+        if high < -error and self.sign != "!=":
             more = _count(math.log(-limit / (gap - limit)) / math.log(factor))
             return spread, _turning(Trend.GEOMETRIC, more, factor, f"the gap falls; {how}", limit)
-        if low > 0:
-            text = f"the gap seems to settle near {number_text(limit)} ({how}); like this it never ends"
+        if low > error:
+            end = "no end is in sight" if self.whole else "it never ends"
+            text = f"the gap seems to settle near {number_text(limit)} ({how}); like this {end}"
             return spread, Estimate(Trend.SETTLING, None, factor, limit, text)
         return None
 
@@ -231,3 +363,16 @@ def _turning(trend: Trend, more: int, rate: float, how: str, limit: float = 0.0,
     text = f"{_LIKE_THIS}, about {_more(more)} ({how})"
     bound = f"{_LIKE_THIS}, at most {'' if exact else 'about '}{_more(more)} ({how})"
     return Estimate(trend, more, rate, limit, text, bound=bound)
+
+
+def _precision(dtype: np.dtype[Any] | None) -> tuple[float, float]:
+    """The rounding unit of a float type, and its smallest number; those of float64 where the type is not known."""
+    if dtype is None or dtype.kind not in "fV" or "int" in dtype.name:
+        return 2.0**-53, 0.0
+    if dtype.kind == "f":
+        info = np.finfo(dtype)
+        return float(info.eps) / 2, float(info.smallest_subnormal)
+    import ml_dtypes
+
+    narrow = ml_dtypes.finfo(dtype)
+    return float(narrow.eps) / 2, float(narrow.smallest_subnormal)

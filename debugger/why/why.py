@@ -135,7 +135,9 @@ class Why:
         "loop 'sqrt' begins: keep0 = err0 > tol is true: 2.0 > 1e-06"
         """
         yield self.headline
-        yield from _rows("never ends", [self.never] if self.never else [])
+        # A trip count ends it all the same.
+        title = "never ends" if self.trip_count is None else "stays true"
+        yield from _rows(title, [self.never] if self.never else [])
         compared = [f"{side.text}: {side.values}" if side.values else side.text for side in self.sides]
         yield from _rows("compares", compared)
         yield from _rows("estimate", [text for side in self.sides for text in _estimate_lines(side, len(self.sides))])
@@ -352,9 +354,9 @@ class _Reasoner:
                 left, right = (self.evidence.series(side) for side in (of.left, of.right))
                 known = min(len(left), len(right))
                 names = (self.phrases.operand(of.left, bare=True), self.phrases.operand(of.right, bare=True))
-                heading = (
-                    estimate(left[len(left) - known :], right[len(right) - known :], sign, names) if known else None
-                )
+                dtype = self.evidence.dtype(of.left) or self.evidence.dtype(of.right)
+                if known and (dtype is None or dtype.kind != "b"):
+                    heading = estimate(left[len(left) - known :], right[len(right) - known :], sign, names, dtype)
             yield self._side(of, wanted, holds, heading)
         elif isinstance(of, Inverted):
             yield from self._sides(of.of, not wanted)

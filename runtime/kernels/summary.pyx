@@ -33,10 +33,11 @@ cdef extern from "kernels/reduce/summary.h" nogil:
         KIND_TABLE
     ctypedef struct loopdbg_summary:
         int64_t size, finite, nan, inf, zeros, low_at, high_at, whole_low, whole_high
-        double low, high, mean, spread, squares, unit
+        double low, high, mean, spread, squares, unit, whole_spread
     ctypedef struct loopdbg_change:
         int64_t size, same, lost, at
         double largest
+        uint64_t whole_largest
     void loopdbg_summary_begin(loopdbg_summary *s)
     void loopdbg_change_begin(loopdbg_change *c)
     void loopdbg_look(int kind, const double *table, int64_t itemsize, const char *data, const char *before, int64_t n,
@@ -58,6 +59,11 @@ cdef int kind_of(dtype):
     if found is not None:
         return found
     return KIND_TABLE if dtype.kind == "V" and dtype.itemsize == 1 and not dtype.names else KIND_NONE
+
+
+cdef int is_whole(dtype):
+    """Whether elements of a dtype are integers or booleans."""
+    return dtype.kind in "biu" or "int" in dtype.name
 
 
 cdef table_of(dtype):
@@ -141,6 +147,8 @@ cdef class Summary:
     @property
     def std(self):
         """The standard deviation of the finite elements, those being all there are."""
+        if self.s.finite and self.kind in (KIND_I64, KIND_U64):
+            return sqrt(self.s.whole_spread / <double>self.s.finite)
         return sqrt(self.s.spread / <double>self.s.finite) * self.s.unit if self.s.finite else None
 
     @property
@@ -150,16 +158,18 @@ cdef class Summary:
 
 
 cdef class Difference:
-    """How a tensor became another: the largest absolute difference of an element and its flat position (-1: there is
-    none), and how many elements stayed the same. ``lost``: those of which the difference is NaN.
+    """How a tensor became another: the largest absolute difference of an element, exact for integers, and its flat
+    position (-1: there is none), and how many elements stayed the same. ``lost``: those of which the difference is NaN.
 
     NaN after NaN and infinity after the same infinity are no change.
     """
 
     cdef loopdbg_change c
+    cdef int kind, whole
 
     def __cinit__(self, *args, **named):
         loopdbg_change_begin(&self.c)
+        self.kind = KIND_NONE
 
     @property
     def size(self):
@@ -176,7 +186,9 @@ cdef class Difference:
 
     @property
     def largest(self):
-        return self.c.largest
+        if self.kind in (KIND_I64, KIND_U64):
+            return self.c.whole_largest
+        return int(self.c.largest) if self.whole else self.c.largest
 
     @property
     def at(self):
@@ -213,7 +225,9 @@ def look(part, Summary summary=None, before=None, Difference difference=None):
     cdef loopdbg_summary *s = NULL if summary is None else &summary.s
     cdef loopdbg_change *c = NULL if difference is None else &difference.c
     if summary is not None:
-        summary.kind, summary.whole = kind, part.dtype.kind in "biu" or "int" in part.dtype.name
+        summary.kind, summary.whole = kind, is_whole(part.dtype)
+    if difference is not None:
+        difference.kind, difference.whole = kind, is_whole(part.dtype)
     with nogil:
         loopdbg_look(kind, table, itemsize, data, was, n, s, c)
     return True

@@ -1,4 +1,4 @@
-"""`break nan` missed a NaN that the main graph makes between two loops, and `sweep --break nan` one among the inputs."""
+"""`break nan` missed a NaN that the main graph makes between two loops, and `sweep --break nan` one in the inputs."""
 
 from __future__ import annotations
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from ...debugger.statistics.history import History, Numbers
+from ...debugger.statistics.history import History, Numbers, is_exact
 from ...debugger.why.course import course
 from ...debugger.why.trend import Estimate, estimate
 from .bands import Band, draw, per_cell
@@ -49,15 +50,21 @@ def _is_still(history: History, dtype: str) -> bool:
 
 def is_rounding(low: float, high: float, dtype: str) -> bool:
     """Is the difference of two numbers no more than what rounding makes?"""
-    return high - low <= _ROUNDING * _EPSILON.get(dtype, 0.0) * max(abs(low), abs(high))
+    return (
+        is_exact(low, dtype)
+        and is_exact(high, dtype)
+        and high - low <= _ROUNDING * _EPSILON.get(dtype, 0.0) * max(abs(low), abs(high))
+    )
 
 
 def spark(history: History, room: int, dtype: str) -> str:
     """The whole history in at most ``room`` cells: a bar for each iteration, or, where they share cells, from where to
-    where these go; ``──flat──`` where nothing but rounding moves."""
+    where these go; ``──flat──`` where nothing but rounding moves. Of a tensor that is its norm alone, and is labelled
+    so: its elements may move all the same."""
     if is_flat(history, dtype):
-        count = min(room, max(len(history), len("─flat─")))
-        return f"{'flat':─^{count}}" if count >= len("─flat─") else "─" * count
+        label = "norm flat" if history.is_tensor else "flat"
+        count = min(room, max(len(history), len(label) + 2))
+        return f"{label:─^{count}}" if count >= len(label) + 2 else "─" * count
     seen = band(history)
     last = history.value.last
     if _is_still(history, dtype):
@@ -114,11 +121,18 @@ def _whole(sides: tuple[History, History]) -> int:
     return count if sides[0].bucket == 1 else count - 1
 
 
-def meeting(sides: tuple[History, History], sign: str, names: tuple[str, str]) -> Estimate | None:
-    """About when the comparison turns, as far as the trend tells; ``iterations`` are those of the loop."""
+def meeting(
+    sides: tuple[History, History], sign: str, names: tuple[str, str], dtype: np.dtype[Any] | None
+) -> Estimate | None:
+    """About when the comparison turns, as far as the trend tells; ``iterations`` are those of the loop. ``dtype``: that
+    of both sides, where it is known."""
     left, right = sides
     end = _whole(sides)
-    found = estimate(left.values[:end].tolist(), right.values[:end].tolist(), sign, names)
+    known = left.values[:end].tolist(), right.values[:end].tolist()
+    if dtype is not None and not all(is_exact(number, dtype.name) for side in known for number in side):
+        return None
+    # Of iterations apart from each other the arithmetic between them is not known.
+    found = estimate(*known, sign, names, dtype if left.bucket == 1 else None)
     if found is None or found.iterations is None or left.bucket == 1:
         return found
     return replace(found, iterations=found.iterations * left.bucket)

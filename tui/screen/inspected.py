@@ -257,6 +257,10 @@ def _signed(before: Array, after: Array) -> tuple[Array, Array]:
     apart, same = differences(before, after)
     if after.dtype.kind in "OUSTbc":
         return apart, same
+    if apart.dtype.kind in "uO":
+        # Python's integers: those of a dtype may be farther apart than it has numbers.
+        exact = apart.astype(object)
+        return np.where(after < before, -exact, exact), same
     with np.errstate(all="ignore"):
         apart = np.where(same, 0.0, after.astype(np.float64) - before.astype(np.float64))
         # With the digits of what it is a difference of.

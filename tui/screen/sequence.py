@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...debugger.session.snapshot import FrameSnapshot
+from ...debugger.statistics.history import is_exact
 from ...debugger.values.sequences import elements_text, is_left_out, told_places
 from ...debugger.words.names import quote
 from ...runtime.frame import CarriedValue
@@ -57,7 +58,9 @@ def _elements(frame: FrameSnapshot, edge: CarriedValue, newest: int, last: Any) 
     if isinstance(last, np.ndarray) and last.size == 1 and last.dtype.kind in "biuf":
         dtype = last.dtype
         own = {
-            k: np.array(number).astype(dtype) for k, number in known.items() if np.isfinite(number) or dtype.kind == "f"
+            k: np.array(number).astype(dtype)
+            for k, number in known.items()
+            if dtype.kind == "f" or (np.isfinite(number) and is_exact(number, dtype.name))
         }
         own[newest] = last.reshape(())
         return lambda k: short_value(own[k], _EACH) if k in own else "", ""

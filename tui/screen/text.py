@@ -13,7 +13,15 @@ import numpy as np
 
 from ...debugger.statistics.onepass import Statistics
 from ...debugger.statistics.tensor import OverError, TensorRef, tensor_of
-from ...debugger.text import NOT_FINITE, dtype_name, number_text, scalar_text, value_text
+from ...debugger.text import (
+    NOT_FINITE,
+    difference_text,
+    dtype_name,
+    largest_text,
+    number_text,
+    scalar_text,
+    value_text,
+)
 from ...runtime.graph import Dim
 from ...runtime.text import plural, printable
 
@@ -23,6 +31,7 @@ __all__ = [
     "Statistics",
     "delta_text",
     "dtype_name",
+    "largest_text",
     "limit_text",
     "number_text",
     "printable",
@@ -94,10 +103,6 @@ def delta_text(previous: Any, new: Any) -> str:
         if growth is not None:
             return f"{growth.more:+d} {plural(abs(growth.more), growth.row)}"
         return f"[{','.join(map(str, a.shape))}] → [{','.join(map(str, b.shape))}]"
-    if a.dtype.kind in "iu" and b.dtype.kind in "iu" and a.size == 1:
-        # As whole numbers: a float64 has not all digits of the largest.
-        moved = int(np.asarray(b).item()) - int(np.asarray(a).item())
-        return f"{moved:+d}" if moved else "="
     try:
         return _delta_of_tensors(a, b)
     except OverError:
@@ -127,10 +132,8 @@ def _delta_of_tensors(a: TensorRef, b: TensorRef) -> str:
     if found.lost:
         return "nan" if one else f"{found.lost} nan"
     if one and "c" not in (a.dtype.kind, b.dtype.kind):
-        with np.errstate(all="ignore"):
-            moved = float(np.asarray(b).astype(np.float64).item()) - float(np.asarray(a).astype(np.float64).item())
-        return f"{'-' if moved < 0 else '+'}{number_text(abs(moved), 2)}"
-    return f"±{number_text(found.largest, 2)}"
+        return difference_text(a, b, 2)
+    return f"±{largest_text(found, a, b, 2)}"
 
 
 def sparkline(values: Iterable[float], width: int, gaps: Collection[int] = ()) -> str:

@@ -16,7 +16,7 @@ from ...debugger.session.debuggee import Debuggee
 from ...debugger.session.snapshot import FrameSnapshot, ScanSnapshot, Snapshot, take
 from ...debugger.session.stop import Reason
 from ...debugger.session.underway import Carried, Collected, Underway
-from ...debugger.statistics.history import Evolution, History
+from ...debugger.statistics.history import Evolution, History, is_exact
 from ...debugger.statistics.tensor import TensorRef
 from ...runtime.frame import CarriedValue
 from ...runtime.graph import Graph, loops
@@ -197,6 +197,8 @@ def _number(edge: CarriedValue, history: History, k: int, stood: Carried | None)
     """What a history has of a value, in the type and shape that it has, or had at the stop; all in it is float64."""
     known = edge.value if edge.value is not None else edge.previous
     if isinstance(known, np.ndarray | np.generic | TensorRef) and known.size == 1 and known.dtype.kind != "O":
+        if not is_exact(history.values[k], known.dtype.name):
+            return None
         # Of whole numbers too, all that a history has are finite.
         return np.full(known.shape, history.values[k], known.dtype)
     told = stood or known

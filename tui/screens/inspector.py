@@ -24,7 +24,7 @@ from ..driver import Driver
 from ..screen.inspected import course_lines, fact_lines, place_text
 from ..screen.lines import Line, Role, fit, line
 from ..screen.targets import Of, ValueTarget
-from ..screen.text import number_text, printable, scalar_text, value_text
+from ..screen.text import largest_text, number_text, printable, scalar_text, value_text
 from ..screen.view import Shown
 from ..widgets.inspector_lines import LineBox
 from ..widgets.tensor_grid import TensorGrid
@@ -224,7 +224,9 @@ class InspectorScreen(Above[str | None]):
             self.say(f"{what} changed since iteration {self.subject.other_iteration}")
             return
         self.grid.show_place(at)
-        self.say(f"changed most: by {number_text(found.largest, 4)} at {place_text(tensor, at)}")
+        other, alike = self.subject.other, self.subject.growth is None
+        told = largest_text(found, other, tensor, 4) if other is not None and alike else number_text(found.largest, 4)
+        self.say(f"changed most: by {told} at {place_text(tensor, at)}")
 
     def action_plot(self) -> None:
         self.toggle_class("-plot")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...debugger.statistics.history import History
+from ...debugger.statistics.history import History, is_exact
 from ...debugger.statistics.tensor import tensor_of
 from ...debugger.words.names import named, quote
 from ...runtime.frame import CarriedValue
@@ -215,7 +215,7 @@ def _drawn(history: History, room: int, dtype: str, index: bool) -> str:
     """A history in so many cells; of indices the newest ones as they are."""
     if not index:
         return spark(history, room, dtype)
-    if history.is_tensor or history.bucket > 1:
+    if history.is_tensor or history.bucket > 1 or not all(is_exact(number, dtype) for number in history.values):
         return ""
     told = " ".join(f"{number:.0f}" for number in history.values[-room:].tolist() if math.isfinite(number))
     return told if len(told) <= room else f"…{told[len(told) - room + 1 :]}"

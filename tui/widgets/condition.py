@@ -6,8 +6,11 @@ import re
 import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
-from ...debugger.statistics.history import History
+import numpy as np
+
+from ...debugger.statistics.history import History, is_exact
 from ...debugger.why.trend import Estimate
 from ...debugger.words.condition import OPPOSITE, DecidingComparison, Inverted, comparisons, decision_text
 from ...debugger.words.loop_text import LoopText
@@ -218,7 +221,10 @@ def _meeting(view: FrameView, text: LoopText, found: Estimate | None, width: int
     sides = _compared(view, text)
     if sides is None:
         return []
-    told = distance(float(sides[0].values[-1]), float(sides[1].values[-1]))
+    newest = float(sides[0].values[-1]), float(sides[1].values[-1])
+    dtype = _dtype(view, text)
+    known = dtype is None or all(is_exact(number, dtype.name) for number in newest)
+    told = distance(*newest) if known else ""
     if found is not None and found.iterations is not None:
         told += f"{', ' if told else ''}estimate: about {counted(found.iterations, 'more iteration')}"
     elif found is not None and found.text:
@@ -229,17 +235,33 @@ def _meeting(view: FrameView, text: LoopText, found: Estimate | None, width: int
 
 def _estimate(view: FrameView, text: LoopText) -> Estimate | None:
     sides = _compared(view, text)
-    return None if sides is None or text.sides is None else meeting(sides, _sign(text), text.sides)
+    return None if sides is None or text.sides is None else meeting(sides, _sign(text), text.sides, _dtype(view, text))
+
+
+def _comparison(text: LoopText) -> tuple[DecidingComparison | None, bool]:
+    """The comparison that decides, if it is one, and whether the loop goes on while it is false."""
+    of, opposite = text.decision, False
+    while isinstance(of, Inverted):
+        of, opposite = of.of, not opposite
+    return (of, opposite) if isinstance(of, DecidingComparison) else (None, opposite)
 
 
 def _sign(text: LoopText) -> str:
     """The comparison that is true while the loop goes on; "" where it is not one comparison."""
-    of, opposite = text.decision, False
-    while isinstance(of, Inverted):
-        of, opposite = of.of, not opposite
-    if not isinstance(of, DecidingComparison):
+    of, opposite = _comparison(text)
+    if of is None:
         return ""
     return OPPOSITE[of.sign] if opposite else of.sign
+
+
+def _dtype(view: FrameView, text: LoopText) -> np.dtype[Any] | None:
+    """The dtype of both sides of the comparison that decides; None where it is not known."""
+    of, _ = _comparison(text)
+    for value in () if of is None else (of.left, of.right):
+        data = value.constant if value.constant is not None else view.frame.values.get(value.name)
+        if isinstance(dtype := getattr(data, "dtype", None), np.dtype):
+            return dtype
+    return None
 
 
 def _plot(view: FrameView, text: LoopText, found: Estimate | None, width: int, height: int) -> list[Line]:

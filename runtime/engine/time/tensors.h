@@ -91,8 +91,9 @@ static inline void history_summary(history_series const *q, char const *data, in
         sum += lanes.sum[j];
         squares += lanes.squares[j];
     }
-    if (sum - sum != 0 || squares - squares != 0) {
-        /* Something is not finite, or large: once more, and slowly. */
+    /* Squares of the largest doubles overflow, those of the smallest vanish. */
+    if (sum - sum != 0 || squares - squares != 0 || (squares < 1e-280 && (low != 0 || high != 0))) {
+        /* Something is not finite, or extreme: once more, and slowly. */
         int64_t finite = 0, nan = 0, inf = 0;
         double most = 0;
         low = INFINITY, high = -INFINITY, sum = squares = 0;
@@ -108,18 +109,21 @@ static inline void history_summary(history_series const *q, char const *data, in
                 low = x[k] < low ? x[k] : low;
                 high = x[k] > high ? x[k] : high;
                 most = fabs(x[k]) > most ? fabs(x[k]) : most;
-                sum += x[k] / (double)count;
             }
         }
         for (int64_t at = 0; at < count; at += HISTORY_ROWS) {
             int64_t const n = history_piece(q, data, at, count, x);
             for (int64_t k = 0; k < n; k++)
-                if (x[k] - x[k] == 0 && most > 0) squares += x[k] / most * (x[k] / most);
+                if (x[k] - x[k] == 0 && most > 0) {
+                    double const part = x[k] / most;
+                    sum += part;
+                    squares += part * part;
+                }
         }
         told[0] = nan ? NAN : inf ? INFINITY : most * sqrt(squares);
         if (finite) {
             told[1] = low, told[2] = high;
-            told[3] = sum * ((double)count / (double)finite);
+            told[3] = sum / (double)finite * most;
         }
         return;
     }

@@ -19,6 +19,9 @@ typedef struct {
     int64_t whole_low, whole_high; /* the same of 64 bits, with the bits that the type has */
     double mean, spread, squares; /* the sum of squared distances from it, and that of squares, in units of `unit` */
     double unit;
+    /* Of 64 bits: the first element, the mean of the exact distances from it, and the sum of squared distances from that. */
+    int64_t whole_first;
+    double whole_mean, whole_spread;
 } loopdbg_summary;
 
 typedef struct {
@@ -26,6 +29,7 @@ typedef struct {
     int64_t lost; /* elements of which the difference is NaN */
     int64_t at;   /* where the largest one is; -1: there is none */
     double largest;
+    uint64_t whole_largest; /* the same of integers of 64 bits, which doubles would round */
 } loopdbg_change;
 
 static inline void loopdbg_summary_begin(loopdbg_summary *s) {
@@ -145,10 +149,29 @@ static void loopdbg_summary_slowly(loopdbg_summary *s, double const *x, int64_t 
 SUMMARY_OF(f32, float)
 SUMMARY_OF(f64, double)
 
-/* The smallest and the largest of 64 bits: as doubles they have not all digits. */
+/* The exact distance of two integers as a double, with its sign. */
+#define SUMMARY_DISTANCE(a, b) \
+    ((a) >= (b) ? (double)((uint64_t)(a) - (uint64_t)(b)) : -(double)((uint64_t)(b) - (uint64_t)(a)))
+
+/* The smallest and the largest of 64 bits, and how far apart they all are: as doubles they have not all digits. `known`:
+ * how many elements came before. */
 #define SUMMARY_WHOLE(ID, T)                                                                                  \
-    static inline void loopdbg_whole_##ID(loopdbg_summary *s, char const *data, int64_t n, int64_t at, int first) { \
+    static inline void loopdbg_whole_##ID(loopdbg_summary *s, char const *data, int64_t n, int64_t known) {   \
         T const *x = (T const *)data;                                                                         \
+        int const first = known == 0;                                                                         \
+        int64_t const at = known;                                                                             \
+        double sum = 0, spread = 0;                                                                           \
+        T origin;                                                                                             \
+        if (first) memcpy(&s->whole_first, x, 8), s->whole_mean = s->whole_spread = 0;                        \
+        memcpy(&origin, &s->whole_first, 8);                                                                  \
+        for (int64_t j = 0; j < n; j++) sum += SUMMARY_DISTANCE(x[j], origin);                                \
+        double const mean = sum / (double)n, apart = mean - s->whole_mean, all = (double)(known + n);         \
+        for (int64_t j = 0; j < n; j++) {                                                                     \
+            double const d = SUMMARY_DISTANCE(x[j], origin) - mean;                                           \
+            spread += d * d;                                                                                  \
+        }                                                                                                     \
+        s->whole_spread += spread + apart * apart * ((double)known / all) * (double)n;                        \
+        s->whole_mean += apart * ((double)n / all);                                                           \
         T low, high, known_low, known_high;                                                                   \
         int64_t k = 0;                                                                                        \
         WIDEST(ends_##ID)(x, n, &low, &high);                                                                 \
@@ -205,12 +228,21 @@ CHANGE_OF(f64, double)
         memcpy(&a, x + k * (int64_t)sizeof a, sizeof a), memcpy(&b, y + k * (int64_t)sizeof b, sizeof b);     \
         loopdbg_change_one(c, SAME, APART, at + k);                                                           \
     }
+#define CHANGE_WHOLE(T)                                                                                       \
+    for (int64_t k = 0; k < n; k++) {                                                                         \
+        T a, b;                                                                                               \
+        memcpy(&a, x + k * (int64_t)sizeof a, sizeof a), memcpy(&b, y + k * (int64_t)sizeof b, sizeof b);     \
+        uint64_t const apart = b > a ? (uint64_t)b - (uint64_t)a : (uint64_t)a - (uint64_t)b;                 \
+        if (!apart) c->same++;                                                                                \
+        else if (c->at < 0 || apart > c->whole_largest)                                                       \
+            c->whole_largest = apart, c->largest = (double)apart, c->at = at + k;                             \
+    }
 #define IS_NAN(z) ((z).re != (z).re || (z).im != (z).im)
 
 /* Those whose doubles, or whose magnitudes, do not tell whether they are the same. */
 static void loopdbg_change_other(loopdbg_change *c, int kind, char const *x, char const *y, int64_t n, int64_t at) {
-    if (kind == KIND_I64) CHANGE_ONE_BY_ONE(int64_t, a == b, fabs((double)b - (double)a))
-    else if (kind == KIND_U64) CHANGE_ONE_BY_ONE(uint64_t, a == b, fabs((double)b - (double)a))
+    if (kind == KIND_I64) CHANGE_WHOLE(int64_t)
+    else if (kind == KIND_U64) CHANGE_WHOLE(uint64_t)
     else if (kind == KIND_C64)
         CHANGE_ONE_BY_ONE(loopdbg_c64, (a.re == b.re && a.im == b.im) || (IS_NAN(a) && IS_NAN(b)),
                           hypot((double)b.re - a.re, (double)b.im - a.im))
@@ -232,12 +264,11 @@ static void loopdbg_look(int kind, double const *table, int64_t itemsize, char c
         int const exact = !(kind == KIND_I64 || kind == KIND_U64 || kind == KIND_C64 || kind == KIND_C128);
         if (!plain && (s || exact)) loopdbg_elements(kind, table, y, itemsize, m, wide);
         if (s) {
-            int const first = s->low_at < 0;
             if (kind == KIND_F32) loopdbg_summary_f32(s, (float const *)y, m, s->size);
             else if (kind == KIND_F64) loopdbg_summary_f64(s, (double const *)y, m, s->size);
             else loopdbg_summary_f64(s, wide, m, s->size);
-            if (kind == KIND_I64) loopdbg_whole_i64(s, y, m, s->size, first);
-            if (kind == KIND_U64) loopdbg_whole_u64(s, y, m, s->size, first);
+            if (kind == KIND_I64) loopdbg_whole_i64(s, y, m, s->size);
+            if (kind == KIND_U64) loopdbg_whole_u64(s, y, m, s->size);
             s->size += m;
         }
         if (c) {

@@ -531,7 +531,10 @@ def test_a_loop_without_a_condition() -> None:
         ([1, 1.5, 2.25], [20, 20, 20], "<", Trend.GEOMETRIC, 6),
         ([4, 3.5, 3.25, 3.125, 3.0625], [3.001] * 5, ">", Trend.GEOMETRIC, 6),
         ([4, 3.5, 3.25, 3.125, 3.0625], [1] * 5, ">", Trend.SETTLING, None),
-        ([1, 0.5, 0.25, 0.125], [0, 0, 0, 0], ">", Trend.SETTLING, None),
+        ([1, 0.5, 0.25, 0.125], [0, 0, 0, 0], ">", Trend.GEOMETRIC, 1072),
+        ([1, 0.5, 0.25, 0.125], [0, 0, 0, 0], ">=", Trend.SETTLING, None),
+        ([1, 0.9, 0.81, 0.729], [0, 0, 0, 0], ">", Trend.UNSTEADY, None),
+        ([1, 0.5, 0.25, 0.125], [-1, -1, -1, -1], ">", Trend.SETTLING, None),
         ([0.5, 0.0833, 0.00245], [1e-6] * 3, ">", Trend.FASTER, 3),
         ([1, 4, 9, 16], [100] * 4, "<", Trend.FASTER, 12),
         ([1, 2, 4, 8], [0] * 4, ">", Trend.AWAY, None),
@@ -546,7 +549,7 @@ def test_a_loop_without_a_condition() -> None:
     ],
 )
 def test_trends(left: list[float], right: list[float], sign: str, trend: Trend, more: int | None) -> None:
-    found = estimate(left, right, sign)
+    found = estimate(left, right, sign, dtype=np.dtype(np.float64))
     assert found is not None
     assert (found.trend, found.iterations) == (trend, more), found.text
     assert found.text

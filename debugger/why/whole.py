@@ -1,0 +1,176 @@
+"""When a comparison of integers turns, in the arithmetic of their type: it wraps around, and division truncates."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+#: Iterations that are computed one by one where no formula tells the end.
+MOST_STEPS = 20_000
+COMPARED: dict[str, Callable[[Any, Any], bool]] = {
+    ">": operator.gt,
+    ">=": operator.ge,
+    "<": operator.lt,
+    "<=": operator.le,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+_MIRRORED = {">": "<", ">=": "<=", "<": ">", "<=": ">=", "==": "==", "!=": "!="}
+
+
+class Kind(Enum):
+    """What a recurrence does with a number in each iteration."""
+
+    ADDED = "added"
+    MULTIPLIED = "multiplied"
+    DIVIDED = "divided"
+
+
+@dataclass(frozen=True)
+class Ring:
+    """The integers of a dtype, which wrap around."""
+
+    low: int
+    high: int
+
+    @classmethod
+    def of(cls, dtype: np.dtype[Any]) -> Ring:
+        """Of an integer dtype, those of ``ml_dtypes`` among them."""
+        if dtype.kind in "iu":
+            info = np.iinfo(dtype)
+            return cls(int(info.min), int(info.max))
+        import ml_dtypes
+
+        narrow = ml_dtypes.iinfo(dtype)
+        return cls(int(narrow.min), int(narrow.max))
+
+    @property
+    def size(self) -> int:
+        return self.high - self.low + 1
+
+    def wrap(self, number: int) -> int:
+        """The number of the dtype that an exact result becomes."""
+        return (number - self.low) % self.size + self.low
+
+
+@dataclass(frozen=True)
+class Recurrence:
+    """A recurrence that gives exactly the numbers that were seen; ``by``: the step, the factor or the divisor.
+    ``floor``: a quotient is rounded down, else towards zero."""
+
+    kind: Kind
+    by: int
+    floor: bool = False
+
+    def exact(self, number: int) -> int:
+        """The next number, before it wraps around."""
+        if self.kind is Kind.ADDED:
+            return number + self.by
+        if self.kind is Kind.MULTIPLIED:
+            return number * self.by
+        return number // self.by if self.floor or number >= 0 else -(-number // self.by)
+
+    @property
+    def is_still(self) -> bool:
+        return self.kind is Kind.ADDED and not self.by
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """``iterations`` until the comparison turns; None: it does not, or (where not ``certain``) not within
+    :data:`MOST_STEPS`. ``wraps``: a side wraps around before."""
+
+    iterations: int | None
+    wraps: bool = False
+    certain: bool = True
+
+
+def recurrences(numbers: Sequence[int], ring: Ring) -> list[Recurrence]:
+    """Those of a simple form that give exactly these numbers, at least three; one that adds excludes all others."""
+    pairs = list(pairwise(numbers))
+    # The step with the smaller magnitude of the two that wrap to the same.
+    step = (pairs[0][1] - pairs[0][0] + ring.size // 2) % ring.size - ring.size // 2
+    found = [Recurrence(Kind.ADDED, step)]
+    if not _gives(found[0], pairs, ring):
+        found = [one for one in _scaled(pairs) if _gives(one, pairs, ring)]
+    return list(dict.fromkeys(found))
+
+
+def _gives(one: Recurrence, pairs: Sequence[tuple[int, int]], ring: Ring) -> bool:
+    return all(ring.wrap(one.exact(a)) == b for a, b in pairs)
+
+
+def _scaled(pairs: Sequence[tuple[int, int]]) -> Iterator[Recurrence]:
+    first, second = pairs[0]
+    if first and second % first == 0 and abs(second // first) > 1:
+        yield Recurrence(Kind.MULTIPLIED, second // first)
+    # Divisors of which the quotients are these.
+    low = max(abs(a) // (abs(b) + 1) + 1 for a, b in pairs)
+    high = min((abs(a) // abs(b) for a, b in pairs if b), default=low)
+    for divisor in (low, high):
+        if low <= divisor <= high and divisor > 1:
+            yield Recurrence(Kind.DIVIDED, divisor)
+    yield Recurrence(Kind.DIVIDED, 2, floor=True)
+
+
+def outcome(left: tuple[int, Recurrence], right: tuple[int, Recurrence], sign: str, ring: Ring) -> Outcome:
+    """When ``left sign right``, which holds, turns; each side with the recurrence that it follows."""
+    moving, fixed, turned = (left, right, sign) if right[1].is_still else (right, left, _MIRRORED[sign])
+    if fixed[1].is_still and moving[1].kind is Kind.ADDED:
+        more = _crossing(moving[0], moving[1].by, fixed[0], turned, ring)
+        end = moving[0] + moving[1].by * (more or 0)
+        return Outcome(more, more is not None and not ring.low <= end <= ring.high)
+    a, b = left[0], right[0]
+    wraps, seen = False, {(a, b)}
+    for count in range(1, MOST_STEPS + 1):
+        exact = left[1].exact(a), right[1].exact(b)
+        a, b = map(ring.wrap, exact)
+        wraps = wraps or (a, b) != exact
+        if not COMPARED[sign](a, b):
+            return Outcome(count, wraps)
+        if (a, b) in seen:
+            return Outcome(None, wraps)
+        seen.add((a, b))
+    return Outcome(None, wraps, certain=False)
+
+
+def _crossing(number: int, step: int, fixed: int, sign: str, ring: Ring) -> int | None:
+    """After how many steps ``number sign fixed`` is false; None: never."""
+    ends = {
+        ">": (ring.low, fixed),
+        ">=": (ring.low, fixed - 1),
+        "<": (fixed, ring.high),
+        "<=": (fixed + 1, ring.high),
+        "!=": (fixed, fixed),
+    }
+    low, high = ends[sign]
+    if low > high:
+        return None
+    start = (low - number - step) % ring.size
+    stop = start + high - low
+    if stop >= ring.size:
+        return 1
+    more = _first_multiple(step % ring.size, ring.size, start, stop)
+    return None if more is None else more + 1
+
+
+def _first_multiple(factor: int, modulus: int, low: int, high: int) -> int | None:
+    """The smallest k from 0 on with ``low <= factor * k % modulus <= high``; None: there is none. As Euclid's algorithm
+    does, in as few steps."""
+    if not low:
+        return 0
+    if 2 * factor > modulus:
+        factor, low, high = modulus - factor, modulus - high, modulus - low
+    if not factor:
+        return None
+    count = -(-low // factor)
+    if count * factor <= high:
+        return count
+    rounds = _first_multiple(-modulus % factor, factor, low % factor, high % factor)
+    return None if rounds is None else -(-(low + modulus * rounds) // factor)
