@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
-from ...runtime.graph import BackEdge, If, Invariant, LastValueOutput, Loop, ScanOutput, SlicedInput, Value
+from ...runtime.graph import BackEdge, If, Invariant, LastValueOutput, Loop, Node, ScanOutput, SlicedInput, Value
 from .source import Line, LineKind, Port, Source
 
 #: Lines of a body in which the condition of its loop is tested.
@@ -26,10 +27,7 @@ class Flow:
 @lru_cache(maxsize=4)
 def flow_of(source: Source) -> Flow:
     """The flow of a loop's lines, or of a model's."""
-    made: dict[Value, list[int]] = {}
-    for k, line in enumerate(source.lines):
-        for value in line.values if line.kind is not LineKind.RETURN else ():
-            made.setdefault(value, []).append(k)
+    made = _definitions(source)
     makers = [tuple(sorted(set(_makers(source, line, made)) - {k})) for k, line in enumerate(source.lines)]
     readers: list[list[int]] = [[] for _ in makers]
     for k, found in enumerate(makers):
@@ -38,7 +36,80 @@ def flow_of(source: Source) -> Flow:
     return Flow(makers, [tuple(found) for found in readers], _heads(source))
 
 
-def _makers(source: Source, line: Line, made: Mapping[Value, list[int]]) -> Iterator[int]:
+def defining_line(
+    source: Source, value: Value, iteration: int, read: Callable[[Value], tuple[bool, Any]]
+) -> Line | None:
+    """The line that produced what a value holds in an iteration of its loop; None where no line does.
+
+    A carried value holds its initial value in iteration 0 alone: later the node that its back edge comes from produced
+    it, or where that is no node of the body the back edge itself. The output of an If comes from the branch that was
+    taken. ``read``: whether a value can be read in that iteration, and what it is.
+    """
+    lines = _defining_lines(source, value)
+    inside = [line for line in lines if line.kind in (LineKind.BACK_EDGE, LineKind.CONDITION) and _repeats(line, value)]
+    if not inside:
+        return _producing_line(source, value, read)
+    if iteration == 0:
+        return lines[0]
+    line = inside[-1]
+    edge = next((port for port in line.ports if isinstance(port, BackEdge) and port.param is value), None)
+    computed = edge is not None and any(edge.result in node.outputs for node in _body_nodes(line))
+    return _producing_line(source, edge.result, read) if edge is not None and computed else line
+
+
+def _producing_line(source: Source, value: Value, read: Callable[[Value], tuple[bool, Any]]) -> Line | None:
+    lines = _defining_lines(source, value)
+    taken = next((line for line in lines if line.kind is LineKind.RESULT and _is_taken(line, read)), None)
+    if taken is not None:
+        found = [line for given in _given(source, taken) for line in _defining_lines(source, given)]
+        return next((line for line in found if line.branches == taken.branches), taken)
+    # What a loop gives is produced by the line behind it, or inside of it, not by its head.
+    return next((line for line in lines if line.kind is not LineKind.LOOP), next(iter(lines), None))
+
+
+def readers_of(source: Source, value: Value) -> list[Line]:
+    """The lines that read a value."""
+    readers = {k for maker in _definitions(source).get(value, ()) for k in flow_of(source).readers[maker]}
+    return [line for k in sorted(readers) if value in _reads(source, line := source.lines[k])]
+
+
+@lru_cache(maxsize=4)
+def _definitions(source: Source) -> Mapping[Value, Sequence[int]]:
+    """By value, the indices of the lines that assign it."""
+    found: dict[Value, list[int]] = {}
+    for k, line in enumerate(source.lines):
+        for value in line.values if line.kind is not LineKind.RETURN else ():
+            found.setdefault(value, []).append(k)
+    return found
+
+
+def _defining_lines(source: Source, value: Value) -> list[Line]:
+    return [source.lines[k] for k in _definitions(source).get(value, ())]
+
+
+def _repeats(line: Line, value: Value) -> bool:
+    """Whether a line is in the body of the loop whose parameter the value is."""
+    return line.loop is not None and value in (
+        line.loop.condition_input,
+        line.loop.condition,
+        *(edge.param for edge in line.loop.back_edges),
+    )
+
+
+def _body_nodes(line: Line) -> Sequence[Node]:
+    return () if line.loop is None else line.loop.body.nodes
+
+
+def _is_taken(line: Line, read: Callable[[Value], tuple[bool, Any]]) -> bool:
+    """Whether the branches around a line are those that ran, as far as their conditions can be read."""
+    for condition, wanted in line.branches:
+        there, value = read(condition)
+        if not there or value.size != 1 or bool(value.reshape(-1)[0]) != wanted:
+            return False
+    return True
+
+
+def _makers(source: Source, line: Line, made: Mapping[Value, Sequence[int]]) -> Iterator[int]:
     for value in _reads(source, line):
         lines = made.get(value, []) if value is not None else []
         # What a loop gives is made by the line behind it, or inside of it, not by its head.

@@ -5,18 +5,16 @@ Only what a stop has in memory is told; nothing large is read for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from ...debugger.statistics.tensor import TensorRef, tensor_of
 from ...debugger.text import statistics_of
-from ...debugger.words.flow import flow_of
+from ...debugger.words.flow import defining_line, readers_of
 from ...debugger.words.listing import code
 from ...debugger.words.names import quote
-from ...debugger.words.source import LineKind, Source
 from ...runtime.graph import Value
 from ...runtime.text import counted, size_text
 from .cells import type_of, valued
@@ -104,32 +102,34 @@ def _went(shown: Shown, target: ValueTarget, value: Any, width: int) -> Iterator
         yield _row("history", *odd_apart(spark(history, width - _LABEL, str(getattr(value, "dtype", "")))))
 
 
-@lru_cache(maxsize=4)
-def _lines_of(source: Source) -> Mapping[Value, int]:
-    """By value, the line that makes it; of what loops give that behind them or inside, not their heads."""
-    found: dict[Value, int] = {}
-    for heads in (False, True):
-        for k, one in enumerate(source.lines):
-            if (one.kind is LineKind.LOOP) is heads and one.kind is not LineKind.RETURN:
-                for value in one.values:
-                    found.setdefault(value, k)
-    return found
-
-
 def _around(shown: Shown, target: ValueTarget, width: int) -> Iterator[Line]:
     """Who makes it and who reads it."""
-    source = program(shown.main)
-    at = None if target.declared is None else _lines_of(source).get(target.declared)
-    if at is None:
+    source, value = program(shown.main), target.declared
+    if value is None:
         return
-    one = source.lines[at]
+    view = target.view(shown.view)
+    values = {} if view is None else view.values
+    iteration = 0 if view is None else view.frame.iteration
+
+    def read(other: Value) -> tuple[bool, Any]:
+        return other.name in values, values.get(other.name)
+
+    one = defining_line(source, value, iteration, read)
+    if one is None:
+        return
     room = width - _LABEL
-    yield _row("made by", (fit(f"{one.number}  {code(one).strip()}", room), Role.PLAIN))
-    if one.node is not None:
-        yield _row("", (fit(one.node.describe(), room), Role.DIM))
-    lines = [source.lines[k] for k in flow_of(source).readers[at]]
+    if view is not None and target.name in view.edited:
+        yield _row("made by", ("set by hand", Role.PLAIN))
+    else:
+        carried = one.node is not None and value not in one.values and view is not None and view.frame.loop is one.loop
+        told = f"   in iteration {iteration - 1}" if carried else ""
+        text = fit(f"{one.number}  {code(one).strip()}", room - len(told))
+        yield _row("made by", (text, Role.PLAIN), (told, Role.DIM))
+        if one.node is not None:
+            yield _row("", (fit(one.node.describe(), room), Role.DIM))
+    lines = readers_of(source, value)
     told = "; ".join(f"{reader.number}  {code(reader).strip()}" for reader in lines)
-    yield _row("read by", (fit(told or "nobody", room), Role.PLAIN if told else Role.DIM))
+    yield _row("read by", (fit(told or "no line", room), Role.PLAIN if told else Role.DIM))
 
 
 def _row(label: str, *spans: Span) -> Line:
