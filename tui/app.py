@@ -110,6 +110,8 @@ class LoopdbgApp(PanesApp):
 
     def ask(self, command: Request) -> None:
         """Start a command, or run a line in the console; the screen follows when it stops."""
+        if command is Command.RESTART:
+            self.prompt.drop_waiting()
         if self.driver.ask(command):
             self._idle.clear()
             if self._ticker is not None:
@@ -148,6 +150,7 @@ class LoopdbgApp(PanesApp):
                 self.ask(Typed(line))
             elif (said := self.driver.aside(line)) is not None:
                 self.prompt.say(*said)
+                self.prompt.run_waiting()
             elif not self.driver.ask(Typed(line)):
                 raise UsageError("still running: ^c interrupts; help and info breakpoints can be asked meanwhile")
         except LoopdbgError as problem:
@@ -156,14 +159,15 @@ class LoopdbgApp(PanesApp):
 
     def action_interrupt(self) -> None:
         self.driver.interrupt()
+        self.prompt.drop_waiting()
 
     def action_interrupt_always(self) -> None:
-        self.driver.interrupt()
+        self.action_interrupt()
 
     def action_stop(self) -> None:
         """As interrupt, for keys that mean it elsewhere: where nothing runs they say so."""
         if self.driver.busy:
-            self.driver.interrupt()
+            self.action_interrupt()
         else:
             self.message.say("nothing runs; q quits")
 
@@ -416,6 +420,8 @@ class LoopdbgApp(PanesApp):
             self.action_close()
             if not self._told(message):
                 self.message.say("; ".join(said))
+        elif isinstance(command, Typed):
+            self.prompt.run_waiting()
 
     @staticmethod
     def _told(message: Stopped) -> bool:

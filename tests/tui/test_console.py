@@ -227,6 +227,33 @@ async def test_tab_completes_as_far_as_it_can_and_shows_the_rest() -> None:
         assert screen.app.prompt.line.value == "until"
 
 
+async def test_a_prompt_completes_what_it_asks_for() -> None:
+    async with opened(*sample("newton_sqrt.onnx")) as screen:
+        # A name to go to, and no command; its sign stays.
+        await screen.press("J", *"ha", "tab")
+        assert screen.app.prompt.line.value == "@half" and screen.app.prompt.candidates.split() == ["half", "half_q"]
+        await screen.press(*"_q", "enter")
+        assert screen.app.body.target is not None and "half_q" in screen.app.body.target.text(screen.app.shown)
+        await screen.press("J", *"conti", "tab")
+        assert screen.app.prompt.line.value == "@conti"
+        # A text to find can be anything.
+        await screen.press("escape", "slash", *"chan", "tab")
+        assert screen.app.prompt.line.value == "/chan" and screen.app.prompt.candidates == ""
+        await screen.press("escape")
+
+
+async def test_a_prompt_brings_back_lines_of_its_own_kind() -> None:
+    async with opened(*sample("newton_sqrt.onnx")) as screen:
+        await screen.press("slash", *"err", "enter", "colon")
+        await screen.type("print x")
+        await screen.press("escape", "slash", "up")
+        assert screen.app.prompt.line.value == "/err"
+        await screen.press("up", "down")
+        assert screen.app.prompt.line.value == "/"
+        await screen.press("escape", "colon", "up")
+        assert screen.app.prompt.line.value == "print x"
+
+
 async def test_the_transcript_is_kept_and_scrolls() -> None:
     async with opened(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("colon")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from ...debugger.words.names import unquote
+from ...debugger.words.names import quote, unquote
 from ...debugger.words.source import Line, LineKind, Source, source
 from ...runtime.errors import UsageError
 from ...runtime.graph import Graph, Loop
@@ -40,6 +40,12 @@ def line_called(found: Source, text: str, near: Loop | None = None) -> Line:
         known = dict.fromkeys(other for one in found.lines for other in _names(one))
         raise UsageError(f"no line makes or runs '{name}'{did_you_mean(name, known)}")
     return min(lines, key=lambda one: (one.loop is not near, one.kind not in _MAKES))
+
+
+@lru_cache(maxsize=4)
+def line_names(found: Source) -> tuple[str, ...]:
+    """The names that :func:`line_called` finds a line by, in order."""
+    return tuple(sorted({quote(name) for line in found.lines for name in _names(line) if name}))
 
 
 def _names(line: Line) -> set[str]:

@@ -15,6 +15,7 @@ from ...runtime.text import counted
 from ..actions import Action, Place
 from ..requests import BreakpointEdit
 from ..screen.text import printable
+from ..widgets.line_input import LineInput
 from .above import Above
 from .help import HelpScreen
 
@@ -34,10 +35,10 @@ class BreakpointScreen(Above[None]):
         hits = f", hit {counted(one.hits, 'time')}" if one.hits else ""
         self._title = printable(f"{one.word.capitalize()} {one.number}: {one.title}{hits}")
         # Most edits are of a part: typing does not replace all of it.
-        self.condition = Input(
+        self.condition = LineInput(
             one.stops_if, "an expression; nothing: always", select_on_focus=False, compact=True, id="fields-condition"
         )
-        self.ignore = Input(str(one.ignore), "a count", compact=True, id="fields-ignore")
+        self.ignore = LineInput(str(one.ignore), "a count", compact=True, id="fields-ignore")
         self.commands = TextArea("\n".join(one.commands), compact=True, id="fields-commands")
         self._said = Static(id="fields-said")
 

@@ -16,6 +16,7 @@ from ..actions import ACTIONS, Action, Place
 from ..screen.lines import Column, Role, line, table
 from ..screen.text import printable
 from ..widgets.inspector_lines import LineBox
+from ..widgets.line_input import LineInput
 from .help import HelpScreen
 from .small import SmallApp
 
@@ -58,7 +59,7 @@ class InputsApp(SmallApp[bool]):
         self._model = model
         self._asked = ""
         self.box = LineBox("Inputs", "given-rows")
-        self.prompt = Input(compact=True, id="given-line")
+        self.prompt = LineInput(compact=True, id="given-line")
         self.said = Static(told, id="given-said")
         self.note = told
 

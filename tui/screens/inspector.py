@@ -27,6 +27,7 @@ from ..screen.targets import Of, ValueTarget
 from ..screen.text import largest_text, number_text, printable, scalar_text, value_text
 from ..screen.view import Shown
 from ..widgets.inspector_lines import LineBox
+from ..widgets.line_input import LineInput
 from ..widgets.tensor_grid import TensorGrid
 from .above import Above
 from .help import HelpScreen
@@ -70,7 +71,7 @@ class InspectorScreen(Above[str | None]):
         self.facts = LineBox("What it holds", "inspector-facts")
         self.over = LineBox("Over iterations", "inspector-course")
         self.grid = TensorGrid(self.say, "inspector-grid")
-        self.prompt = Input(compact=True, id="inspector-prompt")
+        self.prompt = LineInput(compact=True, id="inspector-prompt")
         self.said = Static(id="inspector-said")
         self.subject = Subject(Inspected(target, shown), driver, self, self._work)
         self._show_subject()

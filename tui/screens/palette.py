@@ -14,6 +14,7 @@ from textual.widgets.option_list import Option
 
 from ..actions import Action, Now, Place, at
 from ..widgets.choice import ChoiceList
+from ..widgets.line_input import LineInput
 from .above import Above
 
 #: What an action does begins at this cell, and has so many.
@@ -61,7 +62,7 @@ class PaletteScreen(Above[Action]):
         self._group_of = {one.id: title for title, found in groups.items() for one in found}
         self._offered = [one for found in groups.values() for one in found]
         self.shown: list[Action] = []
-        self._line = Input(placeholder="what to do", compact=True, id="palette-line")
+        self._line = LineInput(placeholder="what to do", compact=True, id="palette-line")
         self._list = ChoiceList(id="palette-list")
 
     def compose(self) -> ComposeResult:

@@ -32,6 +32,7 @@ from ..widgets.displays import Displays
 from ..widgets.header import Header
 from ..widgets.inputs import Inputs
 from ..widgets.kept import keep_rows
+from ..widgets.line_input import LineInput, pasted_lines
 from ..widgets.message import Message
 from ..widgets.outputs import Outputs
 from ..widgets.overview import Overview
@@ -73,8 +74,8 @@ class PanesApp(CommonApp[int]):
         self.header = Header(model, id="header")
         self.message = Message(id="message")
         self.detail = Detail(id="detail")
-        self.prompt = ConsolePane(complete, id="console")
         self.body = Body(id="body")
+        self.prompt = ConsolePane(complete, lambda: self.body.line_names, id="console")
         self.panes: dict[str, Pane] = {
             "body": self.body,
             "stack": Stack(id="stack"),
@@ -350,6 +351,14 @@ class PanesApp(CommonApp[int]):
         """Open the console; with something typed already it is for that line alone."""
         self.prompt.open(text, once=bool(text))
         self._make_room()
+
+    def on_paste(self, event: events.Paste) -> None:
+        """What was pasted where nothing is typed into: it is for a line that was opened meanwhile, or for none."""
+        line = self.focused
+        if isinstance(line, LineInput):
+            line.post_message(events.Paste(event.text))
+        elif pasted_lines(event.text):
+            self.message.say("nothing is typed into here: : opens the console for what was pasted")
 
     def _make_room(self) -> None:
         """After the console was opened or closed."""

@@ -18,6 +18,7 @@ from ..actions import ACTIONS, Action, Place
 from ..screen.lines import Role, fit_middle, line, pad
 from ..screen.text import printable
 from ..widgets.choice import ChoiceList
+from ..widgets.line_input import LineInput
 from .small import SmallApp
 
 
@@ -51,7 +52,7 @@ class StartApp(SmallApp[Path]):
         super().__init__(Place.CHOICE, actions)
         self._choices = choices
         self.shown: list[Choice] = []
-        self.line = Input(placeholder="a model, or a few letters of one of these", compact=True, id="start-line")
+        self.line = LineInput(placeholder="a model, or a few letters of one of these", compact=True, id="start-line")
         self.list = ChoiceList(id="start-list")
         self.said = Static(id="start-said")
 

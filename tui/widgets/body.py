@@ -20,7 +20,7 @@ from ..screen.graph import states_in
 from ..screen.layout import Need
 from ..screen.lines import Line, Role, Span
 from ..screen.listing import BodyLines
-from ..screen.program import line_called, program
+from ..screen.program import line_called, line_names, program
 from ..screen.target import Target
 from ..screen.targets import LineTarget
 from ..screen.text import printable
@@ -116,6 +116,11 @@ class Body(Pane):
     def listing_lines(self) -> Sequence[SourceLine]:
         """The lines of the program that it shows, those that are hidden as well."""
         return self.lines.listing.source.lines if isinstance(self.lines, BodyLines) else ()
+
+    @property
+    def line_names(self) -> Sequence[str]:
+        """The names that :meth:`go_to` takes."""
+        return line_names(self.lines.listing.source) if isinstance(self.lines, BodyLines) else ()
 
     def fold(self, hide: bool | None = None) -> bool:
         """Hide what the head at the cursor or around it is about, or show it (None: the other of the two); False where

@@ -1,8 +1,9 @@
-"""The console: a line to type commands into, and what they said above it."""
+"""The console: a line to type commands into, and what they said above it. A sign before the line makes it a prompt for
+something else: ``/`` for a text to find, ``@`` for a line of the source to go to."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from textual import events
 from textual.app import ComposeResult
@@ -12,18 +13,29 @@ from textual.message import Message
 from textual.suggester import Suggester
 from textual.widgets import Input, Static
 
+from ...runtime.text import counted
 from ..screen.lines import fit
 from ..screen.listing import fit_printed
 from ..screen.text import printable
+from .line_input import LineInput
 
 #: So many lines of output are kept.
 _KEPT = 2000
+#: So many of the pasted lines that wait are shown.
+_SHOWN_WAITING = 8
+#: What a line that is no command begins with.
+_FIND, _GO_TO = "/", "@"
 #: Where the last word of a line begins, and what it can become.
 Complete = Callable[[str], tuple[int, list[str]]]
 
 
-class _Line(Input):
-    """The line itself: up and down bring earlier ones back, tab completes."""
+def _prompt_sign(line: str) -> str:
+    """What makes a line a prompt; "" for a command."""
+    return line[:1] if line[:1] in (_FIND, _GO_TO) else ""
+
+
+class _Line(LineInput):
+    """The line itself: up and down bring earlier ones of its kind back, tab completes."""
 
     class Candidates(Message):
         """What could stand at the end of the line; empty for nothing to show."""
@@ -31,6 +43,13 @@ class _Line(Input):
         def __init__(self, words: list[str]) -> None:
             super().__init__()
             self.words = words
+
+    class Pasted(Message):
+        """Lines that were pasted below the one that is typed into."""
+
+        def __init__(self, lines: list[str]) -> None:
+            super().__init__()
+            self.lines = lines
 
     class Scrolled(Message):
         """A page of the transcript up (-1) or down."""
@@ -56,8 +75,7 @@ class _Line(Input):
     def on_key(self, event: events.Key) -> None:
         """Keys that a one-line input leaves to others."""
         if event.key in ("up", "down"):
-            self._at = min(max(self._at + (1 if event.key == "down" else -1), 0), len(self._typed))
-            self._put(self._typed[self._at] if self._at < len(self._typed) else "")
+            self._recall(1 if event.key == "down" else -1)
         elif event.key in ("pageup", "pagedown"):
             self.post_message(self.Scrolled(-1 if event.key == "pageup" else 1))
         elif event.key == "tab":
@@ -66,6 +84,26 @@ class _Line(Input):
             return
         event.stop()
         event.prevent_default()
+
+    def _recall(self, way: int) -> None:
+        """Bring back the line before (-1) or after (1) among those of the same kind."""
+        sign = _prompt_sign(self.value)
+        at = self._at + way
+        while 0 <= at < len(self._typed) and _prompt_sign(self._typed[at]) != sign:
+            at += way
+        if at >= 0:
+            self._at = min(at, len(self._typed))
+            self._put(self._typed[self._at] if self._at < len(self._typed) else sign)
+
+    def insert_lines(self, lines: list[str]) -> None:
+        """See :class:`LineInput`; pasted commands stay apart, one line each."""
+        if len(lines) < 2 or _prompt_sign(self.value):
+            super().insert_lines(lines)
+            return
+        begin, end = sorted(self.selection)
+        before, after = self.value[:begin], self.value[end:]
+        self._put(before + lines[0])
+        self.post_message(self.Pasted([*lines[1:-1], lines[-1] + after]))
 
     def _put(self, text: str) -> None:
         self.value = text
@@ -119,9 +157,10 @@ class ConsolePane(Vertical):
             super().__init__()
             self.text = text
 
-    def __init__(self, complete: Complete, id: str) -> None:
+    def __init__(self, complete: Complete, line_names: Callable[[], Sequence[str]], id: str) -> None:
         super().__init__(id=id)
-        self.line = _Line(complete)
+        self._complete_command, self._line_names = complete, line_names
+        self.line = _Line(self._complete)
         # Closed, it must not be what the keys go to.
         self.line.disabled = True
         #: It was opened for one line, and closes once that was done.
@@ -131,6 +170,16 @@ class ConsolePane(Vertical):
         self._scroll = VerticalScroll(self._output, id="said-scroll", can_focus=False)
         self._candidates = Static(id="candidates")
         self._candidates.display = False
+        #: Pasted lines that run one after the other once the one that is typed into is entered.
+        self._waiting: list[str] = []
+
+    def _complete(self, line: str) -> tuple[int, list[str]]:
+        """What the end of a command can become, or a name to go to; a text to find can be anything."""
+        sign = _prompt_sign(line)
+        if not sign:
+            return self._complete_command(line)
+        names = [name for name in self._line_names() if name.startswith(line[1:])] if sign == _GO_TO else []
+        return (1, names) if names else (len(line), [])
 
     @property
     def text(self) -> str:
@@ -159,7 +208,8 @@ class ConsolePane(Vertical):
         self._show()
 
     def close(self) -> None:
-        """Hide it."""
+        """Hide it; pasted lines that wait are said not to have run."""
+        self.drop_waiting()
         self.display = False
         self.once = False
         self.line.disabled = True
@@ -173,10 +223,22 @@ class ConsolePane(Vertical):
             self._show()
 
     def refused(self, line: str) -> None:
-        """A line went wrong: one that it was opened for stays to be mended."""
+        """A line went wrong: one that it was opened for stays to be mended, pasted ones behind it do not run."""
+        self.drop_waiting()
         if self.once and not self.line.value:
             self.line.value = line
             self.line.cursor_position = len(line)
+
+    def run_waiting(self) -> None:
+        """A line is done: run the next one of those that were pasted."""
+        if self._waiting:
+            self._enter(self._waiting.pop(0))
+
+    def drop_waiting(self) -> None:
+        """Run no pasted line any more, and say which ones did not run."""
+        if self._waiting:
+            told, self._waiting = _counted_lines(self._waiting), []
+            self.say("not run:", *told)
 
     def _show(self) -> None:
         # Before it is visible it has no size: both sides and the scroll bar take what is left of the screen.
@@ -204,6 +266,13 @@ class ConsolePane(Vertical):
         self._candidates.display = bool(words)
         self._candidates.update(Content(fit(printable("  ".join(words)), max(1, 2 * self.size.width - 4))))
 
+    def on__line_pasted(self, event: _Line.Pasted) -> None:
+        """Several lines were pasted: they wait for the first one to be entered."""
+        event.stop()
+        self.once = False
+        self._waiting[:0] = event.lines
+        self.say("enter runs these lines after it, one by one; esc drops them:", *_counted_lines(self._waiting))
+
     def on__line_scrolled(self, event: _Line.Scrolled) -> None:
         """A page of the transcript."""
         event.stop()
@@ -214,11 +283,23 @@ class ConsolePane(Vertical):
         event.stop()
         line = event.value.strip()
         self.line.value = ""
-        meant = {"/": self.Searched, "@": self.Sought}.get(line[:1])
+        meant = {_FIND: self.Searched, _GO_TO: self.Sought}.get(line[:1])
         if meant is not None:
+            self.line.remember(line)
             self.post_message(meant(line[1:].strip()))
-            return
+        elif line:
+            self._enter(line)
+        else:
+            self.run_waiting()
+
+    def _enter(self, line: str) -> None:
         self.line.remember(line)
-        if line:
-            self.say(f"> {line}")
-            self.post_message(self.Entered(line))
+        self.say(f"> {line}")
+        self.post_message(self.Entered(line))
+
+
+def _counted_lines(lines: Sequence[str]) -> list[str]:
+    """Lines to be shown, of many the first ones and how many more there are."""
+    more = len(lines) - _SHOWN_WAITING
+    shown = [f"  {line}" for line in lines[:_SHOWN_WAITING]]
+    return [*shown, f"  … {counted(more, 'more line')}"] if more > 0 else shown

@@ -1,0 +1,31 @@
+"""A line that is typed or pasted into."""
+
+from __future__ import annotations
+
+from textual import events
+from textual.widgets import Input
+
+from ..screen.text import printable
+
+
+def pasted_lines(text: str) -> list[str]:
+    """The lines of a pasted text, without empty ones: white space as spaces, other characters that no key types as
+    escapes."""
+    lines = ("".join(" " if sign.isspace() else sign for sign in line).strip() for line in text.splitlines())
+    return [printable(line) for line in lines if line]
+
+
+class LineInput(Input):
+    """Textual's keeps the first line of what is pasted; this one keeps all of them."""
+
+    def on_paste(self, event: events.Paste) -> None:
+        """What is pasted replaces what is selected."""
+        event.stop()
+        event.prevent_default()
+        lines = pasted_lines(event.text)
+        if lines:
+            self.insert_lines(lines)
+
+    def insert_lines(self, lines: list[str]) -> None:
+        """Insert pasted lines; there is one line, so they are joined."""
+        self.replace(" ".join(lines), *self.selection)
