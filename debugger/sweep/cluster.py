@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
@@ -129,9 +130,7 @@ class Cluster:
     def _connected(self, address: str, processes: int) -> Any:
         package = self._package
         if address == "local":
-            self._local = package.LocalCluster(
-                n_workers=max(processes, 1), threads_per_worker=1, dashboard_address=":0", silence_logs=50
-            )
+            self._local = _local_cluster(package, max(processes, 1))
             return package.Client(self._local)
         try:
             return package.Client(address, timeout=_ANSWER)
@@ -223,6 +222,31 @@ class Cluster:
             return
         rows = failed(self._jobs[task.job], task.start, Status.KILLED, "the workers that ran it were lost")
         yield Batch(task.job, 1, rows)
+
+
+def _local_cluster(package: Any, workers: int) -> Any:
+    """A cluster of threads, each with a process of its own for its cases.
+
+    Whoever reaches a port of a scheduler or worker runs programs there. Within one process they need none. What is left
+    are HTTP servers, which Dask always starts: without pages, and for this machine only.
+    """
+    import dask
+
+    here = "127.0.0.1:0"
+    no_pages: dict[str, list[str]] = {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}
+    with dask.config.set(no_pages), warnings.catch_warnings():
+        # A worker without a dashboard, but with an address, is what it advises against.
+        warnings.filterwarnings("ignore", "Setting `dashboard`", UserWarning)
+        return package.LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            processes=False,
+            dashboard_address=here,
+            worker_dashboard_address=here,
+            scheduler_kwargs={"dashboard": False},
+            dashboard=False,
+            silence_logs=50,
+        )
 
 
 def _sizes(job: Job) -> dict[str, int]:
