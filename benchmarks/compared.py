@@ -108,7 +108,7 @@ def pairs(folder: Path) -> Iterator[tuple[str, Path, Path]]:
 
 def seconds(left: Path, right: Path, rounds: int) -> list[float]:
     """Of each round, what the command took."""
-    command = [sys.executable, "-m", "loopdbg", "diff", str(left), str(right)]
+    command = [sys.executable, "-P", "-m", "loopdbg", "diff", str(left), str(right)]
     taken = []
     for _ in range(rounds):
         start = time.perf_counter()

@@ -37,7 +37,7 @@ class Terminal:
                 "COLUMNS": str(size[0]),
                 "LINES": str(size[1]),
             }
-            os.execv(sys.executable, [sys.executable, "-m", "loopdbg", *arguments])
+            os.execv(sys.executable, [sys.executable, "-P", "-m", "loopdbg", *arguments])
         fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
 
     def __enter__(self) -> Terminal:

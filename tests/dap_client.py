@@ -109,7 +109,7 @@ class Spawned(Client):
 
     def __init__(self, *options: str, environment: Mapping[str, str] | None = None) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "loopdbg", "dap", *options],
+            [sys.executable, "-P", "-m", "loopdbg", "dap", *options],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -345,7 +345,7 @@ def main(folder: Path, wanted: list[str]) -> None:
         if wanted and fault.name not in wanted:
             continue
         pack = folder / f"{fault.name}_repro"
-        command = [sys.executable, "-m", "loopdbg", "repro", *fault.write(folder), "-o", str(pack), "--force"]
+        command = [sys.executable, "-P", "-m", "loopdbg", "repro", *fault.write(folder), "-o", str(pack), "--force"]
         made = subprocess.run(command, capture_output=True, text=True, check=False)
         script = pack / f"run_{fault.runtime}.py"
         clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}

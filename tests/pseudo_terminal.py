@@ -105,7 +105,7 @@ def terminal(
     settings: Path, *arguments: str, rows: int = 24, columns: int = 80, encoding: str = "utf-8", **environment: str
 ) -> Iterator[Terminal]:
     """loopdbg with some arguments; ``settings``: the folder that it keeps its own in."""
-    command = [sys.executable, "-m", "loopdbg", *arguments]
+    command = [sys.executable, "-P", "-m", "loopdbg", *arguments]
     with started(command, settings, rows, columns, encoding, environment) as one:
         yield one
 

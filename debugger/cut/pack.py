@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ...runtime.atomic_file import atomic_binary, write_text
+from ...runtime.child_process import python_command, run
 from ...runtime.model import Data, Model
 from ..formats.test_data import write_data
 from . import scripts
@@ -92,19 +91,16 @@ def check(pack: Pack, predicate: Predicate, inputs: Mapping[str, Data]) -> None:
     for path in pack.files:
         package = path.stem.removeprefix("run_")
         if path.suffix == ".py" and importlib.util.find_spec(package) is not None:
-            pack.ran.append(run_script(path, sys.executable))
+            pack.ran.append(run_script(path))
 
 
-def run_script(path: Path, python: str) -> Ran:
-    """Run a script of a pack by itself."""
+def run_script(path: Path, python: str = "") -> Ran:
+    """Run a script of a pack by itself; ``python``: with another interpreter than that of this process."""
     path = path.resolve()
-    try:
-        done = subprocess.run(
-            [python, "-P", str(path)], capture_output=True, text=True, timeout=_PATIENCE, cwd=path.parent, check=False
-        )
-    except subprocess.TimeoutExpired:
+    done = run(python_command(str(path), python=python), timeout=_PATIENCE, cwd=path.parent)
+    if done is None:
         return Ran(path.name, -1, f"no end within {_PATIENCE} s")
-    lines = (done.stdout.strip() or done.stderr.strip()).splitlines()
+    lines = (done.stdout.strip() or done.stderr.strip()).decode("utf-8", "replace").splitlines()
     return Ran(path.name, done.returncode, " ".join(lines[-1].split()) if lines else "")
 
 

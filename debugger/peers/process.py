@@ -9,19 +9,20 @@ import os
 import pickle
 import select
 import signal
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ...runtime.child_process import call_command, start
 from ...runtime.errors import UsageError
 from .child import LENGTH, send
 from .jobs import Job, Setup
 from .processor import Use, use_of
+
+if TYPE_CHECKING:
+    from subprocess import Popen
 
 #: The peers there are, and what to install for them.
 PEERS = ("onnxruntime", "openvino")
@@ -35,7 +36,6 @@ _GLANCE = 1.0
 #: A hurried peer is given up when it had so many times as much of a processor as its longest answer took, but not
 #: before it had so many seconds; whether it had is asked every so many seconds.
 _TIMES, _LEAST, _OFTEN = 5, 0.25, 0.1
-_START = "import sys; sys.path.append(sys.argv[1]); from {} import main; main()"
 
 
 def named(text: str) -> tuple[str, str]:
@@ -95,7 +95,7 @@ class Peer:
         self._setup = Setup(device, dict(options or {}), tuple(libraries))
         self.timeout = timeout
         self._module = module or f".{name}"
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Popen[bytes] | None = None
         self._log: Any = None
         self._next = 0
         #: What the process had of a processor before the last request, and how much of it that may take.
@@ -147,7 +147,7 @@ class Peer:
             process.stdout.close()
             self._log.close()
 
-    def alive(self, process: subprocess.Popen[bytes] | None) -> bool:
+    def alive(self, process: Popen[bytes] | None) -> bool:
         """True while that process still runs: what was loaded in another is gone."""
         return process is not None and process is self._process
 
@@ -155,18 +155,8 @@ class Peer:
         if self._process is not None:
             return
         self._log = tempfile.TemporaryFile()  # noqa: SIM115
-        root = str(Path(__file__).parents[3])
-        code = _START.format(f"{__package__}.child")
-        # -P: nothing is imported from the folder that the program happens to be started in.
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", code, root],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._log,
-            # Ctrl-C in the terminal is for this program, which then ends the peer.
-            start_new_session=True,
-            env={**os.environ, "OMP_NUM_THREADS": "1"},
-        )
+        command = call_command(f"{__package__}.child", "main")
+        self._process = start(command, env={"OMP_NUM_THREADS": "1"}, stderr=self._log)
         patience, self.timeout = self.timeout, max(self.timeout, _STARTING)
         try:
             version, self.configuration = self.ask("start", 0, (self._module, self._setup))
@@ -274,7 +264,7 @@ class Peer:
 class Loaded:
     """A model that a peer has loaded."""
 
-    def __init__(self, peer: Peer, number: int, process: subprocess.Popen[bytes] | None) -> None:
+    def __init__(self, peer: Peer, number: int, process: Popen[bytes] | None) -> None:
         self._peer = peer
         self._number = number
         self._process = process

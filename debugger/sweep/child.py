@@ -118,7 +118,7 @@ def main() -> None:
     requests = sys.stdin.buffer
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    mark = Mark(sys.argv[2])
+    mark = Mark(sys.argv[1])
     mark.set(IDLE)
     server = Server(mark, answers)
     send(answers, ("ready", 0, os.getpid()))

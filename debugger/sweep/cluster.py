@@ -8,6 +8,7 @@ takes the cases of its task with it; they are run again in two halves, so that o
 from __future__ import annotations
 
 import contextlib
+import sys
 import threading
 import time
 import warnings
@@ -237,7 +238,8 @@ def _local_cluster(package: Any, workers: int) -> Any:
     with dask.config.set(no_pages), warnings.catch_warnings():
         # A worker without a dashboard, but with an address, is what it advises against.
         warnings.filterwarnings("ignore", "Setting `dashboard`", UserWarning)
-        return package.LocalCluster(
+        known = set(sys.path)
+        cluster = package.LocalCluster(
             n_workers=workers,
             threads_per_worker=1,
             processes=False,
@@ -247,6 +249,9 @@ def _local_cluster(package: Any, workers: int) -> Any:
             dashboard=False,
             silence_logs=50,
         )
+    # Each worker puts a temporary folder on the module path.
+    sys.path[:] = [entry for entry in sys.path if entry in known]
+    return cluster
 
 
 def _sizes(job: Job) -> dict[str, int]:

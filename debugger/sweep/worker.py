@@ -7,15 +7,14 @@ import fcntl
 import os
 import pickle
 import signal
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...runtime.atomic_file import discard, scratch_file
+from ...runtime.child_process import call_command, start
 from ...runtime.errors import LoopdbgError
 from ..peers.child import LENGTH, send
 from ..peers.processor import Use, use_of
@@ -24,7 +23,9 @@ from .child import IDLE, MARK, OPENING, Mark
 from .job import Job
 from .schedule import Task
 
-_START = "import os, sys; sys.path += sys.argv[1].split(os.pathsep); from {} import main; main()"
+if TYPE_CHECKING:
+    from subprocess import Popen
+
 _CHILD = __name__.rpartition(".")[0] + ".child"
 #: A case that hangs is given so much longer than the timeout, by which a loop ends by itself: a part of it, seconds.
 _LONGER, _LEAST = 0.25, 0.5
@@ -44,7 +45,7 @@ class Worker:
         self._given: set[int] = set()
         #: It has come up: what ends it now is a case, or a model.
         self.ready = False
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Popen[bytes] | None = None
         self._buffer = bytearray()
         self.task: Task | None = None
         self.done = 0
@@ -65,10 +66,7 @@ class Worker:
             return
         self._mark.set(IDLE)
         self._log = tempfile.TemporaryFile()  # noqa: SIM115  it is read when the process has ended
-        command = [sys.executable, "-c", _START.format(_CHILD), os.pathsep.join(sys.path), str(self._file)]
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, start_new_session=True
-        )
+        self._process = start(call_command(_CHILD, "main", str(self._file)), stderr=self._log)
         os.set_blocking(self.fileno(), False)
         # Linux alone has it, and an administrator may forbid it: the process then waits until its rows are taken.
         with contextlib.suppress(AttributeError, OSError):

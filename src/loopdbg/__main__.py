@@ -4,8 +4,30 @@ from __future__ import annotations
 
 try:
     import os
-    import signal
     import sys
+
+    def _leave_current_directory() -> None:
+        """Take the current directory off the module path: files beside a model there are not to be imported.
+
+        ``python -m`` puts it first, and an empty or a relative entry of PYTHONPATH names it. What Python has imported
+        before this cannot be prevented: with ``python -m`` a loopdbg.py (not so with ``python -P -m``), with such a
+        PYTHONPATH a sitecustomize.py.
+        """
+        try:
+            here = os.getcwd()
+        except OSError:  # it was removed, and Python has not put it there
+            return
+        if __name__ == "__main__" and not sys.flags.safe_path and sys.path[0] == here:
+            del sys.path[0]
+        given = "" if sys.flags.ignore_environment else os.environ.get("PYTHONPATH", "")
+        for entry in given.split(os.pathsep) if given else ():
+            if not os.path.isabs(entry) and (absolute := os.path.abspath(entry)) in sys.path:
+                sys.path.remove(absolute)
+
+    # Before the next import. Of os and sys the interpreter has its own.
+    if __name__ == "__main__":
+        _leave_current_directory()
+    import signal
 except KeyboardInterrupt:
     raise SystemExit(130) from None
 
@@ -23,6 +45,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     ours = handler is signal.default_int_handler
     if ours:
         signal.signal(signal.SIGINT, _leave)
+    if argv is None:
+        if __name__ != "__main__":  # by the script that pip installs
+            _leave_current_directory()
+        from .runtime.child_process import isolate_children
+
+        isolate_children()
     from .tui.cli import main as run
 
     def loaded() -> None:

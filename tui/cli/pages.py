@@ -7,17 +7,21 @@ import contextlib
 import ctypes
 import json
 import re
+import shlex
 import signal
 import sys
-from asyncio.subprocess import PIPE, Process
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aiohttp import WSCloseCode, WSMsgType, web
 from textual_serve.app_service import AppService
 from textual_serve.server import Server
 
+from ...runtime.child_process import start_async
 from ...runtime.text import printable
+
+if TYPE_CHECKING:
+    from asyncio.subprocess import Process
 
 PAGES = 8  # open at once: each is a process with the model in memory
 WIDTHS, HEIGHTS = (20, 500), (5, 200)  # cells
@@ -110,11 +114,8 @@ class Debugger(AppService):
         return {**environment, "TERM": TERMINAL}
 
     async def _open_app_process(self, width: int = 80, height: int = 24) -> Process:
-        self._process = await asyncio.create_subprocess_shell(
-            f"exec {self.command}",  # no shell in between, which would be ended in its place
-            stdin=PIPE,
-            stdout=PIPE,
-            stderr=PIPE,
+        self._process = await start_async(
+            shlex.split(self.command),
             env=self._build_environment(width=width, height=height),
             preexec_fn=_end_with_parent(),
         )

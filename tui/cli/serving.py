@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...runtime.child_process import call_command
 from ...runtime.errors import ModelError, UsageError
 from ...runtime.frontends import is_database, split
 from . import terminal
@@ -42,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _command(options: argparse.Namespace) -> str:
     """The command line of the debugger that each browser gets."""
-    words = [sys.executable, "-m", "loopdbg", options.model]
+    words = call_command("loopdbg.__main__", "main", options.model)
     for option in ("weights", "inputs", "case", "requests", "seed", "max_iterations", "allow_write"):
         if getattr(options, option) is not None:
             words += [f"--{option.replace('_', '-')}", str(getattr(options, option))]

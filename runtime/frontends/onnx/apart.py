@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pickle
-import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
+
+from ...child_process import call_command, run
 
 #: So many seconds of a processor it may take: of them a busy machine gives fewer, and that is no sign of anything.
 _PATIENCE = 20
@@ -17,16 +18,11 @@ _LONGEST = 600.0
 
 def apart(function: Callable[[Any], Any], given: Any) -> Any:
     """What a function of a module gives, by a new interpreter; None where it raised, crashed or took too long."""
-    program = f"from {__name__} import _answer; _answer()"
     with suppress(Exception):
-        told = subprocess.run(
-            [sys.executable, "-P", "-c", program],
-            input=pickle.dumps((_PATIENCE, function, given)),
-            capture_output=True,
-            timeout=_LONGEST,
-            check=True,
-        )
-        return pickle.loads(told.stdout)
+        request = pickle.dumps((_PATIENCE, function, given))
+        done = run(call_command(__name__, _answer.__name__), data=request, timeout=_LONGEST)
+        if done is not None and done.returncode == 0:
+            return pickle.loads(done.stdout)
     return None
 
 

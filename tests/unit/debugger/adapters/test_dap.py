@@ -211,7 +211,7 @@ def test_what_cannot_be_opened(client: Spawned, arguments: dict[str, Any], said:
 
 def test_a_port(tmp_path: Path) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-m", "loopdbg", "dap", "--port", "0"], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-P", "-m", "loopdbg", "dap", "--port", "0"], stdout=subprocess.PIPE, text=True
     )
     try:
         assert process.stdout is not None

@@ -155,6 +155,6 @@ async def test_hunts(server: Any, hunt: AgentHunt, tmp_path: Path, monkeypatch: 
 
 
 async def test_over_stdio() -> None:
-    parameters = mcp.StdioServerParameters(command=sys.executable, args=["-m", "loopdbg", "mcp"])
+    parameters = mcp.StdioServerParameters(command=sys.executable, args=["-P", "-m", "loopdbg", "mcp"])
     async with mcp.Client(parameters) as connected:
         assert "opened newton_sqrt.onnx" in await ask(connected, "open", path=NEWTON, inputs=GIVEN)

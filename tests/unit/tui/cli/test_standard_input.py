@@ -87,7 +87,7 @@ def test_nothing_is_left_behind(tmp_path: Path) -> None:
 
 def in_a_shell(model: Path, *words: str) -> list[str]:
     """Of a shell on a terminal: what it runs has the model on standard input, and the terminal to type at."""
-    command = " ".join(shlex.quote(word) for word in (sys.executable, "-m", "loopdbg", *words))
+    command = " ".join(shlex.quote(word) for word in (sys.executable, "-P", "-m", "loopdbg", *words))
     return ["sh", "-c", f"{command} < {shlex.quote(str(model))}"]
 
 
@@ -110,6 +110,6 @@ def test_the_console_asks_at_the_terminal(tmp_path: Path) -> None:
 
 
 def test_a_model_that_would_be_typed(tmp_path: Path) -> None:
-    with started([sys.executable, "-m", "loopdbg", "run", "-"], tmp_path, columns=200) as found:
+    with started([sys.executable, "-P", "-m", "loopdbg", "run", "-"], tmp_path, columns=200) as found:
         assert found.ended() == 2
         assert "- is a model from standard input, which is the terminal" in plain(found.seen)
