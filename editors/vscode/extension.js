@@ -31,7 +31,8 @@ function adapter(session) {
   const settings = vscode.workspace.getConfiguration(TYPE);
   const [command, ...first] = settings.get("command");
   const trust = settings.get("trustScripts") ? ["--trust-script"] : [];
-  return new vscode.DebugAdapterExecutable(command, [...first, "dap", ...trust]);
+  // Keeps Python from importing what is in the open folder, which may be a download.
+  return new vscode.DebugAdapterExecutable(command, [...first, "dap", ...trust], { env: { PYTHONSAFEPATH: "1" } });
 }
 
 /** What the iteration has made of each line, beside it. */
