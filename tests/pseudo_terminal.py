@@ -84,6 +84,14 @@ class Terminal:
         self._drain()
         return status
 
+    def close(self) -> None:
+        os.close(self._master)
+
+    def hang_up(self) -> None:
+        """Close the terminal, as a terminal emulator does at its end."""
+        self.close()
+        self._master = os.open(os.devnull, os.O_RDWR)
+
     def go_on(self) -> None:
         """As fg of a shell does."""
         self.seen = ""
@@ -132,12 +140,13 @@ def started(
         os.environ |= {"TERM": "xterm-256color", "LOOPDBG_CONFIG_DIR": str(settings), "LC_ALL": "C.UTF-8"}
         os.environ |= environment or {}
         os.execvp(command[0], list(command))
+    found = Terminal(pid, master, encoding)
     try:
-        yield Terminal(pid, master, encoding)
+        yield found
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGCONT)
             os.kill(pid, signal.SIGKILL)
         with contextlib.suppress(ChildProcessError):
             os.waitpid(pid, 0)
-        os.close(master)
+        found.close()

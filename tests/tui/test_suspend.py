@@ -6,6 +6,7 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+import shlex
 import signal
 import sys
 from collections.abc import Iterator, Set
@@ -15,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from models import SAMPLES
-from pseudo_terminal import ALTERNATE, NORMAL, Terminal, plain, terminal
+from pseudo_terminal import ALTERNATE, NORMAL, Terminal, plain, started, terminal
 
 _ROWS = 24
 _MOUSE_ON, _MOUSE_OFF = "\x1b[?1000h", "\x1b[?1000l"
@@ -109,13 +110,26 @@ def test_a_signal_that_another_thread_takes_is_heard(tmp_path: Path) -> None:
         found.wait(lambda seen: ALTERNATE in seen)
 
 
-@pytest.mark.parametrize("asks", [True, False])
-def test_ended_from_outside_it_gives_the_terminal_back(tmp_path: Path, asks: bool) -> None:
+@pytest.mark.parametrize(("asks", "number"), [(True, signal.SIGTERM), (False, signal.SIGTERM), (False, signal.SIGHUP)])
+def test_ended_from_outside_it_gives_the_terminal_back(tmp_path: Path, asks: bool, number: signal.Signals) -> None:
     arguments = at_its_inputs(tmp_path) if asks else (str(SAMPLES / "newton_sqrt.onnx"),)
     with terminal(tmp_path, *arguments) as found:
         found.wait(lambda seen: ("needs inputs" if asks else "before iteration 0") in plain(seen))
         found.quiet()
-        os.kill(found.pid, signal.SIGTERM)
-        assert found.ended() == -signal.SIGTERM
+        os.kill(found.pid, number)
+        assert found.ended() == -number
         assert NORMAL in found.seen
         assert "Traceback" not in found.seen
+
+
+def test_a_terminal_that_is_closed_leaves_no_files(tmp_path: Path) -> None:
+    """The model of standard input is kept in TMPDIR meanwhile."""
+    settings, scratch = tmp_path / "settings", tmp_path / "scratch"
+    scratch.mkdir()
+    command = f"exec {shlex.quote(sys.executable)} -m loopdbg - --input a=2 --input tol=1e-6 < newton_sqrt.onnx"
+    with started(["sh", "-c", f"cd {SAMPLES} && {command}"], settings, environment={"TMPDIR": str(scratch)}) as found:
+        found.wait(lambda seen: "before iteration 0" in plain(seen))
+        assert os.listdir(scratch) != []
+        found.hang_up()
+        assert found.ended() == -signal.SIGHUP
+    assert os.listdir(scratch) == []

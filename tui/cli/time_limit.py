@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable
 from types import TracebackType
 
+from ...runtime.atomic_file import discard_unfinished
 from ...runtime.errors import InterruptError, LoopdbgError
 from . import terminal
 
@@ -88,4 +89,5 @@ class TimeLimit:
         terminal.err(f"loopdbg: {text}")
         with contextlib.suppress(Exception):
             terminal.finish()
+        discard_unfinished()
         os._exit(OutOfTime.exit_status)

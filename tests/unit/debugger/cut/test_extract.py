@@ -341,7 +341,11 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "newton_sqrt.onnx by loopdbg" in (part / "README.md").read_text()
     again = command(capsys, "extract", SAMPLES / "newton_sqrt.onnx", "-o", part)
     assert again.status == 2 and "has something in it already" in again.complaint
+    mine, stale = part / "test_data_set_0" / "notes.txt", part / "test_data_set_0" / "output_99.pb"
+    for path in (mine, stale):
+        path.write_bytes(b"x")
     assert command(capsys, "extract", SAMPLES / "newton_sqrt.onnx", "-o", part, "--force").status == 0
+    assert mine.exists() and not stale.exists(), "older test data go, and nothing else"
 
 
 def test_what_the_command_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

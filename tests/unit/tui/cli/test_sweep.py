@@ -105,6 +105,30 @@ def test_a_report_for_ci_is_read_as_one(capsys: pytest.CaptureFixture[str], tmp_
     assert message is not None and message.text is not None and "loopdbg run" in message.text
 
 
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "sweepdb"])
+def test_only_rows_of_a_sweep_are_overwritten(capsys: pytest.CaptureFixture[str], tmp_path: Path, suffix: str) -> None:
+    if suffix == "parquet":
+        pytest.importorskip("pyarrow")
+    rows, other, beside = tmp_path / f"out.{suffix}", tmp_path / "notes.txt", tmp_path / "out.sweepdb"
+    other.write_text("mine")
+    rows.write_text("id,mine\n1,2\n")
+    for words in ((), ("--force",)):
+        assert f"{rows}" in loopdbg(capsys, *RANDOM, "-o", rows, *words).complaint
+        assert rows.read_text() == "id,mine\n1,2\n", "not what a sweep wrote"
+    rows.unlink()
+    assert loopdbg(capsys, *RANDOM, "-o", rows).status == 4
+    if suffix != "sweepdb":
+        beside.unlink()
+        assert loopdbg(capsys, *RANDOM, "-o", rows).complaint.endswith(
+            "--force overwrites the rows of an earlier sweep"
+        )
+    before = rows.read_bytes()
+    assert loopdbg(capsys, *RANDOM, "--seed", 5, "-o", rows, "--force").status == 4
+    assert rows.read_bytes() != before
+    assert {path.name for path in tmp_path.iterdir()} == {rows.name, other.name, beside.name}
+    assert other.read_text() == "mine"
+
+
 def test_rows_are_drawn(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     rows = tmp_path / "out.csv"
     loopdbg(capsys, *RANDOM, "--measure", "err", "-o", rows)
