@@ -183,8 +183,11 @@ class Finder:
         from ..ops.recurrent_openvino import STATES, input_half, state_half
 
         states = STATES[cell.op_type.lower()]
-        x, weights = cell.inputs[0], cell.inputs[1 + states :]
-        if x not in self.rows or self._inside(weights) or len(weights) < 2:
+        weights = cell.inputs[1 + states :]
+        if len(weights) < 2 or self._inside(weights):
+            return []
+        x = cell.inputs[0]
+        if x not in self.rows:
             return []
         op = self._op(cell)
         out = Value(f"{cell.name}_input")

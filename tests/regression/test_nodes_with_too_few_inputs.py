@@ -44,20 +44,36 @@ def test_onnx(nodes: str, message: str, tmp_path: Path, capsys: pytest.CaptureFi
         assert ran.status == 1 and message in error
 
 
-@pytest.mark.parametrize("given", range(4))
-@pytest.mark.parametrize(("kind", "least"), [("RNNCell", 4), ("GRUCell", 4), ("LSTMCell", 5)])
-def test_cells_of_ir(kind: str, least: int, given: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def cell_net(kind: str, version: str, given: int) -> Net:
+    """A loop around a recurrent cell that has the first ``given`` of its inputs."""
     net = Net()
     x, start = net.parameter("3,1,2", name="x"), net.parameter("1,2", name="h0")
     body = net.inner()
     part, h = body.parameter("1,1,2", name="part"), body.parameter("1,2", name="h")
     row = body.layer("Squeeze", [part, body.constant(np.array([0]))], shape="1,2")
     inputs = [row, h, body.constant(np.eye(2, dtype=np.float32))][:given]
-    cell = body.layer(kind, inputs, version="opset4", data='hidden_size="2"', shape="1,2", name="cell")
+    cell = body.layer(kind, inputs, version=version, data='hidden_size="2"', shape="1,2", name="cell")
     last = body.result(body.layer("Add", [cell, row], shape="1,2"))
     parts = loop_parts(body, [into(0, part, 'axis="0"'), into(1, h), out(2, last)], back((last, h)))
     net.result(net.layer("TensorIterator", [x, start], shape="1,2", extra=parts))
-    path = net.save(tmp_path)
+    return net
+
+
+@pytest.mark.parametrize("given", range(4))
+@pytest.mark.parametrize(("kind", "least"), [("RNNCell", 4), ("GRUCell", 4), ("LSTMCell", 5)])
+def test_cells_of_ir(kind: str, least: int, given: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = cell_net(kind, "opset4", given).save(tmp_path)
     assert f"{kind} 'cell' (opset 4) has {given} input" in loopdbg(capsys, "run", path).complaint
     with pytest.raises(api.ModelError, match=f"it needs at least {least}"):
         api.load(path).run({"x": np.ones((3, 1, 2), np.float32), "h0": np.ones((1, 2), np.float32)})
+
+
+@pytest.mark.parametrize("version", ["opset1", "opset99"])
+@pytest.mark.parametrize("kind", ["RNNCell", "GRUCell", "LSTMCell"])
+def test_cell_without_inputs_in_another_opset(
+    kind: str, version: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A version that the operator does not have (GRUCell is new in opset 3)."""
+    ran = loopdbg(capsys, "run", cell_net(kind, version, 0).save(tmp_path))
+    assert ran.status == 1
+    assert f"{kind} 'cell'" in ran.complaint and "internal error" not in ran.err
