@@ -48,4 +48,5 @@ class TextScreen(Above[Result]):
 
     def action_scroll(self, where: str) -> None:
         """Move what is read: ``up``, ``down``, ``page_up``, ``page_down``, ``home``, ``end``."""
-        getattr(self.query_one(VerticalScroll), f"scroll_{where}")(animate=False)
+        for box in self.query(VerticalScroll):  # none before the screen is composed: keys may come earlier
+            getattr(box, f"scroll_{where}")(animate=False)
