@@ -271,11 +271,23 @@ class Evaluator(Walker):
         if isinstance(value, bytes):
             return _text(value)
         if isinstance(value, list | tuple):
-            return [self._taken(item) for item in value]
+            items = [self._item(item) for item in value]
+            size = sum(item.size for item in items if is_tensor(item))
+            self.calculator.largest = max(self.calculator.largest, size)
+            return items
         array = np.asarray(value)
         self.calculator.largest = max(self.calculator.largest, array.size)
         self.calculator.spend(array.size)
         return array if array.flags.c_contiguous else array.copy(order="C")
+
+    def _item(self, value: Any) -> Value:
+        """An item of a sequence, which counts as read once it is used: the length of a long one reads none of them."""
+        plain = value is None or isinstance(value, str | bytes | list | tuple)
+        return self._taken(value) if plain else np.asarray(value)
+
+    def indexed(self, node: Index, value: Value) -> Value:
+        found = super().indexed(node, value)
+        return self._taken(found) if isinstance(value, list) and is_tensor(found) else found
 
     def _unknown(self, node: Name) -> ExpressionError:
         found = near(node.name, self.scope.names())
