@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ..runtime.boundary import public
 from ..runtime.errors import ExecutionError, InputError, InterruptError, LimitError, LoopdbgError, UsageError
 from ..runtime.frontends import is_database
 from ..runtime.model import Data, Model, load
@@ -53,6 +54,7 @@ class Wanted:
             raise UsageError("a loop has one condition; leave the name out")
 
 
+@public
 def plot(
     source: Any,
     name: str | None = None,

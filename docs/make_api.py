@@ -29,7 +29,7 @@ SECTIONS = {
     "Types": ("TensorType", "SequenceType", "OptionalType"),
     "Errors": (
         *("LoopdbgError", "ModelError", "UnsupportedError", "InputError", "ExecutionError", "LimitError"),
-        *("TraceError", "UsageError", "InterruptError"),
+        *("TraceError", "UsageError", "InterruptError", "OutOfMemoryError", "InternalError"),
     ),
 }
 

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from .boundary import public_class
 from .engine.engine import Engine
 from .errors import UsageError
 from .graph import MAIN, Array, Loop, Node, StoppedBy, Value, visible
@@ -45,6 +46,7 @@ class BodyNode:
     state: NodeState
 
 
+@public_class
 class Standing:
     """A loop of an engine, or the main graph, as long as the engine stands still; a frame is one that shows more.
 

@@ -68,9 +68,10 @@ class LoopdbgError(Exception):
         >>> loopdbg.UsageError("no such value").told({})
         'no such value'
         """
-        if self.remedy is None:
-            return self.what
-        return f"{self.what}; {words.get(self.remedy, self.remedy.value).format(**self.fields)}"
+        text = self.what
+        if self.remedy is not None:
+            text += f"; {words.get(self.remedy, self.remedy.value).format(**self.fields)}"
+        return text.replace("\r", "\\r").replace("\n", "\\n")
 
     def __str__(self) -> str:
         return self.told({})
@@ -160,6 +161,22 @@ class Terminated(SystemExit):
     def __init__(self, number: int) -> None:
         super().__init__(128 + number)
         self.number = number
+
+
+class OutOfMemoryError(LoopdbgError, MemoryError):
+    """A command or a call needs more memory than is available; whatever it was asked of is as it was before.
+
+    >>> issubclass(loopdbg.OutOfMemoryError, MemoryError)
+    True
+    """
+
+
+class InternalError(LoopdbgError):
+    """A fault of loopdbg itself; what it was asked of can be used on.
+
+    >>> issubclass(loopdbg.InternalError, loopdbg.LoopdbgError)
+    True
+    """
 
 
 #: How NumPy says that a shape is beyond its numbers; how many bytes it lacks it says well.

@@ -1,4 +1,4 @@
-"""Tensors of other frameworks as arrays, without importing any of them."""
+"""What callers give as arrays: tensors of other frameworks, which are not imported, and whatever NumPy takes."""
 
 from __future__ import annotations
 
@@ -7,11 +7,41 @@ from typing import Any
 import numpy as np
 
 from .dtypes import dtype as dtype_of
+from .dtypes import is_foreign as is_extension_dtype
+from .errors import UsageError, one_line
 
 
-def is_foreign(value: Any) -> bool:
-    """Whether something is a tensor of another framework: of PyTorch, or anything that DLPack describes."""
-    return not isinstance(value, np.ndarray | np.generic) and hasattr(value, "__dlpack__")
+def given_array(value: Any) -> Any:
+    """A value that a caller gives, as an array of numbers, booleans or strings; strings have dtype object.
+
+    Raises:
+        UsageError: it cannot be one, whatever its own conversion raises; the text is for the end of a message.
+        MemoryError: there is no memory for it.
+    """
+    try:
+        array = as_array(value)
+        masked = isinstance(value, np.ma.MaskedArray) and bool(np.ma.is_masked(value))
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise UsageError(f"this {type_name(value)} cannot be made an array: {one_line(error)}") from None
+    if masked:
+        raise UsageError("this masked array has masked elements; fill them (x.filled(0))")
+    kind = getattr(array, "dtype", None)
+    if kind is None or (kind.kind not in "biufcOUST" and not is_extension_dtype(kind)):
+        raise UsageError(f"this {type_name(value)} is of dtype {kind}; numbers, booleans or strings are needed")
+    if kind.kind in "UT":
+        return array.astype(object)
+    if kind.kind == "O" and not all(isinstance(item, str | bytes | int) for item in array.flat):
+        held = "holds other things than numbers, booleans or strings" if array.ndim else "cannot be made an array"
+        raise UsageError(f"this {type_name(value)} {held}")
+    return array
+
+
+def type_name(value: Any) -> str:
+    """The type of a value with its module, as ``torch.Tensor``."""
+    kind = type(value)
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
 
 
 def as_array(value: Any) -> Any:

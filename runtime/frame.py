@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .body import BodyNode, NodeState, Standing, Values, Way, made_in
+from .boundary import public_class
 from .extensions import extension
 from .graph import StoppedBy, ValueType
 from .limits import most_iterations
@@ -34,6 +35,7 @@ class CarriedValue:
     ready: bool = True
 
 
+@public_class
 class Frame(Standing):
     """One loop that is running, or the main graph where none is (``loop`` is None).
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .errors import InputError, Remedy, UnsupportedError, one_line
-from .foreign import as_array, is_foreign
+from .errors import InputError, Remedy, UsageError
+from .foreign import given_array
 from .graph import Array, Graph, OptionalType, SequenceType, TensorType, Value, ValueType
 from .text import did_you_mean
 
@@ -64,10 +64,14 @@ def _as_array(whose: str, declared: TensorType, value: Data) -> Array:
     wanted = declared.dtype
     exact = isinstance(value, np.ndarray | np.generic)
     array = _read(whose, declared, value)
+    if array.dtype.hasobject and not (
+        array.dtype == wanted or all(isinstance(item, str | bytes) for item in array.flat)
+    ):
+        raise InputError(f"{whose} needs {declared}, got {value!r:.60}")
     if wanted is None:
         return array
     if wanted.hasobject:
-        if array.dtype.kind not in "OUST":
+        if array.dtype.kind not in "OS":
             raise InputError(f"{whose} needs strings, got {array.dtype.name}")
         return array.astype(object)
     if array.dtype == wanted:
@@ -88,17 +92,12 @@ def _as_array(whose: str, declared: TensorType, value: Data) -> Array:
 
 def _read(whose: str, declared: TensorType, value: Data) -> Array:
     """What is given as an array, whatever its dtype; a tensor of another framework shares its memory."""
-    if is_foreign(value):
-        try:
-            found: Array = as_array(value)
-        except (TypeError, ValueError, RuntimeError, BufferError, UnsupportedError) as error:
-            kind = f"{type(value).__module__}.{type(value).__qualname__}"
-            raise InputError(f"{whose} ({declared}): this {kind} cannot be made an array: {one_line(error)}") from None
-        return found
     try:
-        return np.asarray(value)
-    except ValueError:
-        raise InputError(f"{whose} ({declared}): the rows of the given list have different lengths") from None
+        found: Array = given_array(value)
+    except UsageError as error:
+        what = "the rows of the given list have different lengths" if "inhomogeneous" in str(error) else str(error)
+        raise InputError(f"{whose} ({declared}): {what}") from None
+    return found
 
 
 def _check_shape(name: str, declared: TensorType, array: Array, named: dict[str, int], what: str) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .boundary import call_user, public, public_class, public_run
 from .declared import contradicted
 from .engine.engine import Engine
 from .engine.plain.memory import fitting
@@ -172,6 +173,7 @@ class _Late:
                 return found
 
 
+@public_class
 class Model:
     """What :func:`load` returns. ``graph`` is the loop graph as the front end read it.
 
@@ -276,6 +278,7 @@ class Model:
         """
         return extension("explain")(self, loop, system)
 
+    @public_run
     def check(self, inputs: Mapping[str, Data]) -> dict[int, Data]:
         """Check inputs against the signature; returns them by slot, defaults filled in.
 
@@ -288,6 +291,9 @@ class Model:
         >>> sorted(str(value) for value in model.check(inputs).values())
         ['1e-06', '2.0']
         """
+        return self._fit(inputs)
+
+    def _fit(self, inputs: Mapping[str, Data]) -> dict[int, Data]:
         # Arrays as they were before need no second look: in a short run, looking is what takes the time.
         checked = None if self._fitted is None else fitting(self._fitted, inputs)
         return self._check(inputs) if checked is None else checked
@@ -323,6 +329,7 @@ class Model:
                 self._fitted = [(name, slot, inputs[name].dtype, inputs[name].shape) for name, slot in pairs]
         return checked
 
+    @public_run
     def run(
         self,
         inputs: Mapping[str, Data] | None = None,
@@ -346,7 +353,7 @@ class Model:
         >>> model.run({"a": 2.0, "tol": 1e-6})["root"]
         array(1.4142135, dtype=float32)
         """
-        given = self.check(inputs or {})
+        given = self._fit(inputs or {})
         engine = self._borrow()
         try:
             what, index = self._go(engine, given, on_iteration, max_iterations)
@@ -357,6 +364,7 @@ class Model:
             self._give_back(engine)
         raise InterruptError(message) if what == "interrupt" else LimitError(message)
 
+    @public_run
     def execute(
         self,
         inputs: Mapping[str, Data] | None = None,
@@ -374,7 +382,7 @@ class Model:
         >>> model.execute(inputs).loops[0].iterations
         5
         """
-        given = self.check(inputs or {})
+        given = self._fit(inputs or {})
         engine = self._borrow()
         try:
             what, index = self._go(engine, given, on_iteration, max_iterations, on_tick, begin)
@@ -408,7 +416,7 @@ class Model:
         late = self._late if engine is self._engine and self._late is not None else _Late(engine)
         late.begin()
         if on_tick is not None:
-            late.on_tick = lambda: on_tick(Run({}, self._inside.totals(engine)))
+            late.on_tick = lambda: call_user(on_tick, Run({}, self._inside.totals(engine)))
         if begin is not None:
             begin(engine)
         engine.on_tick = late.tick
@@ -533,11 +541,12 @@ def _hook(engine: Engine, on_iteration: OnIteration) -> Callable[[int], None]:
     from .frame import Frame  # a run without hooks needs none
 
     def hook(index: int) -> None:
-        on_iteration(Frame(engine, index))  # whatever it returns stops nothing
+        call_user(on_iteration, Frame(engine, index))  # whatever it returns stops nothing
 
     return hook
 
 
+@public
 def load(source: Any, weights: str | Path | None = None, *, inputs: Any = None) -> Model:
     """Read a model: from a file, or from what another library holds in memory.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ...runtime.boundary import public_class
 from ...runtime.errors import UsageError
 from ...runtime.graph import Node
 from ..expression.language import Expression, parse
@@ -16,6 +17,7 @@ from .host import Host
 from .locations import LocationReader, without_if
 
 
+@public_class
 class Breakpoints(Sequence[Breakpoint]):
     """The breakpoints of a session, by number of creation."""
 

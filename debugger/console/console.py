@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from ...runtime.boundary import public_class
 from ...runtime.errors import InterruptError, LoopdbgError, UsageError
 from ...runtime.files import text_of
 from ..expression.language import Expression, ExpressionError, show
@@ -18,6 +19,7 @@ from .meant import meant
 from .report import breakpoint_lines, next_line
 
 
+@public_class
 class Console:
     """Runs commands on a session; ``say`` gets every line of output.
 

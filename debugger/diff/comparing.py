@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ...runtime.boundary import public
 from ...runtime.errors import InputError, UsageError
 from ...runtime.extensions import extension
 from ...runtime.model import Data, Model
@@ -193,6 +194,7 @@ def _first(difference: Difference, found: LoopFindings | Comparison) -> FirstDif
     )
 
 
+@public
 def diff(
     a: Any,
     b: Any,

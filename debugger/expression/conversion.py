@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ...runtime.errors import UsageError
+from ...runtime.foreign import given_array
 from ...runtime.graph import Array
 from ...runtime.ops.support import is_float, is_integer
 from .errors import Problem
@@ -17,10 +19,7 @@ def converted(value: Any, dtype: np.dtype[Any]) -> Array:
     Fractions are rounded to what a floating-point dtype holds. All else must arrive unchanged: 1.5 does not fit into
     int64, 300 not into int8, 1e300 not into float32, a number not into a string.
     """
-    try:
-        given = np.asarray(value)
-    except (ValueError, OverflowError):
-        raise Problem(f"not numbers of one shape, where {_name(dtype)} is needed") from None
+    given = given_value(value, _name(dtype))
     if given.dtype.hasobject and given.size and all(isinstance(item, int) for item in given.flat):
         given = _beyond_int64(given, dtype)
     if dtype.kind in "OUST" or given.dtype.kind in "OUST":
@@ -39,6 +38,17 @@ def converted(value: Any, dtype: np.dtype[Any]) -> Array:
         if not _kept(given, result):
             raise Problem(_lossy(given, dtype))
     return result
+
+
+def given_value(value: Any, needed: str) -> Array:
+    """A value that a caller gives, or that an expression has, as an array. ``needed``: what is wanted, for messages."""
+    try:
+        array: Array = given_array(value)
+    except UsageError as error:
+        if "inhomogeneous" in str(error):
+            raise Problem(f"not numbers of one shape, where {needed} is needed") from None
+        raise Problem(str(error)) from None
+    return array
 
 
 def _beyond_int64(given: Array, dtype: np.dtype[Any]) -> Array:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...runtime.boundary import public_class
 from ...runtime.dtypes import dtype as dtype_of
 from ...runtime.engine.time.history import GAP, numbers_of
 from ...runtime.extensions import extension
@@ -377,6 +378,7 @@ def frame_at(outline: Outline, mark: Mark, *, over: bool = False) -> RecordedFra
     return RecordedFrame(RecordedInside(outline, entry.loop, mark.id, entry, mark, mark.iteration, over=over))
 
 
+@public_class
 class RecordedIterations(Iterations):
     """What the values of one entry of a loop were at the boundaries that were recorded."""
 

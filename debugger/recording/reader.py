@@ -7,12 +7,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from ...runtime.boundary import public_class
 from ...runtime.graph import Graph
 from ...runtime.model import Data, LoopTotals
 from ..session.boundary import Boundary
 from .trace_inside import Entry, RecordedLoop, TraceInside
 
 
+@public_class
 class Trace:
     """A recorded run, opened read-only.
 

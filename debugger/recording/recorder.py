@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ...runtime.boundary import public_class
 from ...runtime.errors import LoopdbgError, TraceError, UsageError, one_line
 from ...runtime.frame import Frame
 from ...runtime.graph.as_json import to_json
@@ -80,6 +81,7 @@ class _Piece:
     then: list[Callable[[Store], None]]
 
 
+@public_class
 class Recorder:
     """Records one run of a model in a file: give it to the run as its hook, then :meth:`finish`.
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ...runtime.boundary import public_class
 from ...runtime.errors import UsageError
 from ...runtime.model import Data
 from ..breakpoints.locations import LAST
@@ -18,6 +19,7 @@ from .reader import Trace
 from .replaying import Replaying
 
 
+@public_class
 class Replay(Debuggee):
     """A recording, standing at one of its boundaries; at first before iteration 0 of the first loop.
 

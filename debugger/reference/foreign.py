@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ...runtime.errors import InputError, UnsupportedError, one_line
-from ...runtime.foreign import as_array
+from ...runtime.errors import InputError, UsageError
+from ...runtime.foreign import given_array, type_name
 from ...runtime.inputs import Data
 
 
@@ -23,23 +23,16 @@ def copied(name: str, value: Any) -> Data:
     if isinstance(value, list | tuple) and not _is_numbers(value):
         return [copied(name, one) for one in value]
     try:
-        array = np.array(as_array(value))
-    except (TypeError, ValueError, RuntimeError, BufferError, UnsupportedError) as error:
-        raise _unfit(name, value, one_line(error)) from None
-    if array.dtype.kind in "UT":
-        array = array.astype(object)
+        array = np.array(given_array(value))
+    except UsageError as error:
+        raise _unfit(name, str(error)) from None
     if array.dtype == object and not all(isinstance(one, str | bytes) for one in array.flat):
-        raise _unfit(name, value, "")
+        raise _unfit(name, f"this {type_name(value)} holds a number that no dtype has")
     return array
 
 
-def _unfit(name: str, value: Any, why: str) -> InputError:
-    kind = type(value)
-    told = f" ({why})" if why else ""
-    return InputError(
-        f"'{name}' is a {kind.__module__}.{kind.__qualname__}, which cannot be made an array{told}; give numbers, an "
-        "array, a tensor, or a list of these"
-    )
+def _unfit(name: str, why: str) -> InputError:
+    return InputError(f"'{name}': {why}; give numbers, an array, a tensor, or a list of these")
 
 
 def _is_numbers(value: list[Any] | tuple[Any, ...]) -> bool:

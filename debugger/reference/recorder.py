@@ -11,6 +11,7 @@ from pathlib import Path
 from types import CodeType, FrameType, TracebackType
 from typing import Any, Self
 
+from ...runtime.boundary import public, public_class
 from ...runtime.errors import UsageError
 from ...runtime.inputs import Data
 from .files import write_file
@@ -31,6 +32,7 @@ class _Loop:
     iterations: int = 0
 
 
+@public_class
 class ReferenceRecorder:
     """What a loop of the user's own computes, by name and iteration; :func:`record_reference` makes one.
 
@@ -202,6 +204,7 @@ class ReferenceRecorder:
             self._trips.setdefault(loop.name, {})[loop.entry] = loop.iterations
 
 
+@public
 def record_reference(path: str | os.PathLike[str] | None = None) -> ReferenceRecorder:
     """Record what a Python loop computes, to compare a model with it; with a ``path`` it is written there as ``.npz``
     when the block ends without an error.
@@ -232,4 +235,4 @@ def _caller() -> str:
 
 
 def _is_ours(code: CodeType) -> bool:
-    return code.co_filename == __file__
+    return code.co_filename in (__file__, public.__code__.co_filename)

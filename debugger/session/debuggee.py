@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
 
+from ...runtime.boundary import public_class
 from ...runtime.errors import UsageError
 from ...runtime.model import Data, LoopTotals, Model
 from ..breakpoints.breakpoint import Breakpoint
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 _ON_THE_WAY = (Reason.NODE, Reason.STEP, Reason.ENTRY, Reason.LOOP_END)
 
 
+@public_class
 class Debuggee(Telling):
     """Something that stands somewhere, and stops where its breakpoints say.
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from ...runtime.engine.engine import Engine
 from ...runtime.errors import UsageError
+from ...runtime.foreign import given_array
 from ...runtime.frame import Frame, NodeState
 from ...runtime.graph import Loop, Value
 from ...runtime.graph.origins import Origins
@@ -23,6 +24,20 @@ from .change import Change
 
 #: The sign of an assignment, apart from comparisons.
 _ASSIGNMENT = re.compile(r"(?<![=!<>])=(?!=)")
+
+
+def given_value(value: Any) -> Any:
+    """A value that a caller of Python gives, as expressions have it: None, a number, a string, an array, or a list.
+
+    Raises:
+        UsageError: it is something else.
+    """
+    if value is None or type(value) in (bool, int, float, complex, str, bytes):
+        return value
+    if isinstance(value, list | tuple):
+        return [given_value(item) for item in value]
+    array = given_array(value)
+    return array if array.ndim else array[()]
 
 
 class Editor:
@@ -143,8 +158,8 @@ class Editor:
                 raise UsageError(f"loop '{frame.name}' has no condition; {what}")
             self._engine.changes.set_condition(frame.index, bool(new))
             return
-        number = np.asarray(new)
-        if number.ndim or number.dtype.kind not in "iu" or int(number) < 0:
+        number = None if isinstance(new, list) else np.asarray(new)
+        if number is None or number.ndim or number.dtype.kind not in "iu" or int(number) < 0:
             raise UsageError(f"trip_count is a number of iterations, not {show(new, 40)}")
         if frame.loop.counted_by_slices:
             raise UsageError(

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from ...runtime import frame as runtime
 from ...runtime.body import FrameInside
+from ...runtime.boundary import public_class
 from ...runtime.engine.plain.memory import read_only
 from ...runtime.extensions import extension
 from ...runtime.graph import Array, Value
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 _PATIENCE = 5.0
 
 
+@public_class
 class SessionFrame(runtime.Frame):
     """A frame of a session; see :class:`~...runtime.frame.Frame` for what it shows.
 
@@ -123,6 +125,7 @@ class SessionFrame(runtime.Frame):
         return plots.value(self, expression, self[expression])
 
 
+@public_class
 class StandingFrame(SessionFrame):
     """The same frame as another one; its tensors of :data:`LARGE` bytes or more are references, good until the session
     goes on. ``turns``: whether it does."""

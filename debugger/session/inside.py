@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ...runtime.boundary import call_user
 from ...runtime.errors import Remedy, UsageError
 from ...runtime.graph import Node, TensorType
 from ...runtime.model import Data, LoopTotals, Model
@@ -134,6 +135,18 @@ class Inside(ABC):
     def frames(self) -> Sequence[TimedFrame]:
         """All running loops, outermost first, the main graph before them."""
 
+    def frame_or_innermost(self, frame: Any) -> Any:
+        """The frame that a caller means; None: the innermost.
+
+        Raises:
+            UsageError: it is no frame.
+        """
+        if frame is None:
+            return self.frame
+        if not hasattr(frame, "back_edges"):
+            raise UsageError(f"frame must be one of the session's frames, not {type(frame).__name__}")
+        return frame
+
     def standing(self, frame: Any) -> AnyFrame:
         """One of its frames to be looked at before it moves: what is large may be references
         (:class:`..statistics.tensor.TensorRef`)."""
@@ -208,7 +221,7 @@ class Inside(ABC):
     def log(self, text: str) -> None:
         """What a logpoint says."""
         if self.on_log is not None:
-            self.on_log(text)
+            call_user(self.on_log, text)
         else:
             self.logged.append(text)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 
+from ...runtime.boundary import public_class
 from ...runtime.engine.engine import Engine
 from ...runtime.errors import UsageError
 from ...runtime.frame import Frame
@@ -59,6 +60,7 @@ class Past:
             return engine
 
 
+@public_class
 class PastIterations(Iterations):
     """What the values of one entry of a loop were in other iterations of a run. ``visit`` gives an engine that
     stands at a position; ``position``: that of the frame; ``evolution``: what was noted of it."""

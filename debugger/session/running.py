@@ -39,7 +39,7 @@ def kept(value: Data) -> Data:
         if array.base is None:
             return value
         array = array.base
-    return copy.deepcopy(value)
+    return np.array(value) if isinstance(value, memoryview) else copy.deepcopy(value)
 
 
 class Running(Inside):
@@ -176,6 +176,7 @@ class Running(Inside):
             InputError: an input is unknown or does not fit.
         """
         given = {**self.model._inside.named(self.inputs), **self.model._inside.named(inputs)}
+        self.model.check(given)
         changed = {name: kept(value) for name, value in given.items()}
         self._given = self.model.check(changed)
         self.inputs = changed

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from ...runtime.boundary import public, public_class
 from ...runtime.errors import UsageError
 from ...runtime.model import Data, Model, load
 from ..breakpoints.locations import LAST
@@ -26,6 +27,7 @@ from .running import Running
 from .stop import Reason, Stop
 
 
+@public_class
 class Session(Debuggee):
     """A model that runs under control, stopped before iteration 0 of its first loop at first.
 
@@ -153,10 +155,13 @@ class Session(Debuggee):
     # -- what if
 
     def set(self, target: str, value: Any) -> Branch:
-        return self._edit(self.frame, lambda editor: editor.set(target, value))
+        from .edit import given_value
+
+        new = given_value(value)
+        return self._edit(self.frame, lambda editor: editor.set(target, new))
 
     def assign(self, text: str, frame: SessionFrame | None = None) -> Branch:
-        return self._edit(frame or self.frame, lambda editor: editor.assign(text))
+        return self._edit(self._inside.frame_or_innermost(frame), lambda editor: editor.assign(text))
 
     def _edit(self, frame: SessionFrame, change: Callable[[Any], str]) -> Branch:
         from .edit import Editor
@@ -249,6 +254,7 @@ class Session(Debuggee):
             return self._inside.travel(self._inside.timeline.back_node)
 
 
+@public
 def debug(model: Any, inputs: Mapping[str, Data] | None = None, *, max_iterations: int | None = None) -> Session:
     """Start a session on a model, or on what :func:`load` takes, stopped before iteration 0 of its first loop.
 

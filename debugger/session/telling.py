@@ -9,6 +9,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...runtime.boundary import public_class
 from ...runtime.errors import UsageError
 from ...runtime.extensions import extension
 from ...runtime.model import Run
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from .branch_difference import BranchDifference
 
 
+@public_class
 class Telling:
     """The part of a debuggee that moves nothing."""
 
@@ -39,7 +41,7 @@ class Telling:
         """
         from ..why.why import why
 
-        frame = frame or self._inside.frame
+        frame = self._inside.frame_or_innermost(frame)
         return why(frame, frame.history.recent(), self._inside.model.graph)
 
     def listing(self, which: str | int = "", frame: Any = None) -> Listed:
@@ -57,7 +59,7 @@ class Telling:
         [('half = x * 0.5', '1.0')]
         """
         inside = self._inside
-        frame = frame or inside.frame
+        frame = inside.frame_or_innermost(frame)
         return listed(inside.places.source, frame, inside.breakpoints, str(which), running=not inside.done)
 
     def compare(self, number: int = 0) -> BranchDifference:
@@ -129,7 +131,8 @@ class Telling:
         >>> session.extract(folder / "part").what
         "iteration 2 of loop 'sqrt'"
         """
-        return extension("extract")(self, Path(folder), frame or self._inside.frame, whole, force)
+        frame = self._inside.frame_or_innermost(frame)
+        return extension("extract")(self, Path(folder), frame, whole, force)
 
     def repro(self, folder: str | Path, what: str = "nan", *, force: bool = False) -> Any:
         """Write the smallest part of the model that shows something, as a folder for a bug report; returns what came of

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ...runtime.atomic_file import scratch_folder
+from ...runtime.boundary import public
 from ...runtime.errors import LoopdbgError, UsageError
 from ...runtime.inputs import Data
 from ...runtime.model import Model, load
@@ -130,6 +131,7 @@ class Sweep:
             yield row_of((*first, *rest), measures, told)
 
 
+@public
 def sweep(
     model: Any,
     cases: Any = None,
@@ -234,6 +236,9 @@ def _models(model: Any, elsewhere: bool) -> tuple[list[str], Model | None]:
     if isinstance(model, str | os.PathLike):
         return [os.fspath(model)], None
     if isinstance(model, list | tuple):
+        wrong = [one for one in model if not isinstance(one, str | os.PathLike)]
+        if wrong:
+            raise UsageError(f"several models are given by their paths, not as {type(wrong[0]).__name__}")
         return [os.fspath(one) for one in model], None
     given = model if isinstance(model, Model) else load(model)
     if not elsewhere:

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ...runtime.boundary import public_class
 from ...runtime.errors import UsageError
 from ...runtime.graph import Loop, StoppedBy
 from ...runtime.graph.dependence import tested_values
@@ -19,6 +20,7 @@ from ..words.condition import condition_slice
 _RECENT_BYTES = 64 << 20
 
 
+@public_class
 class Iterations(ABC):
     """What the values of one entry of a loop were in other iterations than that of ``frame``."""
 

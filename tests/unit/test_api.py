@@ -21,7 +21,8 @@ import make_api
 #: A new public name is a decision: it is written here as well, and stays.
 PUBLIC = {
     "loopdbg": """
-        CarriedValue Diff ExecutionError Explanation FirstDifference Frame InputError InterruptError
+        CarriedValue Diff ExecutionError Explanation FirstDifference Frame InputError InternalError
+        InterruptError OutOfMemoryError
         LimitError LoopDifference LoopNode LoopTotals LoopdbgError Model ModelError OptionalType Port Reason
         Recorder Reference ReferenceRecorder Replay Row Run SequenceType Session Status Stop StoppedBy
         TensorType Trace TraceError Track UnsupportedError UsageError Verdict Why __version__ debug diff load

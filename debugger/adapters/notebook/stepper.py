@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from ....runtime.boundary import public
 from ....runtime.errors import UsageError
 from ...session.debuggee import Debuggee
 
 
+@public
 def widget(session: Any) -> Any:
     """A widget that shows where a session stands and steps it: the lines of the loop with the one that runs next, what
     the back edges carry, the condition, the scan outputs, and time as a bar to travel on. Buttons and keys go on and

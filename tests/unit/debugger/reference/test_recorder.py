@@ -131,8 +131,8 @@ def test_tensors_of_pytorch() -> None:
 @pytest.mark.parametrize(
     ("do", "error", "told"),
     [
-        (lambda ref: ref.iteration(x=object()), loopdbg.InputError, "'x' is a builtins.object, which cannot be made"),
-        (lambda ref: ref.iteration(x=[object()]), loopdbg.InputError, "'x' is a builtins.object"),
+        (lambda ref: ref.iteration(x=object()), loopdbg.InputError, "'x': this object cannot be made an array"),
+        (lambda ref: ref.iteration(x=[object()]), loopdbg.InputError, "'x': this object cannot be made an array"),
         (lambda ref: (ref.value(x=1), ref.iteration(x=2)), loopdbg.UsageError, "iteration 0 of 'loop' has a value 'x'"),
         (lambda ref: (ref.output(y=1), ref.output(y=2)), loopdbg.UsageError, "has a value 'y' already"),
         (lambda ref: (ref.iteration(x=1), ref.loop("a").__enter__()), loopdbg.UsageError, "put 'with ref.loop(NAME):'"),
