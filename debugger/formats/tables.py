@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +25,9 @@ def arrow() -> Any:
     Raises:
         UsageError: it is not installed.
     """
+    if "pyarrow" not in sys.modules:
+        # Its own allocator reserves a gigabyte at once, and crashes where the system refuses that.
+        os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     try:
         import pyarrow
         import pyarrow.parquet

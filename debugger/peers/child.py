@@ -15,6 +15,7 @@ import sys
 from collections.abc import Mapping
 from typing import IO, Any, Protocol
 
+from ...runtime.kernels.available import limit_process
 from .jobs import Job
 
 LENGTH = struct.Struct("<Q")
@@ -52,6 +53,7 @@ def send(stream: IO[bytes], message: Any) -> None:
 def main() -> None:
     """Serve the peer that the first message names."""
     end_with_the_parent()
+    limit_process()
     requests = sys.stdin.buffer
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)

@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 from typing import IO, Any
 
+from ...runtime.kernels.available import limit_process
 from ..peers.child import LENGTH, end_with_the_parent, send
 from .executor import Executor
 from .job import Job
@@ -113,6 +114,7 @@ class Server:
 def main() -> None:
     """Serve until the pipe is closed."""
     end_with_the_parent()
+    limit_process()
     # Ctrl-C is for the program that asks, which ends this one.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     requests = sys.stdin.buffer

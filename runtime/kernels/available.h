@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #define AVAILABLE_PATH 1024
@@ -108,18 +110,23 @@ static int64_t available_in_groups(int64_t swap) {
     return least;
 }
 
+/* Pages of this process that are in memory, those of them that are shared, and those that are private and writable. */
+static int available_pages(long *resident, long *shared, long *data) {
+    char path[2 * AVAILABLE_PATH];
+    snprintf(path, sizeof path, "%s/proc/self/statm", available_root);
+    FILE *from = fopen(path, "re");
+    if (from == NULL) return 0;
+    int read = fscanf(from, "%*d %ld %ld %*d %*d %ld", resident, shared, data);
+    fclose(from);
+    return read == 3;
+}
+
 /* What the process has been given and has not written to yet, which is still counted as available. What it had of that
  * from the beginning are stacks of threads and the like, which it will not write to. */
 static int64_t available_unwritten(void) {
     static int64_t least = INT64_MAX;
-    char path[2 * AVAILABLE_PATH];
     long resident = 0, shared = 0, data = 0;
-    snprintf(path, sizeof path, "%s/proc/self/statm", available_root);
-    FILE *from = fopen(path, "re");
-    if (from == NULL) return 0;
-    int read = fscanf(from, "%*d %ld %ld %*d %*d %ld", &resident, &shared, &data);
-    fclose(from);
-    if (read != 3) return 0;
+    if (!available_pages(&resident, &shared, &data)) return 0;
     int64_t unwritten = (int64_t)(data - (resident - shared)) * sysconf(_SC_PAGESIZE);
     least = available_least(least, unwritten);
     return unwritten - least;
@@ -133,6 +140,24 @@ static int64_t available_memory(void) {
     swap = swap > 0 ? swap : 0;
     int64_t there = available_least(here + swap, available_in_groups(swap)) - available_unwritten();
     return there > 0 ? there : 0;
+}
+
+/* Let the system refuse this process more private memory than so many bytes from now on, where its own limit is not lower:
+ * libraries that ask for memory themselves then fail with an error. */
+static void available_limit(int64_t more, rlim_t most) {
+    long resident = 0, shared = 0, data = 0;
+    struct rlimit limit;
+    if (!available_pages(&resident, &shared, &data) || getrlimit(RLIMIT_DATA, &limit) != 0) return;
+    rlim_t wanted = (rlim_t)data * (rlim_t)sysconf(_SC_PAGESIZE) + (rlim_t)more;
+    limit.rlim_cur = wanted < most ? wanted : most;
+    if (limit.rlim_cur > limit.rlim_max) limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_DATA, &limit);
+}
+
+static double available_seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
 #endif

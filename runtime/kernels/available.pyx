@@ -7,11 +7,12 @@ is a MemoryError like any other.
 
 from cpython.object cimport PyObject
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memset, strcpy
 cimport numpy as np
 
 import os
+import resource
 
 from ..text import size_text
 
@@ -21,6 +22,8 @@ cdef extern from "kernels/available.h" nogil:
     char *available_root
     const size_t AVAILABLE_PATH
     int64_t available_memory()
+    void available_limit(int64_t more, uint64_t most)
+    double available_seconds()
 
 cdef extern from "numpy/arrayobject.h":
     ctypedef struct Allocator "PyDataMemAllocator":
@@ -43,6 +46,18 @@ cdef int64_t MOST = 1 << 27
 cdef int64_t SPARE = 1 << 28
 cdef int64_t _all_memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
+# Where the whole process is limited, so much of what is available is not for arrays but for all else, and the system lets
+# it have all of it but a margin for page tables and the like.
+cdef int64_t RESERVE = 1 << 24
+cdef int64_t MARGIN = 1 << 22
+# After so many seconds the limit is set again.
+cdef double LIMIT_SECONDS = 0.05
+
+# Whether the whole process is limited, by how much at most, and when that was last set.
+cdef bint _limited = False
+cdef uint64_t _most_data = 0
+cdef double _limited_at = 0
+
 # What may be asked for without another look, and what there was when something was refused (-1: nothing was).
 cdef int64_t _allowance = MOST // 8
 cdef int64_t _there_was = -1
@@ -62,7 +77,11 @@ cdef bint is_there(int64_t nbytes) noexcept nogil:
     cdef int64_t there = available_memory()
     if there < 0:
         there = _all_memory
-    there -= min(SPARE, there // 16)
+    cdef int64_t spare = min(SPARE, there // 16)
+    if _limited:
+        set_limit(there)
+        spare = max(spare, RESERVE)
+    there = max(there - spare, 0)
     cdef int64_t left = there - nbytes
     if nbytes < 0 or left < 0:
         _allowance, _there_was = 0, there
@@ -70,6 +89,37 @@ cdef bint is_there(int64_t nbytes) noexcept nogil:
     # Near the end a look is due more often: others ask for memory too.
     _allowance = min(MOST, left // 4)
     return 1
+
+
+cdef void set_limit(int64_t there) noexcept nogil:
+    global _limited_at
+    available_limit(max(there - MARGIN, RESERVE // 2), _most_data)
+    _limited_at = available_seconds()
+
+
+def limit_process():
+    """Let this whole process have no more memory than is available, from now on: what it asks for beyond that is refused
+    with an error (MemoryError of Python), where Linux would kill it later. For programs of our own, which nobody else
+    shares; where the system does not say what is available nothing changes."""
+    global _limited, _most_data
+    there = available_memory()
+    if there < 0:
+        return
+    soft = resource.getrlimit(resource.RLIMIT_DATA)[0]
+    _limited, _most_data = True, <uint64_t>-1 if soft == resource.RLIM_INFINITY else soft
+    set_limit(there)
+
+
+def require(nbytes, purpose):
+    """Make sure that so many bytes are available, before a library asks for them that does not look.
+
+    Raises:
+        MemoryError: they are not.
+
+    >>> require(10, "a copy of 'x'")
+    """
+    if not may_have(nbytes):
+        raise MemoryError(f"{purpose} needs {size_text(nbytes)}{refused()}")
 
 
 cdef Handler _watched
@@ -102,6 +152,8 @@ _handler = PyCapsule_New(&_watched, "mem_handler", NULL)
 def watch_allocations():
     """In the context that calls this (``contextvars``), memory of NumPy's arrays is asked for only where it is
     available, until ``leave_allocations`` gets what this returns. Where somebody has set an allocator, that one stays."""
+    if _limited and available_seconds() - _limited_at > LIMIT_SECONDS:
+        set_limit(max(available_memory(), 0))
     if get_handler() is <object>numpys_own:
         return set_handler(_handler)
     return None

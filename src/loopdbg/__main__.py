@@ -54,6 +54,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     from .tui.cli import main as run
 
     def loaded() -> None:
+        memory = sys.modules.get(f"{__package__}.runtime.kernels.available")
+        if argv is None and memory is not None:
+            memory.limit_process()
         if ours:
             signal.signal(signal.SIGINT, handler)
 

@@ -163,9 +163,11 @@ cdef class Memory:
             return self.put_owner(k, np.empty(shape, dtype), spec, OWN)
         return self.put_owner(k, memory_for(nbytes, lambda: self.value_of(k)).view(dtype).reshape(shape), spec, OWN)
 
-    def value_of(self, int k):
-        """What a slot's value is, for messages."""
-        return f"{self.where(self.producers[k])}: its result" if k in self.producers else f"'{self.plan.slots[k].name}'"
+    def value_of(self, int k, before=""):
+        """What a slot's value is, for messages; ``before``: what is said before the value itself."""
+        if k in self.producers:
+            return f"{self.where(self.producers[k])}: {before}its result"
+        return f"{before}'{self.plan.slots[k].name}'"
 
     cdef int set_constant(self, int k, object array) except -1:
         if array.dtype.hasobject:
@@ -270,7 +272,7 @@ cdef class Memory:
             return self.plain_copy(self.look(slot))
         dtype, shape = self.specs.kind(held.spec)
         if held.nbytes >= LINED and not may_have(held.nbytes):
-            raise ExecutionError(f"{self.value_of(slot)} {lacking(held.nbytes, ' for a copy')}")
+            raise ExecutionError(f"{self.value_of(slot, 'a copy of ')} {lacking(held.nbytes)}")
         array = self.array_of(dtype, shape, NULL)
         if self.specs.capacity(held.spec) is not None:
             np.copyto(array, self.look(slot))
