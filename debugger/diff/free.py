@@ -62,9 +62,7 @@ def run_free(side: ModelSide, inputs: Mapping[str, Data], peer: Peer, options: O
     reasons = [reason for path in profile.loops for reason in side.reasons(path)]
     reasons += [reason for seen in profile.loops.values() for reason in _empty(seen)]
     reasons += _conversion(side.model.graph, ())
-    feeds = {name: _array(value) for name, value in inputs.items()}
-    if side.model.graph.system is System.OPENVINO:
-        feeds = {str(k): feeds[port.name] for k, port in enumerate(side.model.inputs)}
+    feeds = _feeds(side, inputs)
     loaded = None
     try:
         job = whole_model(side)
@@ -105,6 +103,34 @@ def run_free(side: ModelSide, inputs: Mapping[str, Data], peer: Peer, options: O
     if result.verdict is Verdict.DIFFER and not side.model._inside.requests:
         follow_back(result, side, feeds, peer, options, {path: seen.loop for path, seen in profile.loops.items()})
     return result
+
+
+def whole_outcome(side: ModelSide, inputs: Mapping[str, Data], peer: Peer) -> str:
+    """What a peer makes of the whole model, where ours fails: ``onnxruntime fails too: ...``."""
+    for name, value in inputs.items():
+        kind = cannot_be_handed_over(value, peer.name)
+        if kind:
+            return f"{peer.name} was not run, since the input '{name}' is {kind}"
+    try:
+        loaded = peer.open(whole_model(side))
+    except UnsupportedError as error:
+        return f"{peer.name} was not run, since {error}"
+    except PeerError as error:
+        return f"{peer.name} {'refuses the model' if error.what == 'failed' else error.what}: {error.text}"
+    try:
+        run_whole(loaded, _feeds(side, inputs), side.model)
+        loaded.close()
+    except PeerError as error:
+        return f"{peer.name} {'fails too' if error.what == 'failed' else error.what}: {error.text}"
+    return f"{peer.name} runs the model with these inputs"
+
+
+def _feeds(side: ModelSide, inputs: Mapping[str, Data]) -> dict[str, Any]:
+    """Inputs as a peer takes them: those of an IR by position."""
+    feeds = {name: _array(value) for name, value in inputs.items()}
+    if side.model.graph.system is System.OPENVINO:
+        return {str(k): feeds[port.name] for k, port in enumerate(side.model.inputs)}
+    return feeds
 
 
 def _unstable(

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from ...runtime.errors import UsageError
+from ...runtime.errors import ExecutionError, UsageError
 from ...runtime.graph import Graph, System, walk
 from ...runtime.model import Data, Model
 from ...runtime.ops.registry import is_random
 from ..peers.process import Peer
 from .findings import Comparison, Reason, Verdict
-from .free import run_free
+from .free import run_free, whole_outcome
 from .lockstep import Lockstep
 from .matching import chosen, match_loops
 from .precision import widened
@@ -60,7 +60,8 @@ def compare_live(
 
     Raises:
         UsageError: the peer cannot read models of this system.
-        ExecutionError, LimitError: ours does not run.
+        ExecutionError: ours does not run; the text says what the peer makes of the whole model.
+        LimitError: ours does not run.
     """
     if peer.name == "onnxruntime" and model.graph.system is System.OPENVINO:
         raise UsageError(f"onnxruntime cannot read {model.name}; compare with openvino")
@@ -73,7 +74,12 @@ def compare_live(
     chosen(match_loops(side.loops, side.loops, {}).pairs, options.loops)  # complains of names that are none
     profile = Profile()
     step = Lockstep(side, peer if lockstep else None, options, profile)
-    result = step.run()
+    try:
+        result = step.run()
+    except ExecutionError as error:
+        # Whether the peer runs the model tells a fault of the model from one of ours.
+        told = whole_outcome(side, side.inputs, peer)
+        raise ExecutionError(f"{error.what}; {told}", error.remedy, **error.fields) from error
     found = [result] if lockstep else []
     drawn = _random(model.graph)
     if free and drawn:

@@ -29,6 +29,7 @@ from .memory import aligned, new_buffer, shapes_of
 from ...ops.eager import Eager
 from ...ops.primitives import NotNative
 from ...ops.draws import Draws
+from ...ops.fixed_sizes import fixed_size_that_excludes
 from ...plan.plan import Opcode
 
 np.import_array()
@@ -309,10 +310,13 @@ cdef class Binder:
                 if not isinstance(results, tuple):
                     results = (results,)
         except LoopdbgError as error:
-            raise ExecutionError.at(self.memory.where(pc), error) from error
+            what = f"{self.memory.where(pc)}: {error.what}{self.fixed_size(instruction, arguments)}"
+            raise ExecutionError(what, error.remedy, **error.fields) from error
         except Exception as error:
             why = one_line(error) + (refused() if isinstance(error, MemoryError) else "")
-            raise ExecutionError(f"{self.memory.where(pc)}: {why} (inputs: {shapes_of(arguments)})") from error
+            cause = self.fixed_size(instruction, arguments)
+            raise ExecutionError(
+                f"{self.memory.where(pc)}: {why} (inputs: {shapes_of(arguments)}){cause}") from error
         if any(slot >= 0 for slot in instruction.outputs[len(results):]):
             raise ExecutionError(f"{self.memory.where(pc)}: it has {len(instruction.outputs)} outputs, but the operator "
                                  f"gives only {len(results)}")
@@ -326,6 +330,12 @@ cdef class Binder:
                 self.memory.set_known(slot, None)
         except MemoryError as error:
             raise ExecutionError(f"{self.memory.where(pc)}: {one_line(error)}{refused()}") from error
+
+    def fixed_size(self, instruction, arguments):
+        """The end of an error message where a constant of the file excludes the shapes that a node got."""
+        shapes = [x.shape if isinstance(x, np.ndarray) else None for x in arguments]
+        fixed = fixed_size_that_excludes(self.plan.graph, instruction.node, shapes)
+        return "" if fixed is None else f"; {fixed}"
 
     def apply_random(self, int pc, instruction, arguments):
         """Run an operator that draws random numbers: by node and iterations, so that running again gives the same."""

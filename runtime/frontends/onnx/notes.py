@@ -24,7 +24,10 @@ from ...graph import (
 )
 from ...graph.origins import Origins
 from ...graph.slices import from_start
+from ...ops.constants import Constants
+from ...ops.fixed_sizes import FixedSize, fixed_sizes
 from ...peer_counts import trip_count_note
+from ...text import counted
 
 _MAKE_SEQUENCES = (
     "SequenceConstruct",
@@ -73,11 +76,23 @@ def scan_notes(scan: Loop) -> list[str]:
 
 def graph_notes(graph: Graph) -> Iterator[Note]:
     """One sentence a finding about what is no loop."""
+    yield from _fixed_sizes(graph)
     for node in walk(graph):
         if isinstance(node, If):
             yield from _outer_branch_results(node)
         elif isinstance(node, Operation) and node.op_type == "Softmax" and node.version < 13 and not node.foreign:
             yield from _softmax(node)
+
+
+def _fixed_sizes(graph: Graph) -> Iterator[Note]:
+    """One note for each size that a named dimension is held to; an exporter often writes it into many constants."""
+    found: dict[tuple[tuple[str, ...], int], list[FixedSize]] = {}
+    for fixed in fixed_sizes(graph, Constants(Origins.of(graph), graph.system)):
+        found.setdefault((fixed.dimensions, fixed.size), []).append(fixed)
+    for first, *more in found.values():
+        others = len({fixed.node for fixed in more} - {first.node})
+        also = f"; so does {counted(others, 'other node')}" if others == 1 else f"; so do {others} other nodes"
+        yield Note("", f"{first}{also if others else ''}. The size of an example may have been exported as a constant.")
 
 
 def _outer_branch_results(node: If) -> Iterator[Note]:
