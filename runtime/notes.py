@@ -11,9 +11,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from .engine.engine import Engine
-from .graph import Note, Operation, System, Value, node_of_file
+from .graph import Note, Operation, System, TensorType, Value, node_of_file
 from .peer_counts import trip_count_note
 from .plan.plan import LoopPlan
+from .text import counted
 
 _PLUGIN = "OpenVINO's CPU plugin"
 _INT32 = np.iinfo(np.int32)
@@ -24,6 +25,7 @@ def observed(plan: LoopPlan, engine: Engine) -> Iterator[Note]:
     yield from _trip_count(plan, engine)
     yield from _carried(plan, engine)
     yield from _clipped_cell(plan, engine)
+    yield from _part_sizes(plan, engine)
 
 
 def _trip_count(plan: LoopPlan, engine: Engine) -> Iterator[Note]:
@@ -52,6 +54,26 @@ def _carried(plan: LoopPlan, engine: Engine) -> Iterator[Note]:
                 "B29",
                 f"{_PLUGIN} computes '{edge.edge.param.name}' in 32 bits, and here it does not fit: "
                 f"its result would differ.",
+            )
+
+
+def _part_sizes(plan: LoopPlan, engine: Engine) -> Iterator[Note]:
+    """Parts of another number of rows than an IR declares, where the rows are known in a run only."""
+    if plan.loop.system is not System.OPENVINO or not engine.loop_state(plan.index)[0]:
+        return
+    for scan in plan.loop.scan_outputs:
+        kind, slot = scan.result.type, engine.plan.slot_of.get(scan.result)
+        shape = kind.shape if isinstance(kind, TensorType) else None
+        if scan.axis < 0 or slot is None or (shape is not None and isinstance(shape[scan.axis], int)):
+            continue  # what the file tells is in Loop.notes
+        known = engine.memory.kind(slot)
+        rows = None if known is None or known[1] is None else known[1][scan.axis]
+        if rows is not None and rows != scan.part_size:
+            yield Note(
+                "B46",
+                f"{_PLUGIN} would fail or return uninitialised memory as '{scan.outer.name}': the port map declares"
+                f" part_size {scan.part_size}, and the last part '{scan.result.name}' had {counted(rows, 'row')} on"
+                f" axis {scan.axis}.",
             )
 
 

@@ -52,6 +52,7 @@ RULES = {
     "B42": Rule((_OV,), ("values", "trips")),
     "B44": Rule(_BOTH, ("failure",)),
     "B45": Rule((), ()),
+    "B46": Rule((_OV,), ("values", "failure")),
 }
 
 

@@ -213,6 +213,7 @@ class _Writer:
                     "reverse": s.reverse,
                     **({} if s.length is None else {"length": self.value(s.length)}),
                     **({} if s.valid is None else {"valid": self.value(s.valid)}),
+                    **({} if s.part_size == 1 else {"part_size": s.part_size}),
                 }
                 for s in loop.scan_outputs
             ],
@@ -377,6 +378,7 @@ class _Reader:
                 _flag(s["reverse"]),
                 self.maybe(s.get("length")),
                 self.maybe(s.get("valid")),
+                _number(s.get("part_size", 1)),
             )
             for s in told["scan_outputs"]
         ]

@@ -272,7 +272,8 @@ class ScanOutput:
     iteration stands first. ``length``: an outer integer, how many elements the axis is to have; those that the loop
     does not give are zeros, at the end (TensorRT, docs/semantics.md 8.4). ``valid``: the parameter of a sliced input
     that tells which parts of an element along its first axis are more than filling (``[parts, 1]``), or how many of
-    them, from the first one: sequences that are shorter than others.
+    them, from the first one: sequences that are shorter than others. ``part_size``: of an IR, how many rows an element
+    has as its port map says; nothing depends on it here.
     """
 
     result: Value
@@ -282,6 +283,7 @@ class ScanOutput:
     reverse: bool = False
     length: Value | None = None
     valid: Value | None = None
+    part_size: int = 1
 
 
 class Note(str):

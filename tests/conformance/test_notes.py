@@ -110,6 +110,47 @@ def sliced_and_carried() -> Net:
     return net
 
 
+def joined_parts(rows: int, part_size: int, step: int = 1, is_loop: bool = False) -> Callable[[], Net]:
+    """x [4,2] is sliced by one row, and each iteration gives ``rows`` rows, joined with this ``part_size``."""
+
+    def build() -> Net:
+        net = Net()
+        head = [net.constant(np.int64(4)), net.constant(TRUE)] if is_loop else []
+        x = net.parameter("4,2", name="x")
+        body = net.inner()
+        part = body.parameter("1,2", name="part")
+        new = body.layer("Concat", [part] * rows, shape=f"{rows},2", data='axis="0"')
+        ends = "" if step > 0 else 'start="-1" end="0"'
+        joined = f'axis="0" part_size="{part_size}" stride="{step * part_size}" {ends}'
+        entries = [into(len(head), part, 'axis="0"'), out(len(head) + 1, body.result(new), joined)]
+        if is_loop:
+            entries.append(out(-1, body.result(body.constant(np.array([True]))), 'purpose="execution_condition"'))
+        kind, version = ("Loop", "opset5") if is_loop else ("TensorIterator", "opset1")
+        parts = loop_parts(body, entries)
+        made = net.layer(kind, [*head, x], version=version, shape=f"{4 * rows},2", extra=parts)
+        net.result((made, len(head) + 1))
+        return net
+
+    return build
+
+
+def parts_of_a_run(part_size: int) -> Callable[[], Net]:
+    """x [4,2] is sliced by one row, and each iteration gives that row and those of w, of which only a run tells."""
+
+    def build() -> Net:
+        net = Net()
+        x, w = net.parameter("4,2", name="x"), net.parameter("?,2", name="w")
+        body = net.inner()
+        part, more = body.parameter("1,2", name="part"), body.parameter("?,2", name="more")
+        new = body.layer("Concat", [part, more], shape="?,2", data='axis="0"')
+        joined = f'axis="0" part_size="{part_size}" stride="{part_size}"'
+        entries = [into(0, part, 'axis="0"'), into(1, more), out(2, body.result(new), joined)]
+        net.result((net.layer("TensorIterator", [x, w], shape="?,2", extra=loop_parts(body, entries)), 2))
+        return net
+
+    return build
+
+
 def inside(outer_is_loop: bool) -> Net:
     """A TensorIterator in a TensorIterator, or in a Loop."""
     net = Net()
@@ -508,6 +549,33 @@ CASES: dict[str, list[Case]] = {
         ),
         Case(loop_text("co = Identity (ci) e = Identity (v)", outputs="bool co, float e"), "", None, given(), BOTH),
     ],
+    "B46: in a run": [
+        *(
+            Case(parts_of_a_run(size), "the last part 'Concat_2' had 2 rows", None, {"x": ROWS, "w": ROWS[:1]})
+            for size in (1, 3)
+        ),
+        Case(parts_of_a_run(2), "", None, {"x": ROWS, "w": ROWS[:1]}),
+    ],
+    "B46": [
+        *(
+            Case(
+                joined_parts(rows, part_size, step, is_loop),
+                f"declares part_size {part_size} for the scan output",
+                "failed",
+                {"x": ROWS},
+            )
+            for rows, part_size, step, is_loop in (
+                (2, 1, 1, True),
+                (2, 1, 1, False),
+                (1, 2, 1, False),
+                (2, 1, -1, False),
+            )
+        ),
+        *(
+            Case(joined_parts(rows, rows, step, is_loop), "", None, {"x": ROWS})
+            for rows, step, is_loop in ((1, 1, True), (1, 1, False), (2, 1, False), (2, -1, False))
+        ),
+    ],
     "inside each other": [
         Case(
             lambda: inside(False),
@@ -602,7 +670,7 @@ def templates() -> Iterator[tuple[str, re.Pattern[str]]]:
             told = node.value if isinstance(node, ast.Yield | ast.Return) else None
             if isinstance(told, ast.Call) and isinstance(told.func, ast.Name) and told.func.id == "Note":
                 label, told = told.args
-                if ast.literal_eval(label) in ELSEWHERE:
+                if ast.literal_eval(label) in ("", *ELSEWHERE):  # without a label it is not about a peer
                     continue
             if isinstance(told, ast.Constant) and isinstance(told.value, str) and told.value:
                 yield f"{name}:{told.lineno}", re.compile(re.escape(told.value))

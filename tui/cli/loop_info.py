@@ -133,6 +133,7 @@ def _loop(node: LoopNode, origins: Origins, returned: dict[Value, list[str]]) ->
                 "axis": port.axis,
                 "join": "stack" if port.stack else "concatenate",
                 "order": "reverse" if port.reverse else "forward",
+                "part_size": None if port.stack else port.part_size,
                 "length": _known(port.length, origins),
             }
             for port in loop.scan_outputs

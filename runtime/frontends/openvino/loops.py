@@ -316,7 +316,9 @@ class LoopBuilder:
                 )
             # Only the sign of stride matters (docs/semantics.md 6.3).
             reverse = output.stride < 0
-            self.loop.scan_outputs.append(ScanOutput(result, outer, output.axis, stack=False, reverse=reverse))
+            self.loop.scan_outputs.append(
+                ScanOutput(result, outer, output.axis, stack=False, reverse=reverse, part_size=output.part_size)
+            )
         return [by_port[port] for port in self.outputs if by_port[port].axis is not None]
 
     def _fixed_trips(self, scans: list[Entry]) -> int:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from ...graph import Loop, Note, SlicedInput, TensorType, Value, read_in
+from ...text import counted
 
 _PLUGIN = "OpenVINO's CPU plugin"
 
@@ -123,6 +124,16 @@ def _outputs(loop: Loop) -> Iterator[Note]:
                 "B23",
                 f"{_PLUGIN} refuses the loop or returns something else as '{scan.outer.name}': "
                 f"it does not concatenate along the negative axis {scan.axis}.",
+            )
+            continue
+        shape = scan.result.type.shape if isinstance(scan.result.type, TensorType) else None
+        rows = shape[scan.axis] if shape is not None and scan.axis < len(shape) else None
+        if isinstance(rows, int) and rows != scan.part_size:
+            yield Note(
+                "B46",
+                f"{_PLUGIN} refuses the loop: the port map declares part_size {scan.part_size} for the scan output"
+                f" '{scan.outer.name}', and each part '{scan.result.name}' has {counted(rows, 'row')} on axis"
+                f" {scan.axis}.",
             )
 
 
