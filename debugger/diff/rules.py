@@ -53,6 +53,7 @@ RULES = {
     "B44": Rule(_BOTH, ("failure",)),
     "B45": Rule((), ()),
     "B46": Rule((_OV,), ("values", "failure")),
+    "B47": Rule((_ORT,), ("values", "trips")),
 }
 
 

@@ -110,6 +110,19 @@ def sliced_and_carried() -> Net:
     return net
 
 
+def shared_scan(
+    nodes: str,
+    first: str,
+    second: str,
+    names: str = "k, s, t",
+    given: str = "float k, float[M] s, float[M] t",
+) -> str:
+    """A Scan whose body computes 'ko' and these nodes, with a state and two scan outputs."""
+    return f"""g (float k0, float[N] x) => ({given}) {{ {names} = Scan <num_scan_inputs = 1,
+      body: graph = b (float ki, float xi) => (float ko, float {first}, float {second}) {{
+        ko = Add (ki, xi) {nodes} }}> (k0, x) }}"""
+
+
 def joined_parts(rows: int, part_size: int, step: int = 1, is_loop: bool = False) -> Callable[[], Net]:
     """x [4,2] is sliced by one row, and each iteration gives ``rows`` rows, joined with this ``part_size``."""
 
@@ -457,6 +470,40 @@ CASES: dict[str, list[Case]] = {
         ),
         Case(
             loop_text(outputs="bool co, float xo, float xo", call="a, s = Loop (m, c, v)", result="float[N] s"),
+            "",
+            None,
+            given(),
+            BOTH,
+        ),
+        *(
+            Case(
+                shared_scan("e = Neg (ko) f = Abs (e)", "e", "f", names=names, given=given_outputs),
+                "onnxruntime refuses the omitted output",
+                "failed",
+                OVER_NOTHING,
+                (ORT,),
+            )
+            for names, given_outputs in ((", s, t", "float[M] s, float[M] t"), ("k, , t", "float k, float[M] t"))
+        ),
+        Case(shared_scan("e = Exp (ko) f = Abs (e)", "e", "f"), "", None, OVER_NOTHING, BOTH),
+    ],
+    "B47": [
+        *(
+            Case(shared_scan(nodes, *results), says, None, OVER_NOTHING, (ORT,))
+            for nodes, results, says in (
+                ("e = Neg (ko)", ("e", "e"), "uninitialised memory as 's': the body lists 'e'"),
+                ("", ("ko", "ko"), "uninitialised memory as 'k', 's': the body lists 'ko'"),
+            )
+        ),
+        # Other numbers, so that no memory holds the right ones by chance.
+        Case(shared_scan("e = Exp (ko) f = Identity (e)", "e", "f"), "", None, OVER_NOTHING, BOTH),
+        # A Loop copies each of them.
+        Case(
+            loop_text(
+                outputs="bool co, float xo, float xo, float xo",
+                call="a, s, t = Loop (m, c, v)",
+                result="float a, float[N] s, float[N] t",
+            ),
             "",
             None,
             given(),

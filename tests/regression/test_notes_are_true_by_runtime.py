@@ -72,3 +72,30 @@ def test_a_branch_that_returns_an_outer_value() -> None:
     assert not opens(source)
     (note,) = loaded(source).graph.notes
     assert "onnxruntime refuses If 'choose': its then branch returns the outer value 'x'" in note
+
+
+SHARED = """g (float x, bool p) => (float y, float z) {
+  [choose] y, z = If (p) <then_branch = th () => (float a, float b) { a = Neg (x) BRANCH },
+    else_branch = el () => (float e, float f) { e = Abs (x) f = Exp (x) }>
+}"""
+
+
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("taken", [True, False])
+def test_a_branch_that_lists_a_value_twice(shared: bool, taken: bool) -> None:
+    """onnxruntime writes the last of the outputs alone."""
+    text = (
+        SHARED.replace("float b", "float a").replace("BRANCH", "")
+        if shared
+        else SHARED.replace("BRANCH", "b = Abs (a)")
+    )
+    source = proto(text, 20)
+    # Another number in each case, so that no memory holds the right one by chance.
+    feeds = {"x": np.array(-1000.5 - 2 * shared - taken, np.float32), "p": np.array(taken)}
+    theirs = onnxruntime.InferenceSession(source.SerializeToString()).run(None, feeds)
+    run = loaded(source).execute(feeds)
+    assert (list(run.outputs.values()) == theirs) is not (shared and taken)
+    found = [note for note in run.notes if "uninitialised memory as 'y'" in note]
+    assert len(found) == shared
+    for note in found:
+        assert "the then branch of If 'choose' (opset 20), if taken, lists 'a'" in note and "writes 'z' only" in note

@@ -227,7 +227,7 @@ def _batched_scan(header: Node, attributes: Mapping[str, Any], inner: Inner, at:
         _tensor(result, at)
         if output is not None:
             scan.scan_outputs.append(ScanOutput(result, output))
-    scan.notes = scan_notes(scan)
+    scan.notes = scan_notes(scan, header.outputs)
     batch.nodes = [*batch.nodes, scan, *last]
     batch.outputs = [result for result in results if result is not None]
     loop = Loop(**vars(header), body=batch, system=System.ONNX, counted_by_slices=True)

@@ -6,7 +6,7 @@ and OpenVINO 2026.4.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ...graph import (
     Graph,
@@ -69,9 +69,15 @@ def loop_notes(loop: Loop, sources: Sources) -> list[str]:
     ]
 
 
-def scan_notes(scan: Loop) -> list[str]:
-    """One sentence a finding about a Scan."""
-    return [*_passed_through(scan), *_back_edges(scan), *_outer_results(scan)]
+def scan_notes(scan: Loop, outputs: Sequence[Value | None] | None = None) -> list[str]:
+    """One sentence a finding about a Scan. ``outputs``: those of the file's node, if the loop has others."""
+    return [
+        *_passed_through(scan),
+        *_back_edges(scan),
+        *_outputs(scan),
+        *_shared_results(scan.body, outputs or scan.outputs, "the body"),
+        *_outer_results(scan),
+    ]
 
 
 def graph_notes(graph: Graph) -> Iterator[Note]:
@@ -80,6 +86,8 @@ def graph_notes(graph: Graph) -> Iterator[Note]:
     for node in walk(graph):
         if isinstance(node, If):
             yield from _outer_branch_results(node)
+            for word, branch in bodies(node):
+                yield from _shared_results(branch, node.outputs, f"the {word} branch of {node.describe()}, if taken,")
         elif isinstance(node, Operation) and node.op_type == "Softmax" and node.version < 13 and not node.foreign:
             yield from _softmax(node)
 
@@ -93,6 +101,21 @@ def _fixed_sizes(graph: Graph) -> Iterator[Note]:
         others = len({fixed.node for fixed in more} - {first.node})
         also = f"; so does {counted(others, 'other node')}" if others == 1 else f"; so do {others} other nodes"
         yield Note("", f"{first}{also if others else ''}. The size of an example may have been exported as a constant.")
+
+
+def _shared_results(graph: Graph, outer: Sequence[Value | None], where: str) -> Iterator[Note]:
+    """Results that a Scan's body, or a branch, lists as several of its outputs. ``outer``: the node's outputs."""
+    places: dict[Value, list[str]] = {}
+    for k, (result, output) in enumerate(zip(graph.outputs, outer, strict=True)):
+        places.setdefault(result, []).append(f"output {k}" if output is None else f"'{output.name}'")
+    for result, names in places.items():
+        if len(names) > 1 and result not in graph.inputs:  # B9 is about a Scan's own inputs
+            *lost, last = names
+            yield Note(
+                "B47",
+                f"onnxruntime would return uninitialised memory as {', '.join(lost)}: {where} lists '{result.name}' as"
+                f" several of its outputs, and it writes {last} only.",
+            )
 
 
 def _outer_branch_results(node: If) -> Iterator[Note]:
@@ -197,8 +220,8 @@ def _zero_trips(loop: Loop, sources: Sources) -> Iterator[Note]:
 
 
 def _outputs(loop: Loop) -> Iterator[Note]:
-    if None in loop.outputs and not loop.counted_by_slices:
-        crashes = None in loop.outputs[: len(loop.back_edges)]
+    if None in loop.outputs:
+        crashes = not loop.counted_by_slices and None in loop.outputs[: len(loop.back_edges)]
         yield Note("B17", f"onnxruntime {'would crash on' if crashes else 'refuses'} the omitted output of this loop.")
 
 
@@ -247,7 +270,7 @@ def _outer_results(loop: Loop) -> Iterator[Note]:
 
 
 def _passed_through(scan: Loop) -> Iterator[Note]:
-    for result in scan.body.outputs:
+    for result in dict.fromkeys(scan.body.outputs):
         if result in scan.body.inputs:
             name = result.name
             yield Note("B9", f"onnxruntime would compute wrong values: the body returns its input '{name}' directly.")
