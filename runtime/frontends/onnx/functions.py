@@ -14,6 +14,7 @@ from ..recurrent import layer_function
 from .apart import apart
 from .proto import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto
 from .recurrences import function_for, recurrence
+from .scope import NameScope, Path
 from .values import attributes
 
 Attributes = Mapping[str, AttributeProto]
@@ -27,16 +28,17 @@ _WORDS = {
 
 
 def function_of(
-    proto: NodeProto, header: Node, bound: Attributes | None, types: InferredTypes, at: str
+    proto: NodeProto, header: Node, scope: NameScope, types: InferredTypes, at: str
 ) -> FunctionProto | None:
     """The function that ONNX, or ``recurrences``, defines a node by, where nothing here implements its operator; else
     None.
 
-    ``header``: the node as far as it was read. ``bound``: as for ``values.attributes``. ``at``: what errors begin with.
+    ``header``: the node as far as it was read. ``scope``: the names that it sees. ``at``: what errors begin with.
 
     Raises:
         ModelError: an attribute has a word that the operator does not know.
     """
+    bound = scope.context.attributes
     if recurrence(header.domain, header.op_type) is not None:
         return function_for(header, attributes(proto, header.version, bound, None, at)[0], at)
     wanted = (System.ONNX, header.domain, header.op_type, header.version)
@@ -55,7 +57,7 @@ def function_of(
     if schema.has_function:
         made = schema.get_function_with_opset_version(_newest(schema.function_opset_versions, header.version))
     elif schema.has_context_dependent_function:
-        kinds = [_kind(value, name, types) for value, name in zip(header.inputs, proto.input, strict=True)]
+        kinds = [_kind(value, scope, name, types) for value, name in zip(header.inputs, proto.input, strict=True)]
         if None in kinds:
             return None
         opset = _newest(schema.context_dependent_function_opset_versions, header.version)
@@ -99,12 +101,13 @@ def _given(proto: NodeProto, bound: Attributes | None) -> Iterator[AttributeProt
             yield own
 
 
-def _kind(value: Value | None, name: str, types: InferredTypes) -> bytes | None:
+def _kind(value: Value | None, scope: NameScope, name: str, types: InferredTypes) -> bytes | None:
     """An input's type; None where nobody knows it."""
     if value is None:
         return b""
     if isinstance(value.type, TensorType) and value.type.dtype is None:
-        return types.of(name)
+        owner = scope if name in scope.values else scope.hidden_by(name)
+        return None if owner is None or owner.path is None else types.of(owner.path, name)
     return _bytes(type_proto(value.type))
 
 
@@ -118,28 +121,28 @@ class InferredTypes:
 
     def __init__(self, model: ModelProto) -> None:
         self._model = model
-        self._types: dict[str, bytes] | None = None
+        self._types: dict[tuple[Path, str], bytes] | None = None
 
-    def of(self, name: str) -> bytes | None:
-        """A value's type as the file format has it; None where ONNX does not know it either."""
+    def of(self, path: Path, name: str) -> bytes | None:
+        """The type of a value of one graph as the file format has it; None where ONNX does not know it either."""
         if self._types is None:
             self._types = apart(_inferred, _bytes(self._model)) or {}
-        return self._types.get(name)
+        return self._types.get((path, name))
 
 
-def _inferred(model: bytes) -> dict[str, bytes]:
+def _inferred(model: bytes) -> dict[tuple[Path, str], bytes]:
     from onnx import shape_inference
 
-    types: dict[str, bytes] = {}
-    _collect(shape_inference.infer_shapes(model).graph, types)
+    types: dict[tuple[Path, str], bytes] = {}
+    _collect(shape_inference.infer_shapes(model).graph, types, ())
     return types
 
 
-def _collect(graph: GraphProto, types: dict[str, bytes]) -> None:
+def _collect(graph: GraphProto, types: dict[tuple[Path, str], bytes], path: Path) -> None:
     for info in (*graph.input, *graph.value_info, *graph.output):
         if info.type.WhichOneof("value") is not None:
-            types.setdefault(info.name, _bytes(info.type))
-    for node in graph.node:
+            types.setdefault((path, info.name), _bytes(info.type))
+    for position, node in enumerate(graph.node):
         for attribute in node.attribute:
             if attribute.type == AttributeProto.GRAPH:
-                _collect(attribute.g, types)
+                _collect(attribute.g, types, (*path, (position, attribute.name)))

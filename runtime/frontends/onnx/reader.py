@@ -220,8 +220,11 @@ class _Reader:
             )
         return found
 
-    def subgraph(self, proto: GraphProto, outer: NameScope, place: str, given: int, wanted: str, at: str) -> Graph:
-        """The body of a loop or a branch of an If, with ``given`` parameters (``wanted`` says which).
+    def subgraph(
+        self, proto: GraphProto, outer: NameScope, attribute: str, place: str, given: int, wanted: str, at: str
+    ) -> Graph:
+        """The body of a loop or a branch of an If, with ``given`` parameters (``wanted`` says which); the graph is an
+        ``attribute`` of the node that is being read.
 
         A body input that has an initializer in the body may be left out (docs/semantics.md 3.3); a constant then.
         Before IR 4 each initializer had to be listed among the inputs.
@@ -238,7 +241,8 @@ class _Reader:
                 f"{at}: its graph '{proto.name}' has {counted(len(inputs), 'input')}; it needs {given}: {wanted}"
             )
         graph = Graph(proto.name, system=System.ONNX, opsets=outer.context.opsets)
-        scope = NameScope(graph, proto, outer.context, place, parent=outer)
+        path = None if outer.path is None else (*outer.path, (outer.position, attribute))
+        scope = NameScope(graph, proto, outer.context, place, parent=outer, path=path)
         graph.inputs = [self.parameter(scope, info) for info in inputs]
         for info in inputs:
             initializers.pop(info.name, None)
@@ -353,7 +357,7 @@ class _Reader:
             self.call(proto, function, header, scope, at)
             return
         if domain != "" or proto.op_type not in _CONTROL_FLOW:
-            function = function_of(proto, header, context.attributes, self.types, at)
+            function = function_of(proto, header, scope, self.types, at)
             if function is not None:
                 self.call(proto, function, header, scope, at, defined=True)
                 return
@@ -365,7 +369,7 @@ class _Reader:
                 if name not in graphs:
                     raise ModelError(f"{at} lacks its attribute '{name}', a graph")
                 place = f" in the {name.replace('_', ' ')} of {proto.op_type} '{header.name}'{scope.place}"
-                return self.subgraph(graphs[name], scope, place, given, wanted, at)
+                return self.subgraph(graphs[name], scope, name, place, given, wanted, at)
 
             made = control_flow.build(header, plain, inner, self.sources, at)
         elif graphs:
@@ -414,7 +418,7 @@ class _Reader:
             header.source,
         )
         place = f" in function {function.name} of '{header.name}'{scope.place}"
-        inside = NameScope(scope.graph, function, context, place, caller=scope)
+        inside = NameScope(scope.graph, function, context, place, caller=scope, path=None)
         if defined:  # the graphs of a node became part of the function, with what they take from outside
             inside.beyond = scope
         for k, name in enumerate(function.input):

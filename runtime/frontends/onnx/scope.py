@@ -14,6 +14,9 @@ from .values import domain_of, value_type
 
 #: Domain, name, overload.
 FunctionKey = tuple[str, str, str]
+#: An inner graph of a model: of each node that leads there its position, and which of its attributes; empty: the main
+#: graph.
+Path = tuple[tuple[int, str], ...]
 
 
 def function_key(proto: FunctionProto | NodeProto) -> FunctionKey:
@@ -52,7 +55,10 @@ class NameScope:
         place: str = "",
         parent: NameScope | None = None,
         caller: NameScope | None = None,
+        path: Path | None = (),
     ) -> None:
+        """``path``: where the graph is in the model; None for functions and the graphs inside them."""
+        self.path = path
         self.graph = graph
         self.proto = proto
         self.context = context

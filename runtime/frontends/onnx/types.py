@@ -20,6 +20,7 @@ from ...graph import Graph, Node, SequenceType, TensorType, Value, ValueType, bo
 from ...ops.onnx_definitions import definition
 from .apart import apart
 from .proto import AttributeProto, GraphProto
+from .scope import Path
 from .values import value_type
 
 #: NumPy's and ml_dtypes' names as schemas have them, where they differ.
@@ -34,6 +35,10 @@ _NAMES = {
     "float8_e8m0fnu": "float8e8m0",
     "float4_e2m1fn": "float4e2m1",
 }
+
+
+#: A value: the graph that has it, and its name there.
+_Key = tuple[Path, str]
 
 
 def type_notes(graph: Graph, kind: Callable[[Value], ValueType]) -> list[str]:
@@ -98,29 +103,30 @@ def _contradicted(path: str) -> list[tuple[str, TensorType, TensorType]]:
     form = onnx.serialization.registry.get_format_from_file_extension(splitext(path)[1].lower())
     with opened(path) as file:
         model = onnx.load(file, form or "protobuf", load_external_data=False)
-    declared: dict[str, TensorType] = {}
+    declared: dict[_Key, TensorType] = {}
     _take(model.graph, declared, strip=True)
-    computed: dict[str, TensorType] = {}
+    computed: dict[_Key, TensorType] = {}
     _take(onnx.shape_inference.infer_shapes(model, data_prop=True).graph, computed, strip=False)
-    pairs = ((name, kind, computed.get(name)) for name, kind in declared.items())
-    return [(name, kind, other) for name, kind, other in pairs if other is not None and _contradicts(kind, other)]
+    pairs = ((key, kind, computed.get(key)) for key, kind in declared.items())
+    return [(key[1], kind, other) for key, kind, other in pairs if other is not None and _contradicts(kind, other)]
 
 
-def _take(graph: GraphProto, kinds: dict[str, TensorType], strip: bool) -> None:
-    """Collect the types of what nodes compute; ``strip``: and forget the shapes."""
+def _take(graph: GraphProto, kinds: dict[_Key, TensorType], strip: bool, path: Path = ()) -> None:
+    """Collect the types of what nodes compute; ``strip``: and forget the shapes. ``path``: the graph, from the main one
+    inwards; two graphs may have values of one name."""
     for info in (*graph.value_info, *graph.output):
         with suppress(LoopdbgError):
             kind = value_type(info.type, info.name)
             if isinstance(kind, TensorType):
-                kinds.setdefault(info.name, kind)
+                kinds.setdefault((path, info.name), kind)
         if strip and info.type.HasField("tensor_type"):
             info.type.tensor_type.ClearField("shape")
     if strip:
         del graph.value_info[:]
-    for node in graph.node:
+    for position, node in enumerate(graph.node):
         for attribute in node.attribute:
             if attribute.type == AttributeProto.GRAPH:
-                _take(attribute.g, kinds, strip)
+                _take(attribute.g, kinds, strip, (*path, (position, attribute.name)))
 
 
 def _contradicts(one: TensorType, other: TensorType) -> bool:

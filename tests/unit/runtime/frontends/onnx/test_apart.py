@@ -43,7 +43,7 @@ def test_inference_is_such_a_call(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     for module in (functions, types):
         monkeypatch.setattr(module, "apart", apart)
     model = proto("g (float[2] x) => (float[3] y) { z = Neg (x) y = Abs (z) }")
-    assert functions.InferredTypes(model).of("z") == model.graph.input[0].type.SerializeToString()
+    assert functions.InferredTypes(model).of((), "z") == model.graph.input[0].type.SerializeToString()
     onnx.save(model, tmp_path / "m.onnx")
     found = types.contradicted_shapes(tmp_path / "m.onnx")
     assert found == [("y", TensorType("float32", (3,)), TensorType("float32", (2,)))]
