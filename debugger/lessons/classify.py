@@ -78,31 +78,31 @@ class ModeQuestion(Question):
         if word not in kinds:
             raise UsageError(f"'{text}' is no answer here; there are {', '.join(kinds)}")
         if word == self.answer:
-            return Reply(True, f"Row {self._why()} Run, it {_ran(self.scene.played)}.")
-        return Reply(False, f"{self._otherwise(kinds[word])} It is {self.answer}, row {self._why()}")
+            return Reply(True, f"In {self._why()} With these inputs it {_ran(self.scene.played)}.")
+        return Reply(False, f"{self._otherwise(kinds[word])} The answer is {self.answer}: in {self._why()}")
 
     def hint(self, number: int) -> str:
         if number < len(self.hints):
             return str(self.hints[number])
-        return f"It is {self.answer}, row {self._why()}"
+        return f"The answer is {self.answer}: in {self._why()}"
 
     def tells(self, number: int) -> bool:
         return number >= len(self.hints)
 
     def _why(self) -> str:
-        return f"{self.row.inputs}: {self.row.ends}."
+        return f"row {self.row.inputs} {self.row.ends}."
 
     def _otherwise(self, row: Row) -> str:
         """What the same body does in another row, beside what this one does: with numbers that tell them apart."""
         if row.kind not in self.others:
-            return f"Not {row.word}: run, it {_ran(self.scene.played)}."
+            return f"It is not {row.word}: with these inputs it {_ran(self.scene.played)}."
         for inputs in self._trials():
             other = Scene(self.others[row.kind], inputs, self.scene.folder, MOST)
             this = replace(self.scene, inputs=inputs)
             if other.played.iterations != this.played.iterations:
                 break
         given = ", ".join(f"{name} = {value}" for name, value in inputs.items())
-        return f"With {given} row {row.inputs}, {row.word}, {_ran(other.played)}; this loop {_ran(this.played)}."
+        return f"With {given} a loop of row {row.text}, {_ran(other.played)}; this one {_ran(this.played)}."
 
     def _trials(self) -> Iterator[Mapping[str, int]]:
         """Inputs to run it with: those that are given, and such as the first condition, or the count, decides on."""
@@ -113,11 +113,12 @@ class ModeQuestion(Question):
 
 
 def _ran(played: Played) -> str:
-    """``makes 3 iterations (the condition ends it)``."""
+    """``makes 3 iterations, and the condition ends it``."""
     if played.ended is StoppedBy.LIMIT:
-        return f"does not end (stopped after {played.iterations})"
+        return f"does not end: it was stopped after {counted(played.iterations, 'iteration')}"
     ended = played.ended
-    return f"makes {counted(played.iterations, 'iteration')} ({'nothing' if ended is None else stopper(ended)} ends it)"
+    stopped_by = "nothing" if ended is None else stopper(ended)
+    return f"makes {counted(played.iterations, 'iteration')}, and {stopped_by} ends it"
 
 
 #: The loops that are asked about: bodies by what they do, and the file of each row.

@@ -46,7 +46,7 @@ def read_course(folder: Path) -> Course:
     }
     # What is done of it is kept by its place: two courses may have one title.
     key = zlib.crc32(str(folder.resolve()).encode())
-    return Course(f"course-{key:08x}", title, lessons, len(lessons))
+    return Course(f"course-{key:08x}", title, lessons)
 
 
 def _lesson(number: int, fields: Fields, folder: Path) -> Tasks:

@@ -139,10 +139,9 @@ class Learner:
 
     @property
     def title(self) -> str:
-        """``Lesson 3 of 12: ... (5 min)``."""
+        """``Lesson 3 of 23: ... (5 min)``."""
         one = self.lesson
-        of = f"Lesson {one.number} of {self.course.first}: " if one.number <= self.course.first else ""
-        return f"{of}{one.title} ({one.minutes} min)"
+        return f"Lesson {one.number} of {self.course.last}: {one.title} ({one.minutes} min)"
 
     @property
     def heading(self) -> str:
@@ -201,11 +200,11 @@ class Learner:
     def _verdict(self, kept: Done) -> list[str]:
         """What a quiz came to, with the rows that were missed."""
         count = sum(card.kind is Kind.QUIZ for card in self.cards)
-        told = f"{len(kept.answered)} of {count} right."
+        told = f"{len(kept.answered)} of {count} answers are right."
         rows = list(dict.fromkeys(card.row for k in kept.missed if (card := self.cards[k]).row is not None))
         if not rows:
             return [told]
-        return [f"{told} Missed:", *(f"  {row.system.value}  {row.text}: {row.ends}" for row in rows)]
+        return [f"{told} These rows were missed:", *(f"  {row.system.value}  {row.text}: {row.ends}" for row in rows)]
 
     @property
     def quiet(self) -> bool:

@@ -176,13 +176,11 @@ class Quiz(Tasks):
 
 @dataclass(frozen=True)
 class Course:
-    """Lessons by number. ``name``: under which what is done of it is kept; ``first``: as many belong together, and are
-    counted: lesson 3 of 12."""
+    """Lessons by number, from 1 on. ``name``: under which what is done of it is kept."""
 
     name: str
     title: str
     lessons: Mapping[int, Lesson | Tasks]
-    first: int
 
     @property
     def last(self) -> int:

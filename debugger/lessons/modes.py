@@ -46,24 +46,24 @@ TITLES: Mapping[System, str] = {
 #: Every mode of every table.
 ROWS: Sequence[Row] = (
     Row(System.ONNX, _ENDLESS, '("", "")', "nothing ends it; the body's condition is ignored"),
-    Row(System.ONNX, _WHILE, '("", cond)', "cond decides about iteration 0, the body about others"),
-    Row(System.ONNX, _DO, '("", true)', "iteration 0 always runs, the body decides about others"),
-    Row(System.ONNX, _FOR, '(M, "")', "M iterations; the body's condition is ignored"),
-    Row(System.ONNX, _BOTH, "(M, cond)", "M iterations at most, as long as the condition is true"),
+    Row(System.ONNX, _WHILE, '("", cond)', "cond decides about iteration 0, and the body about the others"),
+    Row(System.ONNX, _DO, '("", true)', "iteration 0 always runs, and the body decides about the others"),
+    Row(System.ONNX, _FOR, '(M, "")', "it runs M iterations; the body's condition is ignored"),
+    Row(System.ONNX, _BOTH, "(M, cond)", "it runs M iterations at most, as long as the condition is true"),
     Row(System.OPENVINO, _ENDLESS, "(-1, true), body true", "nothing ends it"),
-    Row(System.OPENVINO, _WHILE, "(-1, cond)", "cond decides about iteration 0, the body about others"),
-    Row(System.OPENVINO, _DO, "(-1, true)", "iteration 0 always runs, the body decides about others"),
-    Row(System.OPENVINO, _FOR, "(N, true), body true", "N iterations"),
-    Row(System.OPENVINO, _BOTH, "(N, cond)", "N iterations at most, as long as the condition is true"),
-    Row(System.TENSORRT, _FOR, "kCOUNT", "as many iterations as its number says"),
-    Row(System.TENSORRT, _WHILE, "kWHILE", "asked before every iteration, iteration 0 too"),
+    Row(System.OPENVINO, _WHILE, "(-1, cond)", "cond decides about iteration 0, and the body about the others"),
+    Row(System.OPENVINO, _DO, "(-1, true)", "iteration 0 always runs, and the body decides about the others"),
+    Row(System.OPENVINO, _FOR, "(N, true), body true", "it runs N iterations"),
+    Row(System.OPENVINO, _BOTH, "(N, cond)", "it runs N iterations at most, as long as the condition is true"),
+    Row(System.TENSORRT, _FOR, "kCOUNT", "it runs as many iterations as its number says"),
+    Row(System.TENSORRT, _WHILE, "kWHILE", "the condition is tested before every iteration, iteration 0 too"),
     Row(
         System.TENSORRT,
         _DO,
         "kWHILE of a recurrence that begins with true",
-        "iteration 0 always runs, each decides about the next",
+        "iteration 0 always runs, and each one decides about the next",
     ),
-    Row(System.TENSORRT, _BOTH, "kCOUNT and kWHILE", "whichever of the two says stop first"),
+    Row(System.TENSORRT, _BOTH, "kCOUNT and kWHILE", "the limit that is reached first ends it"),
 )
 
 

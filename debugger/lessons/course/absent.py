@@ -90,8 +90,8 @@ LESSON = Lesson(
         Step("s", "step", "six times", 6),
         Step("W", "why", "whether it ends"),
     ),
-    "In A the condition decides. In B the trip count alone does, and why says: more is ignored. In C it says `never "
-    "ends`.",
+    "The first line of why, here in C: `never ends`. Go back to see the others: in B the trip count alone decides, and "
+    "why says that more is ignored; in A the condition decides.",
     ASK,
     DRAW,
     "cond true: the body decides from iteration 1 on. cond absent: what the body yields is ignored, only the trip "

@@ -54,7 +54,8 @@ TRIPS = ValueQuestion(
     ),
     lambda played: played.iterations,
     lambda played: (
-        f"{played.iterations}, and the {'trip count' if played.ended is StoppedBy.TRIP_COUNT else 'condition'} ends it."
+        f"It runs {played.iterations} iterations, and the "
+        f"{'trip count' if played.ended is StoppedBy.TRIP_COUNT else 'condition'} ends it."
     ),
     (
         Wrong(lambda played: played["max_trip_count"], "The condition is false before that."),

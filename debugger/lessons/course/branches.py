@@ -35,7 +35,7 @@ FORKED = ValueQuestion(
     "An If runs one branch, which may be another one in each iteration.",
     (
         Wrong(lambda played: _less(played, -1), "One iteration is missing."),
-        Wrong(lambda played: _less(played, 1), "One iteration too many."),
+        Wrong(lambda played: _less(played, 1), "That is one iteration too many."),
         Wrong(
             lambda played: _forked(played, even=True, odd=False), "That halves always: the other branch is never taken."
         ),

@@ -34,12 +34,12 @@ ASK = ValueQuestion(
         Wrong(
             _put_before,
             lambda played: (
-                f"First {played['x'][-1]}, then {played['x'][-2]}, and each is put behind: "
+                f"{played['x'][-1]} comes first, then {played['x'][-2]}, and each is put behind: "
                 f"{played['x'][-1]}, then {played['x'][-1]}·10 + {played['x'][-2]}."
             ),
         ),
-        Wrong(lambda played: _number(played, "backwards", 1), "After one part; before iteration 2 two have come."),
-        Wrong(lambda played: _number(played, "backwards", 3), "Three parts: one iteration further."),
+        Wrong(lambda played: _number(played, "backwards", 1), "That is one part; two come before iteration 2."),
+        Wrong(lambda played: _number(played, "backwards", 3), "That is after three parts, one iteration further."),
     ),
     "`f`, then `s` into backwards, and `s` twice: what does the row of number say?",
     ("Which part comes first?", "`scene A` may be run: `f`, `s` into backwards, `s`, `s`; read the row of number."),

@@ -61,7 +61,7 @@ GAVE = ValueQuestion(
     "gave collects what each iteration yields: it begins after the first doubling, and ends with x_last.",
     (
         Wrong(lambda played: played["got"], "That is got: what each iteration received."),
-        Wrong(_both, lambda played: f"One element an iteration: {played['n']}."),
+        Wrong(_both, lambda played: f"gave collects one element an iteration, {played['n']} in all."),
         Wrong(_still, "Inside one iteration x stays; at the boundary the back edge hands x_next to the next one."),
     ),
     "Step with `s` and watch gave grow.",

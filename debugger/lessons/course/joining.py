@@ -53,10 +53,9 @@ LESSON = Lesson(
         Step("s", "step", "two: look at all three outputs"),
         Step("print as_rows", "print", "a row an iteration"),
         Step("print joined", "print", "the same numbers in one row"),
-        Step("f", "finish", "to the end"),
     ),
-    "The shapes before iteration 2: as_rows is `[2, 2]`, which holds [[1, 10], [2, 20]], and joined is `[4]`, which "
-    "holds [1, 10, 2, 20].",
+    "The scan outputs, here before iteration 2: as_rows is `[2, 2]`, which holds [[1, 10], [2, 20]], and joined is "
+    "`[4]`, which holds [1, 10, 2, 20].",
     ASK,
     DRAW,
     "Stacked: a new axis, one row an iteration (ONNX, TensorRT). Concatenated: an axis that is there gets longer "

@@ -20,22 +20,22 @@ def _exactly(wanted: int, stand: Stand) -> Reply | None:
     ran, usual = stand.iteration, stand.played.iterations
     last, limit = stand.carried("count"), stand.value("limit")
     if ran == wanted and len(edits) > 1:
-        return Reply(False, f"{wanted} it is, by {len(edits)} changes; now with one: `r`.")
+        return Reply(False, f"It ran {wanted}, but by {len(edits)} changes; do it with one now, from `r` on.")
     if ran == wanted and stand.ended is StoppedBy.TRIP_COUNT:
-        text = f"Ended by the trip count: below was true ({last} < {limit}), it would have gone on."
+        text = f"The trip count ended it: below was true ({last} < {limit}), so it would have gone on."
         return Reply(True, f"{text} There is a way by the condition as well.")
     if ran == wanted:
-        return Reply(True, f"Ended by the condition: {last} < {limit} is false. The trip count could have done it too.")
+        return Reply(True, f"The condition ended it: {last} < {limit} is false. The trip count could have done it too.")
     if ran == usual:
-        return Reply(False, f"{ran}, as before: what you changed did not decide.")
+        return Reply(False, f"It ran {ran} iterations, as before: what you changed did not decide.")
     if ran > usual and ran > wanted:
-        return Reply(False, f"{ran}: you moved the condition away; the trip count of 10 is next.")
+        return Reply(False, f"It ran {ran} iterations: you moved the condition away, and the trip count of 10 is next.")
     if ran < wanted:
-        told = f"{ran}: {last} < {limit} is false already in iteration {ran - 1}, and that one is the last."
+        told = f"It ran {ran}: {last} < {limit} is false already in iteration {ran - 1}, and that one is the last."
         if stand.ended is StoppedBy.TRIP_COUNT:
-            told = f"{ran}: a trip count can only shorten, and this one does so too much."
+            told = f"It ran {ran}: a trip count can only shorten, and this one does so too much."
         return Reply(False, told)
-    return Reply(False, f"{ran}: in iteration {wanted - 1} the comparison still says go on.")
+    return Reply(False, f"It ran {ran}: in iteration {wanted - 1} the comparison still says go on.")
 
 
 def question(wanted: int) -> StateQuestion:
@@ -75,9 +75,9 @@ LESSON = Lesson(
         Step("set limit = 12", "set", "it was 20", exact=False),
         Step("f", "finish", "to the end: how many ran?"),
         Step("W", "why", "which limit it was"),
-        Step("r", "restart", "back to the beginning, where nothing is changed"),
     ),
-    "The first line of why: the condition, the trip count, or both; and above it `4 iterations`, of 10.",
+    "The first line of why: the condition, the trip count, or both; and above it `4 iterations`, of 10. Then r "
+    "goes back to the beginning, where nothing is changed.",
     question(5),
     draw,
     "The limit that is reached first ends the loop. Where both are reached at once, why names the condition.\n"

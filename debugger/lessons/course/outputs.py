@@ -46,7 +46,7 @@ _LAST = _output(
     "The last value of a recurrence is what the last iteration made.",
     (
         Wrong(lambda played: played["x0"] + 3 * (played["n"] - 1), "That is what the last iteration received."),
-        Wrong(lambda played: played["x0"] + 3 * (played["n"] + 1), "One iteration too many."),
+        Wrong(lambda played: played["x0"] + 3 * (played["n"] + 1), "That is one iteration too many."),
     ),
 )
 _ALL = _output(

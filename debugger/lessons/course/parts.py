@@ -6,6 +6,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
+from ....runtime.text import counted
 from ..lesson import Card, Kind, Step, Tasks
 from ..question import Draw, Question, ValueQuestion, Wrong, one_of, varied
 from ..scene import Scene
@@ -60,7 +61,7 @@ def cut_question(cut: Cut) -> ValueQuestion:
         ),
         lambda played: played["tens"],
         lambda played: (
-            f"{played.iterations} iterations, {cut.size} element{'s' if cut.size > 1 else ''} each. A negative start "
+            f"It runs {played.iterations} iterations, with {counted(cut.size, 'element')} each. A negative start "
             "or end counts from one behind the last element, end is exclusive, and a negative stride turns the order "
             "of the parts, not what is inside of them."
         ),
@@ -74,7 +75,7 @@ def cut_question(cut: Cut) -> ValueQuestion:
                 lambda played: cut.parts(played["x"], start=0),
                 "That begins at element 0; start says where the range begins.",
             ),
-            Wrong(lambda played: cut.parts(played["x"], more=1), "One element too many: end is exclusive."),
+            Wrong(lambda played: cut.parts(played["x"], more=1), "That is one element too many: end is exclusive."),
             Wrong(lambda played: [10 * v for v in played["x"]], "That is all of x in its own order."),
             Wrong(
                 lambda played: [10 * v for v in played["x"][:: abs(cut.stride)]],
@@ -110,8 +111,8 @@ def _number(cut: Cut) -> ValueQuestion:
             f"From start to end it is {played.iterations * abs(cut.stride)} elements, a part every {abs(cut.stride)}."
         ),
         (
-            Wrong(lambda played: played.iterations + 1, "One too many: end is exclusive."),
-            Wrong(lambda _: 6, "So many elements; not every one begins a part."),
+            Wrong(lambda played: played.iterations + 1, "That is one too many: end is exclusive."),
+            Wrong(lambda _: 6, "That is the number of elements; not every one begins a part."),
         ),
         "`f` runs it, and the title says how many.",
         ("How many elements lie between start and end?", "`scene A` and `scene B` may be run."),

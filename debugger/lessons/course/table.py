@@ -59,4 +59,4 @@ PRACTICE: Sequence[Tasks] = (
 )
 #: What can be opened by its number.
 ALL: dict[int, Lesson | Tasks] = {**{one.number: one for one in LESSONS}, **{one.number: one for one in PRACTICE}}
-COURSE = Course("loops", "Loops in neural-network models", ALL, len(LESSONS))
+COURSE = Course("loops", "Loops in neural-network models", ALL)

@@ -59,7 +59,7 @@ def test_the_course_of_the_documentation_is_gone_through(course: Path) -> None:
     klass("again")
     assert "✓ Right. Three iterations have added 3 each." in klass("step 3", "answer here")
     klass("card")
-    assert "Which row of ONNX's table" in klass.card and "✓ Right. Row (M" in klass("answer for")
+    assert "Which row of ONNX's table" in klass.card and "✓ Right. In row (M" in klass("answer for")
     klass("card")
     assert klass.card.startswith("Before iteration N the body has run N times.") and 1 in klass.learner.progress.done
 

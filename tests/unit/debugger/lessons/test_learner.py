@@ -35,7 +35,7 @@ def test_a_lesson_from_its_first_card_to_its_last() -> None:
     assert "Remember" in klass.learner.heading
     assert 3 in klass.learner.progress.done and klass.learner.progress[3].tries == 2
     klass("card")
-    assert klass.learner.title.startswith("Lesson 4 of 12")
+    assert klass.learner.title.startswith("Lesson 4 of 23")
 
 
 def squeezed(text: str) -> str:
@@ -116,7 +116,7 @@ def test_what_was_tried_is_said_once_and_again_where_it_is_asked_for() -> None:
     klass.to("Ask")
     assert "6: in iteration 4" in klass("set limit = 16", "finish")
     assert "6: in iteration 4" not in klass("print count")
-    assert "✗ 6: in iteration 4" in klass("answer here")
+    assert "✗ It ran 6: in iteration 4" in klass("answer here")
     assert "✓ Right" in klass("restart", "set limit = 13", "finish")
     assert "✓" not in klass("print count")
 
@@ -249,7 +249,9 @@ def test_whoever_answered_nothing_is_not_praised(tmp_path: Path) -> None:
 
 def test_a_quiz_says_how_many_were_right_and_which_rows_were_missed(tmp_path: Path) -> None:
     klass = Class(23, tmp_path / "lessons.json", seed=4)
-    assert klass.learner.heading == "card 1 of 21: Quiz" and klass.learner.title.startswith("Quiz: twenty loops")
+    assert klass.learner.heading == "card 1 of 21: Quiz" and klass.learner.title.startswith(
+        "Lesson 23 of 23: Quiz: twenty"
+    )
     rows = []
     for k in range(20):
         question = klass.learner.question
@@ -263,7 +265,7 @@ def test_a_quiz_says_how_many_were_right_and_which_rows_were_missed(tmp_path: Pa
             assert "✓ Right" in klass.right()
         klass("card")
     lines = klass.learner.lines(200)
-    assert lines[0] == "18 of 20 right. Missed:"
+    assert lines[0] == "18 of 20 answers are right. These rows were missed:"
     assert [line.split(": ")[0].split("  ")[-1] for line in lines[1:]] == [row.text for row in dict.fromkeys(rows)]
     assert 23 in klass.learner.progress.done
     assert Progress(tmp_path / "lessons.json")[23].missed == [3, 7]
@@ -319,7 +321,7 @@ def test_all_done_leads_to_what_comes_after(tmp_path: Path) -> None:
     for lesson in LESSONS:
         progress[lesson.number].done = True
     progress.save()
-    assert Class(None, progress.path).learner.title == "After the hour (10 min)"
+    assert Class(None, progress.path).learner.title == "Lesson 13 of 23: After the hour (10 min)"
     for number in ALL:
         progress[number].done = True
     progress.save()

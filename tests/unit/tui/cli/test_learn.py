@@ -48,7 +48,7 @@ def test_a_lesson_as_text_with_answers_from_a_pipe(learn: Learn, tmp_path: Path)
     told = ran.out
     for text in (
         "for i in range(max_trips) while below:",
-        "Lesson 3 of 12: The condition speaks of the next iteration (5 min)   card 1 of 5: Say first",
+        "Lesson 3 of 23: The condition speaks of the next iteration (5 min)   card 1 of 5: Say first",
         "Kept: 18.",
         "✓ s        six times: count goes 15 → 18",
         "✓ why      why the loop ended",
@@ -69,9 +69,9 @@ def test_what_is_done_can_be_forgotten(learn: Learn, tmp_path: Path) -> None:
 
 
 def test_the_first_lesson_that_is_not_done_is_opened(learn: Learn, tmp_path: Path) -> None:
-    assert "Lesson 1 of 12" in learn(tmp_path).out
+    assert "Lesson 1 of 23" in learn(tmp_path).out
     learn(tmp_path, "1", "--seed", "1", typed=first(1))
-    assert "Lesson 2 of 12" in learn(tmp_path, "--text").out
+    assert "Lesson 2 of 23" in learn(tmp_path, "--text").out
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_the_whole_course_as_text_with_all_answers_right(learn: Learn, tmp_path:
     told = ran.out.splitlines()
     for line in cards:
         assert line in told, line
-    assert not any(line.startswith("error: ") for line in told) and "20 of 20 right." in ran.out
+    assert not any(line.startswith("error: ") for line in told) and "20 of 20 answers are right." in ran.out
     listed = learn(tmp_path, "--list").out.splitlines()
     assert len(listed) == 23 and all(line.startswith("✓") for line in listed), listed
 
