@@ -45,7 +45,8 @@ help:  ## list the targets
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
 
 demo: $(INSTALLED)-run $(EXTENSIONS) samples  ## open the debugger on a sample model (no terminal: run it headless)
-	$(Q)if [ -t 0 ] && [ -t 1 ]; then exec $(BIN)/loopdbg $(DEMO); else exec $(BIN)/loopdbg run $(DEMO); fi
+	$(Q)if [ -t 0 ] && [ -t 1 ]; then $(BIN)/loopdbg $(DEMO); else $(BIN)/loopdbg run $(DEMO); fi
+	$(say) 'loopdbg is installed in $(VENV): type  source $(BIN)/activate  to use it as `loopdbg`, or type  $(BIN)/loopdbg' >&2
 
 # Tests run side by side in one process more than there are processors (tests/conftest.py), those of a file one after the
 # other, files with slow ones first; ARGS=-n0: all in one process, as a debugger wants it.

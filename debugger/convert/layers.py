@@ -180,7 +180,9 @@ class Layers:
 
     def _known(self, x: Tensor) -> None:
         if any(n < 0 for n in x.shape):
-            raise UnsupportedError("it needs a size that only a run tells, and a script has its sizes from the start")
+            raise UnsupportedError(
+                "it needs a size that is known only at run time, and a TensorRT script needs all sizes in advance"
+            )
 
     def _arrays(self, *inputs: Tensor) -> list[Array] | None:
         arrays = [x.array for x in inputs if x.array is not None]

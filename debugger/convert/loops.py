@@ -334,7 +334,8 @@ class LoopWriter:
                 found = self._number(self.longest)
             if found is None or (known is not None and known >= _ENDLESS):
                 raise UnsupportedError(
-                    f"how long {named(scan.outer)} gets is known only at its end, and TensorRT wants a length before",
+                    f"the length of {named(scan.outer)} is known only when the loop ends, and TensorRT needs it in"
+                    " advance",
                     Remedy.LONGEST,
                 )
             self.scope.notes.append(

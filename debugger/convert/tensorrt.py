@@ -266,5 +266,7 @@ def _sized(x: Tensor) -> Tensor:
             f"it reads {x.code}, whose length only the end of its loop tells; in TensorRT it is padded to a length"
         )
     if any(size < 0 for size in x.shape):
-        raise UnsupportedError(f"{x.code} has a size that only a run tells, and a script has its sizes before")
+        raise UnsupportedError(
+            f"{x.code} has a size that is known only at run time, and a TensorRT script needs all sizes in advance"
+        )
     return x

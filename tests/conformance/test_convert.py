@@ -24,7 +24,7 @@ from .node_cases import plain
 
 #: Samples that TensorRT cannot say, and the rule that says so.
 REFUSED = {
-    "mandelbrot.onnx": "a size that only a run tells",
+    "mandelbrot.onnx": "a size that is known only at run time",
     "test_loop11.onnx": "how much it cuts is known only at run time",
     "loop_infinite.xml": "neither a trip count nor a condition",
 }
@@ -63,13 +63,13 @@ _RULES = (
     r"both inputs of an IRecurrenceLayer have one (shape|type)",
     r"TensorRT has no (float64|string|uint8|sequences)",
     r"TensorRT multiplies matrices of floats alone",
-    r"a size that only a run tells",
+    r"a size that is known only at run time",
     r"in TensorRT it is padded to a length",
     r"its sliced inputs disagree on the number of iterations",
     r"cannot be cut along axis|does not cut evenly along axis",
     r"TensorRT drops a loop that has no outputs",
     r"neither a trip count nor a condition",
-    r"gets is known only at its end, and TensorRT wants a length before",
+    r"the length of \w+ is known only when the loop ends, and TensorRT needs it in advance",
     r"TensorRT's conditionals give one shape and type",
     r"a shape or an axis of it is computed at run time",
     r"how much it cuts is known only at run time",

@@ -43,7 +43,7 @@ exit status: 0 done, 1 TensorRT cannot say it, 2 wrong usage"""
             "--longest",
             type=at_least(1),
             metavar="N",
-            help="room for what a loop collects until its condition is false: TensorRT wants a length before",
+            help="the greatest length of a scan output of a loop that a condition ends: TensorRT needs it in advance",
         )
         parser.add_argument("--force", action="store_true", help="overwrite files that are there")
         add_input_options(parser)

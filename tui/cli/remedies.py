@@ -15,7 +15,7 @@ _WORDS = {
     Remedy.GIVE_ARRAY: "give it as --input {name}='[...]' or --input {name}=file.npy",
     Remedy.FILL_FOLDER: "--force writes into it",
     Remedy.LIMIT_ITERATIONS: "give --max-iterations N to run it",
-    Remedy.LONGEST: "--longest N says the longest that it may get",
+    Remedy.LONGEST: "--longest N sets the greatest length that it can have",
     Remedy.NAME_LOOP: "name one with --loop",
     Remedy.ONE_ITERATION: "extract one iteration, whose draws are inputs: --iteration K",
     Remedy.OPERATORS: "--operators FILE.py takes a Python function for it",

@@ -35,7 +35,7 @@ def test_nothing_is_overwritten_unasked(capsys: pytest.CaptureFixture[str], tmp_
         ("newton_sqrt.onnx", "n.txt", 2, "name it n.py"),
         ("newton_sqrt.onnx", "1 2.py", 2, "'1 2' is no name of a Python module"),
         ("newton_sqrt.onnx", "gone/n.py", 2, "there is no folder"),
-        ("newton_sqrt.onnx", "n.py", 1, "TensorRT wants a length before; --longest N says the longest"),
+        ("newton_sqrt.onnx", "n.py", 1, "TensorRT needs it in advance; --longest N sets the greatest length"),
         ("loop_infinite.xml", "n.py", 1, "neither a trip count nor a condition"),
         ("trt/counted.py", "n.py", 2, "is TensorRT network code already"),
     ],
