@@ -112,11 +112,23 @@ def test_external_data_are_copied_when_a_model_is_written(folder: Path, tmp_path
     assert np.array_equal(numpy_helper.to_array(onnx.load(target / "other.onnx").graph.initializer[0]), TABLE)
 
 
-def test_external_data_that_are_too_short_are_one_line(folder: Path, tmp_path: Path) -> None:
+def test_a_model_can_be_written_over_the_files_it_was_read_from(folder: Path) -> None:
+    (folder / "m.data").rename(folder / "m.onnx.data")
+    source = onnx.load(folder / "m.onnx", load_external_data=False)
+    source.graph.initializer[0].external_data[0].value = "m.onnx.data"
+    (folder / "m.onnx").write_bytes(source.SerializeToString())
+    write_model(read_model(folder / "m.onnx"), folder / "m.onnx")
+    assert np.array_equal(numpy_helper.to_array(onnx.load(folder / "m.onnx").graph.initializer[0]), TABLE)
+    assert sorted(path.name for path in folder.iterdir()) == ["in.npz", "m.onnx", "m.onnx.data"]
+
+
+def test_external_data_that_are_too_short_are_one_line(folder: Path) -> None:
     model = read_model(folder / "m.onnx")
     (folder / "m.data").write_bytes(b"short")
+    before = sorted(folder.iterdir())
     with pytest.raises(ModelError, match="the data of 'table' cannot be read"):
-        write_model(model, tmp_path / "other.onnx")
+        write_model(model, folder / "other.onnx")
+    assert sorted(folder.iterdir()) == before
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bool", "bfloat16", "float8_e4m3fn", "int4"])

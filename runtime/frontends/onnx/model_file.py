@@ -72,12 +72,10 @@ class TensorWriter:
         Raises:
             UsageError: the scratch folder cannot be written.
         """
-        if array.dtype.hasobject or array.nbytes < MIN_EXTERNAL_BYTES:
+        is_small = array.dtype.hasobject or array.nbytes < MIN_EXTERNAL_BYTES
+        if is_small or self._inline_bytes + array.nbytes <= MAX_INLINE_BYTES:
+            self._inline_bytes += array.nbytes
             return onnx.numpy_helper.from_array(array, name)
-        self._inline_bytes += array.nbytes
-        if self._inline_bytes <= MAX_INLINE_BYTES:
-            return onnx.numpy_helper.from_array(array, name)
-        self._inline_bytes -= array.nbytes
         if array.dtype.name in ELEMENTS_PER_BYTE:
             packed = onnx.numpy_helper.from_array(array, name)
             data = np.frombuffer(packed.raw_data, np.uint8)
