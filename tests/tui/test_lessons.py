@@ -171,7 +171,7 @@ async def test_what_was_tried_is_seen_after_a_key() -> None:
         await screen.press("r")
         await screen.line("set limit = 13")
         await screen.press("f")
-        assert "✓ Right. Ended by the condition" in screen.card
+        assert "✓ Right. The condition ended it" in screen.card
 
 
 @pytest.mark.parametrize("key", ["s", "n", "f", "c", "i"])
