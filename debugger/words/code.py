@@ -39,9 +39,11 @@ class Code:
             return f"{origin}{_TRACED}{_short(origin.traced)}"
         if not origin.called_from:
             return self.line(node)
-        file, line = origin.callers[-1]
-        text = self.text(Origin(file, line))
-        return f"{self.line(node)}{_CALLED_FROM}{origin.called_from}{text and f'  {text}'}"
+        caller = Origin(*origin.callers[-1])
+        innermost, _, outer = origin.called_from.partition(", ")
+        text = self.text(caller)
+        called = f"{innermost}{text and f'  {text}'}{outer and f'  <- {outer}'}"
+        return f"{self.line(node)}{_CALLED_FROM}{called}"
 
     def line(self, node: Node) -> str:
         """The same without what an exporter made of the line, which all of a loop's body may share."""

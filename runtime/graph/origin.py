@@ -5,6 +5,9 @@ from __future__ import annotations
 from ..record import record
 from ..text import printable
 
+#: Calls that messages name.
+_SHOWN_CALLERS = 3
+
 
 @record(frozen=True)
 class Origin:
@@ -40,12 +43,13 @@ class Origin:
 
     @property
     def called_from(self) -> str:
-        """``net.py:10``: the line of a script that called the helper function which contains the line, and thereby
-        tells apart the nodes that the helper makes. Empty where there is none, and for nodes of other models."""
-        if not self.script or not self.callers:
+        """``net.py:5, net.py:11``: the lines of a script that led to the helper function which contains the line, the
+        innermost three of them first to last; they tell apart the nodes that the helper makes. Empty where there is
+        none, and for nodes of other models."""
+        if not self.script:
             return ""
-        file, line = self.callers[-1]
-        return str(Origin(file, line))
+        lines = [str(Origin(file, line)) for file, line in reversed(self.callers)]
+        return ", ".join(lines[:_SHOWN_CALLERS]) + (", ..." if len(lines) > _SHOWN_CALLERS else "")
 
     def __str__(self) -> str:
         """``model.py:87``; empty where there is no file."""

@@ -53,7 +53,7 @@ def test_a_layer_has_the_helpers_line_and_the_callers_lines(network: Model, tmp_
     path = str(tmp_path / "net.py")
     assert (first.origin.line, first.origin.callers) == (3, ((path, 11), (path, 5)))
     assert (second.origin.line, second.origin.callers) == (3, ((path, 12),))
-    assert first.describe().endswith("(net.py:3, called from net.py:5)")
+    assert first.describe().endswith("(net.py:3, called from net.py:5, net.py:11)")
     assert second.describe().endswith("(net.py:3, called from net.py:12)")
     assert [node.origin.callers for node in walk(from_json(to_json(network.graph)))] == [
         node.origin.callers for node in walk(network.graph)
@@ -78,7 +78,7 @@ def test_a_breakpoint_at_either_line_stops(network: Model, line: int, stops: str
 def test_the_listing_shows_the_line_that_calls_the_helper(network: Model) -> None:
     lines = Talk(loopdbg.debug(network, X))("list all code")
     called = [line.partition("<- called from ")[2] for line in lines if "net.py:3" in line]
-    assert called == ["net.py:5  return ew(n, a, a)", "net.py:12  shifted = ew(n, doubled, x)"]
+    assert called == ["net.py:5  return ew(n, a, a)  <- net.py:11", "net.py:12  shifted = ew(n, doubled, x)"]
 
 
 def test_an_error_of_a_layer_names_the_line_that_calls_the_helper(tmp_path: Path) -> None:
