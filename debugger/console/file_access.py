@@ -33,7 +33,9 @@ class FileAccess:
         if self.everywhere:
             return Path(os.path.expanduser(name))
         if self.folder is None:
-            raise UsageError(f"{command} reads or writes files: this server may not; --allow-write DIR lets it, in DIR")
+            raise UsageError(
+                f"{command} reads or writes files: this server may not; start it with a folder that clients may use"
+            )
         try:
             folder = self.folder.resolve()
             path = (folder / name).resolve()
@@ -46,10 +48,10 @@ class FileAccess:
 
 #: For whoever has the whole machine anyway.
 EVERYWHERE = FileAccess(everywhere=True)
-#: For clients of a server that was started without --allow-write.
+#: For clients of a server that was started without a folder for them.
 NOWHERE = FileAccess()
 
 
 def access_to(folder: str | Path | None) -> FileAccess:
-    """What ``--allow-write`` gives a client."""
+    """What a client may use of a server that was started with ``folder``."""
     return FileAccess(Path(folder)) if folder else NOWHERE
