@@ -70,10 +70,11 @@ def declared_dimensions(graph: Graph) -> frozenset[str]:
     return frozenset(dim for kind in kinds for dim in kind.shape or () if isinstance(dim, str))
 
 
-def fixed_sizes(graph: Graph, constants: Constants) -> Iterator[FixedSize]:
+def fixed_sizes(graph: Graph) -> Iterator[FixedSize]:
     """The nodes of a main ONNX graph, and of the graphs inside it, that fix sizes which its inputs declare as free."""
     names = declared_dimensions(graph)
     if names:
+        constants = Constants(Origins.of(graph), graph.system)
         for node in walk(graph):
             if isinstance(node, Operation):
                 yield from fixed_by_node(node, names, constants)

@@ -24,7 +24,6 @@ from ...graph import (
 )
 from ...graph.origins import Origins
 from ...graph.slices import from_start
-from ...ops.constants import Constants
 from ...ops.fixed_sizes import FixedSize, fixed_sizes
 from ...peer_counts import trip_count_note
 from ...text import counted
@@ -95,7 +94,7 @@ def graph_notes(graph: Graph) -> Iterator[Note]:
 def _fixed_sizes(graph: Graph) -> Iterator[Note]:
     """One note for each size that a named dimension is held to; an exporter often writes it into many constants."""
     found: dict[tuple[tuple[str, ...], int], list[FixedSize]] = {}
-    for fixed in fixed_sizes(graph, Constants(Origins.of(graph), graph.system)):
+    for fixed in fixed_sizes(graph):
         found.setdefault((fixed.dimensions, fixed.size), []).append(fixed)
     for first, *more in found.values():
         others = len({fixed.node for fixed in more} - {first.node})
