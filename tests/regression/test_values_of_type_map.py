@@ -149,3 +149,10 @@ def test_the_command_line_reports_it(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "prob   not computed" in ran.out
     told = command(capsys, "info", path)
     assert "ZipMap 'zip' (ai.onnx.ml opset 1) at main" in told.out.split("unsupported")[1]
+
+
+def test_a_scripted_session_reports_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "m.onnx"
+    onnx.save(with_scan(classifier), path)
+    ran = command(capsys, "run", path, "--seed", "1", "--dim", "n=3", "-ex", "step", "-ex", "continue")
+    assert ran.status == 0 and "'prob' is not computed" in ran.err and "prob   not computed" in ran.out

@@ -80,7 +80,7 @@ def run(
             terminal.out(line)
     result = None
     if session.done and session.outputs is not None:
-        result = Result(session.outputs, session.totals)
+        result = Result(session.outputs, session.totals, notes=tuple(session.model.graph.notes))
     stopped = stop_json(take(session)) if quiet and not session.done else {}
     if given.asserts.failed and stopped:
         stopped["assertion"] = given.asserts.failed
