@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..runtime.atomic_file import write_text
 from ..runtime.errors import UsageError
 from ..runtime.files import text_of
 from . import config
@@ -67,6 +66,8 @@ def remember(**changed: Any) -> None:
     """Keep something for the next time; where it cannot be written, not."""
     if not _remembers:
         return
+    from ..runtime.atomic_file import write_text
+
     with contextlib.suppress(OSError, ValueError):
         path = _state_file()
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from ...runtime.atomic_file import atomic_binary, scratch_folder
 from ...runtime.errors import LoopdbgError, UsageError
 
 #: Arguments that are models or traces.
@@ -47,6 +46,8 @@ def models_from_stdin(options: argparse.Namespace, screen: bool) -> Iterator[Non
         raise UsageError("standard input holds one model; name a file for the other")
     if sys.stdin.isatty():
         raise UsageError("- is a model from standard input, which is the terminal: loopdbg run - < model.onnx")
+    from ...runtime.atomic_file import scratch_folder
+
     with scratch_folder() as folder:
         path = str(_kept(sys.stdin.buffer, folder))
         setattr(options, given[0], path)
@@ -60,6 +61,8 @@ def models_from_stdin(options: argparse.Namespace, screen: bool) -> Iterator[Non
 
 def _kept(stream: BinaryIO, folder: Path) -> Path:
     """All that comes, as a file with the suffix of what it is."""
+    from ...runtime.atomic_file import atomic_binary
+
     raw = folder / "raw"
     with atomic_binary(raw) as file:
         shutil.copyfileobj(stream, file)

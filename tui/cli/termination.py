@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from ...runtime.atomic_file import discard_unfinished
 from ...runtime.errors import Terminated
 
 _SIGNALS = [number for name in ("SIGTERM", "SIGHUP") if (number := getattr(signal, name, None)) is not None]
@@ -49,6 +49,9 @@ def _end_at_once(number: int, frame: FrameType | None) -> None:
 
 def _end(number: int) -> None:
     """End the process by a signal, which its parent sees."""
-    discard_unfinished()
+    # Nothing is unfinished where the module was not needed, and --help does not wait for its import.
+    files = sys.modules.get("loopdbg.runtime.atomic_file")
+    if files is not None:
+        files.discard_unfinished()
     signal.signal(number, signal.SIG_DFL)
     os.kill(os.getpid(), number)
