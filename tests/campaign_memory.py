@@ -61,7 +61,18 @@ LISTED = """g (int64 n, float[N] x0, float[1] k) => (int64 y) {
   }>
   y = SequenceLength (s)
 }"""
-MODELS = {"steady": STEADY, "doubled": DOUBLED, "collected": COLLECTED, "listed": LISTED}
+WORKING = """g (int64 n, float[N] x0, float[1] k) => (float[M] y) {
+  axis = Constant <value = int64 {0}> ()
+  y = Loop (n, , x0) <body = b (int64 i, bool c, float[A] x) => (bool c2, float[B] z) {
+    c2 = Identity (c)
+    u = Mul (x, k)
+    s = Sqrt (u)
+    v = CumSum (s, axis)
+    w = Softmax <axis = 0> (v)
+    z = Concat <axis = 0> (u, w)
+  }>
+}"""
+MODELS = {"steady": STEADY, "doubled": DOUBLED, "collected": COLLECTED, "listed": LISTED, "working": WORKING}
 CONSOLE = (
     *(
         "why",
@@ -145,7 +156,7 @@ def case(number: int, seed: int) -> Case:
     trips = draw.choice([3, 4, 6, 12])
     if kind in ("collected", "listed"):
         elements //= 2
-    if kind == "doubled":
+    if kind in ("doubled", "working"):
         elements, trips = elements >> draw.choice([3, 6, 16]), 40
     if draw.random() < 0.6:
         lines = ("step 2", *draw.choices(CONSOLE, k=draw.randint(4, 9)))

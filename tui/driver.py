@@ -19,7 +19,8 @@ from ..debugger.session.debuggee import Debuggee
 from ..debugger.session.session import Reason, Session, Stop
 from ..debugger.session.underway import Underway
 from ..debugger.statistics.history import Evolution
-from ..runtime.errors import LoopdbgError, UsageError, one_line
+from ..runtime.boundary import Boundary
+from ..runtime.errors import LoopdbgError, UsageError
 from ..runtime.model import Data, Model
 from .aside import answer
 from .requests import STEPS, BreakpointEdit, Command, Request
@@ -309,11 +310,10 @@ class Driver:
     def _answer(self, question: Question) -> None:
         found, error, fault = None, None, None
         try:
-            found = question.find(self._session)
+            with Boundary():
+                found = question.find(self._session)
         except LoopdbgError as problem:
             error = self.told(problem)
-        except MemoryError as problem:
-            error = f"out of memory: {one_line(problem)}"
         except Exception as problem:
             fault = problem
         with self._changed:
@@ -332,13 +332,12 @@ class Driver:
         quits = False
         before, inputs = self._session.stop, self._session.inputs
         try:
-            self._run(command)
+            with Boundary():
+                self._run(command)
         except LoopdbgError as problem:
             error = self.told(problem)
         except Quit:
             quits = True
-        except MemoryError as problem:
-            error = f"out of memory: {one_line(problem)}"
         if self._session.inputs is not inputs:
             # Another run began.
             self._past.clear()
@@ -349,14 +348,13 @@ class Driver:
         said = tuple(self._said)
         self._said.clear()
         try:
-            self._completer = self.console.completer()
-            self.console.selected_frame()
-            shown = look(self._session, self._past, self.console.selected, self._displays.look(self.console))
+            with Boundary():
+                self._completer = self.console.completer()
+                self.console.selected_frame()
+                shown = look(self._session, self._past, self.console.selected, self._displays.look(self.console))
             return Stopped(command, shown, error, said, quits)
         except LoopdbgError as problem:
             return Stopped(command, None, error or self.told(problem), said, quits)
-        except MemoryError as problem:
-            return Stopped(command, None, error or f"out of memory: {one_line(problem)}", said, quits)
 
     def _run(self, command: Request) -> None:
         session = self._session

@@ -377,17 +377,34 @@ class Running(Inside):
         self.prime(*self.breakpoints)
 
     def travel(self, move: Callable[[], None]) -> Stop:
-        """Go through time; what is met on the way becomes the stop."""
+        """Go through time; what is met on the way becomes the stop.
+
+        Raises:
+            ExecutionError, MemoryError: it failed on the way; the session is where it was before.
+        """
         self._timeline.reached()
+        before, branch = self.position, self._timeline.current
         try:
             self._move(move)
         except InterruptError:
             self.stop = self._explain("interrupt")
-        except ExecutionError as error:
+        except (ExecutionError, MemoryError) as error:
+            # What ran once fails for want of memory; where it was before there was enough.
+            if self._returned(before, branch):
+                raise
             self.stop = Stop(Reason.ERROR, str(error))
         else:
             self.stop = self.where()
         return self.stop
+
+    def _returned(self, position: Position, branch: Branch) -> bool:
+        """Whether the session is at a position again after it failed to reach another one."""
+        try:
+            self._move(lambda: self._timeline.go_to(position, branch, anew=True))
+        except (LoopdbgError, MemoryError):
+            return False
+        self.stop = self.where()
+        return True
 
     def _move(self, move: Callable[[], None]) -> None:
         before = self.epoch

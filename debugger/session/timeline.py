@@ -161,7 +161,12 @@ class Timeline:
             return
         if anew or found is None or found.position != self.position:
             started = time.monotonic()
-            self._add(self.engine.checkpoints.take(), self._seconds)
+            try:
+                self._add(self.engine.checkpoints.take(), self._seconds)
+            except MemoryError:
+                # One that is kept for speed alone is not worth an error: going back runs on from the one before.
+                if found is None or not (due or cheap):
+                    raise
             self._cost = time.monotonic() - started
         self._due = self._seconds + max(CHECKPOINT_SECONDS, self._cost / CHECKPOINT_SHARE)
 

@@ -14,6 +14,8 @@ cimport numpy as np
 import os
 import resource
 
+import numpy as _numpy
+
 from ..text import size_text
 
 np.import_array()
@@ -102,6 +104,9 @@ def limit_process():
     with an error (MemoryError of Python), where Linux would kill it later. For programs of our own, which nobody else
     shares; where the system does not say what is available nothing changes."""
     global _limited, _most_data
+    # NumPy's BLAS ends the process where it gets no memory for its buffers: it asks for them at its first product.
+    square = _numpy.ones((128, 128))
+    square @ square
     there = available_memory()
     if there < 0:
         return

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ....runtime.errors import LoopdbgError, UsageError, one_line
+from ....runtime.boundary import converted
+from ....runtime.errors import LoopdbgError, UsageError
 from ...console.command import Quit, find, split
 from ...expression.language import parse
 from ...session.stop import Reason, Stop
@@ -88,7 +89,7 @@ class Adapter(Connection):
         except (KeyError, TypeError, ValueError, IndexError, OverflowError, RecursionError) as error:
             told |= _refused(f"'{command}' has arguments that make no sense: {type(error).__name__}: {error}")
         except Exception as error:  # an editor that gets no answer waits for good
-            told |= _refused(f"internal error: {type(error).__name__}: {one_line(error)}")
+            told |= _refused(str(converted(error) or error))
         self.messages.send(told)
         if after is not None:
             after()

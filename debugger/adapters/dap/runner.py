@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from ....runtime.boundary import Boundary
 from ....runtime.errors import LoopdbgError, one_line
 from ...session.debuggee import Debuggee
 from ...session.stop import Reason, Stop
@@ -54,7 +55,8 @@ class Runner:
 
         def carried_out() -> None:
             try:
-                outcome[0] = change()
+                with Boundary():
+                    outcome[0] = change()
             except LoopdbgError as error:
                 outcome[1] = error
             finally:

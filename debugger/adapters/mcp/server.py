@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from ....runtime.boundary import Boundary
 from ....runtime.errors import LoopdbgError, UsageError
 from ...console.command import Quit
 from .agent import Agent
@@ -39,7 +40,8 @@ def server(agent: Agent) -> Any:
         @functools.wraps(method)
         def tool(*arguments: Any, **named: Any) -> str:
             try:
-                return method(*arguments, **named)
+                with Boundary():
+                    return method(*arguments, **named)
             except LoopdbgError as error:
                 raise ToolError(str(error)) from None
             except Quit:

@@ -388,9 +388,9 @@ def new_buffer(Py_ssize_t nbytes):
     return memory[first:first + nbytes]
 
 
-def lacking(nbytes, purpose=""):
+def lacking(nbytes):
     """That there is no memory, for the end of a message."""
-    return f"needs {size_text(nbytes)}{purpose}{refused() or ', which the system does not give'}"
+    return f"needs {size_text(nbytes)}{refused() or ', which the system does not give'}"
 
 
 def memory_for(nbytes, who):

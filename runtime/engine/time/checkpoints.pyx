@@ -38,6 +38,9 @@ np.import_array()
 # Tensors up to this size stand in one block of bytes.
 cdef Py_ssize_t SMALL_BYTES = 256
 
+# A value of at least this size that a checkpoint does not have is let go before the checkpoint is restored.
+cdef Py_ssize_t RELEASE_BYTES = 1 << 20
+
 # How a slot's value is kept.
 cdef enum Keeping:
     EMPTY = 0
@@ -201,6 +204,13 @@ cdef class Reader:
     cdef Checkpoint c
     cdef const char *block
     cdef int kept, slice, edge, scan
+
+
+cdef inline void empty(Slot *slot):
+    """Let a slot hold no value."""
+    Py_XDECREF(slot.owner)
+    slot.owner, slot.data, slot.spec, slot.flags, slot.nbytes = NULL, NULL, 0, 0, 0
+    slot.capacity = slot.version = 0
 
 
 cdef inline bint holds_parts(int keeping, int active, int direct) noexcept:
@@ -500,6 +510,7 @@ cdef class Checkpoints:
         self.s.epoch += 1
         self.binder.replaced = c.replaced
         reader.c, reader.block, reader.kept = c, PyBytes_AS_STRING(c.block), c.layout.nkept
+        self.release_stale(c)
         for k in range(self.memory.nslots):
             self.restore_slot(reader, k)
         self.s.pc, self.s.depth = c.pc, c.depth
@@ -523,6 +534,29 @@ cdef class Checkpoints:
         dtype, shape = layout.specs[spec]
         return self.memory.spec(dtype, shape, (<Specs>layout.specs).capacity(spec))
 
+    cdef int release_stale(self, Checkpoint c) except -1:
+        """Let go of large values that the checkpoint does not have before its own are copied: what an iteration holds for
+        which there was too little memory is needed for the iterations before."""
+        cdef Layout layout = c.layout
+        cdef EdgeMark *mark = c.edges
+        cdef Edge *e
+        cdef Slot *slot
+        cdef int index, k
+        for k in range(self.memory.nslots):
+            slot = self.s.slots + k
+            if slot.owner == NULL or not slot.flags & OWN or slot.nbytes < RELEASE_BYTES:
+                continue
+            if layout.keeping[k] != PART and layout.keeping[k] != STALE and \
+                    self.translate(layout, layout.spec[k]) != slot.spec:
+                empty(slot)
+        for index in range(self.memory.nloops):
+            for k in range(self.s.loops[index].nedges):
+                e = self.s.loops[index].edges + k
+                if mark.keeping == EMPTY and e.back.owner != NULL and e.back.nbytes >= RELEASE_BYTES:
+                    empty(&e.back)
+                mark += 1
+        return 0
+
     cdef int restore_slot(self, Reader reader, int k) except -1:
         cdef Layout layout = reader.c.layout
         cdef Slot *slot = self.s.slots + k
@@ -531,9 +565,7 @@ cdef class Checkpoints:
         cdef bint changed = slot.spec != spec or slot.flags & ~SHARED != flags
         known = layout.known[k]
         if keeping == EMPTY:
-            Py_XDECREF(slot.owner)
-            slot.owner, slot.data, slot.spec, slot.flags, slot.nbytes = NULL, NULL, 0, 0, 0
-            slot.capacity = slot.version = 0
+            empty(slot)
         elif keeping == REFERENCE:
             self.memory.put_owner(k, reader.c.kept[layout.kept[k]], spec, flags)
         elif keeping == PART or keeping == STALE:
