@@ -5,7 +5,7 @@ All of this the loop graph tells, for a run as for a recording of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -205,6 +205,26 @@ class Places:
             if one is node:
                 return bool(self.loops)
         return False
+
+    def never_runs(self, node: Node) -> str:
+        """Why no execution that a session controls comes to a node; "" where one may.
+
+        A session begins before the first loop: what stands before it has run. A branch whose condition is a constant is
+        taken always or never.
+        """
+        if self.before_loops(node):
+            return "it runs before the first loop, and a session begins after it"
+        line = self.source.line_of(node)
+        for condition, wanted in () if line is None else line.branches:
+            known = self.source.phrases.origins.scalar(condition)
+            if known is not None and bool(known) != wanted:
+                return f"its branch is never taken: the condition of the If is always {str(bool(known)).lower()}"
+        return ""
+
+    def never_hits(self, nodes: Collection[Node]) -> str:
+        """Why nothing that stops before these nodes ever does; "" where it may."""
+        reasons = [self.never_runs(node) for node in nodes]
+        return reasons[0] if reasons and all(reasons) else ""
 
     def after(self, expression: Expression) -> frozenset[Node]:
         """The nodes of the main graph that run once all values of an expression are there."""

@@ -113,9 +113,8 @@ def _places(one: Breakpoint, session: Debuggee) -> list[str]:
             told = [f"{len(numbers)} lines"]
         else:
             told = [f"{plural(len(numbers), 'line')} {', '.join(map(str, numbers))}"]
-        # What runs before the first loop has run when a session begins.
-        if all(map(places.before_loops, one.nodes)):
-            told.append("never: a session begins after it")
+        if reason := places.never_hits(one.nodes):
+            told.append(f"never: {reason}")
         return told
     if one.in_main:
         return ["the main graph, once"]

@@ -386,8 +386,8 @@ class Debuggee(Telling):
     def _to_place(self, place: str) -> Stop:
         made = self.breakpoints.add(place, temporary=True)
         try:
-            if made.nodes and all(map(self._inside.places.before_loops, made.nodes)):
-                raise UsageError(f"'{place}' runs before the first loop, and a session begins after it")
+            if reason := self._inside.places.never_hits(made.nodes):
+                raise UsageError(f"'{place}' is never reached: {reason}")
             return self.continue_()
         finally:
             # It may have stopped elsewhere.

@@ -275,7 +275,8 @@ class Adapter(Connection):
     def locations(self, arguments: Mapping[str, Any]) -> Any:
         first = int(arguments["line"])
         last = int(arguments.get("endLine") or first)
-        lines = [line.number for line in self.session._inside.places.source.lines if line.node is not None]
+        places = self.session._inside.places
+        lines = [one.number for one in places.source.lines if one.node is not None and not places.never_runs(one.node)]
         return {"breakpoints": [{"line": number} for number in lines if first <= number <= last]}
 
     # -- requests: expressions

@@ -77,9 +77,21 @@ class Stops:
             except (LoopdbgError, KeyError, ValueError, TypeError) as error:
                 told.append({"verified": False, "message": str(error) or type(error).__name__, **_line(one)})
                 continue
+            line = self._line_of(made) if kind == "line" else None
+            if reason := self.session._inside.places.never_hits(made.nodes):
+                self.session.breakpoints.delete(made.number)
+                told.append({"verified": False, "message": f"never hit: {reason}", **_line(one)})
+                continue
             kept.append(made)
-            told.append({"id": made.number, "verified": True, **_line(one)})
+            told.append({"id": made.number, "verified": True, **(_line(one) if line is None else {"line": line})})
         return told
+
+    def _line_of(self, made: Breakpoint) -> int | None:
+        """The line that a breakpoint stops on: that of the node which its own line led to."""
+        places = self.session._inside.places
+        nodes = [*made.nodes, *(places.loops[index].loop for index in made.loops if index >= 0)]
+        lines = [line.number for node in nodes if (line := places.source.line_of(node)) is not None]
+        return min(lines, default=None)
 
     def _made(self, place: str, one: Mapping[str, Any], watch: bool) -> Breakpoint:
         condition, log = (str(one.get(key) or "").strip() for key in ("condition", "logMessage"))

@@ -27,7 +27,7 @@ def test_a_break_says_where_it_is() -> None:
     assert talk.said[-1].startswith("breakpoint 7: if v_in > 9 and v_in < 99")
     nested = start(NESTED, M=3, K=4)
     assert nested.one("break iter 1,2") == "breakpoint 1: iter 1,2, loop 'Loop_1'"
-    assert nested.one("break zero").endswith("never: a session begins after it")
+    assert nested.one("break zero").endswith("never: it runs before the first loop, and a session begins after it")
 
 
 def test_break_here() -> None:
