@@ -22,7 +22,7 @@ def near(picture: Picture, focus: int, most: int = MOST) -> Picture:
         return picture
     kept = set(_nearest(_deciding(picture), _ends(picture), min(DECIDING, most // 3)))
     around = _neighbours(picture)
-    for box in _nearest(around, [focus], len(picture.boxes)):
+    for box in _by_distance(around, focus):
         if len(kept) >= most:
             break
         kept.add(box)
@@ -66,6 +66,17 @@ def _nearest(near: Sequence[Sequence[int]], begin: Iterable[int], most: int) -> 
         fresh = [other for other in near[box] if other not in seen]
         seen.update(dict.fromkeys(fresh))
         waiting += dict.fromkeys(fresh)
+
+
+def _by_distance(around: Sequence[Sequence[int]], focus: int) -> Iterator[int]:
+    """All boxes: those that are joined to one, by how many wires away they are, then those joined to the box that is
+    next to it in order, and so on."""
+    seen: set[int] = set()
+    for begin in sorted(range(len(around)), key=lambda box: abs(box - focus)):
+        if begin not in seen:
+            joined = list(_nearest(around, [begin], len(around)))
+            seen.update(joined)
+            yield from joined
 
 
 def _kept(picture: Picture, boxes: Collection[int], around: Sequence[Sequence[int]]) -> Picture:

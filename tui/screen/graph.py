@@ -198,6 +198,18 @@ class GraphState:
                 found.append((far, k))
         if found:
             self.pick(min(found)[1])
+        else:
+            self._move_on(1 if right + down > 0 else -1)
+
+    def _move_on(self, way: int) -> None:
+        """From the edge of a part: the next box of all (-1: the one before) that is not seen."""
+        whole, seen = self.whole, {box.key for box in self.picture.boxes}
+        at = whole.find(self.cursor)
+        hidden = [] if at is None else [box.key for box in whole.boxes[at + 1 :] if box.key not in seen]
+        if way < 0:
+            hidden = [] if at is None else [box.key for box in reversed(whole.boxes[:at]) if box.key not in seen]
+        if hidden:
+            self.put(hidden[0])
 
     def toggle(self) -> bool:
         """Open the loop or the If at the cursor, or close it; False where there is none."""
