@@ -117,6 +117,21 @@ class Screen:
         return ["".join(segment.text for segment in strip) for strip in self.app.screen._compositor.render_strips()]
 
 
+def stale_panes(screen: Screen) -> list[str]:
+    """The visible panes whose lines are not those of their present size and form."""
+    found = []
+    for name, pane in screen.app.panes.items():
+        if not pane.display or pane.shown is None:
+            continue
+        inner = pane._inner()
+        wanted = [pane._line(pane.shown, inner.width)] if pane.is_line else pane.build(pane.shown, *inner)
+        # Without what the cursor lights up.
+        texts = [[re.sub("[◂▸]", " ", line.text) for line in lines] for lines in (pane.lines, wanted)]
+        if texts[0] != texts[1]:
+            found.append(name)
+    return found
+
+
 @asynccontextmanager
 async def opened(
     model: loopdbg.Model,

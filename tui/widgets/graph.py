@@ -14,10 +14,11 @@ from textual.strip import Strip
 from ..screen.graph_places import Chip, Places
 from ..screen.lines import Line, Role
 from .kept import keep_rows
+from .resized import SizeAware
 from .strips import Looks
 
 
-class GraphView(ScrollView, can_focus=True, inherit_bindings=False):
+class GraphView(SizeAware, ScrollView, can_focus=True, inherit_bindings=False):
     """Lines in a window. ``places``: where the boxes stand in them."""
 
     class Picked(Message):
@@ -104,7 +105,8 @@ class GraphView(ScrollView, can_focus=True, inherit_bindings=False):
             self._strips[row] = self._looks.strip(before, max(self.virtual_size.width, width))
         return self._strips[row].crop(self.scroll_offset.x, self.scroll_offset.x + width)
 
-    def on_resize(self, event: events.Resize) -> None:
+    def size_changed(self) -> None:
+        """See :class:`.resized.SizeAware`."""
         self._strips.clear()
         self.post_message(self.Resized())
 

@@ -20,6 +20,7 @@ from ..screen.target import Target
 from ..screen.text import printable
 from ..screen.view import Shown
 from .kept import keep_rows
+from .resized import SizeAware
 from .strips import Looks
 
 #: Left of the line that the cursor is on, in the pane that has the focus.
@@ -28,7 +29,7 @@ _CURSOR = "▌"
 _LINE = "-line"
 
 
-class Pane(ScrollView, can_focus=True, inherit_bindings=False):
+class Pane(SizeAware, ScrollView, can_focus=True, inherit_bindings=False):
     """Subclasses say in :meth:`build` what they show; it is called again when the stop or the size changes.
 
     A line may stand for something (:attr:`Line.target`); the cursor is on one line, whatever it stands for. Only lines
@@ -65,7 +66,8 @@ class Pane(ScrollView, can_focus=True, inherit_bindings=False):
         self._moment: object = None
         self._strips: dict[int, Strip] = {}
         self._looks = Looks(self)
-        self._built = Size(-1, -1)
+        #: The size that the lines are for, and whether they are the one line of a pane without a border.
+        self._built, self._built_line = Size(-1, -1), False
 
     def build(self, shown: Shown, width: int, height: int) -> Sequence[Line]:
         """The lines for a pane of ``width`` cells; ``height`` is what a pane that fills its place has."""
@@ -88,6 +90,8 @@ class Pane(ScrollView, can_focus=True, inherit_bindings=False):
         """Be one line, or a box again."""
         if one != self.is_line:
             self.set_class(one, _LINE)
+            # Where it has the same size in both forms, no change of its size follows.
+            self.call_after_refresh(self.catch_up)
 
     @property
     def text(self) -> str:
@@ -131,17 +135,23 @@ class Pane(ScrollView, can_focus=True, inherit_bindings=False):
         moved, self._moment = moment != self._moment, moment
         self.rebuild(follow=moved)
 
-    def on_resize(self, event: events.Resize) -> None:
-        if self._inner() != self._built:
+    def size_changed(self) -> None:
+        """See :class:`.resized.SizeAware`."""
+        if not self._fits:
             first = self._built.width < 0
             self.rebuild(follow=first)
             if not first:
                 self.show_line(self.cursor, 0)
 
     def catch_up(self) -> None:
-        """It is seen again."""
-        if self._stale:
+        """It is seen again, or in another form."""
+        if self._stale or not self._fits:
             self.rebuild()
+
+    @property
+    def _fits(self) -> bool:
+        """Whether the lines are for the size and the form that it has."""
+        return (self._inner(), self.is_line) == (self._built, self._built_line)
 
     def _inner(self) -> Size:
         """The room for lines: what the border leaves, without the column of the cursor."""
@@ -154,7 +164,8 @@ class Pane(ScrollView, can_focus=True, inherit_bindings=False):
         self._stale = not self.display
         if self.shown is None or inner.width <= 0 or self._stale:
             return
-        resized, self._built = inner != self._built, inner
+        resized = not self._fits
+        self._built, self._built_line = inner, self.is_line
         before = self._target()
         old, old_strips = self.lines, self._strips
         self.lines = [self._line(self.shown, inner.width)] if self.is_line else self.build(self.shown, *inner)

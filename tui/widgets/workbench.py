@@ -14,6 +14,7 @@ from ..screen.layout import Box, Need, arrange, small, tab_of, tabs_with
 from .kept import keep_rows
 from .overview import Overview
 from .pane import Pane
+from .resized import SizeAware
 
 
 class _Places(Layout):
@@ -33,7 +34,7 @@ class _Places(Layout):
         return placed
 
 
-class Workbench(Widget):
+class Workbench(SizeAware):
     """Where the panes stand; ``tab``: which are in front on a small screen; ``full``: the one alone, "" for all."""
 
     class Placed(Message):
@@ -111,8 +112,8 @@ class Workbench(Widget):
         self.refresh(layout=True)
         self.post_message(self.Placed())
 
-    def on_resize(self) -> None:
-        """The screen is another size."""
+    def size_changed(self) -> None:
+        """See :class:`.resized.SizeAware`."""
         self.place()
 
     def to_front(self, name: str, again: bool = False) -> bool:
