@@ -117,7 +117,7 @@ class LoopdbgApp(PanesApp):
             if self._ticker is not None:
                 self._ticker.resume()
         else:
-            self.message.say("still running: space interrupts")
+            self.message.say(f"still running: {self.interrupt_key} interrupts")
 
     def action_ask(self, command: str) -> None:
         self.ask(Command(command))
@@ -152,7 +152,9 @@ class LoopdbgApp(PanesApp):
                 self.prompt.say(*said)
                 self.prompt.run_waiting()
             elif not self.driver.ask(Typed(line)):
-                raise UsageError("still running: ^c interrupts; help and info breakpoints can be asked meanwhile")
+                raise UsageError(
+                    f"still running: {self.interrupt_key} interrupts; help and info breakpoints can be asked meanwhile"
+                )
         except LoopdbgError as problem:
             self.prompt.say(f"error: {self.driver.told(problem)}")
             self.prompt.refused(line)
@@ -194,7 +196,7 @@ class LoopdbgApp(PanesApp):
             self.message.say(self.driver.told(problem), error=True)
             return
         if not free:
-            self.message.say("still running: space interrupts")
+            self.message.say(f"still running: {self.interrupt_key} interrupts")
             return
         self._look_at(frames[depth])
         if self.shown.view.displays:
@@ -444,7 +446,10 @@ class LoopdbgApp(PanesApp):
         self.header.progress = progress
         frame = None if self.shown is None else self.shown.frame.frame
         if frame is not None:
-            self.message.say_running(progress, frame.name, progress.iterations.get(frame.path))
+            self.message.say_running(progress, frame.name, progress.iterations.get(frame.path), self.interrupt_key)
+            if isinstance(self.screen, GraphScreen):
+                # It covers the message.
+                self.screen.say(self.message.text)
         running = None if self.shown is None else while_running(self.shown, progress.lately, progress.underway)
         if running is not None:
             for name in ("back-edges", "condition", "scans", "stack", "timeline"):

@@ -91,3 +91,15 @@ async def test_what_is_pasted_where_nothing_is_typed_into_is_not_dropped_silentl
         screen.app.simulate_key("colon")
         await paste(screen, "step")
         assert screen.app.prompt.line.value == "step"
+
+
+@pytest.mark.parametrize("enter", ["enter", "ctrl+j"])
+async def test_lines_that_come_as_keys_stay_apart(enter: str) -> None:
+    """As where a terminal knows no pasting: letters do not pass the keys between them."""
+    async with opened(*sample("newton_sqrt.onnx")) as screen:
+        for key in ("colon", *"echo", "space", *"ax", "backspace", enter, *"help", "space", *"step", "left"):
+            screen.app.post_message(events.Key(key, " " if key == "space" else None))
+        line = screen.app.prompt.line
+        await screen.until(lambda: line.value == "help step" and line.cursor_position == len("help ste"))
+        await screen.settle()
+        assert screen.app.prompt.text == "> echo a\na"

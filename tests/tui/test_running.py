@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 
 import numpy as np
+import pytest
+from textual import events
 from textual.selection import SELECT_ALL
 
 from loopdbg.tui.screen.text import value_text
+from loopdbg.tui.screens.graph import GraphScreen
 from loopdbg.tui.screens.help import HelpScreen
 from models import model, sample
 from screens import NEVER, Screen, opened
@@ -211,7 +214,7 @@ async def test_the_console_answers_what_needs_no_stop_while_a_loop_runs() -> Non
             ("info breakpoints", "breakpoint 1: if 1 > 2"),
             ("info loops", "iterations so far"),
             ("help step", "run to the next boundary"),
-            ("print acc", "error: still running: ^c interrupts"),
+            ("print acc", "error: still running: space interrupts"),
             ("nonsense", "error: there is no command 'nonsense'"),
         ):
             prompt.line.value = line
@@ -239,3 +242,36 @@ async def test_ctrl_c_stops_with_text_selected_and_below_a_help_too() -> None:
         await screen.pilot.press("ctrl+c")
         await screen.settle()
         assert screen.session.stop.reason == "interrupt" and helps(screen)
+
+
+@pytest.mark.parametrize(
+    ("keys", "key"),
+    [
+        (["c"], "space"),
+        (["colon", *"continue", "enter"], "space"),
+        (["colon", *"continue", "enter", *"ab"], "^c"),
+        (["c", "slash"], "^c"),
+        (["c", "question_mark"], "space"),
+        (["G", "c"], "space"),
+    ],
+)
+async def test_the_key_that_is_said_to_interrupt_does(keys: list[str], key: str) -> None:
+    async with opened(*sample("loop_infinite.xml")) as screen:
+        for one in keys:
+            screen.app.simulate_key(one)
+        await screen.until(lambda: f" · {key} interrupts" in screen.message)
+        if isinstance(screen.app.screen, GraphScreen):
+            assert f" · {key} interrupts" in "\n".join(screen.visible())
+        await screen.tap({"^c": "ctrl+c"}.get(key, key), lambda: not screen.app.driver.busy)
+        await screen.settle()
+        assert screen.session.stop.reason == "interrupt"
+
+
+async def test_a_space_is_typed_where_there_is_text_while_something_runs() -> None:
+    async with opened(*sample("loop_infinite.xml")) as screen:
+        for one in ["colon", *"continue", "enter", *"echo", "space", "a"]:
+            screen.app.post_message(events.Key(one, " " if one == "space" else None))
+        await screen.until(lambda: screen.app.prompt.line.value == "echo a")
+        await until_running(screen)
+        screen.app.driver.interrupt()
+        await screen.settle()

@@ -7,7 +7,7 @@ from it; what is not in it cannot be done.
 from .action import Action, Looking, Now, Place, Section
 from .keys import key_name, key_of
 from .panes import PANES
-from .table import ACTIONS, at, bindings, by_id, chosen, remapped
+from .table import ACTIONS, at, bindings, by_id, chosen, interrupt_key, remapped
 
 __all__ = [
     "ACTIONS",
@@ -21,6 +21,7 @@ __all__ = [
     "bindings",
     "by_id",
     "chosen",
+    "interrupt_key",
     "key_name",
     "key_of",
     "remapped",

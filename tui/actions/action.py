@@ -50,6 +50,8 @@ class Now:
     #: The console is open; ``typing``: its line has the focus.
     console: bool = False
     typing: bool = False
+    #: Some line, on whatever screen, takes what is typed.
+    in_line: bool = False
     full: bool = False
     #: A search is under way in the pane.
     searching: bool = False

@@ -66,7 +66,7 @@ _STEPS = (
     Action("restart", ("r",), "restart", "back to before iteration 0 of the first loop; interrupts what runs",
            _ask(Command.RESTART), Section.STEPS, lambda now: now.behind or now.slow, rank=20),
     Action("stop", ("space",), "stop", "interrupt what runs, at its next boundary",
-           "interrupt", Section.STEPS, lambda now: now.busy and not now.typing, rank=0, only=True, first=True),
+           "interrupt", Section.STEPS, lambda now: now.busy and not now.in_line, rank=0, only=True, first=True),
     # With the focus anywhere, text selected, or a help open: what runs can be stopped.
     Action("stop-always", ("ctrl+c",), "", "the same, while a line is typed too",
            "interrupt_always", Section.STEPS, lambda now: now.busy, only=True, first=True, typed=True),

@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingsMap
 from ...runtime.errors import UsageError
 from ...runtime.text import did_you_mean
 from .. import config, settings
-from .action import Action, Place
+from .action import Action, Now, Place
 from .keys import key_name, key_of
 from .others import ELSEWHERE
 from .panes import ON_PANES
@@ -21,6 +21,13 @@ ACTIONS: tuple[Action, ...] = (*ON_PANES, *ELSEWHERE)
 def by_id(actions: Iterable[Action] = ACTIONS) -> dict[str, Action]:
     """The table by id."""
     return {action.id: action for action in actions}
+
+
+def interrupt_key(actions: Iterable[Action], now: Now) -> str:
+    """What a person calls the key that interrupts what runs."""
+    known = by_id(actions)
+    those = [one for name in ("stop", "stop-always", "interrupt") if (one := known[name]).keys and one.when(now)]
+    return key_name(those[0].keys[0]) if those else key_name("ctrl+c")
 
 
 def at(place: Place, actions: Iterable[Action] = ACTIONS) -> tuple[Action, ...]:

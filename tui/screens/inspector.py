@@ -19,7 +19,7 @@ from ...debugger.statistics.slices import Part
 from ...debugger.words.names import quote
 from ...runtime.errors import LoopdbgError
 from ...runtime.text import grouped
-from ..actions import ACTIONS, Action, Looking, Now, Place
+from ..actions import ACTIONS, Action, Looking, Now, Place, interrupt_key
 from ..driver import Driver
 from ..screen.inspected import course_lines, fact_lines, place_text
 from ..screen.lines import Line, Role, fit, line
@@ -158,6 +158,10 @@ class InspectorScreen(Above[str | None]):
         """A word about what was just asked for."""
         self.note = text
         self.said.update(Content(printable(text)))
+
+    def say_busy(self) -> None:
+        """See :class:`.inspector_subject.Onlooker`."""
+        self.say(f"something runs: {interrupt_key(self.actions, Now(busy=True))} interrupts it")
 
     def took(self) -> None:
         """Another value is shown."""

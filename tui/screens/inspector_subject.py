@@ -23,6 +23,9 @@ class Onlooker(Protocol):
     def say(self, text: str) -> None:
         """A word about what was just asked for."""
 
+    def say_busy(self) -> None:
+        """Nothing can be asked while a command runs."""
+
     def took(self) -> None:
         """It stands at another value."""
 
@@ -133,7 +136,7 @@ class Subject:
                 self._onlooker.hand(came, found)
 
         if not self._driver.find_out(Question(find, answer)):
-            self._onlooker.say("something runs: space interrupts it")
+            self._onlooker.say_busy()
 
     def ask_course(self) -> None:
         """Compute the course, where the stop does not know it."""

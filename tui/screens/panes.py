@@ -13,10 +13,11 @@ from textual.app import ComposeResult
 from textual.reactive import Reactive
 from textual.screen import Screen
 from textual.widget import Widget
+from textual.widgets import Input, TextArea
 
 from ...runtime.errors import UsageError
 from .. import settings
-from ..actions import PANES, Action, Now, Place, at
+from ..actions import PANES, Action, Now, Place, at, by_id, interrupt_key, key_name
 from ..screen.layout import TABS, Arrangement
 from ..screen.target import Target
 from ..screen.text import printable
@@ -203,18 +204,33 @@ class PanesApp(CommonApp[int]):
     @property
     def now(self) -> Now:
         """What the screen stands at, as far as actions depend on it."""
-        typing = self.prompt.line.has_focus
         return Now(
             self.shown,
             self.busy,
             self._slow,
             self.prompt.display,
-            typing,
+            self.prompt.line.has_focus,
+            any(isinstance(screen.focused, Input | TextArea) for screen in self.screen_stack[-1:]),
             bool(self.bench.full),
             bool(self._pane.search),
             self._pane.id or "",
             self.target,
         )
+
+    @property
+    def interrupt_key(self) -> str:
+        """What a person calls the key that interrupts what runs now."""
+        stop = by_id(self.actions)["stop"]
+        if self.focused is self.prompt.line and not self.prompt.line.value and "space" in stop.keys:
+            return key_name("space")
+        return interrupt_key(self.actions, self.now)
+
+    @on(ConsolePane.Spaced)
+    async def spaced(self) -> None:
+        """A line does not begin with a space: in an empty one the key means what it means in the panes."""
+        stop = by_id(self.actions)["stop"]
+        if self.busy and "space" in stop.keys:
+            await self.run_action(stop.does)
 
     @property
     def target(self) -> Target | None:

@@ -51,6 +51,9 @@ class _Line(LineInput):
             super().__init__()
             self.lines = lines
 
+    class Spaced(Message):
+        """The space key in an empty line."""
+
     class Scrolled(Message):
         """A page of the transcript up (-1) or down."""
 
@@ -72,7 +75,7 @@ class _Line(LineInput):
             self._typed.append(line)
         self._at = len(self._typed)
 
-    def on_key(self, event: events.Key) -> None:
+    async def on_key(self, event: events.Key) -> None:
         """Keys that a one-line input leaves to others."""
         if event.key in ("up", "down"):
             self._recall(1 if event.key == "down" else -1)
@@ -80,10 +83,17 @@ class _Line(LineInput):
             self.post_message(self.Scrolled(-1 if event.key == "pageup" else 1))
         elif event.key == "tab":
             self._take()
+        elif event.key == "space" and not self.value:
+            self.post_message(self.Spaced())
         else:
             return
         event.stop()
         event.prevent_default()
+
+    async def action_submit(self) -> None:
+        """See :class:`~textual.widgets.Input`; the line is empty at once: what is typed ahead is for the next one."""
+        await super().action_submit()
+        self.value = ""
 
     def _recall(self, way: int) -> None:
         """Bring back the line before (-1) or after (1) among those of the same kind."""
@@ -142,6 +152,9 @@ class ConsolePane(Vertical):
         def __init__(self, line: str) -> None:
             super().__init__()
             self.line = line
+
+    #: See :class:`_Line`.
+    Spaced = _Line.Spaced
 
     class Searched(Message):
         """A text to find in the pane; "" for the one before."""
@@ -282,7 +295,6 @@ class ConsolePane(Vertical):
         """The line is complete."""
         event.stop()
         line = event.value.strip()
-        self.line.value = ""
         meant = {_FIND: self.Searched, _GO_TO: self.Sought}.get(line[:1])
         if meant is not None:
             self.line.remember(line)

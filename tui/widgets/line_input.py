@@ -18,6 +18,14 @@ def pasted_lines(text: str) -> list[str]:
 class LineInput(Input):
     """Textual's keeps the first line of what is pasted; this one keeps all of them."""
 
+    async def on_key(self, event: events.Key) -> None:
+        """A key that the line itself has an action for, such as enter. Textual sends it on a way through the app, on
+        which the letters that are typed or pasted behind it would overtake it."""
+        for binding in self._bindings.key_to_bindings.get(event.key, ()):
+            event.stop()
+            event.prevent_default()
+            await self.app.run_action(binding.action, self)
+
     def on_paste(self, event: events.Paste) -> None:
         """What is pasted replaces what is selected."""
         event.stop()

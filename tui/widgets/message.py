@@ -25,10 +25,10 @@ class Message(Static):
         self._said = (text, error)
         self._put(f"error: {text}" if error else text, error)
 
-    def say_running(self, progress: Progress, name: str, iterations: int | None) -> None:
-        """Show what runs, in place of the sentence; :meth:`say` ends that."""
+    def say_running(self, progress: Progress, name: str, iterations: int | None, key: str) -> None:
+        """Show what runs, in place of the sentence; :meth:`say` ends that. ``key``: what interrupts it."""
         done = "" if iterations is None else f" · {iterations:,} iterations of '{name}'".replace(",", " ")
-        self._put(f"{progress.command}: {progress.seconds:.1f} s{done} · space interrupts", False)
+        self._put(f"{progress.command}: {progress.seconds:.1f} s{done} · {key} interrupts", False)
 
     def _put(self, text: str, error: bool) -> None:
         text = printable(text)
