@@ -265,4 +265,4 @@ async def test_the_end_of_a_loop_is_told_in_full_where_there_is_room() -> None:
         await screen.pilot.resize_terminal(100, 30)
         await screen.settle()
         assert "●" in screen.text("condition")
-        assert "When go_on = token_next != 0 is false, or …" in screen.text("condition")
+        assert "When go_on = token_next != 0 is false, or…" in screen.text("condition")

@@ -1,5 +1,5 @@
-"""Thousands of random keys on all samples, the palette included, with clicks and other sizes of the terminal among
-them: whatever is pressed, the screen stays, and stays right."""
+"""Thousands of random keys on all samples, the palette included, with pastes, clicks and other sizes of the terminal
+among them: whatever is pressed or pasted, the screen stays, and stays right."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from textual import events
 from textual.geometry import Size
 from textual.pilot import OutOfBounds
 from textual.widgets import Input
@@ -33,7 +34,16 @@ NAMES = [*sorted(path.relative_to(SAMPLES).as_posix() for path in FILES), "a les
 KEYS = sorted({key for one in ACTIONS if one.id != "suspend" for key in one.keys})
 #: What most sessions are made of.
 OFTEN = ("s", "n", "c", "left", "enter", "i", "f")
-SIZES = ((80, 24), (120, 36), (70, 15), (200, 60))
+SIZES = ((80, 24), (120, 36), (70, 15), (200, 60), (20, 5), (1, 1))
+#: Lines that are pasted: commands, expressions, and what no key types.
+PASTED = (
+    "step", "next", "goto 2", "print 1 + 1", "set nothing = 3", "break iter 1", "info breakpoints", "echo a", "help",
+    "list", "/find", "@7", "1e-3", "[1, 2]", "", " ", "\t", "\x1b[31mred\x1b[0m", "\x00\x07\x7f\x9b",
+    "\x1b]0;title\x07", "\u202eabc", "e\u0301\u200d\ufeff", "漢字🙂", "\udc80", "[bold]markup[/bold]", "{x}", "`", "'",
+    "\\", "%s%n", "9" * 400, "(" * 300, "-" * 300 + "1", "x" * 20_000, "\u2028", "print " + "a+" * 2000 + "a",
+)  # fmt: skip
+#: What lies between them.
+ENDS = ("\n", "\n", "\r\n", "\r", "\v", "\x85", "\n\n\n")
 #: Keys in all, and how many are pressed at most before the first is done. Typed ahead a key costs 4 ms, one by one it
 #: costs 10, since then nearly each is drawn: all 20 000 are for LOOPDBG_ALL_KEYS.
 TOTAL, AHEAD = (20_000, 1) if "LOOPDBG_ALL_KEYS" in os.environ else (4_000, 25)
@@ -86,6 +96,7 @@ async def test_any_keys(name: str, tmp_path: Path) -> None:
         await as_left(screen)
     # Not all were typed into lines.
     assert hand.where["_Panes"] > hand.where.total() / 6, hand.where
+    assert hand.pastes > 0
 
 
 class Hand:
@@ -94,6 +105,7 @@ class Hand:
 
     def __init__(self, seed: str) -> None:
         self.chosen = random.Random(seed)
+        self.pastes = 0
         #: So many times keys began to be pressed on each screen, or into a line.
         self.where: Counter[str] = Counter()
 
@@ -101,6 +113,9 @@ class Hand:
         """Press keys, the later ones before the first is done; what they start may still run then."""
         app = screen.app
         typing = isinstance(app.focused, Input)
+        if self.chosen.random() < (0.3 if typing else 0.1):
+            app.post_message(events.Paste(self._text()))
+            self.pastes += 1
         self.where["a line" if typing else type(app.screen).__name__] += 1
         for k in range(count):
             app.simulate_key(self._key(typing and k == 0, len(app.screen_stack) > 1 or k > 0))
@@ -108,6 +123,13 @@ class Hand:
         taken = asyncio.Event()
         app.call_later(taken.set)
         await asyncio.wait_for(taken.wait(), NEVER)
+
+    def _text(self) -> str:
+        """What is pasted: one line, or several."""
+        count = self.chosen.choice((1, 1, 2, 3, self.chosen.randint(4, 40)))
+        lines = [self.chosen.choice(PASTED) for _ in range(count)]
+        last = self.chosen.choice(("", "\n"))
+        return "".join(f"{line}{self.chosen.choice(ENDS)}" for line in lines[:-1]) + lines[-1] + last
 
     def _key(self, typing: bool, above: bool) -> str:
         """A key; ``typing``: into a line; ``above``: the panes may be below something."""
@@ -147,6 +169,7 @@ async def calm(screen: Screen) -> None:
 
 async def as_left(screen: Screen) -> None:
     """Every screen above can be left, and the panes say what the session says."""
+    await resize(screen, SIZES[1])
     await calm(screen)
     await screen.settle()
     for _ in range(12):

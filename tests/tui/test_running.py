@@ -273,5 +273,6 @@ async def test_a_space_is_typed_where_there_is_text_while_something_runs() -> No
             screen.app.post_message(events.Key(one, " " if one == "space" else None))
         await screen.until(lambda: screen.app.prompt.line.value == "echo a")
         await until_running(screen)
+        assert screen.app.prompt.line.value == "echo a"
         screen.app.driver.interrupt()
         await screen.settle()

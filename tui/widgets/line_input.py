@@ -22,9 +22,10 @@ class LineInput(Input):
         """A key that the line itself has an action for, such as enter. Textual sends it on a way through the app, on
         which the letters that are typed or pasted behind it would overtake it."""
         for binding in self._bindings.key_to_bindings.get(event.key, ()):
-            event.stop()
-            event.prevent_default()
-            await self.app.run_action(binding.action, self)
+            # Scrolling, which all widgets have keys for, is done by none that is one line.
+            if await self.app.run_action(binding.action, self):
+                event.stop()
+                event.prevent_default()
 
     def on_paste(self, event: events.Paste) -> None:
         """What is pasted replaces what is selected."""

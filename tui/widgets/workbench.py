@@ -34,7 +34,7 @@ class _Places(Layout):
         return placed
 
 
-class Workbench(SizeAware):
+class Workbench(SizeAware, Widget):
     """Where the panes stand; ``tab``: which are in front on a small screen; ``full``: the one alone, "" for all."""
 
     class Placed(Message):
