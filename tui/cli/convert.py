@@ -7,7 +7,6 @@ import keyword
 import os
 from pathlib import Path
 
-from ...runtime.atomic_file import atomic_binary, atomic_folder, write_text
 from ...runtime.errors import InputError, UsageError, one_line
 from ...runtime.text import plural
 from . import terminal
@@ -56,6 +55,7 @@ exit status: 0 done, 1 TensorRT cannot say it, 2 wrong usage"""
         import numpy as np
 
         from ...debugger.convert.tensorrt import to_tensorrt
+        from ...runtime.atomic_file import atomic_binary, atomic_folder, write_text
         from ...runtime.graph import System, TensorType
         from ...runtime.model import Data
         from .inputs import gather
