@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...runtime.atomic_file import atomic_binary
+from ...runtime.atomic_file import atomic_binary, signals_held
 from ...runtime.dtypes import is_foreign
 from ...runtime.errors import UsageError, one_line
 from ...runtime.graph import Array, ValueType
@@ -29,8 +29,9 @@ def arrow() -> Any:
         # Its own allocator reserves a gigabyte at once, and crashes where the system refuses that.
         os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     try:
-        import pyarrow
-        import pyarrow.parquet
+        with signals_held():  # an import of compiled modules that is broken off can crash the process later
+            import pyarrow
+            import pyarrow.parquet
     except ImportError as error:
         raise UsageError(
             f".parquet files need pyarrow, which is not there ({one_line(error)}): pip install 'loopdbg[parquet]'"

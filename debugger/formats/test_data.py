@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...runtime.atomic_file import atomic_folder, write_bytes
+from ...runtime.atomic_file import atomic_folder, signals_held, write_bytes
 from ...runtime.graph import OptionalType, SequenceType, ValueType
 from ...runtime.inputs import Data
 
@@ -31,6 +31,8 @@ def write_data(folder: Path, what: str, values: Iterable[tuple[str, ValueType, A
         OSError: the folder cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    with signals_held():  # an import of compiled modules that is broken off can crash the process later
+        import onnx  # noqa: F401
     for k, (name, kind, value) in ((k, one) for k, one in enumerate(values) if one is not None):
         write_bytes(folder / f"{what}_{k}.pb", as_message(name, kind, value).SerializeToString())
 

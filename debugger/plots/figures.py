@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -43,7 +44,8 @@ class Picture(Figure):
     """A figure that a notebook draws by itself, whatever its backend."""
 
     def savefig(self, *args: Any, **kwargs: Any) -> None:
-        with _any_script():
+        # Names of shapes in SVG are made of what they show, and not at random.
+        with _any_script(), rc_context({"svg.hashsalt": "loopdbg"}):
             super().savefig(*args, **kwargs)
 
     def _repr_png_(self) -> bytes:

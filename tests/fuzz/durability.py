@@ -12,6 +12,8 @@ Afterwards every file must be the older or the newer one, and the destination an
 from __future__ import annotations
 
 import argparse
+import csv
+import json
 import os
 import random
 import resource
@@ -75,6 +77,8 @@ class Command:
     valid: Check | None = None
     stdin: str = ""
     statuses: Sequence[int] = (0,)
+    #: False: it refuses to replace files.
+    replaces: bool = True
 
 
 def is_xml(path: Path) -> bool:
@@ -98,13 +102,23 @@ def is_database(path: Path) -> bool:
         database.close()
 
 
+def is_json(path: Path) -> bool:
+    """Whether a file is a whole JSON document."""
+    try:
+        json.loads(path.read_text())
+    except ValueError:
+        return False
+    return True
+
+
 def is_rows(path: Path) -> bool:
     """Whether a file of a sweep is whole: the time that a case took differs from run to run."""
     if path.suffix == ".sweepdb":
         return is_database(path)
     if path.suffix == ".csv":
-        lines = path.read_text().splitlines(keepends=True)
-        return len(lines) == 201 and len({line.count(",") for line in lines}) == 1 and lines[-1].endswith("\n")
+        with path.open(newline="") as file:
+            rows = list(csv.reader(file))
+        return len(rows) == 201 and len({len(row) for row in rows}) == 1 and path.read_bytes().endswith(b"\n")
     import pyarrow.parquet
 
     return bool(pyarrow.parquet.read_table(path).num_rows == 200)
@@ -132,9 +146,14 @@ COMMANDS = [
     Command("run record", RECORD, ["r.loopdb"], is_database),
     Command("run record nodes", (*RECORD, "--record-nodes"), ["r.loopdb"], is_database),
     Command("run stdin", (*FROM_STDIN, "--output", "{d}/o.npz"), ["o.npz"], stdin="{m}/m.onnx"),
-    Command("run save", (*RUN, "-ex", "set x = x + 1", "-ex", "save {d}/c.onnx"), ["c.onnx"]),
-    Command("run save IR", ("run", IR, "-ex", "set trip_count = 3", "-ex", "save {d}/c.xml"), ["c.xml", "c.bin"]),
-    Command("run extract", (*RUN, "-ex", "step", "-ex", "extract {d}/p"), ["p"]),
+    Command("run save", (*RUN, "-ex", "set x = x + 1", "-ex", "save {d}/c.onnx"), ["c.onnx"], replaces=False),
+    Command(
+        "run save IR",
+        ("run", IR, "-ex", "set trip_count = 3", "-ex", "save {d}/c.xml"),
+        ["c.xml", "c.bin"],
+        replaces=False,
+    ),
+    Command("run extract", (*RUN, "-ex", "step", "-ex", "extract {d}/p"), ["p"], replaces=False),
     Command("run plot", (*RUN, "-ex", "finish", "-ex", "plot x {d}/f.svg"), ["f.svg"]),
     Command("export npz", (*EXPORT, "-o", "{d}/e.npz"), ["e.npz"]),
     Command("export safetensors", (*EXPORT, "-o", "{d}/e.safetensors"), ["e.safetensors"]),
@@ -160,7 +179,8 @@ COMMANDS = [
     Command("sweep parquet", (*SWEEP, "-o", "{d}/s.parquet"), ["s.parquet", "s.sweepdb"], is_rows),
     Command("sweep junit", (*SWEEP, "--junit", "{d}/j.xml"), ["j.xml"], is_xml),
     Command("lesson pages", ("learn", "--export", "html", "{d}/pages"), ["pages"]),
-    Command("lesson progress", ("learn", "1", "--text", "--seed", "1"), ["config"], stdin="{m}/answers.txt"),
+    # It is kept after each card.
+    Command("lesson progress", ("learn", "1", "--text", "--seed", "1"), ["config"], is_json, "{m}/answers.txt"),
 ]
 
 
@@ -317,7 +337,7 @@ class Bench:
             data = path.read_bytes()
             same = [(side / name).exists() and (side / name).read_bytes() == data for side in sides]
             if not any(same) and not (command.valid is not None and command.valid(path)):
-                yield f"partial: {name} ({len(data)} bytes)"
+                yield f"partial: {name} ({len(data)} bytes): {data[-200:]!r}"
             if any(same) and same[0] != same[1]:
                 changed.add(same.index(True))
         if len(changed) > 1:
@@ -343,6 +363,7 @@ def signals(bench: Bench, commands: Sequence[Command], count: int, rng: random.R
     faults, seen = [], Counter[str]()
     for k in range(count):
         command, number, older = commands[k % len(commands)], rng.choice(SIGNALS), rng.random() < 0.7
+        older = older and command.replaces
         bench.expected(command)
         target, scratch = prepared(bench, command, older)
         process, reader = bench.watched(command, bench.sides[1], target, scratch)
@@ -377,7 +398,7 @@ def limits(bench: Bench, commands: Sequence[Command], sizes: Sequence[int]) -> l
     faults, seen = [], Counter[str]()
     for command in commands:
         for limit in sizes:
-            target, scratch = prepared(bench, command, True)
+            target, scratch = prepared(bench, command, command.replaces)
             done = bench.run(command, bench.sides[1], target, scratch, limit=limit)
             faults += _failed(bench, command, target, scratch, done, f"limit {limit}", seen)
     print(f"{len(commands)} commands with a limit of {', '.join(map(str, sizes))} bytes ({dict(seen)})")
@@ -394,7 +415,10 @@ def full(bench: Bench, commands: Sequence[Command], rooms: Sequence[int]) -> lis
             subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", mount], check=True)
             try:
                 target = mount / "d"
-                shutil.copytree(bench.expected(command)[0], target)
+                if command.replaces:
+                    shutil.copytree(bench.expected(command)[0], target)
+                else:
+                    target.mkdir()
                 used = os.statvfs(mount)
                 (mount / "filler").write_bytes(bytes(max(0, used.f_bavail * used.f_frsize - room)))
                 done = bench.run(command, bench.sides[1], target, scratch)
@@ -415,7 +439,7 @@ def _failed(
     seen: Counter[str],
 ) -> list[str]:
     """The faults of a command that could not write."""
-    found = list(bench.faults(command, target, scratch, True))
+    found = list(bench.faults(command, target, scratch, command.replaces))
     complaints = [line for line in done.stderr.splitlines() if line.startswith("loopdbg: ")]
     if done.returncode in command.statuses:
         seen["could write"] += 1

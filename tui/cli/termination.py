@@ -5,13 +5,20 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
 
 from ...runtime.errors import Terminated
 
 _SIGNALS = [number for name in ("SIGTERM", "SIGHUP") if (number := getattr(signal, name, None)) is not None]
+#: Seconds until a signal that came at a bad moment is sent again, and how long imports are waited for.
+_AGAIN, _IMPORTS = 0.02, 5.0
+#: When the signal came that waits for the end of an import.
+_waiting_since: float | None = None
 
 
 @contextmanager
@@ -26,21 +33,58 @@ def terminated_by_signals() -> Iterator[None]:
         for number in ours:
             signal.signal(number, _unwind)
     except ValueError:  # not the main thread
-        ours = []
+        yield
+        return
+    hook = sys.unraisablehook
+
+    def lost(unraisable: Any) -> None:
+        """An exception came in a callback of the interpreter (``__del__``, a weak reference), which drops it."""
+        if isinstance(unraisable.exc_value, Terminated):
+            for number in ours:
+                signal.signal(number, _unwind)
+            _send_again(unraisable.exc_value.number)
+        elif issubclass(unraisable.exc_type, KeyboardInterrupt):
+            _send_again(signal.SIGINT)
+        else:
+            hook(unraisable)
+
+    sys.unraisablehook = lost
     try:
         yield
     except Terminated as terminated:
         _end(terminated.number)
     finally:
+        sys.unraisablehook = hook
         for number in ours:
             signal.signal(number, signal.SIG_DFL)
 
 
 def _unwind(number: int, frame: FrameType | None) -> None:
+    global _waiting_since
+    if _is_importing(frame):
+        # What is left of a compiled module whose import was broken off can crash the process in the clean-up.
+        _waiting_since = _waiting_since or time.monotonic()
+        if time.monotonic() - _waiting_since < _IMPORTS:
+            _send_again(number)
+            return
     for other in _SIGNALS:
         if signal.getsignal(other) is _unwind:
             signal.signal(other, _end_at_once)
     raise Terminated(number)
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _send_again(number: int) -> None:
+    timer = threading.Timer(_AGAIN, os.kill, (os.getpid(), number))
+    timer.daemon = True
+    timer.start()
 
 
 def _end_at_once(number: int, frame: FrameType | None) -> None:

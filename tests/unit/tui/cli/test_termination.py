@@ -111,3 +111,44 @@ def test_a_script_and_an_operator_do_not_answer_it(tmp_path: Path, number: signa
     for words in (("run", operators), ("run", SAMPLES / "counter.onnx", "--operators", operators)):
         ran = finish(start(*words, "--trust-script"))
         assert (ran.status, ran.out, ran.err) == (-number, "", "")
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_an_import_comes_to_its_end_before(tmp_path: Path, number: signal.Signals) -> None:
+    """What is left of a compiled module whose import is broken off can crash the process."""
+    (tmp_path / "imported.py").write_text(
+        f"import signal\nsignal.raise_signal({number:d})\nprint('imported', flush=True)\n"
+    )
+    code = f"""
+import signal, sys
+from loopdbg.tui.cli.termination import terminated_by_signals
+sys.path.insert(0, {str(tmp_path)!r})
+with terminated_by_signals():
+    import imported
+    signal.pause()
+"""
+    ran = run_code(code)
+    assert (ran.status, ran.out, ran.err) == (-number, "imported\n", "")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, *SIGNALS])
+def test_a_signal_in_a_callback_of_the_interpreter_is_not_lost(number: signal.Signals) -> None:
+    code = f"""
+import signal
+from loopdbg.tui.cli.termination import terminated_by_signals
+class Thing:
+    def __del__(self):
+        signal.raise_signal({number:d})
+with terminated_by_signals():
+    try:
+        Thing()
+        signal.pause()
+    except KeyboardInterrupt:
+        print("interrupted")
+    except SystemExit:
+        print("terminated", flush=True)
+        raise
+"""
+    ran = run_code(code)
+    told = "interrupted\n" if number is signal.SIGINT else "terminated\n"
+    assert (ran.status, ran.out, ran.err) == (0 if number is signal.SIGINT else -number, told, "")
