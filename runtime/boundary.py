@@ -55,8 +55,8 @@ def converted(error: Exception) -> LoopdbgError | None:
     if ours or passes or hasattr(error, _FROM_USER):
         return None
     if isinstance(error, MemoryError) or "can't start new thread" in str(error):
-        text = one_line(error)
-        return OutOfMemoryError(f"out of memory: {text}{'' if 'are available' in text else refused()}")
+        text = f"out of memory: {one_line(error)}" if str(error) else "out of memory"
+        return OutOfMemoryError(text if "are available" in text else text + refused())
     if isinstance(error, OSError):
         where = "" if error.filename is None else f"{error.filename}: "
         return LoopdbgError(f"{where}{error.strerror or one_line(error)}")

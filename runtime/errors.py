@@ -71,7 +71,7 @@ class LoopdbgError(Exception):
         text = self.what
         if self.remedy is not None:
             text += f"; {words.get(self.remedy, self.remedy.value).format(**self.fields)}"
-        return text.replace("\r", "\\r").replace("\n", "\\n")
+        return " ".join(text.split()) if "\n" in text or "\r" in text else text
 
     def __str__(self) -> str:
         return self.told({})

@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from typing import Any
 
+from ...runtime.errors import TraceError
 from .schema import APPLICATION_ID, TABLES, VERSION
 
 Row = Any
@@ -77,7 +78,9 @@ def still(ask: Ask) -> Iterator[None]:
     try:
         yield
     finally:
-        list(ask("ROLLBACK"))
+        # Where memory ends SQLite rolls back itself; the error to tell is the first one.
+        with contextlib.suppress(sqlite3.Error, TraceError, MemoryError):
+            list(ask("ROLLBACK"))
 
 
 @contextlib.contextmanager

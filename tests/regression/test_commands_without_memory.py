@@ -4,6 +4,7 @@ The first copy of a value that did not fit ended the console; what a library nee
 
 from __future__ import annotations
 
+import sqlite3
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 import loopdbg
 from campaign_memory import ALIVE, group, run_in_group, write_model
 from loopdbg.debugger.console.console import Console
+from loopdbg.debugger.recording.queries import still
 from loopdbg.runtime.kernels.available import figures_of
 from models import model
 
@@ -121,6 +123,22 @@ def test_a_command_line_in_a_small_group(
     ended = run_in_group(350, ["run", "model.onnx", "--inputs", "in.npz", option, form])
     assert ended.kills == 0 and ended.status in (0, 1), ended
     assert ended.status == 0 or "available" in ended.output or "memory" in ended.output
+
+
+def test_a_read_that_lacks_memory_is_no_damage() -> None:
+    """SQLite ends the transaction itself; that nothing was left to roll back was said to be damage of the trace."""
+    db = sqlite3.connect(":memory:", isolation_level=None)
+
+    def ask(statement: str, *given: Any) -> Any:
+        try:
+            return db.execute(statement, *given)
+        except sqlite3.Error as error:
+            raise loopdbg.TraceError("the trace is damaged") from error
+
+    with pytest.raises(MemoryError), still(ask):
+        db.execute("ROLLBACK")
+        raise MemoryError
+    assert not db.in_transaction
 
 
 def test_going_back_lets_go_of_later_values() -> None:

@@ -78,7 +78,9 @@ def guarded(action: Callable[[], int]) -> int:
     except BrokenPipeError:
         return 0
     except MemoryError as error:
-        return _complain(f"out of memory: {one_line(error)}", 1)
+        from ...runtime.boundary import converted  # NumPy with it, which most of what ends early does without
+
+        return _complain(str(converted(error)), 1)
     except OSError as error:
         where = f": '{error.filename}'" if error.filename is not None else ""
         return _complain(f"{error.strerror or one_line(error)}{where}", 1)
