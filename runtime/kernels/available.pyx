@@ -95,7 +95,7 @@ cdef bint is_there(int64_t nbytes) noexcept nogil:
 
 cdef void set_limit(int64_t there) noexcept nogil:
     global _limited_at
-    available_limit(max(there - MARGIN, RESERVE // 2), _most_data)
+    available_limit(max(there - MARGIN, 0), _most_data)
     _limited_at = available_seconds()
 
 

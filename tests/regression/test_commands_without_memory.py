@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import loopdbg
-from campaign_memory import ALIVE, group, run_in_group, write_model
+from campaign_memory import ALIVE, MODELS, group, run_in_group, write_model
 from loopdbg.debugger.console.console import Console
 from loopdbg.debugger.recording.queries import still
 from loopdbg.runtime.kernels.available import figures_of
@@ -81,6 +81,19 @@ def test_what_copies_is_refused(line: str, scarce: Any) -> None:
     scarce(LEFT)
     with pytest.raises(loopdbg.LoopdbgError, match=r"a copy of 'x' needs 64 MB; only 37\.5 MB are available"):
         Console(session, print).execute(line)
+
+
+def test_a_large_value_let_go_is_computed_again() -> None:
+    """A node that was bound to its memory has to be bound again after the session goes to before its value."""
+    session = loopdbg.debug(model(MODELS["listed"]), {"n": 4, "x0": np.ones(MB, np.float32), "k": [1.0]})
+    session.step(3)
+    session.goto(1)
+    session.next_node(2)
+    session.restart()
+    session.finish()
+    assert session.frame["x[3][-1]"] == 1
+    session.continue_()
+    assert session.outputs is not None and session.outputs["y"] == 4
 
 
 @pytest.fixture(scope="module")

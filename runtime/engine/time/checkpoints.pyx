@@ -549,6 +549,9 @@ cdef class Checkpoints:
             if layout.keeping[k] != PART and layout.keeping[k] != STALE and \
                     self.translate(layout, layout.spec[k]) != slot.spec:
                 empty(slot)
+                # What was bound to its memory is no longer: restore_slot sees no change from what is empty here.
+                self.memory.unbind_consumers(k)
+                self.memory.unbind_producer(k)
         for index in range(self.memory.nloops):
             for k in range(self.s.loops[index].nedges):
                 e = self.s.loops[index].edges + k
