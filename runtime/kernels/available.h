@@ -142,13 +142,18 @@ static int64_t available_memory(void) {
     return there > 0 ? there : 0;
 }
 
-/* Let the system refuse this process more private memory than so many bytes from now on, where its own limit is not lower:
- * libraries that ask for memory themselves then fail with an error. */
-static void available_limit(int64_t more, rlim_t most) {
+/* The private memory that this process has, in bytes; -1: the system does not say. */
+static int64_t available_private(void) {
     long resident = 0, shared = 0, data = 0;
+    return available_pages(&resident, &shared, &data) ? (int64_t)data * sysconf(_SC_PAGESIZE) : -1;
+}
+
+/* Let the system refuse this process more private memory than so many bytes in all from now on, where its own limit is not
+ * lower: libraries that ask for memory themselves then fail with an error. */
+static void available_limit(int64_t all, rlim_t most) {
     struct rlimit limit;
-    if (!available_pages(&resident, &shared, &data) || getrlimit(RLIMIT_DATA, &limit) != 0) return;
-    rlim_t wanted = (rlim_t)data * (rlim_t)sysconf(_SC_PAGESIZE) + (rlim_t)more;
+    if (getrlimit(RLIMIT_DATA, &limit) != 0) return;
+    rlim_t wanted = (rlim_t)all;
     limit.rlim_cur = wanted < most ? wanted : most;
     if (limit.rlim_cur > limit.rlim_max) limit.rlim_cur = limit.rlim_max;
     setrlimit(RLIMIT_DATA, &limit);

@@ -24,7 +24,8 @@ cdef extern from "kernels/available.h" nogil:
     char *available_root
     const size_t AVAILABLE_PATH
     int64_t available_memory()
-    void available_limit(int64_t more, uint64_t most)
+    int64_t available_private()
+    void available_limit(int64_t all, uint64_t most)
     double available_seconds()
 
 cdef extern from "numpy/arrayobject.h":
@@ -76,12 +77,14 @@ cdef bint may_have(size_t nbytes) noexcept nogil:
 
 cdef bint is_there(int64_t nbytes) noexcept nogil:
     global _allowance, _there_was
+    # Read first: what another thread gets meanwhile then counts as taken, not as there to be had.
+    cdef int64_t private = available_private() if _limited else -1
     cdef int64_t there = available_memory()
     if there < 0:
         there = _all_memory
     cdef int64_t spare = min(SPARE, there // 16)
     if _limited:
-        set_limit(there)
+        set_limit(private, there)
         spare = max(spare, RESERVE)
     there = max(there - spare, 0)
     cdef int64_t left = there - nbytes
@@ -93,9 +96,10 @@ cdef bint is_there(int64_t nbytes) noexcept nogil:
     return 1
 
 
-cdef void set_limit(int64_t there) noexcept nogil:
+cdef void set_limit(int64_t private, int64_t there) noexcept nogil:
     global _limited_at
-    available_limit(max(there - MARGIN, 0), _most_data)
+    if private >= 0:
+        available_limit(private + max(there - MARGIN, 0), _most_data)
     _limited_at = available_seconds()
 
 
@@ -107,12 +111,13 @@ def limit_process():
     # NumPy's BLAS ends the process where it gets no memory for its buffers: it asks for them at its first product.
     square = _numpy.ones((128, 128))
     square @ square
+    cdef int64_t private = available_private()
     there = available_memory()
     if there < 0:
         return
     soft = resource.getrlimit(resource.RLIMIT_DATA)[0]
     _limited, _most_data = True, <uint64_t>-1 if soft == resource.RLIM_INFINITY else soft
-    set_limit(there)
+    set_limit(private, there)
 
 
 def require(nbytes, purpose):
@@ -158,7 +163,8 @@ def watch_allocations():
     """In the context that calls this (``contextvars``), memory of NumPy's arrays is asked for only where it is
     available, until ``leave_allocations`` gets what this returns. Where somebody has set an allocator, that one stays."""
     if _limited and available_seconds() - _limited_at > LIMIT_SECONDS:
-        set_limit(max(available_memory(), 0))
+        private = available_private()
+        set_limit(private, max(available_memory(), 0))
     if get_handler() is <object>numpys_own:
         return set_handler(_handler)
     return None
