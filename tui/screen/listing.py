@@ -46,6 +46,8 @@ Light = tuple[Role | None, int | None]
 _DARK: Light = (None, None)
 #: A row as the console prints it, and the cells that a value beside it has at least.
 _PRINTED, _PRINTED_VALUE = re.compile(r"[ ▶●✗] *\d+  "), 24
+#: So many lines of initial values in a row are folded.
+_LONG_RUN = 8
 #: A beginning that long names share is said once where it is at least so long.
 _PREFIX = 6
 
@@ -69,6 +71,22 @@ def _texts(source: Source) -> tuple[tuple[str, ...], tuple[str, ...], tuple[int,
 
 
 @lru_cache(maxsize=4)
+def initial_runs(source: Source) -> Mapping[int, int]:
+    """The long runs of lines that give a loop its initial values and invariant inputs: the number of the first line,
+    and how many lines there are. As long as they are folded, the first one stands for all."""
+    found: dict[int, int] = {}
+    first: SourceLine | None = None
+    for one in source.lines:
+        if one.kind not in (LineKind.INITIAL, LineKind.INVARIANT):
+            first = None
+            continue
+        if first is None or first.indent != one.indent:
+            first = one
+        found[first.number] = one.number - first.number + 1
+    return {number: count for number, count in found.items() if count >= _LONG_RUN}
+
+
+@lru_cache(maxsize=4)
 def _laid_out(source: Source, width: int, folded: frozenset[int], code: bool) -> _Layout:
     return _Layout(source, width, folded, code)
 
@@ -80,6 +98,7 @@ class _Layout:
 
     def __init__(self, source: Source, width: int, folded: frozenset[int], code: bool) -> None:
         self._lines, self._folded = source.lines, folded
+        self._runs = initial_runs(source)
         self.first = _NUMBERED if width >= _NARROW else _SIGN
         seen = self._seen_lines()
         #: By line, what stands above it.
@@ -121,11 +140,15 @@ class _Layout:
         return [(text[:assigned], Role.NAME), (" = ", Role.DIM), (text[assigned + 3 :], Role.PLAIN)]
 
     def _seen_lines(self) -> tuple[int, ...]:
-        rows, hidden = [], None
+        rows, hidden, run = [], None, 0
         for k, one in enumerate(self._lines):
+            if one.number < run:
+                continue
+            if one.number in self._folded:
+                run = one.number + self._runs.get(one.number, 1)
             if hidden is not None and one.indent > hidden:
                 continue
-            hidden = one.indent if one.number in self._folded else None
+            hidden = one.indent if one.number in self._folded and one.number not in self._runs else None
             rows.append(k)
         return tuple(rows)
 
@@ -164,7 +187,11 @@ class _Layout:
         spans = [(text, Role.NAME)] if line.kind is LineKind.LOOP else self._assignment(index)
         if skipped:
             spans = [(part, Role.DIM) for part, _ in spans]
-        if line.kind in _SAID:
+        if line.number in self._folded and line.number in self._runs:
+            # It stands for many: how many must be seen.
+            comment = f"  … {self._hidden(index)} more lines"
+            spans = _fit(spans, max(8, self._width - cell_len(comment)))
+        elif line.kind in _SAID:
             spans, comment = self._with_comment(line, spans, comment)
         spans = self._with_ways(index, spans)
         return [*spans, (comment, Role.COMMENT)] if comment else spans
@@ -188,6 +215,8 @@ class _Layout:
     def _hidden(self, index: int) -> int:
         """The lines that a folded head hides."""
         lines = self._lines
+        if lines[index].number in self._runs:
+            return self._runs[lines[index].number] - 1
         after = next((k for k in range(index + 1, len(lines)) if lines[k].indent <= lines[index].indent), len(lines))
         return after - index - 1
 
@@ -263,8 +292,11 @@ class BodyLines(Sequence[Line]):
         if not 0 <= row < len(self._rows):
             return None
         index = self._rows[row]
-        if lines[index].kind in (*_HEADS, LineKind.ELSE):
+        if self._is_head(lines[index]):
             return lines[index].number
+        run = self._run_of(lines[index].number)
+        if around and run is not None:
+            return run
         inside = lines[index].indent
         while around and index >= 0:
             if lines[index].indent < inside and lines[index].kind in (*_HEADS, LineKind.ELSE):
@@ -281,7 +313,16 @@ class BodyLines(Sequence[Line]):
             if one.indent < inside:
                 found.append(one.number)
                 inside = one.indent
-        return found
+        run = self._run_of(number)
+        return found if run in (None, number) else [*found, run]
+
+    def _is_head(self, line: SourceLine) -> bool:
+        return line.kind in (*_HEADS, LineKind.ELSE) or line.number in initial_runs(self.listing.source)
+
+    def _run_of(self, number: int) -> int | None:
+        """The first line of the run of initial values that a line is in."""
+        runs = initial_runs(self.listing.source)
+        return next((first for first, count in runs.items() if first <= number < first + count), None)
 
     # -- what belongs to the line at the cursor
 
@@ -387,7 +428,7 @@ class BodyLines(Sequence[Line]):
         if node is not None and node.origin.file:
             told += f" ({node.origin})"
         made = None if value is None else ValueTarget(value.name, self._depth, declared=value)
-        return LineTarget(line.number, line.text, told, made, line.kind in (*_HEADS, LineKind.ELSE))
+        return LineTarget(line.number, line.text, told, made, self._is_head(line))
 
     def _beside(self, row: Row) -> str:
         values, room = row.values, self._layout.value

@@ -19,7 +19,7 @@ from ...runtime.graph import Node, Value
 from ..screen.graph import states_in
 from ..screen.layout import Need
 from ..screen.lines import Line, Role, Span
-from ..screen.listing import BodyLines
+from ..screen.listing import BodyLines, initial_runs
 from ..screen.program import line_called, line_names, program
 from ..screen.target import Target
 from ..screen.targets import LineTarget
@@ -46,6 +46,8 @@ class Body(Pane):
         self.folded: set[int] = set()
         #: Those that are to be hidden as soon as there are lines, with what they said.
         self._kept: Mapping[int, str] = {}
+        #: The lines whose long runs of initial values were folded already: what is shown again stays shown.
+        self._run_starts: set[int] = set()
         #: Whether the lines of code are seen that the listing comes from; None: where there is room, and of no script.
         self._code: bool | None = None
         self._seen = False
@@ -65,6 +67,9 @@ class Body(Pane):
             said = {one.number: one.text for one in listing.source.lines}
             self.folded |= {number for number, text in self._kept.items() if said.get(number) == text}
             self._kept = {}
+        runs = initial_runs(listing.source).keys() - self._run_starts
+        self.folded |= runs
+        self._run_starts |= runs
         marks, edited = _marks(shown.view.snapshot.breakpoints), shown.frame.edited
         self._seen = (height >= _LEAST and not listing.source.is_script) if self._code is None else self._code
         lines = BodyLines(listing, width, shown.depth, marks, self.folded, edited, self._seen)
@@ -77,7 +82,10 @@ class Body(Pane):
     def follow(self) -> None:
         if isinstance(self.lines, BodyLines) and self.lines.next is not None:
             self.cursor = self.lines.next
-            self.show_line(self.cursor)
+            top, height = self.scroll_offset.y, self._built.height
+            if not top + 2 <= self.cursor < top + height - 2:
+                # Where it has to scroll, there are as many lines before it as after it.
+                self.show_line(self.cursor, max(0, (height - 1) // 2))
             self.lines.light(self.cursor)
 
     def _keep_cursor(self, before: Target | None) -> None:

@@ -1,0 +1,60 @@
+"""A loop with many initial values: the source shows the loop, and how many values there are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import loopdbg
+from models import model
+from screens import opened
+
+
+def many(count: int = 60) -> loopdbg.Model:
+    """A loop that carries so many values, each of them negated."""
+    rows = range(count)
+    outputs = ", ".join(f"r{k}" for k in rows)
+    body_in = ", ".join(f"float a{k}" for k in rows)
+    body_out = ", ".join(f"float b{k}" for k in rows)
+    nodes = "\n".join(f"b{k} = Neg (a{k})" for k in rows)
+    return model(f"""
+main (float x) => (float r0) {{
+  M = Constant <value = int64 {{4}}> ()
+  {outputs} = Loop <body = step (int64 i, bool c, {body_in}) => (bool keep, {body_out}) {{
+    keep = Identity (c)
+    {nodes}
+  }}> (M, , {", ".join("x" for _ in rows)})
+}}""")
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 36), (200, 60)])
+async def test_the_loop_is_in_sight(size: tuple[int, int]) -> None:
+    async with opened(many(), {"x": np.float32(1)}, size=size) as screen:
+        seen = screen.visible()
+        assert any("for i in range(4)" in line for line in seen)
+        assert any("… 59 more lines" in line for line in seen)
+        body = screen.app.body
+        # Later too, the line that runs next stands among others.
+        await screen.press(*["n"] * 40)
+        assert isinstance(body.cursor, int)
+        at, height = body.cursor - body.scroll_offset.y, body._built.height
+        assert 2 <= at < height - 2
+
+
+async def test_folded_initial_values_are_shown_again() -> None:
+    async with opened(many(), {"x": np.float32(1)}) as screen:
+        await screen.press("1", "J", *"30", "enter")
+        assert screen.app.body.target is not None and "line 30 " in screen.app.body.target.text(screen.app.shown)
+        assert not any("more lines" in line for line in screen.visible())
+        # They stay shown after a step, until they are folded again.
+        await screen.press("s")
+        assert not any("more lines" in text for text in screen.lines("body"))
+        await screen.press("J", *"30", "enter", "minus")
+        assert any("… 59 more lines" in text for text in screen.lines("body"))
+        await screen.press("enter")
+        assert not any("more lines" in text for text in screen.lines("body"))
+
+
+async def test_few_initial_values_are_not_folded() -> None:
+    async with opened(many(7), {"x": np.float32(1)}) as screen:
+        assert not any("more lines" in text for text in screen.lines("body"))
