@@ -200,3 +200,18 @@ def test_the_graph_stands_where_more_is_left_for_it() -> None:
     assert below["overview"].x == below["back-edges"].x < below["scans"].x
     # The value has what it can use, the graph all the rest.
     assert below["value"].height == 12 and below["overview"].height == 56 - below["back-edges"].height - 12
+
+
+@pytest.mark.parametrize("size", [(1, 1), (3, 3), (5, 3)])
+@pytest.mark.parametrize("keys", [(), ("ctrl+p",), ("question_mark",), ("G",), ("2", "down", "enter"), ("colon", "tab")])
+async def test_a_terminal_without_room_shows_all_again_once_it_has_some(
+    size: tuple[int, int], keys: tuple[str, ...]
+) -> None:
+    async with opened(*sample("counter.onnx")) as screen:
+        await screen.press("s", *keys)
+        before = screen.visible()
+        await screen.pilot.resize_terminal(*size)
+        await screen.settle()
+        await screen.pilot.resize_terminal(120, 36)
+        await screen.settle()
+        assert len(screen.visible()) == len(before) == 36
