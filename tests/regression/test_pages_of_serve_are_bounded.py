@@ -108,7 +108,6 @@ async def test_a_debugger_waits_for_its_page_and_then_ends(monkeypatch: pytest.M
         ("sh -c 'kill -9 $$'", "the debugger ended with status -9"),
         ("sh -c 'printf \"a\\033[31mb\" >&2'", r"a\x1b[31mb"),
         ("sh -c 'yes | head -c 1000000 >&2; echo end >&2'", "end"),
-        ("/nowhere/loopdbg", "not found"),
     ],
 )
 async def test_a_page_says_why_its_debugger_ended(command: str, reason: str) -> None:
@@ -120,6 +119,15 @@ async def test_a_page_says_why_its_debugger_ended(command: str, reason: str) -> 
     (kind, text), closed = page.sent
     assert kind == "ended" and text.startswith("loopdbg: ") and text.endswith(reason) and closed == "closed"
     assert len(debugger._errors) <= pages.MAX_ERROR_BYTES
+
+
+async def test_a_page_says_why_its_debugger_cannot_be_started() -> None:
+    debugger = pages.Debugger("/nowhere/loopdbg", pages.Server("x").download_manager)
+    page = Page()
+    await debugger.show_on(cast(Any, page), (80, 24))
+    (kind, text), closed = page.sent
+    assert (kind, closed) == ("ended", "closed")
+    assert text == "loopdbg: the debugger cannot be started: No such file or directory"
 
 
 def test_the_page_gets_the_terminal_that_it_provides(monkeypatch: pytest.MonkeyPatch) -> None:

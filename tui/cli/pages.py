@@ -18,6 +18,7 @@ from textual_serve.app_service import AppService
 from textual_serve.server import Server
 
 from ...runtime.child_process import start_async
+from ...runtime.errors import one_line
 from ...runtime.text import printable
 
 if TYPE_CHECKING:
@@ -97,7 +98,10 @@ class Debugger(AppService):
         self._end_page = lambda reason: end_page(page, reason)
         self.remote_write_bytes, self.remote_write_str, self.remote_close = page.send_bytes, page.send_str, close
         if not self.runs:
-            await self.start(*cells)
+            try:
+                await self.start(*cells)
+            except OSError as error:
+                await self._end_page(f"the debugger cannot be started: {error.strerror or one_line(error)}")
             return
         await page.send_bytes(b"".join(b"\x1b[?%b%b" % mode for mode in self._modes.items()))
         # It draws what has changed alone; of another size all has.

@@ -97,7 +97,7 @@ def test_the_debugger_is_opened_with_model_and_inputs(
     monkeypatch.setattr(app, "run_app", lambda *arguments: seen.append(arguments) or 0)
     ran = loopdbg(capsys, SAMPLES / "newton_sqrt.onnx", "--input", "a=3", "--max-iterations", 9)
     assert (ran.status, ran.err) == (0, "")
-    ((model, inputs, limit, _told),) = seen
+    ((model, inputs, limit, *_),) = seen
     assert model.name == "newton_sqrt.onnx"
     assert inputs.values["a"] == 3
     assert inputs.note == "tol from newton_sqrt.inputs.npz (beside the model); a as given"
