@@ -32,8 +32,7 @@ def opened(path: str, settings: Mapping[str, Any], trusted: bool) -> Debuggee:
     Raises:
         LoopdbgError: it cannot be opened, or a value does not fit the model.
     """
-    if not split(path)[0].exists():
-        raise ModelError(f"{path}: no such file")
+    check_exists(path)
     if is_database(path):
         from ...debugger.recording.reader import Trace
         from ...debugger.recording.replay import Replay
@@ -44,6 +43,20 @@ def opened(path: str, settings: Mapping[str, Any], trusted: bool) -> Debuggee:
     check_trust(options, serving=True, asking=False)
     model = to_run(path, options.weights, options)
     return Session(model, gather(model, options).values, max_iterations=options.max_iterations)
+
+
+def check_exists(path: str) -> None:
+    """Refuse what no file or folder has as its path, whatever characters are in it.
+
+    Raises:
+        ModelError: there is no such file.
+    """
+    try:
+        exists = "\0" not in path and split(path)[0].exists()
+    except OSError as error:  # such as a name that is too long
+        raise ModelError(f"{path[:80]}: {error.strerror}") from None
+    if not exists:
+        raise ModelError(f"{path}: no such file")
 
 
 def _defaults() -> argparse.Namespace:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import ctypes
 import json
+import logging
 import re
 import shlex
 import signal
@@ -188,7 +189,10 @@ class PageServer(Server):
         self._ending: set[asyncio.Task[None]] = set()
 
     def initialize_logging(self) -> None:
-        """What it logs is of no use here."""
+        """Log nothing: a request that is no HTTP would be a traceback on the terminal."""
+        log = logging.getLogger("aiohttp")
+        log.addHandler(logging.NullHandler())
+        log.propagate = False
 
     async def _make_app(self) -> web.Application:
         app: web.Application = await super()._make_app()

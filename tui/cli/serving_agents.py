@@ -13,7 +13,7 @@ from ...runtime.errors import UsageError
 from . import diffing
 from .against import Against
 from .diff import Diff
-from .launching import opened, settings_of
+from .launching import check_exists, opened, settings_of
 from .trust import check_trust
 
 
@@ -25,6 +25,8 @@ def run(options: argparse.Namespace) -> int:
         return opened(arguments["path"], settings_of(values), options.trust_script)
 
     def compares(a: str, b: str, against: str, inputs: Mapping[str, Any]) -> Iterable[str]:
+        for path in (a, *([b] if b else [])):
+            check_exists(path)
         comparison = Diff().parser().parse([""])
         vars(comparison).update(settings_of({"inputs": inputs}), a=a, b=b or None, trust_script=options.trust_script)
         comparison.against = Against(against) if against else None

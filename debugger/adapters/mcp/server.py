@@ -30,11 +30,11 @@ def server(agent: Agent) -> Any:
     """
     try:
         from mcp.server.mcpserver import MCPServer
-        from mcp.server.mcpserver.exceptions import ToolError
+        from mcp.server.mcpserver.exceptions import ResourceError, ToolError
     except ImportError:
         raise UsageError("mcp needs the package mcp, which is not installed: pip install 'loopdbg[mcp]'") from None
 
-    def told(method: Callable[..., str]) -> Callable[..., str]:
+    def told(method: Callable[..., str], failed: type[Exception] = ToolError) -> Callable[..., str]:
         """What goes wrong is one line for the agent."""
 
         @functools.wraps(method)
@@ -43,15 +43,19 @@ def server(agent: Agent) -> Any:
                 with Boundary():
                     return method(*arguments, **named)
             except LoopdbgError as error:
-                raise ToolError(str(error)) from None
+                raise failed(str(error)) from None
             except Quit:
-                raise ToolError("the session goes on until the connection ends") from None
+                raise failed("the session goes on until the connection ends") from None
 
         return tool
 
-    made = MCPServer("loopdbg", instructions=_INSTRUCTIONS)
+    made = MCPServer("loopdbg", instructions=_INSTRUCTIONS, log_level="ERROR")
     for method in _TOOLS:
         made.tool()(told(getattr(agent, method.__name__)))
-    made.resource("loopdbg://source", description="The pseudo-code of the open model.")(told(agent.source))
-    made.resource("loopdbg://history/{name}", description="A value in each iteration so far.")(told(agent.history))
+    made.resource("loopdbg://source", description="The pseudo-code of the open model.")(
+        told(agent.source, ResourceError)
+    )
+    made.resource("loopdbg://history/{name}", description="A value in each iteration so far.")(
+        told(agent.history, ResourceError)
+    )
     return made

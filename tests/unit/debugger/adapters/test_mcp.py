@@ -111,7 +111,19 @@ async def test_files_are_written_in_the_folder_of_allow_write_alone(tmp_path: Pa
     assert [path.name for path in tmp_path.iterdir()] == ["allowed"]
 
 
-WORDS = ("--help", "-h", "--trust-script", "--version", "--against=openvino", "--", "-", "@file", "--json\n--help")
+WORDS = (
+    "a\0b",
+    "x" * 5000,
+    "--help",
+    "-h",
+    "--trust-script",
+    "--version",
+    "--against=openvino",
+    "--",
+    "-",
+    "@file",
+    "--json\n--help",
+)
 
 
 @pytest.mark.parametrize("word", WORDS)
