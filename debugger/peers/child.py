@@ -61,6 +61,8 @@ def main() -> None:
     models: dict[int, Runnable] = {}
     held: dict[int, dict[str, Any]] = {}
     while header := requests.read(LENGTH.size):
+        # The program that asks has taken memory since.
+        limit_process()
         what, number, given = pickle.loads(requests.read(LENGTH.unpack(header)[0]))
         try:
             answer: Any = None

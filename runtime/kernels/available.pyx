@@ -105,18 +105,20 @@ cdef void set_limit(int64_t private, int64_t there) noexcept nogil:
 
 def limit_process():
     """Let this whole process have no more memory than is available, from now on: what it asks for beyond that is refused
-    with an error (MemoryError of Python), where Linux would kill it later. For programs of our own, which nobody else
-    shares; where the system does not say what is available nothing changes."""
+    with an error (MemoryError of Python), where Linux would kill it later. Called again, it looks again. For programs of
+    our own, which nobody else shares; where the system does not say what is available nothing changes."""
     global _limited, _most_data
-    # NumPy's BLAS ends the process where it gets no memory for its buffers: it asks for them at its first product.
-    square = _numpy.ones((128, 128))
-    square @ square
+    if not _limited:
+        # NumPy's BLAS ends the process where it gets no memory for its buffers: it asks for them at its first product.
+        square = _numpy.ones((128, 128))
+        square @ square
     cdef int64_t private = available_private()
     there = available_memory()
     if there < 0:
         return
-    soft = resource.getrlimit(resource.RLIMIT_DATA)[0]
-    _limited, _most_data = True, <uint64_t>-1 if soft == resource.RLIM_INFINITY else soft
+    if not _limited:
+        soft = resource.getrlimit(resource.RLIMIT_DATA)[0]
+        _limited, _most_data = True, <uint64_t>-1 if soft == resource.RLIM_INFINITY else soft
     set_limit(private, there)
 
 
