@@ -4,6 +4,7 @@
 Model, each against a process that ran nothing before. ``mutants``: one change in each model, of each kind in turn
 (``--features 'onnx edge'``: of this one), which ``diff`` has to name. ``equals``: each model beside what another tool
 made of it, of which ``diff`` has to list nothing. A table says of each kind how often that came out right.
+``statements``: all that the program says of a random loop, each sentence and number against NumPy; a table counts them.
 
 A case is made from its number and its features alone, so that ``--only 'growing+nested 4711'`` runs one again, and
 prints it.
@@ -31,6 +32,7 @@ import fresh
 import mutants
 import random_programs
 import sequences
+import statements
 from agreement import Differs
 from strategies import models
 from strategies.draws import Draw, FromSeed
@@ -38,8 +40,8 @@ from strategies.text_form import text
 
 #: Cases of one process, and seconds without a word after which it hangs.
 BLOCK, SILENCE = 40, 90
-#: What has to be judged by what ``diff`` says of two models.
-JUDGES: Mapping[str, Any] = {"mutants": mutants, "equals": equal_pairs}
+#: What has to be judged by what ``diff`` says of two models, or by all that is said of one.
+JUDGES: Mapping[str, Any] = {"mutants": mutants, "equals": equal_pairs, "statements": statements}
 #: What may come together; a scalar loop of hundreds of iterations has no room for tensors.
 _WITH_HOT = ("direct", "condition", "products", "branches", "nested", "openvino", "smooth")
 
@@ -116,7 +118,7 @@ def _child(what: str, names: list[str], writes: int, processes: bool) -> None:
             said = f"DIFFERS: {error}"
         except BaseException as error:
             said = f"RAISED: {type(error).__name__}: {error}"
-        os.write(writes, said.replace("\n", " ")[:600].encode() + b"\n")
+        os.write(writes, said.replace("\n", " ")[:1000].encode() + b"\n")
     os._exit(0)
 
 
@@ -139,6 +141,7 @@ def main() -> int:
     blocks = [names[k : k + BLOCK] for k in range(0, len(names), BLOCK)]
     came: collections.Counter[str] = collections.Counter()
     of_kind: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
+    told: list[str] = []
     start = time.monotonic()
 
     def work(names: list[str]) -> list[tuple[str, str]]:
@@ -149,10 +152,13 @@ def main() -> int:
             for name, said in found:
                 kind = said.partition(":")[0]
                 came[kind] += 1
+                told.append(said)
                 of_kind[name.rpartition(" ")[0]][kind] += 1
                 if kind.isupper():
                     print(f"'{name}' {said}", flush=True)
-    if given.what in JUDGES:
+    if given.what == "statements":
+        print(statements.tally(told))
+    elif given.what in JUDGES:
         print(table(of_kind))
     print(f"{given.count} cases in {time.monotonic() - start:.0f} s:", dict(came))
     return int(any(kind.isupper() for kind in came))

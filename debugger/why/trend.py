@@ -16,7 +16,7 @@ import numpy as np
 
 from ...runtime.text import counted
 from ..text import number_text
-from .whole import COMPARED, Kind, Outcome, Recurrence, Ring, outcome, recurrences
+from .whole import COMPARED, MIRRORED, Kind, Outcome, Recurrence, Ring, cannot_turn, outcome, recurrences
 
 #: The newest values count; more would hide that a trend has changed.
 NEWEST = 6
@@ -123,6 +123,10 @@ class _Whole:
 
     def best(self) -> Estimate | None:
         """None where no recurrence of a simple form gives these numbers."""
+        for side, other, sign in ((self.left, self.right, MIRRORED[self.sign]), (self.right, self.left, self.sign)):
+            if len(set(side)) == 1 and len(set(other)) > 1 and cannot_turn(side[-1], sign, self.ring):
+                text = f"no number of {self.dtype.name} ends it while {self.names[side is self.right]} is {side[-1]}"
+                return Estimate(Trend.AWAY, text=f"{text}: like this it never ends")
         lefts, rights = recurrences(self.left, self.ring), recurrences(self.right, self.ring)
         ways = [(a, b) for a in lefts for b in rights]
         if not ways:
@@ -329,7 +333,8 @@ class _Fit:
 
     def _falling(self) -> Estimate:
         """Nearer each time, in uneven steps: faster and faster, or slower and slower."""
-        more = self._at_most() if self.sign != "!=" else None
+        # Integers that follow no recurrence of a simple form may wrap around before.
+        more = self._at_most() if self.sign != "!=" and not self.whole else None
         if more is not None:
             text = f"nearer each time, and faster and faster: {_LIKE_THIS}, at most about {_more(more)}"
             return Estimate(Trend.FASTER, more, self.steps[-1], text=text, at_most=True)

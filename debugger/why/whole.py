@@ -13,6 +13,8 @@ import numpy as np
 
 #: Iterations that are computed one by one where no formula tells the end.
 MOST_STEPS = 20_000
+#: Factors that are tried where a product has wrapped around.
+_SMALL = 16
 COMPARED: dict[str, Callable[[Any, Any], bool]] = {
     ">": operator.gt,
     ">=": operator.ge,
@@ -21,7 +23,7 @@ COMPARED: dict[str, Callable[[Any, Any], bool]] = {
     "==": operator.eq,
     "!=": operator.ne,
 }
-_MIRRORED = {">": "<", ">=": "<=", "<": ">", "<=": ">=", "==": "==", "!=": "!="}
+MIRRORED = {">": "<", ">=": "<=", "<": ">", "<=": ">=", "==": "==", "!=": "!="}
 
 
 class Kind(Enum):
@@ -110,6 +112,10 @@ def _scaled(pairs: Sequence[tuple[int, int]]) -> Iterator[Recurrence]:
     first, second = pairs[0]
     if first and second % first == 0 and abs(second // first) > 1:
         yield Recurrence(Kind.MULTIPLIED, second // first)
+    # What has wrapped around already is no multiple of what it was.
+    for factor in range(2, _SMALL + 1):
+        yield Recurrence(Kind.MULTIPLIED, factor)
+        yield Recurrence(Kind.MULTIPLIED, -factor)
     # Divisors of which the quotients are these.
     low = max(abs(a) // (abs(b) + 1) + 1 for a, b in pairs)
     high = min((abs(a) // abs(b) for a, b in pairs if b), default=low)
@@ -121,7 +127,7 @@ def _scaled(pairs: Sequence[tuple[int, int]]) -> Iterator[Recurrence]:
 
 def outcome(left: tuple[int, Recurrence], right: tuple[int, Recurrence], sign: str, ring: Ring) -> Outcome:
     """When ``left sign right``, which holds, turns; each side with the recurrence that it follows."""
-    moving, fixed, turned = (left, right, sign) if right[1].is_still else (right, left, _MIRRORED[sign])
+    moving, fixed, turned = (left, right, sign) if right[1].is_still else (right, left, MIRRORED[sign])
     if fixed[1].is_still and moving[1].kind is Kind.ADDED:
         more = _crossing(moving[0], moving[1].by, fixed[0], turned, ring)
         end = moving[0] + moving[1].by * (more or 0)
@@ -140,16 +146,26 @@ def outcome(left: tuple[int, Recurrence], right: tuple[int, Recurrence], sign: s
     return Outcome(None, wraps, certain=False)
 
 
-def _crossing(number: int, step: int, fixed: int, sign: str, ring: Ring) -> int | None:
-    """After how many steps ``number sign fixed`` is false; None: never."""
-    ends = {
+def cannot_turn(fixed: int, sign: str, ring: Ring) -> bool:
+    """Whether ``number sign fixed`` is true of all numbers, as ``>= 0`` is of unsigned ones."""
+    low, high = _turning(fixed, sign, ring)
+    return low > high
+
+
+def _turning(fixed: int, sign: str, ring: Ring) -> tuple[int, int]:
+    """From which number to which ``number sign fixed`` is false."""
+    return {
         ">": (ring.low, fixed),
         ">=": (ring.low, fixed - 1),
         "<": (fixed, ring.high),
         "<=": (fixed + 1, ring.high),
         "!=": (fixed, fixed),
-    }
-    low, high = ends[sign]
+    }[sign]
+
+
+def _crossing(number: int, step: int, fixed: int, sign: str, ring: Ring) -> int | None:
+    """After how many steps ``number sign fixed`` is false; None: never."""
+    low, high = _turning(fixed, sign, ring)
     if low > high:
         return None
     start = (low - number - step) % ring.size

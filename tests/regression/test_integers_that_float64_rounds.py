@@ -82,6 +82,12 @@ def test_a_history_that_float64_rounds_is_not_called_flat() -> None:
     assert "flat" in spark(_history([5, 5]), 20, "int64")
 
 
+def test_what_grows_each_time_is_not_called_flat() -> None:
+    # By less than sixteen units of a float16 in all.
+    assert "flat" not in spark(_history([57.375, 57.46875, 57.5625]), 20, "float16")
+    assert "flat" in spark(_history([57.375, 57.46875, 57.375]), 20, "float16")
+
+
 def test_of_a_tensor_the_norm_is_what_is_flat() -> None:
     # [3, 4] and [4, 3] have one norm.
     assert spark(_history([5, 5], tensor=True), 20, "float32") == "─norm flat─"

@@ -25,7 +25,7 @@ from ...debugger.statistics.sample import (
 from ...debugger.statistics.tensor import tensor_of
 from ...runtime.graph import Array
 from .bands import Band, draw, per_cell
-from .evolution import is_rounding
+from .evolution import is_drift, is_rounding
 from .lines import Span
 from .plots import Shading, chart, signed
 from .text import number_text, sparkline
@@ -95,7 +95,7 @@ def _numbers(scan: ScanSnapshot, sample: Sample, width: int, height: int) -> Pic
     band, each = Band.of(numbers), per_cell(_total(scan), width)
     per = f", 1 cell = {each}" if each > 1 else ""
     low, high = band.span or (0.0, 0.0)
-    still = scan.count > 1 and is_rounding(low, high, sample.dtype.name)
+    still = scan.count > 1 and is_rounding(low, high, sample.dtype.name) and not is_drift(numbers)
     flat = still and not band.odd.any()
     if still:
         numbers = np.where(band.odd, numbers, low)

@@ -45,7 +45,13 @@ def is_flat(history: History, dtype: str) -> bool:
 def _is_still(history: History, dtype: str) -> bool:
     """Do the finite ones move by rounding alone?"""
     found = band(history).span
-    return found is not None and is_rounding(*found, dtype)
+    return found is not None and is_rounding(*found, dtype) and not is_drift(history.value.last)
+
+
+def is_drift(numbers: Numbers) -> bool:
+    """Do numbers grow, or fall, each time? Rounding alone goes up and down."""
+    steps = np.diff(numbers)
+    return len(steps) > 1 and bool((steps > 0).all() or (steps < 0).all())
 
 
 def is_rounding(low: float, high: float, dtype: str) -> bool:

@@ -89,9 +89,17 @@ def test_where_rounding_decides_no_number_is_told(step: Step, bound: float, sign
     assert "does not end it" not in found.text
 
 
-def test_an_unsigned_number_is_never_below_zero() -> None:
-    found = estimate([30, 20, 10], [0, 0, 0], ">=", dtype=np.dtype(np.uint8))
+@pytest.mark.parametrize("values", [[30, 20, 10], [65535, 65529, 65487, 65193], [9, 4, 7, 1]])
+def test_an_unsigned_number_is_never_below_zero(values: list[int]) -> None:
+    found = estimate(values, [0] * len(values), ">=", dtype=np.dtype(np.uint16))
     assert found is not None and found.iterations is None and "never ends" in found.text
+
+
+def test_a_product_that_has_wrapped_around_is_continued() -> None:
+    # 65535 * 7 and so on, in 16 bits.
+    values, more = computed(np.uint16, 65535, lambda x: x * np.uint16(7), 40000, ">")
+    found = estimate(values, [40000] * SEEN, ">", dtype=np.dtype(np.uint16))
+    assert found is not None and found.iterations == more
 
 
 def test_what_wraps_around_says_so() -> None:
