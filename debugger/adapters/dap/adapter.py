@@ -88,8 +88,6 @@ class Adapter(Connection):
             told |= _refused(str(error))
         except (KeyError, TypeError, ValueError, IndexError, OverflowError, RecursionError) as error:
             told |= _refused(f"'{command}' has arguments that make no sense: {type(error).__name__}: {error}")
-        except OSError as error:
-            told |= _refused(f"'{command}': {error.strerror or one_line(error)}")
         except Exception as error:  # an editor that gets no answer waits for good
             told |= _refused(str(converted(error) or error))
         self.messages.send(told)
