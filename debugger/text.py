@@ -144,13 +144,14 @@ def difference_text(before: Any, after: Any, digits: int = 3) -> str:
     moved: float | Decimal = new - old
     if math.isinf(moved) and math.isfinite(old) and math.isfinite(new):
         moved = Decimal(new) - Decimal(old)
-    return f"{'-' if moved < 0 else '+'}{number_text(abs(moved), digits)}"
+    return f"-{number_text(-moved, digits)}" if moved < 0 else f"+{number_text(moved or 0.0, digits)}"
 
 
 def largest_text(found: Change, before: TensorRef, after: TensorRef, digits: int = 3) -> str:
     """The largest absolute change of an element, with ``digits`` digits."""
     if math.isinf(found.largest) and after.dtype.kind == "f":
-        return difference_text(*(one.flat(found.at, found.at + 1) for one in (before, after)), digits).lstrip("+-")
+        old, new = (tensor.flat(found.at, found.at + 1) for tensor in (before, after))
+        return difference_text(old, new, digits).lstrip("+-")
     return number_text(found.largest, digits)
 
 

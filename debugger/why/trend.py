@@ -379,5 +379,5 @@ def _precision(dtype: np.dtype[Any] | None) -> tuple[float, float]:
         return float(info.eps) / 2, float(info.smallest_subnormal)
     import ml_dtypes
 
-    narrow = ml_dtypes.finfo(dtype)
+    narrow = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
     return float(narrow.eps) / 2, float(narrow.smallest_subnormal)
