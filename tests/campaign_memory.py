@@ -28,6 +28,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+import loopdbg
 from models import proto
 
 MB = 1 << 20
@@ -273,7 +274,7 @@ def run_case(one: Case) -> tuple[str, str]:
         return "KILLED", output
     if ended.kills:
         return "CHILD KILLED", output
-    if ended.status < 0 or ended.status > 128:
+    if ended.status < 0 or (ended.status > 128 and ended.status != loopdbg.InterruptError.exit_status):
         return f"CRASHED {ended.status}", output
     if "Traceback" in output or "internal error" in output:
         return "INTERNAL ERROR", output
