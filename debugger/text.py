@@ -141,16 +141,16 @@ def difference_text(before: Any, after: Any, digits: int = 3) -> str:
         return f"{int(b.item()) - int(a.item()):+d}"
     with np.errstate(all="ignore"):
         old, new = float(a.astype(np.float64).item()), float(b.astype(np.float64).item())
-    moved: float | Decimal = new - old
-    if math.isinf(moved) and math.isfinite(old) and math.isfinite(new):
-        moved = Decimal(new) - Decimal(old)
-    return f"-{number_text(-moved, digits)}" if moved < 0 else f"+{number_text(moved or 0.0, digits)}"
+    sign, apart = "-" if new < old else "+", abs(new - old)
+    if math.isinf(apart) and math.isfinite(old) and math.isfinite(new):
+        return sign + number_text(abs(Decimal(new) - Decimal(old)), digits)
+    return sign + number_text(apart, digits)
 
 
 def largest_text(found: Change, before: TensorRef, after: TensorRef, digits: int = 3) -> str:
     """The largest absolute change of an element, with ``digits`` digits."""
     if math.isinf(found.largest) and after.dtype.kind == "f":
-        old, new = (tensor.flat(found.at, found.at + 1) for tensor in (before, after))
+        old, new = (one.flat(found.at, found.at + 1) for one in (before, after))
         return difference_text(old, new, digits).lstrip("+-")
     return number_text(found.largest, digits)
 

@@ -26,7 +26,7 @@ _FARTHEST = 1e15
 _ALMOST = 1 - 1e-12
 _LIKE_THIS = "if it goes on like this"
 #: A step or a factor moves a float by at least so many of its units in the last place, or rounding decides.
-_UNITS = 4
+_UNITS = 16
 
 
 class Trend(StrEnum):
@@ -265,7 +265,7 @@ class _Fit:
             return None
         factors = [b / a for a, b in pairwise(moving)]
         factor = sum(factors) / len(factors)
-        if factor <= 0 or abs(1 - factor) <= _UNITS * 4 * self.epsilon:
+        if factor <= 0 or abs(1 - factor) <= _UNITS * self.epsilon:
             return None
         spread = (max(factors) - min(factors)) / min(abs(1 - factor), factor)
         bound, now = fixed[0], moving[-1]
@@ -379,5 +379,5 @@ def _precision(dtype: np.dtype[Any] | None) -> tuple[float, float]:
         return float(info.eps) / 2, float(info.smallest_subnormal)
     import ml_dtypes
 
-    narrow = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
+    narrow: Any = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
     return float(narrow.eps) / 2, float(narrow.smallest_subnormal)

@@ -49,7 +49,7 @@ class Ring:
             return cls(int(info.min), int(info.max))
         import ml_dtypes
 
-        narrow = ml_dtypes.iinfo(dtype)  # type: ignore[no-untyped-call]
+        narrow: Any = ml_dtypes.iinfo(dtype)  # type: ignore[no-untyped-call]
         return cls(int(narrow.min), int(narrow.max))
 
     @property
