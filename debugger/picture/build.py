@@ -111,8 +111,11 @@ class _Builder:
 
     def _begins(self, edge: BackEdge) -> str:
         if isinstance(edge.initial, SlicedInput):
-            return f"{slice_line(edge.initial, None)} before iteration 0"
-        return f"{named(edge.param)} = {self.phrases.operand(edge.initial)} before iteration 0"
+            initial = slice_line(edge.initial, None)
+        else:
+            initial = f"{named(edge.param)} = {self.phrases.operand(edge.initial)}"
+        # Its value beside it is that of any iteration.
+        return f"{initial}, then {self.phrases.operand(edge.result)}"
 
     def _node(self, node: Node) -> None:
         kind = Kind.LOOP if isinstance(node, Loop) else Kind.IF if isinstance(node, If) else Kind.NODE
