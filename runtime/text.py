@@ -17,6 +17,11 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+def printable_lines(lines: Iterable[str]) -> str:
+    """Lines as one text, with no other line breaks than those between them."""
+    return "\n".join(map(printable, lines))
+
+
 def counted(count: int, one: str, many: str = "") -> str:
     """``1 iteration``, ``2 iterations``, ``2 boundaries``; ``many``: the plural, where it is not ``one`` and an s."""
     return f"{count} {plural(count, one, many)}"

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...runtime.graph import Array
+from ...runtime.text import printable
 
 #: Constants of up to so many elements stand in the text; larger ones go into the file beside it.
 INLINE = 16
@@ -32,7 +33,7 @@ class Code:
 
     def comment(self, text: str) -> None:
         """A comment, of one line whatever is in it."""
-        self.line(f"# {' '.join(text.split())}")
+        self.line(f"# {printable(' '.join(text.split()))}")
 
     def identifier(self, name: str) -> str:
         """A Python name for a value, like its own and used by nothing else."""
@@ -84,7 +85,12 @@ def _number(element: Any) -> str:
 
 def text(words: str) -> str:
     """A string as a script writes it."""
-    return json.dumps(words)
+    return printable(json.dumps(words, ensure_ascii=False))
+
+
+def docstring(words: str) -> str:
+    """Words within a docstring: of one line, which nothing in them ends."""
+    return printable(words).replace("\\", "\\\\").replace('"', '\\"')
 
 
 def dims(shape: Sequence[int]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .code import Code
+from .code import Code, docstring
 
 _HELPERS = '''\
 def constant(network, array, name):
@@ -33,9 +33,8 @@ if __name__ == "__main__":
 
 def script(name: str, code: Code) -> str:
     """The text of a script that builds the network of the model called ``name``."""
-    plain = " ".join(name.split()).replace("\\", "/").replace('"', "'")
     lines = [
-        f'"""{plain} as a TensorRT network (TensorRT 10 and later): `build(network)` fills one."""',
+        f'"""{docstring(name)} as a TensorRT network (TensorRT 10 and later): `build(network)` fills one."""',
         "",
         *(["from pathlib import Path", ""] if code.weights else []),
         "import numpy as np",

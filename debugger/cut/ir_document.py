@@ -14,6 +14,7 @@ from ...runtime import dtypes
 from ...runtime.atomic_file import scratch_folder, write_bytes
 from ...runtime.errors import ModelError, UnsupportedError, one_line
 from ...runtime.model import Data, Model, load
+from ...runtime.text import printable_lines
 from . import ir_loops, ir_variables
 from .document import Step, Where
 from .ir_net import CONSTANTS, LOOPS, Element, Net, back_edges, inner_nets, nets, outputs, part
@@ -105,7 +106,7 @@ class IrDocument:
         return path
 
     def text(self) -> str:
-        return "\n".join(_lines(self, self.net, ""))
+        return printable_lines(_lines(self, self.net, ""))
 
     def mark(self) -> bytes:
         held = [self.pool[int(layer.get(_POOLED))] for layer in _constants(self.net)]

@@ -26,6 +26,7 @@ def model_text(proto: ModelProto) -> str:
     elements}``."""
     copy = ModelProto()
     copy.CopyFrom(proto)
+    _make_printable(copy)
     shortened = _Shortened()
     for tensor in tensors(copy):
         shortened.tensor(tensor)
@@ -95,3 +96,20 @@ def _quoted(text: bytes | str) -> str:
     """The beginning of a string of a model, in quotes."""
     decoded = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
     return printable(json.dumps(decoded[:24], ensure_ascii=False))
+
+
+def _make_printable(message: Any) -> None:
+    """In all texts of a message, such as names, what cannot be printed becomes an escape."""
+    for field, value in message.ListFields():
+        if field.type == field.TYPE_STRING:
+            texts = [value] if isinstance(value, str) else list(value)
+            if not all(map(str.isprintable, texts)):
+                message.ClearField(field.name)
+                changed = [printable(text) for text in texts]
+                if isinstance(value, str):
+                    setattr(message, field.name, changed[0])
+                else:
+                    getattr(message, field.name).extend(changed)
+        elif field.type == field.TYPE_MESSAGE:
+            for one in [value] if hasattr(value, "ListFields") else value:
+                _make_printable(one)

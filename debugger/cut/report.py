@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...runtime.graph import loops
-from ...runtime.text import counted
+from ...runtime.text import counted, printable, printable_lines
 from ..diff.rules import fitting, reasons_of
 from .find import Finding
 from .pack import Pack
@@ -64,44 +65,62 @@ def report(pack: Pack, reduced: Reduced, finding: Finding, about: About) -> str:
     """The whole text."""
     shown, title = reduced.shown, title_of(about, reduced)
     parts = [
-        f"# {title}",
+        f"# {_prose(title)}",
         *_difference(shown, about),
         *_reasons(reduced, about),
         "## To see it",
         _commands(pack, about),
         *_seen(pack),
         "## Versions",
-        "\n".join(f"- {line}" for line in _versions(about)),
+        "\n".join(f"- {_prose(line)}" for line in _versions(about)),
         "## The model",
-        f"Reduced from {' and '.join(about.models)}: {finding.nodes} nodes before, {reduced.candidate.count} now, "
-        f"in {counted(reduced.tests, 'test')}{'' if reduced.ended == 'smallest' else ', and not to the end'}.",
+        f"Reduced from {_prose(' and '.join(about.models))}: {finding.nodes} nodes before, "
+        f"{reduced.candidate.count} now, in {counted(reduced.tests, 'test')}"
+        f"{'' if reduced.ended == 'smallest' else ', and not to the end'}.",
     ]
     for path, document in zip(pack.models, reduced.candidate.documents, strict=True):
-        parts += [f"`{path.name}`:", f"```\n{document.text().strip()}\n```"]
+        parts += [f"`{path.name}`:", _code(document.text().strip().split("\n"))]
     return "\n\n".join(parts) + "\n"
 
 
 def _difference(shown: Shown, about: About) -> list[str]:
     if shown.kind in _WHAT:
-        expected = "\n".join(f"{name} = {_text(value)}" for name, value in shown.outputs.items())
-        return ["## Expected", f"```\n{expected}\n```", "## What came", f"```\n{shown.text or shown.kind}\n```"]
+        expected = [line for name, value in shown.outputs.items() for line in _assigned(name, value)]
+        return ["## Expected", _code(expected), "## What came", _code((shown.text or shown.kind).splitlines())]
     if shown.kind == "stop":
-        return ["## What came", f"loopdbg: {shown.text}."]
+        return ["## What came", f"loopdbg: {_prose(shown.text)}."]
     if shown.kind in ("nan", "inf"):
         return [
             "## Expected",
             "Numbers: nothing that goes in is NaN or infinite.",
             "## What came",
-            f"```\n{shown.output} = {_text(shown.got)}\n```",
+            _code(_assigned(shown.output, shown.got)),
         ]
     first = "What the specification asks for" if about.peer else about.models[0]
     then = f"{about.peer} {about.version}" if about.peer else about.models[-1]
     return [
         "## Expected",
-        f"{first}:\n\n```\n{shown.output} = {_text(shown.expected)}\n```",
+        f"{_prose(first)}:\n\n{_code(_assigned(shown.output, shown.expected))}",
         "## What came",
-        f"{then}:\n\n```\n{shown.output} = {_text(shown.got)}\n```",
+        f"{_prose(then)}:\n\n{_code(_assigned(shown.output, shown.got))}",
     ]
+
+
+def _prose(text: str) -> str:
+    """Text with names out of files, as Markdown: one line without code, links, images and HTML."""
+    return re.sub(r"([\\`<>\[\]|&])", r"\\\1", printable(text))
+
+
+def _code(lines: Sequence[str]) -> str:
+    """Lines as a block of code, which nothing in them ends."""
+    text = printable_lines(lines)
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
+    return f"{fence}\n{text}\n{fence}"
+
+
+def _assigned(name: str, value: Any) -> list[str]:
+    first, *more = _text(value).split("\n")
+    return [f"{name} = {first}", *more]
 
 
 def _text(value: Any) -> str:
@@ -120,7 +139,7 @@ def _reasons(reduced: Reduced, about: About) -> list[str]:
     notes = [*graph.notes, *(note for loop in loops(graph) for note in loop.notes)]
     effects = ("failure",) if reduced.shown.kind in _WHAT else ("values", "trips")
     found = [one for effect in effects for one in fitting(reasons_of(notes), effect, about.peer)]
-    return ["## Known", *dict.fromkeys(f"{one.rule}: {one.text}" for one in found)] if found else []
+    return ["## Known", *dict.fromkeys(_prose(f"{one.rule}: {one.text}") for one in found)] if found else []
 
 
 def _commands(pack: Pack, about: About) -> str:
@@ -130,13 +149,13 @@ def _commands(pack: Pack, about: About) -> str:
             package = path.stem.removeprefix("run_")
             lines.append(f"pip install {package}; python {path.name}")
     lines += [line.format(model=pack.models[0].name) for line in about.commands]
-    return "```\n" + "\n".join(lines) + "\n```\n\nA script ends with status 1 where the finding shows."
+    return f"{_code(lines)}\n\nA script ends with status 1 where the finding shows."
 
 
 def _seen(pack: Pack) -> list[str]:
     if not pack.ran:
         return []
-    rows = [f"| `{one.script}` | {one.status} | {one.last.replace('|', ' ')} |" for one in pack.ran]
+    rows = [f"| `{one.script}` | {one.status} | {_prose(one.last)} |" for one in pack.ran]
     return ["Here:", "\n".join(["| script | status | last line |", "| --- | --- | --- |", *rows])]
 
 

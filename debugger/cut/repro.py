@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...runtime.atomic_file import write_text
-from ...runtime.text import counted
+from ...runtime.text import counted, printable_lines
 from . import report
 from .find import Finding
 from .folder import filled
@@ -49,7 +49,7 @@ class Repro:
         return [*lines, f"wrote {pack.folder}: {again}"]
 
     def __str__(self) -> str:
-        return "\n".join(self.lines())
+        return printable_lines(self.lines())
 
 
 def _hurried(finding: Finding) -> AbstractContextManager[None]:

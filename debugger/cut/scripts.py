@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...runtime.model import Data
+from ..convert.code import docstring
 from ..diff.values import Tolerance
 
 #: Data of more elements stands in a file beside the script.
@@ -68,7 +69,7 @@ def _text(script: Script, package: str, run: str) -> str:
     inputs = [f"    {name!r}: {_written(value, f'in {name}', away)},\n" for name, value in script.inputs.items()]
     expected = [f"    {name!r}: {_written(value, f'out {name}', away)},\n" for name, value in script.expected.items()]
     parts = [
-        _HEAD.format(title=script.title, package=package, system=system),
+        _HEAD.format(title=docstring(script.title), package=package, system=system),
         f'DATA = np.load(HERE / "{DATA}")\n' if away else "",
         f"INPUTS = {{\n{''.join(inputs)}}}\n" if inputs else "INPUTS = {}\n",
         f"#: {_SAID.get(script.how, 'What the specification asks for')}.\n",

@@ -13,6 +13,7 @@ from onnx import GraphProto, ModelProto, NodeProto
 
 from ...runtime.frontends.onnx.model_file import tensors
 from ...runtime.graph import Array
+from ..convert.code import docstring
 from .onnx_graph import attribute, body_of, inner_graphs
 from .scripts import MOST_WRITTEN, Script
 from .torch_words import HELPERS, WORDS, helpers
@@ -53,7 +54,7 @@ class _Writer:
         results = ", ".join(self.name(one.name) for one in graph.output)
         expected = [f"    {name!r}: {_data(value)},\n" for name, value in self.script.expected.items()]
         parts = [
-            _HEAD.format(title=self.script.title),
+            _HEAD.format(title=docstring(self.script.title)),
             helpers("\n".join(body)),
             "\n" + "\n".join(body) + "\n",
             f"\nEXPECTED = {{\n{''.join(expected)}}}\n",
