@@ -12,6 +12,7 @@ from ...runtime.boundary import public
 from ...runtime.errors import InputError, UsageError
 from ...runtime.extensions import extension
 from ...runtime.model import Data, Model
+from ...runtime.text import printable_lines
 from ..recording.reader import Trace
 from ..reference.files import is_reference, of_arrays, read_reference
 from ..reference.foreign import copied
@@ -95,7 +96,7 @@ class Diff:
         return f"<Diff {self.verdict.value}: {self._comparison.left} and {self._comparison.right}>"
 
     def __str__(self) -> str:
-        return "\n".join(report.lines(self._comparison))
+        return printable_lines(report.lines(self._comparison))
 
     def _repr_html_(self) -> str:
         drawn: str = extension("html")("diff", self)

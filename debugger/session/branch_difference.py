@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...runtime.text import counted, printable
+from ...runtime.text import counted, printable, printable_lines
 from ..text import value_text
 from ..words.names import quote
 from .boundary import Boundary
@@ -62,7 +62,7 @@ class BranchDifference:
             yield f"branches {self.first} and {self.second} are equal over {over}"
 
     def __str__(self) -> str:
-        return "\n".join(self.lines())
+        return printable_lines(self.lines())
 
 
 def difference(first: Branch, second: Branch, pairs: Iterable[tuple[Boundary, Boundary]]) -> BranchDifference:

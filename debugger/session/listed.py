@@ -11,6 +11,7 @@ import numpy as np
 from ...runtime.errors import UsageError
 from ...runtime.graph import Value
 from ...runtime.graph.slices import entry_parts
+from ...runtime.text import printable_lines
 from ..breakpoints.collection import Breakpoints
 from ..frame import AnyFrame
 from ..words.listing import Listing, Row, ShownStop
@@ -33,7 +34,7 @@ class Listed:
         yield from self.text
 
     def __str__(self) -> str:
-        return "\n".join(self.lines())
+        return printable_lines(self.lines())
 
     def _repr_html_(self) -> str:
         from ...runtime.extensions import extension

@@ -12,7 +12,7 @@ from ...runtime.extensions import extension
 from ...runtime.graph import Graph, If, Loop, Node, StoppedBy, Value, walk
 from ...runtime.graph.origins import Origins
 from ...runtime.model import Model
-from ...runtime.text import counted
+from ...runtime.text import counted, printable_lines
 from ..frame import AnyFrame
 from ..text import value_text
 from ..words.code import Code
@@ -152,7 +152,7 @@ class Why:
         yield from _rows("note", list(self.remarks))
 
     def __str__(self) -> str:
-        return "\n".join(self.lines())
+        return printable_lines(self.lines())
 
     def _repr_html_(self) -> str:
         drawn: str = extension("html")("text", self)

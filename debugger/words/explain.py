@@ -12,7 +12,7 @@ from ...runtime.extensions import extension
 from ...runtime.graph import MAIN, Graph, If, Loop, System, Value, bodies, loops, own_values
 from ...runtime.graph.origins import Origins
 from ...runtime.model import LoopNode, Model
-from ...runtime.text import did_you_mean
+from ...runtime.text import did_you_mean, printable_lines
 from .endings import LoopKind
 from .ends import ends
 from .names import short_name_rows, short_names
@@ -68,7 +68,7 @@ class Explanation:
                 title = ""
 
     def __str__(self) -> str:
-        return "\n".join(self.lines())
+        return printable_lines(self.lines())
 
     def _repr_html_(self) -> str:
         drawn: str = extension("html")("text", self)
@@ -129,7 +129,7 @@ class Explanations(Sequence[Explanation]):
             yield from one.lines()
 
     def __str__(self) -> str:
-        return "\n".join(self.lines())
+        return printable_lines(self.lines())
 
     def __repr__(self) -> str:
         return f"<{len(self)} loops of {self._model.name} explained>"

@@ -28,6 +28,7 @@ from ...runtime.graph import (
 )
 from ...runtime.graph.origins import Origins
 from ...runtime.plan.plan import Plan
+from ...runtime.text import printable_lines
 from .code import Code
 from .endings import Ending, LoopKind, ending
 from .loop_text import LoopText
@@ -123,7 +124,7 @@ class Source:
         return f"<Source of {self.subject!r}: {len(self.lines)} lines>"
 
     def __str__(self) -> str:
-        return "\n".join(self.text())
+        return printable_lines(self.text())
 
     def at(self, number: int) -> Line | None:
         """The line of a number; None where there is none."""

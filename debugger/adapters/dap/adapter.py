@@ -11,10 +11,12 @@ from typing import Any
 
 from ....runtime.boundary import converted
 from ....runtime.errors import LoopdbgError, UsageError
+from ....runtime.text import printable
 from ...console.command import Quit, find, split
 from ...expression.language import parse
 from ...session.stop import Reason, Stop
 from ...values.scope import FrameScope
+from ..visible import Lines
 from .connection import THREAD, Connection, RefusedError
 from .stops import FILTERS, data_id
 from .variables import Item
@@ -229,7 +231,7 @@ class Adapter(Connection):
         number = given.get("sourceReference") if isinstance(given, dict) else None
         if (number or arguments.get("sourceReference")) != TEXT:
             raise RefusedError("there is one text, that of the model")
-        return {"content": "\n".join(self.session._inside.places.source.text()), "mimeType": "text/x-python"}
+        return {"content": Lines(self.session._inside.places.source.text()), "mimeType": "text/x-python"}
 
     def sources(self, arguments: Mapping[str, Any]) -> Any:
         name = f"{self.session.model.name} (loops)"
@@ -266,11 +268,13 @@ class Adapter(Connection):
         item = None if not reference else self.values.item(int(reference), name)
         if frame is None or frame.loop is None or (reference and item is None):
             return {"dataId": None, "description": f"'{name}' cannot be watched here"}
-        names = {edge.param for edge in frame.back_edges} | {n for node in frame.nodes for n in node.outputs}
-        if name not in names:
+        changing = {edge.param for edge in frame.back_edges} | {n for node in frame.nodes for n in node.outputs}
+        # The editor has names as they were sent, without what cannot be printed.
+        found = next((one for one in changing if printable(one) == name), None) if item is None else item.name
+        if found not in changing:
             return {"dataId": None, "description": f"'{name}' does not change from iteration to iteration"}
         told = f"'{name}' of {frame.name} differs from that of the iteration before"
-        return {"dataId": data_id(name, frame.name), "description": told, "accessTypes": ["write"]}
+        return {"dataId": data_id(found, frame.name), "description": told, "accessTypes": ["write"]}
 
     def locations(self, arguments: Mapping[str, Any]) -> Any:
         first = int(arguments["line"])

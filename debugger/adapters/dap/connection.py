@@ -9,6 +9,7 @@ from ...console.console import Console
 from ...session.debuggee import Debuggee
 from ...session.stop import Reason, Stop
 from ..token import matches
+from ..visible import Lines
 from .messages import Messages
 from .runner import Move, Runner
 from .stops import Stops
@@ -145,7 +146,7 @@ class Connection:
 
     def say(self, text: str) -> None:
         """A line for the editor's console."""
-        self.messages.event("output", {"category": "console", "output": f"{text}\n"})
+        self.messages.event("output", {"category": "console", "output": Lines((text, ""))})
 
     def stopped(self, stop: Stop) -> None:
         """Tell where the session stands."""
@@ -168,7 +169,7 @@ class Connection:
 
     def _failed(self, text: str) -> None:
         self.forget()
-        self.messages.event("output", {"category": "stderr", "output": f"{text}\n"})
+        self.messages.event("output", {"category": "stderr", "output": Lines((text, ""))})
         stopped = {"reason": "pause", "description": text, "threadId": THREAD, "allThreadsStopped": True}
         self.messages.event("stopped", stopped)
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO
 
 from ....runtime.errors import UsageError
+from ..visible import visible
 
 #: A header line is at most this long, and a message has at most this many header lines.
 MAX_HEADER_BYTES, MAX_HEADER_LINES = 256, 8
@@ -80,10 +81,13 @@ class Messages:
         return None
 
     def send(self, message: Mapping[str, Any]) -> None:
-        """Send a response or an event; who reads may be gone, and then nobody misses it."""
+        """Send a response or an event; who reads may be gone, and then nobody misses it.
+
+        A string is one line; of several are :class:`..visible.Lines`.
+        """
         with self._sending:
             self._seq += 1
-            body = json.dumps({"seq": self._seq, **message}, ensure_ascii=False).encode("utf-8", "replace")
+            body = json.dumps({"seq": self._seq, **visible(message)}, ensure_ascii=False).encode("utf-8", "replace")
             try:
                 self._outgoing.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
                 self._outgoing.flush()

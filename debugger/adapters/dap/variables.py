@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ....runtime.errors import LoopdbgError
+from ....runtime.text import printable
 from ...expression.language import show
 from ...statistics.tensor import TensorRef
 from ...text import dtype_name
@@ -69,13 +70,15 @@ class Variables:
         return found
 
     def item(self, reference: int, name: str) -> Item | None:
-        """A child by its name, which was told before or is found now."""
+        """A child by its name as it was sent, without what cannot be printed; None where two are sent alike."""
         kept = self._kept.get(reference)
         if kept is None:
             return None
-        if name not in kept.items:
+        found = _named_alike(kept.items, name)
+        if not found:
             kept.items.update((item.name, item) for item in kept.children(0, None))
-        return kept.items.get(name)
+            found = _named_alike(kept.items, name)
+        return found[0] if len(found) == 1 else None
 
     def told(self, item: Item) -> dict[str, Any]:
         """A value as the protocol has it."""
@@ -107,6 +110,10 @@ class Variables:
         if not shape or not shape[0]:
             return text, kind, None, None
         return text, kind, _elements(item), int(shape[0])
+
+
+def _named_alike(items: Mapping[str, Item], name: str) -> list[Item]:
+    return [item for item in items.values() if printable(item.name) == name]
 
 
 def _type(value: Any) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from ....runtime.graph import Loop
-from ....runtime.text import printable
 from ...expression.tokens import quote
 from ...frame import AnyFrame
 from ...session.debuggee import Debuggee
@@ -160,4 +159,4 @@ def _name(frame: FrameSnapshot) -> str:
     if loop is None:
         return "main graph"
     where = "ended after" if frame.stopped_by is not None else "before iteration" if frame.at_boundary else "iteration"
-    return f"{printable(frame.name)}: {where} {frame.iteration}"
+    return f"{frame.name}: {where} {frame.iteration}"

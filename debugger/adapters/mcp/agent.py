@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ....runtime.errors import UsageError
-from ....runtime.text import counted
+from ....runtime.text import counted, printable_lines
 from ...console.console import Console
 from ...console.file_access import access_to
 from ...console.leaving import extract_into
@@ -172,7 +172,7 @@ class Agent:
     def source(self) -> str:
         """The pseudo-code of the whole model."""
         with self._turn:
-            return "\n".join(self._opened()._inside.places.source.text())
+            return printable_lines(self._opened()._inside.places.source.text())
 
     def history(self, name: str) -> str:
         """What a value was in the newest iterations so far, a line each."""
@@ -181,7 +181,7 @@ class Agent:
             scope = FrameScope(frame, frame.history)
             last = frame.iteration - (0 if frame.index >= 0 and not frame.at_boundary else 1)
             numbers = range(max(0, last - _ITERATIONS + 1), last + 1)
-            return "\n".join(f"{k}: {show(parse(f'{name}@{k}').evaluate(scope), 100)}" for k in numbers)
+            return printable_lines(f"{k}: {show(parse(f'{name}@{k}').evaluate(scope), 100)}" for k in numbers)
 
     # -- how
 
@@ -218,8 +218,8 @@ class Agent:
 
 
 def _answer(lines: Iterable[str], more: str) -> str:
-    """A text that is not too long, with what to ask next."""
-    text = "\n".join(lines)
+    """A text that is not too long, with what to ask next; names out of files add no lines to it."""
+    text = printable_lines(lines)
     if len(text) > MOST:
         left = len(text) - MOST
         text = f"{text[:MOST]}\n... {left} more characters; ask for a part of it"

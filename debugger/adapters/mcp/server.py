@@ -8,6 +8,7 @@ from typing import Any
 
 from ....runtime.boundary import Boundary
 from ....runtime.errors import LoopdbgError, UsageError
+from ....runtime.text import printable
 from ...console.command import Quit
 from .agent import Agent
 
@@ -43,7 +44,7 @@ def server(agent: Agent) -> Any:
                 with Boundary():
                     return method(*arguments, **named)
             except LoopdbgError as error:
-                raise failed(str(error)) from None
+                raise failed(printable(str(error))) from None
             except Quit:
                 raise failed("the session goes on until the connection ends") from None
 

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ....runtime.text import printable, printable_lines
+
 #: A tensor is drawn with at most this many rows and columns; larger ones are sampled.
 CELLS = 32
 #: So many rows of a table are shown.
@@ -33,8 +35,8 @@ def page(*parts: str) -> str:
 
 
 def text(told: object) -> str:
-    """Text, escaped."""
-    return escape(str(told))
+    """Text of one line, escaped: for HTML, and of names out of files what would end a line or turn text around."""
+    return escape(printable(str(told)))
 
 
 def line(strong: str, told: str = "", kind: str = "") -> str:
@@ -45,7 +47,7 @@ def line(strong: str, told: str = "", kind: str = "") -> str:
 
 def pre(lines: Iterable[str]) -> str:
     """Text in columns."""
-    return f"<pre>{text(chr(10).join(lines))}</pre>"
+    return f"<pre>{escape(printable_lines(lines))}</pre>"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ....runtime.graph.origins import Origins
 from ....runtime.model import LoopNode, LoopTotals, Model, Port, Run
-from ....runtime.text import counted, printable
+from ....runtime.text import counted
 from ...frame import AnyFrame
 from ...session.debuggee import Debuggee
 from ...session.frames import Shown
@@ -43,7 +43,7 @@ def _model(model: Model) -> Iterator[str]:
     phrases = Phrases(Origins.of(model.graph))
     found = list(_tree(model.loops))
     told = [
-        f"<li><code>{text(printable(node.path))}</code> {text(node.loop.op_type)}"
+        f"<li><code>{text(node.path)}</code> {text(node.loop.op_type)}"
         f"{text(': ' + ' '.join(ends(node.loop, phrases, False)) if k < _LOOPS else '')}</li>"
         for k, node in enumerate(found)
     ]
@@ -52,7 +52,7 @@ def _model(model: Model) -> Iterator[str]:
 
 def _port(port: Port) -> tuple[str, str, str]:
     shape = "" if port.shape is None else str(list(port.shape)).replace("'", "")
-    return printable(port.name), dtype_name(port.dtype) if port.dtype is not None else str(port.type), shape
+    return port.name, dtype_name(port.dtype) if port.dtype is not None else str(port.type), shape
 
 
 def _tree(nodes: Sequence[LoopNode]) -> Iterator[LoopNode]:
@@ -72,11 +72,11 @@ def _run(run: Run) -> Iterator[str]:
 def _totals(loop: LoopTotals) -> tuple[str, ...]:
     ended = "" if loop.stopped_by is None else stopper(loop.stopped_by)
     time = f"{loop.seconds * 1e3:.3g} ms" if loop.seconds else ""
-    return printable(loop.path), str(loop.iterations), str(loop.entries), ended, time
+    return loop.path, str(loop.iterations), str(loop.entries), ended, time
 
 
 def _value_row(name: str, value: Any) -> tuple[str, str, str]:
-    return printable(name), kind_of(value), value_text(value, _WIDTH)
+    return name, kind_of(value), value_text(value, _WIDTH)
 
 
 def kind_of(value: Any) -> str:
@@ -95,13 +95,13 @@ def _stop(stop: Stop) -> Iterator[str]:
 
 def _frame(frame: AnyFrame) -> Iterator[str]:
     if frame.loop is None:
-        yield line(printable(frame.path), "the graph around the loops")
+        yield line(frame.path, "the graph around the loops")
         return
     trips = given_trip_count(frame)
     limit = f"trip count {trips}" if trips is not None else unlimited(frame)
     condition = "" if frame.condition is None else f", condition {str(frame.condition).lower()}"
     ended = "" if frame.stopped_by is None else f", ended by {stopper(frame.stopped_by)}"
-    yield line(printable(frame.path), f"{when(frame)} ({limit}){condition}{ended}")
+    yield line(frame.path, f"{when(frame)} ({limit}){condition}{ended}")
     names = [named(edge.param) for edge in frame.loop.back_edges]
     rows = [
         (
@@ -119,7 +119,7 @@ def _scans(frame: AnyFrame) -> Iterator[tuple[str, ...]]:
     for k, name in enumerate(scan_names(frame.loop) if frame.loop is not None else ()):
         count, shape, dtype, tail = frame._inside.scan_tail(k, 1)
         last = value_text(tail[-1], _WIDTH) if tail else ""
-        yield printable(name), f"{dtype} {list(shape)}", counted(count, "element"), last
+        yield name, f"{dtype} {list(shape)}", counted(count, "element"), last
 
 
 def _session(session: Debuggee) -> Iterator[str]:
@@ -139,11 +139,11 @@ def _diff(diff: Diff) -> Iterator[str]:
     yield line(report[0], kind="good" if diff.same else "bad")
     first = diff.first
     if first is not None:
-        node = f"{first.op_type} {printable(first.node)}".strip() or ", ".join(map(printable, first.nodes))
+        node = f"{first.op_type} {first.node}".strip() or ", ".join(first.nodes)
         where = "" if first.iteration is None else str(first.iteration)
         head = ("first difference", "iteration", "value", "node", "left", "right")
         values = value_text(first.left, _WIDTH), value_text(first.right, _WIDTH)
-        yield table(head, [(printable(first.loop) or "main graph", where, printable(first.value), node, *values)])
+        yield table(head, [(first.loop or "main graph", where, first.value, node, *values)])
     yield details("the whole report", pre(report))
 
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from ....runtime.errors import LoopdbgError
 from ....runtime.frame import CarriedValue
-from ....runtime.text import printable
 from ...session.debuggee import Debuggee
 from ...session.listed import listing_of
 from ...session.snapshot import BranchSnapshot, FrameSnapshot, ScanSnapshot, Snapshot
@@ -19,6 +18,7 @@ from ...words.listing import Listing, Row
 from ...words.moments import given_trip_count, unlimited, when, whose
 from ...words.names import named
 from ...words.source import LineKind
+from ..visible import Lines
 from .html import kind_of
 
 #: Of a long body so many lines before and after the next one are shown.
@@ -49,12 +49,12 @@ class View:
         """All of it, as it can be written as JSON."""
         frame, stop = self.frame, self.snapshot.stop
         return {
-            "model": printable(self.snapshot.model),
+            "model": self.snapshot.model,
             "stop": stop.text,
             "reason": stop.reason.value,
             "done": self.snapshot.done,
-            "frames": [printable(one.name) for one in self.snapshot.frames],
-            "where": f"{printable(frame.path)}, {when(frame)}" if frame.loop is not None else printable(frame.path),
+            "frames": [one.name for one in self.snapshot.frames],
+            "where": f"{frame.path}, {when(frame)}" if frame.loop is not None else frame.path,
             "lines": list(self._lines()),
             "carried": list(map(self._edge, frame.back_edges)),
             "whose": list(whose(frame)) if frame.loop is not None else ["", ""],
@@ -62,7 +62,7 @@ class View:
             "scans": list(map(_scan, frame.scans)),
             "timeline": self._timeline(),
             "outputs": [
-                {"name": printable(name), "type": kind_of(value), "value": value_text(value, _WIDTH)}
+                {"name": name, "type": kind_of(value), "value": value_text(value, _WIDTH)}
                 for name, value in self.snapshot.outputs or ()
             ],
             "breakpoints": [
@@ -92,22 +92,23 @@ class View:
                 "loop": line.kind is LineKind.LOOP and line.node is self.frame.loop,
             }
 
-    def value(self, number: int) -> str:
-        """What is told where the pointer rests on a line: the types and values of what it assigns; "" of no line."""
+    def value(self, number: int) -> Lines:
+        """What is told where the pointer rests on a line: the types and values of what it assigns; nothing of no
+        line."""
         index = number - self.listing.source.lines[0].number
         if not 0 <= index < len(self.listing):
-            return ""
+            return Lines()
         row: Row = self.listing.row(index)
         names = [named(value) for value in row.line.values]
         told = zip(names, row.values, strict=False) if len(row.values) == len(names) else ()
-        return "\n".join(f"{name}: {kind_of(value)}\n{value_text(value, _WHOLE)}" for name, value in told)
+        return Lines(line for name, value in told for line in (f"{name}: {kind_of(value)}", value_text(value, _WHOLE)))
 
     # -- the loop
 
     def _edge(self, edge: CarriedValue) -> dict[str, Any]:
         return {
-            "param": printable(edge.param),
-            "result": printable(edge.result),
+            "param": edge.param,
+            "result": edge.result,
             "type": kind_of(edge.value if edge.ready else edge.previous),
             "previous": "" if edge.previous is None else value_text(edge.previous, _WIDTH),
             "value": value_text(edge.value, _WIDTH) if edge.ready else "·",
@@ -150,7 +151,7 @@ class View:
         last = branch.tip[depth + 1] if same else self.frame.iteration
         return {
             "number": branch.number,
-            "edits": [printable(edit) for edit in branch.edits],
+            "edits": list(branch.edits),
             "current": branch.current,
             "last": int(last),
         }
@@ -160,7 +161,7 @@ def _scan(scan: ScanSnapshot) -> dict[str, Any]:
     tail: Sequence[Any] = scan.tail
     numbers = [_number(one) for one in tail if np.size(one) == 1]
     return {
-        "name": printable(scan.name),
+        "name": scan.name,
         "type": f"{scan.dtype} {list(scan.shape)}",
         "count": scan.count,
         "last": value_text(tail[-1], _WIDTH) if tail else "",

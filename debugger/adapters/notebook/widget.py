@@ -18,6 +18,7 @@ from ...console.console import Console
 from ...console.report import next_line
 from ...session.debuggee import Debuggee
 from ...session.snapshot import take
+from ..visible import Lines, visible
 from .moves import Moves
 from .view import View
 
@@ -49,6 +50,10 @@ class Stepper(anywidget.AnyWidget):  # type: ignore[misc]
         self._shown = View(session, take(session))
         super().__init__(view=self._shown.data(), state=_state())
         self.observe(self._asked, "asked")
+
+    @traitlets.validate("view", "state", "told")  # type: ignore[untyped-decorator]
+    def _visible(self, proposed: Any) -> Any:
+        return visible(proposed["value"])
 
     # -- from Python
 
@@ -93,9 +98,9 @@ class Stepper(anywidget.AnyWidget):  # type: ignore[misc]
     def _hover(self, asked: Mapping[str, Any]) -> None:
         """The values of a line; nothing while a loop runs, when they are over."""
         try:
-            text = "" if self._moves.busy else self._shown.value(int(asked["hover"]))
+            text = Lines() if self._moves.busy else self._shown.value(int(asked["hover"]))
         except (LoopdbgError, ValueError, TypeError):
-            text = ""
+            text = Lines()
         self.told = {"number": asked.get("number"), "line": asked["hover"], "text": text}
 
     # -- to the page
