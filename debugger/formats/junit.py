@@ -8,7 +8,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
@@ -16,6 +16,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from ...runtime.atomic_file import atomic_text
 from ...runtime.errors import UsageError
+from ...runtime.text import printable, printable_lines
 
 #: So much of the cases is kept in memory: what there are of them is known last, and stands first.
 _IN_MEMORY = 1 << 24
@@ -26,8 +27,8 @@ class Case:
     """One thing that was tried. With neither ``failure`` nor ``error`` it passed.
 
     ``name``, ``classname``: what it is called, and the group that it is in. ``seconds``: how long it took.
-    ``failure``: what is not as it should be; ``error``: why that could not be found out; the first line stands as the
-    message, all of it as text. ``kind``: a word for programs, such as ``assert``, ``differs``, ``timeout``.
+    ``failure``: what is not as it should be; ``error``: why that could not be found out; lines of text, of which the
+    first one is the message too. ``kind``: a word for programs, such as ``assert``, ``differs``, ``timeout``.
     ``file``, ``line``: where that is in the source, as far as it is known. ``properties``: what else there is to say,
     by name.
     """
@@ -35,8 +36,8 @@ class Case:
     name: str
     classname: str = ""
     seconds: float = 0.0
-    failure: str = ""
-    error: str = ""
+    failure: Sequence[str] = ()
+    error: Sequence[str] = ()
     kind: str = ""
     file: str = ""
     line: int = 0
@@ -81,26 +82,13 @@ def _lines(case: Case) -> Iterator[str]:
         yield "<properties>"
         yield from (f"<property{_attributes({'name': k, 'value': v})}/>" for k, v in case.properties.items())
         yield "</properties>\n"
-    for tag, text in (("error", case.error), ("failure", "" if case.error else case.failure)):
-        if text:
-            about = {"type": case.kind or tag, "message": text.splitlines()[0]}
-            yield f"<{tag}{_attributes(about)}>{escape(_clean(text))}</{tag}>\n"
+    for tag, lines in (("error", case.error), ("failure", () if case.error else case.failure)):
+        if lines:
+            about = {"type": case.kind or tag, "message": lines[0]}
+            yield f"<{tag}{_attributes(about)}>{escape(printable_lines(lines))}</{tag}>\n"
     yield "</testcase>\n"
 
 
 def _attributes(told: Mapping[str, object]) -> str:
-    # A line break within an attribute is read back as a space, unless it is written as a number.
-    return "".join(
-        f" {name}={quoteattr(_clean(str(value)), {chr(k): f'&#{k};' for k in (9, 10, 13)})}"
-        for name, value in told.items()
-    )
-
-
-def _clean(text: str) -> str:
-    """The text without what XML cannot hold, which names out of files may have."""
-    return "".join(sign if _is_legal(sign) else chr(0xFFFD) for sign in text)
-
-
-def _is_legal(sign: str) -> bool:
-    code = ord(sign)
-    return sign in "\t\n\r" or 0x20 <= code < 0xD800 or 0xE000 <= code < 0xFFFE or code > 0xFFFF
+    """Attributes of an element. Names out of files are written as in a terminal: all of that XML can hold."""
+    return "".join(f" {name}={quoteattr(printable(str(value)))}" for name, value in told.items())

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
 
+from ...runtime.text import printable, printable_lines
+
 #: Of text in a box: the size, and how wide a character is.
 FONT, CHARACTER = 12.0, 7.25
 #: By style: colours on a light and on a dark page, of lines and of text.
@@ -27,7 +29,7 @@ _PAGE = ("#ffffff", "#14171b")
 
 @dataclass(frozen=True)
 class Rect:
-    """A box; ``round``: the radius of its corners; ``told``: what is said of it where one points at it; ``sheet``: it
+    """A box; ``round``: the radius of its corners; ``told``: lines said of it where one points at it; ``sheet``: it
     lies under another one of a stack."""
 
     x: float
@@ -39,7 +41,7 @@ class Rect:
     thick: float = 1
     dashed: bool = False
     sheet: bool = False
-    told: str = ""
+    told: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ class Path:
     curved: bool = True
     arrow: bool = True
     thick: float = 1.2
-    told: str = ""
+    told: Sequence[str] = ()
     #: What it joins, for who reads the file.
     joins: tuple[str, str] = ("", "")
 
@@ -109,7 +111,7 @@ def _written(part: Rect | Path | Text) -> str:
             f'<text class="lg-{part.style}" x="{part.x:.1f}" y="{part.y + FONT * 0.35:.1f}" '
             f'text-anchor="{part.anchor}"{bold} xml:space="preserve">{_safe(part.text)}</text>'
         )
-    title = f"<title>{_safe(part.told)}</title>" if part.told else ""
+    title = f"<title>{escape(printable_lines(part.told))}</title>" if part.told else ""
     if isinstance(part, Rect):
         dashed = ' stroke-dasharray="4 3"' if part.dashed else ""
         sheet = " lg-sheet" if part.sheet else ""
@@ -143,5 +145,5 @@ def _head(part: Path) -> str:
 
 
 def _safe(text: str) -> str:
-    """Text for XML: what it may not hold at all is left out."""
-    return escape("".join(c for c in text if c in "\t\n" or (c >= " " and ord(c) not in (0xFFFE, 0xFFFF))))
+    """Text of one line for XML; of names out of files nothing that it could not hold is left."""
+    return escape(printable(text))

@@ -6,7 +6,7 @@ from matplotlib.patches import FancyBboxPatch, PathPatch, Polygon
 from matplotlib.path import Path as Line
 
 from .drawing import COLOURS, FILL, FONT, Drawing, Path, Rect, Text
-from .figures import Picture
+from .figures import Picture, as_plain_text
 
 #: Pixels of a drawing in an inch of a figure, and what one is of a point.
 _INCH, _POINT = 96.0, 72 / 96
@@ -25,7 +25,7 @@ def figure_of(drawing: Drawing) -> Picture:
     for order, part in enumerate(drawing.parts):
         if isinstance(part, Text):
             axes.text(
-                part.x, part.y, part.text.replace("$", r"\$"), color=COLOURS[part.style][0], zorder=order,
+                part.x, part.y, as_plain_text(part.text), color=COLOURS[part.style][0], zorder=order,
                 fontsize=FONT * _POINT * scale, family="monospace", va="center",
                 ha={"start": "left", "middle": "center", "end": "right"}[part.anchor],
                 weight="bold" if part.bold else "normal",

@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
+from ...runtime.text import printable
 from ..statistics.history import History, Numbers
 from ..text import number_text
 
@@ -290,7 +291,12 @@ def _written(text: str, most: int) -> str:
     if len(text) > most:
         text = f"{text[: most // 2]}…{text[-(most - most // 2 - 1) :]}"
     text = f" {text}" if text.startswith("_") else text  # a legend leaves out what begins so
-    return text.replace("$", r"\$")
+    return as_plain_text(text)
+
+
+def as_plain_text(text: str) -> str:
+    """Text as matplotlib draws it letter by letter, no part of it as a formula."""
+    return printable(text).replace("$", r"\$")
 
 
 def _thinned(grid: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], tuple[int, int]]:

@@ -186,7 +186,7 @@ class _Scene:
             to = (x + self._port(reader, k), y + self._top(reader))
             joins = (self._picture.boxes[wire.source].name, self._picture.boxes[reader].name)
             path = [begin, *self._passing(k, layers.rank[reader], x, y), to]
-            drawing.parts.append(Path(path, self._wire_style(wire, reader), told=wire.value.name, joins=joins))
+            drawing.parts.append(Path(path, self._wire_style(wire, reader), told=(wire.value.name,), joins=joins))
 
     def _passing(self, wire: int, until: int, x: float, y: float) -> Iterator[tuple[float, float]]:
         """The corners of a wire at the layers that it passes by, down to one."""
@@ -223,7 +223,7 @@ class _Scene:
         odd = arc.source in self._marks.odd
         style = "odd" if odd else "decides" if boxes[arc.target].decides and boxes[arc.source].decides else "arc"
         joins = (boxes[arc.source].name, boxes[arc.target].name)
-        drawing.parts.append(Path(points, style, curved=False, thick=1.6, told=self._labels[arc], joins=joins))
+        drawing.parts.append(Path(points, style, curved=False, thick=1.6, told=(self._labels[arc],), joins=joins))
         drawing.parts.append(Text(x + self._right + _PAD, low - _LINE / 2, self._labels[arc], style))
 
     # -- boxes
@@ -237,7 +237,7 @@ class _Scene:
                 drawing.parts.append(
                     Rect(left + sheet * _SHEET, top + sheet * _SHEET, face.width, face.height, style, sheet=True)
                 )
-        told = printable(box.told) + (f"\n{box.node.describe()}" if box.node is not None else "")
+        told = [box.told] if box.node is None else [box.told, box.node.describe()]
         drawing.parts.append(
             Rect(left, top, face.width, face.height, style, 12 if box.kind in ENTERS else 3,
                  2.6 if k == marks.next else 1.2, k in marks.skipped, told=told)

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from .figures import Picture
+from .figures import Picture, as_plain_text
 
 #: Bars of a histogram, and axes below each other.
 _BARS, _AXES = 40, 20
@@ -27,12 +27,12 @@ def spread(shown: Sequence[tuple[str, Sequence[float]]], title: str) -> Figure:
     for axis, (what, numbers) in zip(axes, shown, strict=False):
         _draw(axis, what, np.asarray(numbers, np.float64))
     more = f" ({left_out} more are not drawn)" if left_out > 0 else ""
-    figure.suptitle(title + more, fontsize="medium")
+    figure.suptitle(as_plain_text(title + more), fontsize="medium")
     return figure
 
 
 def _draw(axis: Axes, what: str, numbers: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> None:
-    axis.set_xlabel(what)
+    axis.set_xlabel(as_plain_text(what))
     axis.set_ylabel("cases")
     axis.yaxis.set_major_locator(MaxNLocator(integer=True))
     if not numbers.size:

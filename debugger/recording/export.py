@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from ...runtime.atomic_file import atomic_text
 from ...runtime.errors import UsageError
 from ...runtime.graph import Array
 from ..formats.arrays import ArrayFile
+from ..formats.csv_text import row_writer
 from ..formats.tensors import TensorFile
 from . import queries
 from .cells import maybe, real
@@ -99,15 +99,15 @@ class Exporter:
             OSError: the file cannot be written.
         """
         with atomic_text(path, newline="", errors="backslashreplace") as file:
-            table = csv.writer(file)
+            write = row_writer(file)
             header = ["loop", "entry", "iteration", "condition", "ended", "time"]
             for column in self.columns:
                 plain = column.is_number or _is_text(column)
                 header += [column.name] if plain else [f"{column.name}.{word}" for word in _STATISTICS]
-            table.writerow(header)
+            write(header)
             count = 0
             for row in self._table():
-                table.writerow(row)
+                write(row)
                 count += 1
             return count
 

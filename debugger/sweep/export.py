@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 from ...runtime.atomic_file import atomic_text
 from ...runtime.errors import UsageError
+from ..formats.csv_text import row_writer
 from ..formats.tables import arrow, written
 from .row import Row
 from .store import Store
@@ -98,10 +98,10 @@ def _measures(store: Store, pa: Any) -> dict[str, Any]:
 def _csv(store: Store, path: Path) -> int:
     count = 0
     with atomic_text(path, newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow([*COLUMNS, *store.measures])
+        write = row_writer(file)
+        write([*COLUMNS, *store.measures])
         for row in store.rows():
-            writer.writerow(cells(row, store.measures))
+            write(cells(row, store.measures))
             count += 1
     return count
 

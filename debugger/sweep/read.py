@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ...runtime.errors import UsageError, one_line
+from ..formats.csv_text import read_cell
 from ..formats.tables import arrow
 from .export import COLUMNS, cells
 from .store import Store
@@ -68,7 +69,10 @@ def _csv(path: Path) -> dict[str, list[Any]]:
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise UsageError(f"{path}: cannot be read: {one_line(error)}") from None
     numbers = {name for name in names if COLUMNS.get(name, "float64") != "string"}
-    return {name: [_number(row[name]) if name in numbers else row[name] for row in rows] for name in names}
+    return {
+        read_cell(name): [_number(row[name]) if name in numbers else read_cell(row[name] or "") for row in rows]
+        for name in names
+    }
 
 
 def _number(text: str | None) -> float | None:

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from ...runtime.errors import LoopdbgError
+from ...runtime.text import printable, printable_lines
 from . import terminal
 from .remedies import told
 
@@ -69,11 +70,11 @@ class Checks:
 
     def failed(self, name: str, text: str, kind: str, values: Collection[str] = (), loop: Loop | None = None) -> None:
         """Something is not as it should be. ``values``: what it is about, within the body of ``loop``."""
-        self._add(name, failure=text, kind=kind, origin=self._origin(values, loop))
+        self._add(name, failure=(text,), kind=kind, origin=self._origin(values, loop))
 
     def broken(self, text: str, kind: str, name: str = _RUN) -> None:
         """Something could not be found out: the run itself, where nothing else is named."""
-        self._add(name, error=text, kind=kind, origin=self._origin_in(text))
+        self._add(name, error=(text,), kind=kind, origin=self._origin_in(text))
 
     def rest(self, names: Collection[str]) -> None:
         """All of these of which nothing else was said passed."""
@@ -137,7 +138,7 @@ class Checks:
         """
         if self._github:
             for line in _annotations(self._cases):
-                terminal.err(line)
+                terminal.err_command(line)
         if self._junit is not None:
             from ...debugger.formats.junit import write
 
@@ -151,12 +152,14 @@ def _gives(node: Node, names: Collection[str]) -> bool:
 def _annotations(cases: Collection[Case]) -> Iterator[str]:
     """Workflow commands of GitHub Actions, which reads them on either stream."""
     for case in cases:
-        text = case.error or case.failure
-        if text:
+        lines = case.error or case.failure
+        if lines:
             place = {"file": case.file, "line": case.line or ""} if case.file else {}
             about = {**place, "title": f"{case.classname}: {case.name}"}
-            named = ",".join(f"{word}={_escaped(str(value), _ESCAPED_TOO)}" for word, value in about.items() if value)
-            yield f"::error {named}::{_escaped(text, _ESCAPED)}"
+            named = ",".join(
+                f"{word}={_escaped(printable(str(value)), _ESCAPED_TOO)}" for word, value in about.items() if value
+            )
+            yield f"::error {named}::{_escaped(printable_lines(lines), _ESCAPED)}"
 
 
 def _escaped(text: str, signs: dict[str, str]) -> str:

@@ -128,15 +128,15 @@ def _reported(store: Store, commands: Commands) -> Iterator[junit.Case]:
 def _case(rows: list[Row], commands: Commands) -> junit.Case:
     row = next((one for one in rows if one.bad_iteration is not None), rows[0])
     bad = row.status is not Status.OK
-    text = "\n".join(said_of(row, commands)) if bad else ""
+    lines = said_of(row, commands) if bad else []
     broken = row.status in (Status.ERROR, Status.KILLED, Status.TIMEOUT)
     iterations = {f"iterations of {one.loop}": one.iterations for one in rows if one.loop}
     return junit.Case(
         row.case,
         f"{Path(row.model).name}.{row.set}",
         row.seconds,
-        failure="" if broken else text,
-        error=text if broken else "",
+        failure=[] if broken else lines,
+        error=lines if broken else [],
         kind=row.status.value,
         properties={"id": row.id, **iterations, **{k: v for one in rows for k, v in one.measures.items()}},
     )

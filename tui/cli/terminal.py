@@ -6,6 +6,7 @@ import codecs
 import contextlib
 import json
 import os
+import re
 import sys
 from collections.abc import Callable
 from typing import Any, TextIO
@@ -146,7 +147,7 @@ def out(text: str) -> None:
     Here and in :func:`err` and :func:`out_json` names and strings out of files lose what would move the cursor, end the
     line or turn text around: whatever made the line need not think of it.
     """
-    _out(_painted("stdout", printable(text)))
+    _out(_painted("stdout", _line(text)))
 
 
 def out_json(told: Any) -> None:
@@ -154,7 +155,7 @@ def out_json(told: Any) -> None:
     text = json.dumps(told, ensure_ascii=not knows_unicode(sys.stdout), allow_nan=False)
     if not text.isprintable():
         text = "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
-    _out(text)
+    _out(text.replace("##[", "\\u0023#[") if _runs_at_github() else text)
 
 
 def _out(text: str) -> None:
@@ -167,7 +168,26 @@ def _out(text: str) -> None:
 def err(text: str) -> None:
     """Write one line to stderr; what is wrong there is nothing that could be told."""
     with contextlib.suppress(OSError):
-        print(_painted("stderr", printable(text)), file=sys.stderr, flush=True)
+        print(_painted("stderr", _line(text)), file=sys.stderr, flush=True)
+
+
+def err_command(text: str) -> None:
+    """Write a workflow command of GitHub Actions to stderr; ``text`` is escaped as it asks for."""
+    with contextlib.suppress(OSError):
+        print(printable(text), file=sys.stderr, flush=True)
+
+
+def _line(text: str) -> str:
+    """A text as one line, which a terminal and GitHub Actions print and do not obey."""
+    text = printable(text)
+    if _runs_at_github():
+        # Of what is printed in a step GitHub obeys lines that begin with ::, and ##[ anywhere.
+        text = re.sub(r"^(\s*:):", r"\1\\x3a", text).replace("##[", r"\x23#[")
+    return text
+
+
+def _runs_at_github() -> bool:
+    return os.environ.get("GITHUB_ACTIONS") == "true"
 
 
 def finish() -> int:
