@@ -48,6 +48,7 @@ async (port, body) => {
       if (!form.sent) return;
       let text = "refused";
       try { text = frame.contentDocument.body.innerText || "refused"; } catch {}
+      frame.remove();
       done(text);
     };
     Object.assign(form, {method: "POST", action: address, enctype: "text/plain", target: "target"});

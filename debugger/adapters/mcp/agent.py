@@ -217,10 +217,14 @@ class Agent:
             return _answer(self._said, more)
 
 
+def shortened(text: str) -> str:
+    """A text of at most :data:`MOST` characters, and how many are missing."""
+    if len(text) <= MOST:
+        return text
+    return f"{text[:MOST]}\n... {len(text) - MOST} more characters; ask for a part of it"
+
+
 def _answer(lines: Iterable[str], more: str) -> str:
     """A text that is not too long, with what to ask next; names out of files add no lines to it."""
-    text = printable_lines(lines)
-    if len(text) > MOST:
-        left = len(text) - MOST
-        text = f"{text[:MOST]}\n... {left} more characters; ask for a part of it"
+    text = shortened(printable_lines(lines))
     return f"{text}\n({more})" if more else text

@@ -10,7 +10,7 @@ from ....runtime.boundary import Boundary
 from ....runtime.errors import LoopdbgError, UsageError
 from ....runtime.text import printable
 from ...console.command import Quit
-from .agent import Agent
+from .agent import Agent, shortened
 
 _INSTRUCTIONS = """\
 loopdbg debugs the loops inside neural-network models. Open a model; it stands before iteration 0 of its first loop.
@@ -44,7 +44,7 @@ def server(agent: Agent) -> Any:
                 with Boundary():
                     return method(*arguments, **named)
             except LoopdbgError as error:
-                raise failed(printable(str(error))) from None
+                raise failed(shortened(printable(str(error)))) from None
             except Quit:
                 raise failed("the session goes on until the connection ends") from None
 

@@ -113,7 +113,7 @@ async def test_files_are_written_in_the_folder_of_allow_write_alone(tmp_path: Pa
 
 WORDS = (
     "a\0b",
-    "x" * 5000,
+    pytest.param("x" * 5000, id="long"),
     "--help",
     "-h",
     "--trust-script",
