@@ -54,7 +54,7 @@ def check_exists(path: str) -> None:
     try:
         exists = "\0" not in path and split(path)[0].exists()
     except OSError as error:  # such as a name that is too long
-        raise ModelError(f"{path[:80]}: {error.strerror}") from None
+        raise ModelError(f"{path[:80]}...: no such file ({error.strerror})") from None
     if not exists:
         raise ModelError(f"{path}: no such file")
 
