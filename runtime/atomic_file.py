@@ -20,11 +20,9 @@ import contextlib
 import errno
 import os
 import re
-import secrets
 import shutil
 import signal
 import stat
-import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -132,7 +130,7 @@ def scratch_folder() -> Iterator[Path]:
     Raises:
         OSError: it cannot be created.
     """
-    folder = _reserve(Path(tempfile.gettempdir()), "loopdbg-")
+    folder = _reserve(_tmpdir(), "loopdbg-")
     try:
         os.mkdir(folder, 0o700)
         yield folder
@@ -146,7 +144,7 @@ def scratch_file(data: bytes) -> Path:
     Raises:
         OSError: it cannot be created.
     """
-    path = _reserve(Path(tempfile.gettempdir()), "loopdbg-")
+    path = _reserve(_tmpdir(), "loopdbg-")
     try:
         descriptor = os.open(path, _CREATE, 0o600)
         with open(descriptor, "wb") as file:
@@ -204,9 +202,15 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_unfinished.clear)
 
 
+def _tmpdir() -> Path:
+    from tempfile import gettempdir  # here, since most programs write nothing there
+
+    return Path(gettempdir())
+
+
 def _reserve(folder: Path, prefix: str = ".loopdbg-") -> Path:
     """A new name, which is known to :func:`discard_unfinished`."""
-    path = folder / f"{prefix}{secrets.token_hex(6)}.tmp"
+    path = folder / f"{prefix}{os.urandom(6).hex()}.tmp"
     _unfinished.add(path)
     return path
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path

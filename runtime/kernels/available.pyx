@@ -122,18 +122,6 @@ def limit_process():
     set_limit(private, there)
 
 
-def require(nbytes, purpose):
-    """Make sure that so many bytes are available, before a library asks for them that does not look.
-
-    Raises:
-        MemoryError: they are not.
-
-    >>> require(10, "a copy of 'x'")
-    """
-    if not may_have(nbytes):
-        raise MemoryError(f"{purpose} needs {size_text(nbytes)}{refused()}")
-
-
 cdef Handler _watched
 cdef Allocator *_own = &(<Handler *>PyCapsule_GetPointer(<object>numpys_own, "mem_handler")).allocator
 
