@@ -2,7 +2,7 @@
 
 Names and texts out of files are written as in a terminal, so that none adds a line. One that a spreadsheet would take
 for a formula (``=HYPERLINK(...)``, ``@SUM(...)``) gets an apostrophe in front. Numbers stay what they are. Programs
-that need names as they are in the model read ``.parquet``, ``.npz`` or ``--json``, which no text in them can damage.
+that need names as they are in the model read ``.parquet``, ``.npz`` or JSON, which no text in them can damage.
 """
 
 from __future__ import annotations
