@@ -85,6 +85,7 @@ def test_a_history_that_float64_rounds_is_not_called_flat() -> None:
 def test_what_grows_each_time_is_not_called_flat() -> None:
     # By less than sixteen units of a float16 in all.
     assert "flat" not in spark(_history([57.375, 57.46875, 57.5625]), 20, "float16")
+    assert "flat" not in spark(_history([84.5, 83.4], tensor=True), 20, "float16")
     assert "flat" in spark(_history([57.375, 57.46875, 57.375]), 20, "float16")
 
 
