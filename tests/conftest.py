@@ -51,6 +51,7 @@ def settings_of_nobody(settings_folders: Iterator[Path]) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LOOPDBG_CONFIG_DIR", str(next(settings_folders)))
         patch.delenv("CI", raising=False)  # where scripts do not run unasked
+        patch.setenv("TERM", "xterm-256color")  # whatever terminal, or none, the tests were started in
         yield
 
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
-from ...runtime.errors import UsageError
+from ...runtime.errors import UsageError, one_line
+from ...runtime.text import printable
 
 #: The largest number that a command takes: sums of a few still fit into the engine's counters.
 _MOST = 10**18 - 1
+#: The characters of a path that an error shows.
+_SHOWN_PATH = 80
 
 
 def number(text: str, default: int | None = None, what: str = "a number") -> int:
@@ -33,3 +37,19 @@ def no_more(rest: str, name: str) -> None:
     """
     if rest:
         raise UsageError(f"{name} takes nothing after it, not '{rest}'")
+
+
+def typed_path(text: str) -> Path:
+    """The path that a person typed, ``~`` standing for the home folder.
+
+    Raises:
+        UsageError: the system takes no such name: it is too long, or there is no such home folder.
+    """
+    try:
+        path = Path(text).expanduser()
+        path.exists()
+    except (OSError, RuntimeError, ValueError) as problem:
+        told = problem.strerror if isinstance(problem, OSError) else one_line(problem)
+        shown = text if len(text) <= _SHOWN_PATH else f"{text[:_SHOWN_PATH]}…"
+        raise UsageError(f"'{printable(shown)}' cannot be the name of a file: {told}") from None
+    return path

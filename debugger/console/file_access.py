@@ -6,11 +6,11 @@ may name files in one folder that the command line of the server allows, and wit
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
 from ...runtime.errors import UsageError
+from .arguments import typed_path
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class FileAccess:
             UsageError: it may not be named here, also by way of ``..`` or a symbolic link.
         """
         if self.everywhere:
-            return Path(os.path.expanduser(name))
+            return typed_path(str(name))
         if self.folder is None:
             raise UsageError(
                 f"{command} reads or writes files: this server may not; start it with a folder that clients may use"

@@ -11,6 +11,7 @@ from textual.app import ComposeResult
 from textual.content import Content
 from textual.widgets import Input, Static
 
+from ...debugger.console.arguments import typed_path
 from ...runtime.errors import LoopdbgError
 from ..actions import ACTIONS, Action, Place
 from ..screen.lines import Column, Role, line, table
@@ -142,7 +143,7 @@ class InputsApp(SmallApp[bool]):
         text = event.value.strip()
         changes = {
             "edit": lambda: self.draft.edit(self.at, text),
-            "load": lambda: self.draft.load(self.at, Path(text).expanduser()),
+            "load": lambda: self.draft.load(self.at, typed_path(text)),
             "dim": lambda: self.draft.set_dim(text),
         }
         if self._do(changes[self._asked]):

@@ -14,6 +14,8 @@ from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
+from ...debugger.console.arguments import typed_path
+from ...runtime.errors import UsageError
 from ..actions import ACTIONS, Action, Place
 from ..screen.lines import Role, fit_middle, line, pad
 from ..screen.text import printable
@@ -110,7 +112,11 @@ class StartApp(SmallApp[Path]):
 
     def action_choose(self) -> None:
         """Open the path that was typed, else what is highlighted."""
-        typed = Path(self.line.value.strip()).expanduser()
+        try:
+            typed = typed_path(self.line.value.strip())
+        except UsageError as problem:
+            self.said.update(Content(printable(str(problem))))
+            return
         at = self.list.highlighted
         chosen = None if at is None else self.list.get_option_at_index(at).id
         if self.line.value.strip() and typed.is_file():
