@@ -113,7 +113,8 @@ class Hand:
         """Press keys, the later ones before the first is done; what they start may still run then."""
         app = screen.app
         typing = isinstance(app.focused, Input)
-        if self.chosen.random() < (0.3 if typing else 0.1):
+        # A short run has one paste at least.
+        if self.chosen.random() < (0.3 if typing else 0.1) or not self.pastes:
             app.post_message(events.Paste(self._text()))
             self.pastes += 1
         self.where["a line" if typing else type(app.screen).__name__] += 1
