@@ -464,14 +464,10 @@ class Serve:
             if draw.random() < 0.2:
                 return
             sign = f"alive{self._number}"
-            keys = [*"\x1b" * 5, ":", *"end", "\r", "\x1b", ":", *f"echo {sign}", "\r"]
-            with contextlib.suppress(ConnectionError):
-                for key in keys:
-                    await page.send_json(["stdin", key])
-                    if key == "\x1b":  # with what follows at once it would be another key
-                        await asyncio.sleep(0.3)
             screen = b""
-            async with asyncio.timeout(PATIENCE):
+            asking = asyncio.create_task(self._ask_again(page, sign))
+            async with asyncio.timeout(PATIENCE), contextlib.AsyncExitStack() as stack:
+                stack.callback(asking.cancel)
                 async for message in page:
                     if message.type == aiohttp.WSMsgType.BINARY:
                         screen = (screen + _PLAIN.sub(b"", message.data))[-50_000:]
@@ -481,6 +477,20 @@ class Serve:
                         raise Fault(screen[-3000:].decode("utf-8", "replace"))
                     if sign.encode() in screen:
                         return
+
+    @staticmethod
+    async def _ask_again(page: Any, sign: str) -> None:
+        """From whatever screen is open, back to the console, and let it echo something; until that is seen."""
+        keys = [*"\x1b" * 5, ":", *"end", "\r", "\x1b", ":", *f"echo {sign}", "\r"]
+        pause = 0.2
+        with contextlib.suppress(ConnectionError):
+            while True:
+                for key in keys:
+                    await page.send_json(["stdin", key])
+                    if key == "\x1b":  # with what follows at once it would be another key
+                        await asyncio.sleep(pause)
+                pause *= 2  # the machine is busy
+                await asyncio.sleep(10 * pause)
 
     @staticmethod
     async def _message(draw: random.Random, page: Any) -> None:

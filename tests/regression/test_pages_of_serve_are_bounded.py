@@ -27,7 +27,8 @@ class Recorder:
 
 
 @pytest.mark.parametrize(
-    "text", ["{", "[]", '["stdin"]', "null", '["resize", {"width": "x"}]', '["stdin", 3]', "[" * 100000]
+    "text",
+    ["{", "[]", '["stdin"]', "null", '["resize", {"width": "x"}]', '["stdin", 3]', '["stdin", ""]', "[" * 100000],
 )
 async def test_messages_that_are_none_are_ignored(text: str) -> None:
     seen = Recorder()

@@ -266,7 +266,7 @@ async def obey(text: str, page: web.WebSocketResponse, debugger: Debugger) -> No
     """What a page asks; anything else than what textual-serve's page sends is ignored."""
     try:
         match json.loads(text):
-            case ["stdin", str(keys)]:
+            case ["stdin", str(keys)] if keys:  # no keys at all would end its input for good
                 await debugger.send_bytes(keys.encode("utf-8", "replace"))
             case ["resize", dict(asked)] if cells := size(asked):
                 await debugger.set_terminal_size(*cells)
