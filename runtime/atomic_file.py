@@ -21,22 +21,19 @@ import errno
 import os
 import re
 import shutil
-import signal
 import stat
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import BinaryIO, TextIO
+
+from .signals import signals_held
 
 _CREATE = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 #: Names of files that are open: of this process with their number, and of others.
 _OPEN_FILES = re.compile(r"(?:/dev/fd|/proc/self/fd)/(?P<number>\d+)|/dev/std(?P<name>in|out|err)|/proc/.*")
 _STREAMS = {"in": 0, "out": 1, "err": 2}
 _MAX_LINKS = 40
-#: Signals that wait while several files are renamed.
-_HELD = [number for name in ("SIGINT", "SIGTERM", "SIGHUP") if (number := getattr(signal, name, None)) is not None]
 
 #: Temporary files and folders that exist. An exception may come between any two lines of Python: a path is here before
 #: it is created and until it is removed, and :func:`discard_unfinished` removes what was missed.
@@ -337,28 +334,3 @@ def _final_names(temporary: Path, target: Path) -> Iterator[None]:
         with contextlib.suppress(AttributeError):
             error.filename2 = None
         raise
-
-
-@contextmanager
-def signals_held() -> Iterator[None]:
-    """Let Ctrl-C, SIGTERM and SIGHUP wait for the end of the block, in the main thread; in others do nothing."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    arrived: list[int] = []
-
-    def hold(number: int, frame: FrameType | None) -> None:
-        arrived.append(number)
-
-    handlers = {number: signal.getsignal(number) for number in _HELD}
-    try:
-        for number, handler in handlers.items():
-            if handler is not None and handler is not signal.SIG_IGN:
-                signal.signal(number, hold)
-        yield
-    finally:
-        for number, handler in reversed(handlers.items()):  # SIGINT last: its handler may raise
-            if handler is not None and handler is not signal.SIG_IGN:
-                signal.signal(number, handler)
-        for number in dict.fromkeys(arrived):
-            signal.raise_signal(number)

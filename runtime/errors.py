@@ -162,6 +162,9 @@ class Terminated(SystemExit):
         super().__init__(128 + number)
         self.number = number
 
+    def __str__(self) -> str:
+        return f"terminated by signal {self.number}"
+
 
 class OutOfMemoryError(LoopdbgError, MemoryError):
     """A command or a call needs more memory than is available; whatever it was asked of is as it was before.

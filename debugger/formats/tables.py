@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from ...runtime.atomic_file import atomic_binary, signals_held
+from ...runtime.atomic_file import atomic_binary
 from ...runtime.dtypes import is_foreign
 from ...runtime.errors import UsageError, one_line
 from ...runtime.graph import Array, ValueType
 from ...runtime.inputs import Data
+from ...runtime.signals import signals_held
 from .pieces import pieces
 
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ...runtime.atomic_file import atomic_folder, signals_held, write_bytes
+from ...runtime.atomic_file import atomic_folder, write_bytes
 from ...runtime.graph import OptionalType, SequenceType, ValueType
 from ...runtime.inputs import Data
+from ...runtime.signals import signals_held
 
 
 def write(path: Path, values: Mapping[str, Data], types: Mapping[str, ValueType]) -> list[str]:

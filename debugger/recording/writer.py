@@ -20,6 +20,7 @@ from ...runtime.atomic_file import discard, replace_database, unfinished_path
 from ...runtime.errors import LoopdbgError, Remedy, TraceError, UsageError, one_line
 from ...runtime.files import opened
 from ...runtime.frontends import DATABASE
+from ...runtime.signals import signals_held
 from ...runtime.text import counted
 from . import queries
 from .cells import shape
@@ -217,11 +218,16 @@ class Writer:
                 self._rested.wait(INTERVAL)
 
     def close(self, last: Portion | None = None) -> None:
-        """Write what is left, ``last`` after it, and close the file.
+        """Write what is left, ``last`` after it, and close the file. Signals wait: SQLite crashes where a database is
+        closed while a thread writes to it.
 
         Raises:
             TraceError: something could not be written, now or before.
         """
+        with signals_held():
+            self._close(last)
+
+    def _close(self, last: Portion | None) -> None:
         try:
             with self._rested:
                 self._closing = True

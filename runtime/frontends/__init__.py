@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-# Not the module around it, which makes an enum of every number: a millisecond.
-import _signal as signal
 import importlib
 import os
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from ..errors import ModelError, one_line
 from ..files import opened
 from ..graph import Graph
+from ..signals import signals_held
 
 #: Suffix -> module of this package with a ``read``. ONNX: protobuf, its text form, JSON, and ONNX's own text form.
 _FRONTENDS = {
@@ -90,7 +87,7 @@ def read(path: str | os.PathLike[str], weights: str | os.PathLike[str] | None = 
         if module != "openvino.reader":
             raise ModelError(f"{path}: only OpenVINO IR has its weights in a file of their own, so none can be named")
         _check(weights, f"give the path of the weights of {path.name}")
-    with _uninterrupted():
+    with signals_held():  # what is left of a compiled module whose import was broken off can crash the process later
         frontend = importlib.import_module(f".{module}", __package__)
     more = [function] if function else [] if weights is None else [Path(weights)]
     graph: Graph = frontend.read(path, *more)
@@ -109,19 +106,6 @@ def _check(path: str | os.PathLike[str], hint: str) -> None:
         raise ModelError(f"{path}: is a folder; {hint}")
     if not stat.S_ISREG(mode):
         raise ModelError(f"{path}: is a pipe or a device, no regular file; {hint}")
-
-
-@contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Signals wait: what is left of a compiled module whose import was broken off can crash the process later."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _known() -> str:

@@ -6,6 +6,8 @@ import sys
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from ..signals import signals_held
+
 if TYPE_CHECKING:
     from onnx.defs import OpSchema
 
@@ -15,6 +17,11 @@ _NAME = "onnx.onnx_cpp2py_export"
 @cache
 def _module() -> Any:
     """The compiled half of the package; it is the one that ``import onnx`` finds later on."""
+    with signals_held():  # what is left of a compiled module whose import was broken off can crash the process later
+        return _imported()
+
+
+def _imported() -> Any:
     from importlib.machinery import PathFinder
     from importlib.util import find_spec, module_from_spec
 

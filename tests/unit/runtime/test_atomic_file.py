@@ -24,10 +24,10 @@ from loopdbg.runtime.atomic_file import (
     discard,
     scratch_file,
     scratch_folder,
-    signals_held,
     write_bytes,
     write_text,
 )
+from loopdbg.runtime.signals import signals_held
 
 Ends = Callable[[], object]
 
