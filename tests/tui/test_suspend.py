@@ -131,5 +131,5 @@ def test_a_terminal_that_is_closed_leaves_no_files(tmp_path: Path) -> None:
         found.wait(lambda seen: "before iteration 0" in plain(seen))
         assert os.listdir(scratch) != []
         found.hang_up()
-        assert found.ended() == -signal.SIGHUP
+        assert found.ended() in (-signal.SIGHUP, 128 + signal.SIGHUP), "the latter where Textual waits for ever"
     assert os.listdir(scratch) == []

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import signal
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,6 +25,17 @@ from ..widgets.keys import Keys
 from ..widgets.strips import COMPONENTS
 
 Result = TypeVar("Result")
+
+
+#: Seconds that the screen may take to end after SIGTERM or SIGHUP.
+_EXIT_SECONDS = 5.0
+
+
+def _end_at_once(number: int) -> None:
+    from ...runtime.atomic_file import discard_unfinished
+
+    discard_unfinished()
+    os._exit(128 + number)
 
 
 class CommonApp(App[Result]):
@@ -100,6 +113,10 @@ class CommonApp(App[Result]):
     def _terminate(self, number: int) -> None:
         """The terminal is given back before the process ends."""
         self._terminated_by = number
+        # Textual waits for ever for the thread that writes to a terminal that is closed.
+        timer = threading.Timer(_EXIT_SECONDS, _end_at_once, (number,))
+        timer.daemon = True
+        timer.start()
         self.exit()
 
     def run(self, *args: Any, **kwargs: Any) -> Result | None:
