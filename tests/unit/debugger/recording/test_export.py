@@ -99,7 +99,7 @@ def test_changing_shapes_and_strings(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert [arrays[f"x@{k}"].tolist() for k in range(4)] == [[1.5] * n for n in (1, 2, 4, 8)]
     assert str(arrays["t@2"]) == "é,\n"
     rows = exported(capsys, path, "t.csv")
-    assert [row["x.max"] for row in rows] == ["1.5"] * 4 and [row["t"] for row in rows] == ["é,\n"] * 4
+    assert [row["x.max"] for row in rows] == ["1.5"] * 4 and [row["t"] for row in rows] == ["é,\\n"] * 4
 
 
 SEQUENCE = """
