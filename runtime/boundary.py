@@ -103,8 +103,9 @@ def public(function: Callable[_P, _R]) -> Callable[_P, _R]:
 
     @functools.wraps(function)
     def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
-        allocator = watch_allocations()
+        allocator = None
         try:
+            allocator = watch_allocations()
             found = function(*args, **kwargs)
             if type(found) is GeneratorType:
                 return cast(_R, _guarded(cast(Any, found), function, args, kwargs))
