@@ -26,18 +26,20 @@ def opened(path: str | os.PathLike[str], buffering: int = -1) -> BinaryIO:
     Raises:
         OSError: there is no such file, it cannot be read, or it is no regular file.
     """
-    # Not to wait for somebody who writes into a pipe; and on Windows the bytes as they are.
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    # The file object owns the descriptor from the start: an interrupt between two calls closes it exactly once.
+    file = open(path, "rb", buffering, opener=_open_without_waiting)  # noqa: SIM115 (the caller closes it)
     try:
-        kind = os.fstat(descriptor).st_mode
-        if stat.S_ISDIR(kind):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
-        if not stat.S_ISREG(kind):
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError(errno.EINVAL, "it is a pipe or a device, no regular file", os.fspath(path))
-        return os.fdopen(descriptor, "rb", buffering)
     except BaseException:
-        os.close(descriptor)
+        file.close()
         raise
+    return file
+
+
+def _open_without_waiting(path: str, flags: int) -> int:
+    """Open a file; where it is a pipe without a writer, do not wait for one."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def text_of(path: str | os.PathLike[str]) -> str:

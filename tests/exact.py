@@ -34,9 +34,7 @@ def root(square: Fraction) -> Fraction:
     """The square root, to twenty digits."""
     if not square:
         return square
-    scale = 10**50
-    exponent = max(0, 700 if square < Fraction(1, 10**200) else 0)
-    scale *= 10**exponent
+    scale = 10**750 if square < Fraction(1, 10**60) else 10**50
     return Fraction(math.isqrt(square.numerator * scale * scale // square.denominator), scale)
 
 
