@@ -17,7 +17,7 @@ keys, those of the focused pane first. `^p` finds an action by the words of its 
 
 `config.toml` in the settings folder assigns other keys to actions. The settings folder is `~/.config/loopdbg` on Linux
 and `~/Library/Application Support/loopdbg` on macOS; the environment variable `LOOPDBG_CONFIG_DIR` names another one.
-`loopdbg config` lists what is set, and [shell.md](shell.md) the other settings.
+`loopdbg config` lists what is set, and [cli-completion.md](cli-completion.md) the other settings.
 Actions have the names of the tables below, and a list assigns several keys. A key is the character that it types, or a
 name (`enter`, `pageup`, `f5`, `ctrl+s`, `shift+left`). The same key can have another action on another screen, such as
 the inspector.

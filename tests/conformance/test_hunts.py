@@ -1,4 +1,4 @@
-"""Each hunt of docs/hunting.md finds its fault, by the commands that stand there."""
+"""Each hunt of docs/fault-finding.md finds its fault, by the commands that stand there."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from command_line import loopdbg as command
 from hunting import HUNTS, Hunt, page
 
-PAGE = Path(__file__).parents[2] / "docs" / "hunting.md"
+PAGE = Path(__file__).parents[2] / "docs" / "fault-finding.md"
 
 
 @pytest.mark.parametrize("hunt", HUNTS, ids=[hunt.fault.partition(":")[0] for hunt in HUNTS])

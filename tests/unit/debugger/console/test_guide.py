@@ -12,7 +12,7 @@ from loopdbg.debugger.console.command import COMMANDS
 
 @pytest.mark.parametrize(
     "name",
-    ["docs/guide.md", "README.md", "docs/tensorrt.md", "docs/leaving.md", "docs/notebook.md", "docs/ci.md"],
+    ["docs/guide.md", "README.md", "docs/tensorrt.md", "docs/exporting.md", "docs/notebook.md", "docs/ci.md"],
 )
 def test_running_the_examples_changes_nothing(name: str) -> None:
     text = (ROOT / name).read_text(encoding="utf-8")
