@@ -55,14 +55,14 @@ PARALLEL := --numprocesses=auto --maxprocesses=4 --dist=loadfile --no-loadscope-
 test: $(INSTALLED)-test $(EXTENSIONS) samples  ## run all tests (ARGS for pytest)
 	$(Q)$(BIN)/pytest $(PARALLEL) --durations=20 $(ARGS)
 
-# Python itself is not built for it, so the library comes first, but for our dlopen (tests/dlopen.c); C++ libraries throw
-# through it, so theirs comes along. Leaks are what Python leaves behind at exit (tests/unit/test_leaks.py looks for ours),
+# Python itself is not built for it, so the library comes first, but for our dlopen (tests/support/dlopen.c); C++ libraries throw
+# through it, so theirs comes along. Leaks are what Python leaves behind at exit (tests/unit/test_memory_leaks.py looks for ours),
 # some tests ask for more memory than there is, and in some a peer has to crash.
 sanitize: export LOOPDBG_DEBUG_BUILD := address
 sanitize:  ## run the tests with bounds checks and under AddressSanitizer (ARGS for pytest)
 	$(Q)$(MAKE) --no-print-directory build
 	$(Q)$(MAKE) --no-print-directory $(INSTALLED)-test samples
-	$(Q)$(CC) -shared -fPIC -o build/dlopen.so tests/dlopen.c
+	$(Q)$(CC) -shared -fPIC -o build/dlopen.so tests/support/dlopen.c
 	$(Q)LD_PRELOAD="$(CURDIR)/build/dlopen.so $$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libstdc++.so)" \
 	    PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:verify_asan_link_order=0:handle_segv=0 \
 	    $(BIN)/pytest $(ARGS)
@@ -70,8 +70,8 @@ sanitize:  ## run the tests with bounds checks and under AddressSanitizer (ARGS 
 conformance: $(INSTALLED)-test $(EXTENSIONS) samples  ## run the operator suites and print what they count (ARGS for pytest)
 	$(Q)$(BIN)/pytest -q $(PARALLEL) tests/conformance $(ARGS)
 
-fuzz: $(INSTALLED)-test $(EXTENSIONS) samples  ## try thousands of broken models and traces (ARGS for tests/fuzz/run.py)
-	$(Q)$(PY) tests/fuzz/run.py $(ARGS)
+fuzz: $(INSTALLED)-test $(EXTENSIONS) samples  ## try thousands of broken models and traces (ARGS for tests/fuzz/file_fuzzer.py)
+	$(Q)$(PY) tests/fuzz/file_fuzzer.py $(ARGS)
 
 editors:  ## what tests of editors and agents need beside Python: node, a client and a tokenizer of npm
 	$(Q)npm install --silent --no-audit --no-fund --no-save --prefix build @vscode/debugadapter-testsupport@1 \

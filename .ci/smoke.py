@@ -116,9 +116,9 @@ def _told(*arguments: str) -> str:
 async def screen(model: Path) -> str:
     """The screen, without a terminal: its style sheet is a file of the package; returns its header."""
     from loopdbg.tui.app import LoopdbgApp
-    from loopdbg.tui.driver import Driver
+    from loopdbg.tui.session_worker import SessionWorker
 
-    app = LoopdbgApp(Driver(loopdbg.load(model), {"a": 2.0, "tol": 1e-6}, None))
+    app = LoopdbgApp(SessionWorker(loopdbg.load(model), {"a": 2.0, "tol": 1e-6}, None))
     try:
         async with app.run_test(size=(120, 36)):
             await asyncio.wait_for(app.idle(), 60)

@@ -22,7 +22,7 @@ IR_VERSION = 8
 
 
 @dataclass(frozen=True)
-class Case:
+class BenchmarkCase:
     """One loop that every runtime runs. Times are per iteration of the innermost loop."""
 
     name: str
@@ -31,8 +31,8 @@ class Case:
     build: Callable[[], onnx.ModelProto]
     inputs: Callable[[], Inputs]
     #: At least this many times as fast as the faster peer, headless; ``stepped_goal``: with a stop at every iteration.
-    goal: float | None = None
-    stepped_goal: float | None = None
+    speedup_goal: float | None = None
+    stepped_speedup_goal: float | None = None
     #: How far results may be apart. Peers are free to fuse a multiplication with an addition and to sum in any order.
     rtol: float = 1e-4
     atol: float = 1e-5
@@ -53,7 +53,7 @@ def parse(text: str, weights: Mapping[str, Array] | None = None) -> onnx.ModelPr
     return model
 
 
-def trips(count: int) -> dict[str, Array]:
+def trip_count_text(count: int) -> dict[str, Array]:
     """Trip count and condition as part of the model: every runtime can know how long the sequence is."""
     return {"M": i64(count), "cond": np.array(True)}
 

@@ -7,7 +7,7 @@ import functools
 import numpy as np
 import onnx
 
-from case import Array, Case, Inputs, i64, parse, trips, uniform, weight
+from case import Array, BenchmarkCase, Inputs, i64, parse, trip_count_text, uniform, weight
 
 
 def _lstm_layer(n: int, source: str, hidden: int) -> str:
@@ -53,7 +53,7 @@ def _lstm_inputs(features: int, hidden: int, iterations: int) -> Inputs:
     return {"X": x, "h0": zeros, "c0": zeros}
 
 
-def lstm(features: int = 512, hidden: int = 256, iterations: int = 500) -> Case:
+def lstm(features: int = 512, hidden: int = 256, iterations: int = 500) -> BenchmarkCase:
     """One LSTM layer over a sequence."""
 
     def build() -> onnx.ModelProto:
@@ -63,14 +63,14 @@ def lstm(features: int = 512, hidden: int = 256, iterations: int = 500) -> Case:
               {_lstm_layer(1, "X", hidden)}
             }}
         """
-        return parse(text, trips(iterations) | _lstm_weights(1, features, hidden))
+        return parse(text, trip_count_text(iterations) | _lstm_weights(1, features, hidden))
 
     inputs = functools.partial(_lstm_inputs, features, hidden, iterations)
     description = f"by nodes, input {features}, hidden {hidden}, batch 1: MatMul, Add, Split, Sigmoid, Tanh, Mul"
-    return Case("lstm", description, iterations, build, inputs, goal=2, stepped_goal=1.2)
+    return BenchmarkCase("lstm", description, iterations, build, inputs, speedup_goal=2, stepped_speedup_goal=1.2)
 
 
-def two_lstm(hidden: int = 256, steps: int = 200) -> Case:
+def two_lstm(hidden: int = 256, steps: int = 200) -> BenchmarkCase:
     """Two LSTM layers as two Loops; an iteration is one step of one layer."""
 
     def build() -> onnx.ModelProto:
@@ -81,14 +81,14 @@ def two_lstm(hidden: int = 256, steps: int = 200) -> Case:
               {_lstm_layer(2, "h1_rows", hidden)}
             }}
         """
-        return parse(text, trips(steps) | _lstm_weights(1, hidden, hidden) | _lstm_weights(2, hidden, hidden))
+        return parse(text, trip_count_text(steps) | _lstm_weights(1, hidden, hidden) | _lstm_weights(2, hidden, hidden))
 
     inputs = functools.partial(_lstm_inputs, hidden, hidden, steps)
     description = f"two layers, each a Loop of {steps} steps, hidden {hidden}; the second reads the first's scan output"
-    return Case("two_lstm", description, 2 * steps, build, inputs)
+    return BenchmarkCase("two_lstm", description, 2 * steps, build, inputs)
 
 
-def greedy(vocabulary: int = 1000, hidden: int = 64, iterations: int = 300) -> Case:
+def greedy(vocabulary: int = 1000, hidden: int = 64, iterations: int = 300) -> BenchmarkCase:
     """A GRU decoder that takes the best token each time; it would stop at token 0, which never is the best."""
     row = f"float[1,{hidden}]"
 
@@ -135,10 +135,10 @@ def greedy(vocabulary: int = 1000, hidden: int = 64, iterations: int = 300) -> C
             "b": uniform(104, 3 * hidden, low=-0.25, high=0.25),
             "to_logits": to_logits,
         }
-        return parse(text, trips(iterations) | weights)
+        return parse(text, trip_count_text(iterations) | weights)
 
     def inputs() -> Inputs:
         return {"token0": i64(1), "h0": uniform(106, 1, hidden)}
 
     description = f"greedy decoder: Gather, GRU by nodes ({hidden}), MatMul to {vocabulary} logits, ArgMax"
-    return Case("greedy", description, iterations, build, inputs, goal=1.5)
+    return BenchmarkCase("greedy", description, iterations, build, inputs, speedup_goal=1.5)

@@ -9,13 +9,13 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-WIDTH, HEADS, WORDS = 32, 4, 50
-_EACH = WIDTH // HEADS
+WIDTH, HEADS, VOCABULARY_SIZE = 32, 4, 50
+_HEAD_SIZE = WIDTH // HEADS
 #: Of what an iteration reads and gives.
-_TOKEN, _CACHE = [1, 1], [1, HEADS, None, _EACH]
+_TOKEN, _CACHE = [1, 1], [1, HEADS, None, _HEAD_SIZE]
 
 
-class _Body:
+class _GraphBuilder:
     """Nodes and initializers, as they come."""
 
     def __init__(self) -> None:
@@ -37,14 +37,14 @@ class _Body:
         """Add random numbers that keep the size of what they are multiplied with."""
         return self.constant(name, (self._rng.standard_normal(shape) / np.sqrt(shape[0])).astype(np.float32))
 
-    def normed(self, at: str, x: str) -> str:
+    def layer_norm(self, at: str, x: str) -> str:
         """The norm before a layer."""
         square = self.node("Mul", [x, x], f"{at}/Pow_output_0")
         mean = self.node("ReduceMean", [square, "minus_one"], f"{at}/ReduceMean_output_0")
         root = self.node("Sqrt", [self.node("Add", [mean, "eps"], f"{at}/Add_output_0")], f"{at}/Sqrt_output_0")
         return self.node("Div", [x, root], f"{at}/Div_output_0")
 
-    def heads(self, at: str, part: str, x: str) -> str:
+    def project_heads(self, at: str, part: str, x: str) -> str:
         """A projection, by head."""
         product = self.node(
             "MatMul", [x, self.weight(f"{at}.{part}", WIDTH, WIDTH)], f"{at}/{part}_proj/MatMul_output_0"
@@ -55,8 +55,8 @@ class _Body:
     def layer(self, k: int, x: str) -> tuple[str, str, str]:
         """A layer; returns what it gives, and its two caches."""
         at = f"/decoder/layers.{k}/self_attn"
-        normed = self.normed(f"/decoder/layers.{k}/input_layernorm", x)
-        q, key, value = (self.heads(at, part, normed) for part in "qkv")
+        normed = self.layer_norm(f"/decoder/layers.{k}/input_layernorm", x)
+        q, key, value = (self.project_heads(at, part, normed) for part in "qkv")
         keys = self.node("Concat", [f"past.{k}.key", key], f"present.{k}.key", axis=2)
         values = self.node("Concat", [f"past.{k}.value", value], f"present.{k}.value", axis=2)
         turned = self.node("Transpose", [keys], f"{at}/Transpose_3_output_0", perm=[0, 1, 3, 2])
@@ -72,14 +72,16 @@ class _Body:
 
 def decoder(layers: int = 12) -> onnx.ModelProto:
     """A greedy decoder; 12 layers have 307 nodes, 38 have 957."""
-    body = _body()
-    x = body.node("Gather", [body.weight("decoder.embed_tokens", WORDS, WIDTH), "token"], "/decoder/Gather_output_0")
+    body = _builder_with_constants()
+    x = body.node(
+        "Gather", [body.weight("decoder.embed_tokens", VOCABULARY_SIZE, WIDTH), "token"], "/decoder/Gather_output_0"
+    )
     past, present = list[str](), list[str]()
     for k in range(layers):
         x, *caches = body.layer(k, x)
         present += caches
         past += [f"past.{k}.key", f"past.{k}.value"]
-    logits = body.node("MatMul", [x, body.weight("lm_head", WIDTH, WORDS)], "/lm_head/MatMul_output_0")
+    logits = body.node("MatMul", [x, body.weight("lm_head", WIDTH, VOCABULARY_SIZE)], "/lm_head/MatMul_output_0")
     best = body.node("ArgMax", [logits], "/ArgMax_output_0", axis=-1, keepdims=0)
     token = body.node("Reshape", [best, "one_token"], "next_token")
     ended = body.node("Squeeze", [body.node("Equal", [token, "eos"], "/Equal_output_0")], "/Squeeze_output_0")
@@ -94,22 +96,22 @@ def decoder(layers: int = 12) -> onnx.ModelProto:
         [
             *given,
             *(info(name, TensorProto.FLOAT, _CACHE) for name in present),
-            info(logits, TensorProto.FLOAT, [1, 1, WORDS]),
+            info(logits, TensorProto.FLOAT, [1, 1, VOCABULARY_SIZE]),
         ],
         body.weights,
     )
     return _model(step, len(past))
 
 
-def _body() -> _Body:
+def _builder_with_constants() -> _GraphBuilder:
     """With the constants that layers share."""
-    body = _Body()
+    body = _GraphBuilder()
     for name, array in (
-        ("split", np.array([1, -1, HEADS, _EACH])),
+        ("split", np.array([1, -1, HEADS, _HEAD_SIZE])),
         ("flat", np.array([1, 1, WIDTH])),
         ("one_token", np.array([1, 1])),
         ("minus_one", np.array([-1])),
-        ("scale", np.float32(_EACH**-0.5)),
+        ("scale", np.float32(_HEAD_SIZE**-0.5)),
         ("eps", np.float32(1e-5)),
         ("eos", np.int64(-1)),
     ):
@@ -130,10 +132,10 @@ def _model(step: onnx.GraphProto, caches: int) -> onnx.ModelProto:
         [
             info("last_token", TensorProto.INT64, _TOKEN),
             *(info(f"cache.{k}", TensorProto.FLOAT, _CACHE) for k in range(caches)),
-            info("logits", TensorProto.FLOAT, [None, 1, 1, WORDS]),
+            info("logits", TensorProto.FLOAT, [None, 1, 1, VOCABULARY_SIZE]),
         ],
         [
-            numpy_helper.from_array(np.zeros((1, HEADS, 0, _EACH), np.float32), "empty"),
+            numpy_helper.from_array(np.zeros((1, HEADS, 0, _HEAD_SIZE), np.float32), "empty"),
             numpy_helper.from_array(np.array(True), "true"),
         ],
     )

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
-from case import Case, Outputs
-from peers import REFERENCES, RUNNERS, Job, Prepared
-from report import CaseReport, Timing, ratio, timing
-from twins import NoTwinError
+from c_twins import NoTwinError
+from case import BenchmarkCase, Outputs
+from report_schema import CaseReport, Timing, speedup_over_peers, summarize_rounds
+from runners import REFERENCES, RUNNERS, PreparedRun, RunnerJob
 
 # A runner's turn in a round lasts at least this long: shorter runs are repeated.
 TURN_SECONDS = 0.01
@@ -28,34 +28,34 @@ WARM_SECONDS = 0.5
 # On several threads, workers of the one that just ran may spin for a while and take a core from the next; and it takes
 # longer until they are where they stay.
 SETTLE_SECONDS = 0.1
-SEVERAL_THREADS = 5
+MULTITHREAD_REPEATS = 5
 
 
 @dataclass(frozen=True)
-class Effort:
+class MeasuringEffort:
     """How long to measure one case: as many rounds as ``seconds`` allow, within bounds."""
 
     seconds: float = 8.0
-    least_rounds: int = 3
-    most_rounds: int = 15
+    min_rounds: int = 3
+    max_rounds: int = 15
 
 
 def measure(
-    case: Case, threads: int | None, effort: Effort, runners: Collection[str] = tuple(RUNNERS)
+    case: BenchmarkCase, threads: int | None, effort: MeasuringEffort, runners: Collection[str] = tuple(RUNNERS)
 ) -> tuple[dict[str, Timing], dict[str, str]]:
     """Microseconds per iteration of each runner, and why others have none."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"{case.name}.onnx"
         path.write_bytes(case.build().SerializeToString())
-        job = Job(path, case.inputs(), threads, case)
-        runs, failed = first_runs({key: job for key in RUNNERS if key in runners})
-    failed |= _wrong(case, {key: run.outputs for key, run in runs.items()})
+        job = RunnerJob(path, case.inputs(), threads, case)
+        runs, failed = run_first({key: job for key in RUNNERS if key in runners})
+    failed |= _find_wrong_results(case, {key: run.outputs for key, run in runs.items()})
     for key in failed:
         runs.pop(key, None)
-    times = rounds(runs, case.iterations, threads, effort)
+    times = measure_rounds(runs, case.iterations, threads, effort)
     for key, run in runs.items():
-        if run.prepared.compiling:
-            times[key]["compiling_s"] = run.prepared.compiling
+        if run.prepared.compile_seconds:
+            times[key]["compiling_s"] = run.prepared.compile_seconds
     return times, failed
 
 
@@ -63,12 +63,12 @@ def measure(
 class FirstRun:
     """A runner that ran once: what that took, and what it gave."""
 
-    prepared: Prepared
+    prepared: PreparedRun
     seconds: float
     outputs: Outputs
 
 
-def first_runs(jobs: Mapping[str, Job]) -> tuple[dict[str, FirstRun], dict[str, str]]:
+def run_first(jobs: Mapping[str, RunnerJob]) -> tuple[dict[str, FirstRun], dict[str, str]]:
     """Let each runner run its job once; also why others did not."""
     runs: dict[str, FirstRun] = {}
     failed: dict[str, str] = {}
@@ -80,56 +80,58 @@ def first_runs(jobs: Mapping[str, Job]) -> tuple[dict[str, FirstRun], dict[str, 
             seconds = time.perf_counter() - started
             runs[key] = FirstRun(prepared, seconds, prepared.outputs(raw))
         except Exception as error:  # whatever a runtime throws, the others go on
-            failed[key] = _reason(error)
+            failed[key] = _error_footnote(error)
     return runs, failed
 
 
-def case_report(case: Case, threads: int | None, effort: Effort) -> CaseReport:
+def case_report(case: BenchmarkCase, threads: int | None, effort: MeasuringEffort) -> CaseReport:
     """One row of the table."""
     times, failed = measure(case, threads, effort)
     return {
         "name": case.name,
         "description": case.description,
         "iterations": case.iterations,
-        "goal": case.goal,
-        "stepped_goal": case.stepped_goal,
+        "goal": case.speedup_goal,
+        "stepped_goal": case.stepped_speedup_goal,
         "times": times,
         "failed": failed,
-        "ratio": ratio(times, "loopdbg"),
-        "stepped_ratio": ratio(times, "stepped"),
+        "ratio": speedup_over_peers(times, "loopdbg"),
+        "stepped_ratio": speedup_over_peers(times, "stepped"),
     }
 
 
-def rounds(runs: Mapping[str, FirstRun], iterations: int, threads: int | None, effort: Effort) -> dict[str, Timing]:
+def measure_rounds(
+    runs: Mapping[str, FirstRun], iterations: int, threads: int | None, effort: MeasuringEffort
+) -> dict[str, Timing]:
     """Microseconds per iteration. Alternates between the runners; who begins changes from round to round."""
     pause = 0.0 if threads == 1 else SETTLE_SECONDS
     prepared = {key: run.prepared for key, run in runs.items()}
     seconds = {key: run.seconds for key, run in runs.items()}
     for key, runner in prepared.items():
         if seconds[key] < 0.5:  # the first runs also bound, allocated and warmed up
-            _warm(runner)
-            seconds[key] = min(_timed(runner, 1, pause) for _ in range(SETTLING_RUNS))
-    turn = TURN_SECONDS * (1 if threads == 1 else SEVERAL_THREADS)
+            _warm_up(runner)
+            seconds[key] = min(_time_run(runner, 1, pause) for _ in range(SETTLING_RUNS))
+    turn = TURN_SECONDS * (1 if threads == 1 else MULTITHREAD_REPEATS)
     repeats = {key: max(1, math.ceil(turn / seconds[key])) for key in prepared}
     one_round = sum(seconds[key] * repeats[key] + pause for key in prepared) or 1.0
-    count = min(max(int(effort.seconds / one_round), effort.least_rounds), effort.most_rounds)
+    count = min(max(int(effort.seconds / one_round), effort.min_rounds), effort.max_rounds)
     taken: dict[str, list[float]] = {key: [] for key in prepared}
     order = list(prepared)
     for _ in range(count):
         gc.collect()
         for key in order:
-            taken[key].append(_timed(prepared[key], repeats[key], pause) / iterations * 1e6)
+            taken[key].append(_time_run(prepared[key], repeats[key], pause) / iterations * 1e6)
         order = order[1:] + order[:1]
-    return {key: timing(values) for key, values in taken.items()}
+    return {key: summarize_rounds(values) for key, values in taken.items()}
 
 
-def _warm(runner: Prepared) -> None:
+def _warm_up(runner: PreparedRun) -> None:
     end = time.perf_counter() + WARM_SECONDS
     while time.perf_counter() < end:
         runner.run()
 
 
-def _timed(runner: Prepared, repeats: int, pause: float) -> float:
+def _time_run(runner: PreparedRun, repeats: int, pause: float) -> float:
     """Seconds of one run. After a pause the cores have to wake up first, in a run that does not count."""
     run = runner.run
     gc.disable()
@@ -145,7 +147,7 @@ def _timed(runner: Prepared, repeats: int, pause: float) -> float:
         gc.enable()
 
 
-def _wrong(case: Case, results: dict[str, Outputs]) -> dict[str, str]:
+def _find_wrong_results(case: BenchmarkCase, results: dict[str, Outputs]) -> dict[str, str]:
     """Whose results differ from the reference's, and in what."""
     reference = next((key for key in REFERENCES if key in results), None)
     if reference is None:
@@ -159,7 +161,7 @@ def _wrong(case: Case, results: dict[str, Outputs]) -> dict[str, str]:
     return wrong
 
 
-def _differences(case: Case, have: Outputs, right: Outputs) -> Iterable[str]:
+def _differences(case: BenchmarkCase, have: Outputs, right: Outputs) -> Iterable[str]:
     for name, wanted in right.items():
         if name not in have:
             yield f"no output '{name}'"
@@ -174,7 +176,7 @@ def _differences(case: Case, have: Outputs, right: Outputs) -> Iterable[str]:
             yield f"'{name}' is off by up to {np.abs(got - wanted).max():.2g}"
 
 
-def _reason(error: Exception) -> str:
+def _error_footnote(error: Exception) -> str:
     """One line for a footnote; empty where nothing was expected to run."""
     if isinstance(error, NoTwinError):
         return str(error)

@@ -3,7 +3,7 @@
 python benchmarks/run.py                       every case and cost against size, 1 thread each
 python benchmarks/run.py --threads both        1 thread, then each runtime's default
 python benchmarks/run.py --case lstm --no-sizes
-python benchmarks/run.py --json report.json --figure docs/benchmarks.svg
+python benchmarks/run.py --json real_report.json --figure docs/benchmarks.svg
 python benchmarks/run.py --record              keep the figures of this version (benchmarks/history)
 python benchmarks/run.py --real                models as people export them; --real 'lstm*' vision llama/onnx/int8: some
 python benchmarks/run.py --real --check        only whether they run right
@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from report import Part, Report
+    from report_schema import BenchmarkReport, ReportPart
 
 # Nothing that imports NumPy stands at the top: how many threads BLAS has is settled when it is imported.
 THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
@@ -40,13 +40,13 @@ def main() -> int:
     parser = _parser()
     options = parser.parse_args()
     if options.threads != "both":
-        _settle_threads(options.threads)
+        _restart_with_threads(options.threads)
     if options.real is not None:
-        return _real(options)
+        return _run_real_models(options)
     if options.recurrent:
-        import recurrent
+        import recurrent_sizes
 
-        for line in recurrent.lines(options.quick, 1 if options.threads == "1" else None):
+        for line in recurrent_sizes.lines(options.quick, 1 if options.threads == "1" else None):
             print(line, flush=True)
         return 0
     if options.roofline is not None:
@@ -56,18 +56,18 @@ def main() -> int:
             print(line, flush=True)
         return 0
     if options.diff:
-        import compared
+        import diff_times
 
-        for line in compared.lines(options.quick):
+        for line in diff_times.lines(options.quick):
             print(line, flush=True)
         return 0
     if options.screen:
-        import screen
+        import screen_cost
 
-        print("\n".join(screen.lines(options.quick)))
+        print("\n".join(screen_cost.lines(options.quick)))
         return 0
 
-    from models import CASES
+    from case_table import CASES
 
     if options.list:
         print("\n".join(CASES))
@@ -77,31 +77,33 @@ def main() -> int:
         parser.error(f"no case {', '.join(sorted(unknown))}; there are {', '.join(CASES)}")
     if options.record and (options.case or options.quick or options.threads != "1"):
         parser.error("--record is of all cases, in full, with one thread")
-    report = _both(options) if options.threads == "both" else _measured(options)
+    report = _run_both_thread_settings(options) if options.threads == "both" else _measure(options)
 
-    import table
+    import report_table
 
     if options.json == "-":
         json.dump(report, sys.stdout, indent=1)
         print()
     else:
-        print("\n".join(table.lines(report)))
+        print("\n".join(report_table.lines(report)))
         if not (options.case or options.no_hooks):
-            import hooks
-            import systems
+            import hook_cost
+            import tensorrt_overhead
 
-            print("\n".join(["", *hooks.lines(options.quick), "", *systems.lines(options.quick)]))
+            print("\n".join(["", *hook_cost.lines(options.quick), "", *tensorrt_overhead.lines(options.quick)]))
         if options.json:
             Path(options.json).write_text(json.dumps(report, indent=1) + "\n")
     if options.figure:
-        import figure
+        import report_figure
 
-        figure.draw(report, options.figure)
-    wrong = table.failures(report)
+        report_figure.draw_report(report, options.figure)
+    wrong = report_table.failures(report)
     if options.record and not wrong:
-        import record
+        import release_history
 
-        record.draw(record.add(record.record(report, datetime.date.today())))
+        release_history.draw_history(
+            release_history.add_record(release_history.make_record(report, datetime.date.today()))
+        )
     for text in wrong:
         print(text, file=sys.stderr)
     return 1 if wrong else 0
@@ -137,7 +139,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _real(options: argparse.Namespace) -> int:
+def _run_real_models(options: argparse.Namespace) -> int:
     """Models as people export them."""
     try:
         import onnxscript  # noqa: F401
@@ -146,12 +148,12 @@ def _real(options: argparse.Namespace) -> int:
         extra = "pip install '.[real]'"
         print(f"--real exports models from PyTorch, and {error.name} is not installed: {extra}", file=sys.stderr)
         return 2
-    from real import report
+    from real import real_report
 
-    return report.main(options.real, options.check, options.quick, options.json)
+    return real_report.main(options.real, options.check, options.quick, options.json)
 
 
-def _settle_threads(threads: str) -> None:
+def _restart_with_threads(threads: str) -> None:
     """Start this program again where the environment asks BLAS for another number of threads."""
     wanted = dict(os.environ)
     for name in THREAD_VARIABLES:
@@ -164,9 +166,9 @@ def _settle_threads(threads: str) -> None:
         os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], wanted)
 
 
-def _both(options: argparse.Namespace) -> Report:
+def _run_both_thread_settings(options: argparse.Namespace) -> BenchmarkReport:
     """One process after the other: a process has one number of threads."""
-    reports: list[Report] = []
+    reports: list[BenchmarkReport] = []
     asked = [f"--{name.replace('_', '-')}" for name in ("quick", "no_sizes", "long") if getattr(options, name)]
     asked += [word for name in options.case or () for word in ("--case", name)]
     with tempfile.TemporaryDirectory() as folder:
@@ -180,25 +182,25 @@ def _both(options: argparse.Namespace) -> Report:
     return {"machine": reports[0]["machine"], "parts": [part for report in reports for part in report["parts"]]}
 
 
-def _measured(options: argparse.Namespace) -> Report:
-    import machine
-    import sizes
-    from measure import Effort, case_report
-    from models import CASES
+def _measure(options: argparse.Namespace) -> BenchmarkReport:
+    import machine_info
+    import size_sweeps
+    from case_table import CASES
+    from measure import MeasuringEffort, case_report
 
     threads = 1 if options.threads == "1" else None
-    effort = Effort(1.0, 2, 5) if options.quick else Effort()
-    part: Part = {"threads": options.threads, "cases": [], "sweeps": []}
+    effort = MeasuringEffort(1.0, 2, 5) if options.quick else MeasuringEffort()
+    part: ReportPart = {"threads": options.threads, "cases": [], "sweeps": []}
     for name in options.case or CASES:
         _progress(name)
         part["cases"].append(case_report(CASES[name](), threads, effort))
     if not options.no_sizes:
         _progress("cost against size: iterations")
-        part["sweeps"].append(sizes.iterations(threads, options.quick, options.long))
+        part["sweeps"].append(size_sweeps.iterations(threads, options.quick, options.long))
         _progress("cost against size: hidden size")
-        part["sweeps"].append(sizes.hidden_size(threads, options.quick))
+        part["sweeps"].append(size_sweeps.hidden_size(threads, options.quick))
     _progress("")
-    return {"machine": machine.describe(), "parts": [part]}
+    return {"machine": machine_info.describe(), "parts": [part]}
 
 
 def _progress(text: str) -> None:

@@ -7,7 +7,7 @@ import functools
 import numpy as np
 import onnx
 
-from case import Case, Inputs, f32, i64, parse
+from case import BenchmarkCase, Inputs, f32, i64, parse
 
 # The inputs of both scalar loops: v grows all the way, and the limit is never met.
 _SCALAR = {"v0": 0.0, "a": 0.99999, "b": 1.0, "limit": 1e9}
@@ -18,7 +18,7 @@ def _scalar_inputs(iterations: int) -> Inputs:
     return {"M": i64(iterations), "cond": np.array(True), **values}
 
 
-def scalar(iterations: int = 100_000) -> Case:
+def scalar(iterations: int = 100_000) -> BenchmarkCase:
     """v = v*a + b while v < limit, with a trip count and a condition."""
 
     def build() -> onnx.ModelProto:
@@ -34,10 +34,12 @@ def scalar(iterations: int = 100_000) -> Case:
         """)
 
     inputs = functools.partial(_scalar_inputs, iterations)
-    return Case("scalar", "v = v*a + b while v < limit: Mul, Add, Less", iterations, build, inputs, goal=50)
+    return BenchmarkCase(
+        "scalar", "v = v*a + b while v < limit: Mul, Add, Less", iterations, build, inputs, speedup_goal=50
+    )
 
 
-def scalar_scan(iterations: int = 100_000) -> Case:
+def scalar_scan(iterations: int = 100_000) -> BenchmarkCase:
     """The same, every v kept in a scan output."""
 
     def build() -> onnx.ModelProto:
@@ -54,7 +56,7 @@ def scalar_scan(iterations: int = 100_000) -> Case:
         """)
 
     inputs = functools.partial(_scalar_inputs, iterations)
-    return Case("scalar_scan", "the same with a scan output", iterations, build, inputs, goal=80)
+    return BenchmarkCase("scalar_scan", "the same with a scan output", iterations, build, inputs, speedup_goal=80)
 
 
 # From 5, n -> n/2 or 3n + 11491 goes round a cycle of 6784 numbers, the largest of them 6 576 412: the walk never meets
@@ -62,7 +64,7 @@ def scalar_scan(iterations: int = 100_000) -> Case:
 _COLLATZ_START, _COLLATZ_ADDEND = 5, 11_491
 
 
-def collatz(iterations: int = 100_000) -> Case:
+def collatz(iterations: int = 100_000) -> BenchmarkCase:
     """The Collatz walk with another addend, so that it is long."""
 
     def build() -> onnx.ModelProto:
@@ -88,10 +90,10 @@ def collatz(iterations: int = 100_000) -> Case:
         return {"M": i64(iterations), "cond": np.array(True), **numbers}
 
     description = "n/2 or 3n + c while n > 1, int64: Mod, Equal, Div, Mul, Add, Where, Greater"
-    return Case("collatz", description, iterations, build, inputs, goal=25)
+    return BenchmarkCase("collatz", description, iterations, build, inputs, speedup_goal=25)
 
 
-def mandelbrot(side: int = 32, limit: int = 100) -> Case:
+def mandelbrot(side: int = 32, limit: int = 100) -> BenchmarkCase:
     """A loop over the pixels around the loop of one pixel's escape."""
 
     def build() -> onnx.ModelProto:
@@ -136,7 +138,7 @@ def mandelbrot(side: int = 32, limit: int = 100) -> Case:
 
     iterations = int(escape_counts(side, limit).sum())
     description = f"nested, {side}x{side} pixels of up to {limit} iterations, 10 scalar nodes each"
-    return Case("mandelbrot", description, iterations, build, inputs, goal=35)
+    return BenchmarkCase("mandelbrot", description, iterations, build, inputs, speedup_goal=35)
 
 
 def escape_counts(side: int, limit: int) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:

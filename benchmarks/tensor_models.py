@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import onnx
 
-from case import Case, Inputs, f32, i64, parse, trips, uniform
+from case import BenchmarkCase, Inputs, f32, i64, parse, trip_count_text, uniform
 
 
-def heat(side: int = 256, iterations: int = 200) -> Case:
+def heat(side: int = 256, iterations: int = 200) -> BenchmarkCase:
     """Explicit heat diffusion on a square plate, until it stands still."""
 
     def build() -> onnx.ModelProto:
@@ -59,10 +59,10 @@ def heat(side: int = 256, iterations: int = 200) -> Case:
         return {"M": i64(iterations), "cond": np.array(True), "u0": u0, "k": f32(0.2), "tol": f32(1e-6)}
 
     description = f"{side}x{side} stencil: Pad, 4 Slices, 8 elementwise, ReduceMax"
-    return Case("heat", description, iterations, build, inputs, goal=2)
+    return BenchmarkCase("heat", description, iterations, build, inputs, speedup_goal=2)
 
 
-def grow(iterations: int = 2000) -> Case:
+def grow(iterations: int = 2000) -> BenchmarkCase:
     """A carried tensor that one element is appended to each time."""
 
     def build() -> onnx.ModelProto:
@@ -83,10 +83,12 @@ def grow(iterations: int = 2000) -> Case:
     def inputs() -> Inputs:
         return {"M": i64(iterations), "cond": np.array(True), "v0": f32([1.0]), "element": f32([0.5])}
 
-    return Case("grow", "Concat one element to a carried tensor, ReduceSum", iterations, build, inputs, goal=2)
+    return BenchmarkCase(
+        "grow", "Concat one element to a carried tensor, ReduceSum", iterations, build, inputs, speedup_goal=2
+    )
 
 
-def cache(heads: int = 8, width: int = 64, iterations: int = 1000) -> Case:
+def cache(heads: int = 8, width: int = 64, iterations: int = 1000) -> BenchmarkCase:
     """One query an iteration, over the keys and values of all iterations so far."""
     row = f"float[1,{heads},1,{width}]"
 
@@ -123,10 +125,10 @@ def cache(heads: int = 8, width: int = 64, iterations: int = 1000) -> Case:
         return {"M": i64(iterations), "cond": np.array(True), **numbers}
 
     description = f"attention of {heads} heads over {iterations} keys and values, appended one by one"
-    return Case("cache", description, iterations, build, inputs, goal=1.5)
+    return BenchmarkCase("cache", description, iterations, build, inputs, speedup_goal=1.5)
 
 
-def ssm(channels: int = 256, state: int = 16, iterations: int = 2000) -> Case:
+def ssm(channels: int = 256, state: int = 16, iterations: int = 2000) -> BenchmarkCase:
     """A diagonal state-space layer, step by step; the numbers of each step by Gather(i)."""
     shape = f"1,{channels},{state}"
 
@@ -152,7 +154,7 @@ def ssm(channels: int = 256, state: int = 16, iterations: int = 2000) -> Case:
                 }}>
             }}
         """
-        return parse(text, trips(iterations))
+        return parse(text, trip_count_text(iterations))
 
     def inputs() -> Inputs:
         return {
@@ -164,4 +166,4 @@ def ssm(channels: int = 256, state: int = 16, iterations: int = 2000) -> Case:
         }
 
     description = f"state space: h = a_t*h + b_t*x_t; y = sum(h*c), h [{shape}]"
-    return Case("ssm", description, iterations, build, inputs, goal=2)
+    return BenchmarkCase("ssm", description, iterations, build, inputs, speedup_goal=2)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import onnx
 
-from case import Array, Case, Inputs, f32, parse, trips, uniform
+from case import Array, BenchmarkCase, Inputs, f32, parse, trip_count_text, uniform
 
 
-def newton(iterations: int = 20_000) -> Case:
+def newton(iterations: int = 20_000) -> BenchmarkCase:
     """Newton's method for z^3 = 1 from 16 points, complex numbers as pairs; a point that is done begins anew."""
 
     def build() -> onnx.ModelProto:
@@ -44,9 +44,9 @@ def newton(iterations: int = 20_000) -> Case:
         """)
 
     def inputs() -> Inputs:
-        return {**trips(iterations), "z0": uniform(11, 2, 16, low=-1.5, high=1.5)}
+        return {**trip_count_text(iterations), "z0": uniform(11, 2, 16, low=-1.5, high=1.5)}
 
-    return Case("newton", "Newton for z^3 = 1 from 16 points, [2, 16]: 20 nodes", iterations, build, inputs)
+    return BenchmarkCase("newton", "Newton for z^3 = 1 from 16 points, [2, 16]: 20 nodes", iterations, build, inputs)
 
 
 #: x' = A x with A made of x itself: (s (y - x), x (r - z) - y, x y - b z), four times an iteration.
@@ -64,7 +64,7 @@ _LORENZ = """
 """
 
 
-def rk4(iterations: int = 20_000) -> Case:
+def rk4(iterations: int = 20_000) -> BenchmarkCase:
     """The Lorenz system by Runge-Kutta, all states kept."""
     slopes = [_LORENZ.format(k=k, p=p) for k, p in zip("efgh", ("state", "pe", "pf", "pg"), strict=True)]
     middle = [
@@ -95,13 +95,13 @@ def rk4(iterations: int = 20_000) -> Case:
         """)
 
     def inputs() -> Inputs:
-        return {**trips(iterations), "x0": f32([1.0, 1.0, 1.0])}
+        return {**trip_count_text(iterations), "x0": f32([1.0, 1.0, 1.0])}
 
     # With r = 14 it comes to rest: what is rounded in another way comes to the same.
-    return Case("rk4", "Lorenz by RK4, [3], states kept: 53 nodes", iterations, build, inputs)
+    return BenchmarkCase("rk4", "Lorenz by RK4, [3], states kept: 53 nodes", iterations, build, inputs)
 
 
-def quaternion(iterations: int = 20_000) -> Case:
+def quaternion(iterations: int = 20_000) -> BenchmarkCase:
     """A body that turns: q = q * r, made one again, its direction kept."""
 
     def build() -> onnx.ModelProto:
@@ -146,12 +146,14 @@ def quaternion(iterations: int = 20_000) -> Case:
     def inputs() -> Inputs:
         turns: Array = uniform(12, iterations, 4, low=-0.1, high=0.1)
         turns[:, 0] = 1
-        return {**trips(iterations), "q0": f32([1.0, 0.0, 0.0, 0.0]), "turns": turns}
+        return {**trip_count_text(iterations), "q0": f32([1.0, 0.0, 0.0, 0.0]), "turns": turns}
 
-    return Case("quaternion", "q = q * r / |q|, [4], directions kept: 23 nodes", iterations, build, inputs, rtol=1e-2)
+    return BenchmarkCase(
+        "quaternion", "q = q * r / |q|, [4], directions kept: 23 nodes", iterations, build, inputs, rtol=1e-2
+    )
 
 
-def rotation(iterations: int = 20_000) -> Case:
+def rotation(iterations: int = 20_000) -> BenchmarkCase:
     """A 3x3 matrix that a product turns, and the vector that it moves."""
 
     def build() -> onnx.ModelProto:
@@ -175,12 +177,14 @@ def rotation(iterations: int = 20_000) -> Case:
     def inputs() -> Inputs:
         c, s = np.cos(0.01), np.sin(0.01)
         turn = f32([[c, -s, 0], [s, c, 0], [0, 0, 1]])
-        return {**trips(iterations), "a0": np.eye(3, dtype=np.float32), "turn": turn, "v": f32([1, 2, 3])}
+        return {**trip_count_text(iterations), "a0": np.eye(3, dtype=np.float32), "turn": turn, "v": f32([1, 2, 3])}
 
-    return Case("rotation", "A = A @ R and A @ v, [3, 3]: 2 MatMul, 2 others", iterations, build, inputs, rtol=1e-2)
+    return BenchmarkCase(
+        "rotation", "A = A @ R and A @ v, [3, 3]: 2 MatMul, 2 others", iterations, build, inputs, rtol=1e-2
+    )
 
 
-def hashing(iterations: int = 20_000) -> Case:
+def hashing(iterations: int = 20_000) -> BenchmarkCase:
     """Eight generators of numbers side by side, the low bits of each mixed into its neighbour."""
 
     def build() -> onnx.ModelProto:
@@ -203,12 +207,14 @@ def hashing(iterations: int = 20_000) -> Case:
         """)
 
     def inputs() -> Inputs:
-        return {**trips(iterations), "h0": np.arange(8, dtype=np.int64)}
+        return {**trip_count_text(iterations), "h0": np.arange(8, dtype=np.int64)}
 
-    return Case("hashing", "h = h * a + b + (neighbour mod 65536), int64 [8]: 7 nodes", iterations, build, inputs)
+    return BenchmarkCase(
+        "hashing", "h = h * a + b + (neighbour mod 65536), int64 [8]: 7 nodes", iterations, build, inputs
+    )
 
 
-def beams(iterations: int = 5_000) -> Case:
+def beams(iterations: int = 5_000) -> BenchmarkCase:
     """What a beam search keeps beside its network: 4 beams, 8 words each, the best ones go on."""
 
     def build() -> onnx.ModelProto:
@@ -236,6 +242,6 @@ def beams(iterations: int = 5_000) -> Case:
 
     def inputs() -> Inputs:
         logits = uniform(13, iterations, 4, 8, low=-2, high=0)
-        return {**trips(iterations), "scores0": np.zeros(4, np.float32), "logits": logits}
+        return {**trip_count_text(iterations), "scores0": np.zeros(4, np.float32), "logits": logits}
 
-    return Case("beams", "the best 4 of 4x8, by TopK, Div, Mod: 9 nodes", iterations, build, inputs)
+    return BenchmarkCase("beams", "the best 4 of 4x8, by TopK, Div, Mod: 9 nodes", iterations, build, inputs)

@@ -1,18 +1,18 @@
 """Stepping through loops: the session and what it shows. It knows the runtime, and nothing of screens."""
 
-from ..runtime.extensions import register
+from ..runtime.plugin_registry import register_plugins
 
 # What models, runs, stops and sessions say of themselves by rooms that those of these classes do not know.
-register(
+register_plugins(
     **{
         name: f"{__name__}.{place}"
         for name, place in {
-            "explain": "words.explain:explained",
-            "html": "adapters.notebook.html:html",
-            "widget": "adapters.notebook.stepper:widget",
-            "record": "recording.record:record",
-            "extract": "cut.from_session:extract_here",
-            "repro": "cut.from_session:repro_here",
+            "explain": "describe.explain:explain_loops",
+            "html": "frontends.notebook.html_repr:render_html",
+            "widget": "frontends.notebook.api:widget",
+            "record": "trace.session_recording:record_session",
+            "extract": "reduce.repro.session_commands:extract_from_session",
+            "repro": "reduce.repro.session_commands:repro_from_session",
         }.items()
     }
 )

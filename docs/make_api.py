@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import loopdbg
-from loopdbg.debugger.session.frames import SessionFrame
+from loopdbg.debugger.session.session_frames import SessionFrame
 
 _READ = property | cached_property
 _MEMBERS = _READ | classmethod
@@ -113,7 +113,7 @@ def _signature(value: Any) -> str:
         return f"({', '.join(inspect.get_annotations(value))})"  # a record
     parameters = list(inspect.signature(value).parameters.values())
     kept = [one.replace(annotation=one.empty) for one in parameters if one.name != "self"]
-    return re.sub(r"<factory>|<dataclasses[^>]*>|Options\(.*?\)", "...", str(inspect.Signature(kept)))
+    return re.sub(r"<factory>|<dataclasses[^>]*>|RecordOptions\(.*?\)", "...", str(inspect.Signature(kept)))
 
 
 def _entry(level: int, name: str, value: Any) -> str:

@@ -17,12 +17,12 @@ from pathlib import Path
 import numpy as np
 
 import loopdbg
+from loopdbg.debugger.lessons.key_wording import KeyWording
 from loopdbg.debugger.lessons.learner import Learner
-from loopdbg.debugger.lessons.progress import Progress
-from loopdbg.debugger.lessons.voice import Voice
+from loopdbg.debugger.lessons.progress import LearnerProgress
 from loopdbg.tui.app import LoopdbgApp
-from loopdbg.tui.driver import Driver
-from loopdbg.tui.lessons import LessonApp, lesson_driver
+from loopdbg.tui.lesson_app import LessonApp, lesson_worker
+from loopdbg.tui.session_worker import SessionWorker
 
 ROOT = Path(__file__).parents[1]
 #: The export names fonts on a server; a picture should ask nobody.
@@ -55,11 +55,13 @@ SCENES = {
 
 def _app(scene: Scene) -> LoopdbgApp:
     if isinstance(scene.opened, int):
-        learner = Learner(Progress(None), Voice({}, lambda scene, peer: "", lambda number: ""), number=scene.opened)
-        return LessonApp(lesson_driver(learner), learner)
+        learner = Learner(
+            LearnerProgress(None), KeyWording({}, lambda scene, peer: "", lambda number: ""), number=scene.opened
+        )
+        return LessonApp(lesson_worker(learner), learner)
     path = ROOT / "sample_models" / scene.opened
     with np.load(path.with_suffix(".inputs.npz")) as inputs:
-        driver = Driver(loopdbg.load(path), dict(inputs), None)
+        driver = SessionWorker(loopdbg.load(path), dict(inputs), None)
     return LoopdbgApp(driver, path.with_suffix(".inputs.npz").name)
 
 
@@ -71,18 +73,18 @@ async def screenshot(name: str = "screenshot", size: tuple[int, int] | None = No
         os.environ["LOOPDBG_CONFIG_DIR"] = folder
         app = _app(scene)
         async with app.run_test(size=size or scene.size) as pilot:
-            await app.idle()
+            await app.wait_until_idle()
             for press in scene.pressed:
                 if press.startswith(":"):
                     await pilot.press("colon")
-                    app.prompt.line.value = press[1:]
+                    app.console_pane.input_line.value = press[1:]
                     await pilot.press("enter")
-                    await app.idle()
-                    if app.prompt.display:
+                    await app.wait_until_idle()
+                    if app.console_pane.display:
                         await pilot.press("escape")
                 else:
                     await pilot.press(press)
-                await app.idle()
+                await app.wait_until_idle()
                 await pilot.pause()
             await pilot.pause(0.3)  # what is computed beside the screen
             title = f"lesson {scene.opened}" if isinstance(scene.opened, int) else scene.opened

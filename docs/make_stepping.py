@@ -24,10 +24,18 @@ from textual.pilot import Pilot
 
 import loopdbg
 from loopdbg.tui.app import LoopdbgApp
-from loopdbg.tui.driver import Driver
+from loopdbg.tui.session_worker import SessionWorker
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from pictures import BASE, HEIGHT, WIDTH, look, paper_of, rows_of, runs
+from screen_svg import (
+    BASELINE_PX,
+    CELL_HEIGHT_PX,
+    CELL_WIDTH_PX,
+    background_color,
+    group_runs,
+    screen_rows,
+    style_attributes,
+)
 
 HERE = Path(__file__).parent
 NAME = "stepping.svg"
@@ -80,42 +88,42 @@ async def frames(story: Sequence[Step] = STORY) -> tuple[str, list[Frame]]:
     with tempfile.TemporaryDirectory() as folder, np.load(MODEL.with_suffix(".inputs.npz")) as inputs:
         # What somebody chose for their own screen is not to be in it.
         os.environ["LOOPDBG_CONFIG_DIR"] = folder
-        app = LoopdbgApp(Driver(loopdbg.load(MODEL), dict(inputs), None))
+        app = LoopdbgApp(SessionWorker(loopdbg.load(MODEL), dict(inputs), None))
         async with app.run_test(size=SIZE) as pilot:
             found = []
             for step in story:
                 await _press(app, pilot, step.pressed)
-                found.append(frozenset(items(rows_of(app), paper_of(app))))
-            return paper_of(app), found
+                found.append(frozenset(items(screen_rows(app), background_color(app))))
+            return background_color(app), found
 
 
 async def _press(app: LoopdbgApp, pilot: Pilot[int], pressed: str) -> None:
     """Press a key, or type a line, and wait for what it leads to."""
-    await app.idle()
+    await app.wait_until_idle()
     if pressed.startswith(":"):
         await pilot.press("colon")
-        app.prompt.line.value = pressed[1:]
+        app.console_pane.input_line.value = pressed[1:]
         await pilot.press("enter")
-        await app.idle()
+        await app.wait_until_idle()
         await pilot.press("escape")
     elif pressed:
         await pilot.press(pressed)
-    await app.idle()
+    await app.wait_until_idle()
     await pilot.pause(0.3)  # what is computed beside the screen
 
 
 def items(rows: Sequence[Sequence[Segment]], paper: str) -> Iterator[Item]:
     """What is drawn of a screen."""
     for number, row in enumerate(rows):
-        y = number * HEIGHT
-        for at, text, ground in runs(row, lambda segment: look(segment.style)[1]):
+        y = number * CELL_HEIGHT_PX
+        for at, text, ground in group_runs(row, lambda segment: style_attributes(segment.style)[1]):
             if ground and ground != paper:
-                yield Item(at * WIDTH, y, cell_len(text) * WIDTH, "", ground, "")
-        for at, text, (ink, _, classes) in runs(row, lambda segment: look(segment.style)):
+                yield Item(at * CELL_WIDTH_PX, y, cell_len(text) * CELL_WIDTH_PX, "", ground, "")
+        for at, text, (ink, _, classes) in group_runs(row, lambda segment: style_attributes(segment.style)):
             seen = text.strip(" ")
             if seen:
                 at += len(text) - len(text.lstrip(" "))
-                yield Item(at * WIDTH, y, cell_len(seen) * WIDTH, seen, ink, classes)
+                yield Item(at * CELL_WIDTH_PX, y, cell_len(seen) * CELL_WIDTH_PX, seen, ink, classes)
 
 
 def captions(story: Sequence[Step], y: int) -> list[Frame]:
@@ -123,8 +131,8 @@ def captions(story: Sequence[Step], y: int) -> list[Frame]:
     found = []
     for step in story:
         key = step.pressed or "loopdbg lstm.xml"
-        told = Item((len(key) + 3) * WIDTH, y, len(step.told) * WIDTH, step.told, "#9aa4b2", "")
-        found.append(frozenset([Item(WIDTH, y, len(key) * WIDTH, key, "#e0b65c", "b"), told]))
+        told = Item((len(key) + 3) * CELL_WIDTH_PX, y, len(step.told) * CELL_WIDTH_PX, step.told, "#9aa4b2", "")
+        found.append(frozenset([Item(CELL_WIDTH_PX, y, len(key) * CELL_WIDTH_PX, key, "#e0b65c", "b"), told]))
     return found
 
 
@@ -148,7 +156,7 @@ def moving(paper: str, shown: Sequence[Frame], seconds: Sequence[float]) -> str:
     ends = np.cumsum([0, *seconds]) / sum(seconds) * 100
     colours = sorted({item.colour for some in spans.values() for item in some if item.text})
     named = {colour: f"c{k}" for k, colour in enumerate(colours)}
-    width, height = SIZE[0] * WIDTH, (SIZE[1] + 2) * HEIGHT
+    width, height = SIZE[0] * CELL_WIDTH_PX, (SIZE[1] + 2) * CELL_HEIGHT_PX
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}">\n<style>\n',
         "text { font: 16.6px 'DejaVu Sans Mono', Menlo, Consolas, monospace; white-space: pre }\n",
@@ -182,15 +190,17 @@ def _timed(begin: int, end: int, ends: Sequence[float], count: int, seconds: flo
 
 def _drawn(item: Item, named: dict[str, str]) -> str:
     if not item.text:
-        return f'<rect x="{item.x}" y="{item.y}" width="{item.width}" height="{HEIGHT}" fill="{item.colour}"/>\n'
+        return (
+            f'<rect x="{item.x}" y="{item.y}" width="{item.width}" height="{CELL_HEIGHT_PX}" fill="{item.colour}"/>\n'
+        )
     classes = f"{named[item.colour]} {item.classes}".strip()
-    return f'<text x="{item.x}" y="{item.y + BASE}" class="{classes}">{escape(item.text, quote=False)}</text>\n'
+    return f'<text x="{item.x}" y="{item.y + BASELINE_PX}" class="{classes}">{escape(item.text, quote=False)}</text>\n'
 
 
 def picture(story: Sequence[Step] = STORY) -> str:
     """The moving picture."""
     paper, screens = asyncio.run(frames(story))
-    told = captions(story, (SIZE[1] + 1) * HEIGHT - HEIGHT // 2)
+    told = captions(story, (SIZE[1] + 1) * CELL_HEIGHT_PX - CELL_HEIGHT_PX // 2)
     return moving(paper, [a | b for a, b in zip(screens, told, strict=True)], [step.seconds for step in story])
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import loopdbg
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from browser import page
-from widget_host import hosted
+from browser import open_page
+from widget_host import host_widget
 
 DOCS = Path(__file__).parent
 COMMANDS = ("break if err < 1e-3", "step 2", "set x = 3", "step 2", "branch 1", "step", "next 4")
@@ -22,12 +22,12 @@ async def draw() -> None:
     widget = loopdbg.widget(session)
     for command in COMMANDS:
         widget.do(command)
-    async with hosted(widget) as address, page(1100, 790) as shown:
-        await shown.go(address)
+    async with host_widget(widget) as address, open_page(1100, 790) as shown:
+        await shown.navigate(address)
         await shown.wait("!!document.querySelector('.next')")
         for scheme in ("light", "dark"):
-            await shown.scheme(scheme)
-            await shown.picture(DOCS / f"widget-{scheme}.png")
+            await shown.set_color_scheme(scheme)
+            await shown.screenshot(DOCS / f"widget-{scheme}.png")
 
 
 if __name__ == "__main__":

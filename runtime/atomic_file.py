@@ -2,8 +2,8 @@
 
 A file is written under a temporary name (``.loopdbg-*.tmp``) in the folder of its destination and then renamed.
 Whatever ends the writing before that (an error, a full disk, Ctrl-C, and SIGTERM or SIGHUP in the command line, see
-``tui/cli/termination.py``) leaves the older file as it was and removes the temporary one. After SIGKILL or a crash of
-the machine a temporary file may remain: it is safe to delete.
+``tui/cli/signal_handlers.py``) leaves the older file as it was and removes the temporary one. After SIGKILL or a crash
+of the machine a temporary file may remain: it is safe to delete.
 
 - A new file has the permissions that the umask gives it; one that replaces another keeps that one's permissions and,
   where that is allowed, its owner. Hard links and extended attributes are not kept. A read-only file is not replaced.
@@ -27,11 +27,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
-from .signals import signals_held
+from .signal_deferral import defer_signals
 
-_CREATE = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+_CREATE_FLAGS = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 #: Names of files that are open: of this process with their number, and of others.
-_OPEN_FILES = re.compile(r"(?:/dev/fd|/proc/self/fd)/(?P<number>\d+)|/dev/std(?P<name>in|out|err)|/proc/.*")
+_OPEN_FILE_PATHS = re.compile(r"(?:/dev/fd|/proc/self/fd)/(?P<number>\d+)|/dev/std(?P<name>in|out|err)|/proc/.*")
 _STREAMS = {"in": 0, "out": 1, "err": 2}
 _MAX_LINKS = 40
 
@@ -47,7 +47,7 @@ def atomic_binary(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     Raises:
         OSError: the file cannot be written; its ``filename`` is ``path``.
     """
-    with _descriptor(path) as descriptor, open(descriptor, "wb", closefd=False) as file:
+    with _atomic_descriptor(path) as descriptor, open(descriptor, "wb", closefd=False) as file:
         yield file
 
 
@@ -61,7 +61,7 @@ def atomic_text(
         OSError: as :func:`atomic_binary`.
     """
     with (
-        _descriptor(path) as descriptor,
+        _atomic_descriptor(path) as descriptor,
         open(descriptor, "w", encoding="utf-8", newline=newline, errors=errors, closefd=False) as file,
     ):
         yield file
@@ -106,10 +106,10 @@ def atomic_folder(folder: str | os.PathLike[str], obsolete: re.Pattern[str] | No
         place = place.parent
     temporary = _reserve(place)
     try:
-        with _final_names(temporary, target):
+        with _report_final_path(temporary, target):
             os.mkdir(temporary)
             yield temporary
-            with signals_held():
+            with defer_signals():
                 if exists:
                     _merge(temporary, target, obsolete)
                 else:
@@ -143,7 +143,7 @@ def scratch_file(data: bytes) -> Path:
     """
     path = _reserve(_tmpdir(), "loopdbg-")
     try:
-        descriptor = os.open(path, _CREATE, 0o600)
+        descriptor = os.open(path, _CREATE_FLAGS, 0o600)
         with open(descriptor, "wb") as file:
             file.write(data)
     except BaseException:
@@ -166,10 +166,10 @@ def replace_database(temporary: Path, target: Path) -> None:
     Raises:
         OSError: it cannot be replaced.
     """
-    with _final_names(temporary, target), signals_held():
-        older = _replaceable(target)
+    with _report_final_path(temporary, target), defer_signals():
+        older = _stat_if_replaceable(target)
         if older is not None:
-            _take_attributes(temporary, older)
+            _copy_attributes(temporary, older)
         for suffix in ("-wal", "-shm", "-journal"):
             target.with_name(target.name + suffix).unlink(missing_ok=True)
         os.replace(temporary, target)
@@ -213,12 +213,12 @@ def _reserve(folder: Path, prefix: str = ".loopdbg-") -> Path:
 
 
 @contextmanager
-def _descriptor(path: str | os.PathLike[str]) -> Iterator[int]:
+def _atomic_descriptor(path: str | os.PathLike[str]) -> Iterator[int]:
     """An open file that becomes ``path``."""
     target = _destination(path)
     if isinstance(target, int):
         try:
-            with _final_names(Path(path), Path(path)):
+            with _report_final_path(Path(path), Path(path)):
                 yield target
         finally:
             os.close(target)
@@ -226,12 +226,12 @@ def _descriptor(path: str | os.PathLike[str]) -> Iterator[int]:
     temporary = _reserve(target.parent)
     descriptor = -1
     try:
-        with _final_names(temporary, Path(path)):
-            older = _replaceable(target)
-            descriptor = os.open(temporary, _CREATE, 0o666)
+        with _report_final_path(temporary, Path(path)):
+            older = _stat_if_replaceable(target)
+            descriptor = os.open(temporary, _CREATE_FLAGS, 0o666)
             yield descriptor
             if older is not None:
-                _take_attributes(temporary, older)
+                _copy_attributes(temporary, older)
                 os.fsync(descriptor)
             os.close(descriptor)
             descriptor = -1
@@ -247,7 +247,7 @@ def _destination(path: str | os.PathLike[str]) -> Path | int:
     written directly."""
     target = Path(path).absolute()
     for _ in range(_MAX_LINKS):
-        match = _OPEN_FILES.fullmatch(os.fspath(target))
+        match = _OPEN_FILE_PATHS.fullmatch(os.fspath(target))
         if match is not None and (match["number"] or match["name"]):
             return os.dup(int(match["number"] or _STREAMS[match["name"]]))
         if match is not None or _is_special(target):
@@ -267,7 +267,7 @@ def _is_special(path: Path) -> bool:
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode))
 
 
-def _replaceable(target: Path) -> os.stat_result | None:
+def _stat_if_replaceable(target: Path) -> os.stat_result | None:
     """What the system knows of a file that is to be replaced; None: there is none.
 
     Raises:
@@ -284,7 +284,7 @@ def _replaceable(target: Path) -> os.stat_result | None:
     return older
 
 
-def _take_attributes(temporary: Path, older: os.stat_result) -> None:
+def _copy_attributes(temporary: Path, older: os.stat_result) -> None:
     """Give a file the owner and the permissions of the one that it replaces, where that is allowed."""
     with contextlib.suppress(OSError):
         now = os.stat(temporary)
@@ -297,12 +297,12 @@ def _merge(source: Path, target: Path, obsolete: re.Pattern[str] | None) -> None
     """Move all files of a folder into another, which is on the same file system."""
     folders = [source, *(path for path in sorted(source.rglob("*")) if path.is_dir())]
     files = [path for folder in folders for path in sorted(folder.iterdir()) if not path.is_dir()]
-    older = {path: _replaceable(target / path.relative_to(source)) for path in files}
+    older = {path: _stat_if_replaceable(target / path.relative_to(source)) for path in files}
     for folder in folders:
         (target / folder.relative_to(source)).mkdir(exist_ok=True)
     for path, known in older.items():
         if known is not None:
-            _take_attributes(path, known)
+            _copy_attributes(path, known)
             with open(path, "rb+") as file:
                 os.fsync(file.fileno())
     for path in files:
@@ -321,7 +321,7 @@ def _merge(source: Path, target: Path, obsolete: re.Pattern[str] | None) -> None
 
 
 @contextmanager
-def _final_names(temporary: Path, target: Path) -> Iterator[None]:
+def _report_final_path(temporary: Path, target: Path) -> Iterator[None]:
     """Let errors of the system name the file that was to be written."""
     try:
         yield

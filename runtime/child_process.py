@@ -12,10 +12,11 @@ child is a Python interpreter, and is started like this:
 - with ``-E`` and ``-s`` where this interpreter has them;
 - in the working directory of this process unless told otherwise, since paths of models may be relative to it.
 
-Children are started by: ``frontends/onnx/apart.py`` (inference of the onnx package), ``debugger/peers/process.py``
-(runtimes of ``diff``), ``debugger/sweep/worker.py`` (cases of a sweep, also on the workers of a Dask cluster),
-``debugger/cut/pack.py`` (scripts of ``repro``) and ``tui/cli/pages.py`` (pages of ``serve``). The test
-``tests/unit/test_child_processes.py`` fails where another module starts one.
+Children are started by: ``frontends/onnx/subprocess_call.py`` (inference of the onnx package),
+``debugger/peers/process.py`` (runtimes of ``diff``), ``debugger/sweep/worker.py`` (cases of a sweep, also on the
+workers of a Dask cluster), ``debugger/reduce/repro/repro_folder.py`` (scripts of ``repro``) and
+``tui/cli/servers/web_pages.py`` (pages of ``serve``). The test ``tests/unit/test_child_processes.py`` fails where
+another module starts one.
 """
 
 from __future__ import annotations
@@ -32,19 +33,21 @@ if TYPE_CHECKING:
     from subprocess import CompletedProcess, Popen
     from typing import Any
 
-_CALL = "import os, sys; sys.path += sys.argv.pop(1).split(os.pathsep); from {} import {} as entry; sys.exit(entry())"
+_CALL_TEMPLATE = (
+    "import os, sys; sys.path += sys.argv.pop(1).split(os.pathsep); from {} import {} as entry; sys.exit(entry())"
+)
 
 
 def isolate_children() -> None:
     """Give this process the environment of its children, for what libraries start. For the command line, not for the
     program of a user: its environment is its own affair."""
-    found = environment()
+    found = child_environment()
     if "PYTHONPATH" not in found:
         os.environ.pop("PYTHONPATH", None)
     os.environ.update(found)
 
 
-def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
+def child_environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
     """The environment of a child: that of this process, with an isolated module path, and ``more`` variables."""
     found = {**os.environ, **(more or {}), "PYTHONSAFEPATH": "1"}
     entries = [entry for entry in found.pop("PYTHONPATH", "").split(os.pathsep) if os.path.isabs(entry)]
@@ -69,10 +72,10 @@ def call_command(module: str, function: str, *arguments: str) -> list[str]:
 
     It finds this package, and after its own modules those of the absolute entries of this process's module path.
     """
-    return python_command("-c", _CALL.format(module, function), os.pathsep.join(_module_path()), *arguments)
+    return python_command("-c", _CALL_TEMPLATE.format(module, function), os.pathsep.join(_module_path()), *arguments)
 
 
-def start(command: Sequence[str], *, env: Mapping[str, str] | None = None, **options: Any) -> Popen[bytes]:
+def start_child(command: Sequence[str], *, env: Mapping[str, str] | None = None, **options: Any) -> Popen[bytes]:
     """Start a child, with pipes to its input and output, in a session of its own: Ctrl-C in the terminal is for this
     program, which then ends the child.
 
@@ -86,10 +89,10 @@ def start(command: Sequence[str], *, env: Mapping[str, str] | None = None, **opt
     """
     from subprocess import PIPE, Popen
 
-    return Popen(command, stdin=PIPE, stdout=PIPE, env=environment(env), start_new_session=True, **options)
+    return Popen(command, stdin=PIPE, stdout=PIPE, env=child_environment(env), start_new_session=True, **options)
 
 
-def run(
+def run_child(
     command: Sequence[str], *, data: bytes = b"", timeout: float, cwd: Path | None = None
 ) -> CompletedProcess[bytes] | None:
     """Run a child to its end with ``data`` as its input; its outputs are captured. None: it was ended by the timeout.
@@ -101,13 +104,15 @@ def run(
 
     try:
         return subprocess.run(
-            command, input=data, capture_output=True, timeout=timeout, cwd=cwd, env=environment(), check=False
+            command, input=data, capture_output=True, timeout=timeout, cwd=cwd, env=child_environment(), check=False
         )
     except subprocess.TimeoutExpired:
         return None
 
 
-async def start_async(command: Sequence[str], *, env: Mapping[str, str], **options: Any) -> asyncio.subprocess.Process:
+async def start_child_async(
+    command: Sequence[str], *, env: Mapping[str, str], **options: Any
+) -> asyncio.subprocess.Process:
     """Start a child of an event loop, with pipes to its input and outputs.
 
     Args:
@@ -120,7 +125,9 @@ async def start_async(command: Sequence[str], *, env: Mapping[str, str], **optio
     """
     from asyncio.subprocess import PIPE, create_subprocess_exec
 
-    return await create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, stderr=PIPE, env=environment(env), **options)
+    return await create_subprocess_exec(
+        *command, stdin=PIPE, stdout=PIPE, stderr=PIPE, env=child_environment(env), **options
+    )
 
 
 def _module_path() -> list[str]:

@@ -14,7 +14,7 @@ import numpy as np
 from .errors import UnsupportedError
 
 # onnx.proto3, TensorProto.DataType
-_ONNX: dict[int, str] = {
+_ONNX_DTYPE_NAMES: dict[int, str] = {
     1: "float32",
     2: "uint8",
     3: "int8",
@@ -44,7 +44,7 @@ _ONNX: dict[int, str] = {
 }
 
 # OpenVINO: element_type in <data>, and precision on ports (upper case there).
-_OPENVINO: dict[str, str] = {
+_OPENVINO_DTYPE_NAMES: dict[str, str] = {
     "boolean": "bool",
     "bool": "bool",
     "f16": "float16",
@@ -73,16 +73,16 @@ _OPENVINO: dict[str, str] = {
 
 
 #: No name of a type is longer.
-_LONGEST = 32
+_MAX_NAME_CHARS = 32
 
 
-def dtype(name: str) -> np.dtype[Any]:
+def dtype_from_name(name: str) -> np.dtype[Any]:
     """The dtype of a NumPy or ``ml_dtypes`` name such as ``float32`` or ``bfloat16``.
 
     Raises:
         UnsupportedError: nobody here knows that type.
     """
-    known = name if len(name) <= _LONGEST else f"{name[:_LONGEST]}..."
+    known = name if len(name) <= _MAX_NAME_CHARS else f"{name[:_MAX_NAME_CHARS]}..."
     # What NumPy cannot read as a type it may take for a number.
     with suppress(TypeError, ValueError, SyntaxError):
         if known == name:
@@ -96,58 +96,58 @@ def dtype(name: str) -> np.dtype[Any]:
     return found
 
 
-def is_foreign(kind: np.dtype[Any]) -> bool:
+def is_ml_dtype(kind: np.dtype[Any]) -> bool:
     """True for the types of ``ml_dtypes``, whatever kind they say they are of."""
     return kind.isbuiltin == 2
 
 
-def saved(kind: np.dtype[Any]) -> np.dtype[Any]:
+def npy_storage_dtype(kind: np.dtype[Any]) -> np.dtype[Any]:
     """What an ``.npy`` file holds of a dtype: of one that NumPy lacks the bytes alone, as NumPy itself does but for one
     that calls itself a float of one byte, which it writes and cannot read."""
-    return np.dtype(f"V{kind.itemsize}") if is_foreign(kind) else kind
+    return np.dtype(f"V{kind.itemsize}") if is_ml_dtype(kind) else kind
 
 
-def from_onnx(code: int) -> np.dtype[Any]:
+def dtype_from_onnx(code: int) -> np.dtype[Any]:
     """The dtype of an ONNX ``TensorProto.DataType`` number.
 
     Raises:
         UnsupportedError: the number is none that ONNX defines, or 0 (undefined).
     """
-    if code not in _ONNX:
+    if code not in _ONNX_DTYPE_NAMES:
         raise UnsupportedError(f"ONNX element type {code} is not supported")
-    return dtype(_ONNX[code])
+    return dtype_from_name(_ONNX_DTYPE_NAMES[code])
 
 
-def to_onnx(kind: np.dtype[Any]) -> int:
+def dtype_to_onnx(kind: np.dtype[Any]) -> int:
     """The ``TensorProto.DataType`` number of a dtype.
 
     Raises:
         UnsupportedError: ONNX has no such type.
     """
-    for code, name in _ONNX.items():
+    for code, name in _ONNX_DTYPE_NAMES.items():
         if name == kind.name:
             return code
     raise UnsupportedError(f"ONNX has no element type '{kind.name}'")
 
 
-def from_openvino(word: str) -> np.dtype[Any]:
+def dtype_from_openvino(word: str) -> np.dtype[Any]:
     """The dtype of OpenVINO's ``f32``, ``FP32``, ``i64``, ``boolean`` ...
 
     Raises:
         UnsupportedError: no such element type, or one that is not supported.
     """
-    if word.lower() not in _OPENVINO:
+    if word.lower() not in _OPENVINO_DTYPE_NAMES:
         raise UnsupportedError(f"OpenVINO element type '{word}' is not supported")
-    return dtype(_OPENVINO[word.lower()])
+    return dtype_from_name(_OPENVINO_DTYPE_NAMES[word.lower()])
 
 
-def to_openvino(kind: np.dtype[Any]) -> str:
+def dtype_to_openvino(kind: np.dtype[Any]) -> str:
     """OpenVINO's word for a dtype, as an ``element_type`` has it.
 
     Raises:
         UnsupportedError: OpenVINO has no such type.
     """
-    for word, name in _OPENVINO.items():
+    for word, name in _OPENVINO_DTYPE_NAMES.items():
         if name == kind.name:
             return word
     raise UnsupportedError(f"OpenVINO has no element type '{kind.name}'")

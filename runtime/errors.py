@@ -17,16 +17,16 @@ class Remedy(Enum):
     FEWER_ITERATIONS = "give max_iterations=N to compare fewer iterations"
     GIVE_INPUT = "give it as inputs={{'{name}': ...}}"
     GIVE_ARRAY = "give it as inputs={{'{name}': array}}"
-    FILL_FOLDER = "force=True writes into it"
+    WRITE_INTO_FOLDER = "force=True writes into it"
     LIMIT_ITERATIONS = "give max_iterations=N to run it"
-    LONGEST = "longest=N says the longest that it may get"
+    SET_MAX_LENGTH = "longest=N says the longest that it may get"
     NAME_LOOP = "say which as loop='NAME'"
     ONE_ITERATION = "extract one iteration, whose draws are inputs: iteration=K"
-    OPERATORS = "register a Python function for it (loopdbg.operator), or remove it"
+    REGISTER_OPERATOR = "register a Python function for it (loopdbg.operator), or remove it"
     OVERWRITE = "Options(force=True) overwrites it"
-    RECORD = "a trace is what loopdbg.Recorder writes"
+    RECORD_TRACE = "a trace is what loopdbg.Recorder writes"
     RECORD_NODES = "a recording with nodes holds all body values (Options(nodes=True))"
-    RESUME = "Recorder.resumed goes on from there"
+    RESUME_RECORDING = "Recorder.resumed goes on from there"
     RUN_MODEL = "loopdbg.debug(MODEL, inputs) runs the model"
 
 
@@ -152,7 +152,7 @@ class InterruptError(LoopdbgError):
     exit_status = 130
 
 
-class Terminated(SystemExit):
+class TerminationExit(SystemExit):
     """SIGTERM or SIGHUP ends the command line: no error, and nothing may handle it but by cleaning up.
 
     ``number``: the signal.
@@ -160,10 +160,10 @@ class Terminated(SystemExit):
 
     def __init__(self, number: int) -> None:
         super().__init__(128 + number)
-        self.number = number
+        self.signal_number = number
 
     def __str__(self) -> str:
-        return f"terminated by signal {self.number}"
+        return f"terminated by signal {self.signal_number}"
 
 
 class OutOfMemoryError(LoopdbgError, MemoryError):
@@ -183,12 +183,12 @@ class InternalError(LoopdbgError):
 
 
 #: How NumPy says that a shape is beyond its numbers; how many bytes it lacks it says well.
-_TOO_LARGE = ("too large to convert", "iterator is too large", "array is too big", "Maximum allowed")
+_SIZE_OVERFLOW_TEXTS = ("too large to convert", "iterator is too large", "array is too big", "Maximum allowed")
 
 
 def one_line(error: BaseException) -> str:
     """The message of any exception as one line, for use inside our own messages."""
     text = " ".join(str(error).split()) or type(error).__name__
-    if any(words in text for words in _TOO_LARGE):
+    if any(words in text for words in _SIZE_OVERFLOW_TEXTS):
         return "a number or the size of a tensor is too large for this machine"
     return text if len(text) <= 400 else text[:397] + "..."

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .body import BodyNode, NodeState, Standing, Values, Way, made_in
-from .boundary import public_class
-from .extensions import extension
+from .api_boundary import public_class
 from .graph import StoppedBy, ValueType
-from .limits import most_iterations
+from .loop_view import BodyNode, BranchPath, FrameValues, LoopView, NodeState, values_with_branches
+from .max_trip_count import max_trip_count
+from .plugin_registry import load_plugin
 from .record import record
 
 
@@ -36,7 +36,7 @@ class CarriedValue:
 
 
 @public_class
-class Frame(Standing):
+class Frame(LoopView):
     """One loop that is running, or the main graph where none is (``loop`` is None).
 
     Values are read when asked for, as copies; the frame is good until the engine goes on, and asking later is a
@@ -54,7 +54,7 @@ class Frame(Standing):
     """
 
     def _repr_html_(self) -> str:
-        drawn: str = extension("html")("frame", self)
+        drawn: str = load_plugin("html")("frame", self)
         return drawn
 
     @property
@@ -80,7 +80,7 @@ class Frame(Standing):
         True
         """
         self._state()
-        return None if self._plan is None else most_iterations(self._engine, self._plan)
+        return None if self._plan is None else max_trip_count(self._engine, self._plan)
 
     @property
     def condition(self) -> bool | None:
@@ -143,7 +143,7 @@ class Frame(Standing):
                 previous = self._previous(k) if iteration else None
                 edges.append(CarriedValue(*names, previous, now))
             else:
-                ready = e.result == e.param or self._inside.is_computed(e.edge.result)
+                ready = e.result == e.param or self._internals.is_computed(e.edge.result)
                 edges.append(CarriedValue(*names, now, self._value(e.result) if ready else None, ready))
         return edges
 
@@ -157,17 +157,19 @@ class Frame(Standing):
         """
         self._state()
         scans = self._plan.scans if self._plan else []
-        return {s.output.outer.name: self._engine.scans.whole(self._index, k).copy() for k, s in enumerate(scans)}
+        return {
+            s.output.outer.name: self._engine.scans.output_so_far(self._index, k).copy() for k, s in enumerate(scans)
+        }
 
     @property
-    def values(self) -> Values:
+    def values(self) -> FrameValues:
         """Every value that a body node could use, by name: computed ones, parameters, captures and constants.
 
         >>> _ = session.step()
         >>> session.frame.values["x_new"], session.frame.values["a"]
         (array(1.5, dtype=float32), array(2., dtype=float32))
         """
-        return self._once("values", lambda: Values(self))
+        return self._cached("values", lambda: FrameValues(self))
 
 
-__all__ = ["BodyNode", "CarriedValue", "Frame", "NodeState", "Values", "Way", "made_in"]
+__all__ = ["BodyNode", "BranchPath", "CarriedValue", "Frame", "FrameValues", "NodeState", "values_with_branches"]

@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .boundary import call_user, public, public_class, public_run
-from .declared import contradicted
+from .api_boundary import call_user, public, public_class, public_run
+from .engine.baseline.memory import match_inputs
 from .engine.engine import Engine
-from .engine.plain.memory import fitting
 from .errors import InputError, InterruptError, LimitError, ModelError, Remedy, UsageError
-from .extensions import extension
 from .graph import (
     MAIN,
     Array,
@@ -34,23 +32,25 @@ from .graph import (
     bodies,
     loops,
 )
-from .graph.short_names import shorten
-from .inputs import Data, check_value, state_inputs
-from .model_inside import LoopTotals, ModelInside, Run
-from .notes import observed
+from .graph.short_names import assign_short_names
+from .input_validation import Data, check_value, variable_inputs
+from .model_internals import LoopTotals, ModelInternals, Run
 from .plan.plan import Plan, compile_graph
+from .plugin_registry import load_plugin
 from .record import record
+from .run_notes import notes_for_run
+from .shape_contradictions import contradiction_notes
 
 if TYPE_CHECKING:
+    from .cycle_detection import CycleDetector
     from .frame import Frame
-    from .repeats import Watch
 
 OnIteration = Callable[["Frame"], object]
 
 #: Seconds until a run is looked at whether it can end.
-FIRST_LOOK = 2.0
+CYCLE_CHECK_AFTER_SECONDS = 2.0
 #: A run on ever new shapes binds anew in any case; an engine that met so many is put away with what it keeps of them.
-MOST_SHAPES = 1000
+MAX_SHAPES_PER_ENGINE = 1000
 
 
 @record(frozen=True)
@@ -121,12 +121,12 @@ def _reopened(path: str, function: str, weights: str, requests: bool, was: str, 
     Raises:
         ModelError: the file is gone, or another one by now.
     """
-    from .graph.as_json import digest
+    from .graph.graph_json import graph_digest
 
     model = load(f"{path}:{function}" if function else path, weights or None)
     if requests:
         model = model.over_requests()
-    if digest(model.graph) != was:
+    if graph_digest(model.graph) != was:
         raise ModelError(
             f"{path}: it, or a file beside it, is another one than when the pickled model was opened; "
             "open it again and pickle that"
@@ -135,40 +135,43 @@ def _reopened(path: str, function: str, weights: str, requests: bool, was: str, 
     return model
 
 
-class _Late:
-    """A run that takes long is looked at: it may be one that cannot end (repeats.py). ``on_tick``: called besides."""
+class _CycleMonitor:
+    """A run that takes long is looked at: it may be one that cannot end (cycle_detection.py).
+
+    ``on_tick``: called besides.
+    """
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
-        self.begin()
+        self.reset()
 
-    def begin(self) -> None:
+    def reset(self) -> None:
         """Another run begins."""
         self.on_tick: Callable[[], object] | None = None
         #: When it was first asked, a few milliseconds after the run began; 0: not yet.
-        self._start = 0.0
-        self._watch: Watch | None = None
+        self._started_at = 0.0
+        self._detector: CycleDetector | None = None
 
     def tick(self) -> None:
         """Called by the engine every few milliseconds."""
-        self._start = self._start or time.monotonic()
-        if self._watch is not None:
-            self._watch.tick()
-        elif time.monotonic() - self._start >= FIRST_LOOK:
+        self._started_at = self._started_at or time.monotonic()
+        if self._detector is not None:
+            self._detector.tick()
+        elif time.monotonic() - self._started_at >= CYCLE_CHECK_AFTER_SECONDS:
             # Not at the top: few runs take so long.
-            from .repeats import Watch
+            from .cycle_detection import CycleDetector
 
-            self._watch = Watch(self.engine, self._start)
+            self._detector = CycleDetector(self.engine, self._started_at)
         if self.on_tick is not None:
             self.on_tick()
 
-    def resume(self) -> tuple[str, int]:
+    def run_until_end(self) -> tuple[str, int]:
         """Run until something ends the run: as the engine says it, or in a sentence that nothing will."""
         while True:
             what, index = self.engine.resume()
-            if what != "boundary" or self._watch is None or not self._watch.asked:
+            if what != "boundary" or self._detector is None or not self._detector.stop_requested:
                 return what, index
-            found = self._watch.look()
+            found = self._detector.check()
             if found is not None:
                 return found
 
@@ -186,7 +189,7 @@ class Model:
     """
 
     def __init__(self, graph: Graph, path: Path | None = None, function: str = "", weights: Path | None = None) -> None:
-        shorten(graph)
+        assign_short_names(graph)
         self.graph = graph
         self.path = path
         if path is not None:
@@ -194,20 +197,20 @@ class Model:
         #: What runs assigned to variables, by name (OpenVINO's ReadValue and Assign); the next run reads it.
         self.state: dict[str, Array] = {}
         kept = {value for variable in graph.variables for value in variable.inputs}
-        self.inputs = [_input(graph, value) for value in graph.inputs if value not in kept]
+        self.inputs = [_input_port(graph, value) for value in graph.inputs if value not in kept]
         names = graph.output_names or [v.name for v in graph.outputs]
         count = len(names) - sum(variable.assigned is not None for variable in graph.variables)
         self.outputs = [Port(name, v.type) for name, v in zip(names[:count], graph.outputs, strict=False)]
-        self.loops = _tree(graph, MAIN)
-        self._names = {port.name for port in self.inputs}
+        self.loops = _loop_tree(graph, MAIN)
+        self._input_names = {port.name for port in self.inputs}
         #: For our own readers: what is in there may change with any version.
-        self._inside = ModelInside(graph, self._names, function, weights)
+        self._internals = ModelInternals(graph, self._input_names, function, weights)
         #: The arrays that fitted last: name, slot, dtype, shape. None: what fitted were no arrays.
-        self._fitted: list[tuple[str, int, np.dtype[Any], tuple[int, ...]]] | None = None
+        self._accepted_arrays: list[tuple[str, int, np.dtype[Any], tuple[int, ...]]] | None = None
         self._plan: Plan | None = None
         #: Its nodes stay bound between runs; whoever runs has the lock, and others beside it engines of their own.
         self._engine: Engine | None = None
-        self._late: _Late | None = None
+        self._cycle_monitor: _CycleMonitor | None = None
         self._lock = threading.Lock()
 
     @property
@@ -218,7 +221,7 @@ class Model:
         'newton_sqrt.onnx'
         """
         name = self.path.name if self.path else self.graph.name
-        return f"{name}:{self._inside.function}" if self._inside.function else name
+        return f"{name}:{self._internals.function}" if self._internals.function else name
 
     @property
     def plan(self) -> Plan:
@@ -244,21 +247,26 @@ class Model:
         Raises:
             UsageError: it came from no file.
         """
-        from .graph.as_json import digest
+        from .graph.graph_json import graph_digest
 
         if self.path is None:
             raise UsageError(
                 f"{self.name}: a model that came from no file cannot be pickled; save it, and load the file"
             )
-        opened = str(self.path), self._inside.function, str(self._inside.weights or ""), self._inside.requests
-        return _reopened, (*opened, digest(self.graph), self.state)
+        opened = (
+            str(self.path),
+            self._internals.function,
+            str(self._internals.weights or ""),
+            self._internals.is_over_requests,
+        )
+        return _reopened, (*opened, graph_digest(self.graph), self.state)
 
     def __repr__(self) -> str:
         ports = ", ".join(map(str, self.inputs)), ", ".join(map(str, self.outputs))
         return f"<Model {self.name}: ({ports[0]}) -> ({ports[1]}), {sum(1 for _ in loops(self.graph))} loops>"
 
     def _repr_html_(self) -> str:
-        drawn: str = extension("html")("model", self)
+        drawn: str = load_plugin("html")("model", self)
         return drawn
 
     def explain(self, loop: str | None = None, system: str | None = None) -> Any:
@@ -276,7 +284,7 @@ class Model:
         >>> [one.path for one in model.explain()]
         ['main ▸ sqrt']
         """
-        return extension("explain")(self, loop, system)
+        return load_plugin("explain")(self, loop, system)
 
     @public_run
     def check(self, inputs: Mapping[str, Data]) -> dict[int, Data]:
@@ -291,23 +299,23 @@ class Model:
         >>> sorted(str(value) for value in model.check(inputs).values())
         ['1e-06', '2.0']
         """
-        return self._fit(inputs)
+        return self._check_unless_unchanged(inputs)
 
-    def _fit(self, inputs: Mapping[str, Data]) -> dict[int, Data]:
+    def _check_unless_unchanged(self, inputs: Mapping[str, Data]) -> dict[int, Data]:
         # Arrays as they were before need no second look: in a short run, looking is what takes the time.
-        checked = None if self._fitted is None else fitting(self._fitted, inputs)
-        return self._check(inputs) if checked is None else checked
+        checked = None if self._accepted_arrays is None else match_inputs(self._accepted_arrays, inputs)
+        return self._check_inputs(inputs) if checked is None else checked
 
-    def _check(self, inputs: Mapping[str, Data]) -> dict[int, Data]:
-        inputs = self._inside.named(inputs)
-        if not inputs.keys() <= self._names:
-            name = next(name for name in inputs if name not in self._names)
+    def _check_inputs(self, inputs: Mapping[str, Data]) -> dict[int, Data]:
+        inputs = self._internals.resolve_aliases(inputs)
+        if not inputs.keys() <= self._input_names:
+            name = next(name for name in inputs if name not in self._input_names)
             have = ", ".join(f"'{port.name}'" for port in self.inputs) or "none"
             raise InputError(f"the model has no input '{name}'; it has {have}")
         checked: dict[int, Data] = {}
         named: dict[str, int] = {}
         if self.graph.variables or self.state:
-            checked |= {self.plan.slot_of[value]: data for value, data in state_inputs(self.graph, self.state)}
+            checked |= {self.plan.slot_of[value]: data for value, data in variable_inputs(self.graph, self.state)}
         for (value, slot), port in zip(self.plan.inputs, self.inputs, strict=False):
             if port.name in inputs:
                 checked[slot] = check_value(port.name, port.type, inputs[port.name], named)
@@ -317,7 +325,7 @@ class Model:
                 checked[slot] = None
             else:
                 raise InputError(f"input '{port.name}' ({port.type}) is missing", Remedy.GIVE_INPUT, name=port.name)
-        self._fitted = None
+        self._accepted_arrays = None
         if (
             len(inputs) == len(self.inputs)
             and not self.graph.variables
@@ -326,7 +334,7 @@ class Model:
             pairs = [(port.name, slot) for (_, slot), port in zip(self.plan.inputs, self.inputs, strict=True)]
             # Where one of them had to be made to fit, each run has to.
             if all(checked[slot] is inputs[name] for name, slot in pairs):
-                self._fitted = [(name, slot, inputs[name].dtype, inputs[name].shape) for name, slot in pairs]
+                self._accepted_arrays = [(name, slot, inputs[name].dtype, inputs[name].shape) for name, slot in pairs]
         return checked
 
     @public_run
@@ -353,15 +361,15 @@ class Model:
         >>> model.run({"a": 2.0, "tol": 1e-6})["root"]
         array(1.4142135, dtype=float32)
         """
-        given = self._fit(inputs or {})
-        engine = self._borrow()
+        given = self._check_unless_unchanged(inputs or {})
+        engine = self._acquire_engine()
         try:
-            what, index = self._go(engine, given, on_iteration, max_iterations)
+            what, index = self._run_engine(engine, given, on_iteration, max_iterations)
             if what == "end":
-                return self._taken(engine)
-            message = self._where(engine, what, index, max_iterations)
+                return self._take_results(engine)
+            message = self._stop_message(engine, what, index, max_iterations)
         finally:
-            self._give_back(engine)
+            self._release_engine(engine)
         raise InterruptError(message) if what == "interrupt" else LimitError(message)
 
     @public_run
@@ -382,24 +390,24 @@ class Model:
         >>> model.execute(inputs).loops[0].iterations
         5
         """
-        given = self._fit(inputs or {})
-        engine = self._borrow()
+        given = self._check_unless_unchanged(inputs or {})
+        engine = self._acquire_engine()
         try:
-            what, index = self._go(engine, given, on_iteration, max_iterations, on_tick, begin)
+            what, index = self._run_engine(engine, given, on_iteration, max_iterations, on_tick, begin)
             run = Run(notes=tuple(self.graph.notes))
             if what == "end":
-                run.outputs = self._taken(engine)
-                run.notes = (*run.notes, *contradicted(engine, None), *self._types(engine))
-                run.loops = self._told(engine)
+                run.outputs = self._take_results(engine)
+                run.notes = (*run.notes, *contradiction_notes(engine, None), *self._type_notes(engine))
+                run.loops = self._totals_with_notes(engine)
             else:
                 run.stopped_by = StoppedBy.INTERRUPT if what == "interrupt" else StoppedBy.LIMIT
-                run.loops = self._inside.totals(engine, run.stopped_by)
-                run.message = self._where(engine, what, index, max_iterations)
+                run.loops = self._internals.totals(engine, run.stopped_by)
+                run.message = self._stop_message(engine, what, index, max_iterations)
             return run
         finally:
-            self._give_back(engine)
+            self._release_engine(engine)
 
-    def _go(
+    def _run_engine(
         self,
         engine: Engine,
         given: Mapping[int, Data],
@@ -413,90 +421,92 @@ class Model:
         unseen = on_iteration is None and begin is None
         engine.start(given, unseen)
         engine.set_limits(max_iterations, True)
-        late = self._late if engine is self._engine and self._late is not None else _Late(engine)
-        late.begin()
+        late = (
+            self._cycle_monitor if engine is self._engine and self._cycle_monitor is not None else _CycleMonitor(engine)
+        )
+        late.reset()
         if on_tick is not None:
-            late.on_tick = lambda: call_user(on_tick, Run({}, self._inside.totals(engine)))
+            late.on_tick = lambda: call_user(on_tick, Run({}, self._internals.totals(engine)))
         if begin is not None:
             begin(engine)
         engine.on_tick = late.tick
         try:
             if on_iteration is not None:
-                engine.set_hook(_hook(engine, on_iteration))
-            return late.resume()
+                engine.set_hook(_boundary_hook(engine, on_iteration))
+            return late.run_until_end()
         finally:
             if on_iteration is not None:
                 engine.set_hook(None)
             engine.on_tick = None
 
-    def _taken(self, engine: Engine) -> dict[str, Data]:
+    def _take_results(self, engine: Engine) -> dict[str, Data]:
         """The results of a run that ended, and what it leaves for the next one."""
-        results = self._inside.results(engine)
+        results = self._internals.results(engine)
         if self.graph.variables:
             self._keep_state(engine)
         return results
 
-    def _where(self, engine: Engine, what: str, index: int, limit: int | None) -> str:
+    def _stop_message(self, engine: Engine, what: str, index: int, limit: int | None) -> str:
         """What ended a run before its end."""
         if what.startswith("loop "):
             return what
         if what == "limit":
-            from .limits import most_iterations
-            from .repeats import stands_still
+            from .cycle_detection import is_fixed_point
+            from .max_trip_count import max_trip_count
 
             loop = engine.plan.loops[index].loop
             told = f"loop '{loop.name}' reached the limit of {limit} iterations without ending"
-            if stands_still(engine, index):
+            if is_fixed_point(engine, index):
                 told += "; what it carries is bit for bit as one iteration ago, and nothing else enters: "
-                trips = most_iterations(engine, engine.plan.loops[index])
+                trips = max_trip_count(engine, engine.plan.loops[index])
                 told += "no greater limit helps" if trips is None else f"its trip count of {trips} alone ends it"
             return told
         stack = engine.stack
         if not stack:
             return "interrupted outside of any loop"
-        return f"interrupted in {engine.memory.at(stack[-1])}"
+        return f"interrupted in {engine.memory.describe_loop(stack[-1])}"
 
-    def _borrow(self) -> Engine:
+    def _acquire_engine(self) -> Engine:
         """An engine to run on, and to give back."""
         if not self._lock.acquire(False):
             return Engine(self.plan)
         try:
             if self._engine is None:
                 self._engine = Engine(self.plan)
-                self._late = _Late(self._engine)
+                self._cycle_monitor = _CycleMonitor(self._engine)
         except BaseException:
             self._lock.release()
             raise
         return self._engine
 
-    def _give_back(self, engine: Engine) -> None:
+    def _release_engine(self, engine: Engine) -> None:
         """Nobody runs on it any more."""
         if engine is not self._engine:
             return
-        if engine.shapes_met > MOST_SHAPES:
+        if engine.spec_count > MAX_SHAPES_PER_ENGINE:
             self._engine = None
         self._lock.release()
 
-    def _types(self, engine: Engine) -> list[str]:
+    def _type_notes(self, engine: Engine) -> list[str]:
         """Of ONNX models: operators whose version does not list a type that they got."""
         if self.graph.system is not System.ONNX:
             return []
-        from .frontends.onnx.types import type_notes
+        from .frontends.onnx.type_checks import type_notes
 
         def kind(value: Value) -> ValueType:
             slot = engine.plan.slot_of.get(value)
-            known = None if slot is None else engine.memory.kind(slot)
+            known = None if slot is None else engine.memory.dtype_and_shape(slot)
             return value.type if known is None else TensorType(*known)
 
         return type_notes(self.graph, kind)
 
-    def _told(self, engine: Engine) -> list[LoopTotals]:
+    def _totals_with_notes(self, engine: Engine) -> list[LoopTotals]:
         """How the loops of a run that ended went, with what was noticed."""
         return [
-            replace(loop, notes=(*loop.notes, *observed(plan, engine), *contradicted(engine, plan)))
+            replace(loop, notes=(*loop.notes, *notes_for_run(plan, engine), *contradiction_notes(engine, plan)))
             if loop.entries
             else loop
-            for loop, plan in zip(self._inside.totals(engine), engine.plan.loops, strict=True)
+            for loop, plan in zip(self._internals.totals(engine), engine.plan.loops, strict=True)
         ]
 
     def reset(self) -> None:
@@ -519,10 +529,10 @@ class Model:
         Traceback (most recent call last):
         loopdbg.UsageError: newton_sqrt.onnx keeps no variables
         """
-        from .graph.requests import each_its_own
+        from .graph.stateful_unroll import unroll_stacked_requests
 
-        made = Model(each_its_own(self.graph), self.path, self._inside.function, self._inside.weights)
-        made._inside.requests = True
+        made = Model(unroll_stacked_requests(self.graph), self.path, self._internals.function, self._internals.weights)
+        made._internals.is_over_requests = True
         made.state.update(self.state)
         return made
 
@@ -532,12 +542,12 @@ class Model:
                 self.state[variable.name] = np.array(engine.value(engine.plan.slot_of[variable.assigned]))
 
 
-def _input(graph: Graph, value: Value) -> Port:
+def _input_port(graph: Graph, value: Value) -> Port:
     aliases = tuple(alias for alias, name in graph.aliases.items() if name == value.name)
     return Port(value.name, value.type, value.name in graph.defaults, aliases)
 
 
-def _hook(engine: Engine, on_iteration: OnIteration) -> Callable[[int], None]:
+def _boundary_hook(engine: Engine, on_iteration: OnIteration) -> Callable[[int], None]:
     from .frame import Frame  # a run without hooks needs none
 
     def hook(index: int) -> None:
@@ -566,30 +576,30 @@ def load(source: Any, weights: str | Path | None = None, *, inputs: Any = None) 
     >>> loopdbg.load("newton_sqrt.onnx").outputs[0].name
     'root'
     """
-    from .frontends import read, split
+    from .frontends import read_model, split_model_path
 
     if isinstance(source, str | os.PathLike):
         path = source
     else:
-        from .in_memory import graph_of
+        from .in_memory_models import graph_from_object
 
-        found = graph_of(source, inputs)
+        found = graph_from_object(source, inputs)
         if not isinstance(found, Path):
             return Model(found)
         path = found
-    file, function = split(path)
-    return Model(read(file, weights, function), file, function, None if weights is None else Path(weights))
+    file, function = split_model_path(path)
+    return Model(read_model(file, weights, function), file, function, None if weights is None else Path(weights))
 
 
-def _tree(graph: Graph, path: str) -> list[LoopNode]:
+def _loop_tree(graph: Graph, path: str) -> list[LoopNode]:
     found: list[LoopNode] = []
     for node in graph.nodes:
         if isinstance(node, Loop):
             inner = f"{path} ▸ {node.name}"
-            found.append(LoopNode(node, inner, tuple(_tree(node.body, inner))))
+            found.append(LoopNode(node, inner, tuple(_loop_tree(node.body, inner))))
         elif isinstance(node, If):
             for word, branch in bodies(node):
-                found.extend(_tree(branch, f"{path} ▸ {node.name} ({word})"))
+                found.extend(_loop_tree(branch, f"{path} ▸ {node.name} ({word})"))
     return found
 
 

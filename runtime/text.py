@@ -7,27 +7,27 @@ from itertools import islice
 
 #: Close matches are looked for among this many names, and of names up to this length: more would take longer than the
 #: answer is worth.
-_NEAR_AMONG, _NEAR_LENGTH = 5000, 200
+_MAX_CANDIDATES, _MAX_NAME_CHARS = 5000, 200
 
 
-def printable(text: str) -> str:
+def escape_unprintable(text: str) -> str:
     """Names and strings out of a file may hold anything: what would move a terminal's cursor is shown as an escape."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-def printable_lines(lines: Iterable[str]) -> str:
+def escape_lines(lines: Iterable[str]) -> str:
     """Lines as one text, with no other line breaks than those between them."""
-    return "\n".join(map(printable, lines))
+    return "\n".join(map(escape_unprintable, lines))
 
 
-def counted(count: int, one: str, many: str = "") -> str:
+def count_text(count: int, one: str, many: str = "") -> str:
     """``1 iteration``, ``2 iterations``, ``2 boundaries``; ``many``: the plural, where it is not ``one`` and an s."""
     return f"{count} {plural(count, one, many)}"
 
 
-def grouped(number: int) -> str:
+def group_digits(number: int) -> str:
     """A large number in groups of three digits: ``1 234 567``."""
     return f"{number:,}".replace(",", " ")
 
@@ -37,12 +37,12 @@ def plural(count: int, one: str, many: str = "") -> str:
     return one if count == 1 else many or f"{one}s"
 
 
-def near(name: str, names: Iterable[str], most: int = 3) -> list[str]:
+def close_matches(name: str, names: Iterable[str], most: int = 3) -> list[str]:
     """Up to ``most`` names that ``name`` may be a slip of."""
     import difflib  # a run without mistakes needs it not
 
-    pool = [other for other in islice(names, _NEAR_AMONG) if len(other) <= _NEAR_LENGTH]
-    found = difflib.get_close_matches(name, pool, most) if len(name) <= _NEAR_LENGTH else []
+    pool = [other for other in islice(names, _MAX_CANDIDATES) if len(other) <= _MAX_NAME_CHARS]
+    found = difflib.get_close_matches(name, pool, most) if len(name) <= _MAX_NAME_CHARS else []
     if not found and name:
         found = [other for other in pool if other.lower() == name.lower()][:most]
     return found
@@ -50,7 +50,7 @@ def near(name: str, names: Iterable[str], most: int = 3) -> list[str]:
 
 def did_you_mean(name: str, names: Iterable[str], written: str = "'{}'", most: int = 3) -> str:
     """``; did you mean 'a' or 'b'?``, "" where nothing is near; ``written``: how a name is put."""
-    found = near(name, names, most)
+    found = close_matches(name, names, most)
     return f"; did you mean {' or '.join(map(written.format, found))}?" if found else ""
 
 
@@ -64,7 +64,7 @@ def size_text(nbytes: int) -> str:
     return f"{amount:.0f} {unit}" if amount >= 100 or unit == "B" else f"{amount:.3g} {unit}"
 
 
-def duration(seconds: float) -> str:
+def duration_text(seconds: float) -> str:
     """A time with two or three digits: ``36 us``, ``0.9 ms``, ``1.24 s``, ``3 min 12 s``."""
     if seconds >= 60:
         minutes, rest = divmod(round(seconds), 60)
@@ -73,11 +73,11 @@ def duration(seconds: float) -> str:
     for unit, word in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
         # 0.9 ms rather than 900 us, and 36 us rather than 0.036 ms.
         if seconds >= 0.1 * unit:
-            return f"{_digits(seconds / unit)} {word}"
-    return f"{_digits(seconds * 1e9)} ns"
+            return f"{_three_digits(seconds / unit)} {word}"
+    return f"{_three_digits(seconds * 1e9)} ns"
 
 
-def _digits(number: float) -> str:
+def _three_digits(number: float) -> str:
     if number >= 100:
         return f"{number:.0f}"
     return f"{number:.2g}" if number < 1 else f"{number:.3g}"

@@ -29,7 +29,7 @@ class Port:
 
 
 @dataclass(frozen=True)
-class Slicing:
+class PortMapSlice:
     """How a ``port_map`` entry cuts its tensor, or joins it, with the defaults of TensorIterator-1."""
 
     axis: int
@@ -40,20 +40,20 @@ class Slicing:
 
 
 @dataclass(frozen=True)
-class Into:
+class PortMapInput:
     """A ``port_map`` input: what the loop reads, the body parameter that gets it, and how it is sliced."""
 
     source: Port
     parameter: Port
-    sliced: Slicing | None = None
+    sliced: PortMapSlice | None = None
 
 
 @dataclass(frozen=True)
-class OutOf:
+class PortMapOutput:
     """A ``port_map`` output: a body result, its last value or the concatenation of ``count`` of them."""
 
     result: Port
-    joined: Slicing | None = None
+    joined: PortMapSlice | None = None
     count: int = -1
 
     @property
@@ -67,7 +67,7 @@ class OutOf:
 
 
 @dataclass
-class Weights:
+class ConstantBlob:
     """The content of the ``.bin``: constants one after another, equal ones once."""
 
     content: bytearray = field(default_factory=bytearray)
@@ -81,18 +81,18 @@ class Weights:
         return self.offsets[constant]
 
 
-class Graph:
+class IrGraph:
     """A graph under construction: the net itself, or the body of a loop."""
 
-    def __init__(self, weights: Weights | None = None) -> None:
-        self.weights = weights or Weights()
+    def __init__(self, weights: ConstantBlob | None = None) -> None:
+        self.weights = weights or ConstantBlob()
         self._layers = ET.Element("layers")
         self._edges = ET.Element("edges")
         self._outputs: dict[Port, ET.Element] = {}
 
-    def body(self) -> Graph:
+    def body(self) -> IrGraph:
         """A new graph for a loop's body, with the same ``.bin``."""
-        return Graph(self.weights)
+        return IrGraph(self.weights)
 
     def parameter(self, name: str, element: str, shape: Shape) -> Port:
         """An input of the graph."""
@@ -108,7 +108,7 @@ class Graph:
         self._name(source, name)
         return Port(layer, 0, source.element, source.shape)
 
-    def const(self, name: str, value: Array) -> Port:
+    def constant(self, name: str, value: Array) -> Port:
         """A constant, kept in the ``.bin``."""
         element = ELEMENT_TYPE[value.dtype.name]
         offset = self.weights.add(value.tobytes())
@@ -172,9 +172,9 @@ class Graph:
     def tensor_iterator(
         self,
         name: str,
-        body: Graph,
-        inputs: Sequence[Into],
-        outputs: Sequence[OutOf],
+        body: IrGraph,
+        inputs: Sequence[PortMapInput],
+        outputs: Sequence[PortMapOutput],
         back_edges: Sequence[tuple[Port, Port]],
     ) -> list[Port]:
         """A TensorIterator-1; a back edge goes from a body result to a body parameter."""
@@ -183,19 +183,19 @@ class Graph:
         )
         port_map = self._iterate(body, back_edges)
         for number, entry in enumerate(inputs):
-            _map(port_map, "input", number, entry.parameter, entry.sliced)
+            _port_map_entry(port_map, "input", number, entry.parameter, entry.sliced)
         for number, output in enumerate(outputs, start=len(inputs)):
-            _map(port_map, "output", number, output.result, output.joined)
+            _port_map_entry(port_map, "output", number, output.result, output.joined)
         return ports
 
     def loop(
         self,
         name: str,
-        body: Graph,
+        body: IrGraph,
         trip_count: Port,
         condition: Port,
-        inputs: Sequence[Into],
-        outputs: Sequence[OutOf],
+        inputs: Sequence[PortMapInput],
+        outputs: Sequence[PortMapOutput],
         back_edges: Sequence[tuple[Port, Port]],
         *,
         next_condition: Port,
@@ -209,15 +209,15 @@ class Graph:
         ports = self.layer("Loop", name, sources, [(o.result.element, o.shape) for o in outputs], opset="opset5")
         port_map = self._iterate(body, back_edges)
         for number, entry in enumerate(inputs, start=2):
-            _map(port_map, "input", number, entry.parameter, entry.sliced)
+            _port_map_entry(port_map, "input", number, entry.parameter, entry.sliced)
         for number, output in enumerate(outputs, start=len(sources)):
-            _map(port_map, "output", number, output.result, output.joined)
+            _port_map_entry(port_map, "output", number, output.result, output.joined)
         if iteration:
-            _map(port_map, "input", -1, iteration, None, purpose="current_iteration")
-        _map(port_map, "output", -1, next_condition, None, purpose="execution_condition")
+            _port_map_entry(port_map, "input", -1, iteration, None, purpose="current_iteration")
+        _port_map_entry(port_map, "output", -1, next_condition, None, purpose="execution_condition")
         return ports
 
-    def _iterate(self, body: Graph, back_edges: Sequence[tuple[Port, Port]]) -> ET.Element:
+    def _iterate(self, body: IrGraph, back_edges: Sequence[tuple[Port, Port]]) -> ET.Element:
         """Add the sections of a loop to the newest layer and return its empty port_map."""
         layer = self._layers[-1]
         port_map = ET.SubElement(layer, "port_map")
@@ -243,8 +243,8 @@ class Graph:
         return {".xml": text.encode(), ".bin": bytes(self.weights.content)}
 
 
-def _map(
-    port_map: ET.Element, side: str, external: int, internal: Port, slicing: Slicing | None, **purpose: str
+def _port_map_entry(
+    port_map: ET.Element, side: str, external: int, internal: Port, slicing: PortMapSlice | None, **purpose: str
 ) -> None:
     entry = ET.SubElement(port_map, side)
     if slicing:

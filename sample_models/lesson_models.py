@@ -8,16 +8,16 @@ from pathlib import Path
 import numpy as np
 
 import lesson_modes
-import lesson_parts
+import lesson_slices_and_branches
 import onnx_models
-from ir_writer import Graph, Into, OutOf, Slicing
+from ir_writer import IrGraph, PortMapInput, PortMapOutput, PortMapSlice
 from lesson_text import text_sample
-from sample import Sample
+from sample import SampleModel
 
 LESSONS = Path(__file__).resolve().parent / "lessons"
 
 
-def add3() -> Sample:
+def add3() -> SampleModel:
     """A body that runs again."""
     text = """
         main (int64 n, int64 x0) => (int64 x_last) {
@@ -30,7 +30,7 @@ def add3() -> Sample:
     return text_sample(text, {"n": 5, "x0": 0})
 
 
-def twice() -> Sample:
+def twice() -> SampleModel:
     """What an iteration receives, and what it yields: a scan output of each."""
     text = """
         main (int64 n, int64 x0) => (int64 x_last, int64[k] got, int64[k] gave) {
@@ -45,7 +45,7 @@ def twice() -> Sample:
     return text_sample(text, {"n": 4, "x0": 1})
 
 
-def halve() -> Sample:
+def halve() -> SampleModel:
     """Who decides about iteration 0: the initial condition is an input."""
     text = """
         main (bool first, int64 x0) => (int64 x_last, int64[k] rows) {
@@ -60,7 +60,7 @@ def halve() -> Sample:
     return text_sample(text, {"first": True, "x0": 5})
 
 
-def _climb(count: str, condition: str, given: str, inputs: Mapping[str, object]) -> Sample:
+def _climb(count: str, condition: str, given: str, inputs: Mapping[str, object]) -> SampleModel:
     text = f"""
         main ({given}int64 x0) => (int64 x_last, int64[k] rows)
         <bool yes = {{1}}> {{
@@ -77,22 +77,22 @@ def _climb(count: str, condition: str, given: str, inputs: Mapping[str, object])
     return text_sample(text, inputs)
 
 
-def climb() -> Sample:
+def climb() -> SampleModel:
     """A condition input that is true."""
     return _climb("n", "yes", "int64 n, ", {"n": 6, "x0": 0})
 
 
-def climb_absent() -> Sample:
+def climb_absent() -> SampleModel:
     """No condition input: what the body yields is ignored."""
     return _climb("n", "", "int64 n, ", {"n": 6, "x0": 0})
 
 
-def climb_endless() -> Sample:
+def climb_endless() -> SampleModel:
     """Neither a condition input nor a trip count: nothing ends it."""
     return _climb("", "", "", {"x0": 0})
 
 
-def swap() -> Sample:
+def swap() -> SampleModel:
     """Two carried values that trade places."""
     text = """
         main (int64 n, int64 a0, int64 b0) => (int64 a_last, int64 b_last) {
@@ -104,7 +104,7 @@ def swap() -> Sample:
     return text_sample(text, {"n": 3, "a0": 1, "b0": 2})
 
 
-def rotate() -> Sample:
+def rotate() -> SampleModel:
     """Three carried values, each of which takes the place of the one before."""
     text = """
         main (int64 n, int64 a0, int64 b0, int64 c0) => (int64 a_last, int64 b_last, int64 c_last) {
@@ -116,7 +116,7 @@ def rotate() -> Sample:
     return text_sample(text, {"n": 2, "a0": 1, "b0": 2, "c0": 3})
 
 
-def grow() -> Sample:
+def grow() -> SampleModel:
     """One value both as the initial value of a carried one and as a capture."""
     text = """
         main (int64 n, int64 start) => (int64 x_last, int64[k] rows) {
@@ -130,7 +130,7 @@ def grow() -> Sample:
     return text_sample(text, {"n": 3, "start": 1})
 
 
-def digits() -> Sample:
+def digits() -> SampleModel:
     """Two Scans over one input, from the front and from the back."""
     body = """(int64 number, int64 digit)
               => (int64 number_next) <int64 ten = {10}> {
@@ -147,7 +147,7 @@ def digits() -> Sample:
     return text_sample(text, {"x": [1, 2, 3, 4]})
 
 
-def stairs() -> Sample:
+def stairs() -> SampleModel:
     """A loop in a loop, with a trip count of its own in each entry."""
     text = """
         main (int64 n) => (int64 total_last, int64[k] rows)
@@ -167,14 +167,14 @@ def stairs() -> Sample:
     return text_sample(text, {"n": 3})
 
 
-def counter_trt() -> Sample:
+def counter_trt() -> SampleModel:
     """``counter`` as a script for TensorRT's network API, without what carries the condition to the next iteration: the
     script is the model itself."""
     given = {name: np.array(value, np.int32) for name, value in (("start", 0), ("step", 3), ("limit", 20))}
-    return Sample({".py": (LESSONS / "counter_trt.py").read_bytes()}, given)
+    return SampleModel({".py": (LESSONS / "counter_trt.py").read_bytes()}, given)
 
 
-def ahead() -> Sample:
+def ahead() -> SampleModel:
     """The same in ONNX's clothes: the question is asked one iteration earlier."""
     text = """
         main (int64 start, int64 step, int64 limit) => (int64 last, int64[k] got, int64[k] gave) {
@@ -193,36 +193,36 @@ def ahead() -> Sample:
     return text_sample(text, {"start": 0, "step": 3, "limit": 20})
 
 
-def pairs() -> Sample:
+def pairs() -> SampleModel:
     """A TensorIterator whose iterations make two numbers: as rows, joined, and joined backwards."""
     count = 3
-    net = Graph()
+    net = IrGraph()
     x = net.parameter("x", "i64", (count,))
     body = net.body()
     v = body.parameter("v", "i64", (1,))
-    tenfold = body.binary("Multiply", "tenfold", v, body.const("ten", np.array([10], np.int64)))
+    tenfold = body.binary("Multiply", "tenfold", v, body.constant("ten", np.array([10], np.int64)))
     pair = body.op("Concat", "pair", v, tenfold, shape=(2,), axis="0")
-    row = body.op("Unsqueeze", "row", pair, body.const("front", np.array([0], np.int64)), shape=(1, 2))
+    row = body.op("Unsqueeze", "row", pair, body.constant("front", np.array([0], np.int64)), shape=(1, 2))
     row_result = body.result(row, "row_out")
     pair_result = body.result(pair, "pair_out")
     as_rows, joined, backwards = net.tensor_iterator(
         "pairs",
         body,
-        [Into(x, v, Slicing(axis=0))],
+        [PortMapInput(x, v, PortMapSlice(axis=0))],
         [
-            OutOf(row_result, Slicing(axis=0), count),
-            OutOf(pair_result, Slicing(axis=0, stride=2, part_size=2), count),
-            OutOf(pair_result, Slicing(axis=0, start=-1, end=0, stride=-2, part_size=2), count),
+            PortMapOutput(row_result, PortMapSlice(axis=0), count),
+            PortMapOutput(pair_result, PortMapSlice(axis=0, stride=2, part_size=2), count),
+            PortMapOutput(pair_result, PortMapSlice(axis=0, start=-1, end=0, stride=-2, part_size=2), count),
         ],
         [],
     )
     net.result(as_rows, "as_rows")
     net.result(joined, "joined")
     net.result(backwards, "backwards")
-    return Sample(net.files("pairs", 11), {"x": np.array([1, 2, 3], np.int64)})
+    return SampleModel(net.files("pairs", 11), {"x": np.array([1, 2, 3], np.int64)})
 
 
-_OWN: dict[str, Callable[[], Sample]] = {
+_OWN_SAMPLES: dict[str, Callable[[], SampleModel]] = {
     function.__name__: function
     for function in (
         # Samples that lessons are about as well, for those who have the package alone.
@@ -246,4 +246,4 @@ _OWN: dict[str, Callable[[], Sample]] = {
         ahead,
     )
 }
-SAMPLES: dict[str, Callable[[], Sample]] = _OWN | lesson_modes.SAMPLES | lesson_parts.SAMPLES
+SAMPLES: dict[str, Callable[[], SampleModel]] = _OWN_SAMPLES | lesson_modes.SAMPLES | lesson_slices_and_branches.SAMPLES

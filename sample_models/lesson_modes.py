@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ir_writer import Graph, Into, OutOf
+from ir_writer import IrGraph, PortMapInput, PortMapOutput
 from lesson_text import onnx_text
 from openvino_models import NO_TRIP_COUNT, trips
 from openvino_models import always as truth
-from sample import Array, Sample
+from sample import Array, SampleModel
 
 
 @dataclass(frozen=True)
-class Body:
+class ModeBody:
     """``x_next = operator(x, by)``, with the operator's name in each system; ``by`` is a number, None is x itself."""
 
     name: str
@@ -30,11 +30,11 @@ class Body:
         return "x" if self.by is None else "by"
 
 
-BODIES = (Body("adds", "Add", "Add", "SUM", 2), Body("doubles", "Add", "Add", "SUM", None))
+BODIES = (ModeBody("adds", "Add", "Add", "SUM", 2), ModeBody("doubles", "Add", "Add", "SUM", None))
 
 
 @dataclass(frozen=True)
-class Mode:
+class LoopMode:
     """A row: whether something counts, and where the condition comes from: "" nowhere, ``asked``: from outside,
     ``true``: true at first. ``always``: the body yields the constant true. The number in a file's name says nothing."""
 
@@ -45,28 +45,28 @@ class Mode:
 
 
 ONNX_MODES = (
-    Mode(3, False, ""),
-    Mode(1, False, "asked"),
-    Mode(5, False, "true"),
-    Mode(2, True, ""),
-    Mode(4, True, "asked"),
+    LoopMode(3, False, ""),
+    LoopMode(1, False, "asked"),
+    LoopMode(5, False, "true"),
+    LoopMode(2, True, ""),
+    LoopMode(4, True, "asked"),
 )
 OPENVINO_MODES = (
-    Mode(3, False, "true", always=True),
-    Mode(1, False, "asked"),
-    Mode(5, False, "true"),
-    Mode(2, True, "true", always=True),
-    Mode(4, True, "asked"),
+    LoopMode(3, False, "true", always=True),
+    LoopMode(1, False, "asked"),
+    LoopMode(5, False, "true"),
+    LoopMode(2, True, "true", always=True),
+    LoopMode(4, True, "asked"),
 )
 TENSORRT_MODES = (
-    Mode(1, False, "asked"),
-    Mode(5, False, "true"),
-    Mode(2, True, ""),
-    Mode(4, True, "asked"),
+    LoopMode(1, False, "asked"),
+    LoopMode(5, False, "true"),
+    LoopMode(2, True, ""),
+    LoopMode(4, True, "asked"),
 )
 
 
-def onnx_mode(body: Body, mode: Mode) -> dict[str, bytes]:
+def onnx_mode(body: ModeBody, mode: LoopMode) -> dict[str, bytes]:
     """A row of ONNX's table, in its text form."""
     known = "" if body.by is None else f"<int64 by = {{{body.by}}}> "
     first = {"": "", "asked": "first = Less (x0, limit)", "true": ""}[mode.condition]
@@ -85,13 +85,13 @@ def onnx_mode(body: Body, mode: Mode) -> dict[str, bytes]:
     return {".onnxtxt": onnx_text("\n".join(line for line in text.splitlines() if line.strip()))}
 
 
-def openvino_mode(body: Body, mode: Mode) -> dict[str, bytes]:
+def openvino_mode(body: ModeBody, mode: LoopMode) -> dict[str, bytes]:
     """A row of Loop-5's table."""
-    net = Graph()
+    net = IrGraph()
     n, x0, limit = (net.parameter(name, "i64", ()) for name in ("n", "x0", "limit"))
     inner = net.body()
     x, body_limit = inner.parameter("x", "i64", ()), inner.parameter("limit", "i64", ())
-    by = x if body.by is None else inner.const("by", np.array(body.by, np.int64))
+    by = x if body.by is None else inner.constant("by", np.array(body.by, np.int64))
     x_next = inner.binary(body.openvino, "x_next", x, by)
     more = truth(inner, "true") if mode.always else inner.compare("Less", "more", x_next, body_limit)
     x_result, go_on = inner.result(x_next, "x_out"), inner.result(more, "go_on")
@@ -100,8 +100,8 @@ def openvino_mode(body: Body, mode: Mode) -> dict[str, bytes]:
         inner,
         n if mode.counted else trips(net, NO_TRIP_COUNT),
         net.compare("Less", "first", x0, limit) if mode.condition == "asked" else truth(net, "true"),
-        [Into(x0, x), Into(limit, body_limit)],
-        [OutOf(x_result)],
+        [PortMapInput(x0, x), PortMapInput(limit, body_limit)],
+        [PortMapOutput(x_result)],
         [(x_result, x)],
         next_condition=go_on,
     )
@@ -109,7 +109,7 @@ def openvino_mode(body: Body, mode: Mode) -> dict[str, bytes]:
     return net.files(body.name, 11)
 
 
-def tensorrt_mode(body: Body, mode: Mode) -> dict[str, bytes]:
+def tensorrt_mode(body: ModeBody, mode: LoopMode) -> dict[str, bytes]:
     """A row of the trip limits of TensorRT's loops, as a script."""
     by = "x" if body.by is None else f"network.add_constant((), np.array({body.by}, np.int32)).get_output(0)"
     count = "    loop.add_trip_limit(n, trt.TripLimit.COUNT)\n" if mode.counted else ""
@@ -149,12 +149,14 @@ def build(network):
     return {".py": (text if "np." in text else text.replace("import numpy as np\n", "")).encode()}
 
 
-def _sample(write: Callable[[Body, Mode], dict[str, bytes]], body: Body, mode: Mode) -> Callable[[], Sample]:
+def _sample(
+    write: Callable[[ModeBody, LoopMode], dict[str, bytes]], body: ModeBody, mode: LoopMode
+) -> Callable[[], SampleModel]:
     given: dict[str, Array] = {name: np.array(value, np.int64) for name, value in (("n", 6), ("x0", 1), ("limit", 9))}
-    return lambda: Sample(write(body, mode), given)
+    return lambda: SampleModel(write(body, mode), given)
 
 
-SAMPLES: dict[str, Callable[[], Sample]] = {
+SAMPLES: dict[str, Callable[[], SampleModel]] = {
     f"{system}_{body.name}_{mode.number}": _sample(write, body, mode)
     for system, write, modes in (
         ("onnx", onnx_mode, ONNX_MODES),

@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 import onnx.parser
 
-from sample import Array, Sample
+from sample import Array, SampleModel
 
 HEADER = '<ir_version: 10, opset_import: ["" : 21]>\n'
 
@@ -27,9 +27,9 @@ def onnx_text(text: str) -> bytes:
     return whole.encode()
 
 
-def text_sample(text: str, inputs: Mapping[str, object]) -> Sample:
+def text_sample(text: str, inputs: Mapping[str, object]) -> SampleModel:
     """A sample in ONNX's text form; constants are initializers of the body, so that no line of a listing is theirs."""
     given: dict[str, Array] = {
         name: np.array(value, np.bool_ if isinstance(value, bool) else np.int64) for name, value in inputs.items()
     }
-    return Sample({".onnxtxt": onnx_text(text)}, given)
+    return SampleModel({".onnxtxt": onnx_text(text)}, given)

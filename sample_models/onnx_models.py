@@ -10,7 +10,7 @@ import onnx
 import onnx.numpy_helper
 import onnx.parser
 
-from sample import Array, Sample, uniform
+from sample import Array, SampleModel, uniform
 
 HERE = Path(__file__).resolve().parent
 # The IR version that came with each operator set used here.
@@ -23,7 +23,7 @@ def onnx_sample(
     inputs: Mapping[str, Array],
     weights: Mapping[str, Array] | None = None,
     lines: Mapping[str, str] | None = None,
-) -> Sample:
+) -> SampleModel:
     """A sample from the text of its graph; ``weights`` become initializers of the main graph. ``lines``: by the first
     output of a node, the line of code in the file beside it that the node comes from.
 
@@ -37,7 +37,7 @@ def onnx_sample(
         model.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
     note_lines(model.graph, lines or {})
     onnx.checker.check_model(model, full_check=True)
-    return Sample({".onnx": model.SerializeToString(deterministic=True)}, inputs)
+    return SampleModel({".onnx": model.SerializeToString(deterministic=True)}, inputs)
 
 
 def note_lines(graph: onnx.GraphProto, lines: Mapping[str, str]) -> None:
@@ -68,7 +68,7 @@ def i64(value: object) -> Array:
     return np.array(value, np.int64)
 
 
-def test_loop11() -> Sample:
+def test_loop11() -> SampleModel:
     """The cumulative sum of the ONNX node test of that name."""
     text = """
         test_loop11 (int64 trip_count, bool cond, float[1] y) => (float[1] res_y, float[5,1] res_scan) {
@@ -90,7 +90,7 @@ def test_loop11() -> Sample:
     return onnx_sample(11, text, {"trip_count": i64(5), "cond": np.array(True), "y": f32([-2])})
 
 
-def spec_ab() -> Sample:
+def spec_ab() -> SampleModel:
     """The sample of the ONNX Loop specification, its constants as inputs, its iteration number as int64."""
     text = """
         spec_ab (int32 a, int32 b, int64 max_trip_count, bool keepgoing) => (int32 b_out, int32[n] vals) {
@@ -113,7 +113,7 @@ def spec_ab() -> Sample:
     return onnx_sample(16, text, inputs)
 
 
-def newton_sqrt() -> Sample:
+def newton_sqrt() -> SampleModel:
     """Newton's square root: a while loop that ends when a step no longer changes x by more than ``tol``.
 
     It starts at max(a, 1), which is never below the root; where that is exact already there are zero trips.
@@ -145,7 +145,7 @@ def newton_sqrt() -> Sample:
     return onnx_sample(16, text, {"a": f32(2), "tol": f32(1e-6)})
 
 
-def collatz() -> Sample:
+def collatz() -> SampleModel:
     """The Collatz walk down to 1: a while loop whose body branches with If."""
     text = """
         collatz (int64 start) => (int64 steps, int64[n] trajectory)
@@ -175,7 +175,7 @@ def collatz() -> Sample:
     return onnx_sample(13, text, {"start": i64(7)})
 
 
-def fibonacci() -> Sample:
+def fibonacci() -> SampleModel:
     """The Fibonacci numbers: a for loop, trip count and no condition; one carried value takes the other's."""
     text = """
         fibonacci (int64 n) => (int64[n] numbers)
@@ -194,7 +194,7 @@ def fibonacci() -> Sample:
     return onnx_sample(19, text, {"n": i64(12)})
 
 
-def power_iteration() -> Sample:
+def power_iteration() -> SampleModel:
     """The largest eigenvalue of a matrix: a loop that ends by convergence or by its trip count."""
     text = """
         power_iteration (float[4,4] A, float[4] v0, float tol, int64 max_iterations)
@@ -232,7 +232,7 @@ def power_iteration() -> Sample:
     return onnx_sample(18, text, inputs, lines=lines)
 
 
-def mandelbrot() -> Sample:
+def mandelbrot() -> SampleModel:
     """The Mandelbrot set, nested: a loop over the pixels around the loop of one pixel's escape."""
     text = """
         mandelbrot (int64 height, int64 width, int64 max_iterations) => (int64[height, width] counts)
@@ -282,7 +282,7 @@ def mandelbrot() -> Sample:
     return onnx_sample(16, text, {"height": i64(12), "width": i64(24), "max_iterations": i64(20)})
 
 
-def vanishing_scale() -> Sample:
+def vanishing_scale() -> SampleModel:
     """A state that is divided by a scale which reaches zero in iteration 137 of 1 000: from then on it is NaN."""
     text = """
         vanishing_scale (float[4] h0, float[n] scale) => (float[4] h_last, float[n] sizes) {
@@ -304,7 +304,7 @@ def vanishing_scale() -> Sample:
     return onnx_sample(18, text, {"h0": f32([1, 2, 3, 4]), "scale": scale})
 
 
-def counter() -> Sample:
+def counter() -> SampleModel:
     """A counter with both a trip count and a condition: whichever comes first ends it."""
     text = """
         counter (int64 max_trips, int64 start, int64 step, int64 limit) => (int64 last, int64[n] counts) {
@@ -320,7 +320,7 @@ def counter() -> Sample:
     return onnx_sample(21, text, {"max_trips": i64(10), "start": i64(0), "step": i64(3), "limit": i64(20)})
 
 
-def greedy_decoder() -> Sample:
+def greedy_decoder() -> SampleModel:
     """A GRU decoder that takes the best token each time and stops early, at the end token (token 0)."""
     vocabulary, embedded, hidden = 24, 12, 32
     text = f"""
@@ -391,7 +391,7 @@ def lstm_layer(n: int, inputs: str, hidden: int) -> str:
     """
 
 
-def two_layer_lstm() -> Sample:
+def two_layer_lstm() -> SampleModel:
     """Two LSTM layers as two Loops in a row: the second reads the scan output of the first, row by row."""
     steps, features, hidden = 16, 8, 16
     text = f"""
@@ -419,7 +419,7 @@ def two_layer_lstm() -> Sample:
     return onnx_sample(21, text, {"X": uniform(207, steps, features)}, weights)
 
 
-SAMPLES: dict[str, Callable[[], Sample]] = {
+SAMPLES: dict[str, Callable[[], SampleModel]] = {
     function.__name__: function
     for function in (
         test_loop11,

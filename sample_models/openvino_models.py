@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ir_writer import Graph, Into, OutOf, Port, Slicing
-from sample import Array, Sample, uniform
+from ir_writer import IrGraph, Port, PortMapInput, PortMapOutput, PortMapSlice
+from sample import Array, SampleModel, uniform
 
 NO_TRIP_COUNT = -1
-ROWS = Slicing(axis=0)
+ROWS = PortMapSlice(axis=0)
 
 
 def f32(*values: float) -> Array:
@@ -18,23 +18,23 @@ def f32(*values: float) -> Array:
     return np.array(values, np.float32)
 
 
-def trips(graph: Graph, count: int) -> Port:
+def trips(graph: IrGraph, count: int) -> Port:
     """A constant trip count."""
-    return graph.const("trip_count", np.array(count, np.int64))
+    return graph.constant("trip_count", np.array(count, np.int64))
 
 
-def always(graph: Graph, name: str) -> Port:
+def always(graph: IrGraph, name: str) -> Port:
     """A constant condition that is true."""
-    return graph.const(name, np.array(True))
+    return graph.constant(name, np.array(True))
 
 
-def lstm() -> Sample:
+def lstm() -> SampleModel:
     """The LSTM of the TensorIterator-1 page, 25 steps of 512 features, 256 hidden, and its final states.
 
     LSTMCell takes six inputs since opset4 (gates in the order f, i, c, o); the page shows the older five.
     """
     steps, features, hidden = 25, 512, 256
-    net = Graph()
+    net = IrGraph()
     X = net.parameter("X", "f32", (1, steps, features))
     H0 = net.parameter("H0", "f32", (1, hidden))
     C0 = net.parameter("C0", "f32", (1, hidden))
@@ -43,16 +43,16 @@ def lstm() -> Sample:
     x = body.parameter("x", "f32", (1, 1, features))
     h = body.parameter("h", "f32", (1, hidden))
     c = body.parameter("c", "f32", (1, hidden))
-    x_shape = body.const("x_row_shape", np.array([1, features], np.int64))
+    x_shape = body.constant("x_row_shape", np.array([1, features], np.int64))
     x_row = body.op("Reshape", "x_row", x, x_shape, shape=(1, features), special_zero="false")
-    W = body.const("W", uniform(301, 4 * hidden, features, scale=0.1))
-    R = body.const("R", uniform(302, 4 * hidden, hidden, scale=0.1))
-    B = body.const("B", uniform(303, 4 * hidden, scale=0.1))
+    W = body.constant("W", uniform(301, 4 * hidden, features, scale=0.1))
+    R = body.constant("R", uniform(302, 4 * hidden, hidden, scale=0.1))
+    B = body.constant("B", uniform(303, 4 * hidden, scale=0.1))
     cell = {"hidden_size": str(hidden)}
     h_next, c_next = body.layer(
         "LSTMCell", "cell", [x_row, h, c, W, R, B], [("f32", (1, hidden))] * 2, cell, opset="opset4"
     )
-    y_shape = body.const("y_shape", np.array([1, 1, hidden], np.int64))
+    y_shape = body.constant("y_shape", np.array([1, 1, hidden], np.int64))
     y = body.op("Reshape", "y_slice", h_next, y_shape, shape=(1, 1, hidden), special_zero="false")
     h_result = body.result(h_next, "h_next")
     c_result = body.result(c_next, "c_next")
@@ -61,8 +61,8 @@ def lstm() -> Sample:
     Y, H, C = net.tensor_iterator(
         "rnn",
         body,
-        [Into(X, x, Slicing(axis=1)), Into(H0, h), Into(C0, c)],
-        [OutOf(y_result, Slicing(axis=1), steps), OutOf(h_result), OutOf(c_result)],
+        [PortMapInput(X, x, PortMapSlice(axis=1)), PortMapInput(H0, h), PortMapInput(C0, c)],
+        [PortMapOutput(y_result, PortMapSlice(axis=1), steps), PortMapOutput(h_result), PortMapOutput(c_result)],
         [(h_result, h), (c_result, c)],
     )
     net.result(Y, "Y")
@@ -73,14 +73,14 @@ def lstm() -> Sample:
         "H0": uniform(305, 1, hidden, scale=0.5),
         "C0": uniform(306, 1, hidden, scale=0.5),
     }
-    return Sample(net.files("lstm", 11), inputs)
+    return SampleModel(net.files("lstm", 11), inputs)
 
 
-def reverse_sum() -> Sample:
+def reverse_sum() -> SampleModel:
     """A backward TensorIterator: sums from the last row up, put back in the order of the rows."""
     rows = 6
-    backward = Slicing(axis=0, start=-1, end=0, stride=-1)
-    net = Graph()
+    backward = PortMapSlice(axis=0, start=-1, end=0, stride=-1)
+    net = IrGraph()
     x = net.parameter("x", "f32", (rows, 2))
     start = net.parameter("start", "f32", (1, 2))
 
@@ -93,20 +93,20 @@ def reverse_sum() -> Sample:
     suffix_sums, sum_ = net.tensor_iterator(
         "sum_backwards",
         body,
-        [Into(x, row, backward), Into(start, total)],
-        [OutOf(total_result, backward, rows), OutOf(total_result)],
+        [PortMapInput(x, row, backward), PortMapInput(start, total)],
+        [PortMapOutput(total_result, backward, rows), PortMapOutput(total_result)],
         [(total_result, total)],
     )
     net.result(suffix_sums, "suffix_sums")
     net.result(sum_, "sum")
     x_values = np.array([[1, 10], [2, 20], [3, 30], [4, 40], [5, 50], [6, 60]], np.float32)
-    return Sample(net.files("reverse_sum", 10), {"x": x_values, "start": np.zeros((1, 2), np.float32)})
+    return SampleModel(net.files("reverse_sum", 10), {"x": x_values, "start": np.zeros((1, 2), np.float32)})
 
 
-def loop_for() -> Sample:
+def loop_for() -> SampleModel:
     """(trip_count, true), the for loop: ten years of compound interest."""
     years = 10
-    net = Graph()
+    net = IrGraph()
     deposit = net.parameter("deposit", "f32", (1,))
     rate = net.parameter("rate", "f32", (1,))
 
@@ -123,19 +123,19 @@ def loop_for() -> Sample:
         body,
         trips(net, years),
         always(net, "true"),
-        [Into(deposit, balance), Into(rate, body_rate)],
-        [OutOf(result), OutOf(result, ROWS, years)],
+        [PortMapInput(deposit, balance), PortMapInput(rate, body_rate)],
+        [PortMapOutput(result), PortMapOutput(result, ROWS, years)],
         [(result, balance)],
         next_condition=go_on,
     )
     net.result(final, "final_balance")
     net.result(history, "history")
-    return Sample(net.files("loop_for", 10), {"deposit": f32(100), "rate": f32(0.05)})
+    return SampleModel(net.files("loop_for", 10), {"deposit": f32(100), "rate": f32(0.05)})
 
 
-def loop_while() -> Sample:
+def loop_while() -> SampleModel:
     """(-1, cond), the while loop: halve while above a limit; an x at or below it means zero trips."""
-    net = Graph()
+    net = IrGraph()
     x0 = net.parameter("x0", "f32", (1,))
     limit = net.parameter("limit", "f32", (1,))
     above0 = net.compare("Greater", "above_limit_at_start", x0, limit)
@@ -143,7 +143,7 @@ def loop_while() -> Sample:
     body = net.body()
     x = body.parameter("x", "f32", (1,))
     body_limit = body.parameter("limit", "f32", (1,))
-    x_next = body.binary("Multiply", "halve", x, body.const("half", f32(0.5)))
+    x_next = body.binary("Multiply", "halve", x, body.constant("half", f32(0.5)))
     above = body.compare("Greater", "above_limit", x_next, body_limit)
     result = body.result(x_next, "x_next")
     go_on = body.result(above, "go_on")
@@ -153,30 +153,30 @@ def loop_while() -> Sample:
         body,
         trips(net, NO_TRIP_COUNT),
         above0,
-        [Into(x0, x), Into(limit, body_limit)],
-        [OutOf(result), OutOf(result, ROWS)],
+        [PortMapInput(x0, x), PortMapInput(limit, body_limit)],
+        [PortMapOutput(result), PortMapOutput(result, ROWS)],
         [(result, x)],
         next_condition=go_on,
     )
     net.result(last, "last")
     net.result(halves, "halves")
-    return Sample(net.files("loop_while", 11), {"x0": f32(100), "limit": f32(1)})
+    return SampleModel(net.files("loop_while", 11), {"x0": f32(100), "limit": f32(1)})
 
 
-def loop_do_while() -> Sample:
+def loop_do_while() -> SampleModel:
     """(-1, true) with a condition from the body, the do-while loop: the digits of n (0 has one as well)."""
-    net = Graph()
+    net = IrGraph()
     n0 = net.parameter("n", "i64", (1,))
 
     body = net.body()
     n = body.parameter("n", "i64", (1,))
     count = body.parameter("count", "i64", (1,))
-    one = body.const("one", np.array([1], np.int64))
-    ten = body.const("ten", np.array([10], np.int64))
+    one = body.constant("one", np.array([1], np.int64))
+    ten = body.constant("ten", np.array([10], np.int64))
     digit = body.binary("Mod", "last_digit", n, ten)
     n_next = body.binary("Divide", "drop_digit", n, ten)
     count_next = body.binary("Add", "count_digit", count, one)
-    zero = body.const("zero", np.array([0], np.int64))
+    zero = body.constant("zero", np.array([0], np.int64))
     more = body.compare("Greater", "digits_left", n_next, zero)
     n_result = body.result(n_next, "n_next")
     count_result = body.result(count_next, "count_next")
@@ -188,19 +188,19 @@ def loop_do_while() -> Sample:
         body,
         trips(net, NO_TRIP_COUNT),
         always(net, "true"),
-        [Into(n0, n), Into(net.const("no_digits", np.array([0], np.int64)), count)],
-        [OutOf(count_result), OutOf(digit_result, ROWS)],
+        [PortMapInput(n0, n), PortMapInput(net.constant("no_digits", np.array([0], np.int64)), count)],
+        [PortMapOutput(count_result), PortMapOutput(digit_result, ROWS)],
         [(n_result, n), (count_result, count)],
         next_condition=go_on,
     )
     net.result(digit_count, "digit_count")
     net.result(digits, "digits")
-    return Sample(net.files("loop_do_while", 11), {"n": np.array([9041372], np.int64)})
+    return SampleModel(net.files("loop_do_while", 11), {"n": np.array([9041372], np.int64)})
 
 
-def loop_for_condition() -> Sample:
+def loop_for_condition() -> SampleModel:
     """(trip_count, cond), the for loop with condition: growth while below a limit, ``max_trips`` at most."""
-    net = Graph()
+    net = IrGraph()
     max_trips = net.parameter("max_trips", "i64", ())
     x0 = net.parameter("x0", "f32", (1,))
     growth = net.parameter("growth", "f32", (1,))
@@ -221,23 +221,23 @@ def loop_for_condition() -> Sample:
         body,
         max_trips,
         below0,
-        [Into(x0, x), Into(growth, body_growth), Into(limit, body_limit)],
-        [OutOf(result), OutOf(result, ROWS)],
+        [PortMapInput(x0, x), PortMapInput(growth, body_growth), PortMapInput(limit, body_limit)],
+        [PortMapOutput(result), PortMapOutput(result, ROWS)],
         [(result, x)],
         next_condition=go_on,
     )
     net.result(last, "last")
     net.result(history, "history")
     inputs = {"max_trips": np.array(12, np.int64), "x0": f32(1), "growth": f32(1.5), "limit": f32(20)}
-    return Sample(net.files("loop_for_condition", 11), inputs)
+    return SampleModel(net.files("loop_for_condition", 11), inputs)
 
 
-def loop_infinite() -> Sample:
+def loop_infinite() -> SampleModel:
     """(-1, true) with a condition that is always true, the infinite loop: Leibniz's series for pi.
 
     OpenVINO loads it, but inference never returns: to be stepped, or run with a limit on the iterations.
     """
-    net = Graph()
+    net = IrGraph()
     start = net.parameter("start", "f32", (1,))
 
     body = net.body()
@@ -245,8 +245,8 @@ def loop_infinite() -> Sample:
     estimate = body.parameter("estimate", "f32", (1,))
     numerator = body.parameter("numerator", "f32", (1,))
     i_f = body.op("Convert", "i_f", i, element="f32", destination_type="f32")
-    twice_i = body.binary("Multiply", "twice_i", i_f, body.const("two", f32(2)))
-    denominator = body.binary("Add", "denominator", twice_i, body.const("one", f32(1)))
+    twice_i = body.binary("Multiply", "twice_i", i_f, body.constant("two", f32(2)))
+    denominator = body.binary("Add", "denominator", twice_i, body.constant("one", f32(1)))
     term = body.binary("Divide", "term", numerator, denominator)
     estimate_next = body.binary("Add", "add_term", estimate, term)
     numerator_next = body.op("Negative", "change_sign", numerator)
@@ -259,20 +259,20 @@ def loop_infinite() -> Sample:
         body,
         trips(net, NO_TRIP_COUNT),
         always(net, "true"),
-        [Into(start, estimate), Into(net.const("four", f32(4)), numerator)],
-        [OutOf(estimate_result)],
+        [PortMapInput(start, estimate), PortMapInput(net.constant("four", f32(4)), numerator)],
+        [PortMapOutput(estimate_result)],
         [(estimate_result, estimate), (numerator_result, numerator)],
         next_condition=go_on,
         iteration=i,
     )
     net.result(pi, "pi")
-    return Sample(net.files("loop_infinite", 11), {"start": f32(0)})
+    return SampleModel(net.files("loop_infinite", 11), {"start": f32(0)})
 
 
-def loop_slice_concat() -> Sample:
+def loop_slice_concat() -> SampleModel:
     """A Loop-5 with a sliced input and a concatenated output: each row times its number, and their total."""
     rows = 5
-    net = Graph()
+    net = IrGraph()
     x = net.parameter("x", "f32", (rows, 3))
     start = net.parameter("start", "f32", (1, 3))
 
@@ -281,7 +281,7 @@ def loop_slice_concat() -> Sample:
     total = body.parameter("total", "f32", (1, 3))
     i = body.parameter("i", "i64", (1,))
     i_f = body.op("Convert", "i_f", i, element="f32", destination_type="f32")
-    weight = body.binary("Add", "weight", i_f, body.const("one", f32(1)))
+    weight = body.binary("Add", "weight", i_f, body.constant("one", f32(1)))
     weighted = body.binary("Multiply", "weigh", row, weight)
     total_next = body.binary("Add", "add_weighted", total, weighted)
     weighted_result = body.result(weighted, "weighted")
@@ -293,8 +293,8 @@ def loop_slice_concat() -> Sample:
         body,
         trips(net, rows),
         always(net, "true"),
-        [Into(x, row, ROWS), Into(start, total)],
-        [OutOf(weighted_result, ROWS, rows), OutOf(total_result)],
+        [PortMapInput(x, row, ROWS), PortMapInput(start, total)],
+        [PortMapOutput(weighted_result, ROWS, rows), PortMapOutput(total_result)],
         [(total_result, total)],
         next_condition=go_on,
         iteration=i,
@@ -302,19 +302,19 @@ def loop_slice_concat() -> Sample:
     net.result(weighted_rows, "rows")
     net.result(weighted_sum, "weighted_sum")
     x_values = np.arange(1, 1 + rows * 3, dtype=np.float32).reshape(rows, 3)
-    return Sample(net.files("loop_slice_concat", 11), {"x": x_values, "start": np.zeros((1, 3), np.float32)})
+    return SampleModel(net.files("loop_slice_concat", 11), {"x": x_values, "start": np.zeros((1, 3), np.float32)})
 
 
-def factorial_loop(body: Graph, i: Port, unit: Port) -> Port:
+def factorial_loop(body: IrGraph, i: Port, unit: Port) -> Port:
     """The inner loop of ``loop_nested``: (i + 1)!, with a trip count that depends on the outer iteration."""
-    one = body.const("one", np.array([1], np.int64))
+    one = body.constant("one", np.array([1], np.int64))
     inner_trips = body.binary("Add", "inner_trips", i, one)
 
     inner = body.body()
     j = inner.parameter("j", "i64", (1,))
     product = inner.parameter("product", "f32", (1,))
     j_f = inner.op("Convert", "j_f", j, element="f32", destination_type="f32")
-    factor = inner.binary("Add", "factor", j_f, inner.const("one_f", f32(1)))
+    factor = inner.binary("Add", "factor", j_f, inner.constant("one_f", f32(1)))
     product_next = inner.binary("Multiply", "multiply", product, factor)
     product_result = inner.result(product_next, "product_next")
     go_on = inner.result(always(inner, "true"), "go_on")
@@ -324,8 +324,8 @@ def factorial_loop(body: Graph, i: Port, unit: Port) -> Port:
         inner,
         inner_trips,
         always(body, "inner_true"),
-        [Into(unit, product)],
-        [OutOf(product_result)],
+        [PortMapInput(unit, product)],
+        [PortMapOutput(product_result)],
         [(product_result, product)],
         next_condition=go_on,
         iteration=j,
@@ -333,10 +333,10 @@ def factorial_loop(body: Graph, i: Port, unit: Port) -> Port:
     return factorial
 
 
-def loop_nested() -> Sample:
+def loop_nested() -> SampleModel:
     """A Loop-5 in a Loop-5: Euler's number as 1 + 1/1! + 1/2! + ..., each factorial a loop of its own."""
     terms = 8
-    net = Graph()
+    net = IrGraph()
     unit = net.parameter("unit", "f32", (1,))
 
     body = net.body()
@@ -355,18 +355,18 @@ def loop_nested() -> Sample:
         body,
         trips(net, terms),
         always(net, "true"),
-        [Into(unit, e), Into(unit, body_unit)],
-        [OutOf(e_result), OutOf(factorial_result, ROWS, terms)],
+        [PortMapInput(unit, e), PortMapInput(unit, body_unit)],
+        [PortMapOutput(e_result), PortMapOutput(factorial_result, ROWS, terms)],
         [(e_result, e)],
         next_condition=go_on,
         iteration=i,
     )
     net.result(e_last, "e")
     net.result(factorials, "factorials")
-    return Sample(net.files("loop_nested", 11), {"unit": f32(1)})
+    return SampleModel(net.files("loop_nested", 11), {"unit": f32(1)})
 
 
-SAMPLES: dict[str, Callable[[], Sample]] = {
+SAMPLES: dict[str, Callable[[], SampleModel]] = {
     function.__name__: function
     for function in (
         lstm,

@@ -18,7 +18,7 @@ ZIP_EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 @dataclass(frozen=True)
-class Sample:
+class SampleModel:
     """One sample model: its files' bytes by suffix (``.onnx``, or ``.xml`` and ``.bin``), and its inputs."""
 
     files: Mapping[str, bytes]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sample import Array, Sample, uniform
+from sample import Array, SampleModel, uniform
 
 SCRIPTS = Path(__file__).resolve().parent / "trt"
 
@@ -36,8 +36,10 @@ _INPUTS: Mapping[str, Mapping[str, Array]] = {
 }
 
 
-def _sample(name: str, inputs: Mapping[str, Array]) -> Callable[[], Sample]:
-    return lambda: Sample({".py": (SCRIPTS / f"{name}.py").read_bytes()}, inputs)
+def _sample(name: str, inputs: Mapping[str, Array]) -> Callable[[], SampleModel]:
+    return lambda: SampleModel({".py": (SCRIPTS / f"{name}.py").read_bytes()}, inputs)
 
 
-SAMPLES: dict[str, Callable[[], Sample]] = {f"trt/{name}": _sample(name, inputs) for name, inputs in _INPUTS.items()}
+SAMPLES: dict[str, Callable[[], SampleModel]] = {
+    f"trt/{name}": _sample(name, inputs) for name, inputs in _INPUTS.items()
+}

@@ -21,10 +21,10 @@ from hypothesis import HealthCheck, settings
 from textual.css.stylesheet import Stylesheet
 from textual.pilot import Pilot
 
-from fresh import Crash, Fresh, at
-from loopdbg.runtime.engine.plain import binder as nodes
-from loopdbg.runtime.frontends.onnx import functions, types
-from resting import rested, taken
+from fork_server import ChildCrashedError, ForkServer, call_in_directory
+from loopdbg.runtime.engine.baseline import binder as nodes
+from loopdbg.runtime.frontends.onnx import function_bodies, type_checks
+from ui_idle import wait_for_messages, wait_until_idle
 
 #: By the name of a test, in small letters: the numbers of the folders that it is to get.
 _folders: dict[str, Iterator[int]] = defaultdict(itertools.count)
@@ -46,7 +46,7 @@ def settings_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]
 
 
 @pytest.fixture(autouse=True)
-def settings_of_nobody(settings_folders: Iterator[Path]) -> Iterator[None]:
+def isolated_settings(settings_folders: Iterator[Path]) -> Iterator[None]:
     """What a person has set for their own screen changes no test, no test changes it, nor what another test finds."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LOOPDBG_CONFIG_DIR", str(next(settings_folders)))
@@ -63,32 +63,32 @@ def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 
 @pytest.fixture(autouse=True, scope="session")
-def strict_binding() -> None:
+def fail_on_binding_errors() -> None:
     nodes.strict_binding = True
 
 
 @pytest.fixture(autouse=True, scope="session")
-def forks_for_inference() -> Iterator[None]:
+def infer_in_fork() -> Iterator[None]:
     """ONNX's inference runs in a fork of one process, and not in a new interpreter each time."""
     one_at_a_time = threading.Lock()
     with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
 
         @cache
-        def server() -> Fresh:
-            return stack.enter_context(Fresh("onnx", functions.__name__, types.__name__))
+        def server() -> ForkServer:
+            return stack.enter_context(ForkServer("onnx", function_bodies.__name__, type_checks.__name__))
 
         def apart(function: Callable[[Any], Any], given: Any) -> Any:
             with one_at_a_time:
                 try:
-                    return server().call(at, os.getcwd(), function, given)
-                except Crash:
+                    return server().call(call_in_directory, os.getcwd(), function, given)
+                except ChildCrashedError:
                     return None
                 except BaseException:
                     server.cache_clear()  # of an interrupted call the answer is still to come
                     raise
 
-        for module in (functions, types):
-            patch.setattr(module, "apart", apart)
+        for module in (function_bodies, type_checks):
+            patch.setattr(module, "call_in_subprocess", apart)
         yield
 
 
@@ -148,7 +148,7 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def screens_cost_little() -> Iterator[None]:
+def fast_screens() -> Iterator[None]:
     """They are at rest soon, and few widgets are asked whether they are; each app parses its styles anew, which of the
     same colours are the same; and each strip makes seven small caches, with little to keep in them."""
     parsed: dict[Any, Any] = {}
@@ -162,15 +162,15 @@ def screens_cost_little() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         for name in ("textual.app.wait_for_idle", "textual.pilot.wait_for_idle"):
-            patch.setattr(name, rested)
-        patch.setattr(Pilot, "_wait_for_screen", taken)
+            patch.setattr(name, wait_until_idle)
+        patch.setattr(Pilot, "_wait_for_screen", wait_for_messages)
         patch.setattr(Stylesheet, "_parse_rules", rules)
         patch.setattr("textual.strip.FIFOCache", lambda size: {})
         yield
 
 
 @pytest.fixture(autouse=True)
-def locale_of_before() -> Iterator[None]:
+def restore_locale() -> Iterator[None]:
     """ONNX Runtime's StringNormalizer sets the locale of the whole process, and with it how text is read."""
     before = locale.setlocale(locale.LC_CTYPE)
     yield

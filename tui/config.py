@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from ..runtime.errors import UsageError
-from ..runtime.files import text_of
+from ..runtime.stable_file import read_text
 from ..runtime.text import did_you_mean
 
 #: Runtimes that are run live, and a device of each.
-PEERS = {"onnxruntime": "CUDA", "openvino": "GPU"}
+PEER_EXAMPLE_DEVICES = {"onnxruntime": "CUDA", "openvino": "GPU"}
 #: The table of the keys; everything else stands alone.
-KEYS = "keys"
+KEYS_TABLE = "keys"
 
 
 @dataclass(frozen=True)
@@ -30,49 +30,51 @@ class Setting:
     what it cannot be; ``form``: what it can be, in words."""
 
     name: str
-    what: str
-    usual: str
-    form: str
-    read: Callable[[Any], Any]
+    description: str
+    default_text: str
+    accepted_text: str
+    parse: Callable[[Any], Any]
 
 
-def _word(*words: str) -> Callable[[Any], Any]:
+def _choice_parser(*words: str) -> Callable[[Any], Any]:
     return lambda value: value if value in words else None
 
 
-def _tolerance(value: Any) -> float | None:
+def _parse_tolerance(value: Any) -> float | None:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     return float(value) if number and math.isfinite(value) and value >= 0 else None
 
 
-def _peer(value: Any) -> str | None:
+def _parse_peer(value: Any) -> str | None:
     name, colon, device = value.partition(":") if isinstance(value, str) else ("", "", "")
-    return value if name in PEERS and bool(colon) == bool(device) else None
+    return value if name in PEER_EXAMPLE_DEVICES and bool(colon) == bool(device) else None
 
 
-_NUMBER = "a number from 0 on, such as 1e-4"
+_TOLERANCE_FORM = "a number from 0 on, such as 1e-4"
 SETTINGS = (
-    Setting("theme", "the theme of the screen", "the one chosen last", "'dark' or 'light'", _word("dark", "light")),
+    Setting(
+        "theme", "the theme of the screen", "the one chosen last", "'dark' or 'light'", _choice_parser("dark", "light")
+    ),
     Setting(
         "color",
         "colours of run and of the console",
         "where there is a terminal",
         "'auto' or 'never'",
-        _word("auto", "never"),
+        _choice_parser("auto", "never"),
     ),
-    Setting("rtol", "the relative tolerance of diff and repro", "by dtype", _NUMBER, _tolerance),
-    Setting("atol", "the absolute tolerance of diff and repro", "by dtype", _NUMBER, _tolerance),
+    Setting("rtol", "the relative tolerance of diff and repro", "by dtype", _TOLERANCE_FORM, _parse_tolerance),
+    Setting("atol", "the absolute tolerance of diff and repro", "by dtype", _TOLERANCE_FORM, _parse_tolerance),
     Setting(
         "peer",
         "what diff compares one model with",
         "none",
         "a runtime: 'onnxruntime', 'openvino', or one with its device: 'openvino:GPU'",
-        _peer,
+        _parse_peer,
     ),
 )
 
 
-def folder() -> Path:
+def config_folder() -> Path:
     """Where the files are."""
     given = os.environ.get("LOOPDBG_CONFIG_DIR")
     if given:
@@ -82,20 +84,20 @@ def folder() -> Path:
     return Path(platformdirs.user_config_dir("loopdbg", appauthor=False))
 
 
-def file() -> Path:
+def config_path() -> Path:
     """What a person writes."""
-    return folder() / "config.toml"
+    return config_folder() / "config.toml"
 
 
-def told() -> Mapping[str, Any]:
+def read_config() -> Mapping[str, Any]:
     """All that the file says: settings by name, each checked, and the table of keys as it stands.
 
     Raises:
         UsageError: the file cannot be read, or says what cannot be.
     """
-    path = file()
+    path = config_path()
     try:
-        text = text_of(path)
+        text = read_text(path)
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except OSError as error:
@@ -108,32 +110,32 @@ def told() -> Mapping[str, Any]:
         found = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{path}: is not TOML: {error}") from None
-    return {name: _checked(path, name, value) for name, value in found.items()}
+    return {name: _validate_setting(path, name, value) for name, value in found.items()}
 
 
-def _checked(path: Path, name: str, value: Any) -> Any:
-    if name == KEYS:
+def _validate_setting(path: Path, name: str, value: Any) -> Any:
+    if name == KEYS_TABLE:
         return value
     known = {one.name: one for one in SETTINGS}
     if name not in known:
-        hint = did_you_mean(name, [KEYS, *known]) or "; loopdbg config lists them"
+        hint = did_you_mean(name, [KEYS_TABLE, *known]) or "; loopdbg config lists them"
         raise UsageError(f"{path}: there is no setting '{name}'{hint}")
-    read = known[name].read(value)
+    read = known[name].parse(value)
     if read is None:
-        raise UsageError(f"{path}: {name} = {value!r}: it is {known[name].form}")
+        raise UsageError(f"{path}: {name} = {value!r}: it is {known[name].accepted_text}")
     return read
 
 
-def value(name: str) -> Any:
+def setting_value(name: str) -> Any:
     """What is set; None where nothing is.
 
     Raises:
         UsageError: as :func:`told`.
     """
-    return told().get(name)
+    return read_config().get(name)
 
 
-def colours(terminal: bool, environment: Mapping[str, str] = os.environ) -> tuple[bool, str]:
+def color_decision(terminal: bool, environment: Mapping[str, str] = os.environ) -> tuple[bool, str]:
     """Whether a stream has colours, and what decides that. ``terminal``: it is one.
 
     Raises:
@@ -146,5 +148,5 @@ def colours(terminal: bool, environment: Mapping[str, str] = os.environ) -> tupl
         return forced != "0", "FORCE_COLOR"
     if not terminal or environment.get("TERM", "") == "dumb":
         return False, "no terminal" if not terminal else "TERM"
-    set_here = value("color")
-    return set_here != "never", str(file()) if set_here else "default"
+    set_here = setting_value("color")
+    return set_here != "never", str(config_path()) if set_here else "default"

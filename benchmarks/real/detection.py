@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from real.export import Module, real
+from real.model_files import ExportedModule, real_model
 from real.recurrent import GRUCell
 
 
@@ -22,7 +22,7 @@ def overlap(a: Tensor, b: Tensor) -> Tensor:
     return inside / (area_a[:, None] + area_b[None, :] - inside)
 
 
-class Shrinking(nn.Module):
+class ShrinkingNms(nn.Module):
     """Non-maximum suppression as one writes it: take the best, keep what does not overlap, until nothing is left."""
 
     def forward(self, boxes: Tensor, scores: Tensor) -> Tensor:
@@ -43,13 +43,13 @@ class Shrinking(nn.Module):
         return kept
 
 
-@real("NMS of 300 boxes, what is left shrinks in each iteration, scripted loop", "none")
-def nms_shrinking() -> Module:
+@real_model("NMS of 300 boxes, what is left shrinks in each iteration, scripted loop", "none")
+def nms_shrinking() -> ExportedModule:
     inputs = {"boxes": boxes(300, 1), "scores": torch.rand(300)}
-    return Module(Shrinking(), inputs, ("kept",), "script", {"boxes": {0: "n"}, "scores": {0: "n"}})
+    return ExportedModule(ShrinkingNms(), inputs, ("kept",), "script", {"boxes": {0: "n"}, "scores": {0: "n"}})
 
 
-class Masked(nn.Module):
+class MaskedNms(nn.Module):
     """Greedy suppression with a mask of fixed size, while_loop."""
 
     def forward(self, boxes: Tensor, scores: Tensor) -> tuple[Tensor, Tensor]:
@@ -71,12 +71,12 @@ class Masked(nn.Module):
         return kept, k
 
 
-@real("NMS of 500 boxes with a mask, up to 100, while_loop", "none")
-def nms_masked() -> Module:
-    return Module(Masked(), {"boxes": boxes(500, 2), "scores": torch.rand(500)}, ("kept", "count"), "dynamo")
+@real_model("NMS of 500 boxes with a mask, up to 100, while_loop", "none")
+def nms_masked() -> ExportedModule:
+    return ExportedModule(MaskedNms(), {"boxes": boxes(500, 2), "scores": torch.rand(500)}, ("kept", "count"), "dynamo")
 
 
-class Soft(nn.Module):
+class SoftNms(nn.Module):
     """Soft-NMS: overlapping boxes lose score, Gaussian, scripted loop."""
 
     def forward(self, boxes: Tensor, scores: Tensor, steps: Tensor) -> tuple[Tensor, Tensor]:
@@ -96,10 +96,10 @@ class Soft(nn.Module):
         return torch.stack(kept), torch.stack(marks)
 
 
-@real("soft-NMS of 200 boxes, 50 rounds, scripted loop", "none")
-def nms_soft() -> Module:
-    return Module(
-        Soft(),
+@real_model("soft-NMS of 200 boxes, 50 rounds, scripted loop", "none")
+def nms_soft() -> ExportedModule:
+    return ExportedModule(
+        SoftNms(),
         {"boxes": boxes(200, 3), "scores": torch.rand(200), "steps": torch.tensor(50)},
         ("kept", "scores_kept"),
         "script",
@@ -124,14 +124,14 @@ class Tracker(nn.Module):
         return tracks, matches
 
 
-@real("tracker: 64 tracks, 80 frames of 100 boxes, scan", "none")
-def tracker() -> Module:
+@real_model("tracker: 64 tracks, 80 frames of 100 boxes, scan", "none")
+def tracker() -> ExportedModule:
     start = boxes(100, 4)
     frames = torch.stack([start + 1.5 * t + torch.randn(100, 4) for t in range(80)])
-    return Module(Tracker(), {"frames": frames, "first": start[:64].clone()}, ("tracks", "matches"), "dynamo")
+    return ExportedModule(Tracker(), {"frames": frames, "first": start[:64].clone()}, ("tracks", "matches"), "dynamo")
 
 
-class Refine(nn.Module):
+class BoxRefinement(nn.Module):
     """Queries look at features of an image and correct their boxes, 6 layers with shared weights, as in DETR."""
 
     def __init__(self, width: int = 128, queries: int = 50, heads: int = 4) -> None:
@@ -157,12 +157,12 @@ class Refine(nn.Module):
         return torch.sigmoid(state[2])
 
 
-@real("DETR-like refinement: 50 queries over 100 places, width 128, 6 rounds, while_loop")
-def refine() -> Module:
-    return Module(Refine(), {"features": torch.randn(1, 100, 128)}, ("boxes",), "dynamo")
+@real_model("DETR-like refinement: 50 queries over 100 places, width 128, 6 rounds, while_loop")
+def refine() -> ExportedModule:
+    return ExportedModule(BoxRefinement(), {"features": torch.randn(1, 100, 128)}, ("boxes",), "dynamo")
 
 
-class Slots(nn.Module):
+class SlotAttention(nn.Module):
     """Slot attention: 7 slots compete for places, rounds of a GRU cell, scripted loop."""
 
     def __init__(self, width: int = 64) -> None:
@@ -187,6 +187,8 @@ class Slots(nn.Module):
         return slots
 
 
-@real("slot attention: 7 slots, 1024 places of 64, 10 rounds, scripted loop")
-def slots() -> Module:
-    return Module(Slots(), {"x": torch.randn(1, 1024, 64), "steps": torch.tensor(10)}, ("slots",), "script")
+@real_model("slot attention: 7 slots, 1024 places of 64, 10 rounds, scripted loop")
+def slots() -> ExportedModule:
+    return ExportedModule(
+        SlotAttention(), {"x": torch.randn(1, 1024, 64), "steps": torch.tensor(10)}, ("slots",), "script"
+    )

@@ -24,7 +24,7 @@ import loopdbg  # noqa: E402
 from loopdbg.runtime.engine.engine import Engine  # noqa: E402
 from loopdbg.runtime.plan.plan import Instruction  # noqa: E402
 
-BUILT = Path(__file__).resolve().parents[2] / "build" / "real"
+BUILT_DIRECTORY = Path(__file__).resolve().parents[2] / "build" / "real"
 SUFFIX = {"onnx": ".onnx", "ir": ".xml"}
 
 
@@ -44,7 +44,7 @@ def main() -> int:
     given = {name: value.astype(np.float16) if name in halves else value for name, value in given.items()}
     checked = model.check(given)
     engine = Engine(model.plan)
-    plain = _time(engine, checked, options.seconds / 2)
+    plain = _fastest_run(engine, checked, options.seconds / 2)
     best: list[float] = []
     started = time.perf_counter()
     while not best or time.perf_counter() - started < options.seconds:
@@ -60,7 +60,7 @@ def _path(model: str) -> Path:
     if Path(model).exists():
         return Path(model)
     name, system, variant = (*model.split("/"), *("onnx", "fp32")[model.count("/") :])[:3]
-    return BUILT / name / f"{variant}{SUFFIX[system]}"
+    return BUILT_DIRECTORY / name / f"{variant}{SUFFIX[system]}"
 
 
 def _run(engine: Engine, given: object) -> None:
@@ -68,7 +68,7 @@ def _run(engine: Engine, given: object) -> None:
     engine.resume()
 
 
-def _time(engine: Engine, given: object, seconds: float) -> float:
+def _fastest_run(engine: Engine, given: object, seconds: float) -> float:
     """The least seconds of a run, once nodes are bound."""
     _run(engine, given)
     best, started = float("inf"), time.perf_counter()
@@ -97,12 +97,12 @@ def _title(engine: Engine, pc: int, instruction: Instruction, nodes: bool) -> st
     where = f"@{instruction.inside}"
     if instruction.node is None or instruction.op is None:
         return f"{instruction.kind.name} {where}"
-    leads = next((group for group, _ in engine.fast.groups if group.first == pc), None)
+    leads = next((group for group, _ in engine.optimizer.groups if group.first == pc), None)
     how = "group" if leads else "" if engine.binder.is_native(pc) else "python"
     if not nodes:
         return f"{instruction.node.op_type} {where} {how}"
     memory = engine.memory
-    shapes = [memory.kind(slot) for slot in (*instruction.inputs, *instruction.outputs) if slot >= 0]
+    shapes = [memory.dtype_and_shape(slot) for slot in (*instruction.inputs, *instruction.outputs) if slot >= 0]
     told = " ".join("-" if kind is None else f"{kind[0].name}{list(kind[1])}" for kind in shapes)
     members = f" of {len(leads.members)}" if leads else ""
     return f"{pc} {instruction.node.op_type} {where} {how}{members} {told}"

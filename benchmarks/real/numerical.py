@@ -4,11 +4,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from real.export import Module, real
+from real.model_files import ExportedModule, real_model
 from real.recurrent import GRUCell
 
 
-class Field(nn.Module):
+class VectorField(nn.Module):
     """What moves the state of a neural differential equation."""
 
     def __init__(self, size: int = 64, hidden: int = 256) -> None:
@@ -33,7 +33,7 @@ class RungeKutta(nn.Module):
 
     def __init__(self, steps: int = 100) -> None:
         super().__init__()
-        self.field = Field()
+        self.field = VectorField()
         self.steps = steps
 
     def forward(self, x: Tensor) -> Tensor:
@@ -44,9 +44,9 @@ class RungeKutta(nn.Module):
         )[1]
 
 
-@real("neural ODE of 64, MLP 256, RK4, 100 steps, while_loop")
-def rk4_ode() -> Module:
-    return Module(RungeKutta(), {"x": torch.randn(1, 64)}, ("y",), "dynamo")
+@real_model("neural ODE of 64, MLP 256, RK4, 100 steps, while_loop")
+def rk4_ode() -> ExportedModule:
+    return ExportedModule(RungeKutta(), {"x": torch.randn(1, 64)}, ("y",), "dynamo")
 
 
 class ScriptRungeKutta(nn.Module):
@@ -54,7 +54,7 @@ class ScriptRungeKutta(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.field = Field(32, 128)
+        self.field = VectorField(32, 128)
 
     def forward(self, x: Tensor, steps: Tensor) -> Tensor:
         states: list[Tensor] = []
@@ -68,12 +68,14 @@ class ScriptRungeKutta(nn.Module):
         return torch.stack(states, 1)
 
 
-@real("neural ODE of 32, MLP 128, RK4, batch 16, 50 steps, scripted loop")
-def rk4_script() -> Module:
-    return Module(ScriptRungeKutta(), {"x": torch.randn(16, 32), "steps": torch.tensor(50)}, ("states",), "script")
+@real_model("neural ODE of 32, MLP 128, RK4, batch 16, 50 steps, scripted loop")
+def rk4_script() -> ExportedModule:
+    return ExportedModule(
+        ScriptRungeKutta(), {"x": torch.randn(16, 32), "steps": torch.tensor(50)}, ("states",), "script"
+    )
 
 
-class Gradients(nn.Module):
+class ConjugateGradients(nn.Module):
     """Conjugate gradients until the residual is small."""
 
     def forward(self, matrix: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
@@ -93,16 +95,16 @@ class Gradients(nn.Module):
         return while_loop(more, body, start)[1], matrix.new_zeros(())
 
 
-@real("conjugate gradients on 512x512 until it converges, while_loop", "none")
-def conjugate_gradients() -> Module:
+@real_model("conjugate gradients on 512x512 until it converges, while_loop", "none")
+def conjugate_gradients() -> ExportedModule:
     basis = torch.linalg.qr(torch.randn(512, 512))[0]
     matrix = basis @ torch.diag(torch.linspace(1, 50, 512)) @ basis.t()
-    return Module(
-        Gradients(), {"matrix": (matrix + matrix.t()) / 2, "right": torch.randn(512)}, ("x", "zero"), "dynamo"
+    return ExportedModule(
+        ConjugateGradients(), {"matrix": (matrix + matrix.t()) / 2, "right": torch.randn(512)}, ("x", "zero"), "dynamo"
     )
 
 
-class Kalman(nn.Module):
+class KalmanFilter(nn.Module):
     """A Kalman filter of 8 states and 3 measurements, for a batch; the inverse by a fixed formula."""
 
     def __init__(self, states: int = 8, measured: int = 3) -> None:
@@ -139,9 +141,9 @@ class Kalman(nn.Module):
         return scan(combine, (x, p), measurements, dim=0)[1]
 
 
-@real("Kalman filter, 8 states, 3 measurements, batch 16, 100 steps, scan", "none")
-def kalman() -> Module:
-    return Module(Kalman(), {"measurements": torch.randn(100, 16, 3)}, ("states",), "dynamo")
+@real_model("Kalman filter, 8 states, 3 measurements, batch 16, 100 steps, scan", "none")
+def kalman() -> ExportedModule:
+    return ExportedModule(KalmanFilter(), {"measurements": torch.randn(100, 16, 3)}, ("states",), "dynamo")
 
 
 class Sinkhorn(nn.Module):
@@ -157,12 +159,12 @@ class Sinkhorn(nn.Module):
         return torch.exp(log + u + v)
 
 
-@real("Sinkhorn on 200x200, 50 times, scripted loop", "fp16")
-def sinkhorn() -> Module:
-    return Module(Sinkhorn(), {"cost": torch.rand(200, 200), "steps": torch.tensor(50)}, ("plan",), "script")
+@real_model("Sinkhorn on 200x200, 50 times, scripted loop", "fp16")
+def sinkhorn() -> ExportedModule:
+    return ExportedModule(Sinkhorn(), {"cost": torch.rand(200, 200), "steps": torch.tensor(50)}, ("plan",), "script")
 
 
-class Bodies(nn.Module):
+class NBodySimulation(nn.Module):
     """Gravitation among 64 bodies, leapfrog, while_loop."""
 
     def forward(self, place: Tensor, speed: Tensor) -> tuple[Tensor, Tensor]:
@@ -184,10 +186,10 @@ class Bodies(nn.Module):
         return state[1], state[2]
 
 
-@real("64 bodies under gravitation, leapfrog, 60 steps, while_loop", "none")
-def bodies() -> Module:
+@real_model("64 bodies under gravitation, leapfrog, 60 steps, while_loop", "none")
+def bodies() -> ExportedModule:
     inputs = {"place": torch.randn(64, 3), "speed": torch.randn(64, 3) * 0.1}
-    return Module(Bodies(), inputs, ("place_last", "speed_last"), "dynamo")
+    return ExportedModule(NBodySimulation(), inputs, ("place_last", "speed_last"), "dynamo")
 
 
 class KMeans(nn.Module):
@@ -212,15 +214,17 @@ class KMeans(nn.Module):
         return centres, label
 
 
-@real("k-means: 4000 points of 32, 20 centres, until they stand still", "none")
-def kmeans() -> Module:
+@real_model("k-means: 4000 points of 32, 20 centres, until they stand still", "none")
+def kmeans() -> ExportedModule:
     generator = np.random.default_rng(3)
     places = generator.normal(size=(20, 32)) * 1.5
     points = torch.tensor(places[generator.integers(20, size=4000)] + generator.normal(size=(4000, 32))).float()
-    return Module(KMeans(), {"points": points, "centres": points[:20].clone()}, ("centres_last", "label"), "script")
+    return ExportedModule(
+        KMeans(), {"points": points, "centres": points[:20].clone()}, ("centres_last", "label"), "script"
+    )
 
 
-class Waves(nn.Module):
+class MembraneWaves(nn.Module):
     """A wave on a membrane: the Laplacian as a convolution, all energies kept, scan."""
 
     def __init__(self, steps: int = 100) -> None:
@@ -241,11 +245,11 @@ class Waves(nn.Module):
         return last, energy
 
 
-@real("waves on 64x64, Laplacian as a convolution, 100 steps, scan", "none")
-def waves() -> Module:
+@real_model("waves on 64x64, Laplacian as a convolution, 100 steps, scan", "none")
+def waves() -> ExportedModule:
     u = torch.zeros(1, 1, 64, 64)
     u[0, 0, 20:30, 25:40] = 1
-    return Module(Waves(), {"u": u}, ("u_last", "energy"), "dynamo")
+    return ExportedModule(MembraneWaves(), {"u": u}, ("u_last", "energy"), "dynamo")
 
 
 class ISTA(nn.Module):
@@ -272,12 +276,12 @@ class ISTA(nn.Module):
         return x
 
 
-@real("sparse coding of 32 signals, 256 atoms, FISTA, 80 steps, scripted loop")
-def fista() -> Module:
-    return Module(ISTA(), {"signals": torch.randn(32, 100), "steps": torch.tensor(80)}, ("code",), "script")
+@real_model("sparse coding of 32 signals, 256 atoms, FISTA, 80 steps, scripted loop")
+def fista() -> ExportedModule:
+    return ExportedModule(ISTA(), {"signals": torch.randn(32, 100), "steps": torch.tensor(80)}, ("code",), "script")
 
 
-class Unrolled(nn.Module):
+class GraphNetwork(nn.Module):
     """A graph network that passes messages along a fixed adjacency, again and again with the same weights."""
 
     def __init__(self, nodes: int = 200, width: int = 64) -> None:
@@ -293,6 +297,6 @@ class Unrolled(nn.Module):
         return h
 
 
-@real("gated graph network, 200 nodes of 64, 12 rounds, scripted loop")
-def graph_network() -> Module:
-    return Module(Unrolled(), {"x": torch.randn(200, 64), "steps": torch.tensor(12)}, ("h",), "script")
+@real_model("gated graph network, 200 nodes of 64, 12 rounds, scripted loop")
+def graph_network() -> ExportedModule:
+    return ExportedModule(GraphNetwork(), {"x": torch.randn(200, 64), "steps": torch.tensor(12)}, ("h",), "script")

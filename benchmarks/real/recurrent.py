@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from real.export import Module, real
+from real.model_files import ExportedModule, real_model
 
 
 class GRUCell(nn.Module):
@@ -21,7 +21,7 @@ class GRUCell(nn.Module):
         return n + z * (h - n)
 
 
-class Tagger(nn.Module):
+class BiLstmTagger(nn.Module):
     """Embedding, bidirectional LSTM, a class for every word."""
 
     def __init__(self, words: int = 5000, width: int = 128, hidden: int = 128, layers: int = 2, tags: int = 17) -> None:
@@ -34,17 +34,17 @@ class Tagger(nn.Module):
         return self.out(self.lstm(self.embedding(words))[0])
 
 
-@real("embedding, 2 bidirectional LSTM 128, a tag for each of 40 words")
-def bilstm_tagger() -> Module:
-    return Module(Tagger(), {"words": torch.randint(5000, (1, 40))}, ("tags",), "dynamo")
+@real_model("embedding, 2 bidirectional LSTM 128, a tag for each of 40 words")
+def bilstm_tagger() -> ExportedModule:
+    return ExportedModule(BiLstmTagger(), {"words": torch.randint(5000, (1, 40))}, ("tags",), "dynamo")
 
 
-@real("the same from TorchScript, batch 8, 60 words")
-def bilstm_tagger_script() -> Module:
-    return Module(Tagger(), {"words": torch.randint(5000, (8, 60))}, ("tags",), "script")
+@real_model("the same from TorchScript, batch 8, 60 words")
+def bilstm_tagger_script() -> ExportedModule:
+    return ExportedModule(BiLstmTagger(), {"words": torch.randint(5000, (8, 60))}, ("tags",), "script")
 
 
-class Language(nn.Module):
+class LstmLanguageModel(nn.Module):
     """A language model of stacked LSTM layers."""
 
     def __init__(self, words: int = 2000, hidden: int = 512, layers: int = 2) -> None:
@@ -57,12 +57,12 @@ class Language(nn.Module):
         return self.out(self.lstm(self.embedding(words))[0])
 
 
-@real("language model, 2 LSTM 512, 100 words")
-def lstm_language() -> Module:
-    return Module(Language(), {"words": torch.randint(2000, (100, 1))}, ("scores",), "dynamo")
+@real_model("language model, 2 LSTM 512, 100 words")
+def lstm_language() -> ExportedModule:
+    return ExportedModule(LstmLanguageModel(), {"words": torch.randint(2000, (100, 1))}, ("scores",), "dynamo")
 
 
-class Speech(nn.Module):
+class GruSpeechModel(nn.Module):
     """A stack of GRU layers over frames of a spectrogram."""
 
     def __init__(self, mels: int = 80, hidden: int = 256, layers: int = 3, classes: int = 40) -> None:
@@ -74,17 +74,17 @@ class Speech(nn.Module):
         return torch.log_softmax(self.out(self.gru(frames)[0]), -1)
 
 
-@real("3 GRU 256 over 150 frames of 80 mels, batch 4")
-def gru_speech() -> Module:
-    return Module(Speech(), {"frames": torch.randn(4, 150, 80)}, ("classes",), "dynamo")
+@real_model("3 GRU 256 over 150 frames of 80 mels, batch 4")
+def gru_speech() -> ExportedModule:
+    return ExportedModule(GruSpeechModel(), {"frames": torch.randn(4, 150, 80)}, ("classes",), "dynamo")
 
 
-@real("the same from TorchScript, batch 1, 200 frames")
-def gru_speech_script() -> Module:
-    return Module(Speech(), {"frames": torch.randn(1, 200, 80)}, ("classes",), "script")
+@real_model("the same from TorchScript, batch 1, 200 frames")
+def gru_speech_script() -> ExportedModule:
+    return ExportedModule(GruSpeechModel(), {"frames": torch.randn(1, 200, 80)}, ("classes",), "script")
 
 
-class Sensor(nn.Module):
+class RnnClassifier(nn.Module):
     """A plain recurrent network over a signal, its last state classified."""
 
     def __init__(self, channels: int = 9, hidden: int = 128, classes: int = 6) -> None:
@@ -96,12 +96,12 @@ class Sensor(nn.Module):
         return self.out(self.rnn(signal)[0][:, -1])
 
 
-@real("2 RNN 128 over 128 samples of 9 channels, batch 16")
-def rnn_sensor() -> Module:
-    return Module(Sensor(), {"signal": torch.randn(16, 128, 9)}, ("classes",), "script")
+@real_model("2 RNN 128 over 128 samples of 9 channels, batch 16")
+def rnn_sensor() -> ExportedModule:
+    return ExportedModule(RnnClassifier(), {"signal": torch.randn(16, 128, 9)}, ("classes",), "script")
 
 
-class CellLoop(nn.Module):
+class LstmCellLoop(nn.Module):
     """nn.LSTMCell in a for loop."""
 
     def __init__(self, width: int = 128, hidden: int = 256, classes: int = 50) -> None:
@@ -120,9 +120,9 @@ class CellLoop(nn.Module):
         return torch.stack(outputs)
 
 
-@real("nn.LSTMCell 256 in a scripted loop of 80 steps, outputs in a list")
-def lstm_cell_loop() -> Module:
-    return Module(CellLoop(), {"x": torch.randn(80, 1, 128)}, ("y",), "script", {"x": {0: "time"}})
+@real_model("nn.LSTMCell 256 in a scripted loop of 80 steps, outputs in a list")
+def lstm_cell_loop() -> ExportedModule:
+    return ExportedModule(LstmCellLoop(), {"x": torch.randn(80, 1, 128)}, ("y",), "script", {"x": {0: "time"}})
 
 
 class NormLSTM(nn.Module):
@@ -168,17 +168,17 @@ class ScanNormLSTM(NormLSTM):
         return scan(combine, (zeros, zeros.clone()), x, dim=0)[1]
 
 
-@real("LSTM 192 with layer normalisation, scripted loop of 60 steps, batch 4")
-def norm_lstm_script() -> Module:
-    return Module(ScriptNormLSTM(), {"x": torch.randn(60, 4, 128)}, ("y",), "script", {"x": {0: "time"}})
+@real_model("LSTM 192 with layer normalisation, scripted loop of 60 steps, batch 4")
+def norm_lstm_script() -> ExportedModule:
+    return ExportedModule(ScriptNormLSTM(), {"x": torch.randn(60, 4, 128)}, ("y",), "script", {"x": {0: "time"}})
 
 
-@real("LSTM 192 with layer normalisation, scan of 100 steps")
-def norm_lstm_scan() -> Module:
-    return Module(ScanNormLSTM(), {"x": torch.randn(100, 1, 128)}, ("y",), "dynamo")
+@real_model("LSTM 192 with layer normalisation, scan of 100 steps")
+def norm_lstm_scan() -> ExportedModule:
+    return ExportedModule(ScanNormLSTM(), {"x": torch.randn(100, 1, 128)}, ("y",), "dynamo")
 
 
-class GRUScan(nn.Module):
+class GruCellScan(nn.Module):
     """nn.GRUCell under scan."""
 
     def __init__(self, width: int = 64, hidden: int = 128) -> None:
@@ -197,12 +197,12 @@ class GRUScan(nn.Module):
         return scan(combine, x.new_zeros(x.size(1), self.hidden), x, dim=0)
 
 
-@real("nn.GRUCell 128 under scan, 200 steps, batch 2")
-def gru_cell_scan() -> Module:
-    return Module(GRUScan(), {"x": torch.randn(200, 2, 64)}, ("h", "y"), "dynamo")
+@real_model("nn.GRUCell 128 under scan, 200 steps, batch 2")
+def gru_cell_scan() -> ExportedModule:
+    return ExportedModule(GruCellScan(), {"x": torch.randn(200, 2, 64)}, ("h", "y"), "dynamo")
 
 
-class SRU(nn.Module):
+class SimpleRecurrentUnits(nn.Module):
     """Simple recurrent units: all products are outside of the loop."""
 
     def __init__(self, width: int = 256, layers: int = 2) -> None:
@@ -222,6 +222,6 @@ class SRU(nn.Module):
         return x
 
 
-@real("2 layers of simple recurrent units 256, 100 steps, batch 8")
-def sru() -> Module:
-    return Module(SRU(), {"x": torch.randn(100, 8, 256)}, ("y",), "script", {"x": {0: "time"}})
+@real_model("2 layers of simple recurrent units 256, 100 steps, batch 8")
+def sru() -> ExportedModule:
+    return ExportedModule(SimpleRecurrentUnits(), {"x": torch.randn(100, 8, 256)}, ("y",), "script", {"x": {0: "time"}})

@@ -4,11 +4,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from real.export import Module, real
+from real.model_files import ExportedModule, real_model
 from real.recurrent import GRUCell
 
 
-class Transducer(nn.Module):
+class RnnTransducer(nn.Module):
     """RNN-T, greedy: at each frame as many symbols as the joint network gives before a blank."""
 
     def __init__(self, mels: int = 80, hidden: int = 192, symbols: int = 48, most: int = 3) -> None:
@@ -43,14 +43,14 @@ class Transducer(nn.Module):
         return tokens, total
 
 
-@real("RNN-T, greedy: LSTM 192 over 60 frames, up to 3 symbols each, loops in loops")
-def transducer() -> Module:
-    return Module(
-        Transducer(), {"frames": torch.randn(60, 1, 80)}, ("tokens", "total"), "script", {"frames": {0: "time"}}
+@real_model("RNN-T, greedy: LSTM 192 over 60 frames, up to 3 symbols each, loops in loops")
+def transducer() -> ExportedModule:
+    return ExportedModule(
+        RnnTransducer(), {"frames": torch.randn(60, 1, 80)}, ("tokens", "total"), "script", {"frames": {0: "time"}}
     )
 
 
-class Beam(nn.Module):
+class BeamSearch(nn.Module):
     """Beam search over a GRU decoder: all beams at once, the best sequences so far are copied on."""
 
     def __init__(self, words: int = 500, hidden: int = 192, beams: int = 5, steps: int = 30) -> None:
@@ -77,12 +77,14 @@ class Beam(nn.Module):
         return tokens, scores
 
 
-@real("beam search: GRU 192, 5 beams, 30 words, sequences that grow")
-def beam_search() -> Module:
-    return Module(Beam(), {"state": torch.randn(1, 192), "steps": torch.tensor(30)}, ("tokens", "scores"), "script")
+@real_model("beam search: GRU 192, 5 beams, 30 words, sequences that grow")
+def beam_search() -> ExportedModule:
+    return ExportedModule(
+        BeamSearch(), {"state": torch.randn(1, 192), "steps": torch.tensor(30)}, ("tokens", "scores"), "script"
+    )
 
 
-class BeamStatic(Beam):
+class StaticBeamSearch(BeamSearch):
     """The same with a matrix of the full length, under while_loop."""
 
     def forward(self, state: Tensor) -> tuple[Tensor, Tensor]:
@@ -111,9 +113,11 @@ class BeamStatic(Beam):
         return state[3], state[2]
 
 
-@real("beam search: GRU 192, 8 beams, 40 words, fixed length, while_loop")
-def beam_static() -> Module:
-    return Module(BeamStatic(beams=8, steps=40), {"state": torch.randn(1, 192)}, ("tokens", "scores"), "dynamo")
+@real_model("beam search: GRU 192, 8 beams, 40 words, fixed length, while_loop")
+def beam_static() -> ExportedModule:
+    return ExportedModule(
+        StaticBeamSearch(beams=8, steps=40), {"state": torch.randn(1, 192)}, ("tokens", "scores"), "dynamo"
+    )
 
 
 class Seq2Seq(nn.Module):
@@ -151,9 +155,9 @@ class Seq2Seq(nn.Module):
         return tokens, torch.cat(looked)
 
 
-@real("seq2seq with additive attention: BiGRU 192 over 20 words, GRU writes up to 40")
-def seq2seq() -> Module:
-    return Module(Seq2Seq(), {"words": torch.randint(1000, (1, 20))}, ("tokens", "looked"), "script")
+@real_model("seq2seq with additive attention: BiGRU 192 over 20 words, GRU writes up to 40")
+def seq2seq() -> ExportedModule:
+    return ExportedModule(Seq2Seq(), {"words": torch.randint(1000, (1, 20))}, ("tokens", "looked"), "script")
 
 
 class Mamba(nn.Module):
@@ -212,17 +216,17 @@ class MambaScan(Mamba):
         return x + self.outward(y * functional.silu(z))
 
 
-@real("Mamba block, width 128, state 16, 100 steps, scripted loop")
-def mamba() -> Module:
-    return Module(MambaScript(), {"x": torch.randn(1, 100, 128)}, ("y",), "script", {"x": {1: "time"}})
+@real_model("Mamba block, width 128, state 16, 100 steps, scripted loop")
+def mamba() -> ExportedModule:
+    return ExportedModule(MambaScript(), {"x": torch.randn(1, 100, 128)}, ("y",), "script", {"x": {1: "time"}})
 
 
-@real("Mamba block, width 128, state 16, 100 steps, scan")
-def mamba_scan() -> Module:
-    return Module(MambaScan(), {"x": torch.randn(1, 100, 128)}, ("y",), "dynamo")
+@real_model("Mamba block, width 128, state 16, 100 steps, scan")
+def mamba_scan() -> ExportedModule:
+    return ExportedModule(MambaScan(), {"x": torch.randn(1, 100, 128)}, ("y",), "dynamo")
 
 
-class CTC(nn.Module):
+class GreedyCtc(nn.Module):
     """Greedy CTC: a class for each frame, then repeats and blanks leave one by one."""
 
     def __init__(self, mels: int = 40, hidden: int = 128, classes: int = 30) -> None:
@@ -244,12 +248,14 @@ class CTC(nn.Module):
         return text, best.sum()
 
 
-@real("CTC, greedy: GRU 128 over 200 frames, text that grows in an If")
-def ctc_greedy() -> Module:
-    return Module(CTC(), {"frames": torch.randn(1, 200, 40) * 3}, ("text", "score"), "script", {"frames": {1: "time"}})
+@real_model("CTC, greedy: GRU 128 over 200 frames, text that grows in an If")
+def ctc_greedy() -> ExportedModule:
+    return ExportedModule(
+        GreedyCtc(), {"frames": torch.randn(1, 200, 40) * 3}, ("text", "score"), "script", {"frames": {1: "time"}}
+    )
 
 
-class CRF(nn.Module):
+class ViterbiCrf(nn.Module):
     """Viterbi over a conditional random field: scores forward, the path backward."""
 
     def __init__(self, words: int = 1000, hidden: int = 96, tags: int = 20) -> None:
@@ -276,9 +282,11 @@ class CRF(nn.Module):
         return path, total
 
 
-@real("CRF tagger: BiLSTM 96 over 150 words, Viterbi forward and backward, 20 tags", "int8")
-def crf() -> Module:
-    return Module(CRF(), {"words": torch.randint(1000, (1, 150))}, ("path", "total"), "script", {"words": {1: "time"}})
+@real_model("CRF tagger: BiLSTM 96 over 150 words, Viterbi forward and backward, 20 tags", "int8")
+def crf() -> ExportedModule:
+    return ExportedModule(
+        ViterbiCrf(), {"words": torch.randint(1000, (1, 150))}, ("path", "total"), "script", {"words": {1: "time"}}
+    )
 
 
 class Tacotron(nn.Module):
@@ -323,9 +331,9 @@ class Tacotron(nn.Module):
         return torch.cat(frames), total
 
 
-@real("Tacotron decoder: prenet, location-sensitive attention over 30 characters, 2 LSTM cells 256, 40 frames")
-def tacotron() -> Module:
-    return Module(Tacotron(), {"text": torch.randint(40, (1, 30))}, ("frames", "looked"), "script")
+@real_model("Tacotron decoder: prenet, location-sensitive attention over 30 characters, 2 LSTM cells 256, 40 frames")
+def tacotron() -> ExportedModule:
+    return ExportedModule(Tacotron(), {"text": torch.randint(40, (1, 30))}, ("frames", "looked"), "script")
 
 
 class WaveNet(nn.Module):
@@ -353,12 +361,14 @@ class WaveNet(nn.Module):
         return torch.cat(samples)
 
 
-@real("WaveNet: 6 dilated convolutions of 32 channels, 100 samples")
-def wavenet() -> Module:
-    return Module(WaveNet(), {"start": torch.randn(1, 1, 64), "steps": torch.tensor(100)}, ("samples",), "script")
+@real_model("WaveNet: 6 dilated convolutions of 32 channels, 100 samples")
+def wavenet() -> ExportedModule:
+    return ExportedModule(
+        WaveNet(), {"start": torch.randn(1, 1, 64), "steps": torch.tensor(100)}, ("samples",), "script"
+    )
 
 
-class Hidden(nn.Module):
+class HiddenMarkovModel(nn.Module):
     """The forward algorithm of a hidden Markov model in logarithms, under scan."""
 
     def __init__(self, states: int = 64) -> None:
@@ -376,7 +386,7 @@ class Hidden(nn.Module):
         return torch.logsumexp(alpha, -1), alphas
 
 
-@real("hidden Markov model, 64 states, 150 steps, batch 4, scan", "fp16")
-def hmm() -> Module:
+@real_model("hidden Markov model, 64 states, 150 steps, batch 4, scan", "fp16")
+def hmm() -> ExportedModule:
     emissions = torch.log_softmax(torch.randn(150, 4, 64), -1)
-    return Module(Hidden(), {"emissions": emissions}, ("score", "alphas"), "dynamo")
+    return ExportedModule(HiddenMarkovModel(), {"emissions": emissions}, ("score", "alphas"), "dynamo")

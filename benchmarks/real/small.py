@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from real.export import Module, real
+from real.model_files import ExportedModule, real_model
 
 
 def scan(step, carried: tuple[Tensor, ...], over: tuple[Tensor, ...]):  # type: ignore[no-untyped-def]
@@ -32,12 +32,14 @@ class Lorenz(nn.Module):
         return scan(step, (start,), (forces,))[1]
 
 
-@real("Lorenz system by RK4, [3], 2000 steps, scan", "none")
-def lorenz() -> Module:
-    return Module(Lorenz(), {"start": torch.ones(3), "forces": 0.1 * torch.randn(2000, 3)}, ("states",), "dynamo")
+@real_model("Lorenz system by RK4, [3], 2000 steps, scan", "none")
+def lorenz() -> ExportedModule:
+    return ExportedModule(
+        Lorenz(), {"start": torch.ones(3), "forces": 0.1 * torch.randn(2000, 3)}, ("states",), "dynamo"
+    )
 
 
-class Attitude(nn.Module):
+class AttitudeFilter(nn.Module):
     """Where a body looks, from its gyroscope: quaternions, made of length one again at each step."""
 
     def forward(self, rates: Tensor) -> Tensor:
@@ -55,12 +57,12 @@ class Attitude(nn.Module):
         return torch.stack(found)
 
 
-@real("attitude from a gyroscope, quaternions, 1000 samples, scripted loop", "none")
-def attitude() -> Module:
-    return Module(Attitude(), {"rates": torch.randn(1000, 3)}, ("turned",), "script")
+@real_model("attitude from a gyroscope, quaternions, 1000 samples, scripted loop", "none")
+def attitude() -> ExportedModule:
+    return ExportedModule(AttitudeFilter(), {"rates": torch.randn(1000, 3)}, ("turned",), "script")
 
 
-class Sections(nn.Module):
+class BiquadCascade(nn.Module):
     """Second-order sections one behind the other, as in audio: two channels, transposed direct form."""
 
     def __init__(self, sections: int = 4) -> None:
@@ -84,12 +86,12 @@ class Sections(nn.Module):
         return scan(step, (empty, empty.clone()), (samples,))[1]
 
 
-@real("four second-order sections, 2 channels, 4000 samples, scan", "none")
-def biquads() -> Module:
-    return Module(Sections(), {"samples": torch.randn(4000, 2)}, ("filtered",), "dynamo")
+@real_model("four second-order sections, 2 channels, 4000 samples, scan", "none")
+def biquads() -> ExportedModule:
+    return ExportedModule(BiquadCascade(), {"samples": torch.randn(4000, 2)}, ("filtered",), "dynamo")
 
 
-class Viterbi(nn.Module):
+class ViterbiDecoder(nn.Module):
     """The best way through nine tags: scores and where they came from."""
 
     def __init__(self, tags: int = 9) -> None:
@@ -106,12 +108,12 @@ class Viterbi(nn.Module):
         return best, came
 
 
-@real("Viterbi over nine tags, 1000 words, scan", "none")
-def viterbi() -> Module:
-    return Module(Viterbi(), {"scores": torch.randn(1000, 9)}, ("best", "came"), "dynamo")
+@real_model("Viterbi over nine tags, 1000 words, scan", "none")
+def viterbi() -> ExportedModule:
+    return ExportedModule(ViterbiDecoder(), {"scores": torch.randn(1000, 9)}, ("best", "came"), "dynamo")
 
 
-class Track(nn.Module):
+class KalmanTracker(nn.Module):
     """A Kalman filter of one object: place and speed in the plane, from places."""
 
     def __init__(self) -> None:
@@ -138,6 +140,6 @@ class Track(nn.Module):
         return scan(step, start, (places,))[1]
 
 
-@real("Kalman filter of one object, 4 states, 1000 places, scan", "none")
-def track() -> Module:
-    return Module(Track(), {"places": torch.randn(1000, 2, 1)}, ("states",), "dynamo")
+@real_model("Kalman filter of one object, 4 states, 1000 places, scan", "none")
+def track() -> ExportedModule:
+    return ExportedModule(KalmanTracker(), {"places": torch.randn(1000, 2, 1)}, ("states",), "dynamo")

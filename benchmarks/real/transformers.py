@@ -3,10 +3,10 @@
 import torch
 from torch import Tensor, nn
 
-from real.export import Module, real
+from real.model_files import ExportedModule, real_model
 
 
-class Block(nn.Module):
+class DecoderBlock(nn.Module):
     """One layer of a decoder, for one token whose keys and values are appended to those before."""
 
     def __init__(self, width: int, heads: int) -> None:
@@ -42,14 +42,14 @@ class Block(nn.Module):
         return self.finish(x, seen), keys, values
 
 
-class Growing(nn.Module):
+class GrowingCacheDecoder(nn.Module):
     """Greedy generation with a cache that grows by a token in each iteration."""
 
     def __init__(self, words: int, width: int, layers: int, heads: int, longest: int = 256) -> None:
         super().__init__()
         self.words = nn.Embedding(words, width)
         self.places = nn.Embedding(longest, width)
-        self.blocks = nn.ModuleList([Block(width, heads) for _ in range(layers)])
+        self.blocks = nn.ModuleList([DecoderBlock(width, heads) for _ in range(layers)])
         self.norm = nn.LayerNorm(width)
         self.shape = (2 * layers, 1, heads, 0, width // heads)
 
@@ -75,34 +75,34 @@ class Growing(nn.Module):
         return tokens, scores
 
 
-@real("decoder, 12 layers, hidden 256, 8 heads, cache grows over 48 tokens")
-def decoder_growing() -> Module:
-    return Module(
-        Growing(1000, 256, 12, 8),
+@real_model("decoder, 12 layers, hidden 256, 8 heads, cache grows over 48 tokens")
+def decoder_growing() -> ExportedModule:
+    return ExportedModule(
+        GrowingCacheDecoder(1000, 256, 12, 8),
         {"first": torch.tensor([[5]]), "steps": torch.tensor(48)},
         ("tokens", "scores"),
         "script",
     )
 
 
-@real("decoder, 4 layers, hidden 128, 4 heads, cache grows over 100 tokens")
-def decoder_small() -> Module:
-    return Module(
-        Growing(500, 128, 4, 4),
+@real_model("decoder, 4 layers, hidden 128, 4 heads, cache grows over 100 tokens")
+def decoder_small() -> ExportedModule:
+    return ExportedModule(
+        GrowingCacheDecoder(500, 128, 4, 4),
         {"first": torch.tensor([[7]]), "steps": torch.tensor(100)},
         ("tokens", "scores"),
         "script",
     )
 
 
-class Static(nn.Module):
+class StaticCacheDecoder(nn.Module):
     """Greedy generation with keys and values written into buffers of the full length, under while_loop."""
 
     def __init__(self, words: int, width: int, layers: int, heads: int, longest: int) -> None:
         super().__init__()
         self.words = nn.Embedding(words, width)
         self.places = nn.Embedding(longest, width)
-        self.blocks = nn.ModuleList([Block(width, heads) for _ in range(layers)])
+        self.blocks = nn.ModuleList([DecoderBlock(width, heads) for _ in range(layers)])
         self.norm = nn.LayerNorm(width)
         self.heads, self.size, self.longest = heads, width // heads, longest
 
@@ -143,9 +143,11 @@ class Static(nn.Module):
         return state[2], state[4]
 
 
-@real("decoder, 12 layers, hidden 256, 8 heads, cache of 64 preallocated, while_loop")
-def decoder_static() -> Module:
-    return Module(Static(1000, 256, 12, 8, 64), {"first": torch.tensor([[5]])}, ("tokens", "scores"), "dynamo")
+@real_model("decoder, 12 layers, hidden 256, 8 heads, cache of 64 preallocated, while_loop")
+def decoder_static() -> ExportedModule:
+    return ExportedModule(
+        StaticCacheDecoder(1000, 256, 12, 8, 64), {"first": torch.tensor([[5]])}, ("tokens", "scores"), "dynamo"
+    )
 
 
 class RMSNorm(nn.Module):
@@ -232,10 +234,10 @@ class Llama(nn.Module):
         return tokens, scores
 
 
-@real("Llama: 4 layers, hidden 256, grouped queries, rotary, SwiGLU; until the end token, 40 at most")
-def llama() -> Module:
+@real_model("Llama: 4 layers, hidden 256, grouped queries, rotary, SwiGLU; until the end token, 40 at most")
+def llama() -> ExportedModule:
     # onnx.reference dequantizes from opset 19 on: with 8 bits, the tokens are those that the file says, not PyTorch's.
-    return Module(Llama(), {"first": torch.tensor([[11]])}, ("tokens", "scores"), "script", opset=19)
+    return ExportedModule(Llama(), {"first": torch.tensor([[11]])}, ("tokens", "scores"), "script", opset=19)
 
 
 class CrossBlock(nn.Module):
@@ -244,7 +246,7 @@ class CrossBlock(nn.Module):
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
         self.heads, self.size = heads, width // heads
-        self.block = Block(width, heads)
+        self.block = DecoderBlock(width, heads)
         self.norm = nn.LayerNorm(width)
         self.q = nn.Linear(width, width)
         self.kv = nn.Linear(width, 2 * width)
@@ -323,12 +325,12 @@ class Translator(nn.Module):
         return tokens, scores
 
 
-@real("encoder of 3 layers over 24 words, decoder of 3 with cross attention, hidden 256, 30 tokens")
-def translator() -> Module:
-    return Module(Translator(), {"words": torch.randint(1000, (1, 24))}, ("tokens", "scores"), "script")
+@real_model("encoder of 3 layers over 24 words, decoder of 3 with cross attention, hidden 256, 30 tokens")
+def translator() -> ExportedModule:
+    return ExportedModule(Translator(), {"words": torch.randint(1000, (1, 24))}, ("tokens", "scores"), "script")
 
 
-class Universal(nn.Module):
+class UniversalTransformer(nn.Module):
     """The same encoder layer again and again, until every position has halted or 12 times."""
 
     def __init__(self, width: int = 256, heads: int = 4, most: int = 12) -> None:
@@ -352,9 +354,9 @@ class Universal(nn.Module):
         return state[1], state[2]
 
 
-@real("universal transformer, hidden 256, 32 words, up to 12 times, while_loop")
-def universal() -> Module:
-    return Module(Universal(), {"x": torch.randn(1, 32, 256)}, ("y", "halted"), "dynamo")
+@real_model("universal transformer, hidden 256, 32 words, up to 12 times, while_loop")
+def universal() -> ExportedModule:
+    return ExportedModule(UniversalTransformer(), {"x": torch.randn(1, 32, 256)}, ("y", "halted"), "dynamo")
 
 
 class LinearAttention(nn.Module):
@@ -382,6 +384,6 @@ class LinearAttention(nn.Module):
         return self.out(nn.functional.silu(g).flatten(1) * self.norm(seen.flatten(1)))
 
 
-@real("retention: attention as a recurrence, hidden 128, 4 heads, scan of 128")
-def retention() -> Module:
-    return Module(LinearAttention(), {"x": torch.randn(128, 128)}, ("y",), "dynamo")
+@real_model("retention: attention as a recurrence, hidden 128, 4 heads, scan of 128")
+def retention() -> ExportedModule:
+    return ExportedModule(LinearAttention(), {"x": torch.randn(128, 128)}, ("y",), "dynamo")

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from real.export import Module, real
+from real.model_files import ExportedModule, real_model
 
 
 class CRNN(nn.Module):
@@ -33,14 +33,14 @@ class CRNN(nn.Module):
         return torch.log_softmax(self.out(self.lstm(columns)[0]), 2)
 
 
-@real("CRNN: 7 convolutions over 32x100, 2 bidirectional LSTM 128, CTC")
-def crnn() -> Module:
-    return Module(CRNN(), {"image": torch.randn(1, 1, 32, 100)}, ("classes",), "dynamo")
+@real_model("CRNN: 7 convolutions over 32x100, 2 bidirectional LSTM 128, CTC")
+def crnn() -> ExportedModule:
+    return ExportedModule(CRNN(), {"image": torch.randn(1, 1, 32, 100)}, ("classes",), "dynamo")
 
 
-@real("CRNN from TorchScript, a line of text 32x320")
-def crnn_line() -> Module:
-    return Module(CRNN(), {"image": torch.randn(1, 1, 32, 320)}, ("classes",), "script")
+@real_model("CRNN from TorchScript, a line of text 32x320")
+def crnn_line() -> ExportedModule:
+    return ExportedModule(CRNN(), {"image": torch.randn(1, 1, 32, 320)}, ("classes",), "script")
 
 
 class ConvGRUCell(nn.Module):
@@ -72,9 +72,11 @@ class ConvGRU(nn.Module):
         return torch.stack(outputs)
 
 
-@real("conv-GRU of 16 channels, 20 frames of 32x32, scripted loop")
-def conv_gru() -> Module:
-    return Module(ConvGRU(), {"frames": torch.randn(20, 1, 8, 32, 32)}, ("maps",), "script", {"frames": {0: "time"}})
+@real_model("conv-GRU of 16 channels, 20 frames of 32x32, scripted loop")
+def conv_gru() -> ExportedModule:
+    return ExportedModule(
+        ConvGRU(), {"frames": torch.randn(20, 1, 8, 32, 32)}, ("maps",), "script", {"frames": {0: "time"}}
+    )
 
 
 class ConvLSTM(nn.Module):
@@ -100,12 +102,12 @@ class ConvLSTM(nn.Module):
         return h, means
 
 
-@real("conv-LSTM of 24 channels, 12 radar images of 40x40, scan")
-def conv_lstm() -> Module:
-    return Module(ConvLSTM(), {"frames": torch.randn(12, 1, 4, 40, 40)}, ("h", "means"), "dynamo")
+@real_model("conv-LSTM of 24 channels, 12 radar images of 40x40, scan")
+def conv_lstm() -> ExportedModule:
+    return ExportedModule(ConvLSTM(), {"frames": torch.randn(12, 1, 4, 40, 40)}, ("h", "means"), "dynamo")
 
 
-class Caption(nn.Module):
+class ImageCaptioner(nn.Module):
     """Show, attend and tell: convolutions see the image, an LSTM looks at places of it and writes."""
 
     def __init__(self, words: int = 1000, width: int = 128, hidden: int = 256) -> None:
@@ -145,14 +147,17 @@ class Caption(nn.Module):
         return torch.stack(tokens), torch.stack(looked)
 
 
-@real("show, attend and tell: 3 convolutions over 96x96, LSTM 256 with attention, 20 words")
-def caption() -> Module:
-    return Module(
-        Caption(), {"image": torch.randn(1, 3, 96, 96), "steps": torch.tensor(20)}, ("tokens", "looked"), "script"
+@real_model("show, attend and tell: 3 convolutions over 96x96, LSTM 256 with attention, 20 words")
+def caption() -> ExportedModule:
+    return ExportedModule(
+        ImageCaptioner(),
+        {"image": torch.randn(1, 3, 96, 96), "steps": torch.tensor(20)},
+        ("tokens", "looked"),
+        "script",
     )
 
 
-class Flow(nn.Module):
+class OpticalFlow(nn.Module):
     """Optical flow by refinement as in RAFT: look up a correlation volume, a conv-GRU, a correction; 8 times."""
 
     def __init__(self, channels: int = 32, hidden: int = 32) -> None:
@@ -187,13 +192,13 @@ class Flow(nn.Module):
         return flow
 
 
-@real("optical flow by refinement, 64x64: GridSample, conv-GRU, 8 times, scripted loop")
-def flow() -> Module:
+@real_model("optical flow by refinement, 64x64: GridSample, conv-GRU, 8 times, scripted loop")
+def flow() -> ExportedModule:
     images = {"first": torch.randn(1, 3, 64, 64), "second": torch.randn(1, 3, 64, 64), "steps": torch.tensor(8)}
-    return Module(Flow(), images, ("flow",), "script")
+    return ExportedModule(OpticalFlow(), images, ("flow",), "script")
 
 
-class Equilibrium(nn.Module):
+class DeepEquilibrium(nn.Module):
     """A deep equilibrium layer: the same block until nothing moves."""
 
     def __init__(self, channels: int = 32, groups: int = 4) -> None:
@@ -224,12 +229,12 @@ class Equilibrium(nn.Module):
         return self.out(z.mean((2, 3))), step
 
 
-@real("deep equilibrium layer of 32 channels at 24x24, until it stands still, while_loop", "int8")
-def equilibrium() -> Module:
-    return Module(Equilibrium(), {"image": torch.randn(1, 3, 24, 24)}, ("classes", "steps"), "dynamo")
+@real_model("deep equilibrium layer of 32 channels at 24x24, until it stands still, while_loop", "int8")
+def equilibrium() -> ExportedModule:
+    return ExportedModule(DeepEquilibrium(), {"image": torch.randn(1, 3, 24, 24)}, ("classes", "steps"), "dynamo")
 
 
-class Denoiser(nn.Module):
+class DiffusionUNet(nn.Module):
     """A small U-Net with a time embedding: depthwise and plain convolutions, group norms, attention in the middle."""
 
     def __init__(self, channels: int = 32) -> None:
@@ -259,12 +264,12 @@ class Denoiser(nn.Module):
         return self.last(torch.cat([a, functional.silu(self.up(b))], 1))
 
 
-class Sampler(nn.Module):
+class DdimSampler(nn.Module):
     """DDIM: from a noisy image to a clean one in so many steps."""
 
     def __init__(self, steps: int = 20) -> None:
         super().__init__()
-        self.denoiser = Denoiser()
+        self.denoiser = DiffusionUNet()
         alphas = torch.cumprod(1 - torch.linspace(1e-4, 0.02, 1000), 0)
         places = torch.linspace(400, 0, steps).long()
         self.register_buffer("places", places)
@@ -290,12 +295,12 @@ class Sampler(nn.Module):
         )[1]
 
 
-@real("DDIM sampler, small U-Net with attention, 32x32, 20 steps, while_loop")
-def diffusion() -> Module:
-    return Module(Sampler(), {"noise": torch.randn(1, 3, 32, 32)}, ("image",), "dynamo")
+@real_model("DDIM sampler, small U-Net with attention, 32x32, 20 steps, while_loop")
+def diffusion() -> ExportedModule:
+    return ExportedModule(DdimSampler(), {"noise": torch.randn(1, 3, 32, 32)}, ("image",), "dynamo")
 
 
-class ScriptSampler(Sampler):
+class ScriptSampler(DdimSampler):
     def forward(self, noise: Tensor, steps: Tensor) -> Tensor:
         x = noise
         for index in range(int(steps)):
@@ -303,8 +308,8 @@ class ScriptSampler(Sampler):
         return x
 
 
-@real("DDIM sampler from TorchScript, batch 2 of 16x16, 30 steps")
-def diffusion_script() -> Module:
-    return Module(
+@real_model("DDIM sampler from TorchScript, batch 2 of 16x16, 30 steps")
+def diffusion_script() -> ExportedModule:
+    return ExportedModule(
         ScriptSampler(30), {"noise": torch.randn(2, 3, 16, 16), "steps": torch.tensor(30)}, ("image",), "script"
     )

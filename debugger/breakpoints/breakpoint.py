@@ -15,16 +15,16 @@ from typing import Any
 import numpy as np
 
 from ...runtime.graph import Node
-from ...runtime.text import counted
-from ..expression.language import Expression, ExpressionError, NoValueError, Scope, show
-from ..expression.template import Template
-from ..expression.values import describe
-from ..frame import AnyFrame
-from ..values.iterations import TimedFrame
-from ..values.scope import FrameScope, History
+from ...runtime.text import count_text
+from ..expression.language import Expression, ExpressionError, NoValueError, Scope, format_value
+from ..expression.template import LogTemplate
+from ..expression.value_types import describe_value
+from ..frame_protocol import FrameProtocol
+from ..scope.frame_scope import FrameScope, IterationLookup
+from ..scope.iteration_values import FrameWithHistory
 
 #: A boundary: the loop, the iterations of the loops around it, its own iteration.
-_Key = tuple[int, tuple[int, ...], int]
+_BoundaryKey = tuple[int, tuple[int, ...], int]
 
 
 class Trigger(StrEnum):
@@ -44,7 +44,7 @@ class Trigger(StrEnum):
 MAIN_GRAPH = -1
 
 
-class Mode(StrEnum):
+class WatchMode(StrEnum):
     """What a watchpoint waits for: the value differs from that of the boundary before in this way."""
 
     CHANGES = "changes"
@@ -56,10 +56,10 @@ class Mode(StrEnum):
 
 
 @dataclass
-class Memory:
+class LastTest:
     """The last boundary at which something was tested, what it was there, and whether that was a hit."""
 
-    key: _Key | None = None
+    boundary_key: _BoundaryKey | None = None
     value: Any = None
     hit: bool = False
     settled: bool = False
@@ -85,7 +85,7 @@ class Breakpoint:
     iterations: tuple[int, ...] = ()
     expression: Expression | None = None
     condition: Expression | None = None
-    mode: Mode | None = None
+    mode: WatchMode | None = None
     level: float | None = None
     temporary: bool = False
     enabled: bool = True
@@ -94,23 +94,23 @@ class Breakpoint:
     #: Whether its expression ever had a value where it was tested.
     evaluated: bool = False
     #: One in the main graph was tested already before where this stands.
-    passed: bool = False
-    log: Template | None = None
+    already_tested: bool = False
+    log: LogTemplate | None = None
     commands: list[str] = field(default_factory=list)
     around: tuple[str, str] = ("", "")
     #: The engine's predicates for it, by loop.
     predicates: dict[int, tuple[int, ...]] = field(default_factory=dict, repr=False)
     #: By loop: whether the engine has just found, where it stands, that the condition holds.
-    proofs: dict[int, Callable[[], bool]] = field(default_factory=dict, repr=False)
+    engine_verdicts: dict[int, Callable[[], bool]] = field(default_factory=dict, repr=False)
     #: What is known of the last test, by loop.
-    memory: dict[int, Memory] = field(default_factory=dict, repr=False)
+    last_tests: dict[int, LastTest] = field(default_factory=dict, repr=False)
     #: What a watchpoint saw at its hit, and why the last test could not be done.
-    change: str = ""
+    change_text: str = ""
     failure: str = ""
 
     def __repr__(self) -> str:
-        hits = f", hit {counted(self.hits, 'time')}" if self.hits else ""
-        return f"<{self.word} {self.number}: {self.title}{'' if self.enabled else ', disabled'}{hits}>"
+        hits = f", hit {count_text(self.hits, 'time')}" if self.hits else ""
+        return f"<{self.kind_name} {self.number}: {self.title}{'' if self.enabled else ', disabled'}{hits}>"
 
     @property
     def title(self) -> str:
@@ -120,35 +120,35 @@ class Breakpoint:
         return f"{self.text} if {self.condition.text}"
 
     @property
-    def stops_if(self) -> str:
+    def condition_text(self) -> str:
         """Its condition, "" where it has none."""
         condition = self.expression if self.kind is Trigger.CONDITION else self.condition
         return "" if condition is None else condition.text
 
-    def become(self, other: Breakpoint) -> None:
+    def replace_with(self, other: Breakpoint) -> None:
         """Wait for what another one does, which is not kept; number, hits and all that is asked for beside stay."""
         for name in ("kind", "text", "loops", "nodes", "traps", "expression", "condition", "around"):
             setattr(self, name, getattr(other, name))
-        self.evaluated = self.passed = False
-        self.change = self.failure = ""
-        self.memory.clear()
+        self.evaluated = self.already_tested = False
+        self.change_text = self.failure = ""
+        self.last_tests.clear()
 
     @property
-    def word(self) -> str:
+    def kind_name(self) -> str:
         """``breakpoint``, ``watchpoint`` or ``logpoint``."""
         return "logpoint" if self.log is not None else "watchpoint" if self.kind is Trigger.WATCH else "breakpoint"
 
     @property
-    def tested(self) -> bool:
+    def needs_test(self) -> bool:
         """True where somebody has to test it at every boundary of its loops."""
         return self.kind in (Trigger.CONDITION, Trigger.NAN, Trigger.WATCH)
 
     @property
-    def in_main(self) -> bool:
+    def is_in_main_graph(self) -> bool:
         """True where it is about values of the main graph, which no boundary has."""
         return self.loops == (MAIN_GRAPH,)
 
-    def holds(self, frame: TimedFrame) -> bool:
+    def trigger_matches(self, frame: FrameWithHistory) -> bool:
         """Whether it hits at the boundary that a frame stands at, its extra condition aside.
 
         A test that cannot be done is a hit, and ``failure`` says why.
@@ -164,35 +164,43 @@ class Breakpoint:
             return frame.stopped_by is not None
         if self.kind is Trigger.BOUNDARY:
             return True
-        if self.passed:
+        if self.already_tested:
             return False
-        proof = self.proofs.get(frame.index)
+        proof = self.engine_verdicts.get(frame.index)
         if proof is not None and proof():
             return True
         try:
-            return self.tested and self._test(frame)
+            return self.needs_test and self._test_trigger(frame)
         except ExpressionError as error:
-            self.passed = self.in_main
+            self.already_tested = self.is_in_main_graph
             self.failure = str(error)
             return True
 
-    def met(self, frame: TimedFrame, node: Node | None) -> bool:
+    def hit(self, frame: FrameWithHistory, node: Node | None) -> bool:
         """Whether it stops at the boundary that a frame stands at, or before a node in it."""
-        here = self.holds(frame) if node is None or self.in_main else self.kind is Trigger.NODE and node in self.nodes
-        return here and self.allows(frame)
+        here = (
+            self.trigger_matches(frame)
+            if node is None or self.is_in_main_graph
+            else self.kind is Trigger.NODE and node in self.nodes
+        )
+        return here and self.condition_true(frame)
 
-    def prime(self, frame: TimedFrame) -> None:
+    def prime_at(self, frame: FrameWithHistory) -> None:
         """Note what is so at a boundary, or in the main graph, where that was reached by other means than running up to
         it."""
-        if self.in_main:
-            self.passed = False
-            self.memory.clear()
-            self.holds(frame)
-        elif frame.index in self.loops and self.tested and (self.mode is Mode.SETTLES or not self._stateless(frame)):
-            self.memory.pop(frame.index, None)
-            self.holds(frame)
+        if self.is_in_main_graph:
+            self.already_tested = False
+            self.last_tests.clear()
+            self.trigger_matches(frame)
+        elif (
+            frame.index in self.loops
+            and self.needs_test
+            and (self.mode is WatchMode.SETTLES or not self._is_stateless(frame))
+        ):
+            self.last_tests.pop(frame.index, None)
+            self.trigger_matches(frame)
 
-    def allows(self, frame: TimedFrame) -> bool:
+    def condition_true(self, frame: FrameWithHistory) -> bool:
         """Whether its extra condition is true; a value that is not there yet makes it false. One that cannot be
         computed is a hit, and ``failure`` says why."""
         if self.condition is None:
@@ -207,25 +215,25 @@ class Breakpoint:
             self.failure = str(error)
             return True
 
-    def seen(self, memory: Memory) -> None:
+    def suppress_repeated_hit(self, memory: LastTest) -> None:
         """The hit at a boundary was told; running up to that boundary again is no other."""
-        if memory.key is not None:
-            self.memory[memory.key[0]] = replace(memory, hit=False)
+        if memory.boundary_key is not None:
+            self.last_tests[memory.boundary_key[0]] = replace(memory, hit=False)
 
-    def said(self, frame: TimedFrame) -> str:
+    def format_log(self, frame: FrameWithHistory) -> str:
         """What a logpoint prints: its text with each ``{expression}`` evaluated."""
         assert self.log is not None
         return self.log.format(FrameScope(frame, frame.history))
 
-    def made_nan(self, frame: TimedFrame, node: Node) -> bool:
+    def node_made_nan(self, frame: FrameWithHistory, node: Node) -> bool:
         """Whether a node that has just run gave a NaN or Inf, in a value that this is about."""
         names = {name for v in node.outputs if v is not None for name in v.names}
         if self.expression is not None:
             names &= self.expression.names
         values = frame.values
-        return any(_nan_in(values[name]) for name in names if isinstance(values.get(name), np.ndarray))
+        return any(_contains_nan(values[name]) for name in names if isinstance(values.get(name), np.ndarray))
 
-    def _stateless(self, frame: TimedFrame) -> bool:
+    def _is_stateless(self, frame: FrameWithHistory) -> bool:
         """True if the test reads nothing but the boundary itself."""
         if self.kind is Trigger.CONDITION:
             return True
@@ -233,108 +241,110 @@ class Breakpoint:
         carried = {edge.param.name for edge in frame.loop.back_edges}
         return self.kind is Trigger.WATCH and self.expression is not None and self.expression.names <= carried
 
-    def _test(self, frame: TimedFrame) -> bool:
+    def _test_trigger(self, frame: FrameWithHistory) -> bool:
         key = (frame.index, frame.entry, frame.iteration)
-        last = self.memory.get(frame.index, Memory())
-        if last.key == key:
+        last = self.last_tests.get(frame.index, LastTest())
+        if last.boundary_key == key:
             return last.hit
         scope = FrameScope(frame, frame.history)
         try:
             if self.kind is Trigger.CONDITION:
                 assert self.expression is not None
                 hit = self.expression.truth(scope)
-                self.evaluated, self.passed = True, self.in_main
+                self.evaluated, self.already_tested = True, self.is_in_main_graph
                 return hit
-            now = self._seen(frame, scope)
+            now = self._observe(frame, scope)
         except NoValueError:
             return False
-        self.evaluated, self.passed = True, self.in_main
+        self.evaluated, self.already_tested = True, self.is_in_main_graph
         settled = False
         if self.kind is Trigger.NAN:
-            hit = bool(now) and self._before(key, last, frame, scope) is not True
+            hit = bool(now) and self._previous_observation(key, last, frame, scope) is not True
         else:
-            before = self._before(key, last, frame, scope)
-            hit = before is not _UNKNOWN and self._differs(before, now)
-            if self.mode is Mode.SETTLES:
+            before = self._previous_observation(key, last, frame, scope)
+            hit = before is not _UNKNOWN and self._value_changed(before, now)
+            if self.mode is WatchMode.SETTLES:
                 # Only the first boundary at which it has: it is so at all that follow.
                 settled = hit
                 hit = hit and not self._was_settled(key, last, frame)
             assert self.expression is not None
             if hit:
-                self.change = f"{self.expression.text}: {show(before, 40)} → {show(now, 40)}"
-        self.memory[frame.index] = Memory(key, now, hit, settled)
+                self.change_text = f"{self.expression.text}: {format_value(before, 40)} → {format_value(now, 40)}"
+        self.last_tests[frame.index] = LastTest(key, now, hit, settled)
         return hit
 
-    def _value(self, scope: Scope) -> Any:
+    def _watched_value(self, scope: Scope) -> Any:
         assert self.expression is not None
         return self.expression.evaluate(scope)
 
-    def _seen(self, frame: AnyFrame, scope: FrameScope) -> Any:
+    def _observe(self, frame: FrameProtocol, scope: FrameScope) -> Any:
         """What is compared from boundary to boundary: the watched value, or whether there is a NaN."""
-        return _has_nan(frame, self.expression, scope) if self.kind is Trigger.NAN else self._value(scope)
+        return _frame_has_nan(frame, self.expression, scope) if self.kind is Trigger.NAN else self._watched_value(scope)
 
-    def _before(self, key: _Key, last: Memory, frame: TimedFrame, scope: FrameScope) -> Any:
+    def _previous_observation(
+        self, key: _BoundaryKey, last: LastTest, frame: FrameWithHistory, scope: FrameScope
+    ) -> Any:
         """What there was at the boundary before."""
         index, entry, iteration = key
-        earlier = frame._inside.before()
+        earlier = frame._internals.previous_frame()
         if earlier is not None:
-            known = last.key == (index, entry, earlier.iteration)
-            return last.value if known else self._seen_at(earlier, earlier.history)
-        if self._stateless(frame):
+            known = last.boundary_key == (index, entry, earlier.iteration)
+            return last.value if known else self._observe_frame(earlier, earlier.history)
+        if self._is_stateless(frame):
             try:
-                return self._value(_Earlier(scope)) if iteration else _UNKNOWN
+                return self._watched_value(_PreviousIterationScope(scope)) if iteration else _UNKNOWN
             except NoValueError:
                 return _UNKNOWN
-        if last.key == (index, entry, iteration - 1):
+        if last.boundary_key == (index, entry, iteration - 1):
             return last.value
         # Not tested before: it came here by other means, or the engine asked only for what may be a hit.
         if iteration:
             there = frame.history.boundary(iteration - 1)
-            return _UNKNOWN if there is None else self._seen_at(there)
+            return _UNKNOWN if there is None else self._observe_frame(there)
         # What came in from the loop around was tested there.
         around = frame.around if self.kind is Trigger.NAN and self.expression is None else None
-        return _UNKNOWN if around is None or around.loop is None else self._seen_at(around)
+        return _UNKNOWN if around is None or around.loop is None else self._observe_frame(around)
 
-    def _seen_at(self, frame: AnyFrame, history: History | None = None) -> Any:
+    def _observe_frame(self, frame: FrameProtocol, history: IterationLookup | None = None) -> Any:
         try:
-            return self._seen(frame, FrameScope(frame, history))
+            return self._observe(frame, FrameScope(frame, history))
         except NoValueError:
             return _UNKNOWN
 
-    def _was_settled(self, key: _Key, last: Memory, frame: TimedFrame) -> bool:
+    def _was_settled(self, key: _BoundaryKey, last: LastTest, frame: FrameWithHistory) -> bool:
         """Whether the value was settled at the boundary before already."""
         index, entry, iteration = key
-        earlier = frame._inside.before()
+        earlier = frame._internals.previous_frame()
         before = iteration - 1 if earlier is None else earlier.iteration
-        if earlier is None or last.key == (index, entry, before):
-            return last.settled and last.key == (index, entry, before)
-        first = earlier._inside.before()
+        if earlier is None or last.boundary_key == (index, entry, before):
+            return last.settled and last.boundary_key == (index, entry, before)
+        first = earlier._internals.previous_frame()
         if first is None:
             return False
-        old, new = self._seen_at(first, first.history), self._seen_at(earlier, earlier.history)
-        return old is not _UNKNOWN and new is not _UNKNOWN and self._differs(old, new)
+        old, new = self._observe_frame(first, first.history), self._observe_frame(earlier, earlier.history)
+        return old is not _UNKNOWN and new is not _UNKNOWN and self._value_changed(old, new)
 
-    def _differs(self, before: Any, now: Any) -> bool:
-        if self.mode is Mode.CHANGES:
-            return not _same(before, now)
-        if self.mode is Mode.NAN:
-            return _nan_in(now) and not _nan_in(before)
+    def _value_changed(self, before: Any, now: Any) -> bool:
+        if self.mode is WatchMode.CHANGES:
+            return not _equal_values(before, now)
+        if self.mode is WatchMode.NAN:
+            return _contains_nan(now) and not _contains_nan(before)
         try:
             with np.errstate(all="ignore"):
-                return self._moves(_numbers(before), _numbers(now))
+                return self._numbers_changed(_as_numeric(before), _as_numeric(now))
         except (TypeError, ValueError):
             assert self.expression is not None
-            problem = f"'{self.mode}' is not defined on {describe(now)}"
+            problem = f"'{self.mode}' is not defined on {describe_value(now)}"
             raise ExpressionError(self.expression.text, 0, problem) from None
 
-    def _moves(self, old: Any, new: Any) -> bool:
+    def _numbers_changed(self, old: Any, new: Any) -> bool:
         """Whether numbers have moved in the way that is waited for."""
-        if self.mode is Mode.SHAPE or old.shape != new.shape:
-            return self.mode is Mode.SHAPE and old.shape != new.shape
-        if self.mode is Mode.CROSSES:
+        if self.mode is WatchMode.SHAPE or old.shape != new.shape:
+            return self.mode is WatchMode.SHAPE and old.shape != new.shape
+        if self.mode is WatchMode.CROSSES:
             level = self.level
             return bool(np.any((old < level) & (new >= level) | (old > level) & (new <= level)))
-        if self.mode is Mode.SETTLES:
+        if self.mode is WatchMode.SETTLES:
             return bool(np.all(np.abs(new - old) < self.level))
         return bool(np.any(np.sign(old) != np.sign(new)))
 
@@ -342,7 +352,7 @@ class Breakpoint:
 _UNKNOWN = object()
 
 
-class _Earlier:
+class _PreviousIterationScope:
     """A scope as it was one iteration before."""
 
     def __init__(self, scope: FrameScope) -> None:
@@ -358,36 +368,36 @@ class _Earlier:
         return self._scope.previous(name)
 
     def previous(self, name: str) -> Any:
-        return self._scope.at(name, self.iteration - 1)
+        return self._scope.value_at(name, self.iteration - 1)
 
     def initial(self, name: str) -> Any:
         return self._scope.initial(name)
 
-    def at(self, name: str, iteration: int) -> Any:
-        return self._scope.at(name, iteration)
+    def value_at(self, name: str, iteration: int) -> Any:
+        return self._scope.value_at(name, iteration)
 
     def history(self, name: str) -> Any:
         return self._scope.history(name)[:-1]
 
 
-def _numbers(value: Any) -> Any:
+def _as_numeric(value: Any) -> Any:
     """A value as an array; truth values count as 0 and 1."""
     array = np.asarray(value)
     return array.astype(np.int8) if array.dtype == np.bool_ else array
 
 
-def _same(before: Any, now: Any) -> bool:
+def _equal_values(before: Any, now: Any) -> bool:
     if isinstance(before, list) and isinstance(now, list):
-        return len(before) == len(now) and all(map(_same, before, now))
+        return len(before) == len(now) and all(map(_equal_values, before, now))
     old, new = np.asarray(before), np.asarray(now)
     if old.dtype.kind in "fc" and new.dtype.kind in "fc":
         return bool(np.array_equal(old, new, equal_nan=True))
     return bool(np.array_equal(old, new))
 
 
-def _nan_in(value: Any) -> bool:
+def _contains_nan(value: Any) -> bool:
     if isinstance(value, list):
-        return any(map(_nan_in, value))
+        return any(map(_contains_nan, value))
     array = np.asarray(value)
     if array.dtype.kind in "fc":
         return not bool(np.isfinite(array).all())
@@ -396,9 +406,9 @@ def _nan_in(value: Any) -> bool:
     return False
 
 
-def _has_nan(frame: AnyFrame, expression: Expression | None, scope: FrameScope) -> bool:
+def _frame_has_nan(frame: FrameProtocol, expression: Expression | None, scope: FrameScope) -> bool:
     if expression is not None:
-        return _nan_in(expression.evaluate(scope))
+        return _contains_nan(expression.evaluate(scope))
     values = frame.values
     names = [*frame.carried, *(v.name for n in frame.nodes for v in n.node.outputs if v is not None)]
-    return any(_nan_in(value) for name in names if isinstance(value := values.get(name), np.ndarray))
+    return any(_contains_nan(value) for name in names if isinstance(value := values.get(name), np.ndarray))

@@ -17,13 +17,24 @@ from typing import Any
 
 import numpy as np
 
-from ...runtime.ops.support import cast, is_float, is_integer
-from ...runtime.text import counted
-from . import plain
-from .errors import Problem
-from .values import Dtype, Loose, T, Value, describe, flatten, is_number, is_tensor, is_text, shape_text
+from ...runtime.ops.operator_helpers import cast, is_float, is_integer
+from ...runtime.text import count_text
+from . import scalar_arithmetic
+from .errors import EvaluationProblem
+from .value_types import (
+    Dtype,
+    TensorLike,
+    UntypedNumbers,
+    Value,
+    describe_value,
+    flatten_list,
+    is_number,
+    is_tensor,
+    is_text,
+    shape_text,
+)
 
-ARITHMETIC: dict[str, np.ufunc] = {
+ARITHMETIC_UFUNCS: dict[str, np.ufunc] = {
     "+": np.add,
     "-": np.subtract,
     "*": np.multiply,
@@ -32,7 +43,7 @@ ARITHMETIC: dict[str, np.ufunc] = {
     "%": np.remainder,
     "**": np.power,
 }
-COMPARE: dict[str, np.ufunc] = {
+COMPARISON_UFUNCS: dict[str, np.ufunc] = {
     "<": np.less,
     "<=": np.less_equal,
     ">": np.greater,
@@ -41,15 +52,15 @@ COMPARE: dict[str, np.ufunc] = {
     "!=": np.not_equal,
 }
 #: A result may have this many elements more than what it is computed from has.
-MAX_GROWTH = 1 << 24
+MAX_GROWTH_ELEMENTS = 1 << 24
 #: What one evaluation may compute in all, in elements; 32 times the largest value that it reads, where that is more.
-MAX_WORK = 1 << 27
+MAX_WORK_ELEMENTS = 1 << 27
 _BOOL, _INT64 = np.dtype(np.bool_), np.dtype(np.int64)
 _FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 
 
 @cache
-def _resolve(ufunc: np.ufunc, kinds: tuple[Any, ...]) -> tuple[Dtype, ...]:
+def _resolve_dtypes(ufunc: np.ufunc, kinds: tuple[Any, ...]) -> tuple[Dtype, ...]:
     """The dtypes in which NumPy computes on inputs of these dtypes (``int`` and ``float``: plain numbers)."""
     return tuple(ufunc.resolve_dtypes((*kinds, *(None,) * ufunc.nout)))[: ufunc.nin]
 
@@ -59,195 +70,197 @@ class Calculator:
 
     def __init__(self, p: Any) -> None:
         self.p = p
-        self.worked = 0
-        self.largest = 0
+        self.computed_elements = 0
+        self.largest_input_elements = 0
 
     # -- values as tensors
 
-    def constant(self, value: Any, dtype: Dtype) -> T:
+    def constant(self, value: Any, dtype: Dtype) -> TensorLike:
         """A scalar constant; a number that the dtype cannot hold is a problem."""
         try:
             return self.p.constant(np.array(value, dtype))
         except OverflowError:
-            raise Problem(f"{value} does not fit into {dtype.name}") from None
+            raise EvaluationProblem(f"{value} does not fit into {dtype.name}") from None
 
     def operand(self, value: Value) -> Any:
         """What arithmetic takes: a tensor of a type it knows, a plain number, or a list literal's numbers."""
         if is_tensor(value):
-            return self._computable(value)
-        if isinstance(value, Loose):
+            return self._as_computable(value)
+        if isinstance(value, UntypedNumbers):
             return value
         if isinstance(value, bool):
             return self.constant(value, _BOOL)
         if is_number(value):
             return value
         if isinstance(value, list):
-            return self._numbers(value)
-        raise Problem(f"{describe(value)} where numbers are needed")
+            return self._list_operand(value)
+        raise EvaluationProblem(f"{describe_value(value)} where numbers are needed")
 
-    def tensor(self, value: Value) -> T:
+    def tensor(self, value: Value) -> TensorLike:
         """The same as a tensor: of plain numbers int64 or float64."""
         operand = self.operand(value)
-        if isinstance(operand, Loose):
+        if isinstance(operand, UntypedNumbers):
             return self.p.constant(operand.numbers)
         if is_tensor(operand):
             return operand
         return self.constant(operand, _INT64 if isinstance(operand, int) else _FLOAT64)
 
-    def _computable(self, x: T) -> T:
+    def _as_computable(self, x: TensorLike) -> TensorLike:
         dtype = x.dtype
         if dtype.isbuiltin == 1:
             if dtype.kind not in "biufc":
-                raise Problem(f"{describe(x)} where numbers are needed")
+                raise EvaluationProblem(f"{describe_value(x)} where numbers are needed")
             return x
         if is_float(dtype):
             return cast(self.p, x, _FLOAT32)
         if is_integer(dtype):
             return cast(self.p, x, np.dtype(np.int8 if dtype.name.startswith("int") else np.uint8))
-        raise Problem(f"{describe(x)} where numbers are needed")
+        raise EvaluationProblem(f"{describe_value(x)} where numbers are needed")
 
-    def _numbers(self, items: list[Value]) -> Any:
-        """A list of plain numbers as :class:`Loose`; one with tensors among them as a tensor."""
-        flat, shape = flatten(items)
+    def _list_operand(self, items: list[Value]) -> Any:
+        """A list of plain numbers as :class:`UntypedNumbers`; one with tensors among them as a tensor."""
+        flat, shape = flatten_list(items)
         tensors = [item for item in flat if is_tensor(item) or isinstance(item, bool)]
         if tensors:
-            return self._stacked(flat, shape)
+            return self._stack_list(flat, shape)
         if not all(is_number(item) for item in flat):
-            raise Problem("a list of other things than numbers where numbers are needed")
+            raise EvaluationProblem("a list of other things than numbers where numbers are needed")
         kind = float if any(isinstance(item, float) for item in flat) else int
         dtype = _FLOAT64 if kind is float else _INT64
         try:
-            return Loose(np.array(flat, dtype).reshape(shape), kind)
+            return UntypedNumbers(np.array(flat, dtype).reshape(shape), kind)
         except OverflowError:
-            raise Problem("a list with a number that does not fit into int64") from None
+            raise EvaluationProblem("a list with a number that does not fit into int64") from None
 
-    def _stacked(self, flat: list[Value], shape: tuple[int, ...]) -> T:
+    def _stack_list(self, flat: list[Value], shape: tuple[int, ...]) -> TensorLike:
         operands = [self.operand(item) for item in flat]
         if any(is_tensor(x) and math.prod(x.shape) != 1 for x in operands):
-            raise Problem("a list of tensors where numbers are needed", "name one of them, as in x[0]")
-        dtype = self._common(operands)
-        pieces = [(self.p.reshape(self._as(x, dtype), (1,)), (k,)) for k, x in enumerate(operands)]
+            raise EvaluationProblem("a list of tensors where numbers are needed", "name one of them, as in x[0]")
+        dtype = self._common_dtype(operands)
+        pieces = [(self.p.reshape(self._cast_operand(x, dtype), (1,)), (k,)) for k, x in enumerate(operands)]
         return self.p.reshape(self.p.assemble((len(pieces),), dtype, pieces), shape)
 
     @staticmethod
-    def _kind(operand: Any) -> Any:
-        if isinstance(operand, Loose):
+    def _promotion_kind(operand: Any) -> Any:
+        if isinstance(operand, UntypedNumbers):
             return operand.kind
         return operand.dtype if is_tensor(operand) else type(operand)
 
-    def _common(self, operands: Sequence[Any]) -> Dtype:
+    def _common_dtype(self, operands: Sequence[Any]) -> Dtype:
         """The dtype that NumPy would join operands in."""
-        kinds = [self._kind(x) for x in operands]
+        kinds = [self._promotion_kind(x) for x in operands]
         return np.result_type(*(0 if k is int else 0.0 if k is float else k for k in kinds))
 
-    def _as(self, operand: Any, dtype: Dtype) -> T:
+    def _cast_operand(self, operand: Any, dtype: Dtype) -> TensorLike:
         if is_tensor(operand):
             return cast(self.p, operand, dtype)
-        if not isinstance(operand, Loose):
+        if not isinstance(operand, UntypedNumbers):
             return self.constant(operand, dtype)
         if dtype.kind in "iu" and operand.numbers.size:
             limits = np.iinfo(dtype)
             for extreme in (int(operand.numbers.min()), int(operand.numbers.max())):
                 if not limits.min <= extreme <= limits.max:
-                    raise Problem(f"{extreme} does not fit into {dtype.name}")
+                    raise EvaluationProblem(f"{extreme} does not fit into {dtype.name}")
         return self.p.constant(operand.numbers.astype(dtype))
 
     # -- bounds
 
-    def fitting(self, *operands: Any) -> tuple[int, ...]:
+    def broadcast_shape(self, *operands: Any) -> tuple[int, ...]:
         """The shape that operands broadcast to, if it is one and not much larger than they are."""
-        shapes = [x.shape for x in operands if is_tensor(x) or isinstance(x, Loose)]
+        shapes = [x.shape for x in operands if is_tensor(x) or isinstance(x, UntypedNumbers)]
         try:
             shape = np.broadcast_shapes(*shapes)
         except ValueError:
             texts = " and ".join(shape_text(s) for s in shapes)
-            raise Problem(f"shapes {texts} do not fit") from None
+            raise EvaluationProblem(f"shapes {texts} do not fit") from None
         size = math.prod(shape)
-        if size > MAX_GROWTH + max(math.prod(s) for s in (*shapes, ())):
-            raise Problem(f"a result of shape {shape_text(shape)} is too large", "index or reduce the operands first")
-        self.spend(size)
+        if size > MAX_GROWTH_ELEMENTS + max(math.prod(s) for s in (*shapes, ())):
+            raise EvaluationProblem(
+                f"a result of shape {shape_text(shape)} is too large", "index or reduce the operands first"
+            )
+        self.charge_work(size)
         return shape
 
-    def spend(self, size: int) -> None:
+    def charge_work(self, size: int) -> None:
         """Count what is computed; too much of it is a problem."""
-        self.worked += size
-        if self.worked > max(MAX_WORK, 32 * self.largest):
-            raise Problem("too much to compute", "index or reduce large tensors first")
+        self.computed_elements += size
+        if self.computed_elements > max(MAX_WORK_ELEMENTS, 32 * self.largest_input_elements):
+            raise EvaluationProblem("too much to compute", "index or reduce large tensors first")
 
     # -- element by element
 
-    def map(self, ufunc: np.ufunc, *values: Value) -> T:
+    def map(self, ufunc: np.ufunc, *values: Value) -> TensorLike:
         """A function of NumPy on operands of which at least one is a tensor, promoted as NumPy does."""
         operands = [self.operand(value) for value in values]
         dtypes = self._dtypes(ufunc, operands)
-        self.fitting(*operands)
-        return self.p.map(ufunc, *(self._as(x, d) for x, d in zip(operands, dtypes, strict=True)))
+        self.broadcast_shape(*operands)
+        return self.p.map(ufunc, *(self._cast_operand(x, d) for x, d in zip(operands, dtypes, strict=True)))
 
     def _dtypes(self, ufunc: np.ufunc, operands: Sequence[Any]) -> tuple[Dtype, ...]:
         try:
-            return _resolve(ufunc, tuple(self._kind(x) for x in operands))
+            return _resolve_dtypes(ufunc, tuple(self._promotion_kind(x) for x in operands))
         except TypeError:
-            kinds = " and ".join(describe(x) for x in operands)
-            raise Problem(f"{_WORDS.get(ufunc, ufunc.__name__)} is not defined on {kinds}") from None
+            kinds = " and ".join(describe_value(x) for x in operands)
+            raise EvaluationProblem(f"{_UFUNC_LABELS.get(ufunc, ufunc.__name__)} is not defined on {kinds}") from None
 
     def unary(self, ufunc: np.ufunc, value: Value) -> Value:
         """A function of one operand, which keeps plain numbers plain."""
         if is_number(value):
-            return plain.function(ufunc, value)
+            return scalar_arithmetic.apply_function(ufunc, value)
         operand = self.operand(value)
-        return self.map(ufunc, self.p.constant(operand.numbers) if isinstance(operand, Loose) else operand)
+        return self.map(ufunc, self.p.constant(operand.numbers) if isinstance(operand, UntypedNumbers) else operand)
 
     def binary(self, sign: str, a: Value, b: Value) -> Value:
         """``a sign b`` of arithmetic."""
-        ufunc = ARITHMETIC[sign]
+        ufunc = ARITHMETIC_UFUNCS[sign]
         if is_number(a) and is_number(b):
-            return plain.arithmetic(sign, ufunc, a, b)
+            return scalar_arithmetic.arithmetic(sign, ufunc, a, b)
         operands = [self.operand(a), self.operand(b)]
         if not any(is_tensor(x) for x in operands):
-            raise Problem("arithmetic on a list", "take one of its items, as in x[0]")
-        if ufunc is np.power and _negative(operands[1]) and all(_whole(x) for x in operands):
-            raise Problem("a whole number to a negative power", "write 1 / x ** n, or 1.0 * x ** -n")
+            raise EvaluationProblem("arithmetic on a list", "take one of its items, as in x[0]")
+        if ufunc is np.power and _is_negative(operands[1]) and all(_is_integer_operand(x) for x in operands):
+            raise EvaluationProblem("a whole number to a negative power", "write 1 / x ** n, or 1.0 * x ** -n")
         return self.map(ufunc, *operands)
 
-    def choose(self, condition: T, a: Value, b: Value) -> T:
+    def choose(self, condition: TensorLike, a: Value, b: Value) -> TensorLike:
         """``a`` where a tensor of booleans is true, else ``b``."""
         operands = [self.operand(a), self.operand(b)]
-        dtype = self._common(operands)
-        self.fitting(condition, *operands)
-        return self.p.where(condition, *(self._as(x, dtype) for x in operands))
+        dtype = self._common_dtype(operands)
+        self.broadcast_shape(condition, *operands)
+        return self.p.where(condition, *(self._cast_operand(x, dtype) for x in operands))
 
-    def number(self, value: Value) -> Value:
+    def as_number(self, value: Value) -> Value:
         """A plain number, or the one element of a tensor, which only arrays can tell."""
         if isinstance(value, bool) or is_number(value):
             return value
-        raise Problem(f"{describe(value)} where one number is needed")
+        raise EvaluationProblem(f"{describe_value(value)} where one number is needed")
 
     # -- comparisons
 
     def compare(self, sign: str, a: Value, b: Value) -> Value:
         """``a sign b``: true or false, or a tensor of them."""
         if is_number(a) and is_number(b):
-            return plain.COMPARISONS[sign](a, b)
+            return scalar_arithmetic.COMPARISON_OPERATORS[sign](a, b)
         if a is None or b is None:
-            return self._equality(sign, a is b, a, b)
+            return self._equality_result(sign, a is b, a, b)
         if isinstance(a, list) and isinstance(b, list):
-            return self._equality(sign, self.same(a, b), a, b)
+            return self._equality_result(sign, self.equal_lists(a, b), a, b)
         if isinstance(a, str) or isinstance(b, str) or is_text(a) or is_text(b):
-            return self._equality(sign, self.same_text(a, b), a, b)
+            return self._equality_result(sign, self.equal_text(a, b), a, b)
         operands = [self.operand(a), self.operand(b)]
         if not any(is_tensor(x) for x in operands):
-            raise Problem(f"cannot compare {describe(a)} with {describe(b)}")
+            raise EvaluationProblem(f"cannot compare {describe_value(a)} with {describe_value(b)}")
         # List literals of whole numbers are compared as int64, which no narrower type can falsify.
         operands = [
             self.p.constant(x.numbers)
-            if isinstance(x, Loose) and x.kind is int and not self._meets_float(operands)
+            if isinstance(x, UntypedNumbers) and x.kind is int and not self._meets_float(operands)
             else x
             for x in operands
         ]
-        outcome = self._beyond(sign, operands)
-        return self.map(COMPARE[sign], *operands) if outcome is None else outcome
+        outcome = self._out_of_range_result(sign, operands)
+        return self.map(COMPARISON_UFUNCS[sign], *operands) if outcome is None else outcome
 
-    def both(self, a: Value, b: Value) -> Value:
+    def conjunction(self, a: Value, b: Value) -> Value:
         """Where both of two comparisons hold."""
         if isinstance(a, bool) and isinstance(b, bool):
             return a and b
@@ -257,81 +270,83 @@ class Calculator:
     def _meets_float(operands: Sequence[Any]) -> bool:
         return any(is_tensor(x) and x.dtype.kind in "fc" for x in operands)
 
-    def _beyond(self, sign: str, operands: Sequence[Any]) -> T | None:
+    def _out_of_range_result(self, sign: str, operands: Sequence[Any]) -> TensorLike | None:
         """The outcome where a plain whole number is outside of what the tensor's dtype can hold; else None."""
-        dtypes = self._dtypes(COMPARE[sign], operands)
+        dtypes = self._dtypes(COMPARISON_UFUNCS[sign], operands)
         for k, (x, dtype) in enumerate(zip(operands, dtypes, strict=True)):
             if isinstance(x, int) and dtype.kind in "iu" and not np.iinfo(dtype).min <= x <= np.iinfo(dtype).max:
                 pair = (0, x) if k else (x, 0)
-                shape = self.fitting(*operands)
-                return self.p.constant(np.full(shape, plain.COMPARISONS[sign](*pair), _BOOL))
+                shape = self.broadcast_shape(*operands)
+                return self.p.constant(np.full(shape, scalar_arithmetic.COMPARISON_OPERATORS[sign](*pair), _BOOL))
         return None
 
-    def _equality(self, sign: str, same: Value, a: Value, b: Value) -> Value:
+    def _equality_result(self, sign: str, same: Value, a: Value, b: Value) -> Value:
         if sign not in ("==", "!="):
-            raise Problem(f"'{sign}' between {describe(a)} and {describe(b)}", "only == and != are defined here")
+            raise EvaluationProblem(
+                f"'{sign}' between {describe_value(a)} and {describe_value(b)}", "only == and != are defined here"
+            )
         if isinstance(same, bool):
             return same == (sign == "==")
         return same if sign == "==" else self.map(np.logical_not, same)
 
-    def same(self, a: Value, b: Value) -> bool:
+    def equal_lists(self, a: Value, b: Value) -> bool:
         """True where two lists have the same items all the way down. Needs the numbers."""
         if isinstance(a, list) and isinstance(b, list):
-            return len(a) == len(b) and all(self.same(x, y) for x, y in zip(a, b, strict=True))
+            return len(a) == len(b) and all(self.equal_lists(x, y) for x, y in zip(a, b, strict=True))
         if is_tensor(a) or is_tensor(b):
-            return self.same_tensor(a, b)
+            return self.equal_tensors(a, b)
         return bool(isinstance(a, bool) == isinstance(b, bool) and a == b)
 
-    def same_tensor(self, a: Value, b: Value) -> bool:
+    def equal_tensors(self, a: Value, b: Value) -> bool:
         """The same where one is a tensor; only arrays can tell."""
-        raise Problem("tensors in a list")
+        raise EvaluationProblem("tensors in a list")
 
-    def same_text(self, a: Value, b: Value) -> Value:
+    def equal_text(self, a: Value, b: Value) -> Value:
         """Where strings are equal, which one of the operands is or has; only arrays can tell, but for two strings."""
         if isinstance(a, str) and isinstance(b, str):
             return a == b
-        raise Problem(f"cannot compare {describe(a)} with {describe(b)}")
+        raise EvaluationProblem(f"cannot compare {describe_value(a)} with {describe_value(b)}")
 
     # -- conditions
 
-    def one_truth(self, value: Value) -> Value:
+    def check_truth_value(self, value: Value) -> Value:
         """What a condition has to be: true or false, or a tensor of one of them."""
         if isinstance(value, bool):
             return value
         if is_tensor(value) and value.dtype == _BOOL:
             count = math.prod(value.shape)
             if count != 1:
-                raise Problem(f"{count} truth values where one is needed", "say which: any(...) or all(...)")
+                raise EvaluationProblem(f"{count} truth values where one is needed", "say which: any(...) or all(...)")
             return value
         hint = "compare it, as in ... > 0" if is_tensor(value) or is_number(value) else ""
-        raise Problem(f"{describe(value)} where true or false is needed", hint)
+        raise EvaluationProblem(f"{describe_value(value)} where true or false is needed", hint)
 
     # -- all elements at once
 
-    def flat(self, value: Value) -> T:
+    def ravel(self, value: Value) -> TensorLike:
         """All elements in row-major order, so that sums do not depend on how a tensor lies in memory."""
         x = self.tensor(value)
-        self.spend(math.prod(x.shape))
+        self.charge_work(math.prod(x.shape))
         return self.p.reshape(x, (math.prod(x.shape),))
 
-    def total(self, x: T) -> T:
+    def sum_elements(self, x: TensorLike) -> TensorLike:
         """The sum of a flat tensor, pairwise as NumPy's; the dtype stays."""
         return self.p.reduce(np.add, x, (0,), False)
 
-    def truths(self, value: Value) -> T:
+    def as_booleans(self, value: Value) -> TensorLike:
         """All elements as true or false, flat; whatever is not zero is true."""
-        x = self.flat(value)
+        x = self.ravel(value)
         return x if x.dtype == _BOOL else self.map(np.not_equal, x, 0)
 
-    def extreme(self, ufunc: np.ufunc, value: Value) -> T:
+    def extreme(self, ufunc: np.ufunc, value: Value) -> TensorLike:
         """The largest or smallest element; a zero among floats comes out without its sign, which is not defined."""
-        x = self.flat(value)
+        x = self.ravel(value)
         if not x.shape[0]:
-            raise Problem(f"{describe(value)} has no elements")
+            raise EvaluationProblem(f"{describe_value(value)} has no elements")
         found = self.p.reduce(ufunc, x, (0,), False)
         return self.map(np.add, found, 0.0) if is_float(found.dtype) else found
 
-    def wide(self, x: T, integers: Dtype) -> T:
+    def widen_for_sum(self, x: TensorLike, integers: Dtype) -> TensorLike:
         """In the dtype in which sums are taken: float32 for narrow floats, ``integers`` for whole numbers."""
         if x.dtype.kind in "biu":
             unsigned = integers == _INT64 and x.dtype.kind == "u"
@@ -340,15 +355,17 @@ class Calculator:
 
     # -- indexing
 
-    def index(self, x: T, entries: Sequence[Any]) -> T:
+    def index(self, x: TensorLike, entries: Sequence[Any]) -> TensorLike:
         """NumPy's basic indexing; entries are whole numbers, slices of them, and at most one Ellipsis. A copy."""
         if entries.count(Ellipsis) > 1:
-            raise Problem("'...' stands twice in an index")
+            raise EvaluationProblem("'...' stands twice in an index")
         named = sum(entry is not Ellipsis for entry in entries)
         rank = len(x.shape)
         if named > rank:
-            axes = counted(rank, "axis", "axes")
-            raise Problem(f"{counted(named, 'index', 'indices')} for {describe(x)}, which has {axes}")
+            axes = count_text(rank, "axis", "axes")
+            raise EvaluationProblem(
+                f"{count_text(named, 'index', 'indices')} for {describe_value(x)}, which has {axes}"
+            )
         filled: list[Any] = []
         for entry in entries if Ellipsis in entries else (*entries, Ellipsis):
             filled += [slice(None)] * (rank - named) if entry is Ellipsis else [entry]
@@ -359,37 +376,37 @@ class Calculator:
                 extent = len(range(start, stop, step))
                 kept.append(extent)
             else:
-                start, step, extent = place(entry, length, f"axis {axis}"), 1, 1
+                start, step, extent = normalize_index(entry, length, f"axis {axis}"), 1, 1
             starts.append(start if extent else 0)
             steps.append(step if extent else 1)
             extents.append(extent)
-        self.spend(math.prod(extents))
+        self.charge_work(math.prod(extents))
         cut = self.p.slice(x, starts, steps, extents)
         whole = self.p.assemble(tuple(extents), x.dtype, [(cut, (0,) * rank)])
         return self.p.reshape(whole, tuple(kept))
 
 
-def place(index: int, length: int, where: str) -> int:
+def normalize_index(index: int, length: int, where: str) -> int:
     """An index counted from the start; ``where`` says of what."""
     if not -length <= index < length:
-        raise Problem(f"index {index} is outside of {where}, of length {length}")
+        raise EvaluationProblem(f"index {index} is outside of {where}, of length {length}")
     return index % length
 
 
-def _whole(operand: Any) -> bool:
-    if isinstance(operand, Loose):
+def _is_integer_operand(operand: Any) -> bool:
+    if isinstance(operand, UntypedNumbers):
         return operand.kind is int
     return operand.dtype.kind in "iub" if is_tensor(operand) else isinstance(operand, int)
 
 
-def _negative(operand: Any) -> bool:
-    if isinstance(operand, Loose):
+def _is_negative(operand: Any) -> bool:
+    if isinstance(operand, UntypedNumbers):
         return bool((operand.numbers < 0).any())
     return not is_tensor(operand) and operand < 0
 
 
-_WORDS: dict[np.ufunc, str] = {
-    **{ufunc: f"'{sign}'" for sign, ufunc in (*ARITHMETIC.items(), *COMPARE.items())},
+_UFUNC_LABELS: dict[np.ufunc, str] = {
+    **{ufunc: f"'{sign}'" for sign, ufunc in (*ARITHMETIC_UFUNCS.items(), *COMPARISON_UFUNCS.items())},
     np.negative: "'-'",
     np.positive: "'+'",
     np.absolute: "abs",

@@ -5,12 +5,12 @@ from __future__ import annotations
 import unicodedata
 
 from ...runtime.errors import UsageError
-from ...runtime.text import printable
+from ...runtime.text import escape_unprintable
 
 #: How much of a long expression a message shows around the character it is about.
-_SHOWN = 72
+_EXCERPT_CHARS = 72
 #: What is wrong, and what to do about it, take at most so many characters each.
-_LONGEST = 400
+_MAX_MESSAGE_CHARS = 400
 
 
 class ScopeError(UsageError):
@@ -30,19 +30,19 @@ class ExpressionError(UsageError):
     """
 
     def __init__(self, text: str, position: int, problem: str, hint: str = "") -> None:
-        self.problem = _short(printable(problem))
+        self.problem = _truncate(escape_unprintable(problem))
         self.text = text
         self.position = min(max(position, 0), len(text))
-        self.hint = _short(printable(hint))
-        shown, _ = _window(text, self.position)
+        self.hint = _truncate(escape_unprintable(hint))
+        shown, _ = _excerpt(text, self.position)
         where = f"{self.problem} at column {self.position + 1} of '{shown}'" if text.strip() else self.problem
         self.message = where + (f"; {self.hint}" if hint else "")
         super().__init__(self.message)
 
-    def pointed(self) -> str:
+    def caret_text(self) -> str:
         """Two lines for a console: the expression, and a caret under the character with what is wrong."""
-        shown, column = _window(self.text, self.position)
-        before = " " * sum(_cells(c) for c in shown[:column])
+        shown, column = _excerpt(self.text, self.position)
+        before = " " * sum(_column_width(c) for c in shown[:column])
         return f"{shown}\n{before}^ {self.problem}" + (f"; {self.hint}" if self.hint else "")
 
 
@@ -50,7 +50,7 @@ class NoValueError(ExpressionError, ScopeError):
     """An expression that reads what has no value here, though there is such a name."""
 
 
-class Problem(Exception):
+class EvaluationProblem(Exception):
     """Something that cannot be computed; whoever knows the place makes an :class:`ExpressionError` of it."""
 
     def __init__(self, problem: str, hint: str = "") -> None:
@@ -59,22 +59,22 @@ class Problem(Exception):
         self.hint = hint
 
 
-def _window(text: str, position: int) -> tuple[str, int]:
+def _excerpt(text: str, position: int) -> tuple[str, int]:
     """The part of a text around a position on one line, control characters as escapes, and the position in it."""
     start, end = 0, len(text)
-    if end > _SHOWN:
-        start = min(max(position - _SHOWN // 2, 0), end - _SHOWN)
-        end = start + _SHOWN
-    before = ("…" if start else "") + printable(text[start:position])
-    return before + printable(text[position:end]) + ("…" if end < len(text) else ""), len(before)
+    if end > _EXCERPT_CHARS:
+        start = min(max(position - _EXCERPT_CHARS // 2, 0), end - _EXCERPT_CHARS)
+        end = start + _EXCERPT_CHARS
+    before = ("…" if start else "") + escape_unprintable(text[start:position])
+    return before + escape_unprintable(text[position:end]) + ("…" if end < len(text) else ""), len(before)
 
 
-def _short(text: str) -> str:
+def _truncate(text: str) -> str:
     """Names can be of any length."""
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    return text if len(text) <= _MAX_MESSAGE_CHARS else text[: _MAX_MESSAGE_CHARS - 1] + "…"
 
 
-def _cells(char: str) -> int:
+def _column_width(char: str) -> int:
     """How many columns of a terminal a character takes."""
     if unicodedata.combining(char):
         return 0

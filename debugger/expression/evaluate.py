@@ -9,14 +9,29 @@ from typing import Any, Protocol
 import numpy as np
 
 from ...runtime.errors import one_line
-from ...runtime.ops.eager import Eager
-from ...runtime.text import near
-from .calculator import Calculator, place
-from .errors import ExpressionError, NoValueError, Problem, ScopeError, UnknownNameError
+from ...runtime.ops.eager import EagerPrimitives
+from ...runtime.text import close_matches
+from .calculator import Calculator, normalize_index
+from .errors import EvaluationProblem, ExpressionError, NoValueError, ScopeError, UnknownNameError
 from .functions import FUNCTIONS
-from .nodes import Binary, Call, Compare, Constant, Index, Items, Logic, Name, Node, Past, Range, Rest, State, Unary
+from .nodes import (
+    Binary,
+    Call,
+    Compare,
+    Constant,
+    EllipsisIndex,
+    ExpressionNode,
+    Index,
+    ListLiteral,
+    Logic,
+    Name,
+    SliceIndex,
+    StateVariable,
+    TimeShift,
+    Unary,
+)
 from .tokens import RESERVED, quote
-from .values import Value, describe, is_tensor
+from .value_types import Value, describe_value, is_tensor
 
 
 class Scope(Protocol):
@@ -50,7 +65,7 @@ class Scope(Protocol):
     def initial(self, name: str) -> Any:
         """The value in iteration 0."""
 
-    def at(self, name: str, iteration: int) -> Any:
+    def value_at(self, name: str, iteration: int) -> Any:
         """The value in an iteration of this entry of the loop."""
 
     def history(self, name: str) -> Any:
@@ -69,14 +84,14 @@ _FAILURES = (
 )
 
 
-class Walker:
+class TreeWalker:
     """Computes a tree bottom up; where leaves and truth come from is up to the subclass."""
 
     def __init__(self, text: str, calculator: Calculator) -> None:
         self.text = text
         self.calculator = calculator
 
-    def value(self, node: Node) -> Value:
+    def value(self, node: ExpressionNode) -> Value:
         """The value of a node.
 
         Raises:
@@ -84,7 +99,7 @@ class Walker:
         """
         try:
             return _VISIT[type(node)](self, node)
-        except Problem as problem:
+        except EvaluationProblem as problem:
             raise self.error(problem.problem, node.position, problem.hint) from None
         except _FAILURES as error:
             raise self.error(one_line(error), node.position) from None
@@ -100,10 +115,10 @@ class Walker:
     def name(self, node: Name) -> Value:
         raise NotImplementedError
 
-    def state(self, node: State) -> Value:
+    def state_variable(self, node: StateVariable) -> Value:
         raise NotImplementedError
 
-    def past(self, node: Past) -> Value:
+    def time_shift(self, node: TimeShift) -> Value:
         raise NotImplementedError
 
     def logic(self, node: Logic) -> Value:
@@ -112,7 +127,7 @@ class Walker:
     def negation(self, node: Unary) -> Value:
         raise NotImplementedError
 
-    def items(self, node: Items) -> Value:
+    def list_literal(self, node: ListLiteral) -> Value:
         return [self.value(item) for item in node.items]
 
     def unary(self, node: Unary) -> Value:
@@ -129,82 +144,84 @@ class Walker:
         for k, (sign, position) in enumerate(zip(node.signs, node.positions, strict=True)):
             try:
                 one = self.calculator.compare(sign, values[k], values[k + 1])
-                result = one if result is None else self.calculator.both(result, one)
-            except Problem as problem:
+                result = one if result is None else self.calculator.conjunction(result, one)
+            except EvaluationProblem as problem:
                 raise self.error(problem.problem, position, problem.hint) from None
         return result
 
     def call(self, node: Call) -> Value:
-        return self.called(node, [None if argument is None else self.value(argument) for argument in node.arguments])
+        return self.call_function(
+            node, [None if argument is None else self.value(argument) for argument in node.arguments]
+        )
 
-    def called(self, node: Call, arguments: Sequence[Value]) -> Value:
+    def call_function(self, node: Call, arguments: Sequence[Value]) -> Value:
         return FUNCTIONS[node.function].compute(self.calculator, *arguments)
 
     def index(self, node: Index) -> Value:
-        return self.indexed(node, self.value(node.operand))
+        return self.apply_index(node, self.value(node.operand))
 
-    def indexed(self, node: Index, value: Value) -> Value:
-        entries = [self.entry(entry) for entry in node.entries]
+    def apply_index(self, node: Index, value: Value) -> Value:
+        entries = [self.index_entry(entry) for entry in node.entries]
         if is_tensor(value):
             return self.calculator.index(value, entries)
         if not isinstance(value, list):
-            raise Problem(f"{describe(value)} cannot be indexed")
+            raise EvaluationProblem(f"{describe_value(value)} cannot be indexed")
         if len(entries) != 1 or entries[0] is Ellipsis:
-            raise Problem("a list takes one index")
+            raise EvaluationProblem("a list takes one index")
         if isinstance(entries[0], slice):
             return value[entries[0]]
-        return value[place(entries[0], len(value), "the list")]
+        return value[normalize_index(entries[0], len(value), "the list")]
 
-    def entry(self, node: Node) -> Any:
-        if isinstance(node, Rest):
+    def index_entry(self, node: ExpressionNode) -> Any:
+        if isinstance(node, EllipsisIndex):
             return Ellipsis
-        if isinstance(node, Range):
+        if isinstance(node, SliceIndex):
             parts = (node.start, node.stop, node.step)
-            limits = [None if part is None else self.whole(part) for part in parts]
+            limits = [None if part is None else self.integer(part) for part in parts]
             if limits[2] == 0:
-                raise Problem("a slice with step 0")
+                raise EvaluationProblem("a slice with step 0")
             return slice(*limits)
-        return self.whole(node)
+        return self.integer(node)
 
-    def whole(self, node: Node) -> int:
+    def integer(self, node: ExpressionNode) -> int:
         """The whole number that a node gives, for indices and iterations."""
         value = self.value(node)
         try:
-            number = self.calculator.number(value)
-        except Problem as problem:
+            number = self.calculator.as_number(value)
+        except EvaluationProblem as problem:
             raise self.error(problem.problem, node.position, problem.hint) from None
         if isinstance(number, bool) or not isinstance(number, int):
-            raise self.error(f"{describe(number)} where a whole number is needed", node.position)
+            raise self.error(f"{describe_value(number)} where a whole number is needed", node.position)
         return number
 
 
-_VISIT: dict[type[Node], Callable[[Any, Any], Value]] = {
+_VISIT: dict[type[ExpressionNode], Callable[[Any, Any], Value]] = {
     Constant: lambda walker, node: walker.constant(node),
     Name: lambda walker, node: walker.name(node),
-    State: lambda walker, node: walker.state(node),
-    Items: lambda walker, node: walker.items(node),
+    StateVariable: lambda walker, node: walker.state_variable(node),
+    ListLiteral: lambda walker, node: walker.list_literal(node),
     Unary: lambda walker, node: walker.unary(node),
     Binary: lambda walker, node: walker.binary(node),
     Compare: lambda walker, node: walker.compare(node),
     Logic: lambda walker, node: walker.logic(node),
     Index: lambda walker, node: walker.index(node),
     Call: lambda walker, node: walker.call(node),
-    Past: lambda walker, node: walker.past(node),
+    TimeShift: lambda walker, node: walker.time_shift(node),
 }
 
 
-class Arrays(Calculator):
+class ArrayCalculator(Calculator):
     """The calculator on NumPy arrays, which can read numbers."""
 
     def __init__(self) -> None:
-        super().__init__(Eager())
+        super().__init__(EagerPrimitives())
 
-    def number(self, value: Value) -> Value:
+    def as_number(self, value: Value) -> Value:
         if is_tensor(value) and value.size == 1 and value.dtype.kind not in "OUST":
             return value.reshape(())[()].item()
-        return super().number(value)
+        return super().as_number(value)
 
-    def same_tensor(self, a: Value, b: Value) -> bool:
+    def equal_tensors(self, a: Value, b: Value) -> bool:
         if isinstance(a, list) or isinstance(b, list) or a is None or b is None:
             return False
         shapes = [x.shape if is_tensor(x) else () for x in (a, b)]
@@ -215,169 +232,175 @@ class Arrays(Calculator):
             return False
         return bool(np.all(self.compare("==", a, b)))
 
-    def same_text(self, a: Value, b: Value) -> Value:
+    def equal_text(self, a: Value, b: Value) -> Value:
         if isinstance(a, str) and isinstance(b, str):
             return a == b
         sides = [np.array(x, object) if isinstance(x, str) else x for x in (a, b)]
         if not all(is_tensor(x) and x.dtype.kind in "OUST" for x in sides):
-            raise Problem(f"cannot compare {describe(a)} with {describe(b)}")
-        shape = self.fitting(*sides)
+            raise EvaluationProblem(f"cannot compare {describe_value(a)} with {describe_value(b)}")
+        shape = self.broadcast_shape(*sides)
         left, right = (np.broadcast_to(x, shape).reshape(-1).tolist() for x in sides)
-        same = [_text(x) == _text(y) for x, y in zip(left, right, strict=True)]
+        same = [_decode_text(x) == _decode_text(y) for x, y in zip(left, right, strict=True)]
         return np.array(same, np.bool_).reshape(shape)
 
     def truth(self, value: Value) -> bool:
         """Whether a condition holds: of one boolean alone."""
-        one = self.one_truth(value)
+        one = self.check_truth_value(value)
         return one if isinstance(one, bool) else bool(one.reshape(())[()])
 
 
-def _text(item: Any) -> Any:
+def _decode_text(item: Any) -> Any:
     return item.decode("utf-8", "replace") if isinstance(item, bytes) else item
 
 
-class Evaluator(Walker):
+class Evaluator(TreeWalker):
     """Computes a tree on a scope."""
 
-    calculator: Arrays
+    calculator: ArrayCalculator
 
     def __init__(self, text: str, scope: Scope) -> None:
-        super().__init__(text, Arrays())
+        super().__init__(text, ArrayCalculator())
         self.scope = scope
         #: Inside prev(...), init(...) or @: which, and the iteration.
-        self.moment: str = "now"
-        self.when = 0
+        self.shift_kind: str = "now"
+        self.shift_iteration = 0
 
     def name(self, node: Name) -> Value:
         try:
-            value = self._read(node.name)
+            value = self._read_value(node.name)
         except UnknownNameError:
-            raise self._unknown(node) from None
+            raise self._unknown_name_error(node) from None
         except ScopeError as error:
             raise NoValueError(self.text, node.position, one_line(error)) from None
-        return self._taken(value)
+        return self._as_language_value(value)
 
-    def _read(self, name: str) -> Any:
-        if self.moment == "prev":
+    def _read_value(self, name: str) -> Any:
+        if self.shift_kind == "prev":
             return self.scope.previous(name)
-        if self.moment == "init":
+        if self.shift_kind == "init":
             return self.scope.initial(name)
-        return self.scope.at(name, self.when) if self.moment == "at" else self.scope.value(name)
+        return self.scope.value_at(name, self.shift_iteration) if self.shift_kind == "at" else self.scope.value(name)
 
-    def _taken(self, value: Any) -> Value:
+    def _as_language_value(self, value: Any) -> Value:
         """A value of the model as a value of the language: whatever is a number has a dtype."""
         if value is None or isinstance(value, str):
             return value
         if isinstance(value, bytes):
-            return _text(value)
+            return _decode_text(value)
         if isinstance(value, list | tuple):
-            items = [self._item(item) for item in value]
+            items = [self._sequence_item(item) for item in value]
             size = sum(item.size for item in items if is_tensor(item))
-            self.calculator.largest = max(self.calculator.largest, size)
+            self.calculator.largest_input_elements = max(self.calculator.largest_input_elements, size)
             return items
         array = np.asarray(value)
-        self.calculator.largest = max(self.calculator.largest, array.size)
-        self.calculator.spend(array.size)
+        self.calculator.largest_input_elements = max(self.calculator.largest_input_elements, array.size)
+        self.calculator.charge_work(array.size)
         return array if array.flags.c_contiguous else array.copy(order="C")
 
-    def _item(self, value: Any) -> Value:
+    def _sequence_item(self, value: Any) -> Value:
         """An item of a sequence, which counts as read once it is used: the length of a long one reads none of them."""
         plain = value is None or isinstance(value, str | bytes | list | tuple)
-        return self._taken(value) if plain else np.asarray(value)
+        return self._as_language_value(value) if plain else np.asarray(value)
 
-    def indexed(self, node: Index, value: Value) -> Value:
-        found = super().indexed(node, value)
-        return self._taken(found) if isinstance(value, list) and is_tensor(found) else found
+    def apply_index(self, node: Index, value: Value) -> Value:
+        found = super().apply_index(node, value)
+        return self._as_language_value(found) if isinstance(value, list) and is_tensor(found) else found
 
-    def _unknown(self, node: Name) -> ExpressionError:
-        found = near(node.name, self.scope.names())
+    def _unknown_name_error(self, node: Name) -> ExpressionError:
+        found = close_matches(node.name, self.scope.names())
         hint = f"did you mean {' or '.join(repr(quote(name)) for name in found)}?" if found else ""
-        words = [] if found else near(node.name, (*FUNCTIONS, *RESERVED))
+        words = [] if found else close_matches(node.name, (*FUNCTIONS, *RESERVED))
         if words:
             hint = f"did you mean {' or '.join(repr(word) for word in words)}?"
         return self.error(f"unknown name '{node.name}'", node.position, hint)
 
-    def state(self, node: State) -> Value:
+    def state_variable(self, node: StateVariable) -> Value:
         scope = self.scope
         try:
-            if node.word == "iter":
-                if self.moment in ("at", "init"):
-                    return self.when
-                return self._before(int(scope.iteration)) if self.moment == "prev" else int(scope.iteration)
-            if node.word == "trip_count":
+            if node.name == "iter":
+                if self.shift_kind in ("at", "init"):
+                    return self.shift_iteration
+                return (
+                    self._previous_iteration(int(scope.iteration))
+                    if self.shift_kind == "prev"
+                    else int(scope.iteration)
+                )
+            if node.name == "trip_count":
                 return math.inf if scope.trip_count is None else int(scope.trip_count)
-            if self.moment != "now":
-                raise Problem("the condition of an earlier iteration is not kept", "name the value that yields it")
+            if self.shift_kind != "now":
+                raise EvaluationProblem(
+                    "the condition of an earlier iteration is not kept", "name the value that yields it"
+                )
             return None if scope.condition is None else bool(scope.condition)
         except ScopeError as error:
             raise NoValueError(self.text, node.position, one_line(error)) from None
 
-    def _before(self, iteration: int) -> int:
+    def _previous_iteration(self, iteration: int) -> int:
         if iteration < 1:
             raise ScopeError("there is no iteration before iteration 0")
         return iteration - 1
 
-    def past(self, node: Past) -> Value:
-        self.when = 0
-        if isinstance(node.operand, Name) and node.moment == "all":
+    def time_shift(self, node: TimeShift) -> Value:
+        self.shift_iteration = 0
+        if isinstance(node.operand, Name) and node.kind == "all":
             return self._history(node.operand)
-        if node.when is not None:
-            self.when = self.whole(node.when)
-            if self.when < 0:
+        if node.iteration is not None:
+            self.shift_iteration = self.integer(node.iteration)
+            if self.shift_iteration < 0:
                 # Where the number moves with the loop it is one that is not there yet; a constant is a mistake.
-                moves = any(isinstance(part, Name | State) for part in node.when.walk())
+                moves = any(isinstance(part, Name | StateVariable) for part in node.iteration.walk())
                 kind = NoValueError if moves else ExpressionError
-                raise kind(self.text, node.when.position, f"there is no iteration {self.when}")
-        self.moment = node.moment
+                raise kind(self.text, node.iteration.position, f"there is no iteration {self.shift_iteration}")
+        self.shift_kind = node.kind
         try:
             return self.value(node.operand)
         finally:
-            self.moment, self.when = "now", 0
+            self.shift_kind, self.shift_iteration = "now", 0
 
     def _history(self, node: Name) -> Value:
         try:
-            return self._taken(self.scope.history(node.name))
+            return self._as_language_value(self.scope.history(node.name))
         except UnknownNameError:
-            raise self._unknown(node) from None
+            raise self._unknown_name_error(node) from None
         except ScopeError as error:
             raise NoValueError(self.text, node.position, one_line(error)) from None
 
     def logic(self, node: Logic) -> Value:
         for operand in node.operands:
-            if self._holds(operand) == (node.word == "or"):
-                return node.word == "or"
-        return node.word == "and"
+            if self._truth(operand) == (node.operator == "or"):
+                return node.operator == "or"
+        return node.operator == "and"
 
     def negation(self, node: Unary) -> Value:
-        return not self._holds(node.operand)
+        return not self._truth(node.operand)
 
-    def _holds(self, node: Node) -> bool:
+    def _truth(self, node: ExpressionNode) -> bool:
         try:
             return self.calculator.truth(self.value(node))
-        except Problem as problem:
+        except EvaluationProblem as problem:
             raise self.error(problem.problem, node.position, problem.hint) from None
 
 
-def evaluate(text: str, tree: Node, scope: Scope) -> Any:
+def evaluate(text: str, tree: ExpressionNode, scope: Scope) -> Any:
     """The value of a tree: an array, a scalar of its dtype, a bool, a string, None, or a list of such."""
-    return finished(_run(text, tree.position, scope, lambda evaluator: evaluator.value(tree)))
+    return to_python_value(_run(text, tree.position, scope, lambda evaluator: evaluator.value(tree)))
 
 
-def holds(text: str, tree: Node, scope: Scope) -> bool:
+def evaluate_truth(text: str, tree: ExpressionNode, scope: Scope) -> bool:
     """The truth of a tree."""
-    result: bool = _run(text, tree.position, scope, lambda evaluator: evaluator._holds(tree))
+    result: bool = _run(text, tree.position, scope, lambda evaluator: evaluator._truth(tree))
     return result
 
 
-def entries(text: str, nodes: Collection[Node], scope: Scope) -> tuple[Any, ...]:
+def evaluate_index(text: str, nodes: Collection[ExpressionNode], scope: Scope) -> tuple[Any, ...]:
     """The entries of an index."""
 
     def run(evaluator: Evaluator) -> tuple[Any, ...]:
         found = []
         for node in nodes:
             try:
-                found.append(evaluator.entry(node))
-            except Problem as problem:
+                found.append(evaluator.index_entry(node))
+            except EvaluationProblem as problem:
                 raise evaluator.error(problem.problem, node.position, problem.hint) from None
         return tuple(found)
 
@@ -393,11 +416,11 @@ def _run(text: str, position: int, scope: Scope, run: Callable[[Evaluator], Any]
             raise ExpressionError(text, position, "too deep to compute from here") from None
 
 
-def finished(value: Value) -> Any:
+def to_python_value(value: Value) -> Any:
     """What a caller gets: tensors without axes as scalars, one truth value as a bool."""
     if isinstance(value, list):
-        return [finished(item) for item in value]
+        return [to_python_value(item) for item in value]
     if isinstance(value, np.ndarray) and value.ndim == 0:
         scalar: Any = value[()]
-        return bool(scalar) if value.dtype == np.bool_ else _text(scalar)
+        return bool(scalar) if value.dtype == np.bool_ else _decode_text(scalar)
     return value

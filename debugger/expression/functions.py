@@ -8,43 +8,45 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...runtime.ops.support import cast, is_float
+from ...runtime.ops.operator_helpers import cast, is_float
 from .calculator import Calculator
-from .conversion import converted
-from .errors import Problem
-from .values import T, Value, describe, dtype_name, is_number, is_tensor
+from .conversion import convert_lossless
+from .errors import EvaluationProblem
+from .value_types import TensorLike, Value, describe_value, dtype_name, is_number, is_tensor
 
 _BOOL, _INT64 = np.dtype(np.bool_), np.dtype(np.int64)
 #: Magnitudes beyond which squares of float64 are not exact enough, and the factors that bring them back.
-_SMALL, _LARGE, _UP, _DOWN = 1e-140, 1e140, 2.0**600, 2.0**-600
+_NORM_SMALL, _NORM_LARGE, _NORM_SCALE_UP, _NORM_SCALE_DOWN = 1e-140, 1e140, 2.0**600, 2.0**-600
 _FLOAT32, _FLOAT64, _COMPLEX = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.complex128)
-_COMPUTE = Callable[..., Value]
+_Compute = Callable[..., Value]
 
 
 @dataclass(frozen=True)
-class Function:
+class BuiltinFunction:
     """One function. ``compute`` gets a calculator and the arguments, None for those left out."""
 
     name: str
     parameters: tuple[str, ...]
     #: So many of the parameters must be given.
-    required: int
-    compute: _COMPUTE
+    required_count: int
+    compute: _Compute
 
     @property
     def usage(self) -> str:
         """How it is called: ``allclose(a, b[, rtol, atol])``."""
-        optional = ", ".join(self.parameters[self.required :])
-        return f"{self.name}({', '.join(self.parameters[: self.required])}{f'[, {optional}]' if optional else ''})"
+        optional = ", ".join(self.parameters[self.required_count :])
+        return (
+            f"{self.name}({', '.join(self.parameters[: self.required_count])}{f'[, {optional}]' if optional else ''})"
+        )
 
 
-FUNCTIONS: dict[str, Function] = {}
+FUNCTIONS: dict[str, BuiltinFunction] = {}
 
 
-def _function(name: str, *parameters: str, required: int | None = None) -> Callable[[_COMPUTE], _COMPUTE]:
-    def keep(compute: _COMPUTE) -> _COMPUTE:
+def _function(name: str, *parameters: str, required: int | None = None) -> Callable[[_Compute], _Compute]:
+    def keep(compute: _Compute) -> _Compute:
         needed = len(parameters) if required is None else required
-        FUNCTIONS[name] = Function(name, parameters, needed, compute)
+        FUNCTIONS[name] = BuiltinFunction(name, parameters, needed, compute)
         return compute
 
     return keep
@@ -56,9 +58,9 @@ def _function(name: str, *parameters: str, required: int | None = None) -> Calla
 @_function("shape", "x")
 def _shape(c: Calculator, x: Value) -> Value:
     if isinstance(x, list):
-        raise Problem("a list has no shape", "len(x) counts its items; shape(x[0]) is that of the first")
+        raise EvaluationProblem("a list has no shape", "len(x) counts its items; shape(x[0]) is that of the first")
     if x is None or isinstance(x, str):
-        raise Problem(f"{describe(x)} has no shape")
+        raise EvaluationProblem(f"{describe_value(x)} has no shape")
     return [int(extent) for extent in x.shape] if is_tensor(x) else []
 
 
@@ -79,13 +81,13 @@ def _len(c: Calculator, x: Value) -> Value:
         return len(x)
     if is_tensor(x) and len(x.shape):
         return int(x.shape[0])
-    raise Problem(f"{describe(x)} has no length")
+    raise EvaluationProblem(f"{describe_value(x)} has no length")
 
 
 # --- Element by element.
 
 
-def _elementwise(ufunc: np.ufunc) -> _COMPUTE:
+def _elementwise(ufunc: np.ufunc) -> _Compute:
     return lambda c, x: c.unary(ufunc, x)
 
 
@@ -104,19 +106,21 @@ def _round(c: Calculator, x: Value) -> Value:
     return tensor if tensor.dtype.kind in "biu" else c.map(np.rint, tensor)
 
 
-def _test(ufunc: np.ufunc) -> _COMPUTE:
+def _elementwise_test(ufunc: np.ufunc) -> _Compute:
     return lambda c, x: bool(ufunc(float(x))) if isinstance(x, int | float) else c.map(ufunc, c.tensor(x))
 
 
-_function("isnan", "x")(_test(np.isnan))
-_function("isinf", "x")(_test(np.isinf))
+_function("isnan", "x")(_elementwise_test(np.isnan))
+_function("isinf", "x")(_elementwise_test(np.isinf))
 
 
 @_function("where", "condition", "a", "b")
 def _where(c: Calculator, condition: Value, a: Value, b: Value) -> Value:
     chosen = c.tensor(condition)
     if chosen.dtype != _BOOL:
-        raise Problem(f"{describe(condition)} where true or false is needed", "compare it, as in where(x > 0, a, b)")
+        raise EvaluationProblem(
+            f"{describe_value(condition)} where true or false is needed", "compare it, as in where(x > 0, a, b)"
+        )
     return c.choose(chosen, a, b)
 
 
@@ -125,12 +129,12 @@ def _where(c: Calculator, condition: Value, a: Value, b: Value) -> Value:
 
 @_function("any", "x")
 def _any(c: Calculator, x: Value) -> Value:
-    return c.p.reduce(np.logical_or, c.truths(x), (0,), False)
+    return c.p.reduce(np.logical_or, c.as_booleans(x), (0,), False)
 
 
 @_function("all", "x")
 def _all(c: Calculator, x: Value) -> Value:
-    return c.p.reduce(np.logical_and, c.truths(x), (0,), False)
+    return c.p.reduce(np.logical_and, c.as_booleans(x), (0,), False)
 
 
 @_function("min", "x")
@@ -145,47 +149,47 @@ def _max(c: Calculator, x: Value) -> Value:
 
 @_function("sum", "x")
 def _sum(c: Calculator, x: Value) -> Value:
-    return c.total(c.wide(c.flat(x), _INT64))
+    return c.sum_elements(c.widen_for_sum(c.ravel(x), _INT64))
 
 
 @_function("mean", "x")
 def _mean(c: Calculator, x: Value) -> Value:
-    flat = c.wide(c.flat(x), _FLOAT64)
-    return c.map(np.divide, c.total(flat), int(flat.shape[0]))
+    flat = c.widen_for_sum(c.ravel(x), _FLOAT64)
+    return c.map(np.divide, c.sum_elements(flat), int(flat.shape[0]))
 
 
 @_function("norm", "x")
 def _norm(c: Calculator, x: Value) -> Value:
-    flat = c.flat(x)
+    flat = c.ravel(x)
     # Squares in float64: those of large float32 numbers overflow.
     wide = cast(c.p, c.map(np.absolute, flat) if flat.dtype.kind == "c" else flat, _FLOAT64)
     narrow = (is_float(flat.dtype) and flat.dtype.itemsize <= 4) or flat.dtype == np.complex64
     if flat.dtype.kind not in "fc" or narrow or not flat.shape[0]:
-        found = c.map(np.sqrt, c.total(c.map(np.multiply, wide, wide)))
+        found = c.map(np.sqrt, c.sum_elements(c.map(np.multiply, wide, wide)))
         return cast(c.p, found, _FLOAT32) if narrow else found
     # Those of the largest float64 overflow, and those of the smallest vanish. A power of two changes no bit of others.
     most = c.p.reduce(np.maximum, c.map(np.absolute, wide), (0,), False)
-    scale = c.choose(c.map(np.less, most, _SMALL), _UP, 1.0)
-    scale = c.choose(c.map(np.greater, most, _LARGE), _DOWN, scale)
+    scale = c.choose(c.map(np.less, most, _NORM_SMALL), _NORM_SCALE_UP, 1.0)
+    scale = c.choose(c.map(np.greater, most, _NORM_LARGE), _NORM_SCALE_DOWN, scale)
     scaled = c.map(np.multiply, wide, scale)
-    return c.map(np.divide, c.map(np.sqrt, c.total(c.map(np.multiply, scaled, scaled))), scale)
+    return c.map(np.divide, c.map(np.sqrt, c.sum_elements(c.map(np.multiply, scaled, scaled))), scale)
 
 
-def _place(c: Calculator, which: str, x: Value) -> T:
-    flat = c.flat(x)
+def _extreme_position(c: Calculator, which: str, x: Value) -> TensorLike:
+    flat = c.ravel(x)
     if not flat.shape[0]:
-        raise Problem(f"{describe(x)} has no elements")
+        raise EvaluationProblem(f"{describe_value(x)} has no elements")
     return c.p.reshape(c.p.arg(which, flat, 0, False), ())
 
 
 @_function("argmax", "x")
 def _argmax(c: Calculator, x: Value) -> Value:
-    return _place(c, "max", x)
+    return _extreme_position(c, "max", x)
 
 
 @_function("argmin", "x")
 def _argmin(c: Calculator, x: Value) -> Value:
-    return _place(c, "min", x)
+    return _extreme_position(c, "min", x)
 
 
 @_function("allclose", "a", "b", "rtol", "atol", required=2)
@@ -205,32 +209,32 @@ def _tolerance(value: Value, default: float, name: str) -> float:
     if value is None:
         return default
     if not is_number(value) or not 0 <= value <= math.inf:
-        raise Problem(f"{name} is a plain number from 0 on")
+        raise EvaluationProblem(f"{name} is a plain number from 0 on")
     return float(value)
 
 
 # --- New tensors.
 
 
-def _like(c: Calculator, x: Value, number: Value) -> T:
+def _constant_like(c: Calculator, x: Value, number: Value) -> TensorLike:
     if not is_tensor(x):
-        raise Problem(f"{describe(x)} where a tensor is needed")
+        raise EvaluationProblem(f"{describe_value(x)} where a tensor is needed")
     if x.dtype.kind in "OUST":
-        raise Problem(f"{describe(x)} where numbers are needed")
-    c.spend(math.prod(x.shape))
+        raise EvaluationProblem(f"{describe_value(x)} where numbers are needed")
+    c.charge_work(math.prod(x.shape))
     return c.p.constant(np.full(tuple(x.shape), number, x.dtype))
 
 
 @_function("zeros_like", "x")
 def _zeros_like(c: Calculator, x: Value) -> Value:
-    return _like(c, x, 0)
+    return _constant_like(c, x, 0)
 
 
 @_function("ones_like", "x")
 def _ones_like(c: Calculator, x: Value) -> Value:
-    return _like(c, x, 1)
+    return _constant_like(c, x, 1)
 
 
 @_function("full_like", "x", "value")
 def _full_like(c: Calculator, x: Value, value: Value) -> Value:
-    return _like(c, x, converted(c.number(value), getattr(x, "dtype", _FLOAT64))[()])
+    return _constant_like(c, x, convert_lossless(c.as_number(value), getattr(x, "dtype", _FLOAT64))[()])

@@ -17,53 +17,53 @@ from typing import Any
 
 import numpy as np
 
-from ..text import scalar_text, value_text
+from ..value_text import scalar_text, value_text
 from . import evaluate as _evaluate
-from .complete import completion_start, completions
+from .assignment import AssignmentTarget, parse_target, replace_value
+from .completion import completion_start, completions
 from .errors import ExpressionError, NoValueError, ScopeError, UnknownNameError
 from .evaluate import Scope
-from .kinds import Types
-from .kinds import check_condition as _check_condition
-from .lower import Lowered, Ref, lower
-from .nodes import Constant, Name, Node, Past, State
+from .lowering import InputRef, LoweredCondition, lower_condition
+from .nodes import Constant, ExpressionNode, Name, StateVariable, TimeShift
 from .parser import parse_tree
-from .targets import Target, assign, parse_target
 from .tokens import quote
+from .type_check import TypeLookup
+from .type_check import check_condition as _check_condition
 
 __all__ = [
+    "AssignmentTarget",
     "Expression",
     "ExpressionError",
-    "Lowered",
+    "InputRef",
+    "LoweredCondition",
     "NoValueError",
-    "Ref",
     "Scope",
     "ScopeError",
-    "Target",
     "UnknownNameError",
-    "assign",
     "completion_start",
     "completions",
+    "format_value",
     "parse",
     "parse_target",
     "quote",
-    "show",
+    "replace_value",
 ]
 
 
 class Expression:
     """An expression that was read; it can be computed any number of times."""
 
-    def __init__(self, text: str, tree: Node) -> None:
+    def __init__(self, text: str, tree: ExpressionNode) -> None:
         self.text = text
         self._tree = tree
         #: The names of the values that it reads.
         self.names = frozenset(node.name for node in tree.walk() if isinstance(node, Name))
         #: Those of them that it reads as they are now.
-        self.present = frozenset(_present(tree))
+        self.current_names = frozenset(_current_names(tree))
         #: Whether it asks for what a loop is doing, or for other iterations than the present one.
-        self.uses_loop = any(isinstance(node, Past | State) for node in tree.walk())
+        self.uses_loop = any(isinstance(node, TimeShift | StateVariable) for node in tree.walk())
         #: Whether it reads other iterations than the present one.
-        self.uses_history = any(isinstance(node, Past) for node in tree.walk())
+        self.uses_history = any(isinstance(node, TimeShift) for node in tree.walk())
 
     def __repr__(self) -> str:
         return f"<Expression {self.text!r}>"
@@ -83,9 +83,9 @@ class Expression:
         Raises:
             ExpressionError: it cannot be computed here, or is not one truth value.
         """
-        return _evaluate.holds(self.text, self._tree, scope)
+        return _evaluate.evaluate_truth(self.text, self._tree, scope)
 
-    def check_condition(self, types: Types) -> None:
+    def check_condition(self, types: TypeLookup) -> None:
         """See that it can be one truth value, as far as types tell. ``types``: of each name what is known of its value,
         None for nothing.
 
@@ -94,28 +94,28 @@ class Expression:
         """
         _check_condition(self.text, self._tree, types)
 
-    def filled(self, **given: Expression | float) -> Expression:
+    def substitute(self, **given: Expression | float) -> Expression:
         """The same with other expressions, or numbers, in place of names. What it then says of places is about its own
         text."""
         trees = {
             name: one._tree if isinstance(one, Expression) else Constant(position=0, value=one)
             for name, one in given.items()
         }
-        return Expression(self.text, self._tree.filled(trees))
+        return Expression(self.text, self._tree.substitute(trees))
 
-    def lower(self) -> Lowered | None:
+    def lower(self) -> LoweredCondition | None:
         """As an operator that the engine can hold at each boundary without Python; None where there is none."""
-        return lower(self.text, self._tree)
+        return lower_condition(self.text, self._tree)
 
 
-def _present(tree: Node) -> Iterator[str]:
+def _current_names(tree: ExpressionNode) -> Iterator[str]:
     """The names that stand outside of what is read in another iteration."""
     if isinstance(tree, Name):
         yield tree.name
-    if isinstance(tree, Past):
+    if isinstance(tree, TimeShift):
         return
     for child in tree.children():
-        yield from _present(child)
+        yield from _current_names(child)
 
 
 def parse(text: str) -> Expression:
@@ -130,12 +130,12 @@ def parse(text: str) -> Expression:
         raise ExpressionError(text, 0, "too deep to read from here") from None
 
 
-def show(value: Any, width: int = 80) -> str:
+def format_value(value: Any, width: int = 80) -> str:
     """The value of an expression on one line: a small one in full, a large one by dtype, shape and statistics."""
     if isinstance(value, list):
         items = []
         for item in value:
-            items.append(show(item, width))
+            items.append(format_value(item, width))
             if sum(map(len, items)) + 2 * len(items) > width:
                 return value_text(value, width)
         return f"[{', '.join(items)}]"

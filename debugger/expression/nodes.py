@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
+class ExpressionNode:
     """One node; ``depth`` is that of the tree below it, itself included."""
 
     position: int
@@ -17,136 +17,136 @@ class Node:
     def __post_init__(self) -> None:
         object.__setattr__(self, "depth", 1 + max((child.depth for child in self.children()), default=0))
 
-    def children(self) -> Iterator[Node]:
+    def children(self) -> Iterator[ExpressionNode]:
         """The nodes right below."""
         for name in self.__dataclass_fields__:  # fields() makes a tuple each time
-            yield from _nodes_in(getattr(self, name))
+            yield from _child_nodes(getattr(self, name))
 
-    def walk(self) -> Iterator[Node]:
+    def walk(self) -> Iterator[ExpressionNode]:
         """This node and all below it."""
         yield self
         for child in self.children():
             yield from child.walk()
 
-    def filled(self, given: Mapping[str, Node]) -> Node:
+    def substitute(self, given: Mapping[str, ExpressionNode]) -> ExpressionNode:
         """The tree with other trees in place of names."""
         if isinstance(self, Name):
             return given.get(self.name, self)
         entries = ((entry.name, getattr(self, entry.name)) for entry in fields(self) if entry.init)
-        return replace(self, **{name: _filled(value, given) for name, value in entries})
+        return replace(self, **{name: _substitute_value(value, given) for name, value in entries})
 
 
-def _nodes_in(value: Any) -> Iterator[Node]:
-    if isinstance(value, Node):
+def _child_nodes(value: Any) -> Iterator[ExpressionNode]:
+    if isinstance(value, ExpressionNode):
         yield value
     elif isinstance(value, tuple):
         for part in value:
-            yield from _nodes_in(part)
+            yield from _child_nodes(part)
 
 
-def _filled(value: Any, given: Mapping[str, Node]) -> Any:
+def _substitute_value(value: Any, given: Mapping[str, ExpressionNode]) -> Any:
     if isinstance(value, tuple):
-        return tuple(_filled(part, given) for part in value)
-    return value.filled(given) if isinstance(value, Node) else value
+        return tuple(_substitute_value(part, given) for part in value)
+    return value.substitute(given) if isinstance(value, ExpressionNode) else value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Constant(Node):
+class Constant(ExpressionNode):
     """A number, a string, true, false or none."""
 
     value: bool | int | float | str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Name(Node):
+class Name(ExpressionNode):
     """A value of the model."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class State(Node):
+class StateVariable(ExpressionNode):
     """``iter``, ``trip_count`` or ``cond``."""
 
-    word: str
+    name: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Items(Node):
+class ListLiteral(ExpressionNode):
     """A list: ``[1, 2, 3]``."""
 
-    items: tuple[Node, ...]
+    items: tuple[ExpressionNode, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unary(Node):
+class Unary(ExpressionNode):
     """``-x``, ``+x`` or ``not x``."""
 
     sign: str
-    operand: Node
+    operand: ExpressionNode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Binary(Node):
+class Binary(ExpressionNode):
     """Arithmetic on two operands."""
 
     sign: str
-    left: Node
-    right: Node
+    left: ExpressionNode
+    right: ExpressionNode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compare(Node):
+class Compare(ExpressionNode):
     """``a < b``, or a chain of them: ``positions`` has the place of each sign."""
 
     signs: tuple[str, ...]
-    operands: tuple[Node, ...]
+    operands: tuple[ExpressionNode, ...]
     positions: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Logic(Node):
+class Logic(ExpressionNode):
     """``a and b and c``, or the same with ``or``."""
 
-    word: Literal["and", "or"]
-    operands: tuple[Node, ...]
+    operator: Literal["and", "or"]
+    operands: tuple[ExpressionNode, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Range(Node):
+class SliceIndex(ExpressionNode):
     """``start:stop:step`` in an index."""
 
-    start: Node | None
-    stop: Node | None
-    step: Node | None
+    start: ExpressionNode | None
+    stop: ExpressionNode | None
+    step: ExpressionNode | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rest(Node):
+class EllipsisIndex(ExpressionNode):
     """``...`` in an index: all axes that the other entries leave."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Index(Node):
+class Index(ExpressionNode):
     """``x[0, 3:10, ...]``."""
 
-    operand: Node
-    entries: tuple[Node, ...]
+    operand: ExpressionNode
+    entries: tuple[ExpressionNode, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call(Node):
+class Call(ExpressionNode):
     """A function of the table, arguments in the order of its parameters; None: left out."""
 
     function: str
-    arguments: tuple[Node | None, ...]
+    arguments: tuple[ExpressionNode | None, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Past(Node):
+class TimeShift(ExpressionNode):
     """The operand as it was in another iteration: ``prev(x)``, ``init(x)``, ``x@when``; or a name in all of them:
     ``history(x)``."""
 
-    moment: Literal["prev", "init", "at", "all"]
-    operand: Node
-    when: Node | None = None
+    kind: Literal["prev", "init", "at", "all"]
+    operand: ExpressionNode
+    iteration: ExpressionNode | None = None

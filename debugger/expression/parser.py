@@ -5,30 +5,45 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, NoReturn, TypeVar
 
-from ...runtime.text import near
+from ...runtime.text import close_matches
 from .errors import ExpressionError
 from .functions import FUNCTIONS
-from .nodes import Binary, Call, Compare, Constant, Index, Items, Logic, Name, Node, Past, Range, Rest, State, Unary
-from .tokens import CONSTANTS, PAST_FUNCTIONS, STATE_WORDS, Token, TokenKind, tokenize
+from .nodes import (
+    Binary,
+    Call,
+    Compare,
+    Constant,
+    EllipsisIndex,
+    ExpressionNode,
+    Index,
+    ListLiteral,
+    Logic,
+    Name,
+    SliceIndex,
+    StateVariable,
+    TimeShift,
+    Unary,
+)
+from .tokens import CONSTANTS, STATE_WORDS, TIME_SHIFT_FUNCTIONS, Token, TokenKind, tokenize
 
 #: Brackets and powers inside one another, each of which takes a dozen calls to read; Python allows 1 000.
 MAX_NESTING = 30
 #: The depth of trees, which sums of many terms have too: every later step walks them by recursion.
-MAX_DEPTH = 100
+MAX_TREE_DEPTH = 100
 #: How tightly operators bind.
-_ANY, _NOT, _COMPARE, _SIGNED, _POWER = 1, 3, 4, 7, 8
-_LEVELS = {
+_LOWEST_POWER, _NOT_POWER, _COMPARISON_POWER, _SIGN_POWER, _EXPONENT_POWER = 1, 3, 4, 7, 8
+_BINDING_POWER = {
     "or": 1,
     "and": 2,
-    **dict.fromkeys(("<", "<=", ">", ">=", "==", "!="), _COMPARE),
+    **dict.fromkeys(("<", "<=", ">", ">=", "==", "!="), _COMPARISON_POWER),
     **dict.fromkeys("+-", 5),
     **dict.fromkeys(("*", "/", "//", "%"), 6),
-    "**": _POWER,
+    "**": _EXPONENT_POWER,
 }
-_Read = TypeVar("_Read")
+_Parsed = TypeVar("_Parsed")
 
 
-def parse_tree(text: str) -> Node:
+def parse_tree(text: str) -> ExpressionNode:
     """The tree of an expression.
 
     Raises:
@@ -47,41 +62,41 @@ class _Parser:
     def __init__(self, text: str) -> None:
         self.text = text
         self.tokens = tokenize(text)
-        self.at = 0
+        self.token_index = 0
         self.nesting = 0
 
     # -- tokens
 
     @property
     def token(self) -> Token:
-        return self.tokens[self.at]
+        return self.tokens[self.token_index]
 
     def is_sign(self, *signs: str) -> bool:
         return self.token.kind is TokenKind.SIGN and self.token.value in signs
 
-    def take(self) -> Token:
+    def advance(self) -> Token:
         """The token, which is not the last, and on to the next."""
-        self.at += 1
-        return self.tokens[self.at - 1]
+        self.token_index += 1
+        return self.tokens[self.token_index - 1]
 
-    def close(self, sign: str, opened: Token) -> None:
+    def expect_closing(self, sign: str, opened: Token) -> None:
         if self.is_sign(sign):
-            self.take()
+            self.advance()
         elif self.token.kind is TokenKind.END:
             self.fail(f"'{opened.value}' is not closed", opened.position)
         else:
             self.unexpected(f"'{sign}'")
 
-    def several(self, closing: str, read: Callable[[], _Read]) -> tuple[_Read, ...]:
+    def bracketed_list(self, closing: str, read: Callable[[], _Parsed]) -> tuple[_Parsed, ...]:
         """What stands between brackets, the first of which comes next."""
-        opened = self.take()
-        found: list[_Read] = []
+        opened = self.advance()
+        found: list[_Parsed] = []
         while not self.is_sign(closing):
             found.append(read())
             if not self.is_sign(","):
                 break
-            self.take()
-        self.close(closing, opened)
+            self.advance()
+        self.expect_closing(closing, opened)
         return tuple(found)
 
     # -- errors
@@ -100,93 +115,98 @@ class _Parser:
             hint = "names with such characters are written between backquotes: `/rnn/h:0`"
         self.fail(f"unexpected {self.text[token.position : token.end]!r}", token.position, hint)
 
-    def checked(self, node: Node) -> Node:
-        if node.depth > MAX_DEPTH:
-            self.fail(f"more than {MAX_DEPTH} operations on top of one another", node.position)
+    def check_depth(self, node: ExpressionNode) -> ExpressionNode:
+        if node.depth > MAX_TREE_DEPTH:
+            self.fail(f"more than {MAX_TREE_DEPTH} operations on top of one another", node.position)
         return node
 
     # -- operators
 
-    def expression(self, least: int = _ANY) -> Node:
+    def expression(self, least: int = _LOWEST_POWER) -> ExpressionNode:
         """Whatever an expression can be, inside of brackets for instance."""
         self.nesting += 1
         if self.nesting > MAX_NESTING:
             self.fail(f"nested more than {MAX_NESTING} deep", self.token.position)
-        tree = self.operators(least)
+        tree = self.operator_chain(least)
         self.nesting -= 1
         return tree
 
-    def level(self) -> int:
+    def binding_power(self) -> int:
         """How tightly the operator binds that comes next; 0: none comes."""
-        return _LEVELS.get(self.token.value, 0) if self.token.kind is TokenKind.SIGN else 0
+        return _BINDING_POWER.get(self.token.value, 0) if self.token.kind is TokenKind.SIGN else 0
 
-    def operators(self, least: int) -> Node:
+    def operator_chain(self, least: int) -> ExpressionNode:
         """Operators that bind at least so tightly, and their operands."""
-        tree = self.prefixed(least)
-        while (level := self.level()) >= least:
+        tree = self.prefix_expression(least)
+        while (level := self.binding_power()) >= least:
             signs, operands = [], [tree]
-            while self.level() == level:
-                signs.append(self.take())
+            while self.binding_power() == level:
+                signs.append(self.advance())
                 # To the right first: 2 ** 3 ** 2 is 2 ** 9, and 2 ** -1 is allowed.
-                operands.append(self.expression(_SIGNED) if level == _POWER else self.operators(level + 1))
-            tree = self.joined(level, signs, operands)
+                operands.append(
+                    self.expression(_SIGN_POWER) if level == _EXPONENT_POWER else self.operator_chain(level + 1)
+                )
+            tree = self.join_operands(level, signs, operands)
         return tree
 
-    def prefixed(self, least: int) -> Node:
+    def prefix_expression(self, least: int) -> ExpressionNode:
         """An operand, with what stands before it where that may stand there: ``not``, or signs."""
-        for signs, level, inside in ((("not",), _NOT, _COMPARE), (("+", "-"), _SIGNED, _POWER)):
+        for signs, level, inside in (
+            (("not",), _NOT_POWER, _COMPARISON_POWER),
+            (("+", "-"), _SIGN_POWER, _EXPONENT_POWER),
+        ):
             if least <= level and self.is_sign(*signs):
                 taken = []
                 while self.is_sign(*signs):
-                    taken.append(self.take())
-                tree = self.operators(inside)
+                    taken.append(self.advance())
+                tree = self.operator_chain(inside)
                 for token in reversed(taken):
-                    tree = self.checked(Unary(position=token.position, sign=token.value, operand=tree))
+                    tree = self.check_depth(Unary(position=token.position, sign=token.value, operand=tree))
                 return tree
-        return self.operand()
+        return self.postfix_expression()
 
-    def joined(self, level: int, signs: list[Token], operands: list[Node]) -> Node:
+    def join_operands(self, level: int, signs: list[Token], operands: list[ExpressionNode]) -> ExpressionNode:
         """Operands of one level, with the operators between them."""
         first, words = signs[0].position, [token.value for token in signs]
-        if level < _NOT:
-            return self.checked(Logic(position=first, word=words[0], operands=tuple(operands)))
-        if level == _COMPARE:
+        if level < _NOT_POWER:
+            return self.check_depth(Logic(position=first, operator=words[0], operands=tuple(operands)))
+        if level == _COMPARISON_POWER:
             positions = tuple(token.position for token in signs)
-            return self.checked(
+            return self.check_depth(
                 Compare(position=first, signs=tuple(words), operands=tuple(operands), positions=positions)
             )
         tree = operands[0]
         for token, right in zip(signs, operands[1:], strict=True):
-            tree = self.checked(Binary(position=token.position, sign=token.value, left=tree, right=right))
+            tree = self.check_depth(Binary(position=token.position, sign=token.value, left=tree, right=right))
         return tree
 
-    def operand(self) -> Node:
-        tree = self.checked(self.atom())
+    def postfix_expression(self) -> ExpressionNode:
+        tree = self.check_depth(self.atom())
         while True:
             at = self.token.position
             if self.is_sign("["):
-                entries = self.several("]", self.entry)
+                entries = self.bracketed_list("]", self.index_entry)
                 if not entries:
                     self.fail("an empty index", at)
-                tree = self.checked(Index(position=at, operand=tree, entries=entries))
+                tree = self.check_depth(Index(position=at, operand=tree, entries=entries))
             elif self.is_sign("@"):
-                self.take()
-                tree = self.checked(self.past("at", tree, at, self.iteration()))
+                self.advance()
+                tree = self.check_depth(self.time_shift("at", tree, at, self.iteration()))
             elif self.is_sign("("):
                 self.fail("only the functions of the language can be called", at)
             else:
                 return tree
 
-    def entry(self) -> Node:
+    def index_entry(self) -> ExpressionNode:
         """One entry of an index."""
         position = self.token.position
         if self.is_sign("..."):
-            self.take()
-            return Rest(position=position)
-        parts: list[Node | None] = [None]
+            self.advance()
+            return EllipsisIndex(position=position)
+        parts: list[ExpressionNode | None] = [None]
         while True:
             if self.is_sign(":") and len(parts) < 3:
-                self.take()
+                self.advance()
                 parts.append(None)
             elif parts[-1] is None and not self.is_sign(",", "]"):
                 parts[-1] = self.expression()
@@ -194,92 +214,96 @@ class _Parser:
                 break
         if len(parts) > 1:
             start, stop, step = (*parts, None)[:3]
-            return Range(position=position, start=start, stop=stop, step=step)
+            return SliceIndex(position=position, start=start, stop=stop, step=step)
         if parts[0] is None:
             self.unexpected("an index")
         return parts[0]
 
     # -- other iterations
 
-    def iteration(self) -> Node:
+    def iteration(self) -> ExpressionNode:
         token = self.token
         if token.kind is TokenKind.NUMBER:
             if not isinstance(token.value, int):
                 self.fail("iterations are whole numbers", token.position)
-            return Constant(position=self.take().position, value=token.value)
+            return Constant(position=self.advance().position, value=token.value)
         if self.is_sign("("):
-            return self.between_parentheses()
+            return self.parenthesized()
         self.fail("after '@' comes an iteration", token.position, "write x@40 or x@(iter - 3)")
 
-    def past(
-        self, moment: Literal["prev", "init", "at", "all"], operand: Node, position: int, when: Node | None = None
-    ) -> Past:
-        if any(isinstance(node, Past) for node in operand.walk()):
+    def time_shift(
+        self,
+        moment: Literal["prev", "init", "at", "all"],
+        operand: ExpressionNode,
+        position: int,
+        when: ExpressionNode | None = None,
+    ) -> TimeShift:
+        if any(isinstance(node, TimeShift) for node in operand.walk()):
             self.fail("an earlier iteration of an earlier iteration", position, "write x@(iter - 2) for two back")
-        return Past(position=position, moment=moment, operand=operand, when=when)
+        return TimeShift(position=position, kind=moment, operand=operand, iteration=when)
 
     # -- what stands alone
 
-    def atom(self) -> Node:
+    def atom(self) -> ExpressionNode:
         token = self.token
         if token.kind in (TokenKind.NUMBER, TokenKind.TEXT):
-            return Constant(position=self.take().position, value=token.value)
+            return Constant(position=self.advance().position, value=token.value)
         if token.kind is TokenKind.NAME:
-            return Name(position=self.take().position, name=token.value)
+            return Name(position=self.advance().position, name=token.value)
         if token.kind is TokenKind.WORD:
             return self.word()
         if self.is_sign("("):
-            return self.between_parentheses()
+            return self.parenthesized()
         if self.is_sign("["):
-            return Items(position=token.position, items=self.several("]", self.expression))
+            return ListLiteral(position=token.position, items=self.bracketed_list("]", self.expression))
         self.unexpected("a value")
 
-    def between_parentheses(self) -> Node:
-        opened = self.take()
+    def parenthesized(self) -> ExpressionNode:
+        opened = self.advance()
         tree = self.expression()
         if self.is_sign(","):
             self.fail("unexpected ','", self.token.position, "lists are written [1, 2]")
-        self.close(")", opened)
+        self.expect_closing(")", opened)
         return tree
 
-    def word(self) -> Node:
-        word, position = self.token.value, self.take().position
+    def word(self) -> ExpressionNode:
+        word, position = self.token.value, self.advance().position
         if word in CONSTANTS:
             return Constant(position=position, value=CONSTANTS[word])
         if word in STATE_WORDS:
-            return State(position=position, word=word)
+            return StateVariable(position=position, name=word)
         if not self.is_sign("("):
             return Name(position=position, name=word)
         if word in FUNCTIONS:
             return self.call(word, position)
-        if word not in PAST_FUNCTIONS:
-            known = (*FUNCTIONS, *PAST_FUNCTIONS)
-            names = " or ".join(map(repr, near(word, known)))
+        if word not in TIME_SHIFT_FUNCTIONS:
+            known = (*FUNCTIONS, *TIME_SHIFT_FUNCTIONS)
+            names = " or ".join(map(repr, close_matches(word, known)))
             hint = f"did you mean {names}?" if names else "there are " + ", ".join(sorted(known))
             self.fail(f"no function {word!r}", position, hint)
-        operands = self.several(")", self.expression)
+        operands = self.bracketed_list(")", self.expression)
         if len(operands) != 1:
             self.fail(f"{word}(x) takes one value", position)
         (operand,) = operands
         if word == "history":
             if not isinstance(operand, Name):
                 self.fail("history(x) takes the name of a value", position)
-            return self.past("all", operand, position)
+            return self.time_shift("all", operand, position)
         if word != "delta":
-            return self.past("init" if word == "init" else "prev", operand, position)
-        before = self.past("prev", operand, position)
+            return self.time_shift("init" if word == "init" else "prev", operand, position)
+        before = self.time_shift("prev", operand, position)
         return Binary(position=position, sign="-", left=operand, right=before)
 
-    def call(self, word: str, position: int) -> Node:
+    def call(self, word: str, position: int) -> ExpressionNode:
         function = FUNCTIONS[word]
-        given: dict[str, Node] = {}
+        given: dict[str, ExpressionNode] = {}
 
         def argument() -> None:
             at = self.token.position
-            after = self.tokens[self.at + 1 : self.at + 2]
+            after = self.tokens[self.token_index + 1 : self.token_index + 2]
             if self.token.kind is TokenKind.WORD and after[0].kind is TokenKind.SIGN and after[0].value == "=":
-                parameter = self.take().value
-                self.take()
+                parameter = self.advance().value
+                self.advance()
                 if parameter not in function.parameters:
                     self.fail(f"no parameter {parameter!r}: {function.usage}", at)
             elif len(given) < len(function.parameters):
@@ -290,8 +314,8 @@ class _Parser:
                 self.fail(f"'{parameter}' is given twice", at)
             given[parameter] = self.expression()
 
-        self.several(")", argument)
-        missing = [p for p in function.parameters[: function.required] if p not in given]
+        self.bracketed_list(")", argument)
+        missing = [p for p in function.parameters[: function.required_count] if p not in given]
         if missing:
             self.fail(f"'{missing[0]}' is missing: {function.usage}", position)
         return Call(position=position, function=word, arguments=tuple(map(given.get, function.parameters)))

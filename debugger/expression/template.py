@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from .language import Expression, ExpressionError, Scope, parse, show
-from .tokens import mask
+from .language import Expression, ExpressionError, Scope, format_value, parse
+from .tokens import mask_quoted
 
 #: Columns for one value.
-_WIDTH = 60
+_VALUE_WIDTH = 60
 
 
-class Template:
+class LogTemplate:
     """Text parsed once; ``{{`` and ``}}`` stand for braces.
 
     Raises:
@@ -27,7 +27,7 @@ class Template:
                 k += 2
             elif text[k] == "{":
                 # A name or a string may hold a brace.
-                end = k + 1 + mask(text[k + 1 :]).find("}")
+                end = k + 1 + mask_quoted(text[k + 1 :]).find("}")
                 if end <= k:
                     raise ExpressionError(text, k, "this brace is not closed", "{{ stands for a brace")
                 self._parts += [plain, parse(text[k + 1 : end])]
@@ -52,7 +52,7 @@ class Template:
         for part in self._parts:
             if isinstance(part, Expression):
                 try:
-                    told.append(show(part.evaluate(scope), _WIDTH))
+                    told.append(format_value(part.evaluate(scope), _VALUE_WIDTH))
                 except ExpressionError as error:
                     told.append(f"<{error.problem}>")
             else:

@@ -11,10 +11,10 @@ from typing import Any
 
 from .errors import ExpressionError
 from .functions import FUNCTIONS
-from .plain import MAX_BITS
+from .scalar_arithmetic import MAX_BITS
 
 #: Longer texts are refused before anything else is done with them.
-MAX_LENGTH = 2000
+MAX_EXPRESSION_CHARS = 2000
 
 #: Words that stand for what the loop is doing.
 STATE_WORDS = ("iter", "trip_count", "cond")
@@ -33,12 +33,12 @@ OPERATOR_WORDS = ("and", "or", "not")
 #: Bare, these are never names of values.
 RESERVED = frozenset((*STATE_WORDS, *CONSTANTS, *OPERATOR_WORDS))
 #: Called as functions are, but their argument is read in another iteration.
-PAST_FUNCTIONS = ("prev", "delta", "init", "history")
+TIME_SHIFT_FUNCTIONS = ("prev", "delta", "init", "history")
 #: What ``break`` takes for a kind of place, and what ``watch`` takes for a way of changing.
-PLACE_WORDS = ("iter", "line", "op", "if", "end", "nan")
+LOCATION_WORDS = ("iter", "line", "op", "if", "end", "nan")
 WATCH_WORDS = ("changes", "crosses", "settles", "shape", "nan", "sign")
 #: Values called history are common, and no expression calls one.
-_NEVER_BARE = RESERVED | {*FUNCTIONS, *PAST_FUNCTIONS, *PLACE_WORDS, *WATCH_WORDS, "in"} - {"history"}
+_ALWAYS_QUOTED = RESERVED | {*FUNCTIONS, *TIME_SHIFT_FUNCTIONS, *LOCATION_WORDS, *WATCH_WORDS, "in"} - {"history"}
 
 _WORD = re.compile(r"[^\W\d]\w*")
 #: Between quotes a backslash escapes what follows; a backquote in a name is written twice.
@@ -53,12 +53,12 @@ _SPACE = re.compile(r"\s*")
 _ESCAPE = re.compile(r"``|\\(?:x([\da-fA-F]{2})|u([\da-fA-F]{4})|U([\da-fA-F]{8})|(.))", re.A | re.S)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"'}
 #: Names between backquotes do not count towards the length of an expression: they are as long as the model has them.
-_NAMES = re.compile(r"`[^`]*`")
-_QUOTED = re.compile(rf"{_NAMES.pattern}|{_TEXT.pattern}")
+_QUOTED_NAME = re.compile(r"`[^`]*`")
+_QUOTED = re.compile(rf"{_QUOTED_NAME.pattern}|{_TEXT.pattern}")
 #: Longer names are quoted, whatever their characters are.
-_BARE_LENGTH = 200
+_MAX_BARE_CHARS = 200
 #: What cannot be read, by its first character, and what to write here.
-_WRONG = {
+_SYNTAX_PROBLEMS = {
     "`": ("a backquote that is not closed", ""),
     "'": ("a string that is not closed", ""),
     '"': ("a string that is not closed", ""),
@@ -111,12 +111,12 @@ def quote(name: str) -> str:
     ``\\x1b``, ``\\u202e``. Words of the language and of the commands are quoted too: functions, since what follows
     could make a call of them, and what ``break`` and ``watch`` take for a place.
     """
-    if _WORD.fullmatch(name) and name not in _NEVER_BARE and len(name) <= _BARE_LENGTH:
+    if _WORD.fullmatch(name) and name not in _ALWAYS_QUOTED and len(name) <= _MAX_BARE_CHARS:
         return name
-    return in_backquotes(name)
+    return backquote(name)
 
 
-def in_backquotes(name: str) -> str:
+def backquote(name: str) -> str:
     """The name between backquotes, where it could stand without them as well."""
     text = name.replace("\\", "\\\\").replace("`", "``")
     if not text.isprintable():
@@ -124,7 +124,7 @@ def in_backquotes(name: str) -> str:
     return f"`{text}`"
 
 
-def quoted_name(text: str, at: int) -> tuple[str, int]:
+def parse_quoted_name(text: str, at: int) -> tuple[str, int]:
     """The name between the backquotes that begin at ``at``, and where they end; what :func:`quote` writes.
 
     Raises:
@@ -132,11 +132,11 @@ def quoted_name(text: str, at: int) -> tuple[str, int]:
     """
     found = _NAME.match(text, at)
     if found is None:
-        raise ExpressionError(text, at, *_WRONG["`"])
-    return _characters(found), found.end()
+        raise ExpressionError(text, at, *_SYNTAX_PROBLEMS["`"])
+    return _unescape(found), found.end()
 
 
-def mask(text: str) -> str:
+def mask_quoted(text: str) -> str:
     """The text with everything in quotes overwritten, of the same length: for finding words and signs outside."""
     return _QUOTED.sub(lambda match: "_" * len(match[0]), text)
 
@@ -147,38 +147,40 @@ def tokenize(text: str) -> list[Token]:
     Raises:
         ExpressionError: a character or a number that the language does not have, or a quote that is not closed.
     """
-    length = len(text) if len(text) <= MAX_LENGTH else len(_NAMES.sub("", text))
-    if length > MAX_LENGTH:
-        raise ExpressionError(text, MAX_LENGTH, f"the expression has {length} characters, more than {MAX_LENGTH}")
+    length = len(text) if len(text) <= MAX_EXPRESSION_CHARS else len(_QUOTED_NAME.sub("", text))
+    if length > MAX_EXPRESSION_CHARS:
+        raise ExpressionError(
+            text, MAX_EXPRESSION_CHARS, f"the expression has {length} characters, more than {MAX_EXPRESSION_CHARS}"
+        )
     tokens = []
-    at = _after_space(text, 0)
+    at = _skip_space(text, 0)
     while at < len(text):
-        tokens.append(_token(text, at))
-        at = _after_space(text, tokens[-1].end)
+        tokens.append(_read_token(text, at))
+        at = _skip_space(text, tokens[-1].end)
     return [*tokens, Token(TokenKind.END, "", len(text), len(text))]
 
 
-def _after_space(text: str, at: int) -> int:
+def _skip_space(text: str, at: int) -> int:
     found = _SPACE.match(text, at)
     assert found
     return found.end()
 
 
-def _token(text: str, at: int) -> Token:
+def _read_token(text: str, at: int) -> Token:
     for pattern, kind in _KINDS:
         found = pattern.match(text, at)
         if found is not None:
             sign = TokenKind.SIGN if found[0] in OPERATOR_WORDS else kind
-            return Token(sign, _VALUES[kind](found), at, found.end())
-    raise _wrong(text, at)
+            return Token(sign, _TOKEN_VALUES[kind](found), at, found.end())
+    raise _syntax_error(text, at)
 
 
-def _wrong(text: str, at: int) -> ExpressionError:
+def _syntax_error(text: str, at: int) -> ExpressionError:
     """The error for a character that begins nothing."""
     char = text[at]
     if char != ".":
         hint = "a name with such characters is written between backquotes, as in `a:0`"
-        return ExpressionError(text, at, *_WRONG.get(char, (f"unexpected {char!r}", hint)))
+        return ExpressionError(text, at, *_SYNTAX_PROBLEMS.get(char, (f"unexpected {char!r}", hint)))
     word = _WORD.match(text, at + 1)
     before = re.search(r"[^\W\d]\w*$", text[:at])
     hint = "a name with a dot in it is written between backquotes"
@@ -207,7 +209,7 @@ def _number(found: re.Match[str]) -> int | float:
     return value
 
 
-def _characters(quoted: re.Match[str]) -> str:
+def _unescape(quoted: re.Match[str]) -> str:
     """What stands between quotes, escapes and doubled backquotes as the characters that they stand for."""
     mark = quoted[0][0]
 
@@ -229,9 +231,9 @@ def _characters(quoted: re.Match[str]) -> str:
     return _ESCAPE.sub(plain, quoted[0][1:-1])
 
 
-_VALUES: dict[TokenKind, Callable[[re.Match[str]], Any]] = {
-    TokenKind.NAME: _characters,
-    TokenKind.TEXT: _characters,
+_TOKEN_VALUES: dict[TokenKind, Callable[[re.Match[str]], Any]] = {
+    TokenKind.NAME: _unescape,
+    TokenKind.TEXT: _unescape,
     TokenKind.NUMBER: _number,
     TokenKind.WORD: re.Match.group,
     TokenKind.SIGN: re.Match.group,

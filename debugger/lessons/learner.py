@@ -6,19 +6,30 @@ from collections.abc import Callable, Mapping, Sequence
 from random import Random
 
 from ...runtime.errors import UsageError
-from ..console.command import Command
-from ..console.console import Console
+from ..frontends.console.command_registry import ConsoleCommand
+from ..frontends.console.console import Console
 from ..session.session import Session
-from .asked import Asked
-from .course.table import COURSE
-from .lesson import WIDTH, Card, Course, Kind, Lesson, Paragraph, Quiz, Tasks, fitted, wrapped
-from .progress import Done, Progress
-from .question import Question, Reply, StateQuestion, ValueQuestion, show
+from .course.catalog import COURSE
+from .frozen_session import COMMANDS_WHILE_FROZEN, COMMANDS_WHILE_HIDDEN, FROZEN_MESSAGE, FrozenSession
+from .key_wording import KeyWording
+from .learner_state import LearnerState
+from .lesson import (
+    CARD_WIDTH_CHARS,
+    Card,
+    CardKind,
+    Course,
+    ExerciseSet,
+    Lesson,
+    Paragraph,
+    Quiz,
+    wrap_paragraphs,
+    wrap_text,
+)
+from .progress import LearnerProgress, LessonProgress
+from .question import Feedback, Question, StateQuestion, ValueQuestion, format_answer
+from .question_instance import QuestionInstance
 from .scene import Scene
-from .stand import Stand
-from .steps import Ticks
-from .still import BLIND, HARMLESS, WHY, StillSession
-from .voice import Voice
+from .step_progress import StepProgress
 
 
 class Learner:
@@ -32,8 +43,8 @@ class Learner:
 
     def __init__(
         self,
-        progress: Progress,
-        voice: Voice,
+        progress: LearnerProgress,
+        voice: KeyWording,
         *,
         attended: bool = True,
         number: int | None = None,
@@ -41,43 +52,46 @@ class Learner:
         course: Course = COURSE,
     ) -> None:
         self.progress = progress
-        self.voice = voice
+        self.key_wording = voice
         self.attended = attended
         self.course = course
         #: How wide what the console says of the lesson is.
-        self.width = WIDTH
-        self.turned: Callable[[], object] = lambda: None
-        self.opened: Callable[[], object] = lambda: None
+        self.console_width = CARD_WIDTH_CHARS
+        self.on_card_opened: Callable[[], object] = lambda: None
+        self.on_scene_opened: Callable[[], object] = lambda: None
         #: Gets what is said of the lesson; by default the console says it.
-        self.tell: Callable[[str], object] | None = None
-        self.changed: Callable[[Sequence[str]], object] = lambda steps: None
-        self.number = 0
+        self.on_message: Callable[[str], object] | None = None
+        self.on_card_changed: Callable[[Sequence[str]], object] = lambda steps: None
+        self.card_index = 0
         #: The question of the card.
-        self.asked: Asked | None = None
+        self.question_instance: QuestionInstance | None = None
         self._random = random or Random()
         self._scene: Scene | None = None
         self._console: Console | None = None
-        self._begin(course.lessons[self.next_lesson() if number is None else number])
+        self._begin_lesson(course.lessons[self.next_lesson() if number is None else number])
 
     def next_lesson(self) -> int:
         """The first lesson that is not done; after all of them the last one."""
-        return next((number for number in self.course.lessons if number not in self.progress.done), self.course.last)
+        return next(
+            (number for number in self.course.lessons if number not in self.progress.done_lessons),
+            self.course.last_number,
+        )
 
     # -- the console
 
-    def session(self) -> Session:
+    def create_session(self) -> Session:
         """A session on the scene of the card that is open."""
-        self._scene = self._wanted() or self._scene or self.lesson.scene
+        self._scene = self._required_scene() or self._scene or self.lesson.scene
         model = self._scene.load()
-        kind = StillSession if self.still else Session
-        return kind(model, self._scene.arrays(model), attended=self.attended)
+        kind = FrozenSession if self.freezes_scene else Session
+        return kind(model, self._scene.input_arrays(model), attended=self.attended)
 
-    def attach(self, console: Console) -> None:
+    def attach_console(self, console: Console) -> None:
         """Take a console whose session is that of :meth:`session`."""
         self._console = console
-        console.more = self.commands
-        console.before = self._before
-        console.on_done = self.done
+        console.extra_commands = self.commands
+        console.before_command = self._refuse_revealing_command
+        console.on_command_done = self.record_command
 
     @property
     def console(self) -> Console:
@@ -85,201 +99,209 @@ class Learner:
         return self._console
 
     @property
-    def commands(self) -> Mapping[str, Command]:
+    def commands(self) -> Mapping[str, ConsoleCommand]:
         """What can be typed in a lesson beside all else."""
         return {
             one.name: one
             for one in (
-                Command("answer", (), "answer X", "answer the question of the card; answer here: this is the place",
-                        self._answer),
-                Command("hint", (), "hint", "where to look; then which keys; then the answer", self._hint),
-                Command("again", (), "again", "the question with other numbers", self._ask_again),
-                Command("scene", (), "scene [A]", "the lesson's model as it was, or with other inputs", self._open),
-                Command("card", (), "card [N]", "the next card of the lesson, or card N", self._turn),
-                Command("lesson", (), "lesson [N]", "lesson N; without a number the card again", self._choose),
+                ConsoleCommand("answer", (), "answer X",
+                               "answer the question of the card; answer here: this is the place",
+                               self._run_answer_command),
+                ConsoleCommand("hint", (), "hint", "where to look; then which keys; then the answer",
+                               self._run_hint_command),
+                ConsoleCommand("again", (), "again", "the question with other numbers", self._run_again_command),
+                ConsoleCommand("scene", (), "scene [A]", "the lesson's model as it was, or with other inputs",
+                               self._run_scene_command),
+                ConsoleCommand("card", (), "card [N]", "the next card of the lesson, or card N",
+                               self._run_card_command),
+                ConsoleCommand("lesson", (), "lesson [N]", "lesson N; without a number the card again",
+                               self._run_lesson_command),
             )
         }  # fmt: skip
 
-    def say(self, text: str) -> None:
+    def write_message(self, text: str) -> None:
         """Say something of the lesson, in lines."""
-        told = self.voice(text)
-        if self.tell is not None:
-            self.tell(told)
+        told = self.key_wording(text)
+        if self.on_message is not None:
+            self.on_message(told)
             return
-        for line in wrapped(told, self.width):
-            self.console.say(line)
+        for line in wrap_text(told, self.console_width):
+            self.console.write_line(line)
 
-    def _before(self, command: str) -> None:
+    def _refuse_revealing_command(self, command: str) -> None:
         """Refuse what would tell the answer.
 
         Raises:
             UsageError: the command does.
         """
         session = self.console.session
-        still = isinstance(session, StillSession) and session.still
-        harmless = BLIND if self.covered else HARMLESS
+        still = isinstance(session, FrozenSession) and session.frozen
+        harmless = COMMANDS_WHILE_HIDDEN if self.hides_listing else COMMANDS_WHILE_FROZEN
         if still and command not in harmless and command not in self.commands:
-            raise UsageError(WHY)
+            raise UsageError(FROZEN_MESSAGE)
 
     # -- cards
 
     @property
     def card(self) -> Card:
-        return self.cards[self.number]
+        return self.cards[self.card_index]
 
     @property
     def question(self) -> Question | None:
         """What the card asks, with the numbers that were drawn."""
-        return None if self.asked is None else self.asked.question
+        return None if self.question_instance is None else self.question_instance.question
 
     @property
-    def answered(self) -> bool:
+    def solved(self) -> bool:
         """The question of the card is answered right."""
-        return self.asked is not None and self.asked.right
+        return self.question_instance is not None and self.question_instance.solved
 
     @property
     def title(self) -> str:
         """``Lesson 3 of 23: ... (5 min)``."""
         one = self.lesson
-        return f"Lesson {one.number} of {self.course.last}: {one.title} ({one.minutes} min)"
+        return f"Lesson {one.number} of {self.course.last_number}: {one.title} ({one.minutes} min)"
 
     @property
     def heading(self) -> str:
         """``card 2 of 5: Do``."""
-        return f"card {self.number + 1} of {len(self.cards)}: {self.card.kind}"
+        return f"card {self.card_index + 1} of {len(self.cards)}: {self.card.kind}"
 
-    def lines(self, width: int = WIDTH) -> list[str]:
+    def card_lines(self, width: int = CARD_WIDTH_CHARS) -> list[str]:
         """The card that is open, in lines of a width."""
-        return fitted(self.paragraphs(), width)
+        return wrap_paragraphs(self.paragraphs(), width)
 
     def paragraphs(self) -> list[Paragraph]:
         """The card that is open."""
         card = self.card
-        if card.kind is Kind.LAST:
-            return [*map(self.voice, card.paragraphs(None)), *self._last()]  # type: ignore[arg-type]
-        told = [self.voice(one) if isinstance(one, str) else one for one in card.paragraphs(self.question)]
-        told += [self.ticks.line(k, self.voice) for k in range(len(card.steps))]
-        if card.kind is Kind.REMEMBER and self.lesson.note is not None:
-            told.append(self.voice(self.lesson.note(self.lesson.scene, self.voice.against)))
-        return [*told, *self._said_first()]
+        if card.kind is CardKind.LAST:
+            return [*map(self.key_wording, card.paragraphs(None)), *self._closing_lines()]  # type: ignore[arg-type]
+        told = [self.key_wording(one) if isinstance(one, str) else one for one in card.paragraphs(self.question)]
+        told += [self.step_progress.step_line(k, self.key_wording) for k in range(len(card.steps))]
+        if card.kind is CardKind.REMEMBER and self.lesson.write_note is not None:
+            told.append(self.key_wording(self.lesson.write_note(self.lesson.scene, self.key_wording.comparison_text)))
+        return [*told, *self._first_guess_lines()]
 
-    def _said_first(self) -> list[str]:
+    def _first_guess_lines(self) -> list[str]:
         """The first guess beside its subject, once that was seen with the right answer."""
         guess, lesson, kind = self.progress[self.lesson.number].guess, self.lesson, self.card.kind
         if not guess or not isinstance(lesson, Lesson):
             return []
-        about = lesson.say or lesson.ask
-        if kind is Kind.SAY:
+        about = lesson.guess_question or lesson.question
+        if kind is CardKind.SAY:
             return [f"You said first: {guess}"]
-        if kind is Kind.LOOK and isinstance(about, ValueQuestion):
-            return [f"You said first: {guess}. It is {show(about.answer)}: {about.judge(guess).text}"]
+        if kind is CardKind.LOOK and isinstance(about, ValueQuestion):
+            return [f"You said first: {guess}. It is {format_answer(about.answer)}: {about.grade(guess).text}"]
         return []
 
-    def _unanswered(self) -> list[int]:
+    def _unanswered_cards(self) -> list[int]:
         """The cards of this lesson whose question was not answered right, counted from 1; in a quiz none is left out
         that was answered at all."""
         kept = self.progress[self.lesson.number]
         have = {*kept.answered, *kept.missed}
-        return [k + 1 for k, card in enumerate(self.cards) if card.kind.judged and card.asks and k not in have]
+        return [k + 1 for k, card in enumerate(self.cards) if card.kind.graded and card.has_question and k not in have]
 
-    def _last(self) -> list[str]:
+    def _closing_lines(self) -> list[str]:
         lessons = self.course.lessons
-        if left := self._unanswered():
+        if left := self._unanswered_cards():
             cards = ", ".join(map(str, left))
             return [f"That was the last card. Without a right answer so far: card {cards}; `card N` opens one."]
         if isinstance(self.lesson, Quiz):
-            return self._verdict(self.progress[self.lesson.number])
-        ahead = [n for n, one in lessons.items() if n not in self.progress.done]
+            return self._quiz_result_lines(self.progress[self.lesson.number])
+        ahead = [n for n, one in lessons.items() if n not in self.progress.done_lessons]
         tried = [n for n in lessons if self.progress[n].tries > 1 and isinstance(lessons[n], Lesson)]
         if not tried:
             left_over = f"Lessons that are not: {', '.join(map(str, ahead))}." if ahead else ""
             return [f"These are done. {left_over}".strip()]
         told = ["That was all of it. What took a second try, for tomorrow:"]
-        return [*told, *(f"  {self.voice.learn(n)}   {lessons[n].title}" for n in tried)][:6]
+        return [*told, *(f"  {self.key_wording.lesson_command(n)}   {lessons[n].title}" for n in tried)][:6]
 
-    def _verdict(self, kept: Done) -> list[str]:
+    def _quiz_result_lines(self, kept: LessonProgress) -> list[str]:
         """What a quiz came to, with the rows that were missed."""
-        count = sum(card.kind is Kind.QUIZ for card in self.cards)
+        count = sum(card.kind is CardKind.QUIZ for card in self.cards)
         told = f"{len(kept.answered)} of {count} answers are right."
         rows = list(dict.fromkeys(card.row for k in kept.missed if (card := self.cards[k]).row is not None))
         if not rows:
             return [told]
-        return [f"{told} These rows were missed:", *(f"  {row.system.value}  {row.text}: {row.ends}" for row in rows)]
+        return [
+            f"{told} These rows were missed:",
+            *(f"  {row.system.value}  {row.text}: {row.ending_text}" for row in rows),
+        ]
 
     @property
-    def quiet(self) -> bool:
+    def hides_loop_facts(self) -> bool:
         """What is known of the loop beside its lines would give the answer away: as long as a question is open."""
-        if self.asked is not None and self.asked.still:
+        if self.question_instance is not None and self.question_instance.freezes_scene:
             return True
-        return isinstance(self.lesson, Lesson) and not self.answered and not self.progress[self.lesson.number].done
+        return isinstance(self.lesson, Lesson) and not self.solved and not self.progress[self.lesson.number].done
 
     @property
-    def covered(self) -> bool:
+    def hides_listing(self) -> bool:
         """The listing would give the answer away."""
-        if self.asked is not None and self.asked.covered:
+        if self.question_instance is not None and self.question_instance.hides_listing:
             return True
-        return self.lesson.covered and self.number == 0 and not self.progress[self.lesson.number].guess
+        return self.lesson.hides_listing and self.card_index == 0 and not self.progress[self.lesson.number].guess
 
     @property
-    def still(self) -> bool:
+    def freezes_scene(self) -> bool:
         """Nothing runs that would give the answer away."""
-        return self.asked is not None and self.asked.still
+        return self.question_instance is not None and self.question_instance.freezes_scene
 
-    def _begin(self, lesson: Lesson | Tasks) -> None:
+    def _begin_lesson(self, lesson: Lesson | ExerciseSet) -> None:
         """Take up a lesson where it was left, at the latest at its question; one that is done from its beginning, and a
         quiz always."""
         self.lesson = lesson
-        self.cards = lesson.deal(self._random)
+        self.cards = lesson.deal_cards(self._random)
         kept = self.progress[lesson.number]
         if isinstance(lesson, Quiz):
             kept.answered, kept.missed, kept.card = [], [], 0
-        last = next((k for k, card in enumerate(self.cards) if card.kind is Kind.ASK), len(self.cards) - 1)
-        self.number = 0 if kept.done else min(max(kept.card, 0), last)
-        self.ticks = Ticks(lesson.scenes, next((card.steps for card in self.cards if card.steps), ()))
+        last = next((k for k, card in enumerate(self.cards) if card.kind is CardKind.ASK), len(self.cards) - 1)
+        self.card_index = 0 if kept.done else min(max(kept.card, 0), last)
+        self.step_progress = StepProgress(lesson.scenes, next((card.steps for card in self.cards if card.steps), ()))
         self._scene = None
         self._show_card()
 
     def _show_card(self) -> None:
         """The card of the number is open now."""
-        self._ask()
+        self._draw_question()
         kept = self.progress[self.lesson.number]
         if not kept.done:
-            kept.card = self.number
-        self._settle()
+            kept.card = self.card_index
+        self._update_done()
         self.progress.save()
 
-    def _ask(self) -> None:
-        question = self.card.asked(self._random)
-        self.asked = None if question is None else Asked(self.card, question)
+    def _draw_question(self) -> None:
+        question = self.card.draw_question(self._random)
+        self.question_instance = None if question is None else QuestionInstance(self.card, question)
 
-    def _settle(self) -> None:
+    def _update_done(self) -> None:
         """Note whether the lesson is done: where all that it asks is answered."""
         kept = self.progress[self.lesson.number]
-        over = self.card.kind is Kind.LAST or isinstance(self.lesson, Quiz)
-        if isinstance(self.lesson, Tasks) and over and not self._unanswered():
+        over = self.card.kind is CardKind.LAST or isinstance(self.lesson, Quiz)
+        if isinstance(self.lesson, ExerciseSet) and over and not self._unanswered_cards():
             kept.done = True
 
-    def turn(self, number: int) -> None:
+    def open_card(self, number: int) -> None:
         """Open a card of the lesson."""
-        before, was_still = self._scene, self._stands_still
-        self.number = number
+        before, was_still = self._scene, self._session_is_frozen
+        self.card_index = number
         self._show_card()
-        wanted = self._wanted() or (self.lesson.scene if was_still else None)
-        if wanted is not None and (wanted is not before or was_still or self.still):
+        wanted = self._required_scene() or (self.lesson.scene if was_still else None)
+        if wanted is not None and (wanted is not before or was_still or self.freezes_scene):
             self._show_scene(wanted)
-        self.turned()
+        self.on_card_opened()
 
     @property
-    def _stands_still(self) -> bool:
+    def _session_is_frozen(self) -> bool:
         session = None if self._console is None else self._console.session
-        return isinstance(session, StillSession) and session.still
+        return isinstance(session, FrozenSession) and session.frozen
 
-    def _wanted(self) -> Scene | None:
+    def _required_scene(self) -> Scene | None:
         """The scene that a card needs; None: where one stands will do."""
         kind, question = self.card.kind, self.question
-        if kind in (Kind.REMEMBER, Kind.LAST):
+        if kind in (CardKind.REMEMBER, CardKind.LAST):
             return None
-        if question is not None and (kind.judged or isinstance(question, StateQuestion)):
+        if question is not None and (kind.graded or isinstance(question, StateQuestion)):
             return question.scene
         return None if self._scene in self.lesson.scenes.values() else self.lesson.scene
 
@@ -289,57 +311,62 @@ class Learner:
         self._scene = scene
         model = scene.load()
         asked_of = self.question is not None and self.question.scene is scene
-        kind = StillSession if self.still and asked_of else Session
-        self.console.open(kind(model, scene.arrays(model), attended=self.attended))
-        if self.asked is not None:
-            self.asked.moved()
-        self.opened()
+        kind = FrozenSession if self.freezes_scene and asked_of else Session
+        self.console.attach_session(kind(model, scene.input_arrays(model), attended=self.attended))
+        if self.question_instance is not None:
+            self.question_instance.reset_feedback()
+        self.on_scene_opened()
 
-    def _uncover(self) -> None:
+    def _unfreeze_scene(self) -> None:
         """The question is answered: its scene may be run."""
-        if self.asked is None or not self.asked.spent or not self.card.kind.judged or not self.asked.question.still:
+        if (
+            self.question_instance is None
+            or not self.question_instance.answer_known
+            or not self.card.kind.graded
+            or not self.question_instance.question.freezes_scene
+        ):
             return
         session = self.console.session
-        if isinstance(session, StillSession) and session.still:
-            session.release()
-            self.opened()
-        elif self._scene is not self.asked.question.scene:
-            self._show_scene(self.asked.question.scene)
+        if isinstance(session, FrozenSession) and session.frozen:
+            session.unfreeze()
+            self.on_scene_opened()
+        elif self._scene is not self.question_instance.question.scene:
+            self._show_scene(self.question_instance.question.scene)
 
     # -- what is typed
 
-    def _turn(self, console: Console, rest: str) -> None:
+    def _run_card_command(self, console: Console, rest: str) -> None:
         count = len(self.cards)
         if rest:
             if not rest.isdecimal() or not 1 <= int(rest) <= count:
                 raise UsageError(f"card takes a number from 1 to {count}, not '{rest}'")
-            self.turn(int(rest) - 1)
-        elif self.number + 1 < count:
-            self.turn(self.number + 1)
-        elif (following := self._following()) is not None:
-            self._start(following)
+            self.open_card(int(rest) - 1)
+        elif self.card_index + 1 < count:
+            self.open_card(self.card_index + 1)
+        elif (following := self._lesson_after()) is not None:
+            self._start_lesson(following)
         else:
-            self.say("That was the last card.")
+            self.write_message("That was the last card.")
 
-    def _following(self) -> Lesson | Tasks | None:
+    def _lesson_after(self) -> Lesson | ExerciseSet | None:
         """The lesson after this one; None: there is none."""
         return next((one for number, one in self.course.lessons.items() if number > self.lesson.number), None)
 
-    def _choose(self, console: Console, rest: str) -> None:
+    def _run_lesson_command(self, console: Console, rest: str) -> None:
         if not rest:
-            self.turned()
+            self.on_card_opened()
             return
         lessons = self.course.lessons
         if not rest.isdecimal() or int(rest) not in lessons:
-            raise UsageError(f"lesson takes a number from {min(lessons)} to {self.course.last}, not '{rest}'")
-        self._start(lessons[int(rest)])
+            raise UsageError(f"lesson takes a number from {min(lessons)} to {self.course.last_number}, not '{rest}'")
+        self._start_lesson(lessons[int(rest)])
 
-    def _start(self, lesson: Lesson | Tasks) -> None:
-        self._begin(lesson)
-        self._show_scene(self._wanted() or lesson.scene)
-        self.turned()
+    def _start_lesson(self, lesson: Lesson | ExerciseSet) -> None:
+        self._begin_lesson(lesson)
+        self._show_scene(self._required_scene() or lesson.scene)
+        self.on_card_opened()
 
-    def _open(self, console: Console, rest: str) -> None:
+    def _run_scene_command(self, console: Console, rest: str) -> None:
         scenes = self.lesson.scenes
         letter = rest.upper()
         if letter and letter not in scenes:
@@ -347,110 +374,115 @@ class Learner:
             raise UsageError(f"there is no scene '{rest}': {have}")
         self._show_scene(scenes[letter] if letter else self._scene or self.lesson.scene)
 
-    def _answer(self, console: Console, rest: str) -> None:
-        asked = self.asked
+    def _run_answer_command(self, console: Console, rest: str) -> None:
+        asked = self.question_instance
         if asked is None:
             raise UsageError("this card asks nothing; card goes on")
-        if self.card.kind is Kind.SAY:
-            self._guess(asked.guess(rest))
+        if self.card.kind is CardKind.SAY:
+            self._keep_guess(asked.parse_guess(rest))
         else:
-            self._judged(asked.answer(rest, Stand(console.session, asked.question.scene.played)))
+            self._record_feedback(asked.answer(rest, LearnerState(console.session, asked.question.scene.reference_run)))
 
-    def _guess(self, guess: str) -> None:
+    def _keep_guess(self, guess: str) -> None:
         """Keep what was said first."""
         self.progress[self.lesson.number].guess = guess
         self.progress.save()
-        self.say(f"Kept: {guess}. It is not judged. Go on with the next card.")
-        self.changed(())
+        self.write_message(f"Kept: {guess}. It is not judged. Go on with the next card.")
+        self.on_card_changed(())
 
-    def _judged(self, reply: Reply) -> None:
+    def _record_feedback(self, reply: Feedback) -> None:
         """Keep what came of an answer, and say it."""
         kept, card = self.progress[self.lesson.number], self.card
-        if card.kind is not Kind.RECALL and self.number not in kept.answered:
+        if card.kind is not CardKind.RECALL and self.card_index not in kept.answered:
             kept.tries += 1
-        if reply.right and self.number not in kept.answered:
-            kept.answered.append(self.number)
-        if card.kind is Kind.QUIZ and not reply.right:
-            kept.missed.append(self.number)
-        if reply.right and card.kind is Kind.ASK and isinstance(self.lesson, Lesson):
+        if reply.correct and self.card_index not in kept.answered:
+            kept.answered.append(self.card_index)
+        if card.kind is CardKind.QUIZ and not reply.correct:
+            kept.missed.append(self.card_index)
+        if reply.correct and card.kind is CardKind.ASK and isinstance(self.lesson, Lesson):
             kept.done = True
-        self._settle()
+        self._update_done()
         self.progress.save()
-        self._uncover()
-        self._reply(reply)
-        self.changed(())
+        self._unfreeze_scene()
+        self._write_feedback(reply)
+        self.on_card_changed(())
 
-    def _reply(self, reply: Reply) -> None:
-        parts = [f"✓ Right. {reply.text}" if reply.right else f"✗ {reply.text}"]
-        if self.asked is not None and self.asked.spent and not reply.right and self.card.again:
+    def _write_feedback(self, reply: Feedback) -> None:
+        parts = [f"✓ Right. {reply.text}" if reply.correct else f"✗ {reply.text}"]
+        if (
+            self.question_instance is not None
+            and self.question_instance.answer_known
+            and not reply.correct
+            and self.card.can_redraw
+        ):
             parts.append("Run it to see; `again` asks with other numbers.")
-        if reply.right and self.card.kind is Kind.ASK:
-            parts += self._note()
-        self.say("\n".join(parts))
+        if reply.correct and self.card.kind is CardKind.ASK:
+            parts += self._note_lines()
+        self.write_message("\n".join(parts))
 
-    def _note(self) -> list[str]:
+    def _note_lines(self) -> list[str]:
         """What other runtimes make of it."""
-        note = self.lesson.note
-        return [] if note is None else [note(self._scene or self.lesson.scene, self.voice.against)]
+        note = self.lesson.write_note
+        return [] if note is None else [note(self._scene or self.lesson.scene, self.key_wording.comparison_text)]
 
-    def _hint(self, console: Console, rest: str) -> None:
-        if self.asked is None or self.card.kind is Kind.SAY:
-            self.say(self._next())
+    def _run_hint_command(self, console: Console, rest: str) -> None:
+        if self.question_instance is None or self.card.kind is CardKind.SAY:
+            self.write_message(self._next_action_text())
             return
-        told, last = self.asked.hint()
+        told, last = self.question_instance.next_hint()
         parts = [told]
-        if last and self.asked.spent:
-            self._uncover()
-            parts += self._note() if self.card.kind is Kind.ASK else []
-            parts += ["`again` asks with other numbers."] if self.card.again else []
-        self.say("\n".join(parts))
+        if last and self.question_instance.answer_known:
+            self._unfreeze_scene()
+            parts += self._note_lines() if self.card.kind is CardKind.ASK else []
+            parts += ["`again` asks with other numbers."] if self.card.can_redraw else []
+        self.write_message("\n".join(parts))
         if last:
-            self.changed(())
+            self.on_card_changed(())
 
-    def _next(self) -> str:
+    def _next_action_text(self) -> str:
         """What to do on a card that judges no answer."""
         kind = self.card.kind
-        if kind is Kind.SAY:
+        if kind is CardKind.SAY:
             return "Say what you think: it is a guess, and is not judged. Hints come with the question."
-        if kind is Kind.LAST:
+        if kind is CardKind.LAST:
             return "That was the last card."
-        if kind is Kind.DO and (ahead := self.ticks.ahead()):
+        if kind is CardKind.DO and (ahead := self.step_progress.next_step_text()):
             return ahead
-        told = "All of it is done." if kind is Kind.DO else "Nothing is asked here."
+        told = "All of it is done." if kind is CardKind.DO else "Nothing is asked here."
         return f"{told} Go on with the next card."
 
-    def _ask_again(self, console: Console, rest: str) -> None:
-        if not self.card.again:
-            asking = [k for k, one in enumerate(self.cards, 1) if one.again and one.kind is not Kind.RECALL]
+    def _run_again_command(self, console: Console, rest: str) -> None:
+        if not self.card.can_redraw:
+            asking = [k for k, one in enumerate(self.cards, 1) if one.can_redraw and one.kind is not CardKind.RECALL]
             asks = next(iter(asking), None)
             where = "; this one has none" if asks is None else f", which card {asks} asks"
             raise UsageError(f"again is for the question of a lesson{where}")
-        self._ask()
+        self._draw_question()
         assert self.question is not None
         self._show_scene(self.question.scene)
-        self.turned()
+        self.on_card_opened()
 
     # -- what is done
 
-    def done(self, command: str, rest: str = "") -> None:
+    def record_command(self, command: str, rest: str = "") -> None:
         """A command was carried out, typed or by its key."""
-        ticked = self.ticks.tick(command, rest, self._scene)
-        if ticked and self.card.kind is Kind.DO:
-            self.changed([self.ticks.line(k, self.voice) for k in ticked])
-        if self.asked is not None and command not in self.commands:
-            self._see(self.asked)
+        ticked = self.step_progress.record_command(command, rest, self._scene)
+        if ticked and self.card.kind is CardKind.DO:
+            self.on_card_changed([self.step_progress.step_line(k, self.key_wording) for k in ticked])
+        if self.question_instance is not None and command not in self.commands:
+            self._check_state(self.question_instance)
 
-    def _see(self, asked: Asked) -> None:
+    def _check_state(self, asked: QuestionInstance) -> None:
         """Say of what was tried whether that is it."""
         if not isinstance(asked.question, StateQuestion):
             return
-        reply = asked.seen(Stand(self.console.session, asked.question.scene.played))
+        reply = asked.check_state(LearnerState(self.console.session, asked.question.scene.reference_run))
         if reply is None:
             return
-        if reply.right:
-            self._judged(reply)
+        if reply.correct:
+            self._record_feedback(reply)
         else:
-            self.say(reply.text)
+            self.write_message(reply.text)
 
 
 __all__ = ["Learner"]

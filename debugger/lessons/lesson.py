@@ -8,18 +8,18 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from random import Random
 
-from .modes import Row
-from .question import Draw, Question, Told, show, tell
+from .loop_modes import LoopMode
+from .question import Question, QuestionGenerator, RunText, format_answer, render_text
 from .scene import Scene
 
-WIDTH, HEIGHT = 76, 6
+CARD_WIDTH_CHARS, CARD_MAX_LINES = 76, 6
 #: A line that is broken anywhere, or parts that stand side by side and are not broken.
 Paragraph = str | tuple[str, ...]
 #: What other runtimes make of a scene: gets the scene, and how it is compared with a runtime.
-Note = Callable[[Scene, Callable[[Scene, str], str]], str]
+NoteWriter = Callable[[Scene, Callable[[Scene, str], str]], str]
 
 
-class Kind(StrEnum):
+class CardKind(StrEnum):
     """What a card is for."""
 
     RECALL = "Once more"
@@ -34,19 +34,19 @@ class Kind(StrEnum):
     LAST = "The end"
 
     @property
-    def judged(self) -> bool:
+    def graded(self) -> bool:
         """Its answer is right or wrong."""
-        return self in (Kind.RECALL, Kind.ASK, Kind.TASK, Kind.QUIZ)
+        return self in (CardKind.RECALL, CardKind.ASK, CardKind.TASK, CardKind.QUIZ)
 
 
 @dataclass(frozen=True)
-class Step:
+class LessonStep:
     """One thing to do: the keys or the line as a person reads them, the command's name that they amount to, and what it
     does. ``exact``: what stands behind the command has to be just that."""
 
     keys: str
     command: str
-    told: str
+    description: str
     times: int = 1
     exact: bool = True
 
@@ -56,36 +56,36 @@ class Card:
     """One card; ``question``: what it asks, of which :attr:`Kind.SAY` keeps the guess and never judges it. ``draw``:
     asks with other numbers each time. ``row``: the mode that is asked for, where a quiz keeps what was missed."""
 
-    kind: Kind
-    text: Told
+    kind: CardKind
+    text: RunText
     scene: Scene
     question: Question | None = None
-    steps: tuple[Step, ...] = ()
-    draw: Draw | None = None
-    row: Row | None = None
+    steps: tuple[LessonStep, ...] = ()
+    generate_question: QuestionGenerator | None = None
+    row: LoopMode | None = None
 
-    def asked(self, random: Random) -> Question | None:
+    def draw_question(self, random: Random) -> Question | None:
         """What it asks now."""
-        return self.question if self.draw is None else self.draw(random)
+        return self.question if self.generate_question is None else self.generate_question(random)
 
     @property
-    def asks(self) -> bool:
+    def has_question(self) -> bool:
         """It has a question."""
-        return self.question is not None or self.draw is not None
+        return self.question is not None or self.generate_question is not None
 
     @property
-    def again(self) -> bool:
+    def can_redraw(self) -> bool:
         """Its question can be asked with other numbers."""
-        return self.draw is not None and self.kind is not Kind.QUIZ
+        return self.generate_question is not None and self.kind is not CardKind.QUIZ
 
     def paragraphs(self, asked: Question | None) -> list[Paragraph]:
         """The card as text, without its steps; ``asked``: its question as it was drawn."""
-        text = self.text if isinstance(self.text, str) else tell(self.text, (asked or self).scene.played)
+        text = self.text if isinstance(self.text, str) else render_text(self.text, (asked or self).scene.reference_run)
         told: list[Paragraph] = [*text.splitlines()]
         if asked is not None:
             told += asked.text.splitlines()
             if asked.choices:
-                told.append(tuple(f"{letter}) {show(value)}" for letter, value in asked.choices.items()))
+                told.append(tuple(f"{letter}) {format_answer(value)}" for letter, value in asked.choices.items()))
         return told
 
 
@@ -102,19 +102,19 @@ class Lesson:
     title: str
     minutes: int
     goal: str
-    words: tuple[str, ...]
+    terms: tuple[str, ...]
     scenes: Mapping[str, Scene]
-    intro: Told
-    do: tuple[Step, ...]
-    look: Told
-    ask: Question
-    draw: Draw
-    remember: Told
-    doing: Told = ""
-    say: Question | None = None
-    first: Draw | None = None
-    note: Note | None = None
-    covered: bool = False
+    intro: RunText
+    steps: tuple[LessonStep, ...]
+    look_text: RunText
+    question: Question
+    generate_question: QuestionGenerator
+    remember_text: RunText
+    do_text: RunText = ""
+    guess_question: Question | None = None
+    generate_recall: QuestionGenerator | None = None
+    write_note: NoteWriter | None = None
+    hides_listing: bool = False
 
     @property
     def scene(self) -> Scene:
@@ -125,23 +125,27 @@ class Lesson:
     def cards(self) -> Sequence[Card]:
         """Its cards in order."""
         scene = self.scene
-        first = () if self.first is None else (Card(Kind.RECALL, "", scene, draw=self.first),)
+        first = (
+            ()
+            if self.generate_recall is None
+            else (Card(CardKind.RECALL, "", scene, generate_question=self.generate_recall),)
+        )
         return (
             *first,
-            Card(Kind.SAY, self.intro, scene, self.say or self.ask),
-            Card(Kind.DO, self.doing, scene, steps=self.do),
-            Card(Kind.LOOK, self.look, scene),
-            Card(Kind.ASK, "", self.ask.scene, draw=self.draw),
-            Card(Kind.REMEMBER, self.remember, scene),
+            Card(CardKind.SAY, self.intro, scene, self.guess_question or self.question),
+            Card(CardKind.DO, self.do_text, scene, steps=self.steps),
+            Card(CardKind.LOOK, self.look_text, scene),
+            Card(CardKind.ASK, "", self.question.scene, generate_question=self.generate_question),
+            Card(CardKind.REMEMBER, self.remember_text, scene),
         )
 
-    def deal(self, random: Random) -> Sequence[Card]:
+    def deal_cards(self, random: Random) -> Sequence[Card]:
         """The cards for one who goes through it."""
         return self.cards
 
 
 @dataclass(frozen=True, eq=False)
-class Tasks:
+class ExerciseSet:
     """Any number of cards around a subject; done once all that it asks is answered right."""
 
     number: int
@@ -150,28 +154,28 @@ class Tasks:
     cards: Sequence[Card]
     goal: str = ""
     scenes: Mapping[str, Scene] = field(default_factory=dict)
-    note: Note | None = None
-    words: tuple[str, ...] = ()
-    covered: bool = False
+    write_note: NoteWriter | None = None
+    terms: tuple[str, ...] = ()
+    hides_listing: bool = False
 
     @property
     def scene(self) -> Scene:
         """The one that is opened."""
         return next(iter(self.scenes.values()), self.cards[0].scene)
 
-    def deal(self, random: Random) -> Sequence[Card]:
+    def deal_cards(self, random: Random) -> Sequence[Card]:
         """The cards for one who goes through them."""
         return self.cards
 
 
 @dataclass(frozen=True, eq=False)
-class Quiz(Tasks):
+class Quiz(ExerciseSet):
     """Cards that are dealt anew each time; each takes one answer, and the last one says what was missed."""
 
-    dealt: Callable[[Random], Sequence[Card]] = lambda random: ()
+    card_generator: Callable[[Random], Sequence[Card]] = lambda random: ()
 
-    def deal(self, random: Random) -> Sequence[Card]:
-        return self.dealt(random)
+    def deal_cards(self, random: Random) -> Sequence[Card]:
+        return self.card_generator(random)
 
 
 @dataclass(frozen=True)
@@ -180,23 +184,23 @@ class Course:
 
     name: str
     title: str
-    lessons: Mapping[int, Lesson | Tasks]
+    lessons: Mapping[int, Lesson | ExerciseSet]
 
     @property
-    def last(self) -> int:
+    def last_number(self) -> int:
         """The highest number."""
         return max(self.lessons)
 
 
-def fitted(paragraphs: Sequence[Paragraph], width: int) -> list[str]:
+def wrap_paragraphs(paragraphs: Sequence[Paragraph], width: int) -> list[str]:
     """Paragraphs in lines of a width."""
     lines: list[str] = []
     for one in paragraphs:
-        lines += _packed(one, width) if isinstance(one, tuple) else wrapped(one, width)
+        lines += _wrap_parts(one, width) if isinstance(one, tuple) else wrap_text(one, width)
     return lines
 
 
-def _packed(parts: Sequence[str], width: int) -> list[str]:
+def _wrap_parts(parts: Sequence[str], width: int) -> list[str]:
     """Parts side by side, none of them broken where it fits at all."""
     lines: list[str] = []
     for part in parts:
@@ -207,7 +211,7 @@ def _packed(parts: Sequence[str], width: int) -> list[str]:
     return lines
 
 
-def wrapped(text: str, width: int = WIDTH) -> list[str]:
+def wrap_text(text: str, width: int = CARD_WIDTH_CHARS) -> list[str]:
     """A text in a width; line breaks stay, and what a line begins with stands before those that follow it."""
     lines: list[str] = []
     for line in text.splitlines():

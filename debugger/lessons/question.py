@@ -16,37 +16,37 @@ from random import Random
 from typing import Any, ClassVar
 
 from ...runtime.errors import UsageError
-from .scene import Played, Scene
-from .stand import Stand
+from .learner_state import LearnerState
+from .scene import Scene, SceneRun
 
 #: A text, or what makes one of a run.
-Told = str | Callable[[Played], str]
-_LETTERS = "abcdefgh"
+RunText = str | Callable[[SceneRun], str]
+_CHOICE_LETTERS = "abcdefgh"
 #: A question to choose from has so many answers.
-CHOICES = 4
+CHOICE_COUNT = 4
 #: So often numbers are drawn until the wrong rules give other answers than the right one.
-_DRAWS = 200
+_MAX_DRAWS = 200
 
 
-def tell(text: Told, played: Played) -> str:
+def render_text(text: RunText, played: SceneRun) -> str:
     """A text for a run."""
     return text if isinstance(text, str) else text(played)
 
 
 @dataclass(frozen=True)
-class Reply:
+class Feedback:
     """What is said to an answer."""
 
-    right: bool
+    correct: bool
     text: str
 
 
 @dataclass(frozen=True)
-class Wrong:
+class WrongRule:
     """A wrong rule: what it gives (None: it says nothing about these numbers), and what is said to that."""
 
-    gives: Callable[[Played], Any]
-    reply: Told
+    compute: Callable[[SceneRun], Any]
+    feedback_text: RunText
 
 
 class Question(ABC):
@@ -54,24 +54,24 @@ class Question(ABC):
     the answer away as well, and how often the loop will run."""
 
     scene: Scene
-    asks: Told
-    covered: bool
+    prompt: RunText
+    hides_listing: bool
     #: Its scene gives the answer away once it runs: it stands still until there is an answer.
-    still: ClassVar[bool] = False
+    freezes_scene: ClassVar[bool] = False
     #: The first answer counts; after that it is asked with other numbers.
-    once: ClassVar[bool] = True
+    single_attempt: ClassVar[bool] = True
 
     @property
     def text(self) -> str:
         """What is asked."""
-        return tell(self.asks, self.scene.played)
+        return render_text(self.prompt, self.scene.reference_run)
 
     @property
     def choices(self) -> Mapping[str, Any]:
         """The answers to choose from by letter; none where it takes a value, or a state."""
         return {}
 
-    def judge(self, text: str) -> Reply:
+    def grade(self, text: str) -> Feedback:
         """What is said to an answer.
 
         Raises:
@@ -83,7 +83,7 @@ class Question(ABC):
     def hint(self, number: int) -> str:
         """The hints one after the other; the last is the answer, or how to bring it about."""
 
-    def tells(self, number: int) -> bool:
+    def reveals_answer(self, number: int) -> bool:
         """Whether a hint is the answer."""
         return False
 
@@ -93,56 +93,58 @@ class ValueQuestion(Question):
     """A question for a value: ``right`` is what the engine gives; ``see``: where it shows, for those whose answer no
     rule explains. ``choice``: the answers that there are stand beside it, in an order that ``seed`` gives."""
 
-    still: ClassVar[bool] = True
+    freezes_scene: ClassVar[bool] = True
 
     scene: Scene
-    asks: Told
-    right: Callable[[Played], Any]
-    why: Told
-    wrongs: tuple[Wrong, ...]
-    see: Told
-    hints: Sequence[Told] = ()
-    choice: bool = False
+    prompt: RunText
+    compute_answer: Callable[[SceneRun], Any]
+    explanation: RunText
+    wrong_rules: tuple[WrongRule, ...]
+    fallback_text: RunText
+    hints: Sequence[RunText] = ()
+    multiple_choice: bool = False
     seed: int = 0
-    covered: bool = False
+    hides_listing: bool = False
 
-    def given(self, **inputs: Any) -> ValueQuestion:
+    def with_inputs(self, **inputs: Any) -> ValueQuestion:
         """The same with other numbers."""
-        return replace(self, scene=self.scene.given(**inputs))
+        return replace(self, scene=self.scene.with_inputs(**inputs))
 
-    def drawn(self, random: Random, inputs: Mapping[str, Any]) -> ValueQuestion:
+    def redraw(self, random: Random, inputs: Mapping[str, Any]) -> ValueQuestion:
         """The same with other numbers, and its answers in another order."""
-        return replace(self, scene=self.scene.given(**inputs), seed=random.randrange(1 << 30))
+        return replace(self, scene=self.scene.with_inputs(**inputs), seed=random.randrange(1 << 30))
 
     @property
-    def sound(self) -> bool:
+    def distinguishes_rules(self) -> bool:
         """With these numbers the wrong rules give other answers than the right one: enough to choose from."""
-        return len(self.rules) >= (CHOICES - 1 if self.choice else 1)
+        return len(self.wrong_answers) >= (CHOICE_COUNT - 1 if self.multiple_choice else 1)
 
     @cached_property
     def answer(self) -> Any:
         """The right answer."""
-        return self.right(self.scene.played)
+        return self.compute_answer(self.scene.reference_run)
 
     @cached_property
-    def rules(self) -> list[tuple[Any, Wrong]]:
+    def wrong_answers(self) -> list[tuple[Any, WrongRule]]:
         """What the wrong rules give here, those that give the right answer by chance left out."""
-        found: list[tuple[Any, Wrong]] = []
-        for wrong in self.wrongs:
-            value = wrong.gives(self.scene.played)
-            if value is not None and not any(same(value, one) for one in (self.answer, *(known for known, _ in found))):
+        found: list[tuple[Any, WrongRule]] = []
+        for wrong in self.wrong_rules:
+            value = wrong.compute(self.scene.reference_run)
+            if value is not None and not any(
+                answers_equal(value, one) for one in (self.answer, *(known for known, _ in found))
+            ):
                 found.append((value, wrong))
         return found
 
     @cached_property
     def choices(self) -> dict[str, Any]:
         """The answers to choose from by letter, in an order that says nothing."""
-        if not self.choice:
+        if not self.multiple_choice:
             return {}
-        values = [self.answer, *(value for value, _ in self.rules[: CHOICES - 1])]
-        return dict(zip(_LETTERS, Random(self.seed).sample(values, len(values)), strict=False))
+        values = [self.answer, *(value for value, _ in self.wrong_answers[: CHOICE_COUNT - 1])]
+        return dict(zip(_CHOICE_LETTERS, Random(self.seed).sample(values, len(values)), strict=False))
 
-    def read(self, text: str) -> Any:
+    def parse_answer(self, text: str) -> Any:
         """The value that was typed.
 
         Raises:
@@ -151,29 +153,31 @@ class ValueQuestion(Question):
         word = text.strip().strip("'\"").lower()
         if word in self.choices:
             return self.choices[word]
-        return answer_value(word, self.choices)
+        return parse_answer_value(word, self.choices)
 
-    def judge(self, text: str) -> Reply:
+    def grade(self, text: str) -> Feedback:
         """What is said to an answer.
 
         Raises:
             UsageError: it cannot be read.
         """
-        value = self.read(text)
-        played = self.scene.played
-        if same(value, self.answer):
-            return Reply(True, tell(self.why, played))
-        for gives, wrong in self.rules:
-            if same(value, gives) or (isinstance(gives, str) and isinstance(value, str) and value in gives.split("|")):
-                return Reply(False, tell(wrong.reply, played))
-        return Reply(False, f"Not {show(value)}. {tell(self.see, played)}")
+        value = self.parse_answer(text)
+        played = self.scene.reference_run
+        if answers_equal(value, self.answer):
+            return Feedback(True, render_text(self.explanation, played))
+        for gives, wrong in self.wrong_answers:
+            if answers_equal(value, gives) or (
+                isinstance(gives, str) and isinstance(value, str) and value in gives.split("|")
+            ):
+                return Feedback(False, render_text(wrong.feedback_text, played))
+        return Feedback(False, f"Not {format_answer(value)}. {render_text(self.fallback_text, played)}")
 
     def hint(self, number: int) -> str:
         if number < len(self.hints):
-            return tell(self.hints[number], self.scene.played)
-        return f"It is {show(self.answer)}. {tell(self.why, self.scene.played)}"
+            return render_text(self.hints[number], self.scene.reference_run)
+        return f"It is {format_answer(self.answer)}. {render_text(self.explanation, self.scene.reference_run)}"
 
-    def tells(self, number: int) -> bool:
+    def reveals_answer(self, number: int) -> bool:
         return number >= len(self.hints)
 
 
@@ -184,22 +188,22 @@ class StateQuestion(Question):
     which the learner has to say that this is it; otherwise something to try, which is seen when it is reached."""
 
     scene: Scene
-    asks: Told
-    look: Callable[[Stand], Reply | None]
-    see: Told
-    hints: Sequence[Told] = ()
-    claimed: bool = False
-    covered: bool = False
+    prompt: RunText
+    check_state: Callable[[LearnerState], Feedback | None]
+    fallback_text: RunText
+    hints: Sequence[RunText] = ()
+    requires_claim: bool = False
+    hides_listing: bool = False
 
     @property
-    def once(self) -> bool:  # type: ignore[override]
+    def single_attempt(self) -> bool:  # type: ignore[override]
         """Whoever tries things may try again."""
-        return self.claimed
+        return self.requires_claim
 
     def hint(self, number: int) -> str:
-        return tell(self.hints[min(number, len(self.hints) - 1)], self.scene.played)
+        return render_text(self.hints[min(number, len(self.hints) - 1)], self.scene.reference_run)
 
-    def tells(self, number: int) -> bool:
+    def reveals_answer(self, number: int) -> bool:
         return 1 < len(self.hints) <= number + 1
 
 
@@ -208,15 +212,15 @@ class OpenQuestion(Question):
     """Something to make up one's mind about, which is not checked."""
 
     scene: Scene
-    asks: Told
-    hints: Sequence[Told] = ()
-    covered: bool = False
+    prompt: RunText
+    hints: Sequence[RunText] = ()
+    hides_listing: bool = False
 
     def hint(self, number: int) -> str:
         return "There is nothing to check: say what you think."
 
 
-def answer_value(word: str, choices: Mapping[str, Any]) -> Any:
+def parse_answer_value(word: str, choices: Mapping[str, Any]) -> Any:
     """A number, a list of numbers however its commas and brackets are written, or a word.
 
     Raises:
@@ -238,39 +242,39 @@ def answer_value(word: str, choices: Mapping[str, Any]) -> Any:
     raise UsageError(f"'{word}' cannot be read as an answer; give a number, or a list as in answer 1 2 3")
 
 
-def same(a: Any, b: Any) -> bool:
+def answers_equal(a: Any, b: Any) -> bool:
     """Whether two answers are the same: of numbers that are not whole, three digits are enough."""
     if isinstance(a, list) and isinstance(b, list):
-        return len(a) == len(b) and all(map(same, a, b))
+        return len(a) == len(b) and all(map(answers_equal, a, b))
     if isinstance(a, float) or isinstance(b, float):
         numbers = all(isinstance(one, int | float) for one in (a, b))
         return numbers and bool(abs(a - b) <= 1e-3 * max(abs(a), abs(b)) or (a != a and b != b))
     return bool(a == b)
 
 
-def show(value: Any) -> str:
+def format_answer(value: Any) -> str:
     """A value as a learner reads it."""
     return str(value).split("|")[0]
 
 
 #: Puts a question with numbers of its own.
-Draw = Callable[[Random], Question]
+QuestionGenerator = Callable[[Random], Question]
 
 
-def varied(base: ValueQuestion, inputs: Callable[[Random], Mapping[str, Any]]) -> Draw:
+def vary_inputs(base: ValueQuestion, inputs: Callable[[Random], Mapping[str, Any]]) -> QuestionGenerator:
     """Asks a question with numbers that ``inputs`` draws, until they tell the right rule from the wrong ones."""
 
     def draw(random: Random) -> Question:
-        for _ in range(_DRAWS):
-            question = base.drawn(random, inputs(random))
+        for _ in range(_MAX_DRAWS):
+            question = base.redraw(random, inputs(random))
             # The numbers of the example were seen already.
-            if question.sound and question.scene.inputs != base.scene.inputs:
+            if question.distinguishes_rules and question.scene.inputs != base.scene.inputs:
                 return question
         raise UsageError(f"no numbers tell the right answer from the wrong ones: {base.text}")
 
     return draw
 
 
-def one_of(*draws: Draw) -> Draw:
+def choose_generator(*draws: QuestionGenerator) -> QuestionGenerator:
     """Asks one of several questions."""
     return lambda random: random.choice(draws)(random)

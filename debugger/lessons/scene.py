@@ -14,12 +14,12 @@ from ...runtime.errors import ModelError
 from ...runtime.frame import Frame
 from ...runtime.graph import StoppedBy
 from ...runtime.model import Data, Model, Run, load
-from ..session.boundary import Boundary, read
+from ..session.boundary import Boundary, read_boundary
 
 #: The models of the lessons, beside the package's code.
-MODELS = Path(__file__).parents[2] / "lesson_models"
+MODELS_FOLDER = Path(__file__).parents[2] / "lesson_models"
 #: No lesson runs a loop longer than this to its end.
-_MOST = 10_000
+_MAX_ITERATIONS = 10_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,9 +29,9 @@ class Scene:
     model: str
     inputs: Mapping[str, Any] = field(default_factory=dict)
     #: Where the model is.
-    folder: Path = MODELS
+    folder: Path = MODELS_FOLDER
     #: A loop that runs longer is played no further.
-    most: int = _MOST
+    max_iterations: int = _MAX_ITERATIONS
 
     @property
     def path(self) -> Path:
@@ -43,15 +43,15 @@ class Scene:
         Raises:
             ModelError: its file is not where the package has it.
         """
-        if not self.path.is_file() and self.folder == MODELS:
+        if not self.path.is_file() and self.folder == MODELS_FOLDER:
             raise ModelError(f"{self.path}: the lessons' models are not installed; install the package anew")
         return load(self.path)
 
-    def known(self) -> Model:
+    def cached_model(self) -> Model:
         """The model to be played or read: of one file once, however many questions are drawn."""
-        return _loaded(self.path, self.path.stat().st_mtime) if self.path.is_file() else self.load()
+        return _load_cached(self.path, self.path.stat().st_mtime) if self.path.is_file() else self.load()
 
-    def arrays(self, model: Model) -> dict[str, Data]:
+    def input_arrays(self, model: Model) -> dict[str, Data]:
         """The inputs as the model takes them; those that are not named here are those beside the model."""
         beside: Mapping[str, Data] = {}
         if any(port.name not in self.inputs for port in model.inputs):
@@ -60,30 +60,30 @@ class Scene:
         given = {**beside, **self.inputs}
         return {port.name: np.asarray(given[port.name], port.dtype) for port in model.inputs}
 
-    def given(self, **inputs: Any) -> Scene:
+    def with_inputs(self, **inputs: Any) -> Scene:
         """The same with some inputs changed."""
         return replace(self, inputs={**self.inputs, **inputs})
 
     @cached_property
-    def played(self) -> Played:
+    def reference_run(self) -> SceneRun:
         """What it gives when it is run to its end."""
-        model = self.known()
+        model = self.cached_model()
         boundaries: dict[str, list[Boundary]] = {}
 
         def see(frame: Frame) -> None:
-            boundaries.setdefault(frame.name, []).append(read(frame))
+            boundaries.setdefault(frame.name, []).append(read_boundary(frame))
 
-        run = model.execute(self.arrays(model), on_iteration=see, max_iterations=self.most)
-        return Played(self, run, boundaries)
+        run = model.execute(self.input_arrays(model), on_iteration=see, max_iterations=self.max_iterations)
+        return SceneRun(self, run, boundaries)
 
 
 @lru_cache(maxsize=64)
-def _loaded(path: Path, changed: float) -> Model:
+def _load_cached(path: Path, changed: float) -> Model:
     return load(path)
 
 
 @dataclass(frozen=True, eq=False)
-class Played:
+class SceneRun:
     """A run of a scene: what questions are checked against, and what replies tell of."""
 
     scene: Scene
@@ -94,7 +94,7 @@ class Played:
         """An input or an output, in Python's own types."""
         if name in self.scene.inputs:
             return self.scene.inputs[name]
-        return plain(self.run.outputs[name])
+        return to_python(self.run.outputs[name])
 
     @property
     def iterations(self) -> int:
@@ -102,15 +102,15 @@ class Played:
         return self.run.loops[0].iterations
 
     @property
-    def ended(self) -> StoppedBy | None:
+    def stopped_by(self) -> StoppedBy | None:
         """What ended the first loop."""
         return self.run.loops[0].stopped_by
 
-    def received(self, loop: str, name: str, iteration: int) -> Any:
+    def carried_value(self, loop: str, name: str, iteration: int) -> Any:
         """What an iteration received as a carried value; behind the last one, what the loop gives."""
-        return plain(self.boundaries[loop][iteration].carried[name])
+        return to_python(self.boundaries[loop][iteration].carried[name])
 
 
-def plain(value: Any) -> Any:
+def to_python(value: Any) -> Any:
     """A value in Python's own types."""
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else value

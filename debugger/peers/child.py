@@ -15,55 +15,55 @@ import sys
 from collections.abc import Mapping
 from typing import IO, Any, Protocol
 
-from ...runtime.kernels.available import limit_process
+from ...runtime.kernels.memory_guard import limit_process_memory
 from .jobs import Job
 
-LENGTH = struct.Struct("<Q")
+MESSAGE_LENGTH = struct.Struct("<Q")
 
 
 class OptionError(ValueError):
     """A setting that a runtime does not have, or not with that value; a device or a library that it cannot use."""
 
 
-class Runnable(Protocol):
+class LoadedRuntimeModel(Protocol):
     """A model that a peer has loaded."""
 
     def run(self, feeds: Mapping[str, Any]) -> list[Any]:
         """The outputs, in order."""
 
 
-class Runtime(Protocol):
+class PeerRuntime(Protocol):
     """What a module of this package offers under the name ``Runtime``: a class that is made with a ``Setup``."""
 
     version: str
     configuration: Mapping[str, str]
 
-    def open(self, job: Job) -> Runnable:
+    def open(self, job: Job) -> LoadedRuntimeModel:
         """Load a model."""
 
 
-def send(stream: IO[bytes], message: Any) -> None:
+def send_message(stream: IO[bytes], message: Any) -> None:
     """Write one message."""
     data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
-    stream.write(LENGTH.pack(len(data)))
+    stream.write(MESSAGE_LENGTH.pack(len(data)))
     stream.write(data)
     stream.flush()
 
 
 def main() -> None:
     """Serve the peer that the first message names."""
-    end_with_the_parent()
-    limit_process()
+    kill_group_with_parent()
+    limit_process_memory()
     requests = sys.stdin.buffer
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    runtime: Runtime | None = None
-    models: dict[int, Runnable] = {}
+    runtime: PeerRuntime | None = None
+    models: dict[int, LoadedRuntimeModel] = {}
     held: dict[int, dict[str, Any]] = {}
-    while header := requests.read(LENGTH.size):
+    while header := requests.read(MESSAGE_LENGTH.size):
         # The program that asks has taken memory since.
-        limit_process()
-        what, number, given = pickle.loads(requests.read(LENGTH.unpack(header)[0]))
+        limit_process_memory()
+        what, number, given = pickle.loads(requests.read(MESSAGE_LENGTH.unpack(header)[0]))
         try:
             answer: Any = None
             if what == "start":
@@ -80,12 +80,12 @@ def main() -> None:
             elif what == "close":
                 models.pop(number, None)
                 held.pop(number, None)
-            send(answers, ("done", answer))
+            send_message(answers, ("done", answer))
         except Exception as error:
-            send(answers, ("failed", f"{type(error).__name__}: {error}"))
+            send_message(answers, ("failed", f"{type(error).__name__}: {error}"))
 
 
-def end_with_the_parent() -> None:
+def kill_group_with_parent() -> None:
     """Once the program that asks is gone, however it ended, nothing of this group of processes is left: neither a model
     that never comes back nor what the peer itself started.
 

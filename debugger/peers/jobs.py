@@ -8,7 +8,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Setup:
+class RuntimeSetup:
     """How a runtime is to run models.
 
     ``device``: by its own name: an execution provider of onnxruntime (``CUDA``), a device of OpenVINO (``GPU``); empty:
@@ -30,11 +30,11 @@ class OnnxJob:
 
     path: str = ""
     data: bytes = b""
-    plain: bool = False
+    disable_optimizations: bool = False
     scratch: Any = field(default=None, repr=False, compare=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return OnnxJob, (self.path, self.data, self.plain)
+        return OnnxJob, (self.path, self.data, self.disable_optimizations)
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class IrBodyJob:
     """
 
     path: str
-    where: Sequence[tuple[str, str]]
+    path_to_loop: Sequence[tuple[str, str]]
     shapes: Sequence[Sequence[int | None] | None]
     dtypes: Sequence[str]
     values: Sequence[tuple[str, int]] = field(default=())

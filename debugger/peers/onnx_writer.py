@@ -17,7 +17,7 @@ import onnx.helper
 from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, ValueInfoProto
 
 from ...runtime.errors import UnsupportedError
-from ...runtime.frontends.onnx.model_file import OnnxModel, TensorWriter, scratch_file, serialized
+from ...runtime.frontends.onnx.model_file import OnnxModel, TensorWriter, scratch_file, serialize_model
 from ...runtime.graph import (
     Array,
     Graph,
@@ -31,19 +31,19 @@ from ...runtime.graph import (
     Value,
     ValueType,
     bodies,
-    captured,
-    nodes_of_file,
+    captured_values,
+    nodes_in_file,
 )
 from ...runtime.ops.registry import is_random
 from .jobs import OnnxJob
 
 _IR_VERSION = 10
 #: The first operator set whose Scan is a loop over sequences and nothing else.
-_SCAN = 9
+_SCAN_OPSET = 9
 
 
 @dataclass(frozen=True)
-class Cut:
+class BodyAsModel:
     """A body as a model. ``inputs``: what to feed, under which name; ``outputs``: what comes back, in order."""
 
     model: OnnxModel
@@ -51,7 +51,9 @@ class Cut:
     outputs: Sequence[Value]
 
 
-def cut_body(loop: Loop, types: Mapping[Value, ValueType], opsets: Mapping[str, int], everything: bool = False) -> Cut:
+def body_as_model(
+    loop: Loop, types: Mapping[Value, ValueType], opsets: Mapping[str, int], everything: bool = False
+) -> BodyAsModel:
     """The body of a loop as a model.
 
     Its inputs are the body's parameters, what it captures that is no constant, and what random operators give;
@@ -61,58 +63,58 @@ def cut_body(loop: Loop, types: Mapping[Value, ValueType], opsets: Mapping[str, 
     Raises:
         UnsupportedError: operators of one domain in two versions.
     """
-    writer = _Writer(opsets)
+    writer = _OnnxModelWriter(opsets)
     body = loop.body
     random = [node for node in body.nodes if is_random(node, loop.system)]
     drawn = [value for node in random for value in node.outputs if value is not None]
-    outer = captured(body)
+    outer = captured_values(body)
     constants = [value for value in outer if value.constant is not None]
     fed = [*body.inputs, *(value for value in outer if value.constant is None), *drawn]
-    inputs = [writer.info(value, types.get(value, value.type)) for value in fed]
-    initializers = [writer.tensor(value) for value in (*body.constants, *constants)]
-    nodes = [writer.node(node) for node in nodes_of_file(body) if node not in random]
+    inputs = [writer.value_info(value, types.get(value, value.type)) for value in fed]
+    initializers = [writer.make_tensor(value) for value in (*body.constants, *constants)]
+    nodes = [writer.write_node(node) for node in nodes_in_file(body) if node not in random]
     results = list(dict.fromkeys(body.outputs))
     if everything:
         results += [
             value
-            for node in nodes_of_file(body)
+            for node in nodes_in_file(body)
             if node not in random
             for value in node.outputs
             if value is not None and value not in results
         ]
-    outputs = [writer.result(value, nodes, types.get(value)) for value in results]
+    outputs = [writer.make_output(value, nodes, types.get(value)) for value in results]
     graph = onnx.helper.make_graph(nodes, "body", inputs, outputs, initializers)
-    return Cut(writer.model(graph), [(value, writer.names[value]) for value in fed], results)
+    return BodyAsModel(writer.make_model(graph), [(value, writer.names[value]) for value in fed], results)
 
 
-def with_trajectories(graph: Graph, wanted: Mapping[Loop, Sequence[tuple[Value, TensorType]]]) -> OnnxModel:
+def model_with_trajectories(graph: Graph, wanted: Mapping[Loop, Sequence[tuple[Value, TensorType]]]) -> OnnxModel:
     """A whole model in which loops of the main graph collect further values of their bodies, as outputs at the end.
 
     Raises:
         UnsupportedError: operators of one domain in two versions.
     """
-    writer = _Writer(graph.opsets, wanted)
-    nodes = writer.nodes(graph)
+    writer = _OnnxModelWriter(graph.opsets, wanted)
+    nodes = writer.write_nodes(graph)
     followed = [
         (name, TensorType(kind.dtype, None if kind.shape is None else (None, *kind.shape)))
-        for name, (_, kind) in zip(writer.followed, (t for ts in wanted.values() for t in ts), strict=True)
+        for name, (_, kind) in zip(writer.trajectory_names, (t for ts in wanted.values() for t in ts), strict=True)
     ]
-    return writer.whole(graph, nodes, followed)
+    return writer.make_whole_model(graph, nodes, followed)
 
 
-def with_values(graph: Graph, values: Sequence[Value], taken: Mapping[If, Graph]) -> OnnxModel:
+def model_with_values(graph: Graph, values: Sequence[Value], taken: Mapping[If, Graph]) -> OnnxModel:
     """A whole model with values of its main graph as outputs at the end; of the Ifs in ``taken`` that branch is a part
     of the main graph, and nothing is left of the other one.
 
     Raises:
         UnsupportedError: operators of one domain in two versions.
     """
-    writer = _Writer(graph.opsets, taken=taken)
-    nodes = writer.nodes(graph)
-    return writer.whole(graph, nodes, [writer.copied(value, nodes) for value in values])
+    writer = _OnnxModelWriter(graph.opsets, taken=taken)
+    nodes = writer.write_nodes(graph)
+    return writer.make_whole_model(graph, nodes, [writer.copy_as_output(value, nodes) for value in values])
 
 
-class _Writer:
+class _OnnxModelWriter:
     def __init__(
         self,
         opsets: Mapping[str, int],
@@ -120,124 +122,132 @@ class _Writer:
         taken: Mapping[If, Graph] | None = None,
     ) -> None:
         self.opsets = dict(opsets)
-        self.wanted = wanted or {}
+        self.trajectory_values = wanted or {}
         #: Ifs of which one branch is written, in their place.
-        self.taken: dict[Node, Graph] = dict((taken or {}).items())
+        self.taken_branches: dict[Node, Graph] = dict((taken or {}).items())
         #: Names of outputs that collect what was wanted.
-        self.followed: list[str] = []
+        self.trajectory_names: list[str] = []
         self.names: dict[Value, str] = {}
-        self.written: list[Node] = []
-        self._taken: set[str] = set()
-        self.tensors = TensorWriter()
+        self.written_nodes: list[Node] = []
+        self._used_names: set[str] = set()
+        self.tensor_writer = TensorWriter()
 
     # -- names
 
-    def name(self, value: Value | None) -> str:
+    def name_of(self, value: Value | None) -> str:
         if value is None:
             return ""
         if value not in self.names:
-            self.names[value] = self.fresh(value.name)
+            self.names[value] = self.unused_name(value.name)
         return self.names[value]
 
-    def fresh(self, base: str) -> str:
+    def unused_name(self, base: str) -> str:
         name, count = base, 1
-        while name in self._taken or not name:
+        while name in self._used_names or not name:
             count += 1
             name = f"{base}_{count}"
-        self._taken.add(name)
+        self._used_names.add(name)
         return name
 
     # -- pieces
 
-    def info(self, value: Value, kind: ValueType) -> ValueInfoProto:
-        return port_info(self.name(value), kind)
+    def value_info(self, value: Value, kind: ValueType) -> ValueInfoProto:
+        return port_info(self.name_of(value), kind)
 
-    def tensor(self, value: Value, data: Array | None = None) -> TensorProto:
+    def make_tensor(self, value: Value, data: Array | None = None) -> TensorProto:
         array = value.constant if data is None else data
         assert array is not None
-        return self.tensors.tensor(np.asarray(array), self.name(value))
+        return self.tensor_writer.tensor(np.asarray(array), self.name_of(value))
 
-    def result(self, value: Value, nodes: list[NodeProto], kind: ValueType | None) -> ValueInfoProto:
+    def make_output(self, value: Value, nodes: list[NodeProto], kind: ValueType | None) -> ValueInfoProto:
         """An output of its own: whatever a body hands on, as its model it can return it."""
         if not isinstance(value.type if kind is None else kind, TensorType):
-            return self.info(value, value.type if kind is None else kind)  # older opsets have no Identity of sequences
-        name = self.fresh(f"{value.name}_out")
-        nodes.append(onnx.helper.make_node("Identity", [self.name(value)], [name]))
+            return self.value_info(
+                value, value.type if kind is None else kind
+            )  # older opsets have no Identity of sequences
+        name = self.unused_name(f"{value.name}_out")
+        nodes.append(onnx.helper.make_node("Identity", [self.name_of(value)], [name]))
         return port_info(name, value.type if kind is None else kind)
 
-    def model(self, graph: GraphProto) -> OnnxModel:
+    def make_model(self, graph: GraphProto) -> OnnxModel:
         imports = [onnx.helper.make_opsetid(domain, version) for domain, version in self.opsets.items()]
         if "" not in self.opsets:
             imports.append(onnx.helper.make_opsetid("", onnx.defs.onnx_opset_version()))
         proto = onnx.helper.make_model(graph, opset_imports=imports, ir_version=_IR_VERSION, producer_name="loopdbg")
-        return self.tensors.model(proto)
+        return self.tensor_writer.model(proto)
 
-    def whole(self, graph: Graph, nodes: list[NodeProto], further: Sequence[tuple[str, ValueType]]) -> OnnxModel:
+    def make_whole_model(
+        self, graph: Graph, nodes: list[NodeProto], further: Sequence[tuple[str, ValueType]]
+    ) -> OnnxModel:
         """A model of the main graph, with these outputs after its own."""
-        inputs = [self.info(value, value.type) for value in graph.inputs]
-        constants = [value for part in (graph, *self.taken.values()) for value in part.constants]
-        initializers = [self.tensor(value) for value in constants]
+        inputs = [self.value_info(value, value.type) for value in graph.inputs]
+        constants = [value for part in (graph, *self.taken_branches.values()) for value in part.constants]
+        initializers = [self.make_tensor(value) for value in constants]
         initializers += [
-            self.tensor(value, data) for value in graph.inputs if (data := graph.defaults.get(value.name)) is not None
+            self.make_tensor(value, data)
+            for value in graph.inputs
+            if (data := graph.defaults.get(value.name)) is not None
         ]
-        outputs = [self.info(value, value.type) for value in graph.outputs]
+        outputs = [self.value_info(value, value.type) for value in graph.outputs]
         outputs += [port_info(name, kind) for name, kind in further]
-        return self.model(onnx.helper.make_graph(nodes, graph.name or "model", inputs, outputs, initializers))
+        return self.make_model(onnx.helper.make_graph(nodes, graph.name or "model", inputs, outputs, initializers))
 
-    def copied(self, value: Value, nodes: list[NodeProto]) -> tuple[str, ValueType]:
+    def copy_as_output(self, value: Value, nodes: list[NodeProto]) -> tuple[str, ValueType]:
         """A copy of a value, to be an output; a declared shape may be wrong, so none is stated."""
-        name = self.fresh(f"{value.name}_out")
-        nodes.append(onnx.helper.make_node("Identity", [self.name(value)], [name]))
+        name = self.unused_name(f"{value.name}_out")
+        nodes.append(onnx.helper.make_node("Identity", [self.name_of(value)], [name]))
         return name, TensorType(value.type.dtype) if isinstance(value.type, TensorType) else TensorType()
 
     # -- nodes
 
-    def nodes(self, graph: Graph) -> list[NodeProto]:
+    def write_nodes(self, graph: Graph) -> list[NodeProto]:
         """Those of the main graph, whose inputs keep their names."""
         made: list[NodeProto] = []
         for value in (*graph.inputs, *graph.constants):
-            self.name(value)
-        for node in nodes_of_file(graph):
-            branch = self.taken.get(node)
+            self.name_of(value)
+        for node in nodes_in_file(graph):
+            branch = self.taken_branches.get(node)
             if branch is None:
-                made.append(self.node(node))
+                made.append(self.write_node(node))
                 continue
-            made += self.nodes(branch)
+            made += self.write_nodes(branch)
             pairs = zip(branch.outputs, node.outputs, strict=True)
-            made += [onnx.helper.make_node("Identity", [self.name(a)], [self.name(b)]) for a, b in pairs if b]
+            made += [onnx.helper.make_node("Identity", [self.name_of(a)], [self.name_of(b)]) for a, b in pairs if b]
         return made
 
-    def node(self, node: Node) -> NodeProto:
+    def write_node(self, node: Node) -> NodeProto:
         self.check_version(node)
         if isinstance(node, Loop):
-            return self.scan(node) if node.counted_by_slices else self.loop(node)
-        inputs = [self.name(value) for value in node.inputs]
+            return self.write_scan(node) if node.counted_by_slices else self.write_loop(node)
+        inputs = [self.name_of(value) for value in node.inputs]
         if isinstance(node, If):
             branches = {
-                f"{word}_branch": self.graph(inner, inner.inputs, inner.outputs) for word, inner in bodies(node)
+                f"{word}_branch": self.write_graph(inner, inner.inputs, inner.outputs) for word, inner in bodies(node)
             }
-            return self.made("If", node, inputs, [self.name(v) for v in node.outputs], **branches)
-        outputs = [self.name(value) for value in node.outputs]
-        proto = onnx.helper.make_node(node.op_type, inputs, outputs, self.fresh(node.name), domain=node.domain)
+            return self.make_node("If", node, inputs, [self.name_of(v) for v in node.outputs], **branches)
+        outputs = [self.name_of(value) for value in node.outputs]
+        proto = onnx.helper.make_node(node.op_type, inputs, outputs, self.unused_name(node.name), domain=node.domain)
         assert isinstance(node, Operation)
-        proto.attribute.extend(_attribute(node, name, data, self.tensors) for name, data in node.attributes.items())
+        proto.attribute.extend(
+            _make_attribute(node, name, data, self.tensor_writer) for name, data in node.attributes.items()
+        )
         return proto
 
-    def made(self, op: str, node: Node, inputs: list[str], outputs: list[str], **attributes: Any) -> NodeProto:
+    def make_node(self, op: str, node: Node, inputs: list[str], outputs: list[str], **attributes: Any) -> NodeProto:
         # An empty list tells no type of its own, and means what is not there.
         told = {name: value for name, value in attributes.items() if value != []}
-        return onnx.helper.make_node(op, inputs, outputs, self.fresh(node.name), **told)
+        return onnx.helper.make_node(op, inputs, outputs, self.unused_name(node.name), **told)
 
     def check_version(self, node: Node) -> None:
-        self.written.append(node)
+        self.written_nodes.append(node)
         have = self.opsets.setdefault(node.domain, node.version)
         version = node.version
         if isinstance(node, Loop) and node.op_type == "Scan":
-            version = max(version, _SCAN)
-        if have < version == _SCAN != node.version:
+            version = max(version, _SCAN_OPSET)
+        if have < version == _SCAN_OPSET != node.version:
             # The loops that a Scan-8 is read as are not over a batch.
-            self.opsets[node.domain] = _SCAN
-            before, self.written = self.written, []
+            self.opsets[node.domain] = _SCAN_OPSET
+            before, self.written_nodes = self.written_nodes, []
             for other in before:
                 self.check_version(other)
             return
@@ -253,16 +263,16 @@ class _Writer:
                 "convert the model's functions to its own opset"
             )
 
-    def graph(self, graph: Graph, inputs: Sequence[Value], outputs: Sequence[Value]) -> GraphProto:
+    def write_graph(self, graph: Graph, inputs: Sequence[Value], outputs: Sequence[Value]) -> GraphProto:
         """An inner graph."""
-        infos = [self.info(value, value.type) for value in inputs]
-        initializers = [self.tensor(value) for value in graph.constants]
-        nodes = [self.node(node) for node in nodes_of_file(graph)]
+        infos = [self.value_info(value, value.type) for value in inputs]
+        initializers = [self.make_tensor(value) for value in graph.constants]
+        nodes = [self.write_node(node) for node in nodes_in_file(graph)]
         # As they are, also if one is an input that is returned: the comparison finds what peers make of that.
-        results = [self.info(value, value.type) for value in outputs]
-        return onnx.helper.make_graph(nodes, self.fresh(graph.name or "graph"), infos, results, initializers)
+        results = [self.value_info(value, value.type) for value in outputs]
+        return onnx.helper.make_graph(nodes, self.unused_name(graph.name or "graph"), infos, results, initializers)
 
-    def loop(self, node: Loop) -> NodeProto:
+    def write_loop(self, node: Loop) -> NodeProto:
         inputs = list(node.body.inputs)
         flag = TensorType(np.dtype(bool), ())
         results = list(node.body.outputs)
@@ -272,27 +282,27 @@ class _Writer:
         for k, kind in ((0, TensorType(np.dtype(np.int64), ())), (1, flag)):
             # The peer makes these two of the rank that the body declares, and needs to be told.
             if isinstance(inputs[k].type, TensorType) and inputs[k].type.shape is None:  # type: ignore[union-attr]
-                inputs[k] = _retyped(inputs[k], kind, self)
-        body = self.graph(node.body, inputs, results)
-        outputs = [self.name(value) for value in node.outputs]
-        self.follow(node, body, outputs)
-        given = [self.name(value) for value in node.inputs]
-        return self.made("Loop", node, given, outputs, body=body)
+                inputs[k] = _retype_value(inputs[k], kind, self)
+        body = self.write_graph(node.body, inputs, results)
+        outputs = [self.name_of(value) for value in node.outputs]
+        self.add_trajectories(node, body, outputs)
+        given = [self.name_of(value) for value in node.inputs]
+        return self.make_node("Loop", node, given, outputs, body=body)
 
-    def scan(self, node: Loop) -> NodeProto:
-        body = self.graph(node.body, node.body.inputs, node.body.outputs)
-        outputs = [self.name(value) for value in node.outputs]
+    def write_scan(self, node: Loop) -> NodeProto:
+        body = self.write_graph(node.body, node.body.inputs, node.body.outputs)
+        outputs = [self.name_of(value) for value in node.outputs]
         states = len(node.back_edges)
         initials = [edge.initial for edge in node.back_edges if isinstance(edge.initial, Value)]
         scans = {scan.outer: scan for scan in node.scan_outputs}
         kept = [scans.get(value) if value is not None else None for value in node.outputs[states:]]
         axes = [0 if scan is None else scan.axis for scan in kept]
         directions = [0 if scan is None else int(scan.reverse) for scan in kept]
-        added = self.follow(node, body, outputs)
-        return self.made(
+        added = self.add_trajectories(node, body, outputs)
+        return self.make_node(
             "Scan",
             node,
-            [self.name(value) for value in (*initials, *(sliced.outer for sliced in node.sliced_inputs))],
+            [self.name_of(value) for value in (*initials, *(sliced.outer for sliced in node.sliced_inputs))],
             outputs,
             body=body,
             num_scan_inputs=len(node.sliced_inputs),
@@ -303,27 +313,27 @@ class _Writer:
             scan_output_directions=[*directions, *([0] * added)] or None,
         )
 
-    def follow(self, node: Loop, body: GraphProto, outputs: list[str]) -> int:
+    def add_trajectories(self, node: Loop, body: GraphProto, outputs: list[str]) -> int:
         """Let a loop collect what is wanted of it; returns how many."""
-        wanted = self.wanted.get(node, ())
+        wanted = self.trajectory_values.get(node, ())
         for value, kind in wanted:
-            name = self.fresh(f"{value.name}_each")
-            body.node.append(onnx.helper.make_node("Identity", [self.name(value)], [name]))
+            name = self.unused_name(f"{value.name}_each")
+            body.node.append(onnx.helper.make_node("Identity", [self.name_of(value)], [name]))
             info = ValueInfoProto(name=name)
             info.type.CopyFrom(_type_proto(kind))
             body.output.append(info)
-            outputs.append(self.fresh(f"{value.name}_all"))
-            self.followed.append(outputs[-1])
+            outputs.append(self.unused_name(f"{value.name}_all"))
+            self.trajectory_names.append(outputs[-1])
         return len(wanted)
 
 
-def _retyped(value: Value, kind: TensorType, writer: _Writer) -> Value:
+def _retype_value(value: Value, kind: TensorType, writer: _OnnxModelWriter) -> Value:
     typed = Value(value.name, TensorType(kind.dtype, kind.shape))
-    writer.names[typed] = writer.name(value)
+    writer.names[typed] = writer.name_of(value)
     return typed
 
 
-def onnx_job(model: OnnxModel, plain: bool = False) -> OnnxJob:
+def make_onnx_job(model: OnnxModel, plain: bool = False) -> OnnxJob:
     """A model as a job for a peer: its bytes, or the path of a temporary file where it is large.
 
     Raises:
@@ -331,14 +341,14 @@ def onnx_job(model: OnnxModel, plain: bool = False) -> OnnxJob:
         ModelError: a file with data of the model cannot be read.
         UnsupportedError: not all of its data can be in another file.
     """
-    data = serialized(model)
+    data = serialize_model(model)
     if data is not None:
-        return OnnxJob(data=data, plain=plain)
+        return OnnxJob(data=data, disable_optimizations=plain)
     path, scratch = scratch_file(model)
-    return OnnxJob(path=str(path), plain=plain, scratch=scratch)
+    return OnnxJob(path=str(path), disable_optimizations=plain, scratch=scratch)
 
 
-def type_of(value: Any, shape: Sequence[int | None] | None = None) -> ValueType:
+def runtime_type(value: Any, shape: Sequence[int | None] | None = None) -> ValueType:
     """The type of a value at run time; ``shape`` states a looser one."""
     if isinstance(value, list | tuple):
         return SequenceType(TensorType(np.asarray(value[0]).dtype) if value else TensorType(np.dtype(np.float32)))
@@ -359,15 +369,15 @@ def _type_proto(kind: ValueType) -> onnx.TypeProto:
         return onnx.helper.make_sequence_type_proto(_type_proto(kind.element))
     if isinstance(kind, OptionalType):
         return onnx.helper.make_optional_type_proto(_type_proto(kind.element))
-    code = 0 if kind.dtype is None else _code(kind.dtype)
+    code = 0 if kind.dtype is None else _type_code(kind.dtype)
     return onnx.helper.make_tensor_type_proto(code, None if kind.shape is None else list(kind.shape))
 
 
-def _code(dtype: np.dtype[Any]) -> int:
+def _type_code(dtype: np.dtype[Any]) -> int:
     return int(TensorProto.STRING if dtype.hasobject else onnx.helper.np_dtype_to_tensor_dtype(dtype))
 
 
-def _attribute(node: Operation, name: str, data: Any, tensors: TensorWriter) -> AttributeProto:
+def _make_attribute(node: Operation, name: str, data: Any, tensors: TensorWriter) -> AttributeProto:
     """An attribute of the type that the operator's schema states: an empty list does not tell its own."""
     kind = None
     if onnx.defs.has(node.op_type, max_inclusive_version=node.version, domain=node.domain):

@@ -8,10 +8,10 @@ from typing import Any
 import onnxruntime
 
 from .child import OptionError
-from .jobs import Job, OnnxJob, Setup
+from .jobs import Job, OnnxJob, RuntimeSetup
 
 #: What the names of execution providers end in.
-_PROVIDER = "ExecutionProvider"
+_PROVIDER_SUFFIX = "ExecutionProvider"
 
 
 class Runtime:
@@ -19,10 +19,10 @@ class Runtime:
 
     version = str(onnxruntime.__version__)
 
-    def __init__(self, setup: Setup) -> None:
+    def __init__(self, setup: RuntimeSetup) -> None:
         self._setup = setup
-        settings(setup)
-        self._providers = providers(setup.device)
+        session_options(setup)
+        self._providers = select_providers(setup.device)
         self.configuration: Mapping[str, str] = {
             "provider": ", ".join(self._providers),
             "intra_op_num_threads": "1",
@@ -30,19 +30,19 @@ class Runtime:
             **setup.options,
         }
 
-    def open(self, job: Job) -> Session:
+    def open(self, job: Job) -> OnnxRuntimeModel:
         """Load a model."""
         if not isinstance(job, OnnxJob):
             raise TypeError("onnxruntime reads ONNX models only")
-        return Session(job, self._setup, self._providers)
+        return OnnxRuntimeModel(job, self._setup, self._providers)
 
 
-class Session:
+class OnnxRuntimeModel:
     """A loaded model."""
 
-    def __init__(self, job: OnnxJob, setup: Setup, providers: Sequence[str]) -> None:
-        options = settings(setup)
-        if job.plain:
+    def __init__(self, job: OnnxJob, setup: RuntimeSetup, providers: Sequence[str]) -> None:
+        options = session_options(setup)
+        if job.disable_optimizations:
             options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         # A path keeps external data in reach.
         self._session = onnxruntime.InferenceSession(job.data or job.path, options, providers=providers)
@@ -55,22 +55,22 @@ class Session:
         return list(self._session.run(None, {name: value for name, value in feeds.items() if name in known}))
 
 
-def providers(device: str) -> list[str]:
+def select_providers(device: str) -> list[str]:
     """The execution providers of a session: the one that is asked for, and the CPU's for what that does not compute.
 
     Raises:
         OptionError: this onnxruntime does not have it.
     """
     there = onnxruntime.get_available_providers()
-    wanted = (device or "CPU").lower().removesuffix(_PROVIDER.lower())
-    found = next((name for name in there if name.lower().removesuffix(_PROVIDER.lower()) == wanted), None)
+    wanted = (device or "CPU").lower().removesuffix(_PROVIDER_SUFFIX.lower())
+    found = next((name for name in there if name.lower().removesuffix(_PROVIDER_SUFFIX.lower()) == wanted), None)
     if found is None:
-        names = ", ".join(name.removesuffix(_PROVIDER) for name in there)
+        names = ", ".join(name.removesuffix(_PROVIDER_SUFFIX) for name in there)
         raise OptionError(f"onnxruntime {onnxruntime.__version__} has no provider '{device}' here; it has {names}")
-    return list(dict.fromkeys([found, f"CPU{_PROVIDER}"]))
+    return list(dict.fromkeys([found, f"CPU{_PROVIDER_SUFFIX}"]))
 
 
-def settings(setup: Setup) -> Any:
+def session_options(setup: RuntimeSetup) -> Any:
     """The options of a session: ours, and those that are given: attributes of SessionOptions, or configuration entries,
     which have a dot in their names; with the libraries that are given.
 

@@ -10,10 +10,10 @@ import openvino
 from openvino import opset13 as ops
 
 from .child import OptionError
-from .jobs import IrBodyJob, IrJob, Job, OnnxJob, Setup
+from .jobs import IrBodyJob, IrJob, Job, OnnxJob, RuntimeSetup
 
 #: float32 is computed as float32 also where the processor has bfloat16, and caches of attention are kept in it.
-_CONFIG = {
+_EXACT_CONFIG = {
     "EXECUTION_MODE_HINT": "ACCURACY",
     "INFERENCE_PRECISION_HINT": "f32",
     "KV_CACHE_PRECISION": "f32",
@@ -21,7 +21,7 @@ _CONFIG = {
     "NUM_STREAMS": "1",
 }
 #: Plugins that run models on other devices: HETERO:GPU,CPU.
-_OVER_OTHERS = ("AUTO", "HETERO", "MULTI", "BATCH")
+_META_PLUGINS = ("AUTO", "HETERO", "MULTI", "BATCH")
 
 
 class Runtime:
@@ -29,31 +29,31 @@ class Runtime:
 
     version = str(openvino.__version__).split("-")[0]
 
-    def __init__(self, setup: Setup) -> None:
+    def __init__(self, setup: RuntimeSetup) -> None:
         self._core = openvino.Core()
         for library in setup.libraries:
-            self._load(library)
+            self._load_extension(library)
         self._device = setup.device or "CPU"
         plugin, _, others = self._device.partition(":")
-        for device in self._present(
-            [name for name in others.split(",") if name] if plugin in _OVER_OTHERS else [plugin]
+        for device in self._check_devices(
+            [name for name in others.split(",") if name] if plugin in _META_PLUGINS else [plugin]
         ):
-            self._core.set_property(device, self._exact(device))
+            self._core.set_property(device, self._exact_config(device))
         known = self._core.get_property(plugin, "SUPPORTED_PROPERTIES")
         unknown = next((name for name in setup.options if name not in known), None)
         if unknown is not None:
             settable = ", ".join(sorted(name for name, access in known.items() if access == "RW"))
             raise OptionError(f"openvino's {plugin} plugin has no property '{unknown}'; it has {settable}")
-        self._config = self._exact(plugin) | dict(setup.options)
+        self._config = self._exact_config(plugin) | dict(setup.options)
         self.configuration: Mapping[str, str] = {"device": self._device, **self._config}
 
-    def _load(self, library: str) -> None:
+    def _load_extension(self, library: str) -> None:
         try:
             self._core.add_extension(library)
         except Exception as error:
             raise OptionError(f"openvino cannot load the operators of {library}: {error}") from None
 
-    def _present(self, names: Sequence[str]) -> Sequence[str]:
+    def _check_devices(self, names: Sequence[str]) -> Sequence[str]:
         """The devices that models will run on; with no names, any of those that are there.
 
         Raises:
@@ -63,32 +63,32 @@ class Runtime:
         # GPU stands for GPU.0 where there are several.
         missing = next((name for name in names if not any(name in (one, one.split(".")[0]) for one in there)), None)
         if missing is not None:
-            devices = ", ".join([*there, *_OVER_OTHERS])
+            devices = ", ".join([*there, *_META_PLUGINS])
             raise OptionError(f"openvino {Runtime.version} has no device '{missing}' here; it has {devices}")
         return names or there
 
-    def _exact(self, plugin: str) -> dict[str, str]:
+    def _exact_config(self, plugin: str) -> dict[str, str]:
         known = self._core.get_property(plugin, "SUPPORTED_PROPERTIES")
-        return {name: value for name, value in _CONFIG.items() if name in known}
+        return {name: value for name, value in _EXACT_CONFIG.items() if name in known}
 
-    def open(self, job: Job) -> Compiled:
+    def open(self, job: Job) -> OpenVinoModel:
         """Load a model."""
         if isinstance(job, OnnxJob):
             model = self._core.read_model(job.data or job.path)
         elif isinstance(job, IrJob):
             model = self._core.read_model(job.path, job.weights)
             for name, position in job.trajectories:
-                _follow(model, name, position)
-            model.add_results(_results(model, job.values))
+                _add_trajectory(model, name, position)
+            model.add_results(_result_nodes(model, job.values))
         else:
-            model = _body(self._core.read_model(job.path, job.weights), job)
+            model = _body_model(self._core.read_model(job.path, job.weights), job)
         by_position = isinstance(job, IrJob | IrBodyJob)
-        compiled = Compiled(self._core.compile_model(model, self._device, self._config), by_position)
-        compiled.begin(job.state if isinstance(job, IrJob) else {})
+        compiled = OpenVinoModel(self._core.compile_model(model, self._device, self._config), by_position)
+        compiled.set_initial_state(job.state if isinstance(job, IrJob) else {})
         return compiled
 
 
-class Compiled:
+class OpenVinoModel:
     """A loaded model."""
 
     def __init__(self, model: Any, by_position: bool) -> None:
@@ -96,7 +96,7 @@ class Compiled:
         self._by_position = by_position
         self._request = model.create_infer_request()
 
-    def begin(self, state: Mapping[str, Any]) -> None:
+    def set_initial_state(self, state: Mapping[str, Any]) -> None:
         """Let variables be what they are to be before the first run."""
         for variable in self._request.query_state():
             if variable.name in state:
@@ -115,7 +115,7 @@ class Compiled:
         return [np.array(results[port]) for port in self._model.outputs]
 
 
-def _follow(model: Any, name: str, position: int) -> None:
+def _add_trajectory(model: Any, name: str, position: int) -> None:
     """Add an output: what a result of a loop's body was in every iteration, stacked."""
     loop = next(op for op in model.get_ops() if op.friendly_name == name and hasattr(op, "get_concatenated_slices"))
     body = loop.get_function()
@@ -126,27 +126,27 @@ def _follow(model: Any, name: str, position: int) -> None:
     model.validate_nodes_and_infer_types()
 
 
-def _partial(shape: Sequence[int | None] | None) -> Any:
+def _partial_shape(shape: Sequence[int | None] | None) -> Any:
     if shape is None:
         return openvino.PartialShape.dynamic()
     return openvino.PartialShape([-1 if dim is None else dim for dim in shape])
 
 
-def _body(model: Any, job: IrBodyJob) -> Any:
+def _body_model(model: Any, job: IrBodyJob) -> Any:
     """The body of a loop as a model of its own."""
-    for name, which in job.where:
+    for name, which in job.path_to_loop:
         op = next(op for op in model.get_ops() if op.friendly_name == name and hasattr(op, "get_function"))
         model = op.get_function(("then", "else").index(which)) if which in ("then", "else") else op.get_function()
     parameters = model.get_parameters()
     for parameter, shape, dtype in zip(parameters, job.shapes, job.dtypes, strict=True):
-        parameter.set_partial_shape(_partial(shape))
+        parameter.set_partial_shape(_partial_shape(shape))
         parameter.set_element_type(openvino.Type(np.dtype(dtype)))
-    body = openvino.Model([*model.get_results(), *_results(model, job.values)], parameters, "body")
+    body = openvino.Model([*model.get_results(), *_result_nodes(model, job.values)], parameters, "body")
     body.validate_nodes_and_infer_types()
     return body
 
 
-def _results(model: Any, values: Sequence[tuple[str, int]]) -> list[Any]:
+def _result_nodes(model: Any, values: Sequence[tuple[str, int]]) -> list[Any]:
     """Further outputs, by nodes' names and ports."""
     made = {op.friendly_name: op for op in model.get_ops()}
     return [ops.result(made[name].output(port)) for name, port in values]

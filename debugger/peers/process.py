@@ -15,30 +15,30 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from ...runtime.child_process import call_command, start
+from ...runtime.child_process import call_command, start_child
 from ...runtime.errors import UsageError
-from .child import LENGTH, send
-from .jobs import Job, Setup
-from .processor import Use, use_of
+from .child import MESSAGE_LENGTH, send_message
+from .cpu_usage import CpuUsage, cpu_usage
+from .jobs import Job, RuntimeSetup
 
 if TYPE_CHECKING:
     from subprocess import Popen
 
 #: The peers there are, and what to install for them.
 PEERS = ("onnxruntime", "openvino")
-_EXAMPLES = {"onnxruntime": "onnxruntime:CUDA", "openvino": "openvino:GPU"}
+_DEVICE_EXAMPLES = {"onnxruntime": "onnxruntime:CUDA", "openvino": "openvino:GPU"}
 #: Seconds that a runtime may take to start, whatever an answer may take: its imports are long on a busy machine.
-_STARTING = 60.0
+_START_TIMEOUT_SECONDS = 60.0
 #: So many times its timeout a peer is waited for that gets no processor on a busy machine.
-_BUSY = 10
+_BUSY_TIMEOUT_FACTOR = 10
 #: Seconds between tests whether a peer that does not answer is still there.
-_GLANCE = 1.0
+_POLL_SECONDS = 1.0
 #: A hurried peer is given up when it had so many times as much of a processor as its longest answer took, but not
 #: before it had so many seconds; whether it had is asked every so many seconds.
-_TIMES, _LEAST, _OFTEN = 5, 0.25, 0.1
+_HURRY_FACTOR, _HURRY_MIN_CPU_SECONDS, _HURRY_POLL_SECONDS = 5, 0.25, 0.1
 
 
-def named(text: str) -> tuple[str, str]:
+def parse_peer(text: str) -> tuple[str, str]:
     """A peer as a user writes it, ``onnxruntime`` or ``openvino:GPU``: its name, and its device or nothing.
 
     Raises:
@@ -48,7 +48,7 @@ def named(text: str) -> tuple[str, str]:
     if name not in PEERS:
         raise UsageError(f"there is no peer '{name}'; peers are {', '.join(PEERS)}")
     if colon and not device:
-        raise UsageError(f"'{text}' names no device: write {name}, or {_EXAMPLES[name]}")
+        raise UsageError(f"'{text}' names no device: write {name}, or {_DEVICE_EXAMPLES[name]}")
     return name, device
 
 
@@ -57,7 +57,7 @@ class PeerError(Exception):
 
     def __init__(self, what: str, text: str) -> None:
         super().__init__(text)
-        self.what = what
+        self.kind = what
         self.text = text
 
 
@@ -81,7 +81,7 @@ class Peer:
         options: Mapping[str, str] | None = None,
         libraries: Sequence[str] = (),
     ) -> None:
-        name, device = named(name)
+        name, device = parse_peer(name)
         if not module and importlib.util.find_spec(name) is None:
             raise UsageError(f"{name} is not installed; install it: pip install {name}")
         if not hasattr(os, "fork"):
@@ -92,18 +92,18 @@ class Peer:
         self.version = ""
         #: What it is told to be, and what else decides its numbers; known once it has started.
         self.configuration: Mapping[str, str] = {}
-        self._setup = Setup(device, dict(options or {}), tuple(libraries))
+        self._setup = RuntimeSetup(device, dict(options or {}), tuple(libraries))
         self.timeout = timeout
         self._module = module or f".{name}"
         self._process: Popen[bytes] | None = None
         self._log: Any = None
-        self._next = 0
+        self._last_model_number = 0
         #: What the process had of a processor before the last request, and how much of it that may take.
-        self._before = Use()
-        self._enough = math.inf
+        self._cpu_before_request = CpuUsage()
+        self._cpu_limit_seconds = math.inf
         self._is_hurried = False
         #: By request, the seconds of a processor that the longest answer took.
-        self._longest: dict[str, float] = {}
+        self._longest_cpu_seconds: dict[str, float] = {}
 
     def __enter__(self) -> Peer:
         return self
@@ -113,19 +113,19 @@ class Peer:
     ) -> None:
         self.close()
 
-    def open(self, job: Job) -> Loaded:
+    def open(self, job: Job) -> LoadedModel:
         """Load a model.
 
         Raises:
             PeerError: the peer refused it, crashed or hung.
         """
         self._start()
-        self._next += 1
-        self.ask("open", self._next, job)
-        return Loaded(self, self._next, self._process)
+        self._last_model_number += 1
+        self.request("open", self._last_model_number, job)
+        return LoadedModel(self, self._last_model_number, self._process)
 
     @contextlib.contextmanager
-    def hurried(self) -> Iterator[None]:
+    def hurry(self) -> Iterator[None]:
         """Meanwhile it is given up sooner than its timeout says: judged by how long its answers took until now, and by
         what it has of a processor, so that a busy machine does not make it slower."""
         self._is_hurried = True
@@ -147,7 +147,7 @@ class Peer:
             process.stdout.close()
             self._log.close()
 
-    def alive(self, process: Popen[bytes] | None) -> bool:
+    def is_process(self, process: Popen[bytes] | None) -> bool:
         """True while that process still runs: what was loaded in another is gone."""
         return process is not None and process is self._process
 
@@ -156,10 +156,10 @@ class Peer:
             return
         self._log = tempfile.TemporaryFile()  # noqa: SIM115
         command = call_command(f"{__package__}.child", "main")
-        self._process = start(command, env={"OMP_NUM_THREADS": "1"}, stderr=self._log)
-        patience, self.timeout = self.timeout, max(self.timeout, _STARTING)
+        self._process = start_child(command, env={"OMP_NUM_THREADS": "1"}, stderr=self._log)
+        patience, self.timeout = self.timeout, max(self.timeout, _START_TIMEOUT_SECONDS)
         try:
-            version, self.configuration = self.ask("start", 0, (self._module, self._setup))
+            version, self.configuration = self.request("start", 0, (self._module, self._setup))
             self.version = str(version)
         except PeerError as error:
             self.close()
@@ -169,7 +169,7 @@ class Peer:
         finally:
             self.timeout = patience
 
-    def ask(self, what: str, number: int, given: Any) -> Any:
+    def request(self, what: str, number: int, given: Any) -> Any:
         """One request and its answer.
 
         Raises:
@@ -178,73 +178,75 @@ class Peer:
         assert self._process is not None
         assert self._process.stdin is not None
         deadline = time.monotonic() + self.timeout
-        self._before = use_of(self._process.pid)
-        self._enough = self._patience(what) if self._is_hurried and what != "start" else math.inf
+        self._cpu_before_request = cpu_usage(self._process.pid)
+        self._cpu_limit_seconds = self._hurry_limit_seconds(what) if self._is_hurried and what != "start" else math.inf
         try:
-            send(self._process.stdin, (what, number, given))
+            send_message(self._process.stdin, (what, number, given))
         except OSError:  # it died before; the answer that is missing tells how
             pass
         except BaseException:
             self.close()
             raise
         try:
-            (length,) = LENGTH.unpack(self._read(LENGTH.size, deadline))
-            outcome, answer = pickle.loads(self._read(length, deadline))
+            (length,) = MESSAGE_LENGTH.unpack(self._read_bytes(MESSAGE_LENGTH.size, deadline))
+            outcome, answer = pickle.loads(self._read_bytes(length, deadline))
         except PeerError:
             raise
         except BaseException:  # Ctrl-C: an answer that comes later must not be taken for that of the next request
             self.close()
             raise
         if self._process is not None:
-            self._longest[what] = max(self._longest.get(what, 0.0), self._had(self._process.pid))
+            self._longest_cpu_seconds[what] = max(
+                self._longest_cpu_seconds.get(what, 0.0), self._cpu_since_request(self._process.pid)
+            )
         if outcome == "failed":
             raise PeerError("failed", " ".join(str(answer).split())[:600])
         return answer
 
-    def _patience(self, what: str) -> float:
+    def _hurry_limit_seconds(self, what: str) -> float:
         """How many seconds of a processor a request may take in a hurry. Before the first answer this is what a peer
         has to have had in any case, to be given up at its timeout."""
-        longest = self._longest.get(what)
-        return self.timeout / 2 if longest is None else max(_LEAST, _TIMES * longest)
+        longest = self._longest_cpu_seconds.get(what)
+        return self.timeout / 2 if longest is None else max(_HURRY_MIN_CPU_SECONDS, _HURRY_FACTOR * longest)
 
-    def _had(self, process: int) -> float:
+    def _cpu_since_request(self, process: int) -> float:
         """Seconds of a processor since the last request."""
-        return use_of(process).seconds - self._before.seconds
+        return cpu_usage(process).seconds - self._cpu_before_request.seconds
 
-    def _read(self, length: int, deadline: float) -> bytes:
+    def _read_bytes(self, length: int, deadline: float) -> bytes:
         assert self._process is not None and self._process.stdout is not None
         stream = self._process.stdout.fileno()
         parts = []
         while length:
             wait = deadline - time.monotonic()
-            if wait <= -_BUSY * self.timeout or (wait <= 0 and not self._is_kept_waiting()):
+            if wait <= -_BUSY_TIMEOUT_FACTOR * self.timeout or (wait <= 0 and not self._is_starved()):
                 self.close()
                 raise PeerError("hung", f"no answer within {self.timeout:g} s, the timeout")
-            if self._had(self._process.pid) > self._enough:
+            if self._cpu_since_request(self._process.pid) > self._cpu_limit_seconds:
                 self.close()
-                raise PeerError("hung", f"no answer within {self._enough:.3g} s of a processor")
+                raise PeerError("hung", f"no answer within {self._cpu_limit_seconds:.3g} s of a processor")
             # What the peer started may hold the pipe open when the peer is gone.
             over = self._process.poll() is not None
-            glance = _OFTEN if self._enough < math.inf else _GLANCE
+            glance = _HURRY_POLL_SECONDS if self._cpu_limit_seconds < math.inf else _POLL_SECONDS
             pause = min(wait, glance) if wait > 0 else glance
             if not select.select([stream], [], [], 0 if over else pause)[0]:
                 if over:
-                    raise self._died()
+                    raise self._crash_error()
                 continue
             part = os.read(stream, min(length, 1 << 20))
             if not part:
-                raise self._died()
+                raise self._crash_error()
             parts.append(part)
             length -= len(part)
         return b"".join(parts)
 
-    def _is_kept_waiting(self) -> bool:
+    def _is_starved(self) -> bool:
         """Whether the peer would run, and had less than half of its time on a processor: that is no hang."""
         assert self._process is not None
-        now = use_of(self._process.pid)
-        return now.runs and now.seconds - self._before.seconds < self.timeout / 2
+        now = cpu_usage(self._process.pid)
+        return now.is_runnable and now.seconds - self._cpu_before_request.seconds < self.timeout / 2
 
-    def _died(self) -> PeerError:
+    def _crash_error(self) -> PeerError:
         assert self._process is not None
         status = self._process.wait()
         self._log.seek(0)
@@ -261,7 +263,7 @@ class Peer:
         return PeerError("crashed", f"{how}: {last}" if last else how)
 
 
-class Loaded:
+class LoadedModel:
     """A model that a peer has loaded."""
 
     def __init__(self, peer: Peer, number: int, process: Popen[bytes] | None) -> None:
@@ -270,13 +272,13 @@ class Loaded:
         self._process = process
 
     @property
-    def alive(self) -> bool:
+    def is_alive(self) -> bool:
         """False once the process that had it is gone."""
-        return self._peer.alive(self._process)
+        return self._peer.is_process(self._process)
 
     def hold(self, values: Mapping[str, Any]) -> None:
         """Inputs that stay what they are from run to run."""
-        self._peer.ask("hold", self._number, dict(values))
+        self._peer.request("hold", self._number, dict(values))
 
     def run(self, feeds: Mapping[str, Any]) -> list[Any]:
         """The outputs in order.
@@ -284,10 +286,10 @@ class Loaded:
         Raises:
             PeerError: the peer failed, crashed or hung.
         """
-        answer: list[Any] = self._peer.ask("run", self._number, dict(feeds))
+        answer: list[Any] = self._peer.request("run", self._number, dict(feeds))
         return answer
 
     def close(self) -> None:
         """Let go of it."""
-        if self.alive:
-            self._peer.ask("close", self._number, None)
+        if self.is_alive:
+            self._peer.request("close", self._number, None)

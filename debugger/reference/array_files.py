@@ -17,17 +17,17 @@ from typing import IO, Any
 
 import numpy as np
 
-from ...runtime.dtypes import saved
+from ...runtime.dtypes import npy_storage_dtype
 from ...runtime.errors import InputError, one_line
-from ...runtime.files import inside, opened
-from ...runtime.graph import ANY, Array, OptionalType, SequenceType, TensorType, ValueType
+from ...runtime.graph import ANY_TYPE, Array, OptionalType, SequenceType, TensorType, ValueType
 from ...runtime.model import Data, Port
-from ...runtime.text import counted
+from ...runtime.stable_file import open_regular_file, path_inside_folder
+from ...runtime.text import count_text
 
 #: How the header of an array calls float8_e5m2.
-_ONE_BYTE_FLOAT = "'<f1'"
+_FLOAT8_E5M2_HEADER = "'<f1'"
 #: What NumPy, the zip archive, what it is packed with and the parser of an array's header raise on a broken file.
-_UNREADABLE = (
+_READ_ERRORS = (
     *(ValueError, TypeError, KeyError, EOFError, OSError, RuntimeError, SyntaxError, OverflowError),
     *(zipfile.BadZipFile, zlib.error, struct.error, tokenize.TokenError),
 )
@@ -39,28 +39,28 @@ def read_arrays(path: Path) -> dict[str, Array]:
     Raises:
         InputError: the file cannot be read, is no archive, or holds something that is no array, or is pickled.
     """
-    with opened_arrays(path) as archive:
+    with open_arrays(path) as archive:
         if isinstance(archive, np.ndarray):
             raise InputError(f"{path}: holds one array without a name; save arrays by name with np.savez")
-        return {name: entry_of(path, archive, name, ANY) for name in archive.files}
+        return {name: read_entry(path, archive, name, ANY_TYPE) for name in archive.files}
 
 
-def read_outputs(path: Path, ports: Sequence[Port]) -> dict[str, Data]:
+def read_test_outputs(path: Path, ports: Sequence[Port]) -> dict[str, Data]:
     """The outputs of a folder of ONNX test data: ``output_K.pb`` holds the model's output K; empty where it has none.
 
     Raises:
         InputError: there are more than the model has outputs, or one cannot be read.
     """
-    return _numbered(path, "output", ports)
+    return _read_numbered(path, "output", ports)
 
 
-def read_folder(path: Path, ports: Sequence[Port]) -> dict[str, Data]:
+def read_test_inputs(path: Path, ports: Sequence[Port]) -> dict[str, Data]:
     """The inputs of a folder of ONNX test data: ``input_K.pb`` holds the model's input K.
 
     Raises:
         InputError: there are none, more than the model has inputs, or one cannot be read.
     """
-    found = _numbered(path, "input", ports)
+    found = _read_numbered(path, "input", ports)
     if not found and ports:
         sets = sorted(inner.name for inner in path.glob("test_data_set_*"))
         hint = f"; give one of its folders, such as {path / sets[0]}" if sets else ""
@@ -74,7 +74,7 @@ def read_npz(path: Path, ports: Sequence[Port]) -> dict[str, Data]:
     Raises:
         InputError: the file or a needed entry of it cannot be read, or is pickled.
     """
-    with opened_arrays(path) as archive:
+    with open_arrays(path) as archive:
         if isinstance(archive, np.ndarray):
             raise InputError(f"{path}: holds one array without a name; give it as the value of one input")
         types = {name: port.type for port in ports for name in (port.name, *port.aliases)}
@@ -82,21 +82,21 @@ def read_npz(path: Path, ports: Sequence[Port]) -> dict[str, Data]:
         elements: dict[str, dict[int, Data]] = {}
         for entry in archive.files:
             name, _, number = entry.rpartition(".")
-            if entry in types or not (isinstance(_inner(types.get(name)), SequenceType) and number.isdigit()):
+            if entry in types or not (isinstance(_unwrap_optional(types.get(name)), SequenceType) and number.isdigit()):
                 # What the model does not ask for may be anything, and is only named.
-                found[entry] = entry_of(path, archive, entry, types[entry]) if entry in types else None
+                found[entry] = read_entry(path, archive, entry, types[entry]) if entry in types else None
             else:
-                elements.setdefault(name, {})[int(number)] = entry_of(path, archive, entry, types[name])
+                elements.setdefault(name, {})[int(number)] = read_entry(path, archive, entry, types[name])
         for name, parts in elements.items():
             found[name] = [parts[number] for number in sorted(parts)]
         return found
 
 
-def _inner(declared: ValueType | None) -> ValueType | None:
+def _unwrap_optional(declared: ValueType | None) -> ValueType | None:
     return declared.element if isinstance(declared, OptionalType) else declared
 
 
-def _numbered(path: Path, what: str, ports: Sequence[Port]) -> dict[str, Data]:
+def _read_numbered(path: Path, what: str, ports: Sequence[Port]) -> dict[str, Data]:
     """The tensors of a folder of test data that are called ``what``, by the names that the model has for them."""
     files = {}
     for file in path.iterdir():
@@ -105,78 +105,78 @@ def _numbered(path: Path, what: str, ports: Sequence[Port]) -> dict[str, Data]:
             files[int(match[1])] = file
     beyond = [files[number] for number in sorted(files) if number >= len(ports)]
     if beyond:
-        count = counted(len(ports), what)
+        count = count_text(len(ports), what)
         raise InputError(f"{beyond[0]}: the model has only {count}; this folder belongs to another model")
     return {ports[number].name: _read_pb(files[number], ports[number].type) for number in sorted(files)}
 
 
 @contextmanager
-def opened_arrays(path: Path) -> Iterator[Any]:
+def open_arrays(path: Path) -> Iterator[Any]:
     """What ``np.load`` makes of a file, nothing pickled; the file is closed in the end.
 
     Raises:
         InputError: it cannot be read.
     """
     try:
-        file = opened(path)
+        file = open_regular_file(path)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror or one_line(error)}") from None
     with file:
         try:
-            loaded = _load(file)
+            loaded = _load_npy(file)
         except MemoryError:
             raise InputError(f"{path}: too large for the memory, or damaged") from None
-        except _UNREADABLE as error:
-            raise InputError(f"{path}: {_why(error)}") from None
+        except _READ_ERRORS as error:
+            raise InputError(f"{path}: {_read_error_text(error)}") from None
         with nullcontext(loaded) if isinstance(loaded, np.ndarray) else loaded:
             yield loaded
 
 
-def entry_of(path: Path, archive: Any, name: str, declared: ValueType) -> Array:
+def read_entry(path: Path, archive: Any, name: str, declared: ValueType) -> Array:
     """One array of an archive.
 
     Raises:
         InputError: it cannot be read, is no array, or is pickled.
     """
     try:
-        array = _member(archive, name)
+        array = _read_member(archive, name)
     except MemoryError:
         raise InputError(f"{path}: '{name}' is too large for the memory, or damaged") from None
-    except _UNREADABLE as error:
-        raise InputError(f"{path}: '{name}' cannot be read: {_why(error)}") from None
+    except _READ_ERRORS as error:
+        raise InputError(f"{path}: '{name}' cannot be read: {_read_error_text(error)}") from None
     if not isinstance(array, np.ndarray):  # an entry that is no array comes as bytes
         raise InputError(f"{path}: '{name}' is no array; save it with np.savez")
-    return as_declared(array, declared)
+    return view_as_declared(array, declared)
 
 
-def _load(file: IO[bytes]) -> Any:
+def _load_npy(file: IO[bytes]) -> Any:
     """What ``np.load`` makes of it, and of an array of float8_e5m2, which NumPy writes and cannot read, its bytes."""
     try:
         return np.load(file, allow_pickle=False)
     except ValueError as error:
-        if _ONE_BYTE_FLOAT not in str(error):
+        if _FLOAT8_E5M2_HEADER not in str(error):
             raise
         file.seek(0)
-        return np.load(io.BytesIO(_as_bytes(file.read())), allow_pickle=False)
+        return np.load(io.BytesIO(_as_raw_bytes(file.read())), allow_pickle=False)
 
 
-def _member(archive: Any, name: str) -> Any:
+def _read_member(archive: Any, name: str) -> Any:
     try:
         return archive[name]
     except ValueError as error:
-        if _ONE_BYTE_FLOAT not in str(error):
+        if _FLOAT8_E5M2_HEADER not in str(error):
             raise
-        return np.load(io.BytesIO(_as_bytes(archive.zip.read(f"{name}.npy"))), allow_pickle=False)
+        return np.load(io.BytesIO(_as_raw_bytes(archive.zip.read(f"{name}.npy"))), allow_pickle=False)
 
 
-def _as_bytes(whole: bytes) -> bytes:
+def _as_raw_bytes(whole: bytes) -> bytes:
     """An ``.npy`` file with another type in its header, of the same length."""
-    return whole.replace(_ONE_BYTE_FLOAT.encode(), b"'|V1'", 1)
+    return whole.replace(_FLOAT8_E5M2_HEADER.encode(), b"'|V1'", 1)
 
 
-def _why(error: Exception) -> str:
+def _read_error_text(error: Exception) -> str:
     text = one_line(error)
     if "pickle" in text:
         return (
@@ -185,7 +185,7 @@ def _why(error: Exception) -> str:
     return f"not a readable .npy or .npz file ({text})"
 
 
-def as_declared(array: Array, declared: ValueType) -> Array:
+def view_as_declared(array: Array, declared: ValueType) -> Array:
     """In this machine's byte order; what is saved of a ``bfloat16`` is two bytes without a type, which are it."""
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
@@ -193,7 +193,7 @@ def as_declared(array: Array, declared: ValueType) -> Array:
     while not isinstance(wanted, TensorType):
         wanted = wanted.element
     raw = array.dtype.kind == "V" and array.dtype.names is None
-    if raw and wanted.dtype is not None and saved(wanted.dtype) == array.dtype:
+    if raw and wanted.dtype is not None and npy_storage_dtype(wanted.dtype) == array.dtype:
         return array.view(wanted.dtype)
     return array
 
@@ -210,10 +210,10 @@ def _read_pb(path: Path, declared: ValueType) -> Data:
     }
     message, convert = readers[type(declared)]
     try:
-        with opened(path) as file:
+        with open_regular_file(path) as file:
             found = message.FromString(file.read())
-        for tensor in _tensors(found):
-            _take_in(tensor, path)
+        for tensor in _walk_tensors(found):
+            _load_external_data(tensor, path)
         return convert(found)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or one_line(error)}") from None
@@ -221,20 +221,20 @@ def _read_pb(path: Path, declared: ValueType) -> Data:
         raise InputError(f"{path}: not a {message.__name__}: {one_line(error)}") from None
 
 
-def _tensors(message: Any) -> Iterator[Any]:
+def _walk_tensors(message: Any) -> Iterator[Any]:
     """The tensors in a message of test data."""
     if not hasattr(message, "elem_type"):
         yield message
         return
     for _, value in message.ListFields():
         if hasattr(value, "ListFields"):
-            yield from _tensors(value)
+            yield from _walk_tensors(value)
         elif not isinstance(value, int | str | bytes):
             for one in value:
-                yield from _tensors(one)
+                yield from _walk_tensors(one)
 
 
-def _take_in(tensor: Any, path: Path) -> None:
+def _load_external_data(tensor: Any, path: Path) -> None:
     """Bring the data of a tensor into it that is in a file beside its own, and nowhere else.
 
     Raises:
@@ -246,7 +246,7 @@ def _take_in(tensor: Any, path: Path) -> None:
     name = told.get("location", "")
     offset, length = int(told.get("offset") or 0), told.get("length")
     try:
-        with opened(inside(path.parent, name)) as file:
+        with open_regular_file(path_inside_folder(path.parent, name)) as file:
             size = os.fstat(file.fileno()).st_size
             count = size - offset if length is None else int(length)
             if offset < 0 or count < 0 or offset + count > size:

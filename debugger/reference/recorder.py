@@ -11,20 +11,20 @@ from pathlib import Path
 from types import CodeType, FrameType, TracebackType
 from typing import Any, Self
 
-from ...runtime.boundary import public, public_class
+from ...runtime.api_boundary import public, public_class
 from ...runtime.errors import UsageError
-from ...runtime.inputs import Data
-from .files import write_file
-from .foreign import copied
+from ...runtime.input_validation import Data
+from .framework_arrays import copy_value
 from .reference import Key, Reference, Track
+from .reference_files import write_reference_file
 
 #: The roles of what is recorded.
-_COMPUTED, _RECEIVED, _OUTPUT = "result", "carried", "output"
-_ALL_OR_NONE = "put 'with ref.loop(NAME):' around each loop, the outermost one too"
+_ROLE_COMPUTED, _ROLE_RECEIVED, _ROLE_OUTPUT = "result", "carried", "output"
+_NAME_ALL_LOOPS = "put 'with ref.loop(NAME):' around each loop, the outermost one too"
 
 
 @dataclass
-class _Loop:
+class _OpenLoop:
     """One entry of a loop that runs: how many iterations are over."""
 
     name: str
@@ -55,17 +55,17 @@ class ReferenceRecorder:
         self._values: dict[tuple[str, str, str], dict[Key, Data]] = {}
         self._sources: dict[tuple[str, str, str], str] = {}
         #: The loops that run, outermost first.
-        self._running: list[_Loop] = []
+        self._open_loops: list[_OpenLoop] = []
         #: Whether loops are named; if none is, there is one. None: nothing tells yet.
-        self._named: bool | None = None
+        self._loops_are_named: bool | None = None
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
-        self._leave(0)
+        self._close_loops(0)
         if self._path is not None and kind is None:
-            write_file(self.reference, self._path)
+            write_reference_file(self.reference, self._path)
 
     @property
     def reference(self) -> Reference:
@@ -75,7 +75,7 @@ class ReferenceRecorder:
         'reference'
         """
         trips = {loop: dict(counts) for loop, counts in self._trips.items()}
-        for loop in self._running:
+        for loop in self._open_loops:
             trips.setdefault(loop.name, {})[loop.entry] = loop.iterations
         tracks = [
             Track(name, dict(values), loop, source=self._sources[loop, role, name], role=role)
@@ -98,8 +98,8 @@ class ReferenceRecorder:
 
         >>> ref.iteration(x=1.4142)
         """
-        self._record(_COMPUTED, values)
-        self._innermost().iterations += 1
+        self._record(_ROLE_COMPUTED, values)
+        self._innermost_loop().iterations += 1
 
     def value(self, **values: Any) -> None:
         """Values that the iteration which runs has computed, by name; more of them may come, and in the end
@@ -111,7 +111,7 @@ class ReferenceRecorder:
 
         >>> ref.value(quotient=2.0 / 1.5)
         """
-        self._record(_COMPUTED, values)
+        self._record(_ROLE_COMPUTED, values)
 
     def received(self, **values: Any) -> None:
         """Values that the iteration which runs now has received, by name: carried values before they change.
@@ -122,7 +122,7 @@ class ReferenceRecorder:
 
         >>> ref.received(x=1.5)
         """
-        self._record(_RECEIVED, values)
+        self._record(_ROLE_RECEIVED, values)
 
     def output(self, **values: Any) -> None:
         """Outputs of the model, by name, outside of its loops.
@@ -134,7 +134,7 @@ class ReferenceRecorder:
         >>> ref.output(root=1.4142)
         """
         for name, value in values.items():
-            self._keep("", _OUTPUT, name, (), value)
+            self._store_value("", _ROLE_OUTPUT, name, (), value)
 
     def input(self, **values: Any) -> None:
         """Inputs of the model, by name: a comparison runs the model on them.
@@ -145,7 +145,7 @@ class ReferenceRecorder:
         >>> ref.input(a=2.0)
         """
         for name, value in values.items():
-            self._inputs[name] = copied(name, value)
+            self._inputs[name] = copy_value(name, value)
 
     @contextmanager
     def loop(self, name: str) -> Iterator[None]:
@@ -159,48 +159,50 @@ class ReferenceRecorder:
         >>> with ref.loop("decode"):
         ...     ref.iteration(y=0.0)
         """
-        if self._named is False:
-            raise UsageError(f"iterations were recorded before '{name}' without a loop; {_ALL_OR_NONE}")
-        self._named = True
-        entry = tuple(loop.iterations for loop in self._running)
-        if any(key == entry for key in self._trips.get(name, {})) or any(loop.name == name for loop in self._running):
+        if self._loops_are_named is False:
+            raise UsageError(f"iterations were recorded before '{name}' without a loop; {_NAME_ALL_LOOPS}")
+        self._loops_are_named = True
+        entry = tuple(loop.iterations for loop in self._open_loops)
+        if any(key == entry for key in self._trips.get(name, {})) or any(
+            loop.name == name for loop in self._open_loops
+        ):
             raise UsageError(
-                f"the loop '{name}' was entered already; give a second one another name, or {_ALL_OR_NONE}"
+                f"the loop '{name}' was entered already; give a second one another name, or {_NAME_ALL_LOOPS}"
             )
-        depth = len(self._running)
-        self._running.append(_Loop(name, entry))
+        depth = len(self._open_loops)
+        self._open_loops.append(_OpenLoop(name, entry))
         try:
             yield
         finally:
-            self._leave(depth)
+            self._close_loops(depth)
 
     # -- how
 
-    def _innermost(self) -> _Loop:
-        if not self._running:
-            if self._named:
-                raise UsageError(f"this iteration is in no loop; {_ALL_OR_NONE}")
-            self._named = False
-            self._running.append(_Loop("loop", ()))
-        return self._running[-1]
+    def _innermost_loop(self) -> _OpenLoop:
+        if not self._open_loops:
+            if self._loops_are_named:
+                raise UsageError(f"this iteration is in no loop; {_NAME_ALL_LOOPS}")
+            self._loops_are_named = False
+            self._open_loops.append(_OpenLoop("loop", ()))
+        return self._open_loops[-1]
 
     def _record(self, role: str, values: Mapping[str, Any]) -> None:
-        loop = self._innermost()
+        loop = self._innermost_loop()
         for name, value in values.items():
-            self._keep(loop.name, role, name, (*loop.entry, loop.iterations), value)
+            self._store_value(loop.name, role, name, (*loop.entry, loop.iterations), value)
 
-    def _keep(self, loop: str, role: str, name: str, key: Key, value: Any) -> None:
+    def _store_value(self, loop: str, role: str, name: str, key: Key, value: Any) -> None:
         track = (loop, role, name)
         found = self._values.setdefault(track, {})
         if key in found:
             where = f"iteration {'/'.join(map(str, key))} of '{loop}'" if key else "the reference"
             raise UsageError(f"{where} has a value '{name}' already; give each value another name")
-        found[key] = copied(name, value)
-        self._sources.setdefault(track, _caller())
+        found[key] = copy_value(name, value)
+        self._sources.setdefault(track, _caller_location())
 
-    def _leave(self, depth: int) -> None:
-        while len(self._running) > depth:
-            loop = self._running.pop()
+    def _close_loops(self, depth: int) -> None:
+        while len(self._open_loops) > depth:
+            loop = self._open_loops.pop()
             self._trips.setdefault(loop.name, {})[loop.entry] = loop.iterations
 
 
@@ -226,13 +228,13 @@ def record_reference(path: str | os.PathLike[str] | None = None) -> ReferenceRec
     return ReferenceRecorder(path)
 
 
-def _caller() -> str:
+def _caller_location() -> str:
     """file:line of the code that called into this module."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and _is_ours(frame.f_code):
+    while frame is not None and _is_internal_code(frame.f_code):
         frame = frame.f_back
     return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
-def _is_ours(code: CodeType) -> bool:
+def _is_internal_code(code: CodeType) -> bool:
     return code.co_filename in (__file__, public.__code__.co_filename)

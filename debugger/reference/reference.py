@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ...runtime.graph import Graph, Value
-from ...runtime.inputs import Data
+from ...runtime.input_validation import Data
 
 #: The iteration of each loop around a value, outermost first; () outside of loops.
 Key = tuple[int, ...]
@@ -61,7 +61,7 @@ class Reference:
 
 
 @dataclass(frozen=True, eq=False)
-class Pairing:
+class TrackMatch:
     """A value of the model that is a track of the reference.
 
     ``loop``: the path of the model's loop in whose body ``value`` is, empty in the main graph. A value of a branch of
@@ -71,8 +71,8 @@ class Pairing:
     track: Track
     loop: str
     value: Value
-    how: str
+    method: str
 
 
 #: Finds the values of a graph that tracks stand for; the tracks that it says nothing of are left to others.
-Matcher = Callable[[Graph, Reference, Sequence[Track]], list[Pairing]]
+Matcher = Callable[[Graph, Reference, Sequence[Track]], list[TrackMatch]]

@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...runtime.frame import Frame, made_in
+from ...runtime.frame import Frame, values_with_branches
 from ...runtime.graph import StoppedBy
-from ...runtime.graph.dependence import tested_values
+from ...runtime.graph.dependence import condition_values
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,7 @@ class Boundary:
     computed: Mapping[str, Any] = field(default_factory=dict)
 
 
-def read(frame: Frame, *, computed: bool = False, only: Collection[str] | None = None) -> Boundary:
+def read_boundary(frame: Frame, *, computed: bool = False, only: Collection[str] | None = None) -> Boundary:
     """The record of a frame that stands at a boundary; ``only`` leaves out every value not named in it."""
     loop = frame.loop
     assert loop is not None and frame.at_boundary
@@ -48,18 +48,18 @@ def read(frame: Frame, *, computed: bool = False, only: Collection[str] | None =
     scanned = {}
     for k, port in enumerate(loop.scan_outputs if ran else ()):
         if chosen(port.outer.name):
-            scanned[port.outer.name] = frame._inside.scan_tail(k, 1)[3][-1]
+            scanned[port.outer.name] = frame._internals.scan_tail(k, 1)[3][-1]
     values: dict[str, Any] = {}
     if computed:
         read_from = frame.values
-        plan = frame._inside.engine.plan
-        tested = tested_values(loop)
-        for value, branches in made_in(plan, plan.loops[frame.index]):
+        plan = frame._internals.engine.plan
+        tested = condition_values(loop)
+        for value, branches in values_with_branches(plan, plan.loops[frame.index]):
             # What decides about an iteration is computed before its boundary, unless the trip count ends the loop.
             if frame.stopped_by is StoppedBy.TRIP_COUNT if value in tested else not ran:
                 continue
             # What a branch computed that was not taken is of an earlier iteration.
-            taken = all(frame._inside.engine.loops.taken(pc) is word for pc, word in branches)
+            taken = all(frame._internals.engine.loops.branch_taken(pc) is word for pc, word in branches)
             if taken and chosen(value.name) and value.name in read_from:
                 values[value.name] = read_from[value.name]
     return Boundary(

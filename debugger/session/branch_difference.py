@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from ...runtime.text import counted, printable, printable_lines
-from ..text import value_text
-from ..words.names import quote
+from ...runtime.text import count_text, escape_lines, escape_unprintable
+from ..describe.value_names import quote
+from ..value_text import value_text
 from .boundary import Boundary
 from .branches import Branch
 
-_WIDTH = 60
+_VALUE_TEXT_WIDTH = 60
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,21 +51,21 @@ class BranchDifference:
             around = f" (entry {', '.join(map(str, self.entry))})" if self.entry else ""
             yield (
                 f"branches {self.first} and {self.second} first differ in iteration {self.iteration} of "
-                f"'{printable(self.loop.split(' ▸ ')[-1])}'{around}:"
+                f"'{escape_unprintable(self.loop.split(' ▸ ')[-1])}'{around}:"
             )
-            values = value_text(self.left, _WIDTH), value_text(self.right, _WIDTH)
+            values = value_text(self.left, _VALUE_TEXT_WIDTH), value_text(self.right, _VALUE_TEXT_WIDTH)
             yield f"  {quote(self.name)}  {self.first}: {values[0]}   {self.second}: {values[1]}"
         elif not self.boundaries:
             yield f"branches {self.first} and {self.second} came to no boundary of a loop since they parted"
         else:
-            over = counted(self.boundaries, "boundary", "boundaries")
+            over = count_text(self.boundaries, "boundary", "boundaries")
             yield f"branches {self.first} and {self.second} are equal over {over}"
 
     def __str__(self) -> str:
-        return printable_lines(self.lines())
+        return escape_lines(self.lines())
 
 
-def difference(first: Branch, second: Branch, pairs: Iterable[tuple[Boundary, Boundary]]) -> BranchDifference:
+def compare_branches(first: Branch, second: Branch, pairs: Iterable[tuple[Boundary, Boundary]]) -> BranchDifference:
     """Where two branches first differ, of their boundaries in pairs."""
     compared = 0
     numbers = first.number, second.number

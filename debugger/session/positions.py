@@ -14,19 +14,19 @@ from ...runtime.errors import InterruptError, LimitError, LoopdbgError
 Position = tuple[int, ...]
 
 
-class TravelError(LoopdbgError):
+class NonDeterminismError(LoopdbgError):
     """An execution did not come by a position that it was at before: something in it is not deterministic."""
 
 
-def levels(position: Position) -> list[tuple[int, int]]:
+def loop_levels(position: Position) -> list[tuple[int, int]]:
     """The pairs (ENTER, iteration) of a position, outermost first."""
     return [(position[k], position[k + 1]) for k in range(0, len(position) - 1, 2)]
 
 
-def approach(engine: Engine, target: Position) -> int | None:
+def set_next_stop(engine: Engine, target: Position) -> int | None:
     """Ask the engine to stop on the way to a position ahead, at the latest there: a boundary, or (the result) an
     instruction that the caller has to set a trap at. Each such stop is one loop nearer."""
-    here, wanted = levels(engine.position), levels(target)
+    here, wanted = loop_levels(engine.position), loop_levels(target)
     code, loops = engine.plan.code, engine.plan.loops
     level = 0
     while level < min(len(here), len(wanted)) and here[level] == wanted[level]:
@@ -55,14 +55,14 @@ def run_to(engine: Engine, target: Position) -> None:
     try:
         while engine.position < target:
             engine.clear_stops()
-            trap = approach(engine, target)
+            trap = set_next_stop(engine, target)
             engine.set_traps(() if trap is None else (trap,))
             _resume(engine)
     finally:
         engine.clear_stops()
         engine.set_traps(())
     if engine.position != target:
-        raise TravelError(f"the execution did not come by {target} again, but came to {engine.position}")
+        raise NonDeterminismError(f"the execution did not come by {target} again, but came to {engine.position}")
 
 
 def nodes_until(engine: Engine, target: Position) -> Iterator[Position]:
@@ -70,13 +70,13 @@ def nodes_until(engine: Engine, target: Position) -> Iterator[Position]:
 
     Yields each position before the target at which a node would run next.
     """
-    wanted = levels(target)
+    wanted = loop_levels(target)
     depth = len(wanted)
     code, loops = engine.plan.code, engine.plan.loops
     at_boundary = bool(wanted) and target[-1] == loops[code[wanted[-1][0]].loop].head
     engine.set_traps(())
     while True:
-        if engine.pc != _head(engine) and len(engine.stack) <= depth:
+        if engine.pc != _innermost_head(engine) and len(engine.stack) <= depth:
             yield engine.position
         engine.clear_stops()
         engine.stop_at_node(depth)
@@ -89,7 +89,7 @@ def nodes_until(engine: Engine, target: Position) -> Iterator[Position]:
             return
 
 
-def _head(engine: Engine) -> int:
+def _innermost_head(engine: Engine) -> int:
     return engine.plan.loops[engine.stack[-1]].head if engine.stack else -1
 
 

@@ -14,21 +14,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ...runtime.boundary import public, public_class
+from ...runtime.api_boundary import public, public_class
 from ...runtime.errors import UsageError
 from ...runtime.model import Data, Model, load
-from ..breakpoints.locations import LAST
+from ..breakpoints.location_parser import MAX_ITERATION
 from . import destinations
 from .boundary import Boundary
 from .branches import Branch
-from .debuggee import Debuggee
-from .frames import SessionFrame
-from .running import Running
+from .live_controller import LiveController
+from .session_base import SessionBase
+from .session_frames import SessionFrame
 from .stop import Reason, Stop
 
 
 @public_class
-class Session(Debuggee):
+class Session(SessionBase):
     """A model that runs under control, stopped before iteration 0 of its first loop at first.
 
     Iterating over it gives the frame at this stop and after each step, to the end of the model or an error.
@@ -47,7 +47,7 @@ class Session(Debuggee):
     [0, 1, 2, 3, 4, 5]
     """
 
-    _inside: Running
+    _internals: LiveController
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class Session(Debuggee):
         max_iterations: int | None = None,
         attended: bool = True,
     ) -> None:
-        super().__init__(Running(model, inputs or {}, max_iterations, attended))
+        super().__init__(LiveController(model, inputs or {}, max_iterations, attended))
         self.restart()
 
     def __repr__(self) -> str:
@@ -78,31 +78,31 @@ class Session(Debuggee):
         >>> session.continue_().text
         "loop 'sqrt' reached the limit of 3 iterations"
         """
-        return self._inside.max_iterations
+        return self._internals.max_iterations
 
     @max_iterations.setter
     def max_iterations(self, most: int | None) -> None:
-        self._inside.max_iterations = most
+        self._internals.max_iterations = most
 
     @property
     def frame(self) -> SessionFrame:
-        return self._inside.frame
+        return self._internals.frame
 
     @property
     def frames(self) -> list[SessionFrame]:
-        return self._inside.frames
+        return self._internals.frames
 
     # -- on
 
     def restart(self, inputs: Mapping[str, Data] | None = None) -> Stop:
-        inside = self._inside
-        with inside.turns.turn():
+        inside = self._internals
+        with inside.session_lock.hold():
             if inputs:
-                inside.give(inputs)
-            timeline, entry = inside.timeline, inside.timeline.entry
+                inside.set_inputs(inputs)
+            timeline, entry = inside.timeline, inside.timeline.start_position
             if entry is not None:
                 return inside.travel(lambda: timeline.go_to(entry, timeline.branches[0]))
-            return inside.begin()
+            return inside.run_to_first_loop()
 
     def step(self, count: int = 1) -> Stop:
         return self._repeat(count, self._step)
@@ -111,105 +111,107 @@ class Session(Debuggee):
         return self._repeat(count, self._next_node)
 
     def into(self) -> Stop:
-        with self._going_on() as inside:
-            return self._from_boundary() or inside.advance(inside.next_node(into=True))
+        with self._resumable() as inside:
+            return self._enter_body() or inside.run_to(inside.next_node_destination(into=True))
 
     def finish(self, count: int = 1) -> Stop:
         return self._repeat(count, self._finish)
 
-    def _to_iteration(self, iteration: int) -> Stop:
-        if operator.index(iteration) > LAST:
+    def _run_to_iteration(self, iteration: int) -> Stop:
+        if operator.index(iteration) > MAX_ITERATION:
             raise UsageError(f"there is no iteration {iteration}")
-        with self._going_on() as inside:
-            stack = inside.running_stack()
+        with self._resumable() as inside:
+            stack = inside.active_loops()
             if not stack:
                 raise UsageError("no loop is running here; until needs one")
             now = inside.engine.loop_state(stack[-1])[0]
             if iteration <= now:
                 raise UsageError(f"iteration {iteration} is not ahead of {now}; goto {iteration} goes back")
-            return inside.advance(destinations.LoopBoundary(stack[-1], iteration))
+            return inside.run_to(destinations.LoopBoundaryDestination(stack[-1], iteration))
 
     def continue_(self) -> Stop:
-        with self._going_on() as inside:
-            return inside.advance(destinations.TheEnd())
+        with self._resumable() as inside:
+            return inside.run_to(destinations.ModelEndDestination())
 
     # -- back
 
     def back(self, count: int = 1) -> Stop:
-        return self._repeat_some(count, self._back, back=True)
+        return self._repeat_batched(count, self._back, back=True)
 
     def back_node(self, count: int = 1) -> Stop:
         return self._repeat(count, self._back_node, back=True)
 
     def goto(self, iteration: int) -> Stop:
         iteration = operator.index(iteration)
-        if not 0 <= iteration <= LAST:
+        if not 0 <= iteration <= MAX_ITERATION:
             raise UsageError(f"there is no iteration {iteration}")
-        with self._inside.turns.turn():
-            return self._inside.go_to_iteration(iteration)
+        with self._internals.session_lock.hold():
+            return self._internals.go_to_iteration(iteration)
 
     def reverse_continue(self) -> Stop:
-        with self._inside.turns.turn():
-            return self._inside.reverse()
+        with self._internals.session_lock.hold():
+            return self._internals.reverse_continue()
 
     # -- what if
 
     def set(self, target: str, value: Any) -> Branch:
-        from .edit import given_value
+        from .editor import normalize_value
 
-        new = given_value(value)
+        new = normalize_value(value)
         return self._edit(self.frame, lambda editor: editor.set(target, new))
 
     def assign(self, text: str, frame: SessionFrame | None = None) -> Branch:
-        return self._edit(self._inside.frame_or_innermost(frame), lambda editor: editor.assign(text))
+        return self._edit(self._internals.frame_or_innermost(frame), lambda editor: editor.assign(text))
 
     def _edit(self, frame: SessionFrame, change: Callable[[Any], str]) -> Branch:
-        from .edit import Editor
+        from .editor import StateEditor
 
-        inside = self._inside
-        with inside.turns.turn():
-            line = reversed(self.branch.line())
-            earlier = {one.value: one.data for branch in line for one in branch.changes if one.value is not None}
-            editor = Editor(inside.engine, frame, frame.history, earlier)
-            branch = inside.edit(lambda: change(editor))
-            branch.changes += editor.changes
+        inside = self._internals
+        with inside.session_lock.hold():
+            line = reversed(self.branch.ancestry())
+            earlier = {
+                one.value: one.new_value for branch in line for one in branch.edit_records if one.value is not None
+            }
+            editor = StateEditor(inside.engine, frame, frame.history, earlier)
+            branch = inside.apply_edit(lambda: change(editor))
+            branch.edit_records += editor.edit_records
             return branch
 
     def save(self, path: str | Path, *, force: bool = False) -> list[Path]:
-        from .saving import save
+        from .save_edits import save_edits
 
-        return save(self.model, self.branch, Path(path), force)
+        return save_edits(self.model, self.branch, Path(path), force)
 
     @property
     def branches(self) -> list[Branch]:
-        return list(self._inside.timeline.branches)
+        return list(self._internals.timeline.branches)
 
     @property
     def branch(self) -> Branch:
-        return self._inside.timeline.current
+        return self._internals.timeline.current_branch
 
     def switch(self, number: int) -> Stop:
-        timeline = self._inside.timeline
-        with self._inside.turns.turn():
-            branch = timeline.numbered(number)
-            timeline.reached()
-            return self._inside.travel(lambda: timeline.go_to(branch.tip, branch))
+        timeline = self._internals.timeline
+        with self._internals.session_lock.hold():
+            branch = timeline.branch_numbered(number)
+            timeline.update_tip()
+            return self._internals.travel(lambda: timeline.go_to(branch.tip, branch))
 
     def undo(self) -> Stop:
-        with self._inside.turns.turn():
-            return self._inside.travel(self._inside.timeline.undo)
+        with self._internals.session_lock.hold():
+            return self._internals.travel(self._internals.timeline.undo)
 
     def side_by_side(self, first: Branch, second: Branch) -> Iterator[tuple[Boundary, Boundary]]:
-        with self._inside.turns.turn():
-            yield from self._inside.timeline.side_by_side(first, second)
+        with self._internals.session_lock.hold():
+            yield from self._internals.timeline.boundary_pairs(first, second)
 
     # -- how
 
     @contextmanager
-    def _going_on(self) -> Iterator[Running]:
+    def _resumable(self) -> Iterator[LiveController]:
         """Hold the session for a step that leads on, which needs somewhere to go."""
-        inside = self._inside
-        with inside.turns.turn():
+        inside = self._internals
+        with inside.session_lock.hold():
             if self.done:
                 raise UsageError("the model ran to its end; restart to run it again")
             if self.stop.reason is Reason.LIMIT and inside.engine.stack:
@@ -217,41 +219,43 @@ class Session(Debuggee):
             yield inside
 
     def _step(self) -> Stop:
-        with self._going_on() as inside:
+        with self._resumable() as inside:
             if not inside.model.loops:
-                return inside.advance(inside.next_node())
-            stack = inside.running_stack()
+                return inside.run_to(inside.next_node_destination())
+            stack = inside.active_loops()
             if stack and len(stack) == len(inside.engine.stack):
-                return inside.advance(destinations.LoopBoundary(stack[-1], self.frame.iteration + 1))
-            return inside.advance(destinations.AnyBoundary())
+                return inside.run_to(destinations.LoopBoundaryDestination(stack[-1], self.frame.iteration + 1))
+            return inside.run_to(destinations.AnyBoundaryDestination())
 
     def _next_node(self) -> Stop:
-        with self._going_on() as inside:
-            return self._from_boundary() or inside.advance(inside.next_node())
+        with self._resumable() as inside:
+            return self._enter_body() or inside.run_to(inside.next_node_destination())
 
-    def _from_boundary(self) -> Stop | None:
+    def _enter_body(self) -> Stop | None:
         """From a boundary to the first node of the body; a stop that came instead, or None."""
-        inside = self._inside
-        if not inside.at_boundary() or self.frame.stopped_by is not None:
+        inside = self._internals
+        if not inside.is_at_boundary() or self.frame.stopped_by is not None:
             return None
-        stop = inside.advance(inside.next_node())
+        stop = inside.run_to(inside.next_node_destination())
         return None if stop.reason is Reason.NODE else stop
 
     def _finish(self) -> Stop:
-        with self._going_on() as inside:
-            stack = inside.running_stack()
+        with self._resumable() as inside:
+            stack = inside.active_loops()
             if stack:
-                return inside.advance(destinations.LoopEnd(stack[-1]))
-            return inside.advance(destinations.AnyBoundary() if inside.engine.stack else destinations.TheEnd())
+                return inside.run_to(destinations.LoopEndDestination(stack[-1]))
+            return inside.run_to(
+                destinations.AnyBoundaryDestination() if inside.engine.stack else destinations.ModelEndDestination()
+            )
 
     def _back(self, count: int) -> tuple[Stop, int]:
         made = [count]
-        with self._inside.turns.turn():
-            return self._inside.travel(lambda: made.append(self._inside.timeline.back(count))), made[-1]
+        with self._internals.session_lock.hold():
+            return self._internals.travel(lambda: made.append(self._internals.timeline.back(count))), made[-1]
 
     def _back_node(self) -> Stop:
-        with self._inside.turns.turn():
-            return self._inside.travel(self._inside.timeline.back_node)
+        with self._internals.session_lock.hold():
+            return self._internals.travel(self._internals.timeline.back_node)
 
 
 @public

@@ -15,21 +15,21 @@ import numpy as np
 
 from ...runtime.frame import BodyNode, CarriedValue, NodeState
 from ...runtime.graph import Array, Loop, Node, ScanOutput, SlicedInput, StoppedBy
-from ...runtime.graph.picks import picks
-from ...runtime.graph.slices import entry_parts
+from ...runtime.graph.index_values import index_values
+from ...runtime.graph.slicing import entry_parts
 from ..breakpoints.breakpoint import Breakpoint, Trigger
-from ..breakpoints.places import Places
-from ..frame import AnyFrame, AnyValues
-from ..statistics.history import Evolution
-from ..statistics.sample import Sample
-from ..statistics.tensor import LARGE, TensorRef, tensor_of
-from ..words.names import scan_names
+from ..breakpoints.symbol_table import SymbolTable
+from ..describe.value_names import scan_names
+from ..frame_protocol import FrameProtocol, FrameValuesProtocol
+from ..statistics.sampling import ElementSample
+from ..statistics.tensor_ref import REFERENCE_MIN_BYTES, TensorRef, as_tensor_ref
+from ..statistics.value_history import Evolution
 from .branches import Branch
-from .debuggee import Debuggee
+from .session_base import SessionBase
 from .stop import Reason, Stop
 
 #: Of a scan output at most this many of the newest elements are copied.
-SCAN_TAIL = 64
+SCAN_TAIL_ELEMENTS = 64
 _ABSENT = object()
 
 
@@ -46,16 +46,16 @@ class ScanSnapshot:
     dtype: str
     tail: tuple[Any, ...]
     #: All that it has collected, as its loop would return it; None where that is not known.
-    whole: Any = None
+    full_value: Any = None
     #: A sample, if the whole cannot be read: its loop runs.
-    sample: Sample | None = None
+    sample: ElementSample | None = None
     #: How many elements it will have in the end, where that is said beforehand: what the loop does not give is zeros.
     length: int | None = None
     #: For each iteration which parts of its element along the first axis are more than filling (``[iterations,
     #: parts]``), or how many from the first one (``[iterations]``); None: all are.
     valid: Array | None = None
     #: Its numbers pick something: how large they are means nothing.
-    picks: bool = False
+    is_index: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,15 +118,15 @@ class BreakpointSnapshot:
     """
 
     number: int
-    word: str
+    kind_name: str
     title: str
     enabled: bool
     hits: int
     nodes: frozenset[Node]
     loops: tuple[int, ...]
-    heads: frozenset[Loop] = frozenset()
+    boundary_loops: frozenset[Loop] = frozenset()
     iterations: tuple[int, ...] = ()
-    stops_if: str = ""
+    condition_text: str = ""
     ignore: int = 0
     commands: tuple[str, ...] = ()
 
@@ -166,13 +166,13 @@ class Snapshot:
         return self.stop.reason is Reason.DONE
 
 
-def take(debuggee: Debuggee) -> Snapshot:
+def take_snapshot(debuggee: SessionBase) -> Snapshot:
     """A snapshot of what is stopped."""
-    inside = debuggee._inside
-    frames = tuple(_frame(inside.standing(frame), frame.evolution) for frame in debuggee.frames)
+    inside = debuggee._internals
+    frames = tuple(_snapshot_frame(inside.inspection_frame(frame), frame.evolution) for frame in debuggee.frames)
     top, last = frames[-1], debuggee.frame
     if debuggee.done and last.loop is not None:
-        top = _frame(inside.standing(last), last.evolution)
+        top = _snapshot_frame(inside.inspection_frame(last), last.evolution)
     outputs = debuggee.outputs
     return Snapshot(
         debuggee.model.name,
@@ -181,17 +181,19 @@ def take(debuggee: Debuggee) -> Snapshot:
         frames,
         top,
         None if outputs is None else tuple(outputs.items()),
-        tuple(_breakpoint(one, inside.places) for one in debuggee.breakpoints),
-        tuple(_branch(one, one is debuggee.branch) for one in debuggee.branches) if inside.has_branches else (),
+        tuple(_snapshot_breakpoint(one, inside.symbols) for one in debuggee.breakpoints),
+        tuple(_snapshot_branch(one, one is debuggee.branch) for one in debuggee.branches)
+        if inside.has_branches
+        else (),
     )
 
 
-def _breakpoint(one: Breakpoint, places: Places) -> BreakpointSnapshot:
+def _snapshot_breakpoint(one: Breakpoint, places: SymbolTable) -> BreakpointSnapshot:
     every = one.loops if one.kind is Trigger.BOUNDARY else ()
     heads = frozenset(places.loops[k].loop for k in every)
     return BreakpointSnapshot(
         one.number,
-        one.word,
+        one.kind_name,
         one.title,
         one.enabled,
         one.hits,
@@ -199,20 +201,20 @@ def _breakpoint(one: Breakpoint, places: Places) -> BreakpointSnapshot:
         one.loops,
         heads,
         tuple(one.iterations),
-        one.stops_if,
+        one.condition_text,
         one.ignore,
         tuple(one.commands),
     )
 
 
-def _branch(one: Branch, current: bool) -> BranchSnapshot:
+def _snapshot_branch(one: Branch, current: bool) -> BranchSnapshot:
     parent = None if one.parent is None else one.parent.number
     return BranchSnapshot(one.number, parent, one.fork, tuple(one.edits), current, one.tip)
 
 
-def _frame(frame: AnyFrame, history: Evolution) -> FrameSnapshot:
+def _snapshot_frame(frame: FrameProtocol, history: Evolution) -> FrameSnapshot:
     values, loop = frame.values, frame.loop
-    nodes = tuple(_node(entry, values) for entry in frame.nodes)
+    nodes = tuple(_snapshot_node(entry, values) for entry in frame.nodes)
     edges = tuple(frame.back_edges)
     own = {name for node in nodes for name in node.outputs} | {v.name for v in (loop.body.inputs if loop else ())}
     used = dict.fromkeys(name for node in nodes for name in node.inputs if name and name not in own)
@@ -230,15 +232,15 @@ def _frame(frame: AnyFrame, history: Evolution) -> FrameSnapshot:
         frame.stopped_by,
         frame.at_boundary,
         edges,
-        tuple(_scan(frame)),
+        tuple(_snapshot_scans(frame)),
         nodes,
         tuple(captures.items()),
-        MappingProxyType(_values(frame, nodes, edges, captures)),
+        MappingProxyType(_snapshot_values(frame, nodes, edges, captures)),
         history,
     )
 
 
-def _node(entry: BodyNode, values: AnyValues) -> NodeSnapshot:
+def _snapshot_node(entry: BodyNode, values: FrameValuesProtocol) -> NodeSnapshot:
     node = entry.node
     outputs = tuple(v.name for v in node.outputs if v is not None)
     return NodeSnapshot(
@@ -254,8 +256,8 @@ def _node(entry: BodyNode, values: AnyValues) -> NodeSnapshot:
     )
 
 
-def _values(
-    frame: AnyFrame, nodes: Sequence[NodeSnapshot], edges: Sequence[CarriedValue], captures: Mapping[str, Any]
+def _snapshot_values(
+    frame: FrameProtocol, nodes: Sequence[NodeSnapshot], edges: Sequence[CarriedValue], captures: Mapping[str, Any]
 ) -> dict[str, Any]:
     """See :attr:`FrameSnapshot.values`."""
     found = dict(captures)
@@ -267,7 +269,7 @@ def _values(
         return found
     # At a boundary nothing of the iteration that comes is computed, and what the one before computed is there.
     between = frame.at_boundary and frame.iteration > 0
-    got = _got(frame, loop, edges) if between else {}
+    got = _previous_parameters(frame, loop, edges) if between else {}
     names = [value.name for value in loop.body.inputs if value.name not in got]
     names += [name for node in nodes for name in node.outputs if between and name not in found]
     readable = frame.values
@@ -277,13 +279,13 @@ def _values(
         # What the graph around gets when the loop is left, by the names that it has there.
         carried = {edge.param: edge.value for edge in edges}
         for last in loop.last_values:
-            edge = loop.edge_of(last)
+            edge = loop.back_edge_for(last)
             value = found.get(last.result.name, _ABSENT) if edge is None else carried[edge.param.name]
             found.setdefault(last.outer.name, value)
     return {name: value for name, value in found.items() if value is not _ABSENT}
 
 
-def _got(frame: AnyFrame, loop: Loop, edges: Sequence[CarriedValue]) -> dict[str, Any]:
+def _previous_parameters(frame: FrameProtocol, loop: Loop, edges: Sequence[CarriedValue]) -> dict[str, Any]:
     """What the iteration before got in those parameters that are another value in each; _ABSENT where that is not
     known. At a boundary they hold what the next one gets already."""
     got: dict[str, Any] = {}
@@ -294,36 +296,36 @@ def _got(frame: AnyFrame, loop: Loop, edges: Sequence[CarriedValue]) -> dict[str
         got[loop.iteration.name] = np.full_like(number, frame.iteration - 1) if there else _ABSENT
     for sliced in loop.sliced_inputs if frame.stopped_by is None else ():
         there, whole = frame.values.read(sliced.outer)
-        got[sliced.inner.name] = _part(whole, sliced, frame) if there else _ABSENT
+        got[sliced.inner.name] = _previous_slice(whole, sliced, frame) if there else _ABSENT
     for edge in edges:
         got[edge.param] = _ABSENT if edge.previous is None else edge.previous
     return got
 
 
-def _part(whole: Any, sliced: SlicedInput, frame: AnyFrame) -> Any:
+def _previous_slice(whole: Any, sliced: SlicedInput, frame: FrameProtocol) -> Any:
     """What the iteration before got of a sliced input; a part of a reference is one."""
     before = frame.iteration - 1
     if not isinstance(whole, np.ndarray | TensorRef):
         return _ABSENT
-    ref, trips = tensor_of(whole), frame.trip_count
+    ref, trips = as_tensor_ref(whole), frame.trip_count
 
     def parts(do: Callable[[Array], Any]) -> Any:
-        return ref.use(lambda array: do(entry_parts(array, sliced, frame.name, trips)))
+        return ref.with_array(lambda array: do(entry_parts(array, sliced, frame.name, trips)))
 
     count, dtype, shape = parts(lambda cuts: (len(cuts), cuts.dtype, cuts.shape[1:]))
     if before >= count:
         return _ABSENT
     part = TensorRef(dtype, shape, lambda do: parts(lambda cuts: do(cuts[before])))
-    return part if part.nbytes >= LARGE else np.asarray(part)
+    return part if part.nbytes >= REFERENCE_MIN_BYTES else np.asarray(part)
 
 
-def _scan(frame: AnyFrame) -> list[ScanSnapshot]:
+def _snapshot_scans(frame: FrameProtocol) -> list[ScanSnapshot]:
     if frame.loop is None:
         return []
     scans = []
     wholes = frame.scan_outputs
     for k, (port, name) in enumerate(zip(frame.loop.scan_outputs, scan_names(frame.loop), strict=True)):
-        count, shape, dtype, tail = frame._inside.scan_tail(k, SCAN_TAIL)
+        count, shape, dtype, tail = frame._internals.scan_tail(k, SCAN_TAIL_ELEMENTS)
         scans.append(
             ScanSnapshot(
                 name,
@@ -335,22 +337,22 @@ def _scan(frame: AnyFrame) -> list[ScanSnapshot]:
                 dtype,
                 tuple(tail),
                 wholes.get(port.outer.name),
-                length=_length(frame, port),
-                valid=_valid(frame, port),
-                picks=port.result in picks(frame.loop),
+                length=_scan_length(frame, port),
+                valid=_scan_valid_mask(frame, port),
+                is_index=port.result in index_values(frame.loop),
             )
         )
     return scans
 
 
-def _length(frame: AnyFrame, port: ScanOutput) -> int | None:
+def _scan_length(frame: FrameProtocol, port: ScanOutput) -> int | None:
     if port.length is None:
         return None
     there, value = frame.values.read(port.length)
     return int(np.asarray(value).reshape(())) if there else None
 
 
-def _valid(frame: AnyFrame, port: ScanOutput) -> Array | None:
+def _scan_valid_mask(frame: FrameProtocol, port: ScanOutput) -> Array | None:
     loop = frame.loop
     sliced = None if loop is None else next((s for s in loop.sliced_inputs if s.inner is port.valid), None)
     if sliced is None or port.valid is None:
@@ -363,4 +365,4 @@ def _valid(frame: AnyFrame, port: ScanOutput) -> Array | None:
         parts = entry_parts(array, sliced, frame.name, frame.trip_count)
         return np.array(parts.reshape(len(parts), -1) if parts.dtype.kind == "b" else parts)
 
-    return tensor_of(whole).use(read)
+    return as_tensor_ref(whole).with_array(read)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ...runtime.extensions import extension
 from ...runtime.graph import Loop, Node
-from ...runtime.text import counted, printable
-from ..frame import AnyFrame
-from ..words.endings import why_ended
+from ...runtime.plugin_registry import load_plugin
+from ...runtime.text import count_text, escape_unprintable
+from ..describe.termination import end_reason
+from ..frame_protocol import FrameProtocol
 
 
 class Reason(StrEnum):
@@ -53,37 +53,40 @@ class Stop:
         return self.text
 
     def _repr_html_(self) -> str:
-        drawn: str = extension("html")("stop", self)
+        drawn: str = load_plugin("html")("stop", self)
         return drawn
 
 
-def boundary_stop(frame: AnyFrame) -> Stop:
+def boundary_stop(frame: FrameProtocol) -> Stop:
     """The stop at a boundary."""
-    name, iteration = loop_name(frame.loop), frame.iteration
+    name, iteration = loop_label(frame.loop), frame.iteration
     if frame.stopped_by is not None:
-        why = why_ended(frame.stopped_by)
+        why = end_reason(frame.stopped_by)
         if iteration == 0:
             return Stop(Reason.ENTRY, f"{name} runs no iteration: {why} before the first")
-        return Stop(Reason.LOOP_END, f"{name} ends after {counted(iteration, 'iteration')}: {why}")
+        return Stop(Reason.LOOP_END, f"{name} ends after {count_text(iteration, 'iteration')}: {why}")
     return Stop(Reason.STEP if iteration else Reason.ENTRY, f"before iteration {iteration} of {name}")
 
 
-def interrupted(frame: AnyFrame) -> Stop:
+def interrupt_stop(frame: FrameProtocol) -> Stop:
     """The stop for an interrupt."""
-    where = f"in {loop_name(frame.loop)}, iteration {frame.iteration}" if frame.loop else "outside of any loop"
+    where = f"in {loop_label(frame.loop)}, iteration {frame.iteration}" if frame.loop else "outside of any loop"
     return Stop(Reason.INTERRUPT, f"interrupted {where}")
 
 
-def gave_nan(node: Node, iteration: int, loop: Loop | None) -> str:
+def nan_origin_text(node: Node, iteration: int, loop: Loop | None) -> str:
     """Where a NaN came from."""
-    return f"{node.op_type} '{printable(node.name)}' gave NaN or Inf in iteration {iteration} of {loop_name(loop)}"
+    return (
+        f"{node.op_type} '{escape_unprintable(node.name)}' gave NaN or Inf in iteration {iteration} of"
+        f" {loop_label(loop)}"
+    )
 
 
-def no_iteration(loop: Loop, iteration: int, ran: int) -> str:
+def no_iteration_text(loop: Loop, iteration: int, ran: int) -> str:
     """Why an iteration cannot be gone to."""
-    return f"loop '{loop.name}' has no iteration {iteration}: it ends after {counted(ran, 'iteration')}"
+    return f"loop '{loop.name}' has no iteration {iteration}: it ends after {count_text(ran, 'iteration')}"
 
 
-def loop_name(loop: Loop | None) -> str:
+def loop_label(loop: Loop | None) -> str:
     """What texts call a loop, or the main graph."""
     return "the main graph" if loop is None else f"loop '{loop.name}'"

@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...runtime.errors import InputError, UsageError
-from ...runtime.inputs import Data, check_value
-from ...runtime.made_inputs import Dims, make
+from ...runtime.input_validation import Data, check_value
 from ...runtime.model import Model
+from ...runtime.random_inputs import DimensionSizes, random_input
 
 #: Of a case of which no outputs are known.
-_NONE: Mapping[str, Data] = MappingProxyType({})
+_NO_OUTPUTS: Mapping[str, Data] = MappingProxyType({})
 
 
 class Case(NamedTuple):
@@ -29,10 +29,10 @@ class Case(NamedTuple):
 
     inputs: Mapping[str, Data]
     seed: int | None = None
-    expected: Mapping[str, Data] = _NONE
+    expected: Mapping[str, Data] = _NO_OUTPUTS
 
 
-Reader = Callable[[int], Case]
+CaseReader = Callable[[int], Case]
 
 
 class CaseSet(ABC):
@@ -53,14 +53,14 @@ class CaseSet(ABC):
         return None
 
     @abstractmethod
-    def reader(self, model: Model) -> Reader:
+    def reader(self, model: Model) -> CaseReader:
         """What makes cases for a model.
 
         Raises:
             InputError: the set has nothing for this model; the reader itself, that a case cannot be read.
         """
 
-    def part(self, start: int, stop: int) -> CaseSet:
+    def subset(self, start: int, stop: int) -> CaseSet:
         """The same cases, of which only some are asked for: for workers that do not have the files."""
         return self
 
@@ -100,9 +100,9 @@ class RandomCases(CaseSet):
         """The seed of a case."""
         return self._seed + number
 
-    def reader(self, model: Model) -> Reader:
+    def reader(self, model: Model) -> CaseReader:
         named: dict[str, int] = {}
-        dims = Dims(self._dims, model.inputs, named, model.graph.usual_shapes)
+        dims = DimensionSizes(self._dims, model.inputs, named, model.graph.usual_shapes)
         usual = model.graph.usual_values
         ports = [(index, port) for index, port in enumerate(model.inputs) if not port.optional]
 
@@ -110,14 +110,14 @@ class RandomCases(CaseSet):
             seed = self._seed + number
             values = {}
             for index, port in ports:
-                value = usual[port.name] if port.name in usual else make(port, dims, (seed, index))
+                value = usual[port.name] if port.name in usual else random_input(port, dims, (seed, index))
                 values[port.name] = check_value(port.name, port.type, value, named)
             return Case(values, seed)
 
         return read
 
 
-class GivenCases(CaseSet):
+class InMemoryCases(CaseSet):
     """Inputs that are in memory already, each a mapping of names to values. ``first``: the number of the first one."""
 
     def __init__(
@@ -131,14 +131,14 @@ class GivenCases(CaseSet):
     def __len__(self) -> int:
         return self._count
 
-    def reader(self, model: Model) -> Reader:
+    def reader(self, model: Model) -> CaseReader:
         ports = {port.name: port for port in model.inputs}
 
         def read(number: int) -> Case:
             item: Any = self._items[number - self._first]
             if type(item) is not dict and not isinstance(item, Mapping):
                 raise InputError(f"case {number} is a {type(item).__name__}; give inputs by name")
-            named = model._inside.named(item)
+            named = model._internals.resolve_aliases(item)
             for value in named.values():
                 if type(value) is not np.ndarray:
                     return Case({name: _array(ports.get(name), value) for name, value in named.items()})
@@ -146,9 +146,9 @@ class GivenCases(CaseSet):
 
         return read
 
-    def part(self, start: int, stop: int) -> CaseSet:
+    def subset(self, start: int, stop: int) -> CaseSet:
         there = self._items[start - self._first : stop - self._first]
-        return GivenCases(there, self.name, start, self._count)
+        return InMemoryCases(there, self.name, start, self._count)
 
 
 def _array(port: Any, value: Data) -> Data:

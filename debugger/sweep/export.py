@@ -10,15 +10,15 @@ from typing import Any
 
 from ...runtime.atomic_file import atomic_text
 from ...runtime.errors import UsageError
-from ..formats.csv_text import row_writer
-from ..formats.tables import arrow, written
+from ..export_formats.parquet import import_pyarrow, parquet_writer
+from ..export_formats.spreadsheet_csv import row_writer
 from .row import Row
-from .store import Store
+from .sweep_store import SweepStore
 
 #: Rows of one piece.
-_PIECE = 20_000
+_CHUNK_ROWS = 20_000
 #: The columns, and the types that Arrow calls them.
-COLUMNS = {
+EXPORT_COLUMNS = {
     **dict.fromkeys(("id", "model", "set", "case", "loop"), "string"),
     **dict.fromkeys(("seed", "iterations"), "int64"),
     **dict.fromkeys(("stopped_by", "status"), "string"),
@@ -29,7 +29,7 @@ COLUMNS = {
 }
 
 
-def check_form(path: Path) -> None:
+def check_export_path(path: Path) -> None:
     """See, before anything runs, that rows can be written there.
 
     Raises:
@@ -39,52 +39,52 @@ def check_form(path: Path) -> None:
     if path.suffix not in (".parquet", ".csv"):
         raise UsageError(f"{path}: rows are written as .parquet or .csv")
     if path.suffix == ".parquet":
-        arrow()
+        import_pyarrow()
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise UsageError(f"{path}: is a folder; give a file" if path.is_dir() else f"{path}: there is no such folder")
-    if path.is_file() and path.stat().st_size and not _holds_rows(path):
+    if path.is_file() and path.stat().st_size and not _contains_rows(path):
         raise UsageError(
             f"{path}: is there already, and holds no rows of a sweep; it is left as it is, give another name"
         )
 
 
-def _holds_rows(path: Path) -> bool:
+def _contains_rows(path: Path) -> bool:
     """Whether an earlier sweep wrote a file, or another program with its columns."""
     try:
         if path.suffix == ".parquet":
-            names = list(arrow().parquet.read_schema(path).names)
+            names = list(import_pyarrow().parquet.read_schema(path).names)
         else:
             with path.open(encoding="utf-8", newline="") as file:
                 names = next(csv.reader(file), [])
     except (OSError, ValueError, csv.Error):  # pyarrow's own derive from ValueError
         return False
-    return names[: len(COLUMNS)] == list(COLUMNS)
+    return names[: len(EXPORT_COLUMNS)] == list(EXPORT_COLUMNS)
 
 
-def export(store: Store, path: Path) -> int:
+def export_rows(store: SweepStore, path: Path) -> int:
     """Write all rows; returns how many.
 
     Raises:
         UsageError: the form is unknown, or pyarrow is not installed.
         OSError: the file cannot be written.
     """
-    write = _parquet if path.suffix == ".parquet" else _csv
+    write = _write_parquet if path.suffix == ".parquet" else _write_csv
     return write(store, path)
 
 
-def cells(row: Row, measures: Sequence[str]) -> list[Any]:
+def row_cells(row: Row, measures: Sequence[str]) -> list[Any]:
     """A row as it is written, in the order of the columns, the measures behind them."""
-    told = [getattr(row, name) for name in COLUMNS]
+    told = [getattr(row, name) for name in EXPORT_COLUMNS]
     return [*told, *(row.measures[name] for name in measures)]
 
 
-def _parquet(store: Store, path: Path) -> int:
-    pa = arrow()
-    types = {**{name: getattr(pa, kind)() for name, kind in COLUMNS.items()}, **_measures(store, pa)}
+def _write_parquet(store: SweepStore, path: Path) -> int:
+    pa = import_pyarrow()
+    types = {**{name: getattr(pa, kind)() for name, kind in EXPORT_COLUMNS.items()}, **_measure_types(store, pa)}
     count = 0
-    with written(path) as append:
-        for piece in _pieces(store.rows()):
-            columns = zip(*(cells(row, store.measures) for row in piece), strict=True)
+    with parquet_writer(path) as append:
+        for piece in _row_chunks(store.rows()):
+            columns = zip(*(row_cells(row, store.measures) for row in piece), strict=True)
             append({name: pa.array(column, types[name]) for name, column in zip(types, columns, strict=True)})
             count += len(piece)
         if not count:
@@ -92,22 +92,22 @@ def _parquet(store: Store, path: Path) -> int:
     return count
 
 
-def _measures(store: Store, pa: Any) -> dict[str, Any]:
+def _measure_types(store: SweepStore, pa: Any) -> dict[str, Any]:
     return {name: pa.float64() for name in store.measures}
 
 
-def _csv(store: Store, path: Path) -> int:
+def _write_csv(store: SweepStore, path: Path) -> int:
     count = 0
     with atomic_text(path, newline="") as file:
         write = row_writer(file)
-        write([*COLUMNS, *store.measures])
+        write([*EXPORT_COLUMNS, *store.measures])
         for row in store.rows():
-            write(cells(row, store.measures))
+            write(row_cells(row, store.measures))
             count += 1
     return count
 
 
-def _pieces(rows: Iterable[Row]) -> Iterator[list[Row]]:
+def _row_chunks(rows: Iterable[Row]) -> Iterator[list[Row]]:
     source = iter(rows)
-    while piece := list(islice(source, _PIECE)):
+    while piece := list(islice(source, _CHUNK_ROWS)):
         yield piece

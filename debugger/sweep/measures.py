@@ -9,14 +9,14 @@ import numpy as np
 
 from ...runtime.errors import ExecutionError
 from ...runtime.model import Model
-from ..breakpoints.places import Places
+from ..breakpoints.symbol_table import SymbolTable
 from ..expression.language import NoValueError, parse
-from ..values.scope import FrameScope
-from .job import MAIN
-from .questions import homes
+from ..scope.frame_scope import FrameScope
+from .check_spec import loops_with_values
+from .job import MAIN_GRAPH
 
 
-class Measures:
+class MeasureSet:
     """The measures of a model. ``loops``: those that have values for one; ``in_main``: the main graph has;
     ``uses_history``: one reads other iterations.
 
@@ -25,22 +25,22 @@ class Measures:
     """
 
     def __init__(self, model: Model, texts: Sequence[str]) -> None:
-        places = Places(model.graph) if texts else None
+        places = SymbolTable(model.graph) if texts else None
         self._expressions = [parse(text) for text in texts]
         #: By loop, the positions of its measures.
-        self._of: dict[int, list[int]] = {}
+        self._indices_by_loop: dict[int, list[int]] = {}
         for k, expression in enumerate(self._expressions):
             assert places is not None
-            for index in homes(expression, places):
-                self._of.setdefault(index, []).append(k)
-        self.loops = [index for index in self._of if index != MAIN]
-        self.in_main = MAIN in self._of
+            for index in loops_with_values(expression, places):
+                self._indices_by_loop.setdefault(index, []).append(k)
+        self.loops = [index for index in self._indices_by_loop if index != MAIN_GRAPH]
+        self.in_main = MAIN_GRAPH in self._indices_by_loop
         self.uses_history = any(expression.uses_history for expression in self._expressions)
 
     def __bool__(self) -> bool:
         return bool(self._expressions)
 
-    def take(self, index: int, frame: Any, history: Any = None) -> dict[tuple[int, int], float | None]:
+    def evaluate(self, index: int, frame: Any, history: Any = None) -> dict[tuple[int, int], float | None]:
         """The numbers at the end of a loop, by loop and position; None: it has no value, as after no iteration.
 
         Raises:
@@ -48,17 +48,17 @@ class Measures:
         """
         scope = FrameScope(frame, history)
         found: dict[tuple[int, int], float | None] = {}
-        for k in self._of.get(index, ()):
+        for k in self._indices_by_loop.get(index, ()):
             expression = self._expressions[k]
             try:
                 value = expression.evaluate(scope)
             except NoValueError:
                 value = None
-            found[index, k] = None if value is None else _number(expression.text, value)
+            found[index, k] = None if value is None else _scalar(expression.text, value)
         return found
 
 
-def _number(text: str, value: Any) -> float:
+def _scalar(text: str, value: Any) -> float:
     array = np.asarray(value)
     if array.size != 1 or array.dtype.kind in "OUSc":
         kind = f"{array.dtype.name} {list(array.shape)}"

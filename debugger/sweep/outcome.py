@@ -10,23 +10,23 @@ from typing import Any
 import numpy as np
 
 from ...runtime.engine.engine import Engine
-from ...runtime.inputs import Data
+from ...runtime.input_validation import Data
 from .row import Status
 
 #: Iterations of a loop over all entries, and why the last one ended.
-Totals = list[tuple[int | None, str | None]]
+LoopTotalRows = list[tuple[int | None, str | None]]
 
 
-class Outcome:
+class CaseOutcome:
     """What became of a case. ``bad``: the loop, the iteration and the node where it went wrong first; ``measured``: by
     loop and position of the measure."""
 
-    __slots__ = ("bad", "measured", "message", "outputs", "status", "totals")
+    __slots__ = ("failure_location", "measured", "message", "outputs", "status", "totals")
 
     def __init__(
         self,
         status: Status,
-        totals: Totals,
+        totals: LoopTotalRows,
         outputs: str = "",
         message: str | None = None,
         bad: tuple[int, int | None, str | None] | None = None,
@@ -35,13 +35,13 @@ class Outcome:
         self.totals = totals
         self.outputs = outputs
         self.message = message
-        self.bad = bad
+        self.failure_location = bad
         self.measured: dict[tuple[int, int], float | None] = {}
 
 
-def totals_of(engine: Engine, count: int, ended: str | None = None) -> Totals:
+def loop_totals(engine: Engine, count: int, ended: str | None = None) -> LoopTotalRows:
     """How the loops went; ``ended``: what ended those that still run."""
-    found: Totals = []
+    found: LoopTotalRows = []
     for index in range(count):
         iterations, entries, _, _ = engine.loops.totals(index)
         _, _, _, last, active = engine.loop_state(index)
@@ -51,28 +51,28 @@ def totals_of(engine: Engine, count: int, ended: str | None = None) -> Totals:
     return found
 
 
-def hash_of_outputs(outputs: Mapping[str, Data]) -> str:
+def hash_outputs(outputs: Mapping[str, Data]) -> str:
     """A hash of the bits of all outputs, with their dtypes and shapes."""
     hashed = blake2b(digest_size=8)
     for value in outputs.values():
-        _update(hashed, value)
+        _hash_value(hashed, value)
     return hashed.hexdigest()
 
 
-def _update(hashed: Any, value: Data) -> None:
+def _hash_value(hashed: Any, value: Data) -> None:
     if isinstance(value, list | tuple):
         hashed.update(b"[%d" % len(value))
         for one in value:
-            _update(hashed, one)
+            _hash_value(hashed, one)
     elif value is None:
         hashed.update(b"none")
     else:
         array = np.asarray(value)
-        hashed.update(_kind(array.dtype, array.shape))
+        hashed.update(_type_key(array.dtype, array.shape))
         hashed.update("\0".join(map(str, array.ravel())).encode() if array.dtype.hasobject else array.tobytes())
 
 
 @lru_cache(1024)
-def _kind(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
+def _type_key(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
     # Kept, since NumPy takes longer to say what a dtype is called than the hash takes.
     return f"{dtype.name}{shape}".encode()

@@ -1,7 +1,7 @@
 """What a sweep finds of one case in one loop, and the columns in which it is kept.
 
-Between processes a row is a plain tuple in the order of :data:`COLUMNS`, the measures behind it: there may be millions
-of them.
+Between processes a row is a plain tuple in the order of :data:`RESULT_COLUMNS`, the measures behind it: there may be
+millions of them.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ class Status(StrEnum):
 
 
 #: From the gravest on: in this order failures are told.
-GRAVITY = (
+SEVERITY_ORDER = (
     *(Status.ERROR, Status.KILLED, Status.ASSERT, Status.BREAK, Status.DIFFERS, Status.TIMEOUT, Status.LIMIT),
     Status.OK,
 )
 
 #: ``number``: of the case in its set; ``loop``: index of the loop, -1 for a model without any or one that did not open;
 #: ``outputs``: a hash of all outputs.
-COLUMNS = (
+RESULT_COLUMNS = (
     *("number", "loop", "name", "seed", "iterations", "stopped_by", "status", "bad_iteration", "bad_node"),
     *("message", "outputs", "seconds"),
 )
-STATUS = COLUMNS.index("status")
+STATUS_INDEX = RESULT_COLUMNS.index("status")
 
 #: A row between processes.
-Cells = tuple[Any, ...]
+RowCells = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)

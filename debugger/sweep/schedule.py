@@ -7,15 +7,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 #: Work in one task, in seconds.
-SECONDS = 1.0
+TASK_SECONDS = 1.0
 #: Cases in a first task, the most in any, and how much larger a task may be than the one before.
-FIRST, MOST, GROWTH = 8, 100_000, 8
+FIRST_TASK_CASES, MAX_TASK_CASES, TASK_GROWTH_FACTOR = 8, 100_000, 8
 
 Interval = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Task:
+class SweepTask:
     """Some cases of a job. ``tries``: how often the first of them has ended a process already."""
 
     job: int
@@ -27,63 +27,63 @@ class Task:
         return self.stop - self.start
 
 
-class Schedule:
+class SweepSchedule:
     """What is left, by job; ``workers``: how many run at a time. ``whole``: nothing is cut."""
 
     def __init__(
-        self, left: Sequence[Iterable[Interval]], workers: int, seconds: float = SECONDS, whole: bool = False
+        self, left: Sequence[Iterable[Interval]], workers: int, seconds: float = TASK_SECONDS, whole: bool = False
     ) -> None:
-        self._left = [deque(intervals) for intervals in left]
-        self._again: deque[Task] = deque()
+        self._remaining = [deque(intervals) for intervals in left]
+        self._retries: deque[SweepTask] = deque()
         self._workers = workers
-        self._seconds = seconds
-        self._whole = whole
+        self._task_seconds = seconds
+        self._unsplit = whole
         #: By job: the cases of the next task, None before the first, and how many cases are not given out.
-        self._sizes: list[int] = [FIRST] * len(self._left)
-        self._cases = [sum(stop - start for start, stop in intervals) for intervals in self._left]
+        self._task_sizes: list[int] = [FIRST_TASK_CASES] * len(self._remaining)
+        self._remaining_cases = [sum(stop - start for start, stop in intervals) for intervals in self._remaining]
 
     def __bool__(self) -> bool:
-        return bool(self._again) or any(self._left)
+        return bool(self._retries) or any(self._remaining)
 
-    def next(self) -> Task | None:
+    def next_task(self) -> SweepTask | None:
         """The next task; None: nothing is left."""
-        if self._again:
-            return self._again.popleft()
-        for job, intervals in enumerate(self._left):
+        if self._retries:
+            return self._retries.popleft()
+        for job, intervals in enumerate(self._remaining):
             if intervals:
-                return self._cut(job, intervals)
+                return self._split_task(job, intervals)
         return None
 
-    def _cut(self, job: int, intervals: deque[Interval]) -> Task:
+    def _split_task(self, job: int, intervals: deque[Interval]) -> SweepTask:
         start, stop = intervals.popleft()
         # The last tasks are small, so that all workers end together.
-        share = -(-self._cases[job] // (2 * self._workers))
-        end = stop if self._whole else min(stop, start + max(1, min(self._sizes[job], share)))
+        share = -(-self._remaining_cases[job] // (2 * self._workers))
+        end = stop if self._unsplit else min(stop, start + max(1, min(self._task_sizes[job], share)))
         if end < stop:
             intervals.appendleft((end, stop))
-        self._cases[job] -= end - start
-        return Task(job, start, end)
+        self._remaining_cases[job] -= end - start
+        return SweepTask(job, start, end)
 
-    def took(self, task: Task, seconds: float) -> None:
+    def record_duration(self, task: SweepTask, seconds: float) -> None:
         """So long a task took."""
-        size = self._sizes[task.job]
-        fitting = int(len(task) * self._seconds / max(seconds, 1e-6))
-        self._sizes[task.job] = max(1, min(fitting, size * GROWTH, MOST))
+        size = self._task_sizes[task.job]
+        fitting = int(len(task) * self._task_seconds / max(seconds, 1e-6))
+        self._task_sizes[task.job] = max(1, min(fitting, size * TASK_GROWTH_FACTOR, MAX_TASK_CASES))
 
-    def again(self, task: Task) -> None:
+    def retry(self, task: SweepTask) -> None:
         """Run a task soon, since what it gave was lost."""
         if len(task):
-            self._again.append(task)
+            self._retries.append(task)
 
-    def drop(self, job: int) -> list[Interval]:
+    def drop_job(self, job: int) -> list[Interval]:
         """Give up what is left of a job; returns it."""
-        dropped = [*self._left[job], *((task.start, task.stop) for task in self._again if task.job == job)]
-        self._left[job].clear()
-        self._again = deque(task for task in self._again if task.job != job)
+        dropped = [*self._remaining[job], *((task.start, task.stop) for task in self._retries if task.job == job)]
+        self._remaining[job].clear()
+        self._retries = deque(task for task in self._retries if task.job != job)
         return dropped
 
 
-def gaps(done: Iterable[int], count: int) -> list[Interval]:
+def missing_intervals(done: Iterable[int], count: int) -> list[Interval]:
     """What is missing of the numbers below ``count``; ``done`` in order."""
     found = []
     next_ = 0

@@ -8,26 +8,26 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from ...runtime.api_boundary import public
 from ...runtime.atomic_file import scratch_folder
-from ...runtime.boundary import public
 from ...runtime.errors import LoopdbgError, UsageError
-from ...runtime.inputs import Data
+from ...runtime.input_validation import Data
 from ...runtime.model import Model, load
-from .cases import CaseSet, GivenCases, RandomCases
-from .export import check_form, export
-from .files import NpzCases, TestDataCases, open_set
-from .job import MEMORY, TIMEOUT, Job, Wanted, hash_of, versions
-from .local import Batch, Crew, here
-from .questions import check
-from .row import COLUMNS, Row
-from .schedule import Schedule
-from .store import Store, row_of
+from .case_files import NpzCases, TestDataCases, open_case_set
+from .cases import CaseSet, InMemoryCases, RandomCases
+from .check_spec import check_spec
+from .export import check_export_path, export_rows
+from .job import DEFAULT_MEMORY_BYTES, DEFAULT_TIMEOUT_SECONDS, SweepJob, SweepSpec, model_hash, version_text
+from .row import RESULT_COLUMNS, Row
+from .schedule import SweepSchedule
+from .sweep_store import SweepStore, row_from_cells
+from .worker_pool import RowBatch, WorkerPool, run_in_process
 
 #: What the rows are written to where nobody keeps them.
-_SCRATCH = "rows.sweepdb"
+_SCRATCH_NAME = "rows.sweepdb"
 
 
-def beside(path: str) -> CaseSet:
+def default_cases(path: str) -> CaseSet:
     """The cases of a model of which nothing is said: test data beside it, its inputs beside it, one random case."""
     file = Path(path.rpartition(":")[0] if path.endswith(":") else path)
     folders = sorted(file.parent.glob("test_data_set_*")) if file.parent.is_dir() else []
@@ -37,16 +37,16 @@ def beside(path: str) -> CaseSet:
     return NpzCases([inputs], file.stem) if inputs.is_file() else RandomCases(1)
 
 
-def _check_against(text: str) -> None:
+def _check_oracle(text: str) -> None:
     # Here: what compares nothing need not wait for what compares.
-    from .against import check_against
+    from .oracles import check_oracle
 
-    check_against(text)
+    check_oracle(text)
 
 
-def prepare(
-    paths: Sequence[str], cases: CaseSet | None, wanted: Wanted, weights: Sequence[str | None] = ()
-) -> tuple[list[Job], dict[int, Model]]:
+def prepare_jobs(
+    paths: Sequence[str], cases: CaseSet | None, wanted: SweepSpec, weights: Sequence[str | None] = ()
+) -> tuple[list[SweepJob], dict[int, Model]]:
     """What is to be done of each model, and the models that can be opened; of the others each case is an error.
 
     Raises:
@@ -54,7 +54,7 @@ def prepare(
         ModelError: there is one model, and it cannot be opened.
     """
     if wanted.against:
-        _check_against(wanted.against)
+        _check_oracle(wanted.against)
     jobs, models = [], {}
     for number, path in enumerate(paths):
         constants = weights[number] if weights else None
@@ -66,12 +66,12 @@ def prepare(
             if len(paths) == 1:
                 raise
         else:
-            check(model, wanted)
+            check_spec(model, wanted)
             models[number] = model
-        chosen = beside(path) if cases is None else cases
+        chosen = default_cases(path) if cases is None else cases
         if len(paths) == 1 and isinstance(chosen, RandomCases):
             chosen.reader(models[number])  # complains of dimensions that there are not
-        jobs.append(Job(number, path, hash_of(path, constants), chosen, wanted, constants, loops))
+        jobs.append(SweepJob(number, path, model_hash(path, constants), chosen, wanted, constants, loops))
     return jobs, models
 
 
@@ -81,8 +81,8 @@ class Sweep:
 
     def __init__(
         self,
-        jobs: Sequence[Job],
-        store: Store,
+        jobs: Sequence[SweepJob],
+        store: SweepStore,
         models: Mapping[int, Model] | None = None,
         processes: int = 0,
         dask: str | None = None,
@@ -92,43 +92,43 @@ class Sweep:
         self._models = models or {}
         self._processes = processes
         self._dask = dask
-        self._left = [store.left(job) for job in jobs]
-        self.left = sum(stop - start for intervals in self._left for start, stop in intervals)
+        self._remaining_intervals = [store.remaining_cases(job) for job in jobs]
+        self.remaining_cases = sum(stop - start for intervals in self._remaining_intervals for start, stop in intervals)
 
-    def run(self) -> Iterator[Batch]:
+    def run(self) -> Iterator[RowBatch]:
         """Rows in the order in which they come; each batch is in the store before it is given.
 
         Raises:
             LoopdbgError: rows cannot be written, processes cannot start, or a cluster cannot be used.
         """
-        for batch in self._batches():
-            self.store.add(batch.job, batch.rows)
+        for batch in self._run_batches():
+            self.store.add_rows(batch.job, batch.rows)
             yield batch
 
-    def _batches(self) -> Iterator[Batch]:
+    def _run_batches(self) -> Iterator[RowBatch]:
         if self._dask is not None:
-            from .cluster import Cluster
+            from .dask_cluster import DaskCluster
 
-            with Cluster(self._dask, self.jobs, self._processes) as cluster:
-                yield from cluster.run(Schedule(self._left, cluster.threads))
+            with DaskCluster(self._dask, self.jobs, self._processes) as cluster:
+                yield from cluster.run(SweepSchedule(self._remaining_intervals, cluster.threads))
             return
-        schedule = Schedule(self._left, max(self._processes, 1))
+        schedule = SweepSchedule(self._remaining_intervals, max(self._processes, 1))
         if not self._processes:
-            yield from here(self.jobs, schedule, self._models)
+            yield from run_in_process(self.jobs, schedule, self._models)
             return
-        with Crew(dict(enumerate(self.jobs)), self._processes) as crew:
+        with WorkerPool(dict(enumerate(self.jobs)), self._processes) as crew:
             yield from crew.run(schedule)
 
-    def rows_of(self, batch: Batch) -> Iterator[Row]:
+    def rows_of(self, batch: RowBatch) -> Iterator[Row]:
         """The rows of a batch as a person reads them."""
         job = self.jobs[batch.job]
         told = self.store.versions
         for cells in batch.rows:
-            _, loop, name, *rest = cells[: len(COLUMNS)]
+            _, loop, name, *rest = cells[: len(RESULT_COLUMNS)]
             path = job.loops[loop] if 0 <= loop < len(job.loops) else ""
-            measures = dict(zip(job.wanted.measures, cells[len(COLUMNS) :], strict=True))
+            measures = dict(zip(job.spec.measures, cells[len(RESULT_COLUMNS) :], strict=True))
             first = (f"{job.hash}/{job.cases.name}/{name}", job.path, job.cases.name, name, path)
-            yield row_of((*first, *rest), measures, told)
+            yield row_from_cells((*first, *rest), measures, told)
 
 
 @public
@@ -145,8 +145,8 @@ def sweep(
     measures: Sequence[str] = (),
     against: str = "",
     max_iterations: int | None = None,
-    timeout: float | None = TIMEOUT,
-    max_memory: int | None = MEMORY,
+    timeout: float | None = DEFAULT_TIMEOUT_SECONDS,
+    max_memory: int | None = DEFAULT_MEMORY_BYTES,
     operators: Sequence[str] = (),
     processes: int = 0,
     dask: str | None = None,
@@ -180,21 +180,21 @@ def sweep(
     [5, 6]
     """
     told = tuple(asserts), tuple(breaks), tuple(measures), max_iterations, timeout, against
-    wanted = Wanted(*told, tuple(map(str, operators)), max_memory)
+    wanted = SweepSpec(*told, tuple(map(str, operators)), max_memory)
     elsewhere = bool(processes) or dask is not None
-    paths, given = _models(model, elsewhere)
-    chosen = _cases(cases, random, seed, dims, batched)
-    jobs, models = prepare(paths, chosen, wanted) if paths else _in_memory(given, chosen, wanted)
+    paths, given = _resolve_models(model, elsewhere)
+    chosen = _resolve_cases(cases, random, seed, dims, batched)
+    jobs, models = prepare_jobs(paths, chosen, wanted) if paths else _prepare_in_memory(given, chosen, wanted)
     target = None if output is None else Path(output)
     if target is not None and target.suffix != ".sweepdb":
-        check_form(target)
+        check_export_path(target)
     if resume and target is None:
         raise UsageError("resume needs the output of the sweep that goes on")
-    return _given(jobs, models, target, resume, processes, dask)
+    return _generate_rows(jobs, models, target, resume, processes, dask)
 
 
-def _given(
-    jobs: Sequence[Job],
+def _generate_rows(
+    jobs: Sequence[SweepJob],
     models: Mapping[int, Model],
     target: Path | None,
     resume: bool,
@@ -203,16 +203,16 @@ def _given(
 ) -> Iterator[Row]:
     with ExitStack() as stack:
         folder = None if target is not None else stack.enter_context(scratch_folder())
-        store = opened_store(Path(folder or ".") / _SCRATCH if target is None else target, jobs, resume)
+        store = open_store(Path(folder or ".") / _SCRATCH_NAME if target is None else target, jobs, resume)
         stack.callback(store.close)
         made = Sweep(jobs, store, models, processes, dask)
         for batch in made.run():
             yield from made.rows_of(batch)
         if target is not None and target.suffix != ".sweepdb":
-            export(store, target)
+            export_rows(store, target)
 
 
-def opened_store(target: Path, jobs: Sequence[Job], resume: bool) -> Store:
+def open_store(target: Path, jobs: Sequence[SweepJob], resume: bool) -> SweepStore:
     """The store of an output: itself, or beside it.
 
     Raises:
@@ -221,8 +221,8 @@ def opened_store(target: Path, jobs: Sequence[Job], resume: bool) -> Store:
     """
     path = target.with_suffix(".sweepdb")
     if not resume:
-        return Store.create(path, jobs, versions())
-    store = Store.open(path)
+        return SweepStore.create(path, jobs, version_text())
+    store = SweepStore.open(path)
     try:
         store.resume(jobs)
     except BaseException:
@@ -231,7 +231,7 @@ def opened_store(target: Path, jobs: Sequence[Job], resume: bool) -> Store:
     return store
 
 
-def _models(model: Any, elsewhere: bool) -> tuple[list[str], Model | None]:
+def _resolve_models(model: Any, elsewhere: bool) -> tuple[list[str], Model | None]:
     """The paths of the models, or one that is in memory."""
     if isinstance(model, str | os.PathLike):
         return [os.fspath(model)], None
@@ -245,21 +245,23 @@ def _models(model: Any, elsewhere: bool) -> tuple[list[str], Model | None]:
         return [], given
     if given.path is None:
         raise UsageError(f"{given.name} is in no file, which other processes could open: save it, and give its path")
-    return [str(given.path) + (f":{given._inside.function}" if given._inside.function else "")], None
+    return [str(given.path) + (f":{given._internals.function}" if given._internals.function else "")], None
 
 
-def _in_memory(model: Model | None, cases: CaseSet | None, wanted: Wanted) -> tuple[list[Job], dict[int, Model]]:
+def _prepare_in_memory(
+    model: Model | None, cases: CaseSet | None, wanted: SweepSpec
+) -> tuple[list[SweepJob], dict[int, Model]]:
     assert model is not None
     if wanted.against:
-        _check_against(wanted.against)
-    check(model, wanted)
+        _check_oracle(wanted.against)
+    check_spec(model, wanted)
     path = str(model.path or model.name)
-    chosen = cases if cases is not None else RandomCases(1) if model.path is None else beside(path)
+    chosen = cases if cases is not None else RandomCases(1) if model.path is None else default_cases(path)
     loops = tuple(plan.path for plan in model.plan.loops)
-    return [Job(0, path, hash_of(path), chosen, wanted, None, loops)], {0: model}
+    return [SweepJob(0, path, model_hash(path), chosen, wanted, None, loops)], {0: model}
 
 
-def _cases(cases: Any, random: int | None, seed: int, dims: Sequence[str], batched: bool) -> CaseSet | None:
+def _resolve_cases(cases: Any, random: int | None, seed: int, dims: Sequence[str], batched: bool) -> CaseSet | None:
     if random is not None:
         if cases is not None:
             raise UsageError("random makes cases, and cases gives them: use one or the other")
@@ -267,8 +269,8 @@ def _cases(cases: Any, random: int | None, seed: int, dims: Sequence[str], batch
     if cases is None or isinstance(cases, CaseSet):
         return cases
     if isinstance(cases, str | os.PathLike):
-        return open_set(cases, batched)
+        return open_case_set(cases, batched)
     if isinstance(cases, Mapping) or not isinstance(cases, Iterable):
         raise UsageError("cases are a sequence of inputs by name, or the path of a set of them")
     items: Sequence[Mapping[str, Data]] = cases if isinstance(cases, Sequence) else list(cases)
-    return GivenCases(items)
+    return InMemoryCases(items)

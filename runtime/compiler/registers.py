@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from ..record import record
-from .expressions import TYPES, Value, Writer, bits, parts, vector
+from .c_expressions import TYPES, LlvmWriter, TypedValue, bit_width, element_and_lanes, vector_type
 
 
-class Unfit(Exception):
+class NotCompilable(Exception):
     """A program that is left to the interpreter."""
 
 
 @record
-class Operation:
+class ScalarOperation:
     """What an opcode does on single elements (scalar_ops.h)."""
 
     name: str
@@ -27,7 +27,7 @@ class Operation:
 
 
 @record
-class Order:
+class ProductOrder:
     """How a small product of float32 matrices is summed: each element one summand after the other, from 0 on."""
 
     #: A summand is added to the sum before it is rounded.
@@ -40,7 +40,7 @@ class Order:
 
 
 @record
-class Search:
+class ExtremeSearch:
     """How the places of the extremes of rows are found (ArgMax, ArgMin); a NaN is the extreme."""
 
     c_type: str
@@ -54,11 +54,11 @@ class Search:
 
 
 @record
-class Fold:
+class FoldOrder:
     """How numbers are folded into results, one after the other (ReduceSum, ReduceMax)."""
 
     op: int
-    #: So many of them are summed by themselves first, as NumPy's pairwise sums (sums.h), where they are added.
+    #: So many of them are summed by themselves first, as NumPy's pairwise sums (pairwise_sum.h), where they are added.
     part: int
     #: Register, and the bytes at which it begins, one for each result.
     begin: tuple[int, list[int]]
@@ -68,7 +68,7 @@ class Fold:
 
 
 @record
-class Description:
+class ProgramDescription:
     """All of a program that does not change from run to run."""
 
     #: (op, d, a, b, c) of each instruction, registers as numbers
@@ -79,24 +79,24 @@ class Description:
     calls: list[list[int]]
     #: (bytes, length, register of the index, as int64) of each Gather of one element
     loads: list[tuple[int, int, int, bool]]
-    #: What machine_code.pyx tells of each loop.
+    #: What compiler_bridge.pyx tells of each loop.
     loops: list[dict[str, Any]]
     #: Register -> the integer of the model that it always holds. Not floats: LLVM drops x * 1, which quiets NaN.
     constants: dict[int, int]
     #: (opcode, of each argument its register and the bytes at which its elements begin) of each operation on several
     #: elements; the last argument is the result
-    eaches: list[tuple[int, list[tuple[int, list[int]]]]]
+    elementwise_operations: list[tuple[int, list[tuple[int, list[int]]]]]
     #: (registers, those of results, cost, how code computes it) of each node that its kernels compute
-    nodes: list[tuple[list[int], list[int], int, Order | Search | Fold | None]]
+    nodes: list[tuple[list[int], list[int], int, ProductOrder | ExtremeSearch | FoldOrder | None]]
     #: Where each register is in memory: what has more than 8 bytes begins at a line of the cache, and has whole ones.
-    places: list[int]
+    register_offsets: list[int]
 
 
 @record
-class Layout:
+class ProgramLayout:
     """What code has to know of the C structures (scalar_program.h)."""
 
-    operations: dict[int, Operation]
+    operations: dict[int, ScalarOperation]
     #: Opcodes of what is no operation.
     control: dict[str, int]
     #: Opcode -> bytes of what is chosen.
@@ -107,82 +107,82 @@ class Layout:
     numbers: dict[str, int]
 
 
-def mask(lanes: list[int]) -> str:
+def shuffle_mask(lanes: list[int]) -> str:
     """Which lanes a shuffle takes; -1: any."""
     return f"<{len(lanes)} x i32> <{', '.join('i32 poison' if lane < 0 else f'i32 {lane}' for lane in lanes)}>"
 
 
-class Groups:
+class UnionFind:
     """Registers between which values move as they are: they get one type."""
 
     def __init__(self, count: int) -> None:
         self.parent = list(range(count))
 
-    def of(self, k: int) -> int:
+    def find(self, k: int) -> int:
         while self.parent[k] != k:
             self.parent[k] = self.parent[self.parent[k]]
             k = self.parent[k]
         return k
 
-    def join(self, a: int, b: int) -> None:
-        self.parent[self.of(a)] = self.of(b)
+    def union(self, a: int, b: int) -> None:
+        self.parent[self.find(a)] = self.find(b)
 
 
-def integer(nbytes: int) -> str:
+def integer_type(nbytes: int) -> str:
     """The integer type of so many bytes."""
     if nbytes not in (1, 2, 4, 8):
-        raise Unfit(f"{nbytes} bytes")
+        raise NotCompilable(f"{nbytes} bytes")
     return f"i{8 * nbytes}"
 
 
-class Registers:
+class RegisterFile:
     """Those of one program, and the C structures that it stands in."""
 
-    def __init__(self, program: Description, layout: Layout) -> None:
+    def __init__(self, program: ProgramDescription, layout: ProgramLayout) -> None:
         self.program, self.layout = program, layout
-        self.w = Writer()
+        self.writer = LlvmWriter()
         self.control = layout.control
         self.types = self.type_registers()
         #: Where each register is in memory.
-        self.places = program.places
+        self.register_offsets = program.register_offsets
 
     def type_registers(self) -> list[str]:
         """A type of LLVM for each register: that of all operations on it, or an integer that has room for them."""
         program, count = self.program, len(self.program.registers)
-        groups = Groups(count)
-        for source, to in self.moved():
-            groups.join(source, to)
+        groups = UnionFind(count)
+        for source, to in self.moved_registers():
+            groups.union(source, to)
         used: dict[int, set[str]] = {}
-        for register, c_type in self.used():
-            used.setdefault(groups.of(register), set()).add(TYPES[c_type][0])
+        for register, c_type in self.used_types():
+            used.setdefault(groups.find(register), set()).add(TYPES[c_type][0])
         copied: dict[int, set[str]] = {}
-        for register, nbytes in self.copied():
-            copied.setdefault(groups.of(register), set()).add(integer(nbytes))
+        for register, nbytes in self.copied_registers():
+            copied.setdefault(groups.find(register), set()).add(integer_type(nbytes))
         room: dict[int, int] = {}
         for k, (nbytes, exact) in enumerate(program.registers):
             if exact:
-                room[groups.of(k)] = max(room.get(groups.of(k), 0), nbytes)
-        loose = {groups.of(k) for registers in program.calls for k in registers if not program.registers[k][1]}
+                room[groups.find(k)] = max(room.get(groups.find(k), 0), nbytes)
+        loose = {groups.find(k) for registers in program.calls for k in registers if not program.registers[k][1]}
         return [
             self.type_of(used.get(g) or copied.get(g, set()), max(room.get(g, 0), 8 * (g in loose)), g not in loose)
-            for g in map(groups.of, range(count))
+            for g in map(groups.find, range(count))
         ]
 
     def type_of(self, used: set[str], room: int, exact: bool) -> str:
         """The type of registers that are used as these, of so many bytes. ``exact``: their values have all of them."""
         only = next(iter(used)) if len(used) == 1 else ""
-        if only and bits(only) >= 8 * room:
+        if only and bit_width(only) >= 8 * room:
             return only
-        if exact and (room not in (0, 1, 2, 4, 8) or (only and 8 * room % bits(only) == 0)):
-            element = only if only and 8 * room % bits(only) == 0 else "i8"
-            return vector(element, 8 * room // bits(element))
-        wide = max([8 * room, *map(bits, used)]) if used or room else 64
-        return integer(wide // 8)
+        if exact and (room not in (0, 1, 2, 4, 8) or (only and 8 * room % bit_width(only) == 0)):
+            element = only if only and 8 * room % bit_width(only) == 0 else "i8"
+            return vector_type(element, 8 * room // bit_width(element))
+        wide = max([8 * room, *map(bit_width, used)]) if used or room else 64
+        return integer_type(wide // 8)
 
     def is_copy(self, op: int) -> bool:
         return op in self.layout.operations and self.layout.operations[op].name.startswith("copy_")
 
-    def moved(self) -> list[tuple[int, int]]:
+    def moved_registers(self) -> list[tuple[int, int]]:
         found = []
         for op, d, a, b, c in self.program.code:
             if op in self.layout.choices:
@@ -193,18 +193,19 @@ class Registers:
             found += [*loop["moves"], *loop["init"], *loop["outs"]]
         return found
 
-    def copied(self) -> list[tuple[int, int]]:
+    def copied_registers(self) -> list[tuple[int, int]]:
         """(register, bytes of an element) of what is only moved about element by element."""
         sizes = dict(self.layout.choices)
         for op, operation in self.layout.operations.items():
             if operation.name.startswith("copy_"):
                 sizes[op] = int(operation.name.removeprefix("copy_"))
         moved = [
-            (op, arguments[1:] if op in self.layout.choices else arguments) for op, arguments in self.program.eaches
+            (op, arguments[1:] if op in self.layout.choices else arguments)
+            for op, arguments in self.program.elementwise_operations
         ]
         return [(register, sizes[op]) for op, arguments in moved if op in sizes for register, _ in arguments]
 
-    def used(self) -> list[tuple[int, str]]:
+    def used_types(self) -> list[tuple[int, str]]:
         """(register, C type) of all that operations read and write, but for what only copies."""
         found: list[tuple[int, str]] = []
         for op, d, a, b, _ in self.program.code:
@@ -221,7 +222,7 @@ class Registers:
                 found.append((a, "uint8_t"))
             elif op == self.control["COUNT"]:
                 found.append((d, "int64_t" if b else "int32_t"))
-        for op, arguments in self.program.eaches:
+        for op, arguments in self.program.elementwise_operations:
             operation = self.layout.operations.get(op)
             if operation is None:
                 found.append((arguments[0][0], "uint8_t"))
@@ -229,9 +230,9 @@ class Registers:
                 found += [(register, operation.argument) for register, _ in arguments[:-1]]
                 found.append((arguments[-1][0], operation.result))
         for *_, order in self.program.nodes:
-            if isinstance(order, Search):
+            if isinstance(order, ExtremeSearch):
                 found += [(order.x[0], order.c_type), (order.result[0], "int64_t")]
-            elif isinstance(order, Fold):
+            elif isinstance(order, FoldOrder):
                 operation = self.layout.operations[order.op]
                 found += [(register, operation.argument) for register, _ in (order.begin, order.x, order.result)]
             elif order is not None:
@@ -244,79 +245,79 @@ class Registers:
                     found.append((loop[name], "int64_t" if loop[f"{name}_wide"] else "int32_t"))
         return found
 
-    def get(self, k: int, c_type: str) -> Value:
+    def read_as(self, k: int, c_type: str) -> TypedValue:
         """What a register holds, as a C type."""
-        return Value(self.as_type(self.read(k), self.types[k], TYPES[c_type][0]), c_type)
+        return TypedValue(self.as_type(self.read(k), self.types[k], TYPES[c_type][0]), c_type)
 
-    def put(self, k: int, value: Value) -> None:
+    def write_value(self, k: int, value: TypedValue) -> None:
         self.write(k, self.as_type(value.text, value.llvm, self.types[k]))
 
     def read(self, k: int) -> str:
         if k in self.program.constants and self.types[k].startswith("i"):
             return str(self.program.constants[k])
-        room = self.room(k)
-        return self.resized(self.w.let(f"load {room}, ptr %r{k}"), room, self.types[k])
+        room = self.storage_type(k)
+        return self.resize_vector(self.writer.assign(f"load {room}, ptr %r{k}"), room, self.types[k])
 
     def write(self, k: int, text: str) -> None:
-        room = self.room(k)
+        room = self.storage_type(k)
         if room != self.types[k]:
-            text = self.w.opaque(room, self.resized(text, self.types[k], room))
-        self.w.do(f"store {room} {text}, ptr %r{k}")
+            text = self.writer.opaque(room, self.resize_vector(text, self.types[k], room))
+        self.writer.emit(f"store {room} {text}, ptr %r{k}")
 
-    def room(self, k: int) -> str:
+    def storage_type(self, k: int) -> str:
         """What a register is between blocks: LLVM takes vectors of other sizes than powers of two apart there."""
-        element, lanes = parts(self.types[k])
-        room = vector(element, lanes and 1 << (lanes - 1).bit_length())
-        return room if bits(room) > 128 else self.types[k]
+        element, lanes = element_and_lanes(self.types[k])
+        room = vector_type(element, lanes and 1 << (lanes - 1).bit_length())
+        return room if bit_width(room) > 128 else self.types[k]
 
-    def resized(self, text: str, old: str, new: str) -> str:
+    def resize_vector(self, text: str, old: str, new: str) -> str:
         """The first lanes of a vector, or more behind them that hold anything."""
-        lanes, wanted = parts(old)[1], parts(new)[1]
+        lanes, wanted = element_and_lanes(old)[1], element_and_lanes(new)[1]
         if lanes == wanted:
             return text
-        return self.w.let(
-            f"shufflevector {old} {text}, {old} poison, {mask([k if k < lanes else -1 for k in range(wanted)])}"
+        return self.writer.assign(
+            f"shufflevector {old} {text}, {old} poison, {shuffle_mask([k if k < lanes else -1 for k in range(wanted)])}"
         )
 
     def as_type(self, text: str, old: str, new: str) -> str:
         """The same bits as another type, cut or with zeros above."""
-        w = self.w
+        w = self.writer
         if old == new:
             return text
-        if parts(old)[1] or parts(new)[1]:
-            if bits(old) != bits(new):
-                raise Unfit(f"{old} as {new}")
-            return w.let(f"bitcast {old} {text} to {new}")
+        if element_and_lanes(old)[1] or element_and_lanes(new)[1]:
+            if bit_width(old) != bit_width(new):
+                raise NotCompilable(f"{old} as {new}")
+            return w.assign(f"bitcast {old} {text} to {new}")
         if old in ("float", "double"):
-            text, old = w.let(f"bitcast {old} {text} to i{bits(old)}"), f"i{bits(old)}"
-        if bits(old) != bits(new):
-            code = "zext" if bits(old) < bits(new) else "trunc"
-            text, old = w.let(f"{code} {old} {text} to i{bits(new)}"), f"i{bits(new)}"
-        return text if old == new else w.let(f"bitcast {old} {text} to {new}")
+            text, old = w.assign(f"bitcast {old} {text} to i{bit_width(old)}"), f"i{bit_width(old)}"
+        if bit_width(old) != bit_width(new):
+            code = "zext" if bit_width(old) < bit_width(new) else "trunc"
+            text, old = w.assign(f"{code} {old} {text} to i{bit_width(new)}"), f"i{bit_width(new)}"
+        return text if old == new else w.assign(f"bitcast {old} {text} to {new}")
 
     def move(self, source: int, to: int) -> None:
         self.write(to, self.as_type(self.read(source), self.types[source], self.types[to]))
 
     # -- memory
 
-    def at(self, base: str, offset: int | str) -> str:
-        return self.w.let(f"getelementptr i8, ptr {base}, i64 {offset}")
+    def address(self, base: str, offset: int | str) -> str:
+        return self.writer.assign(f"getelementptr i8, ptr {base}, i64 {offset}")
 
     def field(self, base: str, name: str, llvm: str) -> str:
         """What a field of a structure holds."""
-        return self.w.let(f"load {llvm}, ptr {self.at(base, self.layout.offsets[name])}")
+        return self.writer.assign(f"load {llvm}, ptr {self.address(base, self.layout.offsets[name])}")
 
     def set_field(self, base: str, name: str, llvm: str, text: str) -> None:
-        self.w.do(f"store {llvm} {text}, ptr {self.at(base, self.layout.offsets[name])}")
+        self.writer.emit(f"store {llvm} {text}, ptr {self.address(base, self.layout.offsets[name])}")
 
     def load(self, name: str, llvm: str = "i64") -> str:
-        return self.w.let(f"load {llvm}, ptr %{name}")
+        return self.writer.assign(f"load {llvm}, ptr %{name}")
 
     def store(self, name: str, text: str | int, llvm: str = "i64") -> None:
-        self.w.do(f"store {llvm} {text}, ptr %{name}")
+        self.writer.emit(f"store {llvm} {text}, ptr %{name}")
 
-    def increase(self, where: str, by: int | str) -> str:
+    def fetch_add(self, where: str, by: int | str) -> str:
         """Add to an int64 in memory; returns what it was."""
-        before = self.w.let(f"load i64, ptr {where}")
-        self.w.do(f"store i64 {self.w.add(before, by)}, ptr {where}")
+        before = self.writer.assign(f"load i64, ptr {where}")
+        self.writer.emit(f"store i64 {self.writer.add(before, by)}, ptr {where}")
         return before

@@ -1,10 +1,10 @@
 """The engine: runs a Plan, stops at any boundary or node of any nesting, and goes on.
 
 ``interpreter.run_plan`` is the hot path: one loop over a flat array of instructions, without the GIL. The engine says where it
-stops, and hands what needs Python to its parts, which work on one ``State`` in C: ``Memory`` (slots, and all that the
-state stands in), ``Binder`` (nodes), ``Scans`` (scan outputs), ``Loops`` (entries, boundaries, exits), ``Histories`` (what was at
-all boundaries), ``Checkpoints`` (going back), ``Changes`` (what-if) and ``Observers`` (predicates, records). Each says in its
-constructor which parts it needs; none knows the engine. All that is fast is an ``Accelerator`` above them (fast/floor.pyx);
+stops, and hands what needs Python to its parts, which work on one ``ExecutionState`` in C: ``Memory`` (slots, and all that the
+state stands in), ``NodeBinder`` (nodes), ``ScanOutputs`` (scan outputs), ``Loops`` (entries, boundaries, exits), ``ValueHistories`` (what was at
+all boundaries), ``Checkpoints`` (going back), ``ExecutionEditor`` (what-if) and ``BoundaryMonitor`` (predicates, records). Each says in its
+constructor which parts it needs; none knows the engine. All that is fast is an ``OptimizerBase`` above them (fast/floor.pyx);
 ``LOOPDBG_FAST=0`` leaves it out.
 """
 
@@ -13,16 +13,16 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t, uintptr_t, INT64_MAX
 cimport numpy as np
 
-from .plain.accelerator cimport Accelerator
-from .plain.binder cimport Binder
-from .time.history cimport Histories
-from .plain.interpreter cimport LOOPDBG_CHECKED, decide, is_due, run_plan
-from .plain.loops cimport Loops
-from .plain.clock cimport clock_in, now
-from .plain.memory cimport HELD, MAPPED, Memory
-from .plain.pieces cimport release, take
-from .plain.state cimport *
-from .plain.scans cimport Scans
+from .baseline.optimizer_base cimport OptimizerBase
+from .baseline.binder cimport NodeBinder
+from .history.value_history cimport ValueHistories
+from .baseline.interpreter cimport LOOPDBG_CHECKED, end_reason, optimizer_is_due, run_plan
+from .baseline.loops cimport Loops
+from .baseline.clock cimport charge_time_to, now
+from .baseline.memory cimport KEPT_ARRAY_MAX_BYTES, REUSED_OUTPUT_MIN_BYTES, Memory
+from .baseline.arena cimport arena_free_tree, arena_alloc
+from .baseline.state cimport *
+from .baseline.scan_outputs cimport ScanOutputs
 
 # Not the module around it, which makes an enum of every number: 6 us a run.
 import _signal as signal
@@ -33,29 +33,29 @@ import numpy as np
 
 from ..errors import ExecutionError, LimitError, Remedy
 from ..graph import System
-from ..kernels.available import leave_allocations, watch_allocations
-from .time.changes import Changes
-from .time.checkpoints import Checkpoints
-from .time.observers import Observers
+from ..kernels.memory_guard import restore_allocator, install_guarded_allocator
+from .history.edits import ExecutionEditor
+from .history.checkpoints import Checkpoints
+from .history.boundary_monitor import BoundaryMonitor
 
 np.import_array()
 
 #: Whether new engines have what makes them fast; without it they give the same bits.
-fast = os.environ.get("LOOPDBG_FAST", "") != "0"
+optimizer_enabled = os.environ.get("LOOPDBG_FAST", "") != "0"
 #: Whether this is a build with bounds checks, which runs some iterations on a plain engine as well (selfcheck.py).
-checked = bool(LOOPDBG_CHECKED)
+is_checked_build = bool(LOOPDBG_CHECKED)
 
 cdef int _SIGINT = signal.SIGINT
 # How long run_plan may run before signals and limits are looked at.
 cdef double SLICE_SECONDS = 0.01
 # How long an interrupt waits for a boundary.
-cdef double PATIENCE_SECONDS = 0.05
+cdef double INTERRUPT_PATIENCE_SECONDS = 0.05
 
 # Whether Ctrl-C stops a run at its next boundary.
-cdef enum Ears:
-    CLOSED = 0
-    WANTED = 1
-    OPEN = 2
+cdef enum SigintState:
+    SIGINT_INACTIVE = 0
+    SIGINT_PENDING = 1
+    SIGINT_INSTALLED = 2
 
 
 @cython.final
@@ -67,45 +67,45 @@ cdef class Engine:
 
     cdef readonly object plan
     cdef readonly Memory memory
-    cdef Accelerator accelerator
-    cdef readonly object fast        # the accelerator as Python has it; None: there is none
-    cdef readonly Binder binder
-    cdef readonly Scans scans
-    cdef readonly Histories histories
+    cdef OptimizerBase optimizer_base
+    cdef readonly object optimizer        # the accelerator as Python has it; None: there is none
+    cdef readonly NodeBinder binder
+    cdef readonly ScanOutputs scans
+    cdef readonly ValueHistories histories
     cdef readonly Loops loops
     cdef readonly object checkpoints
-    cdef readonly object changes
-    cdef readonly object observers
-    cdef State *s
+    cdef readonly object editor
+    cdef readonly object monitor
+    cdef ExecutionState *s
     cdef double tick_time
     cdef int64_t slice_budget
-    cdef double interrupted          # when an interrupt was first seen, 0: none was
+    cdef double interrupted_at          # when an interrupt was first seen, 0: none was
     cdef public object on_boundary   # called with the loop's index at every boundary while hooks are on
     cdef public object on_tick       # called about every 10 ms of a run
-    cdef dict given                  # output -> the array that the execution before gave, if it is large
-    cdef Ears ears
-    cdef object allocator            # NumPy's, which another one stands in for; None: none does
-    cdef bint comparing              # with a plain engine (selfcheck.py)
+    cdef dict reusable_outputs                  # output -> the array that the execution before gave, if it is large
+    cdef SigintState sigint_state
+    cdef object previous_allocator            # NumPy's, which another one stands in for; None: none does
+    cdef bint self_checking              # with a plain engine (selfcheck.py)
 
     def __init__(self, plan, bint plain=False):
         """``plain``: without what makes it fast."""
         self.plan = plan
         self.memory = Memory(plan)
         self.s = &self.memory.s
-        if fast and not plain:
-            from .fast.floor import Fast
+        if optimizer_enabled and not plain:
+            from .optimized.optimizer import Optimizer
 
-            self.fast = Fast(self.memory)
-            self.accelerator, self.binder = self.fast, self.fast.binder
+            self.optimizer = Optimizer(self.memory)
+            self.optimizer_base, self.binder = self.optimizer, self.optimizer.binder
         else:
-            self.accelerator, self.binder = Accelerator(), Binder(self.memory)
-        self.scans = Scans(self.memory)
-        self.given = {}
-        self.histories = Histories(self.memory)
-        self.loops = Loops(self.memory, self.binder, self.scans, self.accelerator, self.histories)
-        self.checkpoints = Checkpoints(self.memory, self.binder, self.loops, self.scans, self.accelerator, self.histories)
-        self.changes = Changes(self.memory, self.binder, self.loops, self.histories, self.accelerator)
-        self.observers = Observers(self.memory, self.binder, self.loops)
+            self.optimizer_base, self.binder = OptimizerBase(), NodeBinder(self.memory)
+        self.scans = ScanOutputs(self.memory)
+        self.reusable_outputs = {}
+        self.histories = ValueHistories(self.memory)
+        self.loops = Loops(self.memory, self.binder, self.scans, self.optimizer_base, self.histories)
+        self.checkpoints = Checkpoints(self.memory, self.binder, self.loops, self.scans, self.optimizer_base, self.histories)
+        self.editor = ExecutionEditor(self.memory, self.binder, self.loops, self.histories, self.optimizer_base)
+        self.monitor = BoundaryMonitor(self.memory, self.binder, self.loops)
         self.slice_budget = 1_000_000
         if LOOPDBG_CHECKED:
             from . import selfcheck
@@ -124,9 +124,9 @@ cdef class Engine:
         copied: they must not change while the execution lasts. ``unseen``: nobody looks at anything but the outputs.
         """
         cdef int k
-        if self.s.by_hand:
-            self.changes.undo()
-        self.accelerator.begin(unseen)
+        if self.s.user_edited:
+            self.editor.undo()
+        self.optimizer_base.begin(unseen)
         for slot, value in inputs.items():
             self.memory.put_input(slot, value)
         for k in range(self.memory.nloops):
@@ -145,7 +145,7 @@ cdef class Engine:
         self.s.suspended = NULL
         self.s.epoch += 1
         self.checkpoints.begin()
-        self.observers.begin()
+        self.monitor.begin()
         self.histories.begin()
         self.clear_stops()
 
@@ -156,17 +156,17 @@ cdef class Engine:
         self.s.stop_any = 0
         self.s.watch = self.s.hook_any or self.s.c_hook != NULL or self.s.interrupt
         for k in range(self.memory.nloops):
-            self.s.loops[k].next_event = INT64_MAX
-            self.s.loops[k].event_at_end = 0
+            self.s.loops[k].stop_at_iteration = INT64_MAX
+            self.s.loops[k].stop_at_exit = 0
 
     def stop_at(self, int index, int64_t iteration):
         """Ask for a stop at the first boundary of a loop from this iteration on, and at the loop's end."""
-        self.s.loops[index].next_event = iteration
-        self.s.loops[index].event_at_end = 1
+        self.s.loops[index].stop_at_iteration = iteration
+        self.s.loops[index].stop_at_exit = 1
 
     def stop_at_end(self, int index):
         """Ask for a stop where a loop ends."""
-        self.s.loops[index].event_at_end = 1
+        self.s.loops[index].stop_at_exit = 1
 
     def stop_anywhere(self):
         """Ask for a stop at the next boundary of any loop."""
@@ -187,7 +187,7 @@ cdef class Engine:
         self.s.step_depth = self.s.depth if depth is None else depth
 
     @property
-    def stop_is_asked(self):
+    def stop_requested(self):
         """Does somebody want a stop at the next boundary, or look at every boundary?"""
         return bool(self.s.watch)
 
@@ -195,10 +195,10 @@ cdef class Engine:
         """Stop at these iterations' boundaries in every entry of a loop; replaces those set before."""
         cdef LoopState *loop = self.s.loops + index
         wanted = sorted(iterations)
-        cdef int64_t *breaks = <int64_t *>take(self.s.own, len(wanted), sizeof(int64_t))
+        cdef int64_t *breaks = <int64_t *>arena_alloc(self.s.own, len(wanted), sizeof(int64_t))
         for k, iteration in enumerate(wanted):
             breaks[k] = iteration
-        release(loop.breaks)
+        arena_free_tree(loop.breaks)
         loop.breaks, loop.nbreaks = breaks, len(wanted)
 
     def set_traps(self, positions):
@@ -265,44 +265,44 @@ cdef class Engine:
             raise RuntimeError("this engine is running already")
         self.s.running = 1
         self.s.epoch += 1
-        self.s.fresh = 1
-        self.ears = WANTED
+        self.s.just_resumed = 1
+        self.sigint_state = SIGINT_PENDING
         try:                          # all of it may want memory that there is not
-            if self.accelerator.watched_at != self.s.generation:
-                slots = self.observers.slots_read() | self.histories.slots_read()
-                self.accelerator.watch(self.s.generation, frozenset(slots))
+            if self.optimizer_base.watched_generation != self.s.generation:
+                slots = self.monitor.slots_read() | self.histories.slots_read()
+                self.optimizer_base.watch(self.s.generation, frozenset(slots))
             if self.s.stepping & STEPPING:
-                self.loops.settle()     # inside the iteration that follows it cannot be had any more
+                self.loops.materialize_all()     # inside the iteration that follows it cannot be had any more
             return self.run()
         finally:
-            settle_slots(self.s)
+            flush_suspended(self.s)
             if self.s.stepping & TIMING:
-                clock_in(self.s, -1)
+                charge_time_to(self.s, -1)
             self.s.running = 0
-            if self.allocator is not None:
-                leave_allocations(self.allocator)
-                self.allocator = None
-            if self.ears == OPEN:
+            if self.previous_allocator is not None:
+                restore_allocator(self.previous_allocator)
+                self.previous_allocator = None
+            if self.sigint_state == SIGINT_INSTALLED:
                 signal.signal(_SIGINT, signal.default_int_handler)
-            self.ears = CLOSED
+            self.sigint_state = SIGINT_INACTIVE
 
-    cdef int listen(self) except -1:
+    cdef int install_sigint_handler(self) except -1:
         """Let Ctrl-C stop the run at its next boundary, from now on."""
-        self.ears = CLOSED
+        self.sigint_state = SIGINT_INACTIVE
         try:
-            self.take_signal()
+            self.claim_sigint()
         except KeyboardInterrupt:       # it was pressed since the run began
             if signal.getsignal(_SIGINT) is not signal.default_int_handler:
                 raise
             self.interrupt()
-            self.take_signal()
+            self.claim_sigint()
 
-    cdef int take_signal(self) except -1:
+    cdef int claim_sigint(self) except -1:
         # Where somebody else decides what Ctrl-C means, that holds.
         if threading.get_ident() == threading.main_thread().ident and \
                 signal.getsignal(_SIGINT) is signal.default_int_handler:
             signal.signal(_SIGINT, self.on_signal)
-            self.ears = OPEN
+            self.sigint_state = SIGINT_INSTALLED
 
     def on_signal(self, number, frame):
         """First Ctrl-C: stop at the next boundary. A second one, while a hook hangs, is an ordinary interrupt."""
@@ -314,15 +314,15 @@ cdef class Engine:
         cdef int status, index
         self.tick_time = now()
         self.s.budget = self.slice_budget
-        self.interrupted = 0
+        self.interrupted_at = 0
         while True:
             with nogil:
                 status = run_plan(self.s)
             if status == S_END:
                 return ("end", -1)
-            if self.ears == WANTED:     # a run that ends at once asks for neither: both took as long as a short run
-                self.allocator = watch_allocations()
-                self.listen()
+            if self.sigint_state == SIGINT_PENDING:     # a run that ends at once asks for neither: both took as long as a short run
+                self.previous_allocator = install_guarded_allocator()
+                self.install_sigint_handler()
             if status == S_PYTHON:
                 self.binder.run_node(self.s.pc)
                 # A node in Python may take any time: the clock decides, not its cost.
@@ -333,24 +333,24 @@ cdef class Engine:
                 if index >= 0:
                     self.look(index)
             elif status == S_BOUNDARY:
-                stop = self.at_boundary(self.s.code[self.s.pc].loop)
+                stop = self.handle_boundary(self.s.code[self.s.pc].loop)
                 if stop is not None:
                     return stop
             elif status == S_NODE:
                 return ("node", self.s.pc)
             elif status == S_LIMIT:
-                return self.at_limit(self.s.code[self.s.pc].loop)
-            elif status == S_LOOK:
+                return self.handle_limit(self.s.code[self.s.pc].loop)
+            elif status == S_OPTIMIZE:
                 self.look(self.s.stack[self.s.depth - 1])
             elif status == S_OBSERVE:
-                self.observers.observe_slowly(self.s.code[self.s.pc].loop)
+                self.monitor.observe_slow(self.s.code[self.s.pc].loop)
                 # What it asked of Python may take any time.
                 if self.s.interrupt or now() - self.tick_time > SLICE_SECONDS:
                     status = S_TICK
-            elif status == S_TESTED:
+            elif status == S_CONDITION_TESTED:
                 return ("tested", -1)
             elif status == S_NO_SLICE:
-                self.no_slice(self.s.code[self.s.pc].loop)
+                self.handle_missing_part(self.s.code[self.s.pc].loop)
             if status == S_TICK and self.tick():
                 return ("interrupt", -1)
 
@@ -358,33 +358,33 @@ cdef class Engine:
         """A loop that just crossed a boundary may be due for the floor above. Builds with bounds checks run the two iterations
         that follow on a plain engine as well: where something new was made, and where values have grown."""
         cdef LoopState *loop = self.s.loops + index
-        cdef bint due = is_due(loop)
+        cdef bint due = optimizer_is_due(loop)
         if due:
-            self.accelerator.look(index)
-        if LOOPDBG_CHECKED and (due or loop.i in (3, 30)) and self.fast is not None and self.may_compare():
-            self.comparing = True
+            self.optimizer_base.look(index)
+        if LOOPDBG_CHECKED and (due or loop.i in (3, 30)) and self.optimizer is not None and self.can_self_check():
+            self.self_checking = True
             try:
-                self.loops.checks.against_plain(self, index)
+                self.loops.checks.check_against_baseline(self, index)
             finally:
-                self.comparing = False
+                self.self_checking = False
 
-    cdef bint may_compare(self) noexcept:
+    cdef bint can_self_check(self) noexcept:
         """Does nobody want a stop in these iterations?"""
         cdef LoopState *loop
         cdef int k
         for k in range(self.memory.nloops):
             loop = self.s.loops + k
-            if loop.observers or loop.nbreaks or loop.event_at_end or loop.next_event != INT64_MAX:
+            if loop.observers or loop.nbreaks or loop.stop_at_exit or loop.stop_at_iteration != INT64_MAX:
                 return False
-        return not (self.comparing or self.stop_is_asked or self.s.stepping)
+        return not (self.self_checking or self.stop_requested or self.s.stepping)
 
-    def limit_like(self, Engine other not None):
+    def copy_limits(self, Engine other not None):
         """Take over the limits of another engine of the same plan."""
         cdef int k
         for k in range(self.memory.nloops):
             self.s.loops[k].limit, self.s.loops[k].endless_at = other.s.loops[k].limit, other.s.loops[k].endless_at
 
-    def retest(self):
+    def retest_condition(self):
         """Something was changed at a boundary: where the condition is that of the iteration itself, decide again.
 
         Raises:
@@ -398,7 +398,7 @@ cdef class Engine:
         if loop.top == loop.head or self.s.pc != loop.head:
             return
         self.s.epoch += 1
-        self.s.pc, loop.keep = top_of(loop), 1
+        self.s.pc, loop.keep = iteration_start(loop), 1
         if self.s.pc != loop.head:
             loop.retest, self.s.stepping, self.s.running = 1, 0, 1
             try:
@@ -406,36 +406,36 @@ cdef class Engine:
                     self.run()
             finally:
                 loop.retest, self.s.stepping, self.s.running = 0, stepping, 0
-        loop.ended = decide(loop)
+        loop.ended = end_reason(loop)
 
     def run_to(self, int index, int64_t iteration):
         """Run on to a loop's boundary, or its end, whatever stops were asked for; they stay."""
         cdef LoopState *loop = self.s.loops + index
-        asked = (loop.next_event, loop.event_at_end)
-        loop.next_event, loop.event_at_end = min(loop.next_event, iteration), 1
+        asked = (loop.stop_at_iteration, loop.stop_at_exit)
+        loop.stop_at_iteration, loop.stop_at_exit = min(loop.stop_at_iteration, iteration), 1
         try:
             return self.run()
         finally:
-            settle_slots(self.s)
-            loop.next_event, loop.event_at_end = asked
+            flush_suspended(self.s)
+            loop.stop_at_iteration, loop.stop_at_exit = asked
 
-    cdef object at_boundary(self, int index):
+    cdef object handle_boundary(self, int index):
         cdef LoopState *loop = self.s.loops + index
-        cdef int why = self.s.why
+        cdef int stop_reasons = self.s.stop_reasons
         loop.reported = 1
-        self.observers.hits = self.observers.true_predicates(index) if why & 4 else ()
-        if why & 2:
+        self.monitor.hits = self.monitor.true_predicates(index) if stop_reasons & 4 else ()
+        if stop_reasons & 2:
             self.s.epoch += 1
             if self.on_boundary(index):
-                why |= 1
+                stop_reasons |= 1
         if self.s.interrupt:
             self.s.interrupt = 0
             return ("interrupt", -1)
-        if why & 4:
+        if stop_reasons & 4:
             return ("predicate", index)
-        return ("boundary", index) if why & 1 else None
+        return ("boundary", index) if stop_reasons & 1 else None
 
-    cdef object at_limit(self, int index):
+    cdef object handle_limit(self, int index):
         cdef LoopState *loop = self.s.loops + index
         if loop.i < loop.limit:
             node = self.plan.loops[index].loop
@@ -445,19 +445,19 @@ cdef class Engine:
         loop.reported = 1
         return ("limit", index)
 
-    cdef int no_slice(self, int index) except -1:
+    cdef int handle_missing_part(self, int index) except -1:
         cdef LoopState *loop = self.s.loops + index
         cdef int k
         for k in range(loop.nslices):
-            if loop.slices[k].parts <= loop.i and not self.loops.fill_up(index, k):
+            if loop.slices[k].parts <= loop.i and not self.loops.pad_missing_parts(index, k):
                 sliced = self.plan.loops[index].slices[k].sliced
                 if sliced.from_trip_count and not loop.i:
-                    raise ExecutionError(f"{self.memory.at(index)}: reverse iterator '{sliced.inner.name}' begins at part "
+                    raise ExecutionError(f"{self.memory.describe_loop(index)}: reverse iterator '{sliced.inner.name}' begins at part "
                                          f"{loop.trip - 1} (the trip count is {loop.trip}), and '{sliced.outer.name}' "
                                          f"{list(self.memory.look(loop.slices[k].outer).shape)} has no such part along axis "
                                          f"{sliced.axis}")
                 word = "iterator over" if self.plan.loops[index].loop.system is System.TENSORRT else "sliced input"
-                raise ExecutionError(f"{self.memory.at(index)}: the {word} '{sliced.outer.name}' has only "
+                raise ExecutionError(f"{self.memory.describe_loop(index)}: the {word} '{sliced.outer.name}' has only "
                                      f"{loop.slices[k].parts} parts; the loop wants part {loop.i}")
         # Parts that nothing needs were made up: the boundary, which was told of, is gone over again.
         loop.parts = min([loop.slices[k].parts for k in range(loop.nslices)])
@@ -470,14 +470,14 @@ cdef class Engine:
         elapsed = max(t - self.tick_time, 1e-6)
         self.slice_budget = <int64_t>min(max(self.slice_budget * min(max(SLICE_SECONDS / elapsed, 0.1), 4.0), 1e4), 1e9)
         self.s.budget, self.tick_time = self.slice_budget, t
-        self.accelerator.tick()
+        self.optimizer_base.tick()
         if self.on_tick is not None:
             self.on_tick()
         if self.s.interrupt:
             # The next boundary stops; where a body takes long to get there, stop between its nodes.
-            if not self.interrupted:
-                self.interrupted = t
-            elif t - self.interrupted > PATIENCE_SECONDS and not self.accelerator.is_busy():
+            if not self.interrupted_at:
+                self.interrupted_at = t
+            elif t - self.interrupted_at > INTERRUPT_PATIENCE_SECONDS and not self.optimizer_base.is_mid_region():
                 self.s.interrupt = 0
                 return 1
         return 0
@@ -487,22 +487,22 @@ cdef class Engine:
     def time_nodes(self, bint on):
         """Add up from here on what each instruction takes; what was added up before is forgotten."""
         self.s.stepping &= ~TIMING
-        release(self.s.spent)
-        self.s.spent, self.s.timed = NULL, -1
+        arena_free_tree(self.s.node_seconds)
+        self.s.node_seconds, self.s.timed_pc = NULL, -1
         if on:
-            self.s.spent = <double *>take(self.s.own, self.memory.ncode, sizeof(double))
+            self.s.node_seconds = <double *>arena_alloc(self.s.own, self.memory.ncode, sizeof(double))
             self.s.stepping |= TIMING
 
     @property
     def node_seconds(self):
         """Seconds of each instruction of the plan: those of a group are its leader's, those of a scalar program the
         boundary's."""
-        return [self.s.spent[k] if self.s.spent != NULL else 0.0 for k in range(len(self.plan.code))]
+        return [self.s.node_seconds[k] if self.s.node_seconds != NULL else 0.0 for k in range(len(self.plan.code))]
 
     # -- looking, while stopped
 
     @property
-    def shapes_met(self):
+    def spec_count(self):
         """How many shapes it knows from all its executions: what it keeps of each is never forgotten."""
         return self.memory.specs.count
 
@@ -533,12 +533,12 @@ cdef class Engine:
 
     def value(self, int slot):
         """A copy of what a slot holds: an array, a list, or None. The caller knows whether it was computed."""
-        self.accelerator.ask(slot)
+        self.optimizer_base.materialize(slot)
         return self.memory.value(slot)
 
     def peek(self, int slot):
         """What a slot holds, not copied: good until the engine goes on, and never to be written."""
-        self.accelerator.ask(slot)
+        self.optimizer_base.materialize(slot)
         return self.memory.peek(slot)
 
     def results(self):
@@ -551,22 +551,22 @@ cdef class Engine:
         cdef int slot
         results = {}
         for name, slot in self.plan.outputs:
-            if not self.is_there(slot):
+            if not self.is_available(slot):
                 raise ExecutionError(f"output '{name}' has no value")
-            before = self.given.pop(name, None)
-            value = results[name] = self.memory.value(slot) if before is None else self.memory.value_again(slot, before)
-            if self.s.slots[slot].spec and MAPPED <= np.PyArray_NBYTES(value) <= HELD:
-                self.given[name] = value
+            before = self.reusable_outputs.pop(name, None)
+            value = results[name] = self.memory.value(slot) if before is None else self.memory.value_into(slot, before)
+            if self.s.slots[slot].spec and REUSED_OUTPUT_MIN_BYTES <= np.PyArray_NBYTES(value) <= KEPT_ARRAY_MAX_BYTES:
+                self.reusable_outputs[name] = value
         return results
 
     def has_value(self, int slot):
         """False where a slot was never written, or what the last iteration gave cannot be had any more: inside an
         iteration, of nodes that ran in a group and did not run again yet."""
-        return self.is_there(slot)
+        return self.is_available(slot)
 
-    cdef bint is_there(self, int slot) except -1:
-        self.accelerator.ask(slot)
-        return self.s.slots[slot].owner != NULL and self.accelerator.is_there(slot)
+    cdef bint is_available(self, int slot) except -1:
+        self.optimizer_base.materialize(slot)
+        return self.s.slots[slot].owner != NULL and self.optimizer_base.is_available(slot)
 
     def loop_state(self, int index):
         """(iteration, trip count or None, condition, reason it ended or None, active) of a loop."""

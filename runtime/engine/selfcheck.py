@@ -13,32 +13,32 @@ import numpy as np
 from ..errors import LoopdbgError
 from ..plan.plan import Opcode
 from ..record import record
-from .plain.loops import Loops
+from .baseline.loops import Loops
 
 
 @record
-class Expected:
+class ExpectedBoundary:
     """What a boundary has to leave behind."""
 
     iteration: int
     #: slot -> what the next iteration gets there.
-    got: dict[int, Any]
+    received: dict[int, Any]
     #: What each back edge carried before.
     previous: list[Any]
     #: Of each scan output: how many elements, and the newest.
     scans: list[tuple[int, Any]]
 
 
-def after_iteration(loops: Loops, index: int) -> Expected:
+def expect_after_iteration(loops: Loops, index: int) -> ExpectedBoundary:
     """The boundary after the iteration that an engine has just run, its buffers prepared (docs/semantics.md 2.1)."""
     plan = loops.plan.loops[index]
     iteration = loops.state(index)[0]
     got = {e.param: loops.memory.value(e.result) for e in plan.edges}
-    got.update({target: loops.memory.value(source) for source, target in plan.kept})
+    got.update({target: loops.memory.value(source) for source, target in plan.saved_inputs})
     if plan.yielded >= 0 and plan.condition_input >= 0:
         received = loops.memory.value(plan.condition_input)
         got[plan.condition_input] = np.full(received.shape, bool(loops.memory.value(plan.yielded).reshape(())))
-    return Expected(
+    return ExpectedBoundary(
         iteration + 1,
         got,
         [loops.memory.value(e.param) for e in plan.edges],
@@ -46,40 +46,40 @@ def after_iteration(loops: Loops, index: int) -> Expected:
     )
 
 
-def on_entry(loops: Loops, index: int) -> Expected:
+def expect_on_entry(loops: Loops, index: int) -> ExpectedBoundary:
     """The boundary before iteration 0 of a loop that an engine has just entered."""
     plan = loops.plan.loops[index]
     got = {e.param: loops.memory.value(e.initial) for e in plan.edges if e.initial >= 0}
     if plan.condition_input >= 0:
         begins = True if plan.initial_condition < 0 else bool(loops.memory.value(plan.initial_condition).reshape(()))
         got[plan.condition_input] = np.full(loops.memory.value(plan.condition_input).shape, begins)
-    return Expected(0, got, [], [(0, None) for _ in plan.scans])
+    return ExpectedBoundary(0, got, [], [(0, None) for _ in plan.scans])
 
 
-def compare(loops: Loops, index: int, expected: Expected) -> None:
+def check_boundary(loops: Loops, index: int, expected: ExpectedBoundary) -> None:
     """Look at a boundary that was just crossed.
 
     Raises:
         AssertionError: something is not as it has to be; a fault of ours.
     """
     plan = loops.plan.loops[index]
-    where = loops.memory.at(index)
+    where = loops.memory.describe_loop(index)
     assert loops.state(index)[0] == expected.iteration, where
-    for slot, value in expected.got.items():
-        assert same(loops.memory.value(slot), value), (
+    for slot, value in expected.received.items():
+        assert bitwise_equal(loops.memory.value(slot), value), (
             f"{where}: '{loops.plan.slots[slot].name}' was not handed on as it was"
         )
     for k, value in enumerate(expected.previous):
-        assert same(loops.previous(index, k), value), f"{where}: what back edge {k} carried before is lost"
+        assert bitwise_equal(loops.previous(index, k), value), f"{where}: what back edge {k} carried before is lost"
     for k, (count, value) in enumerate(expected.scans):
         have, _, newest = loops.scans.view(index, k, 1)
         assert have == count, f"{where}: '{plan.scans[k].output.outer.name}' has {have} elements of {count}"
         if count:
             taken = newest[-1:].reshape(newest.shape[1:])
-            assert same(taken, value), f"{where}: a scan output took another element"
+            assert bitwise_equal(taken, value), f"{where}: a scan output took another element"
 
 
-def state(engine: Any) -> list[Any]:
+def execution_state(engine: Any) -> list[Any]:
     """All that an execution consists of, but for values that are in no slot any more."""
     loops = engine.loops
     engine.checkpoints.take()  # everything that was left out and can be had is there then
@@ -112,7 +112,7 @@ def state(engine: Any) -> list[Any]:
     return [loops.position, *entries, *values, *scans]
 
 
-def against_plain(engine: Any, index: int) -> None:
+def check_against_baseline(engine: Any, index: int) -> None:
     """Let an engine run two iterations of a loop, and a plain engine the same two.
 
     Raises:
@@ -124,31 +124,33 @@ def against_plain(engine: Any, index: int) -> None:
     twin.binder.seed = engine.binder.seed
     twin.checkpoints.restore(engine.checkpoints.take())
     twin.clear_stops()
-    twin.limit_like(engine)
+    twin.copy_limits(engine)
     try:
-        plain = [twin.run_to(index, iteration), *state(twin)]
+        plain = [twin.run_to(index, iteration), *execution_state(twin)]
     except LoopdbgError as error:
         plain = [str(error)]
     try:
         reached = engine.run_to(index, iteration)
         if reached[0] == "interrupt":
             engine.interrupt()  # whoever runs the engine is to hear of it
-        if engine.stop_is_asked:
+        if engine.stop_requested:
             return  # meanwhile: the plain one was not asked, and stands elsewhere
-        fast = [reached, *state(engine)]
+        fast = [reached, *execution_state(engine)]
     except LoopdbgError as error:
         assert plain == [str(error)], f"{error}, and not {plain[0]}"
         raise
-    differing = [k for k, (a, b) in enumerate(zip(fast, plain, strict=False)) if a is not None and not same(a, b)]
+    differing = [
+        k for k, (a, b) in enumerate(zip(fast, plain, strict=False)) if a is not None and not bitwise_equal(a, b)
+    ]
     assert len(fast) == len(plain) and not differing, f"{engine.memory.at(index)}: what is fast differs in {differing}"
 
 
-def same(a: Any, b: Any) -> bool:
+def bitwise_equal(a: Any, b: Any) -> bool:
     """To the bit."""
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
         if a.dtype != b.dtype or a.shape != b.shape:
             return False
         return a.tolist() == b.tolist() if a.dtype.hasobject else a.tobytes() == b.tobytes()
     if isinstance(a, list | tuple) and isinstance(b, list | tuple):
-        return len(a) == len(b) and all(map(same, a, b))
+        return len(a) == len(b) and all(map(bitwise_equal, a, b))
     return type(a) is type(b) and bool(a == b)

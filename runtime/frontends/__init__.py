@@ -8,9 +8,9 @@ import stat
 from pathlib import Path
 
 from ..errors import ModelError, one_line
-from ..files import opened
 from ..graph import Graph
-from ..signals import signals_held
+from ..signal_deferral import defer_signals
+from ..stable_file import open_regular_file
 
 #: Suffix -> module of this package with a ``read``. ONNX: protobuf, its text form, JSON, and ONNX's own text form.
 _FRONTENDS = {
@@ -21,9 +21,9 @@ _FRONTENDS = {
     ".py": "tensorrt.script",
 }
 #: Those of model files.
-SUFFIXES = tuple(_FRONTENDS)
+MODEL_SUFFIXES = tuple(_FRONTENDS)
 #: Suffixes of what runtimes make of models for one machine, and what that is.
-_COMPILED = {
+_COMPILED_SUFFIXES = {
     ".engine": "a TensorRT engine",
     ".plan": "a TensorRT engine",
     ".trt": "a TensorRT engine",
@@ -31,10 +31,10 @@ _COMPILED = {
     ".ort": "a model in onnxruntime's own format",
 }
 #: What every SQLite file begins with, a trace among them.
-DATABASE = b"SQLite format 3\x00"
+SQLITE_MAGIC = b"SQLite format 3\x00"
 
 
-def split(path: str | os.PathLike[str]) -> tuple[Path, str]:
+def split_model_path(path: str | os.PathLike[str]) -> tuple[Path, str]:
     """The file that a model is in, and the function that is named behind a script: ``model.py:function``.
 
     Raises:
@@ -51,16 +51,18 @@ def split(path: str | os.PathLike[str]) -> tuple[Path, str]:
     return Path(file), function
 
 
-def is_database(path: str | os.PathLike[str]) -> bool:
+def is_sqlite_file(path: str | os.PathLike[str]) -> bool:
     """True for an SQLite file, which no model file is: whether it is a trace, opening it tells."""
     try:
-        with opened(path) as file:
-            return file.read(len(DATABASE)) == DATABASE
+        with open_regular_file(path) as file:
+            return file.read(len(SQLITE_MAGIC)) == SQLITE_MAGIC
     except OSError:
         return False
 
 
-def read(path: str | os.PathLike[str], weights: str | os.PathLike[str] | None = None, function: str = "") -> Graph:
+def read_model(
+    path: str | os.PathLike[str], weights: str | os.PathLike[str] | None = None, function: str = ""
+) -> Graph:
     """Read a model file with the front end that its suffix asks for; only that one is imported.
 
     A Python script is run: it builds a network with TensorRT's API, or ``function`` of it does. ``weights``: where an
@@ -72,12 +74,12 @@ def read(path: str | os.PathLike[str], weights: str | os.PathLike[str] | None = 
         UnsupportedError: a legal model that cannot be run here.
     """
     path = Path(path)
-    _check(path, "give the path of a model file")
+    _check_regular_file(path, "give the path of a model file")
     module = _FRONTENDS.get(path.suffix.lower())
     if module is None:
         beside = path.with_suffix(".xml")
-        hint = f"open '{beside.name}' beside it" if path.suffix == ".bin" and beside.exists() else _known()
-        compiled = _COMPILED.get(path.suffix.lower())
+        hint = f"open '{beside.name}' beside it" if path.suffix == ".bin" and beside.exists() else _known_suffixes()
+        compiled = _COMPILED_SUFFIXES.get(path.suffix.lower())
         if compiled is not None:
             raise ModelError(
                 f"{path}: is {compiled}, a compiled form without its loops; open the model that it was made of"
@@ -86,15 +88,15 @@ def read(path: str | os.PathLike[str], weights: str | os.PathLike[str] | None = 
     if weights is not None:
         if module != "openvino.reader":
             raise ModelError(f"{path}: only OpenVINO IR has its weights in a file of their own, so none can be named")
-        _check(weights, f"give the path of the weights of {path.name}")
-    with signals_held():  # what is left of a compiled module whose import was broken off can crash the process later
+        _check_regular_file(weights, f"give the path of the weights of {path.name}")
+    with defer_signals():  # what is left of a compiled module whose import was broken off can crash the process later
         frontend = importlib.import_module(f".{module}", __package__)
     more = [function] if function else [] if weights is None else [Path(weights)]
     graph: Graph = frontend.read(path, *more)
     return graph
 
 
-def _check(path: str | os.PathLike[str], hint: str) -> None:
+def _check_regular_file(path: str | os.PathLike[str], hint: str) -> None:
     """Raise a ModelError unless there is a regular file."""
     try:
         mode = os.stat(path).st_mode
@@ -108,5 +110,5 @@ def _check(path: str | os.PathLike[str], hint: str) -> None:
         raise ModelError(f"{path}: is a pipe or a device, no regular file; {hint}")
 
 
-def _known() -> str:
+def _known_suffixes() -> str:
     return f"known are {', '.join(_FRONTENDS)}"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from .records import Loop, SlicedInput, System, Value, bodies, captured, walk
+from .loop_graph import Loop, SlicedInput, System, Value, bodies, captured_values, walk
 
 
-def made_in(loop: Loop) -> Iterator[Value]:
+def body_parameters(loop: Loop) -> Iterator[Value]:
     """The body's parameters: what it gets anew in every iteration, and invariant inputs."""
     yield from (edge.param for edge in loop.back_edges)
     yield from (sliced.inner for sliced in loop.sliced_inputs)
@@ -16,7 +16,7 @@ def made_in(loop: Loop) -> Iterator[Value]:
     yield from loop.body.inputs
 
 
-def ports(loop: Loop) -> Iterator[Value | None]:
+def port_values(loop: Loop) -> Iterator[Value | None]:
     """What a loop reads around it, and what it takes from its body."""
     yield from (loop.trip_count, loop.initial_condition, loop.condition, loop.ignored_condition)
     for edge in loop.back_edges:
@@ -29,30 +29,30 @@ def ports(loop: Loop) -> Iterator[Value | None]:
     yield from (scan.length for scan in loop.scan_outputs)
 
 
-def tested_values(loop: Loop) -> set[Value]:
+def condition_values(loop: Loop) -> set[Value]:
     """What is computed before an iteration to decide whether it runs."""
     found: set[Value] = set()
-    for node in loop.body.nodes[: loop.tested or 0]:
+    for node in loop.body.nodes[: loop.condition_node_count or 0]:
         found.update(value for value in node.outputs if value is not None)
         for _, inner in bodies(node):
             found.update(value for one in walk(inner) for value in one.outputs if value is not None)
     return found
 
 
-def uses(loop: Loop) -> Counter[Value]:
+def use_counts(loop: Loop) -> Counter[Value]:
     """How often each value is used in a loop's body, by its ports and in the graphs inside."""
-    found: Counter[Value] = Counter(value for value in ports(loop) if value is not None)
+    found: Counter[Value] = Counter(value for value in port_values(loop) if value is not None)
     found.update(loop.body.outputs)
     for node in walk(loop.body):
         found.update({value for value in node.inputs if value is not None})
         if isinstance(node, Loop):
-            found.update(value for value in ports(node) if value is not None)
+            found.update(value for value in port_values(node) if value is not None)
         for _, inner in bodies(node):
             found.update(inner.outputs)
     return found
 
 
-def lateness(loop: Loop, sliced: SlicedInput) -> int | None:
+def trailing_iterations_without_part(loop: Loop, sliced: SlicedInput) -> int | None:
     """How many of the last iterations need no part of a sliced input: what they make of it would go into iterations
     that never run. None: no iteration needs any; 0 also where it is not known.
 
@@ -77,5 +77,5 @@ def lateness(loop: Loop, sliced: SlicedInput) -> int | None:
             waiting.append((following[value], depth + 1))
         elif node is not None:
             waiting += [(one, depth) for one in node.inputs if one is not None]
-            waiting += [(one, depth) for _, body in bodies(node) for one in captured(body)]
+            waiting += [(one, depth) for _, body in bodies(node) for one in captured_values(body)]
     return late.get(sliced.inner)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..record import record
-from ..text import printable
+from ..text import escape_unprintable
 
 #: Calls that messages name.
 _SHOWN_CALLERS = 3
@@ -37,7 +37,7 @@ class Origin:
     script: bool = False
 
     @property
-    def base(self) -> str:
+    def file_name(self) -> str:
         """The file without its folders, whichever system wrote the path."""
         return self.file.replace("\\", "/").rpartition("/")[2]
 
@@ -55,8 +55,8 @@ class Origin:
         """``model.py:87``; empty where there is no file."""
         if not self.file:
             return ""
-        return printable(f"{self.base}:{self.line}" if self.line else self.base)
+        return escape_unprintable(f"{self.file_name}:{self.line}" if self.line else self.file_name)
 
 
 #: Of nodes of which nothing is known.
-NOWHERE = Origin()
+UNKNOWN_ORIGIN = Origin()

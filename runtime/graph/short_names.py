@@ -10,22 +10,26 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from .records import Graph, Value, bodies
+from .loop_graph import Graph, Value, bodies
 
 #: Names up to this length, and bare words, stay as they are; a short name has at most so many characters.
-_LONG, _SHORT = 16, 40
+_MIN_LONG_NAME_CHARS, _MAX_SHORT_NAME_CHARS = 16, 40
 #: Between the parts of a path: scopes of PyTorch, domains, modules.
 _SEPARATORS = re.compile(r"[/:.]+")
 #: What the exporter of PyTorch writes behind every node's name.
-_NOISE = "_output_0"
+_EXPORTER_SUFFIX = "_output_0"
 
 
-def shorten(graph: Graph) -> None:
+def assign_short_names(graph: Graph) -> None:
     """Give the values of a model's main graph, and of all graphs inside it, their short names."""
     values: dict[str, list[Value]] = {}
-    for value in _values(graph):
+    for value in _all_values(graph):
         values.setdefault(value.name, []).append(value)
-    tails = {name: list(_tails(name)) for name in values if len(name) > _LONG and not name.isidentifier()}
+    tails = {
+        name: list(_short_name_candidates(name))
+        for name in values
+        if len(name) > _MIN_LONG_NAME_CHARS and not name.isidentifier()
+    }
     if not tails:
         return
     count = Counter(tail for found in tails.values() for tail in set(found))
@@ -33,25 +37,25 @@ def shorten(graph: Graph) -> None:
     for name, found in tails.items():
         short = next((tail for tail in found if count[tail] == 1 and tail not in taken), "")
         for value in values[name]:
-            value.short = short
+            value.short_name = short
 
 
-def _values(graph: Graph) -> Iterator[Value]:
+def _all_values(graph: Graph) -> Iterator[Value]:
     yield from (*graph.inputs, *graph.constants)
     for node in graph.nodes:
         yield from (value for value in node.outputs if value is not None)
         for _, inner in bodies(node):
-            yield from _values(inner)
+            yield from _all_values(inner)
 
 
-def _tails(name: str) -> Iterator[str]:
+def _short_name_candidates(name: str) -> Iterator[str]:
     """Bare words made of the last part of a name, of the last two, and so on."""
     parts = [part for part in _SEPARATORS.split(name) if part]
     tail = ""
     for part in reversed(parts):
         tail = re.sub(r"\W+", "_", f"{part}_{tail}" if tail else part).strip("_")
-        if len(tail) > min(_SHORT + len(_NOISE), len(name) - 1):
+        if len(tail) > min(_MAX_SHORT_NAME_CHARS + len(_EXPORTER_SUFFIX), len(name) - 1):
             return
-        for word in dict.fromkeys((tail.removesuffix(_NOISE), tail)):
-            if word.isidentifier() and len(word) <= _SHORT:
+        for word in dict.fromkeys((tail.removesuffix(_EXPORTER_SUFFIX), tail)):
+            if word.isidentifier() and len(word) <= _MAX_SHORT_NAME_CHARS:
                 yield word

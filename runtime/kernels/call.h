@@ -10,16 +10,16 @@ typedef void (*loopdbg_loop)(char **args, npy_intp const *dims, npy_intp const *
 #define LOOP(name) static void name(char **args, npy_intp const *dims, npy_intp const *steps, void *data)
 
 /* A function of so many neighbours of float16, or of bfloat16 (``brain``). */
-typedef void (*loopdbg_halves_loop)(unsigned short const *x, unsigned short *y, npy_intp n, int brain);
+typedef void (*loopdbg_half_loop)(unsigned short const *x, unsigned short *y, npy_intp n, int brain);
 
 /* An elementwise loop for float32, and with what it goes through which type (narrow.h). */
 typedef struct {
     loopdbg_loop loop, fold;
     void *data, *fold_data;
-    loopdbg_halves_loop halves; /* NULL, or what does the same in registers */
+    loopdbg_half_loop halves; /* NULL, or what does the same in registers */
     /* narrow: the result is of that type as well, else it is a bool; operation: of loopdbg_half (narrow.h), or -1 */
     int inputs, brain, narrow, operation;
-} loopdbg_through;
+} loopdbg_narrow_loop;
 
 typedef struct loopdbg_call {
     /* 0; below 0 to pass over so many calls of the node; above 0 when the call could not be done as bound: then the
@@ -45,7 +45,7 @@ typedef struct loopdbg_call {
     npy_intp *outer;
     npy_intp extra[LOOPDBG_MAX_EXTRA];
     /* NULL but for routines that write on top of a copy of their first argument. */
-    struct loopdbg_renewal *renewal;
+    struct loopdbg_incremental_copy *renewal;
 } loopdbg_call;
 
 typedef int (*loopdbg_run)(loopdbg_call *call);

@@ -13,7 +13,7 @@ cdef extern from "kernels/call.h":
     ctypedef void (*inner_loop "loopdbg_loop")(
         char **args, const npy_intp *dims, const npy_intp *steps, void *data) noexcept nogil
 
-    ctypedef void (*halves_loop "loopdbg_halves_loop")(
+    ctypedef void (*half_loop "loopdbg_half_loop")(
         const unsigned short *x, unsigned short *y, npy_intp n, int brain) noexcept nogil
 
     ctypedef struct Call "loopdbg_call":

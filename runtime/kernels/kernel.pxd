@@ -1,15 +1,15 @@
 """What a kernel is, for those who make calls of it."""
 
-from .call cimport MAX_ARGS, Call, halves_loop, inner_loop, run_call
+from .call cimport MAX_ARGS, Call, half_loop, inner_loop, run_call
 from numpy cimport npy_intp
 
 
 cdef extern from "kernels/call.h" nogil:
-    ctypedef struct Through "loopdbg_through":
+    ctypedef struct NarrowLoop "loopdbg_narrow_loop":
         inner_loop loop, fold
         void *data
         void *fold_data
-        halves_loop halves
+        half_loop halves
         int inputs, brain, narrow, operation
 
 
@@ -17,7 +17,7 @@ cdef class Kernel:
     cdef inner_loop loop
     cdef void *data
     cdef run_call one
-    cdef inner_loop fold, rows, fold_neighbours, fold_neighbours_rows, fold_around, fold_rows, turned
+    cdef inner_loop fold, rows, fold_contiguous, fold_contiguous_rows, fold_outer_axis, fold_outer_rows, transpose_loop
     cdef readonly str driver
     cdef readonly object out
     cdef readonly bint elementwise
@@ -25,7 +25,7 @@ cdef class Kernel:
     cdef bint beside
     cdef npy_intp sizes[MAX_ARGS]
     cdef run_call routine
-    cdef Through through
+    cdef NarrowLoop through
     cdef object floats
 
 cdef int opcode(const Call *call) noexcept nogil

@@ -1,4 +1,4 @@
-# distutils: sources = src/loopdbg/runtime/kernels/elementwise/inner_loops.c src/loopdbg/runtime/kernels/elementwise/functions.c src/loopdbg/runtime/kernels/elementwise/scalars.c src/loopdbg/runtime/kernels/reduce/folds.c
+# distutils: sources = src/loopdbg/runtime/kernels/elementwise/inner_loops.c src/loopdbg/runtime/kernels/elementwise/functions.c src/loopdbg/runtime/kernels/elementwise/scalar_calls.c src/loopdbg/runtime/kernels/reduce/outer_axis_fold.c
 """Native kernels: NumPy's own ufunc and gufunc inner loops (BLAS among them), and our own where NumPy has none.
 
 A :class:`Kernel` is a description made once by the binder; drivers.pyx turns a call of one into a C ``Call``.
@@ -8,8 +8,8 @@ cimport cython
 cimport numpy as np
 from numpy cimport npy_intp
 
-from .call cimport Call, halves_loop, inner_loop, run_call
-from .processor cimport loopdbg_here, processor_here
+from .call cimport Call, half_loop, inner_loop, run_call
+from .processor cimport loopdbg_cpu, current_processor
 
 from importlib import import_module
 
@@ -18,34 +18,34 @@ import numpy as np
 cdef extern from "kernels/elementwise/inner_loops.h" nogil:
     void loopdbg_copy(char **, const npy_intp *, const npy_intp *, void *) noexcept
     void loopdbg_where(char **, const npy_intp *, const npy_intp *, void *) noexcept
-    inner_loop loopdbg_turn(npy_intp size) noexcept
+    inner_loop loopdbg_transpose(npy_intp size) noexcept
     inner_loop loopdbg_cast(char from_type, char to_type) noexcept
-    inner_loop loopdbg_rows(const char *name, char type) noexcept
-    inner_loop loopdbg_map(const char *name, char type) noexcept
-    inner_loop loopdbg_fold_neighbours(const char *name, char type, int rows) noexcept
-    inner_loop loopdbg_own(const char *name, char type) noexcept
-    void loopdbg_through_floats(char **, const npy_intp *, const npy_intp *, void *) noexcept
-    void loopdbg_fold_floats(char **, const npy_intp *, const npy_intp *, void *) noexcept
-    void loopdbg_fold_directly(char **, const npy_intp *, const npy_intp *, void *) noexcept
-    void loopdbg_fold_highest(char **, const npy_intp *, const npy_intp *, void *) noexcept
-    void loopdbg_fold_lowest(char **, const npy_intp *, const npy_intp *, void *) noexcept
-    inner_loop loopdbg_narrow_fold_of(const char *name, int brain) noexcept
-    inner_loop loopdbg_turn_narrow(int brain) noexcept
-    int loopdbg_narrow_operation_of(const char *name) noexcept
+    inner_loop loopdbg_row_loop(const char *name, char type) noexcept
+    inner_loop loopdbg_strided_loop(const char *name, char type) noexcept
+    inner_loop loopdbg_fold_contiguous(const char *name, char type, int rows) noexcept
+    inner_loop loopdbg_native_loop_for(const char *name, char type) noexcept
+    void loopdbg_half_via_float(char **, const npy_intp *, const npy_intp *, void *) noexcept
+    void loopdbg_fold_half_via_float(char **, const npy_intp *, const npy_intp *, void *) noexcept
+    void loopdbg_fold_half_native(char **, const npy_intp *, const npy_intp *, void *) noexcept
+    void loopdbg_fold_half_max(char **, const npy_intp *, const npy_intp *, void *) noexcept
+    void loopdbg_fold_half_min(char **, const npy_intp *, const npy_intp *, void *) noexcept
+    inner_loop loopdbg_half_fold_for(const char *name, int brain) noexcept
+    inner_loop loopdbg_transpose_half_to_float(int brain) noexcept
+    int loopdbg_half_operation_for(const char *name) noexcept
 
-cdef extern from "kernels/reduce/folds.h" nogil:
+cdef extern from "kernels/reduce/outer_axis_fold.h" nogil:
     inner_loop loopdbg_fold(const char *name, char type, int rows) noexcept
 
 cdef extern from "kernels/elementwise/functions.h" nogil:
-    halves_loop loopdbg_halves_function(const char *name) noexcept
+    half_loop loopdbg_half_function(const char *name) noexcept
 
-cdef extern from "kernels/elementwise/scalars.h" nogil:
-    run_call loopdbg_find_scalar(const char *name, char type) noexcept
+cdef extern from "kernels/elementwise/scalar_calls.h" nogil:
+    run_call loopdbg_scalar_call_for(const char *name, char type) noexcept
     int loopdbg_opcode(run_call run) noexcept
 
 np.import_array()
 np.import_ufunc()
-loopdbg_here = processor_here()
+loopdbg_cpu = current_processor()
 
 # NumPy has two type characters for one machine type where C has (long and long long); loops are looked up by one.
 _CANONICAL = {np.dtype(t).char: np.dtype(t).char
@@ -94,26 +94,26 @@ cdef class Kernel:
 
     ``driver``: "loop" (inner loop with outer axes), "copy" and "where" (the same, of rows too), "checked" (the same; the
     loop reports failure), "blas" (the loop is that of BLAS), "product" (the same, or what suits small ones), or one that
-    needs no loop (``special_kernel``).
+    needs no loop (``driver_kernel``).
     ``out``: dtype of the result. ``elementwise``: the loop computes each element from those in its place; a gufunc's does
     not. ``exact``: what comes of an element depends on nothing else, not on the steps either.
 
     ``sizes``: of the arguments' elements, where it is not exact or turns. ``one``: what to run instead where there is one
-    element; ``fold``: the loop to run instead where the output is one element that is read as well, ``fold_neighbours``: where
-    the others are neighbours besides, ``fold_neighbours_rows``: over two axes; ``rows``: over two, where the inner one is short;
-    ``fold_around`` and
-    ``fold_rows``: where the output stays along the axis around the inner one, or along the one around that, ``beside``:
-    if what is along the inner one are neighbours; ``turned``: over two
+    element; ``fold``: the loop to run instead where the output is one element that is read as well, ``fold_contiguous``: where
+    the others are neighbours besides, ``fold_contiguous_rows``: over two axes; ``rows``: over two, where the inner one is short;
+    ``fold_outer_axis`` and
+    ``fold_outer_rows``: where the output stays along the axis around the inner one, or along the one around that, ``beside``:
+    if what is along the inner one are neighbours; ``transpose_loop``: over two
     axes, of which the outer one is that of the input's neighbours.
     """
 
     @property
-    def turns(self):
+    def has_transpose_loop(self):
         """Is there a loop that turns matrices by blocks?"""
-        return self.turned != NULL
+        return self.transpose_loop != NULL
 
     @property
-    def short_rows(self):
+    def short_row_itemsize(self):
         """Bytes of an element where ``rows`` takes rows of any length, 0 where there is no such loop."""
         return 0 if self.rows == NULL else self.out.itemsize
 
@@ -130,7 +130,7 @@ cdef Kernel _kernel(inner_loop loop, void *data, str driver, object out, bint el
 
 cdef run_call _one(str name, int char_or_size) except? NULL:
     """What runs one element of an operation, NULL if that is nothing special."""
-    return loopdbg_find_scalar(name.encode(), char_or_size) if char_or_size < 128 else NULL
+    return loopdbg_scalar_call_for(name.encode(), char_or_size) if char_or_size < 128 else NULL
 
 
 cdef int opcode(const Call *call) noexcept nogil:
@@ -170,21 +170,21 @@ def ufunc_kernel(np.ufunc ufunc, tuple dtypes):
                 kernel.sizes[j] = np.dtype(char).itemsize
             if all(char == wanted[0] for char in wanted):
                 kernel.one = _one(ufunc.__name__, ord(wanted[0]))
-                instead = loopdbg_map(ufunc.__name__.encode(), ord(wanted[0]))
+                instead = loopdbg_strided_loop(ufunc.__name__.encode(), ord(wanted[0]))
                 if len(wanted) == 1 and instead != NULL:
                     kernel.loop, kernel.exact = instead, True
                 if len(wanted) == 2:
-                    kernel.rows = loopdbg_rows(ufunc.__name__.encode(), ord(wanted[0]))
-                    kernel.fold_around = loopdbg_fold(ufunc.__name__.encode(), ord(wanted[0]), False)
-                    kernel.fold_rows = loopdbg_fold(ufunc.__name__.encode(), ord(wanted[0]), True)
+                    kernel.rows = loopdbg_row_loop(ufunc.__name__.encode(), ord(wanted[0]))
+                    kernel.fold_outer_axis = loopdbg_fold(ufunc.__name__.encode(), ord(wanted[0]), False)
+                    kernel.fold_outer_rows = loopdbg_fold(ufunc.__name__.encode(), ord(wanted[0]), True)
                     if instead != NULL:
                         # NumPy's loop reduces: several elements at once, or in pairs.
                         kernel.fold, kernel.loop, kernel.exact = kernel.loop, instead, True
-                    kernel.fold_neighbours = loopdbg_fold_neighbours(ufunc.__name__.encode(), ord(wanted[0]), False)
-                    kernel.fold_neighbours_rows = loopdbg_fold_neighbours(ufunc.__name__.encode(), ord(wanted[0]), True)
-                    if ufunc in (np.maximum, np.minimum) and kernel.fold_neighbours != NULL:
+                    kernel.fold_contiguous = loopdbg_fold_contiguous(ufunc.__name__.encode(), ord(wanted[0]), False)
+                    kernel.fold_contiguous_rows = loopdbg_fold_contiguous(ufunc.__name__.encode(), ord(wanted[0]), True)
+                    if ufunc in (np.maximum, np.minimum) and kernel.fold_contiguous != NULL:
                         # Which zero NumPy hands on follows from where the others are.
-                        kernel.fold = kernel.fold_neighbours
+                        kernel.fold = kernel.fold_contiguous
             return kernel
     return None
 
@@ -202,29 +202,29 @@ cdef Kernel _through_floats(np.ufunc ufunc, tuple dtypes):
     kernel = _narrow(floats, dtypes[0], <int>len(dtypes), ufunc.__name__)
     # A loop of one input gets neighbours in any case.
     kernel.exact = len(dtypes) == 1 or ufunc in _EXACT or ufunc in (np.maximum, np.minimum)
-    kernel.through.operation = loopdbg_narrow_operation_of(ufunc.__name__.encode())
+    kernel.through.operation = loopdbg_half_operation_for(ufunc.__name__.encode())
     if len(dtypes) == 2 and kernel.through.narrow:
-        kernel.rows = loopdbg_rows(ufunc.__name__.encode(), ord(type_char(dtypes[0])))
-        kernel.fold_neighbours_rows = loopdbg_fold_neighbours(ufunc.__name__.encode(), ord(type_char(dtypes[0])), True)
-        kernel.fold_around, kernel.beside = loopdbg_narrow_fold_of(ufunc.__name__.encode(), brain), True
+        kernel.rows = loopdbg_row_loop(ufunc.__name__.encode(), ord(type_char(dtypes[0])))
+        kernel.fold_contiguous_rows = loopdbg_fold_contiguous(ufunc.__name__.encode(), ord(type_char(dtypes[0])), True)
+        kernel.fold_outer_axis, kernel.beside = loopdbg_half_fold_for(ufunc.__name__.encode(), brain), True
         kernel.through.fold, kernel.through.fold_data = floats.loop if floats.fold == NULL else floats.fold, floats.data
-        kernel.fold = <inner_loop>loopdbg_fold_floats
+        kernel.fold = <inner_loop>loopdbg_fold_half_via_float
         if not brain and ufunc is np.maximum:
-            kernel.fold = <inner_loop>loopdbg_fold_highest
+            kernel.fold = <inner_loop>loopdbg_fold_half_max
         elif not brain and ufunc is np.minimum:
-            kernel.fold = <inner_loop>loopdbg_fold_lowest
+            kernel.fold = <inner_loop>loopdbg_fold_half_min
         elif not brain:
             # NumPy adds up in pairs, as many as there are.
             k = (<object>ufunc).types.index("ee->e")
             kernel.through.fold, kernel.through.fold_data = <inner_loop><void *>ufunc.functions[k], <void *>ufunc.data[k]
-            kernel.fold = <inner_loop>loopdbg_fold_directly
+            kernel.fold = <inner_loop>loopdbg_fold_half_native
     return kernel
 
 
 cdef Kernel _narrow(Kernel floats, object dtype, int inputs, str name):
     """What computes ``floats``, the function of that name, on so many inputs of float16 or bfloat16."""
     cdef int j
-    cdef Kernel kernel = _kernel(<inner_loop>loopdbg_through_floats, NULL, "loop",
+    cdef Kernel kernel = _kernel(<inner_loop>loopdbg_half_via_float, NULL, "loop",
                                  dtype if floats.out == np.float32 else floats.out, True)
     kernel.floats = floats
     kernel.through.loop, kernel.through.data = floats.loop, floats.data
@@ -232,7 +232,7 @@ cdef Kernel _narrow(Kernel floats, object dtype, int inputs, str name):
     kernel.through.narrow = floats.out == np.float32
     kernel.through.operation = -1
     if inputs == 1:
-        kernel.through.halves = loopdbg_halves_function(name.encode())
+        kernel.through.halves = loopdbg_half_function(name.encode())
     kernel.data = &kernel.through
     for j in range(inputs):
         kernel.sizes[j] = dtype.itemsize
@@ -240,15 +240,15 @@ cdef Kernel _narrow(Kernel floats, object dtype, int inputs, str name):
     return kernel
 
 
-def own_kernel(str name, dtype):
+def native_loop_kernel(str name, dtype):
     """Our own elementwise loop of that name for inputs of ``dtype``; None where there is none."""
     char = type_char(dtype)
     cdef inner_loop loop = NULL
     if char == _BRAIN or char == "e":
-        floats = own_kernel(name, np.dtype(np.float32))
+        floats = native_loop_kernel(name, np.dtype(np.float32))
         return None if floats is None else _narrow(floats, dtype, 1, name)
     if char:
-        loop = loopdbg_own(name.encode(), ord(char))
+        loop = loopdbg_native_loop_for(name.encode(), ord(char))
     return None if loop == NULL else _kernel(loop, NULL, "checked", dtype, True, _one(name, ord(char)))
 
 
@@ -257,7 +257,7 @@ def copy_kernel(dtype):
     size = dtype.itemsize
     cdef Kernel kernel = _kernel(<inner_loop>loopdbg_copy, <void *><npy_intp>size, "copy", dtype, True, _one("copy", size))
     kernel.sizes[0] = kernel.sizes[1] = size
-    kernel.turned = loopdbg_turn(size)
+    kernel.transpose_loop = loopdbg_transpose(size)
     return kernel
 
 
@@ -278,19 +278,19 @@ def cast_kernel(source, target):
     cdef Kernel kernel = _kernel(loop, NULL, "loop", target, True, _one("cast " + b, ord(a)))
     if b == "f" and a in ("e", _BRAIN):
         kernel.sizes[0], kernel.sizes[1] = 2, 4
-        kernel.turned = loopdbg_turn_narrow(a == _BRAIN)
+        kernel.transpose_loop = loopdbg_transpose_half_to_float(a == _BRAIN)
     return kernel
 
 
-def special_kernel(str driver, out):
+def driver_kernel(str driver, out):
     """A kernel that is all driver: "gather", "arg", "slice_at", "panels", "block", "skip"; its numbers are ``extra``."""
     return _kernel(NULL, NULL, driver, out, False)
 
 
 def routine_kernel(str name):
-    """A routine of ours, "module.name": see the package ``routines``, whose modules are imported when first asked for."""
+    """A routine of ours, "module.name": see the package ``bindings``, whose modules are imported when first asked for."""
     module, _, function = name.partition(".")
-    cdef size_t address = import_module(f"{__package__}.routines.{module}").ROUTINES[function]
+    cdef size_t address = import_module(f"{__package__}.bindings.{module}").ROUTINES[function]
     cdef Kernel kernel = _kernel(NULL, NULL, "routine", np.dtype(np.uint8), False)
     kernel.routine = <run_call><void *>address
     return kernel

@@ -4,6 +4,6 @@ cdef extern from "kernels/dispatch/processor.h" nogil:
     ctypedef struct Processor "loopdbg_processor":
         int width
         int bytes
-    const Processor *loopdbg_here
+    const Processor *loopdbg_cpu
 
-cdef const Processor *processor_here() noexcept
+cdef const Processor *current_processor() noexcept

@@ -9,20 +9,20 @@ from typing import Any
 import numpy as np
 
 from ..errors import ModelError, UnsupportedError
-from .choice import bounded
-from .draws import Draws
 from .elementwise import erf
-from .primitives import NotNative, OwnLoop
+from .operator_helpers import check_unidirectional_broadcast, constant, full_constant, through_reals, with_native_loop
+from .primitives import NativeLoop, NoNativeKernel
+from .random_source import RandomSource
 from .registry import onnx, openvino
-from .support import by_own_loop, constant, full, one_way, through_reals
+from .where_clip import clamp_to_bounds
 
 P = Any  # Primitives[T]; T is an array or a buffer description, and stays anonymous here
 T = Any
 
 #: Of floats of 16 and of 32 bits, as are those below.
-SIGMOID = OwnLoop("sigmoid")
-SOFTPLUS = OwnLoop("softplus")
-GELU = OwnLoop("gelu")
+SIGMOID = NativeLoop("sigmoid")
+SOFTPLUS = NativeLoop("softplus")
+GELU = NativeLoop("gelu")
 SELU_ALPHA = 1.67326319217681884765625
 SELU_GAMMA = 1.05070102214813232421875
 
@@ -34,19 +34,19 @@ def relu(p: P, x: T) -> T:
     return p.map(np.maximum, x, constant(p, 0, x.dtype))
 
 
-def _scaled(p: P, x: T, factor: float) -> T:
+def _scale(p: P, x: T, factor: float) -> T:
     return x if factor == 1 else p.map(np.multiply, x, constant(p, factor, x.dtype))
 
 
-def _shifted(p: P, x: T, offset: float) -> T:
+def _shift(p: P, x: T, offset: float) -> T:
     return p.map(np.add, x, constant(p, offset, x.dtype))
 
 
-def _between(p: P, x: T, low: float, high: float) -> T:
-    return bounded(p, x, constant(p, low, x.dtype), constant(p, high, x.dtype))
+def _clamp(p: P, x: T, low: float, high: float) -> T:
+    return clamp_to_bounds(p, x, constant(p, low, x.dtype), constant(p, high, x.dtype))
 
 
-def _by_sign(p: P, x: T, negative: T) -> T:
+def _select_by_sign(p: P, x: T, negative: T) -> T:
     """``negative`` where x < 0, else x; NaN stays."""
     return p.where(p.map(np.less, x, constant(p, 0, x.dtype)), negative, x)
 
@@ -54,7 +54,7 @@ def _by_sign(p: P, x: T, negative: T) -> T:
 def _sigmoid(p: P, x: T) -> T:
     if x.dtype == np.float32:
         return p.map(SIGMOID, x)
-    return p.map(np.reciprocal, _shifted(p, p.map(np.exp, p.map(np.negative, x)), 1))
+    return p.map(np.reciprocal, _shift(p, p.map(np.exp, p.map(np.negative, x)), 1))
 
 
 def _softplus(p: P, x: T) -> T:
@@ -64,32 +64,32 @@ def _softplus(p: P, x: T) -> T:
 
 
 def _softsign(p: P, x: T) -> T:
-    return p.map(np.divide, x, _shifted(p, p.map(np.absolute, x), 1))
+    return p.map(np.divide, x, _shift(p, p.map(np.absolute, x), 1))
 
 
-def _leaky(p: P, x: T, alpha: float) -> T:
+def _leaky_relu(p: P, x: T, alpha: float) -> T:
     if 0 < alpha <= 1:
-        return p.map(np.maximum, x, _scaled(p, x, alpha))
-    return _by_sign(p, x, _scaled(p, x, alpha))
+        return p.map(np.maximum, x, _scale(p, x, alpha))
+    return _select_by_sign(p, x, _scale(p, x, alpha))
 
 
 def _elu(p: P, x: T, alpha: float) -> T:
-    return _by_sign(p, x, _scaled(p, p.map(np.expm1, x), alpha))
+    return _select_by_sign(p, x, _scale(p, p.map(np.expm1, x), alpha))
 
 
 def _selu(p: P, x: T, alpha: float, gamma: float) -> T:
-    return _scaled(p, _elu(p, x, alpha), gamma)
+    return _scale(p, _elu(p, x, alpha), gamma)
 
 
 def _celu(p: P, x: T, alpha: float) -> T:
-    return _by_sign(p, x, _scaled(p, p.map(np.expm1, _scaled(p, x, 1 / alpha)), alpha))
+    return _select_by_sign(p, x, _scale(p, p.map(np.expm1, _scale(p, x, 1 / alpha)), alpha))
 
 
 def _hard_sigmoid(p: P, x: T, alpha: float, beta: float) -> T:
-    return _between(p, _shifted(p, _scaled(p, x, alpha), beta), 0, 1)
+    return _clamp(p, _shift(p, _scale(p, x, alpha), beta), 0, 1)
 
 
-def _thresholded(p: P, x: T, alpha: float) -> T:
+def _thresholded_relu(p: P, x: T, alpha: float) -> T:
     return p.where(p.map(np.greater, x, constant(p, alpha, x.dtype)), x, constant(p, 0, x.dtype))
 
 
@@ -102,30 +102,30 @@ def _mish(p: P, x: T) -> T:
 
 
 def _swish(p: P, x: T, alpha: float = 1) -> T:
-    return p.map(np.multiply, x, _sigmoid(p, _scaled(p, x, alpha)))
+    return p.map(np.multiply, x, _sigmoid(p, _scale(p, x, alpha)))
 
 
 def _gelu(p: P, x: T) -> T:
     if x.dtype == np.float32:
         return p.map(GELU, x)
-    return p.map(np.multiply, _scaled(p, x, 0.5), _shifted(p, erf(p, _scaled(p, x, math.sqrt(0.5))), 1))
+    return p.map(np.multiply, _scale(p, x, 0.5), _shift(p, erf(p, _scale(p, x, math.sqrt(0.5))), 1))
 
 
 def _gelu_tanh(p: P, x: T) -> T:
     cube = p.map(np.multiply, p.map(np.multiply, x, x), x)
-    inner = _scaled(p, p.map(np.add, x, _scaled(p, cube, 0.044715)), math.sqrt(2 / math.pi))
-    return p.map(np.multiply, _scaled(p, x, 0.5), _shifted(p, p.map(np.tanh, inner), 1))
+    inner = _scale(p, p.map(np.add, x, _scale(p, cube, 0.044715)), math.sqrt(2 / math.pi))
+    return p.map(np.multiply, _scale(p, x, 0.5), _shift(p, p.map(np.tanh, inner), 1))
 
 
 def _affine(p: P, x: T, alpha: float, beta: float) -> T:
-    return _shifted(p, _scaled(p, x, alpha), beta)
+    return _shift(p, _scale(p, x, alpha), beta)
 
 
 def _scaled_tanh(p: P, x: T, alpha: float, beta: float) -> T:
-    return _scaled(p, p.map(np.tanh, _scaled(p, x, beta)), alpha)
+    return _scale(p, p.map(np.tanh, _scale(p, x, beta)), alpha)
 
 
-def _thresholded_from(p: P, x: T, alpha: float) -> T:
+def _thresholded_relu_inclusive(p: P, x: T, alpha: float) -> T:
     """As the recurrent operators define it: x itself at the threshold."""
     return p.where(p.map(np.greater_equal, x, constant(p, alpha, x.dtype)), x, constant(p, 0, x.dtype))
 
@@ -134,21 +134,21 @@ def _tanh(p: P, x: T) -> T:
     return p.map(np.tanh, x)
 
 
-sigmoid = by_own_loop(SIGMOID, through_reals(_sigmoid))
-softplus = by_own_loop(SOFTPLUS, through_reals(_softplus))
+sigmoid = with_native_loop(SIGMOID, through_reals(_sigmoid))
+softplus = with_native_loop(SOFTPLUS, through_reals(_softplus))
 softsign = through_reals(_softsign)
-_exact_gelu = by_own_loop(GELU, through_reals(_gelu))
+_exact_gelu = with_native_loop(GELU, through_reals(_gelu))
 tanh = through_reals(_tanh)
 
 #: What recurrent operators may name: the function, and the defaults of the parameters (alpha, beta) that it takes.
-RECURRENT: dict[str, tuple[Callable[..., T], tuple[float, ...]]] = {
+RECURRENT_ACTIVATIONS: dict[str, tuple[Callable[..., T], tuple[float, ...]]] = {
     "relu": (relu, ()),
     "tanh": (tanh, ()),
     "sigmoid": (sigmoid, ()),
     "softsign": (softsign, ()),
     "softplus": (softplus, ()),
-    "leakyrelu": (through_reals(_leaky), (0.01,)),
-    "thresholdedrelu": (_thresholded_from, (1.0,)),
+    "leakyrelu": (through_reals(_leaky_relu), (0.01,)),
+    "thresholdedrelu": (_thresholded_relu_inclusive, (1.0,)),
     "elu": (through_reals(_elu), (1.0,)),
     "hardsigmoid": (through_reals(_hard_sigmoid), (0.2, 0.5)),
     "affine": (through_reals(_affine), (1.0, 0.0)),
@@ -159,7 +159,7 @@ RECURRENT: dict[str, tuple[Callable[..., T], tuple[float, ...]]] = {
 # --- The operators without parameters.
 
 
-def _plain(function: Callable[..., T]) -> Callable[[P, T], T]:
+def _without_attributes(function: Callable[..., T]) -> Callable[[P, T], T]:
     def op(p: P, x: T) -> T:
         return function(p, x)
 
@@ -174,10 +174,10 @@ for _onnx_name, _onnx_since, _openvino_name, _openvino_since, _function in (
     ("HardSwish", 14, "HSwish", 4, through_reals(_hard_swish)),
     ("Mish", 18, "Mish", 4, through_reals(_mish)),
 ):
-    onnx(_onnx_name, since=_onnx_since)(_plain(_function))
-    openvino(_openvino_name, since=_openvino_since)(_plain(_function))
+    onnx(_onnx_name, since=_onnx_since)(_without_attributes(_function))
+    openvino(_openvino_name, since=_openvino_since)(_without_attributes(_function))
 
-openvino("Gelu", since=2)(_plain(_exact_gelu))
+openvino("Gelu", since=2)(_without_attributes(_exact_gelu))
 
 
 # --- The operators with parameters.
@@ -185,7 +185,7 @@ openvino("Gelu", since=2)(_plain(_exact_gelu))
 
 @onnx("LeakyRelu")
 def leaky_relu(p: P, x: T, *, alpha: float = 0.01) -> T:
-    return through_reals(_leaky)(p, x, alpha)
+    return through_reals(_leaky_relu)(p, x, alpha)
 
 
 @onnx("Elu")
@@ -208,7 +208,7 @@ def selu(p: P, x: T, *, alpha: float = SELU_ALPHA, gamma: float = SELU_GAMMA) ->
 def openvino_selu(p: P, x: T, alpha: T, gamma: T) -> T:
     """alpha and gamma are one-element inputs."""
     negative = p.map(np.multiply, p.map(np.expm1, x), alpha)
-    return p.map(np.multiply, _by_sign(p, x, negative), gamma)
+    return p.map(np.multiply, _select_by_sign(p, x, negative), gamma)
 
 
 @onnx("Celu", since=12)
@@ -224,7 +224,7 @@ def hard_sigmoid(p: P, x: T, *, alpha: float = 0.2, beta: float = 0.5) -> T:
 @openvino("HardSigmoid")
 def openvino_hard_sigmoid(p: P, x: T, alpha: T, beta: T) -> T:
     """alpha and beta are one-element inputs."""
-    return _between(p, p.map(np.add, p.map(np.multiply, x, alpha), beta), 0, 1)
+    return _clamp(p, p.map(np.add, p.map(np.multiply, x, alpha), beta), 0, 1)
 
 
 @openvino("HSigmoid", since=5)
@@ -234,20 +234,20 @@ def hsigmoid(p: P, x: T) -> T:
 
 @onnx("ThresholdedRelu", since=10)
 def thresholded_relu(p: P, x: T, *, alpha: float = 1.0) -> T:
-    return _thresholded(p, x, alpha)
+    return _thresholded_relu(p, x, alpha)
 
 
 @onnx("Gelu", since=20)
 def gelu(p: P, x: T, *, approximate: str = "none") -> T:
-    return _either_gelu(p, x, approximate, "none")
+    return _gelu_by_mode(p, x, approximate, "none")
 
 
 @openvino("Gelu", since=7)
 def openvino_gelu(p: P, x: T, *, approximation_mode: str = "erf") -> T:
-    return _either_gelu(p, x, approximation_mode, "erf")
+    return _gelu_by_mode(p, x, approximation_mode, "erf")
 
 
-def _either_gelu(p: P, x: T, mode: str, exact: str) -> T:
+def _gelu_by_mode(p: P, x: T, mode: str, exact: str) -> T:
     if mode.lower() not in (exact, "tanh"):
         raise ModelError(f"approximation {mode!r} is neither {exact} nor tanh")
     return _exact_gelu(p, x) if mode.lower() == exact else through_reals(_gelu_tanh)(p, x)
@@ -275,14 +275,14 @@ def prelu_by_channel(p: P, x: T, slope: T) -> T:
 
 @onnx("PRelu", since=7)
 def prelu(p: P, x: T, slope: T) -> T:
-    one_way(x, slope, "slope")
-    return _by_sign(p, x, p.map(np.multiply, x, slope))
+    check_unidirectional_broadcast(x, slope, "slope")
+    return _select_by_sign(p, x, p.map(np.multiply, x, slope))
 
 
 # --- Dropout.
 
 
-def _with_mask(p: P, x: T, mask: T, n_outputs: int) -> Any:
+def _dropout_outputs(p: P, x: T, mask: T, n_outputs: int) -> Any:
     return (x, mask) if n_outputs > 1 else x
 
 
@@ -296,12 +296,12 @@ def dropout_1(p: P, x: T, *, ratio: float = 0.5, is_test: int = 0, n_outputs: in
 @onnx("Dropout", since=7)
 def dropout_7(p: P, x: T, *, ratio: float = 0.5, n_outputs: int = 1) -> Any:
     """The mask, of which the specification says nothing before opset 12, is onnxruntime's: zeros."""
-    return _with_mask(p, x, full(p, x.shape, 0, x.dtype), n_outputs)
+    return _dropout_outputs(p, x, full_constant(p, x.shape, 0, x.dtype), n_outputs)
 
 
 @onnx("Dropout", since=10)
 def dropout_10(p: P, x: T, *, ratio: float = 0.5, n_outputs: int = 1) -> Any:
-    return _with_mask(p, x, full(p, x.shape, False, np.dtype(bool)), n_outputs)
+    return _dropout_outputs(p, x, full_constant(p, x.shape, False, np.dtype(bool)), n_outputs)
 
 
 @onnx("Dropout", since=12, pure=False)
@@ -313,7 +313,7 @@ def dropout(
     *,
     seed: int | None = None,
     n_outputs: int = 1,
-    draws: Draws | None = None,
+    draws: RandomSource | None = None,
 ) -> Any:
     """With ``training_mode`` it draws a mask an iteration; outside of loops that of ``onnx.reference`` for the seed."""
     rate = 0.5
@@ -322,15 +322,15 @@ def dropout(
     elif ratio is not None:
         rate = float(p.value(ratio).reshape(()))
     if rate == 0:
-        return _with_mask(p, x, full(p, x.shape, True, np.dtype(bool)), n_outputs)
+        return _dropout_outputs(p, x, full_constant(p, x.shape, True, np.dtype(bool)), n_outputs)
     if not 0 <= rate < 1:
         raise ModelError(f"ratio {rate} is not in [0, 1)")
     if not isinstance(x, np.ndarray):
-        raise NotNative
+        raise NoNativeKernel
     if draws is not None and draws.iterations:
         numbers = draws.generator(seed).random(x.shape)
     else:
         numbers = np.random.RandomState(seed or 0).random_sample(x.shape)
     kept: Any = numbers >= rate
     factors = p.constant((kept / (1 - rate)).astype(x.dtype))
-    return _with_mask(p, p.map(np.multiply, x, factors), p.constant(np.asarray(kept)), n_outputs)
+    return _dropout_outputs(p, p.map(np.multiply, x, factors), p.constant(np.asarray(kept)), n_outputs)

@@ -13,55 +13,55 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import from_onnx
+from ..dtypes import dtype_from_onnx
 from ..errors import ModelError
 from ..graph import Array
-from ..kernels.routines.attention import MOST_HEAD
-from ..kernels.walks import broadcast_shapes
+from ..kernels.bindings.attention import MAX_HEAD_WIDTH
+from ..kernels.strided_iteration import broadcast_shapes
 from ..record import record
-from .axes import volume
-from .matmul import product
+from .axis_arguments import element_count
+from .matmul import matmul_product
 from .normalize import softmax_over
-from .primitives import Routine
-from .registry import attributes_of, onnx, openvino
-from .support import broadcasts, cast, constant, is_float, working_dtype
+from .operator_helpers import cast, check_broadcastable, constant, is_float, working_dtype
+from .primitives import RoutineCall
+from .registry import inherit_attributes, onnx, openvino
 
 P = Any  # Primitives[T]; T is an array or a buffer description, and stays anonymous here
 T = Any
 FLOAT32, INT64 = np.dtype(np.float32), np.dtype(np.int64)
 #: As many queries as are read one by one; more share what products of matrices read.
-MOST_QUERIES = 8
+MAX_FUSED_QUERIES = 8
 _INFINITY = float("inf")
 
 
 @record(frozen=True)
-class Window:
+class AttentionWindow:
     """Which keys a query sees: those up to ``left`` before and ``right`` after its own place (-1: all); the first
     query's place among the keys is ``offset``."""
 
-    left: int = -1
-    right: int = -1
+    keys_before: int = -1
+    keys_after: int = -1
     offset: Any = 0
 
-    def allowed(self, queries: int, keys: int) -> Array | None:
+    def visibility_mask(self, queries: int, keys: int) -> Array | None:
         """A mask ``[queries, keys]``; None: all keys are visible."""
-        if self.left < 0 and (self.right < 0 or self.offset + self.right + 1 >= keys):
+        if self.keys_before < 0 and (self.keys_after < 0 or self.offset + self.keys_after + 1 >= keys):
             return None
         distance = np.arange(int(keys)) - (np.arange(int(queries))[:, None] + int(self.offset))
         visible = np.ones(distance.shape, bool)
-        if self.left >= 0:
-            visible &= distance >= -self.left
-        if self.right >= 0:
-            visible &= distance <= self.right
+        if self.keys_before >= 0:
+            visible &= distance >= -self.keys_before
+        if self.keys_after >= 0:
+            visible &= distance <= self.keys_after
         return visible
 
-    def hides(self, queries: int, keys: int) -> bool:
+    def hides_all_keys(self, queries: int, keys: int) -> bool:
         """True where a query sees nothing."""
-        allowed = self.allowed(queries, keys)
+        allowed = self.visibility_mask(queries, keys)
         return allowed is not None and not allowed.any(1).all()
 
 
-_EVERYTHING = Window()
+_UNBOUNDED_WINDOW = AttentionWindow()
 
 
 def attend(
@@ -72,7 +72,7 @@ def attend(
     *,
     scale: float,
     bias: T | None = None,
-    window: Window = _EVERYTHING,
+    window: AttentionWindow = _UNBOUNDED_WINDOW,
     softcap: float = 0.0,
     zeros: bool = True,
     late: tuple[bool, bool, bool] = (False, False, False),
@@ -83,23 +83,23 @@ def attend(
     k or v; the result lies as q does. ``bias`` broadcasts to ``[batch, heads of q, queries, keys]``. ``softcap``: what
     scores are kept below before the bias is added; ``zeros``: a query that sees nothing gets zeros, not NaN.
     """
-    shape = _Shape.of(q, k, v, late)
+    shape = AttentionShape.from_tensors(q, k, v, late)
     if bias is not None:
-        bias = _four_axes(p, bias, shape)
-    one_by_one = shape.queries <= MOST_QUERIES and 0 < shape.width <= MOST_HEAD and shape.keys > 0
+        bias = _bias_to_4d(p, bias, shape)
+    one_by_one = shape.queries <= MAX_FUSED_QUERIES and 0 < shape.width <= MAX_HEAD_WIDTH and shape.keys > 0
     if one_by_one and shape.value_width > 0 and all(x is None or x.dtype == FLOAT32 for x in (q, k, v, bias)):
-        return _one_by_one(p, q, k, v, shape, scale, bias, window, softcap, zeros, late)
-    hides = bias is not None or window.hides(shape.queries, shape.keys)
-    whole = windowed(p, bias, window, shape.queries, shape.keys, q.dtype)
+        return _attend_fused(p, q, k, v, shape, scale, bias, window, softcap, zeros, late)
+    hides = bias is not None or window.hides_all_keys(shape.queries, shape.keys)
+    whole = add_window_mask(p, bias, window, shape.queries, shape.keys, q.dtype)
     first = (_heads_first(p, x, swapped) for x, swapped in zip((q, k, v), late, strict=True))
-    y = step_by_step(p, *first, scale=scale, bias=whole, softcap=softcap, zeros=zeros and hides)[0]
+    y = attend_unfused(p, *first, scale=scale, bias=whole, softcap=softcap, zeros=zeros and hides)[0]
     return p.transpose(y, (0, 2, 1, 3)) if late[0] else y
 
 
 # --- The steps one by one, for those who want to see what is between them.
 
 
-def step_by_step(
+def attend_unfused(
     p: P,
     q: T,
     k: T,
@@ -118,10 +118,10 @@ def step_by_step(
     that have no value and only take part in it.
     """
     raw = _scores(p, q, k, scale)
-    capped = _softcapped(p, raw, softcap)
+    capped = _softcap(p, raw, softcap)
     biased = capped if bias is None else p.map(np.add, capped, bias)
-    weights = _probabilities(p, biased, bias if zeros else None, precision, more)
-    return _by_groups(p, weights, v), raw, capped, biased, weights
+    weights = _softmax_over_keys(p, biased, bias if zeros else None, precision, more)
+    return _grouped_matmul(p, weights, v), raw, capped, biased, weights
 
 
 def _scores(p: P, q: T, k: T, scale: float) -> T:
@@ -132,10 +132,10 @@ def _scores(p: P, q: T, k: T, scale: float) -> T:
         # Both by the root, so that nothing overflows in between.
         root = constant(p, math.sqrt(scale), q.dtype)
         q, k = p.map(np.multiply, q, root), p.map(np.multiply, k, root)
-    return _by_groups(p, q, p.transpose(k, (0, 1, 3, 2)))
+    return _grouped_matmul(p, q, p.transpose(k, (0, 1, 3, 2)))
 
 
-def _softcapped(p: P, x: T, softcap: float) -> T:
+def _softcap(p: P, x: T, softcap: float) -> T:
     """``softcap * tanh(x / softcap)``; 0: nothing."""
     if not softcap:
         return x
@@ -145,16 +145,18 @@ def _softcapped(p: P, x: T, softcap: float) -> T:
     return p.map(np.multiply, cast(p, p.map(np.tanh, cast(p, inner, wide)), x.dtype), limit)
 
 
-def windowed(p: P, bias: T | None, window: Window, queries: int, keys: int, dtype: np.dtype[Any]) -> T | None:
+def add_window_mask(
+    p: P, bias: T | None, window: AttentionWindow, queries: int, keys: int, dtype: np.dtype[Any]
+) -> T | None:
     """The bias with -inf outside of a window."""
-    allowed = window.allowed(queries, keys)
+    allowed = window.visibility_mask(queries, keys)
     if allowed is None:
         return bias
     inside = p.constant(np.where(allowed, 0, -_INFINITY).astype(dtype))
     return inside if bias is None else p.map(np.add, bias, inside)
 
 
-def _probabilities(p: P, x: T, bias: T | None, precision: np.dtype[Any] | None, more: T | None) -> T:
+def _softmax_over_keys(p: P, x: T, bias: T | None, precision: np.dtype[Any] | None, more: T | None) -> T:
     """Softmax over the keys, and over ``more`` of them that are not asked for; what a bias hides gets zeros."""
     inner = x if precision is None else cast(p, x, precision)
     if more is None:
@@ -171,13 +173,13 @@ def _probabilities(p: P, x: T, bias: T | None, precision: np.dtype[Any] | None, 
     return p.where(hidden, constant(p, 0, x.dtype), weights)
 
 
-def _by_groups(p: P, a: T, b: T) -> T:
+def _grouped_matmul(p: P, a: T, b: T) -> T:
     """A product head by head; each head of ``b`` serves as many neighbours of ``a``."""
     heads, groups = a.shape[1], b.shape[1]
     if heads == groups:
-        return product(p, a, b)
+        return matmul_product(p, a, b)
     apart = p.reshape(a, (a.shape[0], groups, heads // groups, *a.shape[2:]))
-    result = product(p, apart, p.reshape(b, (b.shape[0], groups, 1, *b.shape[2:])))
+    result = matmul_product(p, apart, p.reshape(b, (b.shape[0], groups, 1, *b.shape[2:])))
     return p.reshape(result, (a.shape[0], heads, *result.shape[3:]))
 
 
@@ -189,7 +191,7 @@ def _heads_first(p: P, x: T, late: bool) -> T:
 
 
 @record(frozen=True)
-class _Shape:
+class AttentionShape:
     batch: Any
     heads: Any
     groups: Any
@@ -199,7 +201,7 @@ class _Shape:
     value_width: Any
 
     @staticmethod
-    def of(q: T, k: T, v: T, late: Sequence[bool]) -> _Shape:
+    def from_tensors(q: T, k: T, v: T, late: Sequence[bool]) -> AttentionShape:
         """What the shapes of q, k and v are made of.
 
         Raises:
@@ -213,10 +215,10 @@ class _Shape:
             raise ModelError(f"query {q.shape}, key {k.shape} and value {v.shape} do not fit each other")
         if not groups or heads % groups:
             raise ModelError(f"{heads} query heads cannot share {groups} key heads")
-        return _Shape(batch, heads, groups, queries, keys, width, value_width)
+        return AttentionShape(batch, heads, groups, queries, keys, width, value_width)
 
 
-def _four_axes(p: P, bias: T, shape: _Shape) -> T:
+def _bias_to_4d(p: P, bias: T, shape: AttentionShape) -> T:
     """A bias with all four axes, the last one whole."""
     full = (shape.batch, shape.heads, shape.queries, shape.keys)
     extra = len(full) - bias.ndim
@@ -226,24 +228,31 @@ def _four_axes(p: P, bias: T, shape: _Shape) -> T:
     return bias if bias.shape[3] == shape.keys else p.broadcast(bias, (*bias.shape[:3], shape.keys))
 
 
-def _one_by_one(
+def _attend_fused(
     p: P,
     q: T,
     k: T,
     v: T,
-    shape: _Shape,
+    shape: AttentionShape,
     scale: float,
     bias: T | None,
-    window: Window,
+    window: AttentionWindow,
     softcap: float,
     zeros: bool,
     late: Sequence[bool],
 ) -> T:
     bits = [int(np.float32(x).view(np.uint32)) for x in (scale, softcap)]
-    fixed = [*bits, window.left, window.right, *map(int, (*late, late[0])), int(zeros), int(bias is not None)]
+    fixed = [
+        *bits,
+        window.keys_before,
+        window.keys_after,
+        *map(int, (*late, late[0])),
+        int(zeros),
+        int(bias is not None),
+    ]
     steps: list[Any] = [0, 0, 0]
     if bias is not None:
-        sizes = [volume(bias.shape[axis + 1 :]) for axis in range(3)]
+        sizes = [element_count(bias.shape[axis + 1 :]) for axis in range(3)]
         steps = [size if extent != 1 else 0 for extent, size in zip(bias.shape, sizes, strict=False)]
     numbers = (
         *(shape.batch, shape.heads, shape.groups, shape.queries, shape.keys, shape.width, shape.value_width),
@@ -252,7 +261,7 @@ def _one_by_one(
     )
     given = [q, k, v, p.constant(np.array(fixed, INT64)), *([] if bias is None else [bias])]
     outputs = [((*q.shape[:3], shape.value_width), FLOAT32)]
-    (y,) = p.call(Routine("attention.attend", outputs, numbers, scratch=(shape.keys + 16) * 4), given)
+    (y,) = p.call(RoutineCall("attention.attend", outputs, numbers, scratch_bytes=(shape.keys + 16) * 4), given)
     return y
 
 
@@ -291,7 +300,7 @@ def attention(
     flat = q.ndim == 3
     if flat:
         q, k, v = (
-            _heads_apart(p, x, count, name)
+            _split_heads(p, x, count, name)
             for x, count, name in ((q, q_num_heads, "q"), (k, kv_num_heads, "kv"), (v, kv_num_heads, "kv"))
         )
     if not q.ndim == k.ndim == v.ndim == 4:
@@ -299,27 +308,27 @@ def attention(
     late = (flat, flat, flat)
     offset: Any = 0
     if past_key is not None:
-        k, v = (_appended(p, past, _heads_first(p, x, flat)) for past, x in ((past_key, k), (past_value, v)))
+        k, v = (_append_to_past(p, past, _heads_first(p, x, flat)) for past, x in ((past_key, k), (past_value, v)))
         late, offset = (flat, False, False), past_key.shape[2]
-    shape = _Shape.of(q, k, v, late)
+    shape = AttentionShape.from_tensors(q, k, v, late)
     if scale is None:
         scale = 1 / math.sqrt(shape.width) if shape.width else 1.0
-    bias = None if attn_mask is None else _bias(p, attn_mask, shape.keys, q.dtype)
-    window = Window(left_window_size, _nearest(right_window_size, 0 if is_causal else -1), offset)
+    bias = None if attn_mask is None else _mask_to_bias(p, attn_mask, shape.keys, q.dtype)
+    window = AttentionWindow(left_window_size, _tighter_bound(right_window_size, 0 if is_causal else -1), offset)
     if nonpad_kv_seqlen is not None:
-        hidden = _padding(p, nonpad_kv_seqlen, window, shape, q.dtype)
-        bias, window = hidden if bias is None else p.map(np.add, bias, hidden), Window()
+        hidden = _padding_bias(p, nonpad_kv_seqlen, window, shape, q.dtype)
+        bias, window = hidden if bias is None else p.map(np.add, bias, hidden), AttentionWindow()
     present = tuple(_heads_first(p, x, swapped) for x, swapped in zip((k, v), late[1:], strict=True))
-    precision = None if softmax_precision is None else from_onnx(softmax_precision)
+    precision = None if softmax_precision is None else dtype_from_onnx(softmax_precision)
     if precision is not None and not is_float(precision):
         raise ModelError(f"softmax_precision={softmax_precision} is {precision}, in which there is no softmax")
     scores_wanted = n_outputs > 3
     if scores_wanted or precision not in (None, q.dtype):
         # What is between the steps is wanted, or they are done in several types.
         first = [_heads_first(p, x, swapped) for x, swapped in zip((q, k, v), late, strict=True)]
-        bias = bias if bias is None else _four_axes(p, bias, shape)
-        bias = windowed(p, bias, window, shape.queries, shape.keys, q.dtype)
-        y, *stages = step_by_step(p, *first, scale=scale, bias=bias, softcap=softcap, precision=precision)
+        bias = bias if bias is None else _bias_to_4d(p, bias, shape)
+        bias = add_window_mask(p, bias, window, shape.queries, shape.keys, q.dtype)
+        y, *stages = attend_unfused(p, *first, scale=scale, bias=bias, softcap=softcap, precision=precision)
         y = p.transpose(y, (0, 2, 1, 3)) if flat else y
         if not 0 <= qk_matmul_output_mode < len(stages):
             raise ModelError(f"qk_matmul_output_mode={qk_matmul_output_mode} is not one of 0, 1, 2, 3")
@@ -332,7 +341,7 @@ def attention(
 
 
 @onnx("Attention", since=24)
-@attributes_of(attention, "left_window_size", "right_window_size")
+@inherit_attributes(attention, "left_window_size", "right_window_size")
 def attention_24(
     p: P,
     q: T,
@@ -348,7 +357,7 @@ def attention_24(
 
 
 @onnx("Attention", since=23)
-@attributes_of(attention_24)
+@inherit_attributes(attention_24)
 def attention_23(
     p: P,
     q: T,
@@ -362,14 +371,14 @@ def attention_23(
     return attention(p, q, k, v, attn_mask, past_key, past_value, **attributes)
 
 
-def _heads_apart(p: P, x: T, count: int, name: str) -> T:
+def _split_heads(p: P, x: T, count: int, name: str) -> T:
     """``[batch, positions, heads, width]`` of ``[batch, positions, heads * width]``."""
     if x.ndim != 3 or count < 1 or x.shape[2] % count:
         raise ModelError(f"an input of shape {x.shape} cannot be split into {name}_num_heads={count} heads")
     return p.reshape(x, (*x.shape[:2], count, x.shape[2] // count))
 
 
-def _appended(p: P, past: T, x: T) -> T:
+def _append_to_past(p: P, past: T, x: T) -> T:
     if past.ndim != 4 or past.shape[:2] != x.shape[:2] or past.shape[3] != x.shape[3] or past.dtype != x.dtype:
         raise ModelError(f"a cache of shape {past.shape} cannot take what has shape {x.shape}")
     length = past.shape[2]
@@ -377,12 +386,12 @@ def _appended(p: P, past: T, x: T) -> T:
     return p.assemble(shape, x.dtype, [(past, (0, 0, 0, 0)), (x, (0, 0, length, 0))])
 
 
-def _nearest(a: int, b: int) -> int:
+def _tighter_bound(a: int, b: int) -> int:
     """The narrower one of two bounds, of which -1 is none."""
     return max(a, b) if min(a, b) < 0 else min(a, b)
 
 
-def _bias(p: P, mask: T, keys: int, dtype: np.dtype[Any]) -> T:
+def _mask_to_bias(p: P, mask: T, keys: int, dtype: np.dtype[Any]) -> T:
     """A mask as what is added to the scores, -inf for keys beyond its end."""
     if mask.ndim < 1:
         raise ModelError("a mask needs at least one dimension")
@@ -394,7 +403,7 @@ def _bias(p: P, mask: T, keys: int, dtype: np.dtype[Any]) -> T:
     return bias
 
 
-def _padding(p: P, lengths: T, window: Window, shape: _Shape, dtype: np.dtype[Any]) -> T:
+def _padding_bias(p: P, lengths: T, window: AttentionWindow, shape: AttentionShape, dtype: np.dtype[Any]) -> T:
     """-inf behind the last key of each batch, and outside of the window before it."""
     if lengths.shape != (shape.batch,):
         raise ModelError(f"nonpad_kv_seqlen has shape {lengths.shape}, and there are {shape.batch} batches")
@@ -403,11 +412,11 @@ def _padding(p: P, lengths: T, window: Window, shape: _Shape, dtype: np.dtype[An
     visible = p.map(np.less, p.constant(keys), lengths)
     # The queries are the last ones of what is valid.
     distance = p.map(np.subtract, p.constant(keys - queries + int(shape.queries)), lengths)
-    if window.right >= 0:
-        near = p.map(np.less_equal, distance, constant(p, window.right, INT64))
+    if window.keys_after >= 0:
+        near = p.map(np.less_equal, distance, constant(p, window.keys_after, INT64))
         visible = p.map(np.logical_and, visible, near)
-    if window.left >= 0:
-        near = p.map(np.greater_equal, distance, constant(p, -window.left, INT64))
+    if window.keys_before >= 0:
+        near = p.map(np.greater_equal, distance, constant(p, -window.keys_before, INT64))
         visible = p.map(np.logical_and, visible, near)
     return p.where(visible, constant(p, 0, dtype), constant(p, -_INFINITY, dtype))
 
@@ -434,18 +443,18 @@ def scaled_dot_product_attention(
             bias = p.where(mask, constant(p, 0, dtype), constant(p, -_INFINITY, dtype))
         else:
             bias = cast(p, mask, dtype)
-    window = Window(right=0) if causal else Window()
+    window = AttentionWindow(keys_after=0) if causal else AttentionWindow()
     batch = broadcast_shapes(q.shape[:-2], k.shape[:-2], v.shape[:-2])
     full = (*batch, q.shape[-2], k.shape[-2])
     if bias is not None and bias.ndim > 2 and tuple(bias.shape[:-2]) != (1,) * (bias.ndim - 2):
         bias = p.broadcast(bias, (*batch, *bias.shape[-2:]))
-        bias = p.reshape(bias, (1, volume(batch), *bias.shape[-2:]))
+        bias = p.reshape(bias, (1, element_count(batch), *bias.shape[-2:]))
     elif bias is not None and bias.ndim > 2:
         bias = p.reshape(bias, bias.shape[-2:])
     flat = [
         p.reshape(
             x if tuple(x.shape[:-2]) == tuple(batch) else p.broadcast(x, (*batch, *x.shape[-2:])),
-            (1, volume(batch), *x.shape[-2:]),
+            (1, element_count(batch), *x.shape[-2:]),
         )
         for x in (q, k, v)
     ]
@@ -456,7 +465,7 @@ def scaled_dot_product_attention(
 # --- Rotary embeddings.
 
 
-def rotated(p: P, x: T, cosines: T, sines: T, interleaved: int) -> T:
+def rotate_pairs(p: P, x: T, cosines: T, sines: T, interleaved: int) -> T:
     """The first elements of the last of four axes turned pairwise; ``cosines`` and ``sines`` broadcast to half of them.
 
     Pairs are neighbours (``interleaved``) or lie half of the turned elements apart.
@@ -466,7 +475,7 @@ def rotated(p: P, x: T, cosines: T, sines: T, interleaved: int) -> T:
         raise ModelError(f"rotary embeddings of {2 * half} columns do not fit heads of {x.shape[-1]}")
     extents = (*x.shape[:3], half)
     for angles, what in ((cosines, "cosines"), (sines, "sines")):
-        broadcasts(angles, extents, what)
+        check_broadcastable(angles, extents, what)
     first, second = (
         p.slice(x, (0, 0, 0, start), (1, 1, 1, 2 if interleaved else 1), extents)
         for start in (0, 1 if interleaved else half)
@@ -499,7 +508,7 @@ def rotary_embedding(
     """Pairs of each head's elements are turned: neighbours, or one of either half."""
     if x.ndim not in (3, 4):
         raise ModelError(f"the input must have 3 or 4 dimensions, not shape {x.shape}")
-    apart = _heads_apart(p, x, num_heads, "") if x.ndim == 3 else x
+    apart = _split_heads(p, x, num_heads, "") if x.ndim == 3 else x
     width = apart.shape[3]
     turned = rotary_embedding_dim or width
     if turned > width or turned % 2:
@@ -513,4 +522,4 @@ def rotary_embedding(
             raise ModelError(f"caches of shape {cache.shape} do not fit an input of shape {x.shape}")
         angles.append(p.reshape(rows, (batch, length, 1, half) if x.ndim == 3 else (batch, 1, length, half)))
     cosines, sines = angles
-    return p.reshape(rotated(p, apart, cosines, sines, interleaved), x.shape)
+    return p.reshape(rotate_pairs(p, apart, cosines, sines, interleaved), x.shape)

@@ -13,15 +13,15 @@ import numpy as np
 
 from ..errors import ModelError, UnsupportedError
 from ..graph import Array
-from ..kernels import pages, team
-from ..kernels.routines.conv import GROUP, PART, WIDEST, transform
-from .axes import ints, text, unknown_word
-from .byte_convolution import byte_sums, wide_sums
-from .choice import bounded
-from .primitives import Routine
-from .registry import Ints, attributes_of, onnx, openvino
-from .support import as_float32, cast, constant, working_dtype
-from .windows import AUTO_PADS, ConvAttributes, Windows, windows
+from ..kernels import huge_pages, thread_pool
+from ..kernels.bindings.conv import CHANNELS_PER_GROUP, CHANNELS_PER_PASS, PLANE_PADDING_ELEMENTS, winograd_transform
+from .axis_arguments import decode_string, read_ints, unknown_value_error
+from .int8_convolution import int8_window_sums, int32_window_sums
+from .operator_helpers import as_float32, cast, constant, working_dtype
+from .primitives import RoutineCall
+from .registry import Ints, inherit_attributes, onnx, openvino
+from .where_clip import clamp_to_bounds
+from .window_geometry import AUTO_PADS, ConvAttributes, WindowGeometry, window_geometry
 
 P = Any  # Primitives[T]; T is an array or a buffer description
 T = Any
@@ -30,18 +30,18 @@ Dtype = np.dtype[Any]
 _FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 _INT32, _INT64 = np.dtype(np.int32), np.dtype(np.int64)
 #: As many bytes of the input are copied at a time: they stay in a second-level cache, of one channel in a first.
-_BAND, _NARROW_BAND = 1 << 20, 1 << 14
+_BAND_BYTES, _NARROW_BAND_BYTES = 1 << 20, 1 << 14
 #: Elements of the widest vectors, and of the narrowest ones.
-_WIDEST, _NARROWEST = {4: 16, 8: 8}, {4: 4, 8: 2}
-_MOST_AXES = 3
+_MAX_VECTOR_ELEMENTS, _MIN_VECTOR_ELEMENTS = {4: 16, 8: 8}, {4: 4, 8: 2}
+_MAX_AXES = 3
 #: With fewer channels the transforms of winograd.h take longer than what they save.
-_FEW_CHANNELS = 16
+_WINOGRAD_MIN_CHANNELS = 16
 #: A transposed convolution is one of its own for each residue.
-_MOST_STRIDE = 4096
+_MAX_STRIDE = 4096
 
 
 @dataclass(frozen=True)
-class _Taps:
+class ConvAxisTaps:
     """One spatial axis. A plane of phase p holds the inputs ``first[p] + j * step``. Output ``start + i * out_step``
     reads of it j = i + shift for each tap (index in the kernel, phase, shift) of its residue (start, count, taps)."""
 
@@ -63,14 +63,14 @@ class _Taps:
         return min(count for _, count, _ in self.residues)
 
 
-def _forward(kernel: int, stride: int, dilation: int, before: int, out: int) -> _Taps:
+def _conv_taps(kernel: int, stride: int, dilation: int, before: int, out: int) -> ConvAxisTaps:
     """A convolution: taps that are a whole number of strides apart read the same plane."""
     phases = sorted({k * dilation % stride for k in range(kernel)})
     taps = tuple((k, phases.index(k * dilation % stride), k * dilation // stride) for k in range(kernel))
-    return _Taps(tuple(phase - before for phase in phases), stride, 1, ((0, out, taps),))
+    return ConvAxisTaps(tuple(phase - before for phase in phases), stride, 1, ((0, out, taps),))
 
 
-def _backward(kernel: int, stride: int, dilation: int, before: int, out: int) -> _Taps:
+def _transposed_conv_taps(kernel: int, stride: int, dilation: int, before: int, out: int) -> ConvAxisTaps:
     """A transposed one: output o reads input i by the tap for which i * stride + tap * dilation = o + before."""
     residues = []
     for start in range(min(stride, out)):
@@ -79,40 +79,44 @@ def _backward(kernel: int, stride: int, dilation: int, before: int, out: int) ->
         residues.append((start, -(-(out - start) // stride), taps))
     least = min((shift for _, _, taps in residues for _, shift in taps), default=0)
     moved = tuple((start, n, tuple((k, 0, shift - least) for k, shift in taps)) for start, n, taps in residues)
-    return _Taps((least,), 1, stride, moved)
+    return ConvAxisTaps((least,), 1, stride, moved)
 
 
-def _padded(numbers: Shape, fill: int = 1) -> Shape:
+def _pad_axes(numbers: Shape, fill: int = 1) -> Shape:
     """As many spatial axes as conv.h has."""
-    return (fill,) * (_MOST_AXES - len(numbers)) + numbers
+    return (fill,) * (_MAX_AXES - len(numbers)) + numbers
 
 
-def _taps(found: Windows, transposed: bool) -> list[_Taps]:
+def _axis_taps(found: WindowGeometry, transposed: bool) -> list[ConvAxisTaps]:
     numbers = (found.kernel, found.strides, found.dilations)
-    of_axes = zip(*map(_padded, numbers), _padded(found.before, 0), _padded(found.out), strict=True)
-    return [(_backward if transposed else _forward)(*numbers) for numbers in of_axes]
+    of_axes = zip(*map(_pad_axes, numbers), _pad_axes(found.pads_before, 0), _pad_axes(found.output_shape), strict=True)
+    return [(_transposed_conv_taps if transposed else _conv_taps)(*numbers) for numbers in of_axes]
 
 
 @lru_cache(maxsize=1024)
-def _table(
-    transposed: bool, n: int, groups: int, icg: int, ocg: int, found: Windows, itemsize: int, workers: int
+def _geometry_table(
+    transposed: bool, n: int, groups: int, icg: int, ocg: int, found: WindowGeometry, itemsize: int, workers: int
 ) -> tuple[Array, int]:
     """What conv.h reads, and how many bytes it needs where so many threads share it."""
-    size, kernel, out = _padded(found.size), _padded(found.kernel), _padded(found.out)
-    taps = _taps(found, transposed)
+    size, kernel, out = _pad_axes(found.size), _pad_axes(found.kernel), _pad_axes(found.output_shape)
+    taps = _axis_taps(found, transposed)
     reach, most = [t.reach for t in taps], [t.count for t in taps]
     phases = math.prod(len(t.first) for t in taps)
     # Read where it is: neighbours are neighbours, nothing lies outside, and whole vectors fit in.
     direct = all(
         t.first == (0,) and t.step == 1 and t.count + t.reach <= extent for t, extent in zip(taps, size, strict=True)
     )
-    least, widest = [t.least for t in taps], _WIDEST[itemsize]
+    least, widest = [t.least for t in taps], _MAX_VECTOR_ELEMENTS[itemsize]
     direct = direct and (least[2] >= widest or (most[2] == size[2] and least[1] * least[2] >= widest))
     if direct:
         band, plane = (n, most[0], most[1]), size
     else:
         # Large weights are read once a band, and that takes longer.
-        budget = _NARROW_BAND if ocg == 1 else max(_BAND, min(4 * _BAND, ocg * icg * math.prod(kernel) * itemsize))
+        budget = (
+            _NARROW_BAND_BYTES
+            if ocg == 1
+            else max(_BAND_BYTES, min(4 * _BAND_BYTES, ocg * icg * math.prod(kernel) * itemsize))
+        )
         row = max(1, icg) * phases * (most[2] + reach[2]) * itemsize
 
         def band_bytes(images: int, depth: int, height: int) -> int:
@@ -126,13 +130,13 @@ def _table(
         band = (images, depth, height)
         plane = (depth + reach[0], height + reach[1], most[2] + reach[2])
     rows = math.prod(band)
-    vectors = rows * -(-most[2] // _NARROWEST[itemsize]) + 1
+    vectors = rows * -(-most[2] // _MIN_VECTOR_ELEMENTS[itemsize]) + 1
     weights = icg * math.prod(kernel)
-    channel = phases * (band[0] * math.prod(plane) + WIDEST)
+    channel = phases * (band[0] * math.prod(plane) + PLANE_PADDING_ELEMENTS)
     # Channels by themselves: several at a time, which a first-level cache holds.
     by_themselves = icg == ocg == 1
-    together = max(1, min(groups, _NARROW_BAND // (channel * itemsize))) if by_themselves else 1
-    packed = 0 if direct else _lines((icg * together * channel + widest) * itemsize)
+    together = max(1, min(groups, _NARROW_BAND_BYTES // (channel * itemsize))) if by_themselves else 1
+    packed = 0 if direct else _round_up_to_cache_lines((icg * together * channel + widest) * itemsize)
     parts = [  # bytes, in the order of conv.h
         packed * (workers if by_themselves else 1),
         ocg * weights * itemsize,
@@ -140,11 +144,11 @@ def _table(
         vectors * 8,
         (vectors + 1) * 4,
         (vectors + 2 * rows + widest) * 24,
-        GROUP * widest * itemsize * ocg * workers if weights > PART else 0,
+        CHANNELS_PER_GROUP * widest * itemsize * ocg * workers if weights > CHANNELS_PER_PASS else 0,
     ]
     places = [0]
     for part in parts:
-        places.append(places[-1] + _lines(part))
+        places.append(places[-1] + _round_up_to_cache_lines(part))
     head = [n, groups, icg, ocg, *size, *out, *kernel, *(t.step for t in taps), *(t.out_step for t in taps), *plane]
     head += [*most, *band, int(direct), *places[:-1], together, workers, packed]
     for t in taps:
@@ -154,19 +158,19 @@ def _table(
     return np.array(head, np.int64), places[-1]
 
 
-def _lines(size: int) -> int:
+def _round_up_to_cache_lines(size: int) -> int:
     """Whole cache lines, in bytes."""
     return -(-size // 64) * 64
 
 
 @lru_cache(maxsize=1024)
-def _blocks(transposed: bool, groups: int, found: Windows, dtype: Dtype) -> Callable[[Array], Array]:
+def _weight_packer(transposed: bool, groups: int, found: WindowGeometry, dtype: Dtype) -> Callable[[Array], Array]:
     """What puts weights into the order in which conv.h reads them: by residue, by group, then in blocks of 8
     channels, of 4, and what is left, ``[taps, channels]``."""
-    taps = _taps(found, transposed)
+    taps = _axis_taps(found, transposed)
 
     def layout(w: Array) -> Array:
-        w = w.reshape(groups, -1, w.shape[1], *_padded(w.shape[2:])).astype(dtype)
+        w = w.reshape(groups, -1, w.shape[1], *_pad_axes(w.shape[2:])).astype(dtype)
         w = w.swapaxes(1, 2) if transposed else w
         ocg = w.shape[1]
         out = []
@@ -187,28 +191,30 @@ def _blocks(transposed: bool, groups: int, found: Windows, dtype: Dtype) -> Call
 
 
 @dataclass(frozen=True)
-class _Tiles:
+class WinogradTiling:
     """A convolution by winograd.h: lines of tiles of 2 x 2 outputs, so many lines at a time."""
 
-    high: int
-    wide: int
-    lines: int
-    above: int
-    left: int
+    tile_rows: int
+    tile_columns: int
+    rows_per_pass: int
+    pad_top: int
+    pad_left: int
     scratch: int
 
     @property
-    def numbers(self) -> tuple[int, ...]:
-        return self.high, self.wide, self.lines, self.above, self.left
+    def params(self) -> tuple[int, ...]:
+        return self.tile_rows, self.tile_columns, self.rows_per_pass, self.pad_top, self.pad_left
 
 
 @lru_cache(maxsize=1024)
-def _tiles(n: int, groups: int, icg: int, ocg: int, found: Windows, dtype: Dtype, workers: int) -> _Tiles | None:
+def _winograd_tiling(
+    n: int, groups: int, icg: int, ocg: int, found: WindowGeometry, dtype: Dtype, workers: int
+) -> WinogradTiling | None:
     """How winograd.h does a convolution with memory for so many threads; None where it cannot, or takes longer."""
     plain = found.kernel == (3, 3) and found.strides == found.dilations == (1, 1) and groups == 1 and dtype == _FLOAT32
-    if not plain or min(found.before + found.after) < 0 or ocg % 8 or min(icg, ocg) < _FEW_CHANNELS:
+    if not plain or min(found.pads_before + found.pads_after) < 0 or ocg % 8 or min(icg, ocg) < _WINOGRAD_MIN_CHANNELS:
         return None
-    (height, width), lane = found.out, _WIDEST[4]
+    (height, width), lane = found.output_shape, _MAX_VECTOR_ELEMENTS[4]
     high, wide = -(-height // 2), -(-width // 2)
     vectors = -(-n * high * wide // lane)
     # In vector operations: the products, what makes and reads the transforms, and the weights that are fetched.
@@ -216,23 +222,23 @@ def _tiles(n: int, groups: int, icg: int, ocg: int, found: Windows, dtype: Dtype
     plainly = (-(-n * height * (width + 2) // lane) + 1) * 9 * icg * ocg
     if transformed > plainly:
         return None
-    lines = max(1, min(n * high, _BAND // (64 * icg * wide)))
+    lines = max(1, min(n * high, _BAND_BYTES // (64 * icg * wide)))
     widest = -(-lines * wide // lane) * lane
     of_each = 16 * (8 * widest + 16) + 8 * (lines * wide + wide + 32) + 4 * widest + 2 * (lines + 1) * (2 * wide + 50)
-    floats = 16 * (icg * (widest + 32) + 16) + workers * _lines(of_each * 4) // 4 + 16 * icg * ocg
-    above, left = found.before
-    return _Tiles(high, wide, lines, above, left, floats * 4 + icg * 8 + 128)
+    floats = 16 * (icg * (widest + 32) + 16) + workers * _round_up_to_cache_lines(of_each * 4) // 4 + 16 * icg * ocg
+    above, left = found.pads_before
+    return WinogradTiling(high, wide, lines, above, left, floats * 4 + icg * 8 + 128)
 
 
-def _transformed(w: Array) -> Array:
+def _winograd_weights(w: Array) -> Array:
     """3 x 3 taps as winograd.h wants them."""
     channels, inputs = w.shape[:2]
-    ready = pages.zeros((channels // 8, 16, inputs, 8), _FLOAT32)
-    transform(np.ascontiguousarray(w, _FLOAT32), ready)
+    ready = huge_pages.aligned_zeros((channels // 8, 16, inputs, 8), _FLOAT32)
+    winograd_transform(np.ascontiguousarray(w, _FLOAT32), ready)
     return ready
 
 
-def _wide(dtype: Dtype) -> Dtype:
+def _accumulator_dtype(dtype: Dtype) -> Dtype:
     """In which type sums are done: narrow floats in float32, integers in float64, where they are exact."""
     wide = _FLOAT64 if dtype.kind in "iub" else working_dtype(dtype)
     if wide not in (_FLOAT32, _FLOAT64):
@@ -241,43 +247,43 @@ def _wide(dtype: Dtype) -> Dtype:
 
 
 def _convolve(
-    p: P, x: T, w: T, bias: T | None, groups: int, found: Windows, dtype: Dtype, transposed: bool = False
+    p: P, x: T, w: T, bias: T | None, groups: int, found: WindowGeometry, dtype: Dtype, transposed: bool = False
 ) -> T:
     """Sums in ``dtype`` over windows of ``x [n, channels, ...]`` by ``w [groups * ocg, icg, ...]``, or by
     ``w [groups * icg, ocg, ...]`` for a transposed one."""
-    if len(found.kernel) > _MOST_AXES:
-        raise UnsupportedError(f"convolutions have at most {_MOST_AXES} spatial axes here, not {len(found.kernel)}")
+    if len(found.kernel) > _MAX_AXES:
+        raise UnsupportedError(f"convolutions have at most {_MAX_AXES} spatial axes here, not {len(found.kernel)}")
     n, icg = int(x.shape[0]), int(x.shape[1]) // groups
     ocg = int(w.shape[1]) if transposed else w.shape[0] // groups
-    shape = (n, groups * ocg, *found.out)
+    shape = (n, groups * ocg, *found.output_shape)
     if not math.prod(shape):
         return p.constant(np.zeros(shape, dtype))
-    workers = team.size()
-    table, scratch = _table(transposed, n, groups, icg, ocg, found, dtype.itemsize, workers)
-    tiles = None if transposed else _tiles(n, groups, icg, ocg, found, dtype, workers)
+    workers = thread_pool.pool_size()
+    table, scratch = _geometry_table(transposed, n, groups, icg, ocg, found, dtype.itemsize, workers)
+    tiles = None if transposed else _winograd_tiling(n, groups, icg, ocg, found, dtype, workers)
     first = cast(p, x, dtype)
     behind = [*([] if bias is None else [cast(p, bias, dtype)]), p.constant(table)]
     numbers: tuple[int, ...] = (int(bias is not None),)
     if tiles is not None:
         narrow = None if w.dtype == dtype else p.prepared(w, as_float32)
-        ready = p.prepared(w, _transformed)
+        ready = p.prepared(w, _winograd_weights)
         inputs = [first, cast(p, w, dtype) if narrow is None else narrow, *behind, *([] if ready is None else [ready])]
-        numbers += (0, int(ready is not None), *tiles.numbers)
-        return p.call(Routine("conv.winograd", [(shape, dtype)], numbers, max(scratch, tiles.scratch)), inputs)[0]
-    blocks = p.prepared(w, _blocks(transposed, groups, found, dtype))
+        numbers += (0, int(ready is not None), *tiles.params)
+        return p.call(RoutineCall("conv.winograd", [(shape, dtype)], numbers, max(scratch, tiles.scratch)), inputs)[0]
+    blocks = p.prepared(w, _weight_packer(transposed, groups, found, dtype))
     weights = cast(p, w, dtype) if blocks is None else blocks
     if blocks is None and transposed:
         parts = p.reshape(weights, (groups, icg, ocg, math.prod(found.kernel)))
         weights = p.transpose(parts, (0, 2, 1, 3))
     name = "conv.f32" if dtype == _FLOAT32 else "conv.f64"
     numbers += (int(blocks is not None), int(transposed))
-    return p.call(Routine(name, [(shape, dtype)], numbers, scratch), [first, weights, *behind])[0]
+    return p.call(RoutineCall(name, [(shape, dtype)], numbers, scratch), [first, weights, *behind])[0]
 
 
-def by_channel(p: P, x: T, factors: T, offsets: T) -> T:
+def scale_and_shift_channels(p: P, x: T, factors: T, offsets: T) -> T:
     """``x * factors + offsets``, floats of 4 or 8 bytes with one of each a channel, in one go."""
     n, channels = x.shape[:2]
-    found = windows((math.prod(x.shape[2:]),), (1,))
+    found = window_geometry((math.prod(x.shape[2:]),), (1,))
     rows, weights = p.reshape(x, (n, channels, *found.size)), p.reshape(factors, (channels, 1, 1))
     return p.reshape(_convolve(p, rows, weights, offsets, channels, found, x.dtype), x.shape)
 
@@ -297,49 +303,53 @@ def _check(x: T, w: T, groups: int, bias: T | None, transposed: bool = False) ->
         raise ModelError(f"a bias of shape {bias.shape} does not fit {outputs} channels")
 
 
-def _one_dtype(x: T, w: T) -> None:
+def _require_same_dtype(x: T, w: T) -> None:
     if x.dtype != w.dtype:
         raise ModelError(f"a convolution of {x.dtype} with weights of {w.dtype}: the types differ")
 
 
 @onnx("Conv")
-@attributes_of(ConvAttributes)
+@inherit_attributes(ConvAttributes)
 def conv(p: P, x: T, w: T, bias: T | None = None, **attributes: Any) -> T:
     how = ConvAttributes(**attributes)
     _check(x, w, how.group, bias)
-    _one_dtype(x, w)
+    _require_same_dtype(x, w)
     found = how.windows(x, w)
-    sums = None if bias is not None else wide_sums(p, x, w, how.group, found)
-    return cast(p, _convolve(p, x, w, bias, how.group, found, _wide(x.dtype)), x.dtype) if sums is None else sums
+    sums = None if bias is not None else int32_window_sums(p, x, w, how.group, found)
+    return (
+        cast(p, _convolve(p, x, w, bias, how.group, found, _accumulator_dtype(x.dtype)), x.dtype)
+        if sums is None
+        else sums
+    )
 
 
 # --- Transposed
 
 
-def _spread(
+def _transposed_windows(
     x: T,
     w: T,
     extra: Sequence[int] | None,
     wanted: Sequence[int] | None,
     how: ConvAttributes,
-) -> Windows:
+) -> WindowGeometry:
     """The windows of a transposed convolution: ``out`` is what they are read from, ``size`` what is spread.
 
     ``extra``: output padding; ``wanted``: the output's spatial shape, from which the pads follow then, as they do with
     ``SAME``: what does not go by two lies behind with SAME_UPPER, before otherwise.
     """
-    kernel, mode = how.kernel(w), text(how.auto_pad)
+    kernel, mode = how.kernel(w), decode_string(how.auto_pad)
     rank = len(kernel)
     size = tuple(int(n) for n in x.shape[2:])
     strides, dilations = tuple(how.strides or (1,) * rank), tuple(how.dilations or (1,) * rank)
     given, extra = tuple(how.pads or (0,) * (2 * rank)), tuple(extra or (0,) * rank)
     if mode not in AUTO_PADS:
-        raise unknown_word("auto_pad", mode, AUTO_PADS)
+        raise unknown_value_error("auto_pad", mode, AUTO_PADS)
     if not len(size) == len(strides) == len(dilations) == len(extra) == rank == len(given) / 2 or (
         min(*strides, *dilations, *kernel, 1) < 1 or min(*extra, 0) < 0
     ):
         raise ModelError(f"strides, dilations and pads do not fit a kernel of shape {list(kernel)}")
-    if max(*strides, 1) > _MOST_STRIDE:
+    if max(*strides, 1) > _MAX_STRIDE:
         raise UnsupportedError(f"a transposed convolution with strides {list(strides)} is not supported")
     full = [
         (n - 1) * s + (k - 1) * d + 1 + e for n, s, k, d, e in zip(size, strides, kernel, dilations, extra, strict=True)
@@ -358,11 +368,11 @@ def _spread(
         out = [n - b - a for n, b, a in zip(full, before, after, strict=True)]
     if min(*out, 1) < 0:
         raise ModelError(f"a transposed convolution over {list(size)} with these pads leaves nothing: {out}")
-    return Windows(size, kernel, strides, dilations, tuple(before), tuple(after), tuple(out))
+    return WindowGeometry(size, kernel, strides, dilations, tuple(before), tuple(after), tuple(out))
 
 
 @onnx("ConvTranspose")
-@attributes_of(ConvAttributes)
+@inherit_attributes(ConvAttributes)
 def conv_transpose(
     p: P,
     x: T,
@@ -375,10 +385,10 @@ def conv_transpose(
 ) -> T:
     how = ConvAttributes(**attributes)
     _check(x, w, how.group, bias, True)
-    _one_dtype(x, w)
+    _require_same_dtype(x, w)
     wanted = None if not output_shape else output_shape[-(w.ndim - 2) :]
-    found = _spread(x, w, output_padding, wanted, how)
-    return cast(p, _convolve(p, x, w, bias, how.group, found, _wide(x.dtype), True), x.dtype)
+    found = _transposed_windows(x, w, output_padding, wanted, how)
+    return cast(p, _convolve(p, x, w, bias, how.group, found, _accumulator_dtype(x.dtype), True), x.dtype)
 
 
 # --- OpenVINO's
@@ -389,7 +399,7 @@ def _openvino_pads(begin: Sequence[int], end: Sequence[int], auto_pad: str) -> t
     return [*begin, *end], "NOTSET" if mode == "EXPLICIT" else mode
 
 
-def _whole(p: P, w: T) -> tuple[T, int]:
+def _merge_groups(p: P, w: T) -> tuple[T, int]:
     """Weights with an axis of groups in front without it, and how many groups there are."""
     if w.ndim < 4:
         raise ModelError(f"weights of shape {w.shape} have no axis of groups")
@@ -413,18 +423,18 @@ def _convolution(
 
 
 @openvino("Convolution")
-@attributes_of(_convolution)
+@inherit_attributes(_convolution)
 def openvino_convolution(p: P, x: T, w: T, **attributes: Any) -> T:
     return _convolution(p, x, w, 1, **attributes)
 
 
 @openvino("GroupConvolution")
-@attributes_of(_convolution)
+@inherit_attributes(_convolution)
 def openvino_group_convolution(p: P, x: T, w: T, **attributes: Any) -> T:
-    return _convolution(p, x, *_whole(p, w), **attributes)
+    return _convolution(p, x, *_merge_groups(p, w), **attributes)
 
 
-def _backprop(
+def _openvino_transposed(
     p: P,
     x: T,
     w: T,
@@ -444,13 +454,13 @@ def _backprop(
     pads, mode = _openvino_pads(begin, end, auto_pad)
     if mode != "NOTSET":
         pads = [0] * (2 * rank)
-    wanted = None if shape is None else ints(p, shape)
+    wanted = None if shape is None else read_ints(p, shape)
     if wanted is None:
         mode = "NOTSET"
     elif mode.startswith("SAME"):
         mode = "SAME_LOWER" if mode == "SAME_UPPER" else "SAME_UPPER"
     else:
-        full = _spread(x, w, extra, None, ConvAttributes(strides=strides, dilations=dilations)).out
+        full = _transposed_windows(x, w, extra, None, ConvAttributes(strides=strides, dilations=dilations)).output_shape
         pads, mode = [*pads[:rank], *(f - b - n for f, b, n in zip(full, pads, wanted, strict=False))], "NOTSET"
         wanted = None
     return conv_transpose(
@@ -468,21 +478,21 @@ def _backprop(
 
 
 @openvino("ConvolutionBackpropData")
-@attributes_of(_backprop)
+@inherit_attributes(_openvino_transposed)
 def openvino_backprop(p: P, x: T, w: T, output_shape: T | None = None, **attributes: Any) -> T:
-    return _backprop(p, x, w, 1, output_shape, **attributes)
+    return _openvino_transposed(p, x, w, 1, output_shape, **attributes)
 
 
 @openvino("GroupConvolutionBackpropData")
-@attributes_of(_backprop)
+@inherit_attributes(_openvino_transposed)
 def openvino_group_backprop(p: P, x: T, w: T, output_shape: T | None = None, **attributes: Any) -> T:
-    return _backprop(p, x, *_whole(p, w), output_shape, **attributes)
+    return _openvino_transposed(p, x, *_merge_groups(p, w), output_shape, **attributes)
 
 
 # --- Quantized
 
 
-def _centred(p: P, x: T, zero: T | None, axis: int) -> T:
+def _subtract_zero_point(p: P, x: T, zero: T | None, axis: int) -> T:
     """Integers of 8 bits less their zero points: one for all, or one for each along the axis. float32 holds them."""
     if zero is None:
         return x
@@ -492,12 +502,12 @@ def _centred(p: P, x: T, zero: T | None, axis: int) -> T:
     return p.map(np.subtract, cast(p, x, _FLOAT32), zeros)
 
 
-def _integer_sums(p: P, x: T, w: T, x_zero: T | None, w_zero: T | None, groups: int, found: Windows) -> T:
+def _exact_integer_sums(p: P, x: T, w: T, x_zero: T | None, w_zero: T | None, groups: int, found: WindowGeometry) -> T:
     """Exact sums of products as int32: of as many channels at a time as float32 holds exactly, or in float64."""
-    exact = byte_sums(p, x, w, x_zero, w_zero, groups, found)
+    exact = int8_window_sums(p, x, w, x_zero, w_zero, groups, found)
     if exact is not None:
         return exact
-    x, w = _centred(p, x, x_zero, 1), _centred(p, w, w_zero, 0)
+    x, w = _subtract_zero_point(p, x, x_zero, 1), _subtract_zero_point(p, w, w_zero, 0)
     channels = w.shape[1]
     most = 2**24 // (255 * 255 * max(1, math.prod(found.kernel)))
     if channels > most and (groups > 1 or not most):
@@ -518,16 +528,16 @@ def _integer_sums(p: P, x: T, w: T, x_zero: T | None, w_zero: T | None, groups: 
 
 
 @onnx("ConvInteger", since=10)
-@attributes_of(ConvAttributes)
+@inherit_attributes(ConvAttributes)
 def conv_integer(p: P, x: T, w: T, x_zero: T | None = None, w_zero: T | None = None, **attributes: Any) -> T:
     """Pads are zero points."""
     how = ConvAttributes(**attributes)
     _check(x, w, how.group, None)
-    return _integer_sums(p, x, w, x_zero, w_zero, how.group, how.windows(x, w))
+    return _exact_integer_sums(p, x, w, x_zero, w_zero, how.group, how.windows(x, w))
 
 
 @onnx("QLinearConv", since=10)
-@attributes_of(ConvAttributes)
+@inherit_attributes(ConvAttributes)
 def qlinear_conv(
     p: P,
     x: T,
@@ -544,7 +554,7 @@ def qlinear_conv(
     """``bias`` is int32, its scale that of the products."""
     how = ConvAttributes(**attributes)
     _check(x, w, how.group, bias)
-    sums = _integer_sums(p, x, w, x_zero, w_zero, how.group, how.windows(x, w))
+    sums = _exact_integer_sums(p, x, w, x_zero, w_zero, how.group, how.windows(x, w))
 
     def spread(values: T, dtype: Dtype) -> T:
         if values.size not in (1, w.shape[0]):
@@ -558,4 +568,4 @@ def qlinear_conv(
     rounded = p.map(np.rint, p.map(np.multiply, cast(p, sums, _FLOAT32), scale))
     limits = np.iinfo(y_zero.dtype)
     y = p.map(np.add, rounded, spread(y_zero, _FLOAT32))
-    return cast(p, bounded(p, y, *(constant(p, n, _FLOAT32) for n in (limits.min, limits.max))), y_zero.dtype)
+    return cast(p, clamp_to_bounds(p, y, *(constant(p, n, _FLOAT32) for n in (limits.min, limits.max))), y_zero.dtype)

@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 
 from ..graph import Array
-from .axes import one_int
+from .axis_arguments import read_int
+from .operator_helpers import Dtype, working_dtype
 from .registry import openvino
-from .support import Dtype, working_dtype
 
 P = Any
 INT64 = np.dtype(np.int64)
 _INT32 = np.dtype(np.int32)
 
 
-def _decoded(best: Array, blank: int, merge: bool) -> Array:
+def _collapse(best: Array, blank: int, merge: bool) -> Array:
     """The classes of one sequence without blanks and, where they ``merge``, without repetitions."""
     kept = best != blank
     if merge:
@@ -34,7 +34,7 @@ def ctc_greedy_decoder(p: P, x: Array, mask: Array, *, ctc_merge_repeated: bool 
     for k in range(batch):
         ends = np.flatnonzero(mask[:, k] == 0)
         best = x[: ends[0] if len(ends) else steps, k].argmax(-1)
-        found = _decoded(best, classes - 1, ctc_merge_repeated)
+        found = _collapse(best, classes - 1, ctc_merge_repeated)
         out[k, : len(found), 0, 0] = found
     return out
 
@@ -55,11 +55,11 @@ def ctc_greedy_decoder_seq_len(
     batch, steps, classes = x.shape
     if lengths.shape != (batch,) or (lengths < 0).any() or (lengths > steps).any():
         raise ValueError(f"lengths {lengths.tolist()} do not fit {x.shape}")
-    blank = classes - 1 if blank_index is None else one_int(p, blank_index, "blank_index")
+    blank = classes - 1 if blank_index is None else read_int(p, blank_index, "blank_index")
     out = np.full((batch, steps), -1, classes_index_type)
     counts = np.zeros(batch, sequence_length_type)
     for k, length in enumerate(lengths.tolist()):
-        found = _decoded(x[k, :length].argmax(-1), blank, merge_repeated)
+        found = _collapse(x[k, :length].argmax(-1), blank, merge_repeated)
         out[k, : len(found)] = found
         counts[k] = len(found)
     return (out, counts)[:n_outputs]
@@ -82,7 +82,7 @@ def ctc_loss(
     batch, steps, classes = logits.shape
     if labels.ndim != 2 or not len(labels) == len(logit_length) == len(label_length) == batch:
         raise ValueError(f"labels of shape {labels.shape} and their lengths do not fit {logits.shape}")
-    blank = classes - 1 if blank_index is None else one_int(p, blank_index, "blank_index")
+    blank = classes - 1 if blank_index is None else read_int(p, blank_index, "blank_index")
     wide = working_dtype(logits.dtype)
     losses = np.empty(batch, wide)
     for k in range(batch):
@@ -99,11 +99,11 @@ def ctc_loss(
         values = logits[k, :length].astype(np.float64)
         values = values - values.max(-1, keepdims=True)
         logs = values - np.log(np.exp(values).sum(-1, keepdims=True))
-        losses[k] = -_alignments(logs, target, blank, ctc_merge_repeated)
+        losses[k] = -_alignment_log_probability(logs, target, blank, ctc_merge_repeated)
     return losses.astype(logits.dtype)
 
 
-def _alignments(logs: Array, target: list[int], blank: int, merge: bool) -> float:
+def _alignment_log_probability(logs: Array, target: list[int], blank: int, merge: bool) -> float:
     """The log probability of ``target``; states are a blank before, between and after the labels, and these."""
     states = [blank]
     for label in target:

@@ -16,61 +16,65 @@ import numpy as np
 
 from ..errors import ModelError
 from ..graph import Array
-from ..kernels import drivers
-from ..kernels.walks import walk
-from . import arithmetic
-from .primitives import Elementwise, IterationFunction, OwnLoop, Routine, View
-from .weights import fits
+from ..kernels import loop_nest
+from ..kernels.strided_iteration import plan_loops
+from . import kernel_lookup
+from .primitives import Elementwise, IterationFunction, NativeLoop, RoutineCall, View
+from .weight_packing import is_packable
 
-_WIDE = np.dtype(np.int64)
+_ACCUMULATOR_INT = np.dtype(np.int64)
 
 
-class Eager:
+class EagerPrimitives:
     """Implements :class:`~.primitives.Primitives` on NumPy arrays."""
 
     emits = False
 
     def map(self, function: Elementwise, *inputs: Array) -> Array:
-        kernel = arithmetic.elementwise(function, tuple([x.dtype for x in inputs]))
+        kernel = kernel_lookup.elementwise_kernel(function, tuple([x.dtype for x in inputs]))
         if kernel is None:
-            return _without_kernel(function, inputs)
-        result = arithmetic.compute(kernel, *inputs)
+            return _map_without_kernel(function, inputs)
+        result = kernel_lookup.run_elementwise(kernel, *inputs)
         if result is None:
-            raise ZeroDivisionError(function.failure if isinstance(function, OwnLoop) else "division by zero")
+            raise ZeroDivisionError(function.failure if isinstance(function, NativeLoop) else "division by zero")
         return result
 
     def reduce(self, ufunc: np.ufunc, x: Array, axes: Sequence[int], keepdims: bool) -> Array:
         if not axes:
             return np.array(x, order="C")
-        kernel = arithmetic.fold(ufunc, x.dtype)
-        if kernel is None or (not x.size and ufunc in arithmetic.IDEMPOTENT):
+        kernel = kernel_lookup.reduction_kernel(ufunc, x.dtype)
+        if kernel is None or (not x.size and ufunc in kernel_lookup.IDEMPOTENT):
             return np.asarray(ufunc.reduce(x, axis=tuple(axes), keepdims=keepdims, dtype=x.dtype))
-        x = drivers.tidy(x)
+        x = loop_nest.aligned_array(x)
         out = np.empty([1 if d in axes else extent for d, extent in enumerate(x.shape)], x.dtype)
-        if ufunc in arithmetic.IDENTITY:
-            out.fill(arithmetic.IDENTITY[ufunc](x.dtype))
+        if ufunc in kernel_lookup.IDENTITY:
+            out.fill(kernel_lookup.IDENTITY[ufunc](x.dtype))
         else:
             out[...] = x[tuple([slice(extent) for extent in out.shape])]
         if x.size:
-            spread = (x.shape, arithmetic.spread(out, axes))
-            drivers.run(kernel, (out, x, out), *walk(x.shape, (spread, arithmetic.layout(x), spread)))
+            spread = (x.shape, kernel_lookup.reduction_strides(out, axes))
+            loop_nest.run_kernel(
+                kernel, (out, x, out), *plan_loops(x.shape, (spread, kernel_lookup.shape_and_strides(x), spread))
+            )
         return out if keepdims else out.reshape([extent for d, extent in enumerate(x.shape) if d not in axes])
 
     def accumulate(self, ufunc: np.ufunc, x: Array, axis: int) -> Array:
-        kernel = arithmetic.running(ufunc, x.dtype)
+        kernel = kernel_lookup.accumulate_kernel(ufunc, x.dtype)
         if kernel is None:
             return np.asarray(ufunc.accumulate(x, axis=axis, dtype=x.dtype))
         out = np.array(x, order="C")
         if out.size and out.shape[axis] > 1:
             following = out[(*(slice(None),) * axis, slice(1, None))]
-            drivers.run(kernel, (out, following, following), *arithmetic.running_walk(out, axis))
+            loop_nest.run_kernel(kernel, (out, following, following), *kernel_lookup.plan_accumulate(out, axis))
         return out
 
     def arg(self, which: str, x: Array, axis: int, last: bool) -> Array:
-        if arithmetic.has_extremes(x):
+        if kernel_lookup.supports_arg_reduction(x):
             out = np.empty([1 if d == axis else extent for d, extent in enumerate(x.shape)], np.int64)
-            kernel = arithmetic.special("arg", out.dtype)
-            drivers.run(kernel, (_in_order(x), out), extra=arithmetic.extreme_numbers(which, x, axis, last))
+            kernel = kernel_lookup.driver_kernel("arg", out.dtype)
+            loop_nest.run_kernel(
+                kernel, (_row_major(x), out), extra=kernel_lookup.arg_reduction_params(which, x, axis, last)
+            )
             return out
         find = np.argmax if which == "max" else np.argmin
         if not last:
@@ -79,25 +83,25 @@ class Eager:
         return np.asarray(x.shape[axis] - 1 - flipped)
 
     def matmul(self, a: Array, b: Array) -> Array:
-        kernel = arithmetic.product(a.dtype, b.dtype)
+        kernel = kernel_lookup.product_kernel(a.dtype, b.dtype)
         if kernel is None or not a.ndim or not b.ndim:
             return np.asarray(np.matmul(a, b))
-        a2, b2 = drivers.tidy(a), drivers.tidy(b)
+        a2, b2 = loop_nest.aligned_array(a), loop_nest.aligned_array(b)
         if a.ndim == 1:
-            a2 = _in_order(a2).reshape(1, -1)
+            a2 = _row_major(a2).reshape(1, -1)
         if b.ndim == 1:
-            b2 = _in_order(b2).reshape(-1, 1)
-        shape = arithmetic.product_shape(a2, b2)
+            b2 = _row_major(b2).reshape(-1, 1)
+        shape = kernel_lookup.product_shape(a2, b2)
         out = np.empty(shape, kernel.out)
         if out.size:
-            drivers.run(kernel, (a2, b2, out), *arithmetic.product_walk(a2, b2, out))
+            loop_nest.run_kernel(kernel, (a2, b2, out), *kernel_lookup.plan_product(a2, b2, out))
         if a.ndim > 1 and b.ndim > 1:
             return out
         return out.reshape(shape[:-2] + (shape[-2:-1] if a.ndim > 1 else ()) + (shape[-1:] if b.ndim > 1 else ()))
 
     def weighted(self, a: Array, b: Array, start: Array | None = None) -> Array:
-        if fits(a, b):
-            return np.asarray(drivers.rows_product(a, b, start))
+        if is_packable(a, b):
+            return np.asarray(loop_nest.ordered_product(a, b, start))
         result = self.matmul(a, b)
         return result if start is None else self.map(np.add, result, start)
 
@@ -116,22 +120,22 @@ class Eager:
     def where(self, condition: Array, a: Array, b: Array) -> Array:
         if condition.dtype != np.bool_ or a.dtype != b.dtype or a.dtype.hasobject:
             return np.where(condition, a, b)
-        result = arithmetic.compute(arithmetic.where(a.dtype), condition, a, b)
+        result = kernel_lookup.run_elementwise(kernel_lookup.where_kernel(a.dtype), condition, a, b)
         assert result is not None
         return result
 
     def cast(self, x: Array, dtype: np.dtype[Any]) -> Array:
         if x.dtype == dtype:
             return x
-        kernel = arithmetic.cast(x.dtype, dtype)
-        result = None if kernel is None else arithmetic.compute(kernel, x)
+        kernel = kernel_lookup.cast_kernel(x.dtype, dtype)
+        result = None if kernel is None else kernel_lookup.run_elementwise(kernel, x)
         if result is not None:
             return result
         # NumPy warns that the imaginary part goes, which is what was asked for.
         return (x.real if x.dtype.kind == "c" and dtype.kind != "c" else x).astype(dtype, order="C")
 
     def reshape(self, x: Array, shape: Sequence[int]) -> Array:
-        return _in_order(x).reshape(tuple(shape))
+        return _row_major(x).reshape(tuple(shape))
 
     def transpose(self, x: Array, perm: Sequence[int]) -> Array:
         return x.transpose(tuple(perm))
@@ -168,21 +172,21 @@ class Eager:
         return out
 
     def gather(self, x: Array, indices: Array, axis: int) -> Array:
-        return _tensor(np.take(x, indices, axis=axis))
+        return _as_tensor(np.take(x, indices, axis=axis))
 
-    def call(self, routine: Routine, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    def call(self, routine: RoutineCall, inputs: Sequence[Array]) -> tuple[Array, ...]:
         results = tuple([np.empty(tuple(shape), dtype) for shape, dtype in routine.outputs])
-        arrays = (*[_in_order(drivers.tidy(x)) for x in inputs], *results)
-        if routine.along:
+        arrays = (*[_row_major(loop_nest.aligned_array(x)) for x in inputs], *results)
+        if routine.growing_axes:
             count = np.empty((), np.int64)
             arrays = (*arrays, count)
-        if routine.scratch:
-            arrays = (*arrays, np.empty(routine.scratch, np.uint8))
-        if not drivers.run(arithmetic.routine(routine.name), arrays, extra=tuple(routine.numbers)):
+        if routine.scratch_bytes:
+            arrays = (*arrays, np.empty(routine.scratch_bytes, np.uint8))
+        if not loop_nest.run_kernel(kernel_lookup.routine_kernel(routine.name), arrays, extra=tuple(routine.params)):
             raise ModelError(routine.failure or f"{routine.name} failed")
-        if routine.along:
-            n, pairs = int(count), zip(results, routine.along, strict=True)
-            return tuple([x if axis < 0 else _beginning(x, axis, n) for x, axis in pairs])
+        if routine.growing_axes:
+            n, pairs = int(count), zip(results, routine.growing_axes, strict=True)
+            return tuple([x if axis < 0 else _prefix_along(x, axis, n) for x, axis in pairs])
         return results
 
     def constant(self, array: Array) -> Array:
@@ -201,35 +205,35 @@ class Eager:
         return x
 
 
-def _in_order(x: Array) -> Array:
+def _row_major(x: Array) -> Array:
     """An array in row-major order; NumPy's own function for that gives scalars an axis."""
     return x if x.flags.c_contiguous else np.array(x, order="C")
 
 
-def _beginning(x: Array, axis: int, length: int) -> Array:
+def _prefix_along(x: Array, axis: int, length: int) -> Array:
     """The elements that an array begins with, as one that is so long along an axis."""
     shape = (*x.shape[:axis], length, *x.shape[axis + 1 :])
     return x.reshape(-1)[: math.prod(shape)].reshape(shape).copy()
 
 
-def _without_kernel(function: Elementwise, inputs: Sequence[Array]) -> Array:
+def _map_without_kernel(function: Elementwise, inputs: Sequence[Array]) -> Array:
     """A function on types that have no native loops."""
-    if not isinstance(function, OwnLoop):
+    if not isinstance(function, NativeLoop):
         return np.asarray(function(*inputs))
-    if function.eager is not None:
-        return np.asarray(function.eager(*inputs))
+    if function.python_function is not None:
+        return np.asarray(function.python_function(*inputs))
     # Integers of less than 8 bits: what does not fit wraps around as it does in wider ones.
-    wide = [x.astype(_WIDE) for x in inputs]
-    kernel = arithmetic.elementwise(function, tuple([x.dtype for x in wide]))
+    wide = [x.astype(_ACCUMULATOR_INT) for x in inputs]
+    kernel = kernel_lookup.elementwise_kernel(function, tuple([x.dtype for x in wide]))
     if kernel is None or any(x.dtype != inputs[0].dtype or x.dtype.kind == "f" for x in inputs):
         raise TypeError(f"{function.name} has no loop for {', '.join(x.dtype.name for x in inputs)}")
-    result = arithmetic.compute(kernel, *wide)
+    result = kernel_lookup.run_elementwise(kernel, *wide)
     if result is None:
         raise ZeroDivisionError(function.failure)
     return result.astype(inputs[0].dtype)
 
 
-def _tensor(element: Any) -> Array:
+def _as_tensor(element: Any) -> Array:
     """A tensor, also where NumPy gives the one element of a scalar: numbers as its own kind of them, strings as str."""
     if isinstance(element, np.ndarray | np.generic):
         return np.asarray(element)

@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 
 from ..errors import ModelError
-from .primitives import Elementwise, OwnLoop
-from .registry import onnx, openvino
-from .support import (
-    by_own_loop,
+from .operator_helpers import (
     cast,
+    check_same_shape,
     constant,
-    full,
+    full_constant,
     is_float,
     onnx_legacy_align,
     openvino_align,
-    same_shape,
     through_reals,
+    with_native_loop,
 )
+from .primitives import Elementwise, NativeLoop
+from .registry import onnx, openvino
 
 P = Any  # Primitives[T]; T is an array or a buffer description, and stays anonymous here
 T = Any
@@ -31,35 +31,35 @@ Binary = Callable[[P, T, T], T]
 # --- Elementwise functions that NumPy's ufuncs lack. Integer ones: both inputs of one dtype, results wrap around.
 
 
-_BY_ZERO = "integer division by zero"
+_DIVISION_BY_ZERO = "integer division by zero"
 #: a / b toward zero; a zero divisor is an error. The smallest integer / -1 is itself.
-DIVIDE_TRUNCATE = OwnLoop("trunc_divide", failure=_BY_ZERO)
+DIVIDE_TRUNCATE = NativeLoop("trunc_divide", failure=_DIVISION_BY_ZERO)
 #: a / b toward minus infinity; a zero divisor is an error.
-DIVIDE_FLOOR = OwnLoop("floor_divide", failure=_BY_ZERO)
+DIVIDE_FLOOR = NativeLoop("floor_divide", failure=_DIVISION_BY_ZERO)
 #: What DIVIDE_TRUNCATE leaves; it has the sign of a.
-REMAINDER_TRUNCATE = OwnLoop("trunc_remainder", failure=_BY_ZERO)
+REMAINDER_TRUNCATE = NativeLoop("trunc_remainder", failure=_DIVISION_BY_ZERO)
 #: What DIVIDE_FLOOR leaves; it has the sign of b.
-REMAINDER_FLOOR = OwnLoop("floor_modulo", failure=_BY_ZERO)
+REMAINDER_FLOOR = NativeLoop("floor_modulo", failure=_DIVISION_BY_ZERO)
 #: a ** b on integers; a negative exponent truncates 1 / a ** -b toward zero, and of a zero is an error.
-POWER_INTEGER = OwnLoop("integer_power", failure="zero to a negative integer power")
+POWER_INTEGER = NativeLoop("integer_power", failure="zero to a negative integer power")
 #: The Gauss error function on floats of 16 bits and more.
-ERF = OwnLoop("erf")
+ERF = NativeLoop("erf")
 
 
 # --- One input.
 
 
-def unary(function: np.ufunc) -> Callable[[P, T], T]:
+def float_unary(function: np.ufunc) -> Callable[[P, T], T]:
     """An operator that is one function on floats of any width. Integers (OpenVINO) pass through float64."""
 
     def op(p: P, x: T) -> T:
-        direct = exact(function)
+        direct = same_dtype_unary(function)
         return direct(p, x) if is_float(x.dtype) else through_reals(direct)(p, x)
 
     return op
 
 
-def rounding(function: np.ufunc) -> Callable[[P, T], T]:
+def float_rounding(function: np.ufunc) -> Callable[[P, T], T]:
     """An operator that changes nothing on integers."""
 
     def op(p: P, x: T) -> T:
@@ -68,7 +68,7 @@ def rounding(function: np.ufunc) -> Callable[[P, T], T]:
     return op
 
 
-def exact(function: np.ufunc) -> Callable[[P, T], T]:
+def same_dtype_unary(function: np.ufunc) -> Callable[[P, T], T]:
     """An operator that is one function on every dtype it is defined for."""
 
     def op(p: P, x: T) -> T:
@@ -77,42 +77,42 @@ def exact(function: np.ufunc) -> Callable[[P, T], T]:
     return op
 
 
-erf = by_own_loop(ERF, through_reals(lambda p, x: p.map(ERF, x)))
+erf = with_native_loop(ERF, through_reals(lambda p, x: p.map(ERF, x)))
 
 
 # ONNX name, first opset, OpenVINO name, its first opset, meaning.
 _UNARY: tuple[tuple[str, int, str, int, Callable[[P, T], T]], ...] = (
-    ("Neg", 1, "Negative", 1, exact(np.negative)),
-    ("Abs", 1, "Abs", 1, exact(np.absolute)),
-    ("Sign", 9, "Sign", 1, exact(np.sign)),
-    ("Sqrt", 1, "Sqrt", 1, unary(np.sqrt)),
-    ("Exp", 1, "Exp", 1, unary(np.exp)),
-    ("Log", 1, "Log", 1, unary(np.log)),
+    ("Neg", 1, "Negative", 1, same_dtype_unary(np.negative)),
+    ("Abs", 1, "Abs", 1, same_dtype_unary(np.absolute)),
+    ("Sign", 9, "Sign", 1, same_dtype_unary(np.sign)),
+    ("Sqrt", 1, "Sqrt", 1, float_unary(np.sqrt)),
+    ("Exp", 1, "Exp", 1, float_unary(np.exp)),
+    ("Log", 1, "Log", 1, float_unary(np.log)),
     ("Erf", 9, "Erf", 1, erf),
-    ("Floor", 1, "Floor", 1, rounding(np.floor)),
-    ("Ceil", 1, "Ceiling", 1, rounding(np.ceil)),
-    ("Sin", 7, "Sin", 1, unary(np.sin)),
-    ("Cos", 7, "Cos", 1, unary(np.cos)),
-    ("Tan", 7, "Tan", 1, unary(np.tan)),
-    ("Asin", 7, "Asin", 1, unary(np.arcsin)),
-    ("Acos", 7, "Acos", 1, unary(np.arccos)),
-    ("Atan", 7, "Atan", 1, unary(np.arctan)),
-    ("Sinh", 9, "Sinh", 1, unary(np.sinh)),
-    ("Cosh", 9, "Cosh", 1, unary(np.cosh)),
-    ("Tanh", 1, "Tanh", 1, unary(np.tanh)),
-    ("Asinh", 9, "Asinh", 4, unary(np.arcsinh)),
-    ("Acosh", 9, "Acosh", 4, unary(np.arccosh)),
-    ("Atanh", 9, "Atanh", 4, unary(np.arctanh)),
-    ("Not", 1, "LogicalNot", 1, exact(np.logical_not)),
-    ("BitwiseNot", 18, "BitwiseNot", 13, exact(np.invert)),
-    ("IsNaN", 9, "IsNaN", 10, exact(np.isnan)),
+    ("Floor", 1, "Floor", 1, float_rounding(np.floor)),
+    ("Ceil", 1, "Ceiling", 1, float_rounding(np.ceil)),
+    ("Sin", 7, "Sin", 1, float_unary(np.sin)),
+    ("Cos", 7, "Cos", 1, float_unary(np.cos)),
+    ("Tan", 7, "Tan", 1, float_unary(np.tan)),
+    ("Asin", 7, "Asin", 1, float_unary(np.arcsin)),
+    ("Acos", 7, "Acos", 1, float_unary(np.arccos)),
+    ("Atan", 7, "Atan", 1, float_unary(np.arctan)),
+    ("Sinh", 9, "Sinh", 1, float_unary(np.sinh)),
+    ("Cosh", 9, "Cosh", 1, float_unary(np.cosh)),
+    ("Tanh", 1, "Tanh", 1, float_unary(np.tanh)),
+    ("Asinh", 9, "Asinh", 4, float_unary(np.arcsinh)),
+    ("Acosh", 9, "Acosh", 4, float_unary(np.arccosh)),
+    ("Atanh", 9, "Atanh", 4, float_unary(np.arctanh)),
+    ("Not", 1, "LogicalNot", 1, same_dtype_unary(np.logical_not)),
+    ("BitwiseNot", 18, "BitwiseNot", 13, same_dtype_unary(np.invert)),
+    ("IsNaN", 9, "IsNaN", 10, same_dtype_unary(np.isnan)),
 )
 for _onnx_name, _onnx_since, _openvino_name, _openvino_since, _op in _UNARY:
     onnx(_onnx_name, since=_onnx_since)(_op)
     openvino(_openvino_name, since=_openvino_since)(_op)
 
-onnx("Round", since=11)(rounding(np.rint))
-openvino("IsFinite", since=10)(exact(np.isfinite))
+onnx("Round", since=11)(float_rounding(np.rint))
+openvino("IsFinite", since=10)(same_dtype_unary(np.isfinite))
 
 
 @onnx("Identity", sequences=True)
@@ -147,7 +147,7 @@ def is_inf(p: P, x: T, *, detect_negative: bool = True, detect_positive: bool = 
     if detect_negative and detect_positive:
         return p.map(np.isinf, x)
     if not detect_negative and not detect_positive:
-        return full(p, x.shape, False, np.dtype(bool))
+        return full_constant(p, x.shape, False, np.dtype(bool))
     sign = np.inf if detect_positive else -np.inf
     return p.map(np.equal, x, constant(p, sign, x.dtype))
 
@@ -155,7 +155,7 @@ def is_inf(p: P, x: T, *, detect_negative: bool = True, detect_positive: bool = 
 # --- Two inputs.
 
 
-def binary(function: Elementwise) -> Binary:
+def same_dtype_binary(function: Elementwise) -> Binary:
     """An operator that is one function on every dtype it is defined for."""
 
     def op(p: P, a: T, b: T) -> T:
@@ -164,7 +164,7 @@ def binary(function: Elementwise) -> Binary:
     return op
 
 
-def by_kind(floats: np.ufunc, integers: OwnLoop) -> Binary:
+def float_or_integer_binary(floats: np.ufunc, integers: NativeLoop) -> Binary:
     """One function on floats and another on integers."""
 
     def op(p: P, a: T, b: T) -> T:
@@ -183,10 +183,14 @@ def power(p: P, x: T, y: T) -> T:
     return cast(p, p.map(function, cast(p, x, common), cast(p, y, common)), x.dtype)
 
 
-add, subtract, multiply = binary(np.add), binary(np.subtract), binary(np.multiply)
-divide = by_kind(np.divide, DIVIDE_TRUNCATE)
-logical_and, logical_or, logical_xor = binary(np.logical_and), binary(np.logical_or), binary(np.logical_xor)
-equal, greater, less = binary(np.equal), binary(np.greater), binary(np.less)
+add, subtract, multiply = same_dtype_binary(np.add), same_dtype_binary(np.subtract), same_dtype_binary(np.multiply)
+divide = float_or_integer_binary(np.divide, DIVIDE_TRUNCATE)
+logical_and, logical_or, logical_xor = (
+    same_dtype_binary(np.logical_and),
+    same_dtype_binary(np.logical_or),
+    same_dtype_binary(np.logical_xor),
+)
+equal, greater, less = same_dtype_binary(np.equal), same_dtype_binary(np.greater), same_dtype_binary(np.less)
 
 for _name, _since, _function in (
     ("Add", 7, add),
@@ -200,16 +204,16 @@ for _name, _since, _function in (
     ("Equal", 7, equal),
     ("Greater", 7, greater),
     ("Less", 7, less),
-    ("GreaterOrEqual", 12, binary(np.greater_equal)),
-    ("LessOrEqual", 12, binary(np.less_equal)),
-    ("BitwiseAnd", 18, binary(np.bitwise_and)),
-    ("BitwiseOr", 18, binary(np.bitwise_or)),
-    ("BitwiseXor", 18, binary(np.bitwise_xor)),
+    ("GreaterOrEqual", 12, same_dtype_binary(np.greater_equal)),
+    ("LessOrEqual", 12, same_dtype_binary(np.less_equal)),
+    ("BitwiseAnd", 18, same_dtype_binary(np.bitwise_and)),
+    ("BitwiseOr", 18, same_dtype_binary(np.bitwise_or)),
+    ("BitwiseXor", 18, same_dtype_binary(np.bitwise_xor)),
 ):
     onnx(_name, since=_since)(_function)
 
 
-def _legacy(function: Binary) -> Callable[..., T]:
+def _with_legacy_broadcast(function: Binary) -> Callable[..., T]:
     def op(p: P, a: T, b: T, *, broadcast: int = 0, axis: int | None = None) -> T:
         return function(p, a, onnx_legacy_align(p, a, b, broadcast, axis))
 
@@ -229,7 +233,7 @@ for _name, _function in (
     ("Greater", greater),
     ("Less", less),
 ):
-    onnx(_name, since=1)(_legacy(_function))
+    onnx(_name, since=1)(_with_legacy_broadcast(_function))
 
 
 def _openvino_binary(function: Binary) -> Callable[..., T]:
@@ -250,26 +254,26 @@ for _name, _since, _function in (
     ("Subtract", 1, subtract),
     ("Multiply", 1, multiply),
     ("Power", 1, power),
-    ("Mod", 1, by_kind(np.fmod, REMAINDER_TRUNCATE)),
-    ("FloorMod", 1, by_kind(np.remainder, REMAINDER_FLOOR)),
-    ("Minimum", 1, binary(np.minimum)),
-    ("Maximum", 1, binary(np.maximum)),
+    ("Mod", 1, float_or_integer_binary(np.fmod, REMAINDER_TRUNCATE)),
+    ("FloorMod", 1, float_or_integer_binary(np.remainder, REMAINDER_FLOOR)),
+    ("Minimum", 1, same_dtype_binary(np.minimum)),
+    ("Maximum", 1, same_dtype_binary(np.maximum)),
     ("SquaredDifference", 1, squared_difference),
     ("Equal", 1, equal),
-    ("NotEqual", 1, binary(np.not_equal)),
+    ("NotEqual", 1, same_dtype_binary(np.not_equal)),
     ("Greater", 1, greater),
-    ("GreaterEqual", 1, binary(np.greater_equal)),
+    ("GreaterEqual", 1, same_dtype_binary(np.greater_equal)),
     ("Less", 1, less),
-    ("LessEqual", 1, binary(np.less_equal)),
+    ("LessEqual", 1, same_dtype_binary(np.less_equal)),
     ("LogicalAnd", 1, logical_and),
     ("LogicalOr", 1, logical_or),
     ("LogicalXor", 1, logical_xor),
     ("Xor", 1, logical_xor),
-    ("BitwiseAnd", 13, binary(np.bitwise_and)),
-    ("BitwiseOr", 13, binary(np.bitwise_or)),
-    ("BitwiseXor", 13, binary(np.bitwise_xor)),
-    ("BitwiseLeftShift", 15, binary(np.left_shift)),
-    ("BitwiseRightShift", 15, binary(np.right_shift)),
+    ("BitwiseAnd", 13, same_dtype_binary(np.bitwise_and)),
+    ("BitwiseOr", 13, same_dtype_binary(np.bitwise_or)),
+    ("BitwiseXor", 13, same_dtype_binary(np.bitwise_xor)),
+    ("BitwiseLeftShift", 15, same_dtype_binary(np.left_shift)),
+    ("BitwiseRightShift", 15, same_dtype_binary(np.right_shift)),
 ):
     openvino(_name, since=_since)(_openvino_binary(_function))
 
@@ -277,7 +281,7 @@ for _name, _since, _function in (
 @openvino("Divide")
 def openvino_divide(p: P, a: T, b: T, *, auto_broadcast: str = "numpy", m_pythondiv: bool = True) -> T:
     openvino_align(a, b, auto_broadcast)
-    return by_kind(np.divide, DIVIDE_FLOOR if m_pythondiv else DIVIDE_TRUNCATE)(p, a, b)
+    return float_or_integer_binary(np.divide, DIVIDE_FLOOR if m_pythondiv else DIVIDE_TRUNCATE)(p, a, b)
 
 
 @onnx("Mod", since=10)
@@ -290,8 +294,8 @@ def mod(p: P, a: T, b: T, *, fmod: int = 0) -> T:
 @onnx("Mod", since=28)
 def mod_28(p: P, a: T, b: T, *, fmod: int = 0) -> T:
     if fmod:
-        return by_kind(np.fmod, REMAINDER_TRUNCATE)(p, a, b)
-    return by_kind(np.remainder, REMAINDER_FLOOR)(p, a, b)
+        return float_or_integer_binary(np.fmod, REMAINDER_TRUNCATE)(p, a, b)
+    return float_or_integer_binary(np.remainder, REMAINDER_FLOOR)(p, a, b)
 
 
 @onnx("BitShift", since=11)
@@ -304,12 +308,12 @@ def bit_shift(p: P, x: T, y: T, *, direction: str) -> T:
 # --- Any number of inputs.
 
 
-def _mean(p: P, *inputs: T) -> T:
-    total = _fold(np.add)(p, *inputs)
+def _elementwise_mean(p: P, *inputs: T) -> T:
+    total = _variadic(np.add)(p, *inputs)
     return p.map(np.divide, total, constant(p, len(inputs), total.dtype))
 
 
-def _fold(ufunc: np.ufunc) -> Callable[..., T]:
+def _variadic(ufunc: np.ufunc) -> Callable[..., T]:
     def op(p: P, *inputs: T) -> T:
         if not inputs:
             raise ModelError("it needs at least one input")
@@ -318,20 +322,20 @@ def _fold(ufunc: np.ufunc) -> Callable[..., T]:
     return op
 
 
-def _without_broadcast(function: Callable[..., T]) -> Callable[..., T]:
+def _require_same_shape(function: Callable[..., T]) -> Callable[..., T]:
     def op(p: P, *inputs: T) -> T:
         for other in inputs[1:]:
-            same_shape(inputs[0], other, "opsets before 8 do not broadcast here")
+            check_same_shape(inputs[0], other, "opsets before 8 do not broadcast here")
         return function(p, *inputs)
 
     return op
 
 
 for _name, _many in (
-    ("Sum", _fold(np.add)),
-    ("Min", _fold(np.minimum)),
-    ("Max", _fold(np.maximum)),
-    ("Mean", _mean),
+    ("Sum", _variadic(np.add)),
+    ("Min", _variadic(np.minimum)),
+    ("Max", _variadic(np.maximum)),
+    ("Mean", _elementwise_mean),
 ):
     onnx(_name, since=8)(_many)
-    onnx(_name, since=1)(_without_broadcast(_many))
+    onnx(_name, since=1)(_require_same_shape(_many))

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import from_openvino
+from ..dtypes import dtype_from_openvino
 from ..errors import ModelError
-from .conversion import convert
+from .cast import convert
+from .operator_helpers import cast, check_unidirectional_broadcast, constant, openvino_align, working_dtype
 from .registry import openvino
-from .support import cast, constant, one_way, openvino_align, working_dtype
 
 P = Any  # Primitives[T]; T is an array or a buffer description
 T = Any
@@ -33,7 +33,7 @@ def fake_quantize(
         raise ModelError(f"levels={levels}: a quantization needs two levels at least")
     for bound in (input_low, input_high, output_low, output_high):
         openvino_align(x, bound, auto_broadcast)
-    one_way(x, input_low, "a bound")
+    check_unidirectional_broadcast(x, input_low, "a bound")
     wide = working_dtype(x.dtype)
     values, low, high, out_low, out_high = (
         cast(p, v, wide) for v in (x, input_low, input_high, output_low, output_high)
@@ -55,7 +55,7 @@ def fake_convert(p: P, x: T, scale: T, shift: T | None = None, *, destination_ty
     """To float8 and back, scaled and shifted before; finite numbers stay finite."""
     if destination_type.lower() not in ("f8e4m3", "f8e5m2"):
         raise ModelError(f"destination_type='{destination_type}' is neither f8e4m3 nor f8e5m2")
-    kind, half = from_openvino(destination_type), np.dtype(np.float16)
+    kind, half = dtype_from_openvino(destination_type), np.dtype(np.float16)
     moved = p.map(np.multiply, x, scale)
     if shift is not None:
         moved = p.map(np.subtract, moved, shift)

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ..graph import Graph, Operation, System, TensorType, Value, walk
-from ..graph.origins import Origins
+from ..graph.producers import ProducerMap
 from ..record import record
-from .constants import Constants
+from .constant_folding import ConstantFolder
 
 #: Operators of ONNX that broadcast their inputs (from opset 7 on).
 _BROADCASTING = frozenset(
@@ -36,7 +36,7 @@ class FixedSize:
     """
 
     node: Operation
-    data: Value
+    declared_value: Value
     constant: Value
     shape: tuple[int, ...]
     dimensions: tuple[str, ...]
@@ -46,7 +46,7 @@ class FixedSize:
 
     def excludes(self, shape: tuple[int, ...]) -> bool:
         """Whether the node cannot run for data of this shape."""
-        declared = _shape(self.data)
+        declared = _constant_shape(self.declared_value)
         if declared is None or len(declared) != len(shape):
             return False
         if self.axis is not None:
@@ -59,7 +59,7 @@ class FixedSize:
         what = f"the constant '{self.constant.name}' {verb} [{','.join(map(str, self.shape))}]"
         sizes = f"{self.size}{' or 1' if self.broadcast else ''}"
         return (
-            f"'{self.data.name}' is declared as {self.data.type} and {what}:"
+            f"'{self.declared_value.name}' is declared as {self.declared_value.type} and {what}:"
             f" {self.node.describe()} fits only {' * '.join(self.dimensions)} = {sizes}"
         )
 
@@ -74,36 +74,34 @@ def fixed_sizes(graph: Graph) -> Iterator[FixedSize]:
     """The nodes of a main ONNX graph, and of the graphs inside it, that fix sizes which its inputs declare as free."""
     names = declared_dimensions(graph)
     if names:
-        constants = Constants(Origins.of(graph), graph.system)
+        constants = ConstantFolder(ProducerMap.for_graph(graph), graph.system)
         for node in walk(graph):
             if isinstance(node, Operation):
-                yield from fixed_by_node(node, names, constants)
+                yield from fixed_sizes_of_node(node, names, constants)
 
 
-def fixed_by_node(node: Operation, names: frozenset[str], constants: Constants) -> Iterator[FixedSize]:
+def fixed_sizes_of_node(node: Operation, names: frozenset[str], constants: ConstantFolder) -> Iterator[FixedSize]:
     """The sizes that one node fixes; ``names``: the dimensions that may have any size."""
-    if node.foreign:
+    if node.is_custom_operator:
         return
     if node.op_type in _BROADCASTING and node.version >= _FIRST_BROADCASTING_OPSET:
-        yield from _broadcast(node, names, constants)
+        yield from _fixed_by_broadcast(node, names, constants)
     elif node.op_type in ("Expand", "Reshape") and len(node.inputs) == 2:
         data, wanted = node.inputs
-        shape = _shape(data)
+        shape = _constant_shape(data)
         if data is None or wanted is None or shape is None or names.isdisjoint(d for d in shape if isinstance(d, str)):
             return
-        numbers = constants.of(wanted)
+        numbers = constants.value_of(wanted)
         if numbers is None or numbers.ndim != 1 or numbers.dtype != np.int64:
             return
         target = tuple(int(n) for n in numbers)
         if node.op_type == "Expand":
-            yield from _aligned(node, data, wanted, target, names)
+            yield from _fixed_by_alignment(node, data, wanted, target, names)
         else:
-            yield from _reshaped(node, data, wanted, target, names)
+            yield from _fixed_by_reshape(node, data, wanted, target, names)
 
 
-def fixed_size_that_excludes(
-    graph: Graph, node: Operation, shapes: Sequence[tuple[int, ...] | None]
-) -> FixedSize | None:
+def violated_fixed_size(graph: Graph, node: Operation, shapes: Sequence[tuple[int, ...] | None]) -> FixedSize | None:
     """The size that a node fixes and its inputs do not have; None where there is none.
 
     ``shapes``: of the inputs; None where one has no shape.
@@ -111,46 +109,46 @@ def fixed_size_that_excludes(
     names = declared_dimensions(graph) if graph.system is System.ONNX else None
     if not names:
         return None
-    constants = Constants(Origins.of(graph), graph.system)
-    for fixed in fixed_by_node(node, names, constants):
-        shape = shapes[node.inputs.index(fixed.data)] if len(shapes) == len(node.inputs) else None
+    constants = ConstantFolder(ProducerMap.for_graph(graph), graph.system)
+    for fixed in fixed_sizes_of_node(node, names, constants):
+        shape = shapes[node.inputs.index(fixed.declared_value)] if len(shapes) == len(node.inputs) else None
         if shape is not None and fixed.excludes(shape):
             return fixed
     return None
 
 
-def _shape(value: Value | None) -> tuple[int | str | None, ...] | None:
+def _constant_shape(value: Value | None) -> tuple[int | str | None, ...] | None:
     return value.type.shape if value is not None and isinstance(value.type, TensorType) else None
 
 
-def _broadcast(node: Operation, names: frozenset[str], constants: Constants) -> Iterator[FixedSize]:
+def _fixed_by_broadcast(node: Operation, names: frozenset[str], constants: ConstantFolder) -> Iterator[FixedSize]:
     values = [value for value in node.inputs if value is not None]
     for constant in values:
-        maker = constants.origins.maker(constant)
+        maker = constants.origins.producer(constant)
         if constant.constant is None and (maker is None or maker.op_type != "Constant"):
             continue  # only what the file itself holds, not what is computed of it
-        numbers = constants.of(constant)
+        numbers = constants.value_of(constant)
         if numbers is not None:
             for value in values:
-                yield from _aligned(node, value, constant, numbers.shape, names)
+                yield from _fixed_by_alignment(node, value, constant, numbers.shape, names)
 
 
-def _aligned(
+def _fixed_by_alignment(
     node: Operation, data: Value, constant: Value, target: tuple[int, ...], names: frozenset[str]
 ) -> Iterator[FixedSize]:
     """Sizes that broadcasting fixes: axes are aligned at the end."""
-    shape = _shape(data) or ()
+    shape = _constant_shape(data) or ()
     for k in range(1, min(len(shape), len(target)) + 1):
         dim, size = shape[-k], target[-k]
         if isinstance(dim, str) and dim in names and size > 1:
             yield FixedSize(node, data, constant, target, (dim,), size, len(shape) - k, broadcast=True)
 
 
-def _reshaped(
+def _fixed_by_reshape(
     node: Operation, data: Value, constant: Value, target: tuple[int, ...], names: frozenset[str]
 ) -> Iterator[FixedSize]:
     """Sizes that the number of elements fixes. -1 takes any number, and 0 copies the size of the same axis."""
-    shape = list(_shape(data) or ())
+    shape = list(_constant_shape(data) or ())
     if -1 in target:
         return
     copied: set[int] = set()

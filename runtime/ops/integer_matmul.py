@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 from ..errors import ModelError, UnsupportedError
-from ..kernels.routines import int8
-from ..kernels.walks import broadcast_shapes
-from .byte_panels import packed_size, panels
-from .conversion import convert
-from .matmul import product
-from .primitives import Routine
-from .quantize import dequantize_linear, quantize_linear, requantized
+from ..kernels.bindings import int8
+from ..kernels.strided_iteration import broadcast_shapes
+from .cast import convert
+from .int8_weight_packing import pack_weights, packed_size
+from .matmul import matmul_product
+from .operator_helpers import cast, check_unidirectional_broadcast, constant
+from .primitives import RoutineCall
+from .quantize import dequantize_linear, quantize_linear, requantize
 from .registry import onnx
-from .support import cast, constant, one_way
 
 P = Any  # Primitives[T]; T is an array or a buffer description, and stays anonymous here
 T = Any
@@ -58,8 +58,8 @@ def integer_product(p: P, a: T, b: T, a_zero: T | None = None, b_zero: T | None 
     per_row, per_column = int(a_zero.size != 1), int(b_zero.size != 1)
     if per_column and not shared:
         b_zero = p.broadcast(b_zero, (*batch, 1, n))
-    packed = p.prepared(columns, panels)
-    scratch = m * (k + int8.TAIL) + 8 * m + 256
+    packed = p.prepared(columns, pack_weights)
+    scratch = m * (k + int8.TAIL_BYTES) + 8 * m + 256
     if packed is None:
         scratch = scratch + packed_size(k, n)
     signs = int(a.dtype == np.int8), int(b.dtype == np.int8)
@@ -68,7 +68,7 @@ def integer_product(p: P, a: T, b: T, a_zero: T | None = None, b_zero: T | None 
     layout = (int(packed is not None), int(shared), packed_step)
     numbers = (count, m, k, n, *signs, per_row, per_column, batch_step, *layout)
     inputs = (rows, columns if packed is None else packed, a_zero, b_zero)
-    (product,) = p.call(Routine("int8.product", [((count, m, n), _INT32)], numbers, scratch), inputs)
+    (product,) = p.call(RoutineCall("int8.product", [((count, m, n), _INT32)], numbers, scratch), inputs)
     return p.reshape(product, shape)
 
 
@@ -104,21 +104,21 @@ def qlinear_matmul(p: P, a: T, a_scale: T, a_zero: T, b: T, b_scale: T, b_zero: 
     factor = p.map(np.divide, p.map(np.multiply, a_scale, b_scale), y_scale)
     if a.dtype.name.startswith("float8"):
         one = p.constant(np.ones((), np.float32))
-        sums = product(p, dequantize_linear(p, a, one), dequantize_linear(p, b, one))
+        sums = matmul_product(p, dequantize_linear(p, a, one), dequantize_linear(p, b, one))
     else:
         sums = integer_product(p, a, b, a_zero, b_zero)
-    factor = _fitting(p, factor, sums)
+    factor = _match_rank(p, factor, sums)
     if y_zero.dtype in _BYTES and sums.dtype == _INT32 and (factor.size == 1 or factor.size == factor.shape[-1]):
-        return requantized(p, sums, factor, y_zero)
+        return requantize(p, sums, factor, y_zero)
     values = p.map(np.multiply, cast(p, sums, _FLOAT32), factor)
     return quantize_linear(p, values, constant(p, 1, _FLOAT32), p.reshape(y_zero, ()))
 
 
-def _fitting(p: P, factor: T, sums: T) -> T:
+def _match_rank(p: P, factor: T, sums: T) -> T:
     """A factor for a result that may have fewer axes: those of vectors are gone."""
     if factor.size == 1:
         return p.reshape(factor, ())
     if factor.ndim > sums.ndim and math.prod(factor.shape[: factor.ndim - sums.ndim]) == 1:
         factor = p.reshape(factor, factor.shape[factor.ndim - sums.ndim :])
-    one_way(sums, factor, "scales")
+    check_unidirectional_broadcast(sums, factor, "scales")
     return factor

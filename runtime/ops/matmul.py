@@ -7,23 +7,32 @@ from typing import Any
 import numpy as np
 
 from ..errors import ModelError
-from .byte_panels import wide_product
+from .int8_weight_packing import int32_product
+from .operator_helpers import (
+    as_float32,
+    cast,
+    check_broadcastable,
+    check_unidirectional_broadcast,
+    constant,
+    is_float,
+    onnx_legacy_align,
+    working_dtype,
+)
 from .registry import onnx, openvino
-from .support import as_float32, broadcasts, cast, constant, is_float, one_way, onnx_legacy_align, working_dtype
-from .weights import Weighted
+from .weight_packing import PackedProductPrimitives
 
 P = Any  # Primitives[T]; T is an array or a buffer description, and stays anonymous here
 T = Any
 
 
-def transposed(p: P, x: T) -> T:
+def swap_matrix_axes(p: P, x: T) -> T:
     """The last two axes swapped; a vector stays."""
     if x.ndim < 2:
         return x
     return p.transpose(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
 
 
-def same_inner(a: T, b: T) -> None:
+def check_inner_dimensions(a: T, b: T) -> None:
     """Hold that two tensors can be multiplied.
 
     Raises:
@@ -33,7 +42,7 @@ def same_inner(a: T, b: T) -> None:
         raise ModelError(f"a matrix product of shapes {a.shape} and {b.shape}: the inner dimensions differ")
 
 
-def product(p: P, a: T, b: T) -> T:
+def matmul_product(p: P, a: T, b: T) -> T:
     """NumPy's matmul in the inputs' dtype, floats narrower than float32 summed in float32.
 
     Raises:
@@ -41,14 +50,14 @@ def product(p: P, a: T, b: T) -> T:
     """
     if not a.ndim or not b.ndim:
         raise ModelError(f"a matrix product of shapes {a.shape} and {b.shape}: scalars have none")
-    same_inner(a, b)
+    check_inner_dimensions(a, b)
     if working_dtype(a.dtype) == a.dtype == b.dtype:
-        narrow = wide_product(p, a, b)
+        narrow = int32_product(p, a, b)
         return p.matmul(a, b) if narrow is None else narrow
-    return cast(p, p.matmul(_wide(p, a), _wide(p, b)), a.dtype)
+    return cast(p, p.matmul(_to_float32(p, a), _to_float32(p, b)), a.dtype)
 
 
-def _wide(p: P, x: T) -> T:
+def _to_float32(p: P, x: T) -> T:
     """A narrow float in float32, constants once."""
     prepared = p.prepared(x, as_float32)
     return cast(p, x, working_dtype(x.dtype)) if prepared is None else prepared
@@ -56,16 +65,16 @@ def _wide(p: P, x: T) -> T:
 
 @onnx("MatMul")
 def matmul(p: P, a: T, b: T) -> T:
-    return product(p, a, b)
+    return matmul_product(p, a, b)
 
 
 @openvino("MatMul")
 def openvino_matmul(p: P, a: T, b: T, *, transpose_a: bool = False, transpose_b: bool = False) -> T:
     """Transposition leaves a vector alone."""
-    return product(p, transposed(p, a) if transpose_a else a, transposed(p, b) if transpose_b else b)
+    return matmul_product(p, swap_matrix_axes(p, a) if transpose_a else a, swap_matrix_axes(p, b) if transpose_b else b)
 
 
-def _scaled(p: P, x: T, factor: float) -> T:
+def _scale(p: P, x: T, factor: float) -> T:
     if factor == 1:
         return x
     if is_float(x.dtype) or factor == int(factor):
@@ -89,16 +98,16 @@ def gemm(
     """alpha * A' @ B' + beta * C, A' and B' transposed where asked; C broadcasts to the product."""
     if a.ndim != 2 or b.ndim != 2:
         raise ModelError(f"Gemm takes matrices, and got shapes {a.shape} and {b.shape}")
-    a, b = transposed(p, a) if transA else a, transposed(p, b) if transB else b
-    if c is not None and isinstance(p, Weighted) and alpha == beta == 1 and a.dtype == np.float32:
-        same_inner(a, b)
-        broadcasts(c, (a.shape[0], b.shape[1]), "C")
+    a, b = swap_matrix_axes(p, a) if transA else a, swap_matrix_axes(p, b) if transB else b
+    if c is not None and isinstance(p, PackedProductPrimitives) and alpha == beta == 1 and a.dtype == np.float32:
+        check_inner_dimensions(a, b)
+        check_broadcastable(c, (a.shape[0], b.shape[1]), "C")
         return p.matmul_from(c, a, b)
-    result = _scaled(p, product(p, a, b), alpha)
+    result = _scale(p, matmul_product(p, a, b), alpha)
     if c is None or beta == 0:
         return result
-    one_way(result, c, "C")
-    return p.map(np.add, result, _scaled(p, c, beta))
+    check_unidirectional_broadcast(result, c, "C")
+    return p.map(np.add, result, _scale(p, c, beta))
 
 
 @onnx("Gemm", since=1)
@@ -116,4 +125,4 @@ def gemm_1(
 ) -> T:
     """Before opset 7 C broadcasts only with ``broadcast=1``."""
     result = gemm(p, a, b, None, alpha=alpha, transA=transA, transB=transB)
-    return p.map(np.add, result, _scaled(p, onnx_legacy_align(p, result, c, broadcast, None), beta))
+    return p.map(np.add, result, _scale(p, onnx_legacy_align(p, result, c, broadcast, None), beta))

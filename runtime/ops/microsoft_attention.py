@@ -14,16 +14,16 @@ import numpy as np
 from ..errors import ModelError, UnsupportedError
 from ..graph import Array
 from . import attention as core
-from .matmul import product
+from .matmul import matmul_product
 from .microsoft_elementwise import MICROSOFT
-from .registry import Ints, onnx, standard
-from .support import cast, constant, full, is_float, working_dtype
+from .operator_helpers import cast, constant, full_constant, is_float, working_dtype
+from .registry import Ints, apply_standard_operator, onnx
 
 P = Any  # Primitives[T]; T is an array or a buffer description
 T = Any
 _INT64 = np.dtype(np.int64)
 #: What a mask adds to a score where the model does not say.
-_MASKED = -10000.0
+_MASKED_SCORE = -10000.0
 
 
 # --- The core.
@@ -58,14 +58,14 @@ def attend(
                 f"head_sink of shape {tuple(sink.shape)} has not one number for each of {q.shape[1]} heads"
             )
         alone = None if sink is None else p.reshape(sink, (1, q.shape[1], 1, 1))
-        more = full(p, rows, 0, q.dtype) if alone is None else p.broadcast(alone, rows)
-    y, *_, scores, chances = core.step_by_step(
+        more = full_constant(p, rows, 0, q.dtype) if alone is None else p.broadcast(alone, rows)
+    y, *_, scores, chances = core.attend_unfused(
         p, q, k, v, scale=scale, bias=bias, softcap=softcap, zeros=False, more=more
     )
     return y, scores, chances
 
 
-def heads(p: P, x: T, count: int) -> T:
+def split_heads(p: P, x: T, count: int) -> T:
     """``[batch, rows, count * width]`` as ``[batch, count, rows, width]``.
 
     Raises:
@@ -79,13 +79,13 @@ def heads(p: P, x: T, count: int) -> T:
     return p.transpose(p.reshape(x, (batch, rows, count, width // count)), (0, 2, 1, 3))
 
 
-def together(p: P, x: T) -> T:
+def merge_heads(p: P, x: T) -> T:
     """The reverse of :func:`heads`."""
     batch, count, rows, width = x.shape
     return p.reshape(p.transpose(x, (0, 2, 1, 3)), (batch, rows, count * width))
 
 
-def fits(past: T, x: T) -> None:
+def check_cache_fits(past: T, x: T) -> None:
     """Hold that new rows can stand beside those that were kept.
 
     Raises:
@@ -97,17 +97,17 @@ def fits(past: T, x: T) -> None:
         raise ModelError(f"a past of {told}")
 
 
-def behind(p: P, past: T | None, x: T) -> T:
+def append_to_cache(p: P, past: T | None, x: T) -> T:
     """``x`` after what was kept, along the rows."""
     if past is None:
         return x
-    fits(past, x)
+    check_cache_fits(past, x)
     rows = past.shape[2]
     shape = (*x.shape[:2], rows + x.shape[2], x.shape[3])
     return p.assemble(shape, x.dtype, [(past, (0, 0, 0, 0)), (x, (0, 0, rows, 0))])
 
 
-def columns(p: P, x: T, start: int, width: int) -> T:
+def slice_columns(p: P, x: T, start: int, width: int) -> T:
     """A part of the last axis.
 
     Raises:
@@ -119,51 +119,51 @@ def columns(p: P, x: T, start: int, width: int) -> T:
     return p.slice(x, (*(0,) * (x.ndim - 1), start), (1,) * x.ndim, extents)
 
 
-def _scale(scale: float | None, width: int) -> float:
+def _default_scale(scale: float | None, width: int) -> float:
     return scale if scale else 1 / math.sqrt(width)
 
 
 # --- Masks, as what is added to scores.
 
 
-def _causal(p: P, rows: int, total: int, dtype: np.dtype[Any]) -> T:
+def _causal_bias(p: P, rows: int, total: int, dtype: np.dtype[Any]) -> T:
     """The last ``rows`` of ``total`` rows see themselves and those before them."""
     visible = np.tri(rows, total, total - rows, dtype=bool)
     lowest = np.finfo(np.float32 if dtype.itemsize < 4 else dtype).min
     return p.constant(np.where(visible, 0, lowest if dtype.itemsize > 2 else -np.inf).astype(dtype))
 
 
-def _chosen(p: P, visible: T, masked: float, dtype: np.dtype[Any]) -> T:
+def _bias_from_visibility(p: P, visible: T, masked: float, dtype: np.dtype[Any]) -> T:
     return p.where(visible, constant(p, 0, dtype), constant(p, masked, dtype))
 
 
-def added_by_mask(p: P, mask: T, batch: int, rows: int, total: int, masked: float, dtype: np.dtype[Any]) -> T:
+def mask_to_bias(p: P, mask: T, batch: int, rows: int, total: int, masked: float, dtype: np.dtype[Any]) -> T:
     """A mask in any of the forms that there are: lengths, ends and starts, or a 1 for each key that is visible."""
     zero = constant(p, 0, mask.dtype)
     if mask.ndim == 4:  # [batch, 1, most, most]
         past = total - rows
         part = p.slice(mask, (0, 0, past, 0), (1,) * 4, (*mask.shape[:2], rows, total))
-        return _chosen(p, p.map(np.greater, part, zero), masked, dtype)
+        return _bias_from_visibility(p, p.map(np.greater, part, zero), masked, dtype)
     if mask.ndim > 1:  # [batch, total] or [batch, rows, total]
         shape = (mask.shape[0], 1, 1, mask.shape[1]) if mask.ndim == 2 else (mask.shape[0], 1, *mask.shape[1:])
-        return _chosen(p, p.map(np.greater, p.reshape(mask, shape), zero), masked, dtype)
+        return _bias_from_visibility(p, p.map(np.greater, p.reshape(mask, shape), zero), masked, dtype)
     places = p.constant(np.arange(total).astype(mask.dtype))
 
     def column(start: int) -> T:
         return p.reshape(p.slice(mask, (start,), (1,), (batch,)), (batch, 1, 1, 1))
 
     if mask.shape[0] == batch:
-        return _chosen(p, p.map(np.less, places, column(0)), masked, dtype)
+        return _bias_from_visibility(p, p.map(np.less, places, column(0)), masked, dtype)
     if mask.shape[0] == 2 * batch:
         before = p.map(np.less, places, column(0))
         after = p.map(np.greater_equal, places, column(batch))
-        return _chosen(p, p.map(np.logical_and, before, after), masked, dtype)
+        return _bias_from_visibility(p, p.map(np.logical_and, before, after), masked, dtype)
     if mask.shape[0] == 3 * batch + 2:  # lengths, then sums of lengths
-        return _chosen(p, p.map(np.less, places, column(0)), masked, dtype)
+        return _bias_from_visibility(p, p.map(np.less, places, column(0)), masked, dtype)
     raise ModelError(f"a mask of the shape {mask.shape} for a batch of {batch}")
 
 
-def added_in_all(p: P, parts: list[T | None]) -> T | None:
+def sum_biases(p: P, parts: list[T | None]) -> T | None:
     """What is added to scores in all.
 
     Raises:
@@ -193,7 +193,7 @@ def _attention(
     scale: float | None,
     n_outputs: int,
 ) -> Any:
-    q, k, v = (heads(p, x, num_heads) for x in qkv)
+    q, k, v = (split_heads(p, x, num_heads) for x in qkv)
     batch, _, rows, width = q.shape
     if past is not None:
 
@@ -201,17 +201,17 @@ def _attention(
             part = p.slice(past, (which, 0, 0, 0, 0), (1,) * 5, (1, *past.shape[1:]))
             return p.reshape(part, past.shape[1:])
 
-        k, v = behind(p, kept(0), k), behind(p, kept(1), v)
+        k, v = append_to_cache(p, kept(0), k), append_to_cache(p, kept(1), v)
     total = k.shape[2]
-    bias = added_in_all(
+    bias = sum_biases(
         p,
         [
-            None if mask is None else added_by_mask(p, mask, batch, rows, total, masked, q.dtype),
-            _causal(p, rows, total, q.dtype) if unidirectional else None,
+            None if mask is None else mask_to_bias(p, mask, batch, rows, total, masked, q.dtype),
+            _causal_bias(p, rows, total, q.dtype) if unidirectional else None,
             attention_bias,
         ],
     )
-    y = together(p, attend(p, q, k, v, _scale(scale, width), bias)[0])
+    y = merge_heads(p, attend(p, q, k, v, _default_scale(scale, width), bias)[0])
     if n_outputs == 1:
         return y
     if k.shape != v.shape:
@@ -238,17 +238,17 @@ def attention(
     rotary_embedding_dim: int = 0,
     qkv_hidden_sizes: Ints = (),
     past_present_share_buffer: int = 0,
-    mask_filter_value: float = _MASKED,
+    mask_filter_value: float = _MASKED_SCORE,
     scale: float | None = None,
     n_outputs: int = 1,
 ) -> Any:
     """Self-attention with one product for queries, keys and values."""
-    _without(do_rotary=do_rotary, past_present_share_buffer=past_present_share_buffer)
-    all_three = product(p, x, weights)
+    reject_inputs(do_rotary=do_rotary, past_present_share_buffer=past_present_share_buffer)
+    all_three = matmul_product(p, x, weights)
     if bias is not None:
         all_three = p.map(np.add, all_three, bias)
     sizes = tuple(qkv_hidden_sizes) or (weights.shape[1] // 3,) * 3
-    qkv = tuple(columns(p, all_three, sum(sizes[:which]), sizes[which]) for which in range(3))
+    qkv = tuple(slice_columns(p, all_three, sum(sizes[:which]), sizes[which]) for which in range(3))
     parts = (num_heads, mask_index, past, attention_bias, unidirectional, mask_filter_value, scale, n_outputs)
     return _attention(p, (qkv[0], qkv[1], qkv[2]), *parts)
 
@@ -270,17 +270,17 @@ def quantized_attention(
     unidirectional: int = 0,
     do_rotary: int = 0,
     past_present_share_buffer: int = 0,
-    mask_filter_value: float = _MASKED,
+    mask_filter_value: float = _MASKED_SCORE,
     scale: float | None = None,
     n_outputs: int = 1,
 ) -> Any:
     """Attention whose product is one of integers."""
-    _without(do_rotary=do_rotary, past_present_share_buffer=past_present_share_buffer)
+    reject_inputs(do_rotary=do_rotary, past_present_share_buffer=past_present_share_buffer)
     whole = integer_product(p, x, weight, input_zero_point, weight_zero_point)
     factor = p.map(np.multiply, input_scale, weight_scale)
     all_three = p.map(np.add, p.map(np.multiply, cast(p, whole, factor.dtype), factor), bias)
     size = weight.shape[1] // 3
-    q, k, v = (columns(p, all_three, which * size, size) for which in range(3))
+    q, k, v = (slice_columns(p, all_three, which * size, size) for which in range(3))
     return _attention(
         p, (q, k, v), num_heads, mask_index, past, None, unidirectional, mask_filter_value, scale, n_outputs
     )
@@ -289,10 +289,10 @@ def quantized_attention(
 def integer_product(p: P, a: T, b: T, a_zero: T | None, b_zero: T | None) -> T:
     """``(a - a_zero) @ (b - b_zero)`` as int32."""
     inputs = (a, b) if a_zero is None and b_zero is None else (a, b, a_zero, b_zero)
-    return standard(p, "MatMulInteger", inputs if b_zero is not None else inputs[:3])[0]
+    return apply_standard_operator(p, "MatMulInteger", inputs if b_zero is not None else inputs[:3])[0]
 
 
-def _without(**attributes: int) -> None:
+def reject_inputs(**attributes: int) -> None:
     for name, value in attributes.items():
         if value:
             raise UnsupportedError(f"{name}={value} is not supported; onnxruntime writes it for other providers")
@@ -317,7 +317,7 @@ def multi_head_attention(
     *,
     num_heads: int,
     unidirectional: int = 0,
-    mask_filter_value: float = _MASKED,
+    mask_filter_value: float = _MASKED_SCORE,
     scale: float | None = None,
     n_outputs: int = 1,
 ) -> Any:
@@ -341,7 +341,7 @@ def multi_head_attention(
             raise ModelError(f"a bias of shape {tuple(bias.shape)} is no list")
         sizes = [query.shape[-1], query.shape[-1] if key.ndim == 4 else key.shape[-1]]
         sizes.append(bias.shape[0] - sum(sizes))
-        parts = [columns(p, bias, sum(sizes[:which]), sizes[which]) for which in range(3)]
+        parts = [slice_columns(p, bias, sum(sizes[:which]), sizes[which]) for which in range(3)]
         query = p.map(np.add, query, parts[0])
         if key.ndim == 3:
             key = p.map(np.add, key, parts[1])
@@ -349,30 +349,30 @@ def multi_head_attention(
             value = p.map(np.add, value, parts[2])
     if value is None:
         raise ModelError("MultiHeadAttention has no values")
-    q = heads(p, query, num_heads)
-    k = key if key.ndim == 4 else heads(p, key, num_heads)
-    v = value if value.ndim == 4 else heads(p, value, num_heads)
-    k, v = behind(p, past_key, k), behind(p, past_value, v)
+    q = split_heads(p, query, num_heads)
+    k = key if key.ndim == 4 else split_heads(p, key, num_heads)
+    v = value if value.ndim == 4 else split_heads(p, value, num_heads)
+    k, v = append_to_cache(p, past_key, k), append_to_cache(p, past_value, v)
     batch, _, rows, width = q.shape
     total = k.shape[2]
-    added = added_in_all(
+    added = sum_biases(
         p,
         [
             None
             if key_padding_mask is None
-            else added_by_mask(p, key_padding_mask, batch, rows, total, mask_filter_value, q.dtype),
-            _causal(p, rows, total, q.dtype) if unidirectional else None,
+            else mask_to_bias(p, key_padding_mask, batch, rows, total, mask_filter_value, q.dtype),
+            _causal_bias(p, rows, total, q.dtype) if unidirectional else None,
             attention_bias,
         ],
     )
-    y, scores, _ = attend(p, q, k, v, _scale(scale, width), added, shown=n_outputs > 3)
-    return (together(p, y), k, v, scores)[:n_outputs]
+    y, scores, _ = attend(p, q, k, v, _default_scale(scale, width), added, shown=n_outputs > 3)
+    return (merge_heads(p, y), k, v, scores)[:n_outputs]
 
 
 # --- Rotary embeddings.
 
 
-def _angles(p: P, cache: T, positions: T) -> T:
+def _rotary_rows(p: P, cache: T, positions: T) -> T:
     """Rows of a cache by position ``[batch, rows]``, ready to meet heads.
 
     Raises:
@@ -400,19 +400,21 @@ def rotary_embedding(
     scale: float = 1.0,
 ) -> T:
     """``position_ids``: of each row, or one number that the first row has."""
-    _without(is_packed_batching=is_packed_batching)
+    reject_inputs(is_packed_batching=is_packed_batching)
     flat = x.ndim == 3
     if flat:
         width = x.shape[2] // num_heads if rotary_embedding_dim and num_heads else 2 * cos_cache.shape[1]
-        x = heads(p, x, x.shape[2] // width)
+        x = split_heads(p, x, x.shape[2] // width)
     batch, rows = x.shape[0], x.shape[2]
     if position_ids.size == 1 and position_ids.ndim < 2:
         first = p.reshape(cast(p, position_ids, _INT64), (1, 1))
         positions = p.map(np.add, p.constant(np.tile(np.arange(rows), (batch, 1))), first)
     else:
         positions = position_ids
-    result = core.rotated(p, x, _angles(p, cos_cache, positions), _angles(p, sin_cache, positions), interleaved)
-    return together(p, result) if flat else result
+    result = core.rotate_pairs(
+        p, x, _rotary_rows(p, cos_cache, positions), _rotary_rows(p, sin_cache, positions), interleaved
+    )
+    return merge_heads(p, result) if flat else result
 
 
 # --- GroupQueryAttention.
@@ -476,10 +478,10 @@ def group_query_attention(
     batch, rows, hidden = query.shape
     if key is None or value is None:
         width = hidden // (num_heads + 2 * kv_num_heads)
-        key = columns(p, query, num_heads * width, kv_num_heads * width)
-        value = columns(p, query, (num_heads + kv_num_heads) * width, kv_num_heads * width)
-        query = columns(p, query, 0, num_heads * width)
-    q, k, v = heads(p, query, num_heads), heads(p, key, kv_num_heads), heads(p, value, kv_num_heads)
+        key = slice_columns(p, query, num_heads * width, kv_num_heads * width)
+        value = slice_columns(p, query, (num_heads + kv_num_heads) * width, kv_num_heads * width)
+        query = slice_columns(p, query, 0, num_heads * width)
+    q, k, v = split_heads(p, query, num_heads), split_heads(p, key, kv_num_heads), split_heads(p, value, kv_num_heads)
     for x, what in ((k, "keys"), (v, "values")):
         if x.shape[0] != batch or x.shape[2] != rows:
             raise ModelError(
@@ -501,34 +503,34 @@ def group_query_attention(
             raise ModelError("do_rotary=1 needs cos_cache and sin_cache")
         if position_ids is None:
             position_ids = p.numbers([past + k for past in pasts for k in range(rows)], (batch, rows), _INT64)
-        cosines, sines = _angles(p, cos_cache, position_ids), _angles(p, sin_cache, position_ids)
+        cosines, sines = _rotary_rows(p, cos_cache, position_ids), _rotary_rows(p, sin_cache, position_ids)
         q, k = (
-            core.rotated(p, q, cosines, sines, rotary_interleaved),
-            core.rotated(p, k, cosines, sines, rotary_interleaved),
+            core.rotate_pairs(p, q, cosines, sines, rotary_interleaved),
+            core.rotate_pairs(p, k, cosines, sines, rotary_interleaved),
         )
     size = max(kept, total)
-    present_key = _cached(p, past_key, k, pasts, size)
-    present_value = _cached(p, past_value, v, pasts, size)
+    present_key = _update_cache(p, past_key, k, pasts, size)
+    present_value = _update_cache(p, past_value, v, pasts, size)
     unseen = None
     # A new row sees all keys, its own is the last one.
     if not (causal and rows == 1 and local_window_size < 0 and all(past + 1 == total for past in pasts)):
-        hidden_keys = _hidden(pasts, lengths, rows, int(total), bool(causal), local_window_size)
+        hidden_keys = _cache_bias(pasts, lengths, rows, int(total), bool(causal), local_window_size)
         unseen = p.constant(hidden_keys.astype(q.dtype)) if hidden_keys.any() else None
-    added = None if attention_bias is None else columns(p, attention_bias, 0, total)
-    bias = added_in_all(p, [unseen, added])
-    keys, values = (upto(p, x, total) for x in (present_key, present_value))
-    scale = _scale(scale, q.shape[3])
+    added = None if attention_bias is None else slice_columns(p, attention_bias, 0, total)
+    bias = sum_biases(p, [unseen, added])
+    keys, values = (slice_leading_rows(p, x, total) for x in (present_key, present_value))
+    scale = _default_scale(scale, q.shape[3])
     how = (scale, bias, softcap, head_sink, bool(smooth_softmax), n_outputs > 3)
     y, scores, chances = attend(p, q, keys, values, *how)
     shown = (scores, chances)[qk_output - 1] if qk_output else scores
-    return (together(p, y), present_key, present_value, shown)[:n_outputs]
+    return (merge_heads(p, y), present_key, present_value, shown)[:n_outputs]
 
 
-def upto(p: P, x: T, rows: int) -> T:
+def slice_leading_rows(p: P, x: T, rows: int) -> T:
     return p.slice(x, (0,) * 4, (1,) * 4, (*x.shape[:2], rows, x.shape[3]))
 
 
-def _hidden(pasts: Any, lengths: Any, rows: int, total: int, causal: bool, window: int) -> Array:
+def _cache_bias(pasts: Any, lengths: Any, rows: int, total: int, causal: bool, window: int) -> Array:
     """What is added to scores ``[batch, 1, rows, total]``: nothing for keys that a row sees."""
     first, last = (np.array([int(n) for n in x])[:, None, None] for x in (pasts, lengths))
     reach = first + np.arange(rows)[:, None]  # the last key that a row sees
@@ -540,10 +542,10 @@ def _hidden(pasts: Any, lengths: Any, rows: int, total: int, causal: bool, windo
     return hidden
 
 
-def _cached(p: P, past: T | None, x: T, pasts: Any, size: int) -> T:
+def _update_cache(p: P, past: T | None, x: T, pasts: Any, size: int) -> T:
     """The cache with the new rows behind those that each row of the batch has in it."""
     if past is not None:
-        fits(past, x)
+        check_cache_fits(past, x)
     batch, count, rows, width = x.shape
     pieces = []
     fill = None if all(length + rows == size for length in pasts) else 0

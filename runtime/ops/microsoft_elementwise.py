@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from .activations import gelu, swish
-from .axes import normal_axis
-from .move import trilu
+from .axis_arguments import normalize_existing_axis
 from .normalize import softmax_over
+from .operator_helpers import check_unidirectional_broadcast
 from .registry import onnx
-from .support import one_way
+from .slice_concat_pad import trilu
 
 P = Any  # Primitives[T]; T is an array or a buffer description
 T = Any
@@ -25,7 +25,7 @@ def exact_gelu(p: P, x: T) -> T:
 
 @onnx("BiasGelu", domain=MICROSOFT)
 def bias_gelu(p: P, x: T, bias: T) -> T:
-    one_way(x, bias, "the bias")
+    check_unidirectional_broadcast(x, bias, "the bias")
     return gelu(p, p.map(np.add, x, bias))
 
 
@@ -33,7 +33,7 @@ def bias_gelu(p: P, x: T, bias: T) -> T:
 def fast_gelu(p: P, x: T, bias: T | None = None) -> T:
     """The approximation by tanh."""
     if bias is not None:
-        one_way(x, bias, "the bias")
+        check_unidirectional_broadcast(x, bias, "the bias")
         x = p.map(np.add, x, bias)
     return gelu(p, x, approximate="tanh")
 
@@ -51,12 +51,12 @@ def bias_add(p: P, x: T, bias: T, skip: T) -> T:
 @onnx("BiasSoftmax", domain=MICROSOFT)
 def bias_softmax(p: P, x: T, bias: T, *, axis: int = 1, is_inner_broadcast: int) -> T:
     """Softmax over ``axis`` and all after it. The bias lacks outer axes, or those before ``axis``, or has them as 1."""
-    first = normal_axis(axis, x.ndim)
+    first = normalize_existing_axis(axis, x.ndim)
     if is_inner_broadcast and bias.ndim < x.ndim:
         missing = x.ndim - bias.ndim
         cut = first - missing
         bias = p.reshape(bias, (*bias.shape[:cut], *(1,) * missing, *bias.shape[cut:]))
-    one_way(x, bias, "the bias")
+    check_unidirectional_broadcast(x, bias, "the bias")
     return softmax_over(p, p.map(np.add, x, bias), tuple(range(first, x.ndim)), False)
 
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from ..errors import ModelError
 from .microsoft_elementwise import MICROSOFT
-from .normalize import layer_normalization, layer_normalized
-from .registry import onnx, standard
-from .support import cast, full, one_way
+from .normalize import layer_normalization, layer_or_rms_normalize
+from .operator_helpers import cast, check_unidirectional_broadcast, full_constant
+from .registry import apply_standard_operator, onnx
 
 P = Any  # Primitives[T]; T is an array or a buffer description
 T = Any
@@ -19,7 +19,7 @@ _INT32 = np.dtype(np.int32)
 
 def rms_norm(p: P, x: T, scale: T, axis: int, epsilon: float) -> tuple[T, T]:
     """Each row over the root of its mean square, scaled; and the inverse of that root."""
-    result, _, inverse = layer_normalized(p, x, scale, None, axis, epsilon, centred=False)
+    result, _, inverse = layer_or_rms_normalize(p, x, scale, None, axis, epsilon, centred=False)
     return result, inverse
 
 
@@ -32,8 +32,8 @@ def simplified_layer_normalization(
     return rms_norm(p, x, scale, axis, epsilon)[:n_outputs]
 
 
-def _summed(p: P, x: T, skip: T, bias: T | None) -> T:
-    one_way(x, skip, "skip")
+def _sum_residuals(p: P, x: T, skip: T, bias: T | None) -> T:
+    check_unidirectional_broadcast(x, skip, "skip")
     total = p.map(np.add, x, skip)
     return total if bias is None else p.map(np.add, total, bias)
 
@@ -51,7 +51,7 @@ def skip_layer_normalization(
     n_outputs: int = 1,
 ) -> Any:
     """Layer normalization of ``x + skip + bias`` over the last axis; output 3 is that sum."""
-    total = _summed(p, x, skip, bias)
+    total = _sum_residuals(p, x, skip, bias)
     result, mean, inverse = layer_normalization(p, total, gamma, beta, epsilon=epsilon, n_outputs=3)
     return (result, mean, inverse, total)[:n_outputs]
 
@@ -61,9 +61,9 @@ def skip_simplified_layer_normalization(
     p: P, x: T, skip: T, gamma: T, bias: T | None = None, *, epsilon: float = 1e-12, n_outputs: int = 1
 ) -> Any:
     """The same, by the root of the mean square."""
-    total = _summed(p, x, skip, bias)
+    total = _sum_residuals(p, x, skip, bias)
     result, inverse = rms_norm(p, total, gamma, -1, epsilon)
-    mean = full(p, inverse.shape, 0, inverse.dtype)
+    mean = full_constant(p, inverse.shape, 0, inverse.dtype)
     return (result, mean, inverse, total)[:n_outputs]
 
 
@@ -103,7 +103,9 @@ def embed_layer_normalization(
         total = p.map(np.add, total, p.gather(segment_embedding, segment_ids, 0))
     result = layer_normalization(p, total, gamma, beta, epsilon=epsilon)
     result = result[0] if isinstance(result, tuple) else result
-    counts = full(p, (batch,), 0, _INT32) if mask is None else p.reduce(np.add, cast(p, mask, _INT32), (1,), False)
+    counts = (
+        full_constant(p, (batch,), 0, _INT32) if mask is None else p.reduce(np.add, cast(p, mask, _INT32), (1,), False)
+    )
     return (result, counts, total)[:n_outputs]
 
 
@@ -136,7 +138,7 @@ def quantized_embed_layer_normalization(
 
     def real(x: T, scale: T, zero: T) -> T:
         inputs = (x, p.reshape(scale, ()), p.reshape(zero, ()))
-        return standard(p, "DequantizeLinear", inputs)[0]
+        return apply_standard_operator(p, "DequantizeLinear", inputs)[0]
 
     segments = [x is not None for x in (segment_ids, segment_embedding, segment_scale, segment_zero)]
     if any(segments) != all(segments):

@@ -13,52 +13,54 @@ import numpy as np
 
 from ..errors import ModelError, UnsupportedError
 from ..graph import Array
-from ..kernels import pages
-from ..kernels.routines import few_bits
+from ..kernels import huge_pages
+from ..kernels.bindings import low_bit
 from .activations import leaky_relu, sigmoid
-from .axes import axis_of, normal_axis
-from .matmul import transposed
+from .axis_arguments import normalize_axis, normalize_existing_axis
+from .matmul import swap_matrix_axes
 from .microsoft_attention import integer_product
 from .microsoft_elementwise import MICROSOFT
-from .microsoft_products import channels_first, channels_last
+from .microsoft_fused_matmul import nchw_to_nhwc, nhwc_to_nchw
 from .normalize import softmax_over
-from .primitives import NotNative, Routine
+from .operator_helpers import cast, constant
+from .primitives import NoNativeKernel, RoutineCall
 from .reduce import _mean
-from .registry import Ints, attributes_of, onnx, standard
-from .support import cast, constant
-from .windows import ConvAttributes, PoolAttributes
+from .registry import Ints, apply_standard_operator, inherit_attributes, onnx
+from .window_geometry import ConvAttributes, PoolAttributes
 
 P = Any  # Primitives[T]; T is an array or a buffer description
 T = Any
 _FLOAT32 = np.dtype(np.float32)
 
 
-def real(p: P, x: T, scale: T, zero: T | None, axis: int = 1) -> T:
+def dequantize(p: P, x: T, scale: T, zero: T | None, axis: int = 1) -> T:
     """What quantized numbers stand for."""
-    return standard(p, "DequantizeLinear", (x, scale) if zero is None else (x, scale, zero), axis=axis)[0]
+    return apply_standard_operator(p, "DequantizeLinear", (x, scale) if zero is None else (x, scale, zero), axis=axis)[
+        0
+    ]
 
 
-def quantized(p: P, x: T, scale: T, zero: T | None, dtype: np.dtype[Any], axis: int = 1) -> T:
+def quantize(p: P, x: T, scale: T, zero: T | None, dtype: np.dtype[Any], axis: int = 1) -> T:
     """Numbers as integers of a type."""
     if zero is None:
         zero = p.constant(np.zeros(scale.shape, dtype))
-    return standard(p, "QuantizeLinear", (x, scale, zero), axis=axis)[0]
+    return apply_standard_operator(p, "QuantizeLinear", (x, scale, zero), axis=axis)[0]
 
 
 @onnx("QuantizeLinear", domain=MICROSOFT)
 def quantize_linear(p: P, x: T, scale: T, zero: T | None = None, *, axis: int = 1) -> T:
-    return quantized(p, x, scale, zero, np.dtype(np.uint8), axis)
+    return quantize(p, x, scale, zero, np.dtype(np.uint8), axis)
 
 
 @onnx("DequantizeLinear", domain=MICROSOFT)
 def dequantize_linear(p: P, x: T, scale: T, zero: T | None = None, *, axis: int = 1) -> T:
-    return real(p, x, scale, zero, axis)
+    return dequantize(p, x, scale, zero, axis)
 
 
 # --- One input or two.
 
 
-def _binary(ufunc: np.ufunc) -> Callable[..., T]:
+def _qlinear_binary(ufunc: np.ufunc) -> Callable[..., T]:
     def op(
         p: P,
         a: T,
@@ -70,26 +72,26 @@ def _binary(ufunc: np.ufunc) -> Callable[..., T]:
         c_scale: T,
         c_zero: T | None = None,
     ) -> T:
-        result = p.map(ufunc, real(p, a, a_scale, a_zero), real(p, b, b_scale, b_zero))
-        return quantized(p, result, c_scale, c_zero, a.dtype)
+        result = p.map(ufunc, dequantize(p, a, a_scale, a_zero), dequantize(p, b, b_scale, b_zero))
+        return quantize(p, result, c_scale, c_zero, a.dtype)
 
     return op
 
 
-onnx("QLinearAdd", domain=MICROSOFT)(_binary(np.add))
-onnx("QLinearMul", domain=MICROSOFT)(_binary(np.multiply))
+onnx("QLinearAdd", domain=MICROSOFT)(_qlinear_binary(np.add))
+onnx("QLinearMul", domain=MICROSOFT)(_qlinear_binary(np.multiply))
 
 
 @onnx("QLinearSigmoid", domain=MICROSOFT)
 def qlinear_sigmoid(p: P, x: T, x_scale: T, x_zero: T | None, y_scale: T, y_zero: T | None = None) -> T:
-    return quantized(p, sigmoid(p, real(p, x, x_scale, x_zero)), y_scale, y_zero, x.dtype)
+    return quantize(p, sigmoid(p, dequantize(p, x, x_scale, x_zero)), y_scale, y_zero, x.dtype)
 
 
 @onnx("QLinearLeakyRelu", domain=MICROSOFT)
 def qlinear_leaky_relu(
     p: P, x: T, x_scale: T, x_zero: T | None, y_scale: T, y_zero: T | None = None, *, alpha: float = 0.01
 ) -> T:
-    return quantized(p, leaky_relu(p, real(p, x, x_scale, x_zero), alpha=alpha), y_scale, y_zero, x.dtype)
+    return quantize(p, leaky_relu(p, dequantize(p, x, x_scale, x_zero), alpha=alpha), y_scale, y_zero, x.dtype)
 
 
 @onnx("QLinearSoftmax", domain=MICROSOFT)
@@ -97,9 +99,9 @@ def qlinear_softmax(
     p: P, x: T, x_scale: T, x_zero: T | None, y_scale: T, y_zero: T, *, axis: int = -1, opset: int
 ) -> T:
     """``opset``: that of the Softmax which it stands for; before 13 the axes from ``axis`` on are taken as one."""
-    first = axis_of(axis, x.ndim)
+    first = normalize_axis(axis, x.ndim)
     axes = (first,) if opset >= 13 else tuple(range(first, x.ndim))
-    return quantized(p, softmax_over(p, real(p, x, x_scale, x_zero), axes, False), y_scale, y_zero, x.dtype)
+    return quantize(p, softmax_over(p, dequantize(p, x, x_scale, x_zero), axes, False), y_scale, y_zero, x.dtype)
 
 
 @onnx("QLinearReduceMean", domain=MICROSOFT)
@@ -114,8 +116,8 @@ def qlinear_reduce_mean(
     axes: Ints = (),
     keepdims: int = 1,
 ) -> T:
-    chosen = tuple(normal_axis(axis, x.ndim) for axis in axes) or tuple(range(x.ndim))
-    return quantized(p, _mean(p, real(p, x, x_scale, x_zero), chosen, bool(keepdims)), y_scale, y_zero, x.dtype)
+    chosen = tuple(normalize_existing_axis(axis, x.ndim) for axis in axes) or tuple(range(x.ndim))
+    return quantize(p, _mean(p, dequantize(p, x, x_scale, x_zero), chosen, bool(keepdims)), y_scale, y_zero, x.dtype)
 
 
 @onnx("QLinearConcat", domain=MICROSOFT)
@@ -123,32 +125,36 @@ def qlinear_concat(p: P, y_scale: T, y_zero: T, *inputs: T, axis: int) -> T:
     """Inputs come as triples: numbers, scale, zero point."""
     if not inputs or len(inputs) % 3:
         raise ModelError(f"QLinearConcat takes triples of inputs, not {len(inputs)}")
-    parts = [real(p, *inputs[k : k + 3]) for k in range(0, len(inputs), 3)]
-    return quantized(p, standard(p, "Concat", parts, axis=axis)[0], y_scale, y_zero, y_zero.dtype)
+    parts = [dequantize(p, *inputs[k : k + 3]) for k in range(0, len(inputs), 3)]
+    return quantize(p, apply_standard_operator(p, "Concat", parts, axis=axis)[0], y_scale, y_zero, y_zero.dtype)
 
 
 @onnx("QLinearWhere", domain=MICROSOFT)
 def qlinear_where(
     p: P, condition: T, x: T, x_scale: T, x_zero: T, y: T, y_scale: T, y_zero: T, z_scale: T, z_zero: T
 ) -> T:
-    return quantized(
-        p, p.where(condition, real(p, x, x_scale, x_zero), real(p, y, y_scale, y_zero)), z_scale, z_zero, x.dtype
+    return quantize(
+        p,
+        p.where(condition, dequantize(p, x, x_scale, x_zero), dequantize(p, y, y_scale, y_zero)),
+        z_scale,
+        z_zero,
+        x.dtype,
     )
 
 
 # --- Pooling and convolution, channels first or last.
 
 
-def _first(p: P, x: T, last: int) -> T:
-    return channels_first(p, x) if last else x
+def _channels_to_front(p: P, x: T, last: int) -> T:
+    return nhwc_to_nchw(p, x) if last else x
 
 
-def _last(p: P, x: T, last: int) -> T:
-    return channels_last(p, x) if last else x
+def _channels_to_back(p: P, x: T, last: int) -> T:
+    return nchw_to_nhwc(p, x) if last else x
 
 
 @onnx("QLinearAveragePool", domain=MICROSOFT)
-@attributes_of(PoolAttributes, "dilations")
+@inherit_attributes(PoolAttributes, "dilations")
 def qlinear_average_pool(
     p: P,
     x: T,
@@ -161,22 +167,22 @@ def qlinear_average_pool(
     count_include_pad: int = 0,
     **attributes: Any,
 ) -> T:
-    values = real(p, _first(p, x, channels_last), x_scale, x_zero)
-    (y,) = standard(p, "AveragePool", (values,), count_include_pad=count_include_pad, **attributes)
-    return _last(p, quantized(p, y, y_scale, y_zero, x.dtype), channels_last)
+    values = dequantize(p, _channels_to_front(p, x, channels_last), x_scale, x_zero)
+    (y,) = apply_standard_operator(p, "AveragePool", (values,), count_include_pad=count_include_pad, **attributes)
+    return _channels_to_back(p, quantize(p, y, y_scale, y_zero, x.dtype), channels_last)
 
 
 @onnx("QLinearGlobalAveragePool", domain=MICROSOFT)
 def qlinear_global_average_pool(
     p: P, x: T, x_scale: T, x_zero: T, y_scale: T, y_zero: T, *, channels_last: int = 0
 ) -> T:
-    values = real(p, _first(p, x, channels_last), x_scale, x_zero)
+    values = dequantize(p, _channels_to_front(p, x, channels_last), x_scale, x_zero)
     y = _mean(p, values, tuple(range(2, x.ndim)), True)
-    return _last(p, quantized(p, y, y_scale, y_zero, x.dtype), channels_last)
+    return _channels_to_back(p, quantize(p, y, y_scale, y_zero, x.dtype), channels_last)
 
 
 @onnx("QLinearConv", domain=MICROSOFT)
-@attributes_of(ConvAttributes)
+@inherit_attributes(ConvAttributes)
 def qlinear_conv(
     p: P,
     x: T,
@@ -192,9 +198,9 @@ def qlinear_conv(
     channels_last: int = 0,
     **attributes: Any,
 ) -> T:
-    inputs = (_first(p, x, channels_last), x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero)
-    (y,) = standard(p, "QLinearConv", inputs if b is None else (*inputs, b), **attributes)
-    return _last(p, y, channels_last)
+    inputs = (_channels_to_front(p, x, channels_last), x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero)
+    (y,) = apply_standard_operator(p, "QLinearConv", inputs if b is None else (*inputs, b), **attributes)
+    return _channels_to_back(p, y, channels_last)
 
 
 # --- Products.
@@ -218,13 +224,13 @@ def qgemm(
     transB: int = 0,
 ) -> T:
     """``alpha * a @ b + c``, where c has the product of both scales; float32 where there is no ``y_scale``."""
-    a, b = transposed(p, a) if transA else a, transposed(p, b) if transB else b
+    a, b = swap_matrix_axes(p, a) if transA else a, swap_matrix_axes(p, b) if transB else b
     total = integer_product(p, a, b, a_zero, b_zero)
     if c is not None:
         total = p.map(np.add, total, c)
     factor = p.map(np.multiply, p.map(np.multiply, a_scale, b_scale), constant(p, alpha, _FLOAT32))
     y = p.map(np.multiply, cast(p, total, _FLOAT32), factor)
-    return y if y_scale is None else quantized(p, y, y_scale, y_zero, a.dtype)
+    return y if y_scale is None else quantize(p, y, y_scale, y_zero, a.dtype)
 
 
 @onnx("MatMulIntegerToFloat", domain=MICROSOFT)
@@ -246,14 +252,14 @@ def matmul_integer_to_float(
 @onnx("DynamicQuantizeMatMul", domain=MICROSOFT)
 def dynamic_quantize_matmul(p: P, a: T, b: T, b_scale: T, b_zero: T | None = None, bias: T | None = None) -> T:
     """``a`` is quantized as DynamicQuantizeLinear does it."""
-    values, scale, zero = standard(p, "DynamicQuantizeLinear", (a,), 3)
+    values, scale, zero = apply_standard_operator(p, "DynamicQuantizeLinear", (a,), 3)
     return matmul_integer_to_float(p, values, b, scale, b_scale, zero, b_zero, bias)
 
 
 # --- Weights of a few bits.
 
 
-def known(x: T) -> Array:
+def require_constant(x: T) -> Array:
     """The numbers of a constant; while kernels are bound there have to be some.
 
     Raises:
@@ -261,11 +267,11 @@ def known(x: T) -> Array:
     """
     numbers: Array | None = x if isinstance(x, np.ndarray) else x.known
     if numbers is None:
-        raise NotNative
+        raise NoNativeKernel
     return numbers
 
 
-def unpacked(packed: Array, bits: int) -> Array:
+def unpack_bits(packed: Array, bits: int) -> Array:
     """Bytes as the numbers of ``bits`` bits in them, the lowest first, along the last axis."""
     if bits == 8:
         return packed
@@ -302,25 +308,37 @@ def matmul_nbits(
     if not b.size:  # an omitted projection
         y = p.constant(np.zeros(shape, a.dtype))
     elif g_idx is not None:
-        given = (known(b), known(scales), None if zero_points is None else known(zero_points), known(g_idx))
-        weights = p.constant(dequantized(*given, K, N, bits, block_size))
-        (y,) = standard(p, "MatMul", (a, weights))
+        given = (
+            require_constant(b),
+            require_constant(scales),
+            None if zero_points is None else require_constant(zero_points),
+            require_constant(g_idx),
+        )
+        weights = p.constant(dequantize_nbits(*given, K, N, bits, block_size))
+        (y,) = apply_standard_operator(p, "MatMul", (a, weights))
     else:
-        layout = _FewBits(known(scales), None if zero_points is None else known(zero_points), K, N, bits, block_size)
+        layout = LowBitLayout(
+            require_constant(scales),
+            None if zero_points is None else require_constant(zero_points),
+            K,
+            N,
+            bits,
+            block_size,
+        )
         packed = p.prepared(b, layout)
         if packed is None:
-            packed = p.constant(layout(known(b)))
+            packed = p.constant(layout(require_constant(b)))
         m, blocks = math.prod(a.shape[:-1]), -(-K // block_size)
         numbers = (m, K, N, bits, block_size)
         scratch = m * 4 * blocks * (block_size + 1) + 64  # some, whatever m is
         inputs = (cast(p, a, _FLOAT32), packed)
-        (y,) = p.call(Routine("few_bits.product", [(shape, _FLOAT32)], numbers, scratch), inputs)
+        (y,) = p.call(RoutineCall("low_bit.product", [(shape, _FLOAT32)], numbers, scratch), inputs)
         y = cast(p, y, a.dtype)
     return y if bias is None else p.map(np.add, y, bias)
 
 
-class _FewBits:
-    """The layout of few_bits.h for weights with these scales and zero points; layouts of the same ones are equal."""
+class LowBitLayout:
+    """The layout of low_bit.h for weights with these scales and zero points; layouts of the same ones are equal."""
 
     def __init__(self, scales: Array, zeros: Array | None, K: int, N: int, bits: int, block_size: int) -> None:
         self.scales, self.zeros = scales, zeros
@@ -332,7 +350,7 @@ class _FewBits:
         return hash(self.key)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _FewBits) and self.key == other.key
+        return isinstance(other, LowBitLayout) and self.key == other.key
 
     def __call__(self, b: Array) -> Array:
         K, N, bits, block_size = self.size
@@ -343,37 +361,37 @@ class _FewBits:
             raise ModelError(f"weights of shape {b.shape} are not {N} rows of {K} numbers of {bits} bits")
         words = np.ascontiguousarray(b).view(np.uint32).reshape(N, blocks, -1)
         factors = self.scales.reshape(N, blocks).astype(np.float32)
-        shifts = -(np.float32(1 << bits) + _points(self.zeros, N, blocks, bits, np.float32)) * factors
+        shifts = -(np.float32(1 << bits) + _block_zero_points(self.zeros, N, blocks, bits, np.float32)) * factors
         ends = np.stack([factors * np.float32(1 << bits), shifts], axis=-1).view(np.uint32)
-        count = -(-N // few_bits.PANEL)
-        panels = np.zeros((count * few_bits.PANEL, blocks, words.shape[-1] + 2), np.uint32)
+        count = -(-N // low_bit.PANEL_COLUMNS)
+        panels = np.zeros((count * low_bit.PANEL_COLUMNS, blocks, words.shape[-1] + 2), np.uint32)
         panels[:N, :, :-2], panels[:N, :, -2:] = words, ends
-        turned = panels.reshape(count, few_bits.PANEL, *panels.shape[1:]).transpose(0, 2, 3, 1)
-        packed = pages.zeros(turned.shape, panels.dtype)
+        turned = panels.reshape(count, low_bit.PANEL_COLUMNS, *panels.shape[1:]).transpose(0, 2, 3, 1)
+        packed = huge_pages.aligned_zeros(turned.shape, panels.dtype)
         packed[...] = turned
         return packed
 
 
-def _points(zeros: Array | None, N: int, blocks: int, bits: int, wide: Any) -> Array:
+def _block_zero_points(zeros: Array | None, N: int, blocks: int, bits: int, wide: Any) -> Array:
     """The zero point of each block, ``[N, blocks]``."""
     if zeros is None:
         return np.full((N, blocks), 1 << (bits - 1), wide)
     if zeros.dtype == np.uint8:
-        return unpacked(zeros.reshape(N, -1), bits)[:, :blocks].astype(wide)
+        return unpack_bits(zeros.reshape(N, -1), bits)[:, :blocks].astype(wide)
     return zeros.reshape(N, blocks).astype(wide)
 
 
-def dequantized(
+def dequantize_nbits(
     b: Array, scales: Array, zeros: Array | None, group: Array, K: int, N: int, bits: int, block_size: int
 ) -> Array:
     """The weights of MatMulNBits, ``[K, N]``; ``group``: which block each of a row's numbers belongs to."""
     blocks = -(-K // block_size)
-    values = unpacked(b.reshape(N, blocks, -1), bits)[..., :block_size]
+    values = unpack_bits(b.reshape(N, blocks, -1), bits)[..., :block_size]
     factors = scales.reshape(N, blocks)
     wide = np.float32 if scales.dtype.itemsize < 4 else scales.dtype
     of = group[:K]
     flat = values.reshape(N, blocks * block_size)[:, :K].astype(wide)
-    weights = (flat - _points(zeros, N, blocks, bits, wide)[:, of]) * factors.astype(wide)[:, of]
+    weights = (flat - _block_zero_points(zeros, N, blocks, bits, wide)[:, of]) * factors.astype(wide)[:, of]
     return np.ascontiguousarray(weights.T.astype(scales.dtype))
 
 
@@ -411,14 +429,14 @@ def matmul_bnb4(
     inner = K if transB else N
     if not a.ndim or a.shape[-1] != inner:
         raise ModelError(f"MatMulBnb4 with K = {K} and N = {N} cannot take rows of {a.shape[-1:]} numbers")
-    layout = _Bnb4(known(absmax), K, N, block_size, quant_type, bool(transB))
+    layout = Bnb4Layout(require_constant(absmax), K, N, block_size, quant_type, bool(transB))
     weights = p.prepared(b, layout)
     if weights is None:
-        weights = p.constant(layout(known(b)))
-    return standard(p, "MatMul", (a, weights))[0]
+        weights = p.constant(layout(require_constant(b)))
+    return apply_standard_operator(p, "MatMul", (a, weights))[0]
 
 
-class _Bnb4:
+class Bnb4Layout:
     """The weights of MatMulBnb4 as numbers, ready for a product; layouts of the same scales are equal."""
 
     def __init__(self, scales: Array, K: int, N: int, block_size: int, quant_type: int, turned: bool) -> None:
@@ -429,7 +447,7 @@ class _Bnb4:
         return hash(self.key)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Bnb4) and self.key == other.key
+        return isinstance(other, Bnb4Layout) and self.key == other.key
 
     def __call__(self, b: Array) -> Array:
         _, K, N, block_size, quant_type, turned = self.key
@@ -459,7 +477,7 @@ def gather_block_quantized(
 ) -> Array:
     """Rows of weights that are quantized in blocks along another axis."""
     rank = data.ndim
-    along, of = normal_axis(gather_axis, rank), normal_axis(quantize_axis, rank)
+    along, of = normalize_existing_axis(gather_axis, rank), normalize_existing_axis(quantize_axis, rank)
     packed = data.dtype == np.uint8 and bits < 8
     if packed and of != rank - 1:
         raise UnsupportedError("packed numbers have to be quantized along their last axis")
@@ -470,11 +488,11 @@ def gather_block_quantized(
     axis = of if of < along else of + indices.ndim - 1
     chosen = rows(data)
     assert chosen is not None
-    values = (unpacked(chosen, bits) if packed else chosen).astype(np.float32)
+    values = (unpack_bits(chosen, bits) if packed else chosen).astype(np.float32)
     factors = rows(scales)
     points = rows(zero_points)
     if packed and zero_points is not None:
-        points = rows(unpacked(zero_points, bits)[..., : scales.shape[-1]])
+        points = rows(unpack_bits(zero_points, bits)[..., : scales.shape[-1]])
     assert factors is not None
     block = np.arange(values.shape[axis]) // block_size
     if points is not None:

@@ -13,11 +13,11 @@ import numpy as np
 
 from ..errors import ModelError
 from ..graph import Array
-from .axes import unknown_word
-from .microsoft_products import activated, channels_first
-from .microsoft_products import channels_last as turned_last
-from .registry import Floats, Ints, attributes_of, onnx, standard
-from .windows import ConvAttributes, PoolAttributes
+from .axis_arguments import unknown_value_error
+from .microsoft_fused_matmul import apply_activation, nhwc_to_nchw
+from .microsoft_fused_matmul import nchw_to_nhwc as turned_last
+from .registry import Floats, Ints, apply_standard_operator, inherit_attributes, onnx
+from .window_geometry import ConvAttributes, PoolAttributes
 
 P = Any  # Primitives[T]; T is an array or a buffer description
 T = Any
@@ -25,22 +25,22 @@ NCHWC = "com.microsoft.nchwc"
 _MODES = ("asymmetric", "align_corners", "half_pixel")
 
 
-def _image(x: T, block: int) -> None:
+def _check_image(x: T, block: int) -> None:
     """Raises: ModelError: no image, or channels that cannot be divided into blocks."""
     if x.ndim != 4 or x.shape[1] % block:
         raise ModelError(f"an input of shape {x.shape} is no image with channels in blocks of {block}")
 
 
-def plain(p: P, x: T, block: int) -> T:
+def unblock_channels(p: P, x: T, block: int) -> T:
     """Blocks as channels one after the other."""
-    _image(x, block)
+    _check_image(x, block)
     n, c, h, w = x.shape
     return p.reshape(p.transpose(p.reshape(x, (n, c // block, h, w, block)), (0, 1, 4, 2, 3)), (n, c, h, w))
 
 
-def blocked(p: P, x: T, block: int) -> T:
+def block_channels(p: P, x: T, block: int) -> T:
     """The reverse of :func:`plain`."""
-    _image(x, block)
+    _check_image(x, block)
     n, c, h, w = x.shape
     return p.reshape(p.transpose(p.reshape(x, (n, c // block, block, h, w)), (0, 1, 3, 4, 2)), (n, c, h, w))
 
@@ -50,24 +50,24 @@ def reorder_input(p: P, x: T, *, channels_last: int = 0, block: int) -> T:
     """Channels that are missing in the last block are 0."""
     if x.ndim != 4:
         raise ModelError(f"an input of shape {x.shape} is no image")
-    x = channels_first(p, x) if channels_last else x
+    x = nhwc_to_nchw(p, x) if channels_last else x
     n, c, h, w = x.shape
     size = -(-c // block) * block
-    return blocked(p, x if size == c else p.assemble((n, size, h, w), x.dtype, [(x, (0, 0, 0, 0))], 0), block)
+    return block_channels(p, x if size == c else p.assemble((n, size, h, w), x.dtype, [(x, (0, 0, 0, 0))], 0), block)
 
 
 @onnx("ReorderOutput", domain=NCHWC)
 def reorder_output(p: P, x: T, *, channels: int = 0, channels_last: int = 0, block: int) -> T:
-    _image(x, block)
+    _check_image(x, block)
     n, c, h, w = x.shape
     if not c - block < channels <= c:
         raise ModelError(f"channels={channels} do not fill {c // block} blocks of {block}")
-    found = p.slice(plain(p, x, block), (0,) * 4, (1,) * 4, (n, channels, h, w))
+    found = p.slice(unblock_channels(p, x, block), (0,) * 4, (1,) * 4, (n, channels, h, w))
     return turned_last(p, found) if channels_last else found
 
 
 @onnx("Conv", domain=NCHWC)
-@attributes_of(ConvAttributes)
+@inherit_attributes(ConvAttributes)
 def conv(
     p: P,
     x: T,
@@ -84,17 +84,17 @@ def conv(
     if w.ndim != 4 or w.shape[0] % block:
         raise ModelError(f"a kernel of shape {w.shape} has no blocks of {block} channels")
     few = w.shape[1] < block
-    layout = _Kernel(block, few)
+    layout = UnblockedKernelLayout(block, few)
     weights = p.prepared(w, layout)
     if weights is None:
-        weights = _kernel(p, w, block, few)
-    image = x if few and attributes.get("group", 1) == 1 else plain(p, x, block)
-    (y,) = standard(p, "Conv", (image, weights) if b is None else (image, weights, b), **attributes)
-    y = blocked(p, y, block)
-    return activated(p, y if z is None else p.map(np.add, y, z), activation, tuple(activation_params))
+        weights = _unblock_kernel(p, w, block, few)
+    image = x if few and attributes.get("group", 1) == 1 else unblock_channels(p, x, block)
+    (y,) = apply_standard_operator(p, "Conv", (image, weights) if b is None else (image, weights, b), **attributes)
+    y = block_channels(p, y, block)
+    return apply_activation(p, y if z is None else p.map(np.add, y, z), activation, tuple(activation_params))
 
 
-def _kernel(p: P, w: T, block: int, few: bool) -> T:
+def _unblock_kernel(p: P, w: T, block: int, few: bool) -> T:
     """``[outputs, inputs, height, width]`` from blocks of outputs, and of inputs unless there are ``few``."""
     o, i, h, v = w.shape
     if few:
@@ -105,7 +105,7 @@ def _kernel(p: P, w: T, block: int, few: bool) -> T:
     return p.reshape(p.transpose(apart, (0, 5, 1, 4, 2, 3)), w.shape)
 
 
-class _Kernel:
+class UnblockedKernelLayout:
     """:func:`_kernel` of a constant."""
 
     def __init__(self, block: int, few: bool) -> None:
@@ -115,39 +115,41 @@ class _Kernel:
         return hash(self.key)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Kernel) and self.key == other.key
+        return isinstance(other, UnblockedKernelLayout) and self.key == other.key
 
     def __call__(self, w: Array) -> Array:
-        from .eager import Eager
+        from .eager import EagerPrimitives
 
-        return np.ascontiguousarray(_kernel(Eager(), w, *self.key))
+        return np.ascontiguousarray(_unblock_kernel(EagerPrimitives(), w, *self.key))
 
 
-def _pooled(p: P, op_type: str, x: T, block: int, **attributes: Any) -> T:
-    return blocked(p, standard(p, op_type, (plain(p, x, block),), **attributes)[0], block)
+def _pool_blocked(p: P, op_type: str, x: T, block: int, **attributes: Any) -> T:
+    return block_channels(
+        p, apply_standard_operator(p, op_type, (unblock_channels(p, x, block),), **attributes)[0], block
+    )
 
 
 @onnx("MaxPool", domain=NCHWC)
-@attributes_of(PoolAttributes)
+@inherit_attributes(PoolAttributes)
 def max_pool(p: P, x: T, *, storage_order: int = 0, block: int, **attributes: Any) -> T:
     """``storage_order`` is that of indices, which this one does not give."""
-    return _pooled(p, "MaxPool", x, block, **attributes)
+    return _pool_blocked(p, "MaxPool", x, block, **attributes)
 
 
 @onnx("AveragePool", domain=NCHWC)
-@attributes_of(PoolAttributes)
+@inherit_attributes(PoolAttributes)
 def average_pool(p: P, x: T, *, count_include_pad: int = 0, block: int, **attributes: Any) -> T:
-    return _pooled(p, "AveragePool", x, block, count_include_pad=count_include_pad, **attributes)
+    return _pool_blocked(p, "AveragePool", x, block, count_include_pad=count_include_pad, **attributes)
 
 
 @onnx("GlobalAveragePool", domain=NCHWC)
 def global_average_pool(p: P, x: T, *, block: int) -> T:
-    return _pooled(p, "GlobalAveragePool", x, block)
+    return _pool_blocked(p, "GlobalAveragePool", x, block)
 
 
 @onnx("GlobalMaxPool", domain=NCHWC)
 def global_max_pool(p: P, x: T, *, block: int) -> T:
-    return _pooled(p, "GlobalMaxPool", x, block)
+    return _pool_blocked(p, "GlobalMaxPool", x, block)
 
 
 @onnx("Upsample", domain=NCHWC)
@@ -155,10 +157,10 @@ def upsample(
     p: P, x: T, *, scales: Ints, coordinate_transformation_mode: str = "asymmetric", mode: str = "nearest", block: int
 ) -> T:
     if mode not in ("nearest", "linear"):
-        raise unknown_word("mode", mode, ("nearest", "linear"))
+        raise unknown_value_error("mode", mode, ("nearest", "linear"))
     known = _MODES[:1] if mode == "nearest" else _MODES
     if coordinate_transformation_mode not in known:
-        raise unknown_word("coordinate_transformation_mode", coordinate_transformation_mode, known)
+        raise unknown_value_error("coordinate_transformation_mode", coordinate_transformation_mode, known)
     if len(scales) != 4 or min(scales) < 1 or tuple(scales[:2]) != (1, 1):
         raise ModelError(f"scales={list(scales)} are not 1, 1 and two positive numbers")
     factors = p.constant(np.array(scales, np.float32))
@@ -167,4 +169,8 @@ def upsample(
         "coordinate_transformation_mode": coordinate_transformation_mode,
         "nearest_mode": "floor",
     }
-    return blocked(p, standard(p, "Resize", (plain(p, x, block), None, factors), version=13, **how)[0], block)
+    return block_channels(
+        p,
+        apply_standard_operator(p, "Resize", (unblock_channels(p, x, block), None, factors), version=13, **how)[0],
+        block,
+    )

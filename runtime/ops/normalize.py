@@ -1,6 +1,6 @@
 """Softmax, and what brings tensors to a common size: layer, group, batch and other normalizations.
 
-Rows of floats go to the routines of rows.h; float64 is computed by primitives.
+Rows of floats go to the routines of softmax_normalize.h; float64 is computed by primitives.
 """
 
 from __future__ import annotations
@@ -13,11 +13,20 @@ from typing import Any
 import numpy as np
 
 from ..errors import ModelError, UnsupportedError
-from .axes import axes_of, axis_of, halves, ints, normal_axes, normal_axis, unknown_word, volume
-from .convolution import by_channel
-from .primitives import Routine
+from .axis_arguments import (
+    element_count,
+    normalize_axes_sorted,
+    normalize_axis,
+    normalize_distinct_axes,
+    normalize_existing_axis,
+    read_ints,
+    split_element_counts,
+    unknown_value_error,
+)
+from .convolution import scale_and_shift_channels
+from .operator_helpers import cast, check_unidirectional_broadcast, constant, working_dtype
+from .primitives import RoutineCall
 from .registry import Ints, onnx, openvino
-from .support import cast, constant, one_way, working_dtype
 
 P = Any  # Primitives[T]; T is an array or a buffer description
 T = Any
@@ -28,8 +37,8 @@ FLOAT32 = np.dtype(np.float32)
 # --- Softmax.
 
 
-#: So few bfloat16 are added one by one (rows.h does so too).
-_FEW = 8
+#: So few bfloat16 are added one by one (softmax_normalize.h does so too).
+_MAX_UNROLLED = 8
 
 
 def softmax_over(p: P, x: T, axes: tuple[int, ...], logarithm: bool = False) -> T:
@@ -44,15 +53,20 @@ def softmax_over(p: P, x: T, axes: tuple[int, ...], logarithm: bool = False) -> 
     first = x.ndim - len(axes)
     wide = working_dtype(x.dtype)
     if wide == FLOAT32 and axes == tuple(range(first, x.ndim)):
-        rows, length = volume(x.shape[:first]), volume(x.shape[first:])
+        rows, length = element_count(x.shape[:first]), element_count(x.shape[first:])
         if x.dtype == FLOAT32:
             (result,) = p.call(
-                Routine("rows.softmax", [(x.shape, FLOAT32)], (rows, length, int(logarithm)), rows=(0,)), [x]
+                RoutineCall(
+                    "softmax_normalize.softmax", [(x.shape, FLOAT32)], (rows, length, int(logarithm)), rows=(0,)
+                ),
+                [x],
             )
             return result
         if x.dtype.itemsize > 1:
             numbers = (rows, length, int(logarithm), int(x.dtype.name == "bfloat16"))
-            (result,) = p.call(Routine("rows.softmax_rounded", [(x.shape, x.dtype)], numbers, rows=(0,)), [x])
+            (result,) = p.call(
+                RoutineCall("softmax_normalize.softmax_rounded", [(x.shape, x.dtype)], numbers, rows=(0,)), [x]
+            )
             return result
 
     def step(value: T) -> T:
@@ -61,8 +75,8 @@ def softmax_over(p: P, x: T, axes: tuple[int, ...], logarithm: bool = False) -> 
     values = cast(p, x, wide)
     shifted = step(p.map(np.subtract, values, p.reduce(np.maximum, values, axes, True)))
     powers = step(p.map(np.exp, shifted))
-    if x.dtype.name == "bfloat16" and len(axes) == 1 and x.shape[axes[0]] <= _FEW:
-        parts = [_part(p, powers, axes[0], k) for k in range(x.shape[axes[0]])]
+    if x.dtype.name == "bfloat16" and len(axes) == 1 and x.shape[axes[0]] <= _MAX_UNROLLED:
+        parts = [_element_along(p, powers, axes[0], k) for k in range(x.shape[axes[0]])]
         total = functools.reduce(lambda a, b: step(p.map(np.add, a, b)), parts)
     else:
         total = step(p.reduce(np.add, powers, axes, True))
@@ -71,7 +85,7 @@ def softmax_over(p: P, x: T, axes: tuple[int, ...], logarithm: bool = False) -> 
     return cast(p, p.map(np.divide, powers, total), x.dtype)
 
 
-def _part(p: P, x: T, axis: int, k: int) -> T:
+def _element_along(p: P, x: T, axis: int, k: int) -> T:
     """Element ``k`` along an axis, which stays."""
     starts = [k if d == axis else 0 for d in range(x.ndim)]
     return p.slice(x, starts, [1] * x.ndim, [1 if d == axis else extent for d, extent in enumerate(x.shape)])
@@ -81,12 +95,12 @@ def _register_softmax(name: str, openvino_since: int, logarithm: bool) -> None:
     @onnx(name, since=1)
     def flattening(p: P, x: T, *, axis: int = 1) -> T:
         """Before opset 13: jointly over ``axis`` and all after it."""
-        first = x.ndim if axis == x.ndim else axis_of(axis, x.ndim)
+        first = x.ndim if axis == x.ndim else normalize_axis(axis, x.ndim)
         return softmax_over(p, x, tuple(range(first, x.ndim)), logarithm)
 
     @onnx(name, since=13)
     def along_one(p: P, x: T, *, axis: int = -1) -> T:
-        along = axis_of(axis, x.ndim)
+        along = normalize_axis(axis, x.ndim)
         return softmax_over(p, x, (along,) if x.ndim else (), logarithm)
 
     @openvino(name, since=openvino_since)
@@ -109,21 +123,21 @@ def _hardmax(p: P, x: T, axis: int) -> T:
 @onnx("Hardmax")
 def hardmax_2d(p: P, x: T, *, axis: int = 1) -> T:
     """Before opset 13 the axes from ``axis`` on are taken as one."""
-    return p.reshape(_hardmax(p, p.reshape(x, halves(axis, x.shape)), 1), x.shape)
+    return p.reshape(_hardmax(p, p.reshape(x, split_element_counts(axis, x.shape)), 1), x.shape)
 
 
 @onnx("Hardmax", since=13)
 def hardmax(p: P, x: T, *, axis: int = -1) -> T:
-    return _hardmax(p, x, normal_axis(axis, x.ndim))
+    return _hardmax(p, x, normalize_existing_axis(axis, x.ndim))
 
 
 # --- What layer, group, RMS and mean-variance normalization have in common.
 
-# rows.h
-_CENTRED, _SCALE, _BIAS, _STATISTICS, _OUTSIDE = 1, 2, 4, 8, 16
+# softmax_normalize.h
+_SUBTRACT_MEAN, _SCALE, _BIAS, _STATISTICS, _EPSILON_OUTSIDE_ROOT = 1, 2, 4, 8, 16
 
 
-def normalized(
+def normalize_trailing(
     p: P,
     x: T,
     first: int,
@@ -147,24 +161,24 @@ def normalized(
         results = _normalized_by_primitives(p, x, first, epsilon, centred, outside)
         later: list[T | None] = [scale, bias]
     else:
-        fits = [v if v is None or _is_row(v.shape, under) else None for v in (scale, bias)]
+        fits = [v if v is None or _matches_row(v.shape, under) else None for v in (scale, bias)]
         if fits[0] is not scale:
             fits[1] = None
-        flags = _CENTRED * centred + _STATISTICS * statistics + _OUTSIDE * outside
+        flags = _SUBTRACT_MEAN * centred + _STATISTICS * statistics + _EPSILON_OUTSIDE_ROOT * outside
         flags += _SCALE * (fits[0] is not None) + _BIAS * (fits[1] is not None)
         later = [None if fits[0] is scale else scale, None if fits[1] is bias else bias]
         outputs = [(shape, FLOAT32), *([(kept, FLOAT32)] * 2 if statistics else [])]
         bits = int(np.float32(epsilon).view(np.uint32))
-        numbers = (volume(shape[:first]), volume(under), bits, flags)
+        numbers = (element_count(shape[:first]), element_count(under), bits, flags)
         given = [x, *(v for v in fits if v is not None)]
-        results = p.call(Routine("rows.normalize", outputs, numbers, rows=(0,)), given)
+        results = p.call(RoutineCall("softmax_normalize.normalize", outputs, numbers, rows=(0,)), given)
     result = results[0]
     for function, operand in zip((np.multiply, np.add), later, strict=True):
         result = result if operand is None else p.map(function, result, operand)
     return (result, *results[1:])[: 3 if statistics else 1]
 
 
-def _is_row(shape: Sequence[int], under: Sequence[int]) -> bool:
+def _matches_row(shape: Sequence[int], under: Sequence[int]) -> bool:
     """True where a tensor has one number for each element of a row."""
     extra = len(shape) - len(under)
     return extra >= 0 and tuple(shape[extra:]) == tuple(under) and all(n == 1 for n in shape[:extra])
@@ -172,7 +186,7 @@ def _is_row(shape: Sequence[int], under: Sequence[int]) -> bool:
 
 def _normalized_by_primitives(p: P, x: T, first: int, epsilon: float, centred: bool, outside: bool) -> tuple[T, ...]:
     axes = tuple(range(first, x.ndim))
-    count = constant(p, volume(x.shape[first:]), x.dtype)
+    count = constant(p, element_count(x.shape[first:]), x.dtype)
     mean = p.map(np.divide, p.reduce(np.add, x, axes, True), count)
     deviation = p.map(np.subtract, x, mean) if centred else x
     variance = p.map(np.divide, p.reduce(np.add, p.map(np.multiply, deviation, deviation), axes, True), count)
@@ -185,27 +199,27 @@ def _normalized_by_primitives(p: P, x: T, first: int, epsilon: float, centred: b
     return p.map(np.multiply, deviation, inverse), mean, inverse
 
 
-def _scaled(p: P, x: T, scale: T | None, bias: T | None) -> T:
+def _scale_and_shift(p: P, x: T, scale: T | None, bias: T | None) -> T:
     x = x if scale is None else p.map(np.multiply, x, scale)
     return x if bias is None else p.map(np.add, x, bias)
 
 
-def layer_normalized(
+def layer_or_rms_normalize(
     p: P, x: T, scale: T | None, bias: T | None, axis: int, epsilon: float, *, centred: bool = True
 ) -> tuple[T, ...]:
     """Layer or, not ``centred``, RMS normalization over ``axis`` and all after it, with means and inverse deviations.
 
     Statistics are float32's, or float64's for float64; the result is rounded to the scale's dtype before that.
     """
-    first = axis_of(axis, x.ndim)
+    first = normalize_axis(axis, x.ndim)
     for operand, name in ((scale, "Scale"), (bias, "B")):
         if operand is not None:
-            one_way(x, operand, name)
+            check_unidirectional_broadcast(x, operand, name)
     wide = cast(p, x, working_dtype(x.dtype))
     if wide.dtype == x.dtype and (scale is None or scale.dtype == x.dtype):
-        return normalized(p, wide, first, epsilon, scale, bias, centred=centred, statistics=True)
-    plain, mean, inverse = normalized(p, wide, first, epsilon, centred=centred, statistics=True)
-    return _scaled(p, cast(p, plain, x.dtype if scale is None else scale.dtype), scale, bias), mean, inverse
+        return normalize_trailing(p, wide, first, epsilon, scale, bias, centred=centred, statistics=True)
+    plain, mean, inverse = normalize_trailing(p, wide, first, epsilon, centred=centred, statistics=True)
+    return _scale_and_shift(p, cast(p, plain, x.dtype if scale is None else scale.dtype), scale, bias), mean, inverse
 
 
 def _per_channel(p: P, values: T, x: T, dtype: np.dtype[Any]) -> T:
@@ -228,37 +242,39 @@ def layer_normalization(
     stash_type: int = 1,
     n_outputs: int = 1,
 ) -> Any:
-    return layer_normalized(p, x, scale, bias, axis, epsilon)[:n_outputs]
+    return layer_or_rms_normalize(p, x, scale, bias, axis, epsilon)[:n_outputs]
 
 
 @onnx("RMSNormalization", since=23)
 def rms_normalization(p: P, x: T, scale: T, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1) -> T:
-    return layer_normalized(p, x, scale, None, axis, epsilon, centred=False)[0]
+    return layer_or_rms_normalize(p, x, scale, None, axis, epsilon, centred=False)[0]
 
 
-def _by_groups(p: P, x: T, groups: int, epsilon: float) -> T:
+def _normalize_groups(p: P, x: T, groups: int, epsilon: float) -> T:
     """Each of so many groups of channels (axis 1) normalized; in float32 or wider."""
     if x.ndim < 2 or groups < 1 or x.shape[1] % groups:
         raise ModelError(f"the channels of {x.shape} cannot be split into {groups} groups")
     apart = (x.shape[0], groups, x.shape[1] // groups, *x.shape[2:])
-    return p.reshape(normalized(p, p.reshape(x, apart), 2, epsilon)[0], x.shape)
+    return p.reshape(normalize_trailing(p, p.reshape(x, apart), 2, epsilon)[0], x.shape)
 
 
 @onnx("InstanceNormalization")
 def instance_normalization(p: P, x: T, scale: T, bias: T, *, epsilon: float = 1e-5, consumed_inputs: Any = None) -> T:
     wide = working_dtype(x.dtype)
     scale, bias = (_per_channel(p, v, x, wide) for v in (scale, bias))
-    return cast(p, _scaled(p, _by_groups(p, cast(p, x, wide), x.shape[1], epsilon), scale, bias), x.dtype)
+    return cast(
+        p, _scale_and_shift(p, _normalize_groups(p, cast(p, x, wide), x.shape[1], epsilon), scale, bias), x.dtype
+    )
 
 
 @onnx("GroupNormalization", since=18)
 def group_normalization_18(p: P, x: T, scale: T, bias: T, *, num_groups: int, epsilon: float = 1e-5) -> T:
     """Version 18 has a scale and a bias for each group."""
     wide = working_dtype(x.dtype)
-    plain = _by_groups(p, cast(p, x, wide), num_groups, epsilon)
+    plain = _normalize_groups(p, cast(p, x, wide), num_groups, epsilon)
     apart = p.reshape(plain, (x.shape[0], num_groups, x.shape[1] // num_groups, *x.shape[2:]))
     scale, bias = (_per_channel(p, v, apart, wide) for v in (scale, bias))
-    return cast(p, p.reshape(_scaled(p, apart, scale, bias), x.shape), x.dtype)
+    return cast(p, p.reshape(_scale_and_shift(p, apart, scale, bias), x.shape), x.dtype)
 
 
 @onnx("GroupNormalization", since=21)
@@ -266,8 +282,8 @@ def group_normalization(
     p: P, x: T, scale: T, bias: T, *, num_groups: int, epsilon: float = 1e-5, stash_type: int = 1
 ) -> T:
     wide = working_dtype(x.dtype)
-    plain = cast(p, _by_groups(p, cast(p, x, wide), num_groups, epsilon), x.dtype)
-    return _scaled(p, plain, *(_per_channel(p, v, x, x.dtype) for v in (scale, bias)))
+    plain = cast(p, _normalize_groups(p, cast(p, x, wide), num_groups, epsilon), x.dtype)
+    return _scale_and_shift(p, plain, *(_per_channel(p, v, x, x.dtype) for v in (scale, bias)))
 
 
 @openvino("GroupNormalization", since=12)
@@ -278,14 +294,14 @@ def openvino_group_normalization(p: P, x: T, scale: T, bias: T, *, num_groups: i
 def _mean_variance(p: P, x: T, axes: Sequence[int], epsilon: float, variance: bool, outside: bool) -> T:
     """Each part of ``x`` along ``axes`` less its mean and, with ``variance``, divided by its deviation."""
     wide = cast(p, x, working_dtype(x.dtype))
-    over = axes_of(axes, x.ndim)
+    over = normalize_axes_sorted(axes, x.ndim)
     if not variance:
-        count = constant(p, volume(x.shape[axis] for axis in over), wide.dtype)
+        count = constant(p, element_count(x.shape[axis] for axis in over), wide.dtype)
         mean = p.map(np.divide, p.reduce(np.add, wide, over, True), count)
         return cast(p, p.map(np.subtract, wide, mean), x.dtype)
     others = [axis for axis in range(x.ndim) if axis not in over]
     perm = [*others, *over]
-    moved = normalized(p, p.transpose(wide, perm), len(others), epsilon, outside=outside)[0]
+    moved = normalize_trailing(p, p.transpose(wide, perm), len(others), epsilon, outside=outside)[0]
     back = p.transpose(moved, [perm.index(axis) for axis in range(x.ndim)])
     return cast(p, back, x.dtype)
 
@@ -315,20 +331,20 @@ def openvino_mvn_2(
 def openvino_mvn(p: P, x: T, axes: T, *, normalize_variance: bool, eps: float, eps_mode: str = "inside_sqrt") -> T:
     mode = eps_mode.lower()
     if mode not in ("inside_sqrt", "outside_sqrt"):
-        raise unknown_word("eps_mode", eps_mode, ("inside_sqrt", "outside_sqrt"))
-    return _mean_variance(p, x, ints(p, axes), eps, normalize_variance, outside=mode == "outside_sqrt")
+        raise unknown_value_error("eps_mode", eps_mode, ("inside_sqrt", "outside_sqrt"))
+    return _mean_variance(p, x, read_ints(p, axes), eps, normalize_variance, outside=mode == "outside_sqrt")
 
 
 # --- Batch normalization, norms, and neighbours.
 
 
-def _batch_normalized(p: P, x: T, scale: T, bias: T, mean: T, variance: T, epsilon: float) -> T:
+def _batch_normalize(p: P, x: T, scale: T, bias: T, mean: T, variance: T, epsilon: float) -> T:
     """One factor and one offset a channel."""
     spread = p.map(np.sqrt, p.map(np.add, variance, constant(p, epsilon, variance.dtype)))
     factor = p.map(np.divide, scale, spread)
     offset = p.map(np.subtract, bias, p.map(np.multiply, mean, factor))
     if x.ndim > 1 and x.size:
-        return by_channel(p, x, *(p.reshape(v, (x.shape[1],)) for v in (factor, offset)))
+        return scale_and_shift_channels(p, x, *(p.reshape(v, (x.shape[1],)) for v in (factor, offset)))
     return p.map(np.add, p.map(np.multiply, x, factor), offset)
 
 
@@ -374,13 +390,13 @@ def batch_normalization(
     if not training_mode:
         if n_outputs > 1:
             raise ModelError("BatchNormalization has more than one output only with training_mode=1")
-        return cast(p, _batch_normalized(p, values, scale, bias, known_mean, known_variance, epsilon), x.dtype)
+        return cast(p, _batch_normalize(p, values, scale, bias, known_mean, known_variance, epsilon), x.dtype)
     axes = tuple(k for k in range(x.ndim) if k != 1)
     count = constant(p, math.prod(x.shape[k] for k in axes), wide)
     own_mean = p.map(np.divide, p.reduce(np.add, values, axes, True), count)
     centred = p.map(np.subtract, values, own_mean)
     own_variance = p.map(np.divide, p.reduce(np.add, p.map(np.multiply, centred, centred), axes, True), count)
-    y = _batch_normalized(p, values, scale, bias, own_mean, own_variance, epsilon)
+    y = _batch_normalize(p, values, scale, bias, own_mean, own_variance, epsilon)
 
     def running(known: T, own: T, dtype: np.dtype[Any]) -> T:
         kept = p.map(np.multiply, known, constant(p, momentum, wide))
@@ -408,7 +424,7 @@ def lp_normalization(primitives: P, x: T, *, axis: int = -1, p: int = 2) -> T:
         raise ModelError(f"attribute p={p} is not 1 or 2")
     wide = working_dtype(x.dtype)
     values = cast(primitives, x, wide)
-    axes = (normal_axis(axis, x.ndim),)
+    axes = (normalize_existing_axis(axis, x.ndim),)
     if p == 1:
         norm = primitives.reduce(np.add, primitives.map(np.absolute, values), axes, True)
     else:
@@ -419,7 +435,7 @@ def lp_normalization(primitives: P, x: T, *, axis: int = -1, p: int = 2) -> T:
     return cast(primitives, primitives.map(np.divide, values, safe), x.dtype)
 
 
-def _local_response(
+def _local_response_normalize(
     p: P, x: T, axes: Sequence[int], size: int, behind: int, alpha: float, beta: float, bias: float
 ) -> T:
     """Divided by a power of the mean square of ``(size - 1) // 2`` elements before each one and ``behind`` after it."""
@@ -447,22 +463,22 @@ def lrn(p: P, x: T, *, size: int, alpha: float = 1e-4, beta: float = 0.75, bias:
     """The square sum runs over channels ``c - floor((size - 1) / 2)`` to ``c + ceil((size - 1) / 2)``."""
     if x.ndim < 2:
         raise ValueError(f"LRN needs channels, not shape {x.shape}")
-    return _local_response(p, x, (1,), size, size // 2, alpha, beta, bias)
+    return _local_response_normalize(p, x, (1,), size, size // 2, alpha, beta, bias)
 
 
 @openvino("LRN")
 def openvino_lrn(p: P, x: T, axes: T, *, alpha: float, beta: float, bias: float, size: int) -> T:
     """As many elements behind as before, so that an even size is one less."""
-    along = normal_axes(ints(p, axes), x.ndim)
-    return _local_response(p, x, along, size, (size - 1) // 2, alpha, beta, bias)
+    along = normalize_distinct_axes(read_ints(p, axes), x.ndim)
+    return _local_response_normalize(p, x, along, size, (size - 1) // 2, alpha, beta, bias)
 
 
 @openvino("NormalizeL2")
 def normalize_l2(p: P, x: T, axes: T, *, eps: float, eps_mode: str) -> T:
     """``eps_mode`` add: the square sum gets ``eps`` added, max: it is at least that."""
     if eps_mode.lower() not in ("add", "max"):
-        raise unknown_word("eps_mode", eps_mode, ("add", "max"))
-    along = axes_of(ints(p, axes), x.ndim)
+        raise unknown_value_error("eps_mode", eps_mode, ("add", "max"))
+    along = normalize_axes_sorted(read_ints(p, axes), x.ndim)
     if not along:  # "each element is divided by itself"
         zero = constant(p, 0, x.dtype)
         return p.where(p.map(np.equal, x, zero), zero, constant(p, 1, x.dtype))
@@ -478,5 +494,5 @@ def grn(p: P, x: T, *, bias: float) -> T:
     """By the root of the square sum over the channels."""
     wide = working_dtype(x.dtype)
     values = cast(p, x, wide)
-    squares = p.reduce(np.add, p.map(np.multiply, values, values), (normal_axis(1, x.ndim),), True)
+    squares = p.reduce(np.add, p.map(np.multiply, values, values), (normalize_existing_axis(1, x.ndim),), True)
     return cast(p, p.map(np.divide, values, p.map(np.sqrt, p.map(np.add, squares, constant(p, bias, wide)))), x.dtype)

@@ -19,7 +19,7 @@ Types = tuple[Any, ...]
 _CONTROL_FLOW = frozenset({"Loop", "Scan", "If", "SequenceMap"})
 
 
-def reference_op(node: Operation) -> Callable[..., tuple[Result, ...]] | None:
+def resolve_reference(node: Operation) -> Callable[..., tuple[Result, ...]] | None:
     """``f(p, *inputs)`` that runs a node by ``onnx.reference``; None where that has no such operator.
 
     Raises:
@@ -39,11 +39,11 @@ def reference_op(node: Operation) -> Callable[..., tuple[Result, ...]] | None:
     try:
         runner = _bind(proto, node.version, ())
     except RuntimeContextError:  # a function whose body depends on the types of its inputs
-        return _by_types(proto, node)
-    return None if runner is None else _function(node, lambda inputs: runner)
+        return _rebinding_function(proto, node)
+    return None if runner is None else _runner_function(node, lambda inputs: runner)
 
 
-def _function(node: Operation, runner: Callable[[Sequence[Result]], Any]) -> Callable[..., tuple[Result, ...]]:
+def _runner_function(node: Operation, runner: Callable[[Sequence[Result]], Any]) -> Callable[..., tuple[Result, ...]]:
     taken = _without_trailing_none(node.inputs)
     returned = len(node.outputs)
 
@@ -55,19 +55,19 @@ def _function(node: Operation, runner: Callable[[Sequence[Result]], Any]) -> Cal
             # onnx.reference wraps what went wrong into a text about types.
             cause = error.__cause__ or error
             raise ValueError(f"onnx.reference cannot run it: {type(cause).__name__}: {one_line(cause)}") from error
-        return tuple(_ours(x) for x in results)[:returned]
+        return tuple(_normalize_result(x) for x in results)[:returned]
 
     return run
 
 
-def _ours(result: Result) -> Result:
+def _normalize_result(result: Result) -> Result:
     """A result as everything here expects it: strings have dtype object."""
     if isinstance(result, list):
-        return [_ours(part) for part in result]
+        return [_normalize_result(part) for part in result]
     return result.astype(object) if getattr(result, "dtype", np.dtype(object)).kind in "US" else result
 
 
-def _by_types(proto: Any, node: Operation) -> Callable[..., tuple[Result, ...]] | None:
+def _rebinding_function(proto: Any, node: Operation) -> Callable[..., tuple[Result, ...]] | None:
     """For functions whose body is made from the types of the inputs: bound again when those change."""
     bound: dict[Types, Any] = {}
 
@@ -81,7 +81,7 @@ def _by_types(proto: Any, node: Operation) -> Callable[..., tuple[Result, ...]] 
             bound[types] = found
         return bound[types]
 
-    return _function(node, runner)
+    return _runner_function(node, runner)
 
 
 def _bind(proto: Any, version: int, types: Types) -> Any:
@@ -139,13 +139,15 @@ def _node_proto(node: Operation, domain: str, schema: Any) -> Any:
             raise ModelError(f"{node.describe()} has an attribute '{name}' that this opset does not define")
         kind = schema.attributes[name].type
         try:
-            proto.attribute.append(helper.make_attribute(name, _plain(value, kind.name), attr_type=int(kind.value)))
+            proto.attribute.append(
+                helper.make_attribute(name, _attribute_value(value, kind.name), attr_type=int(kind.value))
+            )
         except (TypeError, ValueError) as error:
             raise ModelError(f"{node.describe()}: attribute {name}: {one_line(error)}") from None
     return proto
 
 
-def _plain(value: Any, kind: str) -> Any:
+def _attribute_value(value: Any, kind: str) -> Any:
     """An attribute's value as ``onnx.helper`` wants it."""
     from onnx import numpy_helper
 

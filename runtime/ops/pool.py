@@ -11,51 +11,58 @@ import numpy as np
 
 from ..errors import ModelError, UnsupportedError
 from ..graph import Array
-from .axes import axis_of, unknown_word
-from .primitives import Routine
-from .registry import Ints, attributes_of, onnx, openvino
-from .support import cast, constant, working_dtype
-from .windows import PoolAttributes, Windows
+from .axis_arguments import normalize_axis, unknown_value_error
+from .operator_helpers import cast, constant, working_dtype
+from .primitives import RoutineCall
+from .registry import Ints, inherit_attributes, onnx, openvino
+from .window_geometry import PoolAttributes, WindowGeometry
 
 P = Any  # Primitives[T]; T is an array or a buffer description
 T = Any
 Dtype = np.dtype[Any]
 Shape = tuple[int, ...]
 _INT64 = np.dtype(np.int64)
-_MOST_AXES = 3
+_MAX_AXES = 3
 #: What pool.h has maxima of, and in which of them those of other types are found.
-_NATIVE = (np.int8, np.uint8, np.int32, np.int64, np.float32, np.float64)
-_MAXIMA = {np.dtype(t): f"{np.dtype(t).kind}{8 * np.dtype(t).itemsize}" for t in _NATIVE}
-_WIDER: dict[Dtype, Dtype] = {
+_NATIVE_TYPES = (np.int8, np.uint8, np.int32, np.int64, np.float32, np.float64)
+_MAX_ROUTINE_SUFFIX = {np.dtype(t): f"{np.dtype(t).kind}{8 * np.dtype(t).itemsize}" for t in _NATIVE_TYPES}
+_WIDENED_DTYPE: dict[Dtype, Dtype] = {
     np.dtype(np.int16): np.dtype(np.int32),
     np.dtype(np.uint16): np.dtype(np.int32),
     np.dtype(np.uint32): _INT64,
 }
 
 
-def _padded(numbers: Shape, fill: int = 1) -> Shape:
+def _pad_axes(numbers: Shape, fill: int = 1) -> Shape:
     """As many spatial axes as pool.h has."""
-    return (fill,) * (_MOST_AXES - len(numbers)) + numbers
+    return (fill,) * (_MAX_AXES - len(numbers)) + numbers
 
 
 @lru_cache(maxsize=1024)
-def _table(found: Windows) -> tuple[Array, int]:
+def _geometry_table(found: WindowGeometry) -> tuple[Array, int]:
     """What pool.h reads, and how many elements of scratch memory it needs."""
-    ones = (found.size, found.out, found.kernel, found.strides, found.dilations)
-    before = _padded(found.before, 0)
-    size, out, kernel, strides, dilations = map(_padded, ones)
+    ones = (found.size, found.output_shape, found.kernel, found.strides, found.dilations)
+    before = _pad_axes(found.pads_before, 0)
+    size, out, kernel, strides, dilations = map(_pad_axes, ones)
     reach = (out[2] - 1) * strides[2] + (kernel[2] - 1) * dilations[2] + 1
     row = max(-before[2], 0) + max(reach, size[2] + before[2]) + (out[2] - 1) * strides[2] + 1
     return np.array([*size, *out, *kernel, *strides, *dilations, *before], np.int64), row
 
 
 @lru_cache(maxsize=256)
-def _element_counts(found: Windows, what: str) -> Array:
+def _element_counts(found: WindowGeometry, what: str) -> Array:
     """How many elements each window has: those of the "input", of the "pads" as well, or "all", which counts what lies
     beyond those too."""
     total = np.ones((), np.int64)
     numbers = zip(
-        found.size, found.kernel, found.strides, found.dilations, found.before, found.after, found.out, strict=True
+        found.size,
+        found.kernel,
+        found.strides,
+        found.dilations,
+        found.pads_before,
+        found.pads_after,
+        found.output_shape,
+        strict=True,
     )
     for n, kernel, stride, dilation, before, after, out in numbers:
         at = np.arange(out)[:, None] * stride + np.arange(kernel) * dilation - before
@@ -64,88 +71,92 @@ def _element_counts(found: Windows, what: str) -> Array:
     return total if (total != total.flat[0]).any() else total[(slice(1),) * total.ndim]
 
 
-def _spatial(x: T, found: Windows) -> tuple[int, Shape]:
+def _pooled_shape(x: T, found: WindowGeometry) -> tuple[int, Shape]:
     """Channels of all images, and the output's shape."""
-    if len(found.kernel) > _MOST_AXES:
-        raise UnsupportedError(f"pooling has at most {_MOST_AXES} spatial axes here, not {len(found.kernel)}")
-    return math.prod(x.shape[:2]), (*x.shape[:2], *found.out)
+    if len(found.kernel) > _MAX_AXES:
+        raise UnsupportedError(f"pooling has at most {_MAX_AXES} spatial axes here, not {len(found.kernel)}")
+    return math.prod(x.shape[:2]), (*x.shape[:2], *found.output_shape)
 
 
-def _pool(p: P, name: str, x: T, found: Windows) -> T:
-    channels, shape = _spatial(x, found)
+def _call_pool_routine(p: P, name: str, x: T, found: WindowGeometry) -> T:
+    channels, shape = _pooled_shape(x, found)
     if not math.prod(shape):
         return p.constant(np.zeros(shape, x.dtype))
-    table, row = _table(found)
+    table, row = _geometry_table(found)
     inputs, scratch = (x, p.constant(table)), row * x.dtype.itemsize
-    return p.call(Routine(f"pool.{name}_{_MAXIMA[x.dtype]}", [(shape, x.dtype)], (channels,), scratch), inputs)[0]
+    return p.call(
+        RoutineCall(f"pool.{name}_{_MAX_ROUTINE_SUFFIX[x.dtype]}", [(shape, x.dtype)], (channels,), scratch), inputs
+    )[0]
 
 
-def _comparable(p: P, x: T) -> T:
+def _to_native_dtype(p: P, x: T) -> T:
     """In a type that pool.h compares."""
-    dtype = _WIDER.get(x.dtype) or working_dtype(x.dtype)
-    if dtype not in _MAXIMA:
+    dtype = _WIDENED_DTYPE.get(x.dtype) or working_dtype(x.dtype)
+    if dtype not in _MAX_ROUTINE_SUFFIX:
         raise UnsupportedError(f"pooling of {x.dtype} is not supported")
     return cast(p, x, dtype)
 
 
-def _maxima(p: P, x: T, found: Windows) -> T:
-    return cast(p, _pool(p, "max", _comparable(p, x), found), x.dtype)
+def _max_pool(p: P, x: T, found: WindowGeometry) -> T:
+    return cast(p, _call_pool_routine(p, "max", _to_native_dtype(p, x), found), x.dtype)
 
 
-def _maxima_and_places(
-    p: P, x: T, found: Windows, channel: int, steps: Sequence[int], nothing_first: bool
+def _max_pool_with_indices(
+    p: P, x: T, found: WindowGeometry, channel: int, steps: Sequence[int], nothing_first: bool
 ) -> tuple[T, T]:
     """``steps``: what a step along each spatial axis adds to a place; ``channel``: what the next channel does;
     ``nothing_first``: the place of nothing is the first one of the channel, and not -1."""
-    channels, shape = _spatial(x, found)
+    channels, shape = _pooled_shape(x, found)
     if not math.prod(shape):
         return p.constant(np.zeros(shape, x.dtype)), p.constant(np.zeros(shape, np.int64))
-    values = _comparable(p, x)
-    name = f"pool.places_{_MAXIMA[values.dtype]}"
+    values = _to_native_dtype(p, x)
+    name = f"pool.places_{_MAX_ROUTINE_SUFFIX[values.dtype]}"
     outputs = [(shape, values.dtype), (shape, _INT64)]
-    numbers = (channels, channel, *_padded(tuple(steps), 0), int(nothing_first))
-    best, places = p.call(Routine(name, outputs, numbers), (values, p.constant(_table(found)[0])))
+    numbers = (channels, channel, *_pad_axes(tuple(steps), 0), int(nothing_first))
+    best, places = p.call(RoutineCall(name, outputs, numbers), (values, p.constant(_geometry_table(found)[0])))
     return cast(p, best, x.dtype), places
 
 
-def _sums(p: P, x: T, found: Windows) -> T:
+def _sum_pool(p: P, x: T, found: WindowGeometry) -> T:
     """In the working type: that of the result is left to the caller."""
     dtype = working_dtype(x.dtype) if x.dtype.kind not in "iub" else np.dtype(np.float64)
     if dtype.kind != "f":
         raise UnsupportedError(f"pooling of {x.dtype} is not supported")
-    return _pool(p, "sum", cast(p, x, dtype), found)
+    return _call_pool_routine(p, "sum", cast(p, x, dtype), found)
 
 
-def _means(p: P, x: T, found: Windows, what: str, least: int = 0) -> T:
+def _average_pool(p: P, x: T, found: WindowGeometry, what: str, least: int = 0) -> T:
     """``what``: which elements are counted; ``least``: how many at least."""
-    total = _sums(p, x, found)
+    total = _sum_pool(p, x, found)
     if not total.size:
         return total
     return p.map(np.divide, total, p.constant(np.maximum(_element_counts(found, what), least).astype(total.dtype)))
 
 
 @onnx("MaxPool")
-@attributes_of(PoolAttributes)
+@inherit_attributes(PoolAttributes)
 def max_pool(p: P, x: T, *, storage_order: int = 0, n_outputs: int = 1, **attributes: Any) -> Any:
     """The second output counts elements of the whole tensor, with ``storage_order`` 1 by columns within a channel."""
     found = PoolAttributes(**attributes).windows(x)
     if n_outputs == 1:
-        return _maxima(p, x, found)
+        return _max_pool(p, x, found)
     rank = len(found.size)
     inner = [found.size[:k] if storage_order else found.size[k + 1 :] for k in range(rank)]
-    return _maxima_and_places(p, x, found, math.prod(found.size), [math.prod(extents) for extents in inner], False)
+    return _max_pool_with_indices(p, x, found, math.prod(found.size), [math.prod(extents) for extents in inner], False)
 
 
 @onnx("AveragePool")
-@attributes_of(PoolAttributes)
+@inherit_attributes(PoolAttributes)
 def average_pool(p: P, x: T, *, count_include_pad: int = 0, **attributes: Any) -> T:
     """Divided by the elements of the window, with ``count_include_pad`` those of the pads too. Of nothing: 0."""
     return cast(
-        p, _means(p, x, PoolAttributes(**attributes).windows(x), "pads" if count_include_pad else "input", 1), x.dtype
+        p,
+        _average_pool(p, x, PoolAttributes(**attributes).windows(x), "pads" if count_include_pad else "input", 1),
+        x.dtype,
     )
 
 
-def _powers(p: P, x: T, exponent: int) -> T:
+def _absolute_powers(p: P, x: T, exponent: int) -> T:
     """In the working type."""
     values = p.map(np.absolute, cast(p, x, working_dtype(x.dtype)))
     if exponent == 1:
@@ -164,9 +175,9 @@ def _root(p: P, total: T, exponent: int, dtype: Dtype) -> T:
 
 
 @onnx("LpPool", since=2)
-@attributes_of(PoolAttributes)
+@inherit_attributes(PoolAttributes)
 def lp_pool(primitives: P, x: T, *, p: int = 2, **attributes: Any) -> T:
-    total = _sums(primitives, _powers(primitives, x, p), PoolAttributes(**attributes).windows(x))
+    total = _sum_pool(primitives, _absolute_powers(primitives, x, p), PoolAttributes(**attributes).windows(x))
     return _root(primitives, total, p, x.dtype)
 
 
@@ -194,7 +205,7 @@ def global_average_pool(p: P, x: T) -> T:
 
 @onnx("GlobalLpPool", since=2)
 def global_lp_pool(primitives: P, x: T, *, p: int = 2) -> T:
-    powers = _powers(primitives, x, p)
+    powers = _absolute_powers(primitives, x, p)
     return _root(primitives, primitives.reduce(np.add, powers, _spatial_axes(x), True), p, x.dtype)
 
 
@@ -213,9 +224,9 @@ def _openvino_windows(
     dilations: Ints | None = None,
     rounding_type: str = "floor",
     auto_pad: str = "explicit",
-) -> Windows:
+) -> WindowGeometry:
     if rounding_type.lower() not in _ROUNDING:
-        raise unknown_word("rounding_type", rounding_type, tuple(_ROUNDING))
+        raise unknown_value_error("rounding_type", rounding_type, tuple(_ROUNDING))
     ceil_mode, anywhere = _ROUNDING[rounding_type.lower()]
     mode = auto_pad.upper()
     if mode == "VALID":
@@ -232,33 +243,33 @@ def _openvino_windows(
 
 
 @openvino("MaxPool")
-@attributes_of(_openvino_windows, "dilations")
+@inherit_attributes(_openvino_windows, "dilations")
 def openvino_max_pool_1(p: P, x: T, **attributes: Any) -> T:
-    return _maxima(p, x, _openvino_windows(x, **attributes))
+    return _max_pool(p, x, _openvino_windows(x, **attributes))
 
 
 @openvino("MaxPool", since=8)
-@attributes_of(_openvino_windows)
+@inherit_attributes(_openvino_windows)
 def openvino_max_pool(
     p: P, x: T, *, index_element_type: Dtype = _INT64, axis: int = 0, n_outputs: int = 2, **attributes: Any
 ) -> Any:
     """The second output counts elements from ``axis`` on."""
     found = _openvino_windows(x, **attributes)
     if n_outputs == 1:
-        return _maxima(p, x, found)
-    first = axis_of(axis, x.ndim)
+        return _max_pool(p, x, found)
+    first = normalize_axis(axis, x.ndim)
     steps = [math.prod(x.shape[k + 1 :]) if k >= first else 0 for k in range(2, x.ndim)]
-    best, places = _maxima_and_places(p, x, found, math.prod(found.size) if first < 2 else 0, steps, True)
+    best, places = _max_pool_with_indices(p, x, found, math.prod(found.size) if first < 2 else 0, steps, True)
     if first == 1 and x.shape[0] > 1 and places.size:
         places = p.map(np.remainder, places, constant(p, math.prod(x.shape[1:]), _INT64))
     return best, cast(p, places, index_element_type)
 
 
 @openvino("AvgPool")
-@attributes_of(_openvino_windows)
+@inherit_attributes(_openvino_windows)
 def openvino_avg_pool(p: P, x: T, *, exclude_pad: bool, **attributes: Any) -> T:
     found = _openvino_windows(x, **attributes)
     # Where nothing is padded, nothing beyond the input counts, as in OpenVINO's CPU plugin.
-    padded = not exclude_pad and any((*found.before, *found.after))
-    means = _means(p, x, found, "all" if padded else "input")
+    padded = not exclude_pad and any((*found.pads_before, *found.pads_after))
+    means = _average_pool(p, x, found, "all" if padded else "input")
     return cast(p, p.map(np.rint, means) if x.dtype.kind in "iu" else means, x.dtype)

@@ -17,13 +17,13 @@ from ..graph import Array
 from ..record import record
 
 
-class NotNative(Exception):
+class NoNativeKernel(Exception):
     """Raised while kernels are bound: this operator, on these dtypes and shapes, has to run in Python."""
 
 
 #: What binding an operator may raise: there is no kernel, or it rejects its inputs, as it does in Python.
-REFUSALS: tuple[type[Exception], ...] = (
-    NotNative,
+REFUSAL_ERRORS: tuple[type[Exception], ...] = (
+    NoNativeKernel,
     LoopdbgError,
     ValueError,
     IndexError,
@@ -33,17 +33,17 @@ REFUSALS: tuple[type[Exception], ...] = (
 
 
 @record(frozen=True)
-class OwnLoop:
+class NativeLoop:
     """An elementwise function that NumPy's ufuncs lack: the name of our inner loop for it (inner_loops.h says what it
     means), or, for types that have none, what computes it in Python."""
 
     name: str
-    eager: Callable[..., Array] | None = None
+    python_function: Callable[..., Array] | None = None
     #: What is wrong where the loop fails.
     failure: str = ""
 
 
-Elementwise = np.ufunc | OwnLoop
+Elementwise = np.ufunc | NativeLoop
 #: A tensor as ``[rows, *part shape]``, a view whose strides depend on those of the tensor alone.
 View = Callable[[Array], Array]
 #: (primitives, the parts of one iteration, what is the same in all of them) -> result
@@ -52,27 +52,28 @@ T = TypeVar("T")
 
 
 @record(frozen=True)
-class Routine:
+class RoutineCall:
     """A call of a C function of kernels/routines, "module.name" (its package says how it is called)."""
 
     name: str
     #: Shape and dtype of each output that it fills, in row-major order.
     outputs: Sequence[tuple[Sequence[int], np.dtype[Any]]]
     #: Up to 12 integers, which may follow extents.
-    numbers: Sequence[int] = ()
+    params: Sequence[int] = ()
     #: Bytes that it may use while it runs.
-    scratch: int = 0
+    scratch_bytes: int = 0
     #: What is wrong where it fails (ModelError).
     failure: str = ""
     #: Inputs of which it takes any number of rows, each for itself, as many as the first number says: the rows of many
     #: iterations may come one after the other.
     rows: Sequence[int] = ()
-    #: It writes a few places of a copy of its first input, which is its one output, and says so (renewal.h).
-    onto: bool = False
+    #: It writes a few places of a copy of its first input, which is its one output, and says so
+    #: (dirty_range_journal.h).
+    updates_copy: bool = False
     #: For each output the axis whose extent depends on the data, -1: none; the shape has its capacity. The routine
     #: writes the elements one after the other, and behind the outputs the extent, as an int64. Such a result can only
     #: be one of the operator's own.
-    along: Sequence[int] = ()
+    growing_axes: Sequence[int] = ()
 
 
 class Primitives(Protocol[T]):
@@ -100,8 +101,8 @@ class Primitives(Protocol[T]):
         """NumPy's matmul, ranks 1 and up, batch axes broadcast."""
 
     def weighted(self, a: T, b: T, start: T | None = None) -> T:
-        """``matmul`` where ``b`` is used again and again: each sum in the order of panels.h, if they fit it, and begun
-        with ``start``, which broadcasts to the product."""
+        """``matmul`` where ``b`` is used again and again: each sum in the order of packed_weights.h, if they fit it,
+        and begun with ``start``, which broadcasts to the product."""
 
     def hoisted(
         self,
@@ -149,7 +150,7 @@ class Primitives(Protocol[T]):
         """NumPy's ``take``: int32 or int64 indices of any shape; negative ones count from the end. An index outside
         is an error (IndexError)."""
 
-    def call(self, routine: Routine, inputs: Sequence[T]) -> tuple[T, ...]:
+    def call(self, routine: RoutineCall, inputs: Sequence[T]) -> tuple[T, ...]:
         """The outputs of a routine; its inputs are read in row-major order."""
 
     def sequence(

@@ -9,14 +9,14 @@ import numpy as np
 
 from ..errors import ModelError
 from ..graph import Array
-from .axes import ints
-from .registry import Floats, attributes_of, openvino
+from .axis_arguments import read_ints
+from .registry import Floats, inherit_attributes, openvino
 
 P = Any
 _F32 = np.float32
 
 
-def _priors(boxes: Array, variance: Sequence[float]) -> Array:
+def _boxes_with_variances(boxes: Array, variance: Sequence[float]) -> Array:
     """``[2, numbers]``: the corners of all boxes, and as many variances."""
     if len(variance) not in (0, 1, 4):
         raise ModelError(f"{len(variance)} variances; a prior box has none, one or four")
@@ -25,8 +25,8 @@ def _priors(boxes: Array, variance: Sequence[float]) -> Array:
     return np.stack([corners.astype(_F32), spread])
 
 
-def _two(p: P, sizes: Array) -> tuple[int, int]:
-    numbers = ints(p, sizes)
+def _read_pair(p: P, sizes: Array) -> tuple[int, int]:
+    numbers = read_ints(p, sizes)
     if len(numbers) != 2:
         raise ValueError(f"a height and a width are needed, not {list(numbers)}")
     return numbers[0], numbers[1]
@@ -53,7 +53,7 @@ def prior_box(
     min_max_aspect_ratios_order: bool = True,
 ) -> Array:
     """Boxes of all sizes and ratios around the middle of each cell of a layer, as parts of the image."""
-    (height, width), (image_height, image_width) = _two(p, layer), _two(p, image)
+    (height, width), (image_height, image_width) = _read_pair(p, layer), _read_pair(p, image)
     ratios = [_F32(1)]
     for ratio in aspect_ratio:
         if all(abs(ratio - known) >= 1e-6 for known in ratios):
@@ -107,11 +107,11 @@ def prior_box(
             if cut:
                 value = np.maximum(value, 0) if j < 2 else np.minimum(value, 1)
             boxes[:, :, k, j] = value
-    return _priors(boxes.clip(0, 1) if clip else boxes, variance)
+    return _boxes_with_variances(boxes.clip(0, 1) if clip else boxes, variance)
 
 
 @openvino("PriorBox", native=False)
-@attributes_of(prior_box, "min_max_aspect_ratios_order")
+@inherit_attributes(prior_box, "min_max_aspect_ratios_order")
 def prior_box_1(p: P, layer: Array, image: Array, **attributes: Any) -> Any:
     return prior_box(p, layer, image, **attributes)
 
@@ -131,7 +131,7 @@ def prior_box_clustered(
     offset: float,
     variance: Floats = (),
 ) -> Array:
-    (rows, columns), (image_height, image_width) = _two(p, layer), _two(p, image)
+    (rows, columns), (image_height, image_width) = _read_pair(p, layer), _read_pair(p, image)
     by_x, by_y = _F32(step_w or step), _F32(step_h or step)
     if not by_x and not by_y:
         by_x, by_y = _F32(image_width / columns), _F32(image_height / rows)
@@ -146,4 +146,4 @@ def prior_box_clustered(
         (y + half_y) / _F32(image_height),
     )
     boxes = np.stack([np.broadcast_to(part, shape) for part in parts], -1)
-    return _priors(boxes.clip(0, 1) if clip else boxes, variance)
+    return _boxes_with_variances(boxes.clip(0, 1) if clip else boxes, variance)

@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 
 from ..graph import Array
-from .boxes import kept_of_sorted
-from .regions import averaged, pool_samples, roi_align_samples
+from .non_max_suppression import select_presorted
+from .operator_helpers import Dtype, working_dtype
 from .registry import Floats, Ints, openvino
-from .support import Dtype, working_dtype
+from .roi_pooling import bin_means, pool_samples, roi_align_samples
 
 P = Any
 INT64 = np.dtype(np.int64)
 _F32 = np.float32
 
 
-def _moved(anchors: Array, deltas: Array, more: float, most: float = math.inf) -> Array:
+def _apply_deltas(anchors: Array, deltas: Array, more: float, most: float = math.inf) -> Array:
     """Boxes moved and stretched: the centre by (dx, dy) sizes, the sides by factors of exp(dw), exp(dh).
 
     Returned: (centre - half, centre + half); ``more``: what a side is longer than its corners say.
@@ -33,10 +33,10 @@ def _moved(anchors: Array, deltas: Array, more: float, most: float = math.inf) -
     return np.concatenate([middle - half, middle + half], -1)
 
 
-_MOST = math.log(1000 / 16)
+_MAX_LOG_SCALE = math.log(1000 / 16)
 
 
-def _best(scores: Array, most: int) -> Array:
+def _top_indices(scores: Array, most: int) -> Array:
     return np.argsort(-scores, kind="stable")[:most]
 
 
@@ -89,13 +89,13 @@ def proposal_1(
     for k in range(batch):
         deltas = bbox_deltas[k].astype(_F32).reshape(count, 4, rows, columns).transpose(2, 3, 0, 1)
         deltas = deltas / np.array([box_coordinate_scale] * 2 + [box_size_scale] * 2, _F32)
-        boxes = _moved(placed, deltas, more).reshape(-1, 4)
+        boxes = _apply_deltas(placed, deltas, more).reshape(-1, 4)
         if clip_before_nms:
             boxes = boxes.clip(0, limit - _F32(more))
         large = (boxes[:, 2:] - boxes[:, :2] + _F32(more) >= least).all(1)
         scores = class_probs[k, count:].astype(wide).transpose(1, 2, 0).reshape(-1) * large
-        order = _best(scores, pre_nms_topn)
-        order = order[kept_of_sorted(boxes[order], nms_thresh, post_nms_topn, more)]
+        order = _top_indices(scores, pre_nms_topn)
+        order = order[select_presorted(boxes[order], nms_thresh, post_nms_topn, more)]
         found = boxes[order]
         if clip_after_nms:
             found = found.clip(0, limit)
@@ -126,11 +126,13 @@ def _anchors(base: int, ratios: Floats, scales: Floats, tensorflow: bool) -> Arr
     return np.array(found, _F32)
 
 
-def _refined(anchors: Array, deltas: Array, scores: Array, height: Any, width: Any, more: float) -> tuple[Array, Array]:
+def _refine_anchors(
+    anchors: Array, deltas: Array, scores: Array, height: Any, width: Any, more: float
+) -> tuple[Array, Array]:
     """Boxes inside the image, and their scores, one a place and anchor."""
     count, rows, columns = scores.shape
     turned = deltas.reshape(count, 4, rows, columns).transpose(2, 3, 0, 1).reshape(-1, 4)
-    boxes = _moved(anchors.reshape(-1, 4), turned, more, _MOST)
+    boxes = _apply_deltas(anchors.reshape(-1, 4), turned, more, _MAX_LOG_SCALE)
     boxes[:, 2:] -= _F32(more)
     limit = np.array([width, height, width, height], _F32) - _F32(more)
     return boxes.clip(0, limit), scores.transpose(1, 2, 0).reshape(-1)
@@ -159,11 +161,11 @@ def generate_proposals(
     for info, moves, values in zip(im_info.astype(_F32), deltas.astype(_F32), scores.astype(_F32), strict=True):
         height, width = info[:2]
         scale = [info[2], info[2]] if len(info) == 3 else [info[3], info[2]]
-        boxes, flat = _refined(anchors.astype(_F32), moves, values, height, width, more)
-        order = _best(flat, pre_nms_count)
+        boxes, flat = _refine_anchors(anchors.astype(_F32), moves, values, height, width, more)
+        order = _top_indices(flat, pre_nms_count)
         least = _F32(min_size) * np.array(scale, _F32)
         order = order[(boxes[order, 2:] - boxes[order, :2] + _F32(more) >= least).all(1)]
-        order = order[kept_of_sorted(boxes[order], nms_threshold, post_nms_count, more)]
+        order = order[select_presorted(boxes[order], nms_threshold, post_nms_count, more)]
         rois.append(boxes[order])
         probs.append(flat[order])
         counts.append(len(order))
@@ -191,10 +193,10 @@ def detectron_proposals(
 ) -> Any:
     """``post_nms_count`` boxes and scores; those that are not used are 0."""
     height, width = im_info.reshape(-1).astype(_F32)[:2]
-    boxes, flat = _refined(anchors.astype(_F32), deltas.astype(_F32), scores.astype(_F32), height, width, 1.0)
+    boxes, flat = _refine_anchors(anchors.astype(_F32), deltas.astype(_F32), scores.astype(_F32), height, width, 1.0)
     flat = flat * (boxes[:, 2:] - boxes[:, :2] + 1 >= _F32(min_size)).all(1)
-    order = _best(flat, pre_nms_count)
-    order = order[kept_of_sorted(boxes[order], nms_threshold, post_nms_count, 0.0)]
+    order = _top_indices(flat, pre_nms_count)
+    order = order[select_presorted(boxes[order], nms_threshold, post_nms_count, 0.0)]
     rois, probs = np.zeros((post_nms_count, 4), scores.dtype), np.zeros(post_nms_count, scores.dtype)
     rois[: len(order)], probs[: len(order)] = boxes[order], flat[order]
     return (rois, probs)[:n_outputs]
@@ -226,7 +228,7 @@ def detectron_prior_grid(
 
 @openvino("ExperimentalDetectronTopKROIs", since=6, native=False)
 def detectron_top_rois(p: P, rois: Array, probs: Array, *, max_rois: int = 0) -> Array:
-    return rois[_best(probs, max_rois)]
+    return rois[_top_indices(probs, max_rois)]
 
 
 @openvino("ExperimentalDetectronROIFeatureExtractor", since=6, native=False)
@@ -254,7 +256,7 @@ def detectron_roi_features(
         scale, off = _F32(1) / _F32(pyramid_scales[level]), _F32(0.5 if aligned else 0)
         start = y1 * scale - off, x1 * scale - off
         extent = (max(y2 * scale - off - start[0], _F32(1)), max(x2 * scale - off - start[1], _F32(1)))
-        samples = roi_align_samples(image, start, extent, (output_size, output_size), sampling_ratio, averaged)
+        samples = roi_align_samples(image, start, extent, (output_size, output_size), sampling_ratio, bin_means)
         out[k] = pool_samples(samples, "avg")
     return (out.astype(pyramid[0].dtype), rois)[:n_outputs]
 
@@ -284,7 +286,7 @@ def detectron_detection_output(
     moves = deltas.astype(_F32).reshape(len(rois), -1, 4) / weights
     if moves.shape[1] != num_classes or scores.shape != (len(rois), num_classes):
         raise ValueError(f"deltas of {deltas.shape} and scores of {scores.shape} do not fit {num_classes} classes")
-    refined = _moved(boxes[:, None], moves, 1.0, max_delta_log_wh)
+    refined = _apply_deltas(boxes[:, None], moves, 1.0, max_delta_log_wh)
     refined[..., 2:] -= 1
     refined = np.maximum(refined, 0)
     values = np.where(whole, scores.astype(_F32), 0)
@@ -294,7 +296,7 @@ def detectron_detection_output(
         own = values[:, category]
         order = np.flatnonzero(own > score_threshold)
         order = order[np.argsort(-own[order], kind="stable")]
-        kept = order[kept_of_sorted(table[order], nms_threshold, len(order), 1.0)]
+        kept = order[select_presorted(table[order], nms_threshold, len(order), 1.0)]
         kept = kept if post_nms_count == -1 else kept[:post_nms_count]
         found += [(float(own[k]), category, int(k)) for k in kept]
     if len(found) > max_detections_per_image:

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import from_onnx
+from ..dtypes import dtype_from_onnx
 from ..errors import ModelError, UnsupportedError
 from ..graph import Array
-from .axes import normal_axis
-from .conversion import convert
-from .primitives import Routine
+from .axis_arguments import normalize_existing_axis
+from .cast import convert
+from .operator_helpers import Dtype, constant, is_float, is_integer
+from .primitives import RoutineCall
 from .registry import onnx
-from .support import Dtype, constant, is_float, is_integer
 
 P = Any  # Primitives[T]; T is an array or a buffer description, and stays anonymous here
 T = Any
@@ -25,17 +25,17 @@ _UINT8 = np.dtype(np.uint8)
 _NATIVE = "bBhH"
 
 
-def _spread(p: P, values: T, x: T, axis: int, block_size: int) -> T:
+def _broadcast_params(p: P, values: T, x: T, axis: int, block_size: int) -> T:
     """Scales or zero points as they broadcast with ``x``: one for all, one along the axis, or one a block."""
     if values.size == 1:
         return p.reshape(values, ())
-    axis = normal_axis(axis, x.ndim)
+    axis = normalize_existing_axis(axis, x.ndim)
     if not block_size:
         return p.reshape(values, (x.shape[axis], *(1,) * (x.ndim - axis - 1)))
     return p.gather(values, p.constant(np.arange(x.shape[axis]) // block_size), axis)
 
 
-def _rows(scale: T, zero: T | None, x: T, axis: int, block_size: int) -> tuple[int, ...]:
+def _scale_layout(scale: T, zero: T | None, x: T, axis: int, block_size: int) -> tuple[int, ...]:
     """What quantize.h takes of how scales lie: one for all, then ``[outer, extent, inner]`` and the size of a block.
 
     Raises:
@@ -45,7 +45,7 @@ def _rows(scale: T, zero: T | None, x: T, axis: int, block_size: int) -> tuple[i
         raise ValueError(f"scales have the shape {scale.shape}, and zero points {zero.shape}")
     if scale.size == 1:
         return 1, 1, 1, x.size, 0
-    axis = normal_axis(axis, x.ndim)
+    axis = normalize_existing_axis(axis, x.ndim)
     extent = x.shape[axis]
     if block_size < 0:
         raise ValueError(f"block_size {block_size} is negative")
@@ -58,14 +58,14 @@ def _rows(scale: T, zero: T | None, x: T, axis: int, block_size: int) -> tuple[i
 
 
 @cache
-def _table(dtype: Dtype) -> Array:
+def _byte_values(dtype: Dtype) -> Array:
     """The number that each byte stands for."""
     table: Array = np.arange(256, dtype=np.uint8).view(dtype).astype(np.float32)
     return table
 
 
 @cache
-def _limits(dtype: Dtype) -> tuple[int, int]:
+def _integer_limits(dtype: Dtype) -> tuple[int, int]:
     """The least and the greatest integer of a type."""
     name = dtype.name.removeprefix("u")
     bits = int(name.removeprefix("int"))
@@ -82,34 +82,34 @@ def dequantize_linear(
         raise UnsupportedError(f"DequantizeLinear of {x.dtype.name} is not supported")
     if zero is not None and zero.dtype != x.dtype:
         raise ModelError(f"DequantizeLinear of {x.dtype.name} has a zero point of type {zero.dtype.name}")
-    numbers = (*_rows(scale, zero, x, axis, block_size), ord(kind))
+    numbers = (*_scale_layout(scale, zero, x, axis, block_size), ord(kind))
     if zero is None:
         zero = p.broadcast(p.constant(np.zeros((), x.dtype)), scale.shape)
-    table = p.constant(_table(x.dtype) if kind == "t" else np.zeros(1, np.float32))
+    table = p.constant(_byte_values(x.dtype) if kind == "t" else np.zeros(1, np.float32))
     inputs = (x, convert(p, scale, _FLOAT32), zero, table)
-    (values,) = p.call(Routine("quantize.back", [(x.shape, _FLOAT32)], numbers), inputs)
-    return convert(p, values, from_onnx(output_dtype) if output_dtype else scale.dtype)
+    (values,) = p.call(RoutineCall("quantize.dequantize", [(x.shape, _FLOAT32)], numbers), inputs)
+    return convert(p, values, dtype_from_onnx(output_dtype) if output_dtype else scale.dtype)
 
 
-def quantized(p: P, x: T, scale: T, zero: T | None, dtype: Dtype, axis: int = 1, block_size: int = 0) -> T:
+def quantize_to(p: P, x: T, scale: T, zero: T | None, dtype: Dtype, axis: int = 1, block_size: int = 0) -> T:
     """``saturate(round(x / scale) + zero)`` as integers of up to 16 bits; ``x`` and ``scale`` are float32.
 
     What is no number becomes the least one, as in onnxruntime.
     """
-    low, high = _limits(dtype)
+    low, high = _integer_limits(dtype)
     kind = dtype.char if dtype.char in _NATIVE else "b" if low else "B"
-    numbers = (*_rows(scale, zero, x, axis, block_size), low, high, high - low, ord(kind))
+    numbers = (*_scale_layout(scale, zero, x, axis, block_size), low, high, high - low, ord(kind))
     if zero is None:
         zero = p.broadcast(p.constant(np.zeros((), dtype)), scale.shape)
-    (values,) = p.call(Routine("quantize.there", [(x.shape, dtype)], numbers), (x, scale, zero))
+    (values,) = p.call(RoutineCall("quantize.quantize", [(x.shape, dtype)], numbers), (x, scale, zero))
     return values
 
 
-def requantized(p: P, sums: T, factor: T, zero: T) -> T:
+def requantize(p: P, sums: T, factor: T, zero: T) -> T:
     """``saturate(round(sums * factor) + zero)`` of int32 as bytes; ``factor``: one for all, or one for each column."""
     columns = sums.shape[-1] if sums.ndim else 1
     numbers = (math.prod(sums.shape[:-1]), columns, int(factor.size != 1), int(zero.dtype == np.int8))
-    (values,) = p.call(Routine("quantize.again", [(sums.shape, zero.dtype)], numbers), (sums, factor, zero))
+    (values,) = p.call(RoutineCall("quantize.requantize", [(sums.shape, zero.dtype)], numbers), (sums, factor, zero))
     return values
 
 
@@ -127,28 +127,28 @@ def quantize_linear(
     precision: int = 0,
 ) -> T:
     """``saturate(round(x / scale) + zero)``, the division in the precision of the scale."""
-    dtype = zero.dtype if zero is not None else from_onnx(output_dtype) if output_dtype else _UINT8
-    if zero is not None and output_dtype and from_onnx(output_dtype) != dtype:
+    dtype = zero.dtype if zero is not None else dtype_from_onnx(output_dtype) if output_dtype else _UINT8
+    if zero is not None and output_dtype and dtype_from_onnx(output_dtype) != dtype:
         raise ModelError(
-            f"QuantizeLinear has the output_dtype {from_onnx(output_dtype).name} and zero points of {dtype}"
+            f"QuantizeLinear has the output_dtype {dtype_from_onnx(output_dtype).name} and zero points of {dtype}"
         )
-    if not is_float(dtype) and not (is_integer(dtype) and _limits(dtype)[1] < 2**16):
+    if not is_float(dtype) and not (is_integer(dtype) and _integer_limits(dtype)[1] < 2**16):
         raise UnsupportedError(f"QuantizeLinear to {dtype.name} is not supported")
-    inner = from_onnx(precision) if precision else scale.dtype
+    inner = dtype_from_onnx(precision) if precision else scale.dtype
     if not is_float(inner) or inner.name.startswith("float8"):
         inner = _FLOAT32
-    _rows(scale, zero, x, axis, block_size)
+    _scale_layout(scale, zero, x, axis, block_size)
     if inner == _FLOAT32 and is_integer(dtype):
-        return quantized(p, convert(p, x, inner), convert(p, scale, inner), zero, dtype, axis, block_size)
-    factors = _spread(p, convert(p, scale, inner), x, axis, block_size)
+        return quantize_to(p, convert(p, x, inner), convert(p, scale, inner), zero, dtype, axis, block_size)
+    factors = _broadcast_params(p, convert(p, scale, inner), x, axis, block_size)
     quotient = p.map(np.divide, convert(p, x, inner), factors)
     if is_float(dtype):
         if zero is not None and not dtype.name.startswith("float8"):
-            offset = _spread(p, convert(p, zero, inner), x, axis, block_size)
+            offset = _broadcast_params(p, convert(p, zero, inner), x, axis, block_size)
             quotient = p.map(np.add, quotient, offset)
         return convert(p, quotient, dtype, bool(saturate))
     one = p.broadcast(constant(p, 1, _FLOAT32), scale.shape)
-    return quantized(p, convert(p, quotient, _FLOAT32), one, zero, dtype, axis, block_size)
+    return quantize_to(p, convert(p, quotient, _FLOAT32), one, zero, dtype, axis, block_size)
 
 
 @onnx("DynamicQuantizeLinear", since=11)
@@ -157,5 +157,5 @@ def dynamic_quantize_linear(p: P, x: T) -> tuple[T, T, T]:
     if x.dtype != _FLOAT32:
         raise ModelError(f"DynamicQuantizeLinear takes float32, and got {x.dtype.name}")
     outputs = ((x.shape, _UINT8), ((), _FLOAT32), ((), _UINT8))
-    y, scale, zero = p.call(Routine("quantize.dynamic", outputs, (x.size,)), (x,))
+    y, scale, zero = p.call(RoutineCall("quantize.dynamic", outputs, (x.size,)), (x,))
     return y, scale, zero

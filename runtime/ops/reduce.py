@@ -10,11 +10,11 @@ import numpy as np
 
 from ..errors import ModelError
 from ..kernels import kernel as kernels
-from .axes import axes_of, axis_of, one_int, volume
+from .axis_arguments import element_count, normalize_axes_sorted, normalize_axis, read_int
 from .elementwise import DIVIDE_TRUNCATE
-from .primitives import Routine
+from .operator_helpers import Dtype, cast, constant, full_constant, is_float, is_integer, working_dtype
+from .primitives import RoutineCall
 from .registry import Ints, onnx, openvino
-from .support import Dtype, cast, constant, full, is_float, is_integer, working_dtype
 
 P = Any  # Primitives[T]; T is an array or a buffer description, and stays anonymous here
 T = Any
@@ -23,7 +23,7 @@ _FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 _INT32, _INT64 = np.dtype(np.int32), np.dtype(np.int64)
 
 
-def _count(x: T, axes: Sequence[int]) -> int:
+def _reduced_count(x: T, axes: Sequence[int]) -> int:
     return math.prod(x.shape[axis] for axis in axes)
 
 
@@ -49,7 +49,7 @@ def _mean(p: P, x: T, axes: tuple[int, ...], keepdims: bool) -> T:
     inner = _INT64 if is_integer(x.dtype) and x.dtype.itemsize < 4 else working_dtype(x.dtype)
     total = p.reduce(np.add, cast(p, x, inner), axes, keepdims)
     divide = np.divide if is_float(x.dtype) else DIVIDE_TRUNCATE
-    return cast(p, p.map(divide, total, constant(p, _count(x, axes), total.dtype)), x.dtype)
+    return cast(p, p.map(divide, total, constant(p, _reduced_count(x, axes), total.dtype)), x.dtype)
 
 
 def _lowest(dtype: Dtype) -> Any:
@@ -60,23 +60,23 @@ def _highest(dtype: Dtype) -> Any:
     return np.inf if is_float(dtype) else np.iinfo(dtype).max if is_integer(dtype) else True
 
 
-def _extreme(ufunc: np.ufunc, of_nothing: Callable[[Dtype], Any]) -> Reduction:
+def _extreme_reduction(ufunc: np.ufunc, of_nothing: Callable[[Dtype], Any]) -> Reduction:
     def reduction(p: P, x: T, axes: tuple[int, ...], keepdims: bool) -> T:
-        if axes and not _count(x, axes):
-            return full(p, _kept_shape(x, axes, keepdims), of_nothing(x.dtype), x.dtype)
+        if axes and not _reduced_count(x, axes):
+            return full_constant(p, _kept_shape(x, axes, keepdims), of_nothing(x.dtype), x.dtype)
         return p.reduce(ufunc, x, axes, keepdims)
 
     return reduction
 
 
-_maximum, _minimum = _extreme(np.maximum, _lowest), _extreme(np.minimum, _highest)
+_maximum, _minimum = _extreme_reduction(np.maximum, _lowest), _extreme_reduction(np.minimum, _highest)
 
 
 def _squares(p: P, x: T, axes: tuple[int, ...], keepdims: bool) -> T:
     return p.reduce(np.add, p.map(np.multiply, x, x), axes, keepdims)
 
 
-def _of_real(function: Reduction) -> Reduction:
+def _through_reals(function: Reduction) -> Reduction:
     """A reduction through the reals: narrow floats in float32, integers in float64, truncated."""
 
     def reduction(p: P, x: T, axes: tuple[int, ...], keepdims: bool) -> T:
@@ -86,7 +86,7 @@ def _of_real(function: Reduction) -> Reduction:
     return reduction
 
 
-def _narrow(function: Reduction) -> Reduction:
+def _in_working_dtype(function: Reduction) -> Reduction:
     def reduction(p: P, x: T, axes: tuple[int, ...], keepdims: bool) -> T:
         return cast(p, function(p, cast(p, x, working_dtype(x.dtype)), axes, keepdims), x.dtype)
 
@@ -108,21 +108,23 @@ def _log_sum(p: P, x: T, axes: tuple[int, ...], keepdims: bool) -> T:
 def _log_sum_exp(p: P, x: T, axes: tuple[int, ...], keepdims: bool) -> T:
     if x.dtype == _FLOAT32 and x.size and axes and axes == tuple(range(axes[0], axes[0] + len(axes))):
         before, n, behind = x.shape[: axes[0]], x.shape[axes[0] : axes[-1] + 1], x.shape[axes[-1] + 1 :]
-        numbers = (volume(before), volume(n), volume(behind))
-        (result,) = p.call(Routine("rows.log_sum_exp", [((*before, *behind), _FLOAT32)], numbers, rows=(0,)), [x])
+        numbers = (element_count(before), element_count(n), element_count(behind))
+        (result,) = p.call(
+            RoutineCall("softmax_normalize.log_sum_exp", [((*before, *behind), _FLOAT32)], numbers, rows=(0,)), [x]
+        )
         return p.reshape(result, _kept_shape(x, axes, keepdims))
-    highest = _finite(p, _maximum(p, x, axes, True))
+    highest = _zero_if_infinite(p, _maximum(p, x, axes, True))
     total = p.reduce(np.add, p.map(np.exp, p.map(np.subtract, x, highest)), axes, True)
     result = p.map(np.add, p.map(np.log, total), highest)
     return p.reshape(result, _kept_shape(x, axes, keepdims))
 
 
-def _finite(p: P, x: T) -> T:
+def _zero_if_infinite(p: P, x: T) -> T:
     """0 where x is infinite, so that subtracting it makes no NaN; a NaN stays."""
     return p.where(p.map(np.isinf, x), constant(p, 0, x.dtype), x)
 
 
-def _logical(ufunc: np.ufunc) -> Reduction:
+def _logical_reduction(ufunc: np.ufunc) -> Reduction:
     def reduction(p: P, x: T, axes: tuple[int, ...], keepdims: bool) -> T:
         return p.reduce(ufunc, x, axes, keepdims)
 
@@ -136,25 +138,25 @@ _REDUCTIONS: tuple[tuple[str, int, int | None, Reduction], ...] = (
     ("ReduceMax", 18, 1, _maximum),
     ("ReduceMin", 18, 1, _minimum),
     ("ReduceProd", 18, 1, _product),
-    ("ReduceL1", 18, 4, _narrow(_l1)),
-    ("ReduceL2", 18, 4, _of_real(_l2)),
-    ("ReduceLogSum", 18, None, _of_real(_log_sum)),
-    ("ReduceLogSumExp", 18, None, _of_real(_log_sum_exp)),
-    ("ReduceSumSquare", 18, None, _narrow(_squares)),
+    ("ReduceL1", 18, 4, _in_working_dtype(_l1)),
+    ("ReduceL2", 18, 4, _through_reals(_l2)),
+    ("ReduceLogSum", 18, None, _through_reals(_log_sum)),
+    ("ReduceLogSumExp", 18, None, _through_reals(_log_sum_exp)),
+    ("ReduceSumSquare", 18, None, _in_working_dtype(_squares)),
 )
 
 
-def _by_attribute(reduction: Reduction) -> Callable[..., T]:
+def _axes_by_attribute(reduction: Reduction) -> Callable[..., T]:
     def op(p: P, x: T, *, axes: Ints | None = None, keepdims: int = 1) -> T:
-        chosen = axes_of(axes, x.ndim) if axes else tuple(range(x.ndim))
+        chosen = normalize_axes_sorted(axes, x.ndim) if axes else tuple(range(x.ndim))
         return reduction(p, x, chosen, bool(keepdims))
 
     return op
 
 
-def _by_input(reduction: Reduction) -> Callable[..., T]:
+def _axes_by_input(reduction: Reduction) -> Callable[..., T]:
     def op(p: P, x: T, axes: T | None = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0) -> T:
-        chosen = () if axes is None else axes_of(p.value(axes).reshape(-1).tolist(), x.ndim)
+        chosen = () if axes is None else normalize_axes_sorted(p.value(axes).reshape(-1).tolist(), x.ndim)
         if axes is None or not axes.size:
             chosen = () if noop_with_empty_axes else tuple(range(x.ndim))
         return reduction(p, x, chosen, bool(keepdims))
@@ -164,29 +166,29 @@ def _by_input(reduction: Reduction) -> Callable[..., T]:
 
 def _openvino_reduction(reduction: Reduction) -> Callable[..., T]:
     def op(p: P, x: T, axes: T, *, keep_dims: bool = False) -> T:
-        return reduction(p, x, axes_of(p.value(axes).reshape(-1).tolist(), x.ndim), keep_dims)
+        return reduction(p, x, normalize_axes_sorted(p.value(axes).reshape(-1).tolist(), x.ndim), keep_dims)
 
     return op
 
 
 for _name, _input_since, _openvino_since, _reduction in _REDUCTIONS:
-    onnx(_name, since=1)(_by_attribute(_reduction))
-    onnx(_name, since=_input_since)(_by_input(_reduction))
+    onnx(_name, since=1)(_axes_by_attribute(_reduction))
+    onnx(_name, since=_input_since)(_axes_by_input(_reduction))
     if _openvino_since is not None:
         openvino(_name, since=_openvino_since)(_openvino_reduction(_reduction))
 
-openvino("ReduceLogicalAnd")(_openvino_reduction(_logical(np.logical_and)))
-openvino("ReduceLogicalOr")(_openvino_reduction(_logical(np.logical_or)))
+openvino("ReduceLogicalAnd")(_openvino_reduction(_logical_reduction(np.logical_and)))
+openvino("ReduceLogicalOr")(_openvino_reduction(_logical_reduction(np.logical_or)))
 
 
 # --- Places of extremes.
 
 
-def _place(which: str) -> Callable[..., T]:
+def _arg_extreme(which: str) -> Callable[..., T]:
     def op(p: P, x: T, *, axis: int = 0, keepdims: int = 1, select_last_index: int = 0) -> T:
-        along = axis_of(axis, x.ndim)
+        along = normalize_axis(axis, x.ndim)
         if not x.ndim:
-            return full(p, (), 0, np.dtype(np.int64))
+            return full_constant(p, (), 0, np.dtype(np.int64))
         if not x.shape[along]:
             raise ModelError(f"axis {along} of {x.shape} is empty: it has no {which}imum")
         found = p.arg(which, cast(p, x, working_dtype(x.dtype)), along, bool(select_last_index))
@@ -195,7 +197,7 @@ def _place(which: str) -> Callable[..., T]:
     return op
 
 
-def _place_11(function: Callable[..., T]) -> Callable[..., T]:
+def _arg_extreme_11(function: Callable[..., T]) -> Callable[..., T]:
     def op(p: P, x: T, *, axis: int = 0, keepdims: int = 1) -> T:
         return function(p, x, axis=axis, keepdims=keepdims)
 
@@ -203,16 +205,16 @@ def _place_11(function: Callable[..., T]) -> Callable[..., T]:
 
 
 for _name, _which in (("ArgMax", "max"), ("ArgMin", "min")):
-    onnx(_name, since=12)(_place(_which))
-    onnx(_name, since=1)(_place_11(_place(_which)))
+    onnx(_name, since=12)(_arg_extreme(_which))
+    onnx(_name, since=1)(_arg_extreme_11(_arg_extreme(_which)))
 
 
-def _top(p: P, x: T, k: T, axis: int, largest: bool, by_place: bool = False) -> tuple[T, T]:
+def _top_k(p: P, x: T, k: T, axis: int, largest: bool, by_place: bool = False) -> tuple[T, T]:
     """The k extreme elements along ``axis`` in order, and their int64 places; ties: the lower place first.
 
     A NaN is greater than any number. ``by_place``: in the order of their places.
     """
-    count = one_int(p, k, "k") if not isinstance(k, int) else k
+    count = read_int(p, k, "k") if not isinstance(k, int) else k
     size = x.shape[axis] if x.ndim else 1
     if not 0 <= count <= size:
         raise ModelError(f"k = {count}, and axis {axis} of {x.shape} has {size} elements")
@@ -229,26 +231,28 @@ def _top(p: P, x: T, k: T, axis: int, largest: bool, by_place: bool = False) -> 
     if count == 1 and x.ndim:
         # 4x for rows of 20, whose extremes are found side by side.
         found = p.arg("max" if largest else "min", wide, axis, False)
-        values, places = p.call(Routine("places.first", outputs, (*numbers, *flags)), [wide, found])
+        values, places = p.call(RoutineCall("gather_scatter.top1", outputs, (*numbers, *flags)), [wide, found])
         return cast(p, values, x.dtype), places
-    values, places = p.call(Routine("places.top", outputs, (*numbers, *flags), scratch=16 * count), [wide])
+    values, places = p.call(
+        RoutineCall("gather_scatter.topk", outputs, (*numbers, *flags), scratch_bytes=16 * count), [wide]
+    )
     return cast(p, values, x.dtype), places
 
 
 @onnx("TopK", since=1)
 def top_k_1(p: P, x: T, *, k: int, axis: int = -1) -> tuple[T, T]:
-    return _top(p, x, k, axis_of(axis, x.ndim), True)
+    return _top_k(p, x, k, normalize_axis(axis, x.ndim), True)
 
 
 @onnx("TopK", since=10)
 def top_k_10(p: P, x: T, k: T, *, axis: int = -1) -> tuple[T, T]:
-    return _top(p, x, k, axis_of(axis, x.ndim), True)
+    return _top_k(p, x, k, normalize_axis(axis, x.ndim), True)
 
 
 @onnx("TopK", since=11)
 def top_k(p: P, x: T, k: T, *, axis: int = -1, largest: int = 1, sorted: int = 1) -> tuple[T, T]:
     """``sorted=0`` leaves the order open; it is sorted then too."""
-    return _top(p, x, k, axis_of(axis, x.ndim), bool(largest))
+    return _top_k(p, x, k, normalize_axis(axis, x.ndim), bool(largest))
 
 
 @openvino("TopK")
@@ -258,14 +262,14 @@ def openvino_top_k(
     """``sort``: by value, by index (of the chosen elements), or none, which leaves the order open: by value too."""
     if mode.lower() not in ("max", "min") or sort.lower() not in ("value", "index", "none"):
         raise ModelError(f'mode="{mode}" sort="{sort}": mode is max or min, sort is value, index or none')
-    values, places = _top(p, x, k, axis_of(axis, x.ndim), mode.lower() == "max", sort.lower() == "index")
+    values, places = _top_k(p, x, k, normalize_axis(axis, x.ndim), mode.lower() == "max", sort.lower() == "index")
     return values, cast(p, places, index_element_type)
 
 
 # --- Running sums and products.
 
 
-def running(p: P, ufunc: np.ufunc, x: T, axis: int, exclusive: bool, reverse: bool) -> T:
+def accumulate(p: P, ufunc: np.ufunc, x: T, axis: int, exclusive: bool, reverse: bool) -> T:
     """Running results along ``axis``; ``exclusive`` leaves an element out of its own, ``reverse`` starts at the end."""
     if not x.size:
         return x
@@ -286,19 +290,19 @@ def running(p: P, ufunc: np.ufunc, x: T, axis: int, exclusive: bool, reverse: bo
 
 
 def _one_axis(p: P, x: T, axis: T | None) -> int:
-    return axis_of(0 if axis is None else int(p.value(axis).reshape(())), x.ndim)
+    return normalize_axis(0 if axis is None else int(p.value(axis).reshape(())), x.ndim)
 
 
 @onnx("CumSum", since=11)
 def cum_sum(p: P, x: T, axis: T, *, exclusive: int = 0, reverse: int = 0) -> T:
-    return running(p, np.add, x, _one_axis(p, x, axis), bool(exclusive), bool(reverse))
+    return accumulate(p, np.add, x, _one_axis(p, x, axis), bool(exclusive), bool(reverse))
 
 
 @onnx("CumProd", since=26)
 def cum_prod(p: P, x: T, axis: T, *, exclusive: int = 0, reverse: int = 0) -> T:
-    return running(p, np.multiply, x, _one_axis(p, x, axis), bool(exclusive), bool(reverse))
+    return accumulate(p, np.multiply, x, _one_axis(p, x, axis), bool(exclusive), bool(reverse))
 
 
 @openvino("CumSum", since=3)
 def openvino_cum_sum(p: P, x: T, axis: T | None = None, *, exclusive: bool = False, reverse: bool = False) -> T:
-    return running(p, np.add, x, _one_axis(p, x, axis), exclusive, reverse)
+    return accumulate(p, np.add, x, _one_axis(p, x, axis), exclusive, reverse)

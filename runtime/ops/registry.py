@@ -25,14 +25,14 @@ from typing import Any, get_args, get_type_hints
 
 import numpy as np
 
-from ..dtypes import from_openvino
+from ..dtypes import dtype_from_openvino
 from ..errors import ModelError, Remedy, UnsupportedError
 from ..graph import Array, Node, Operation, System, Value
 from ..record import record
-from ..text import counted
-from .custom import custom, packages
-from .index import INDEX
-from .primitives import NotNative
+from ..text import count_text
+from .operator_index import INDEX
+from .primitives import NoNativeKernel
+from .user_operators import load_entry_points, resolve_user_operator
 
 Function = Callable[..., Any]
 #: Annotations for attributes that are lists, in either system.
@@ -41,7 +41,7 @@ Floats = tuple[float, ...]
 
 
 @record(frozen=True)
-class Definition:
+class OperatorDefinition:
     """One operator from one opset on."""
 
     op_type: str
@@ -61,7 +61,7 @@ class Definition:
 
 
 @record(frozen=True)
-class Op:
+class ResolvedOperator:
     """An operator as one node uses it: attributes settled, only inputs missing."""
 
     function: Function
@@ -83,54 +83,54 @@ class Op:
 class ResolvedOperation(Operation):
     """A node that no model has: it was made of others, and brings its operator along."""
 
-    op: Op = field(kw_only=True)
+    op: ResolvedOperator = field(kw_only=True)
 
 
-_TABLE: dict[tuple[System, str, str], list[Definition]] = {}
-_FAMILIES = (
+_OPERATORS: dict[tuple[System, str, str], list[OperatorDefinition]] = {}
+_FAMILY_MODULES = (
     "elementwise",
-    "choice",
+    "where_clip",
     "convolution",
-    "conversion",
+    "cast",
     "activations",
     "reduce",
     "matmul",
     "einsum",
     "integer_matmul",
-    "recurrent_openvino",
+    "openvino_recurrent_cells",
     "shape",
-    "move",
-    "indexing",
+    "slice_concat_pad",
+    "gather_scatter",
     "normalize",
     "attention",
     "pool",
-    "adaptive",
+    "adaptive_pool",
     "quantize",
     "fake_quantize",
-    "blocks",
+    "rearrange",
     "resize",
-    "sampling",
-    "regions",
-    "deformable",
-    "lookup",
+    "grid_sample",
+    "roi_pooling",
+    "deformable_convolution",
+    "table_lookup",
     "fourier",
     "ctc",
-    "boxes",
+    "non_max_suppression",
     "prior_boxes",
     "proposals",
-    "detection",
-    "color",
-    "openvino_rest",
-    "random_numbers",
-    "sequence",
+    "detection_output",
+    "color_conversion",
+    "openvino_misc",
+    "random_operators",
+    "sequence_operators",
     "microsoft_elementwise",
-    "microsoft_products",
+    "microsoft_fused_matmul",
     "microsoft_normalize",
     "microsoft_attention",
     "microsoft_quantized",
-    "microsoft_movement",
-    "microsoft_decoders",
-    "microsoft_experts",
+    "microsoft_legacy",
+    "microsoft_decoder_blocks",
+    "microsoft_moe",
     "nchwc",
     "tensorrt",
 )
@@ -143,8 +143,8 @@ def _register(
         for op_type in op_types:
             # OpenVINO's reader looks types up without regard to case.
             key = (system, domain, op_type.lower() if system is System.OPENVINO else op_type)
-            entries = _TABLE.setdefault(key, [])
-            entries.append(Definition(op_type, since, function, native, pure, sequences))
+            entries = _OPERATORS.setdefault(key, [])
+            entries.append(OperatorDefinition(op_type, since, function, native, pure, sequences))
             entries.sort(key=lambda entry: -entry.since)
         return function
 
@@ -163,7 +163,7 @@ def openvino(*op_types: str, since: int = 1, native: bool = True, pure: bool = T
     return _register(System.OPENVINO, "", op_types, since, native, pure)
 
 
-def _attributes(of: Function | type) -> list[inspect.Parameter]:
+def _attribute_parameters(of: Function | type) -> list[inspect.Parameter]:
     """The keyword-only parameters of a function, or the fields of a record as such."""
     if not isinstance(of, type):
         return [one for one in inspect.signature(of).parameters.values() if one.kind is one.KEYWORD_ONLY]
@@ -171,7 +171,7 @@ def _attributes(of: Function | type) -> list[inspect.Parameter]:
     return [inspect.Parameter(f.name, kind, default=empty if f.default is MISSING else f.default) for f in fields(of)]
 
 
-def attributes_of(other: Function | type, *without: str) -> Callable[[Function], Function]:
+def inherit_attributes(other: Function | type, *without: str) -> Callable[[Function], Function]:
     """A function that ends in ``**attributes`` takes those of another function or record, but for those it lacks.
 
     Versions of an operator and its siblings are thin layers over one function this way, and yet refuse what their own
@@ -181,7 +181,7 @@ def attributes_of(other: Function | type, *without: str) -> Callable[[Function],
     def apply(function: Function) -> Function:
         own = [one for one in inspect.signature(function).parameters.values() if one.kind is not one.VAR_KEYWORD]
         known = {one.name for one in own}.union(without)
-        taken = [one for one in _attributes(other) if one.name not in known]
+        taken = [one for one in _attribute_parameters(other) if one.name not in known]
         hints = get_type_hints(other)
         function.__annotations__ |= {one.name: hints[one.name] for one in taken}
         function.__dict__["__signature__"] = inspect.Signature([*own, *taken])
@@ -192,7 +192,7 @@ def attributes_of(other: Function | type, *without: str) -> Callable[[Function],
 
 @cache
 def _load_families() -> None:
-    for family in _FAMILIES:
+    for family in _FAMILY_MODULES:
         _load(family)
 
 
@@ -212,36 +212,36 @@ def _families() -> dict[tuple[System, str, str], list[str]]:
     return found
 
 
-def _entries(key: tuple[System, str, str]) -> list[Definition]:
+def _definitions_for(key: tuple[System, str, str]) -> list[OperatorDefinition]:
     """An operator's definitions; only the families that have it are imported, all of them where none is known to."""
     for family in _families().get(key, ()):
         _load(family)
-    if key not in _TABLE:
+    if key not in _OPERATORS:
         _load_families()
-    return _TABLE.get(key, [])
+    return _OPERATORS.get(key, [])
 
 
-def definitions() -> list[tuple[System, str, Definition]]:
+def definitions() -> list[tuple[System, str, OperatorDefinition]]:
     """Every operator there is, in each of its versions: system, domain, definition."""
     _load_families()
-    return [(system, domain, entry) for (system, domain, _), entries in _TABLE.items() for entry in entries]
+    return [(system, domain, entry) for (system, domain, _), entries in _OPERATORS.items() for entry in entries]
 
 
-def find(system: System, domain: str, op_type: str, version: int) -> Definition | None:
+def find_definition(system: System, domain: str, op_type: str, version: int) -> OperatorDefinition | None:
     """The definition that is valid at an opset version, or None."""
     key = (system, domain, op_type.lower() if system is System.OPENVINO else op_type)
-    return next((entry for entry in _entries(key) if entry.since <= version), None)
+    return next((entry for entry in _definitions_for(key) if entry.since <= version), None)
 
 
-def written_for(system: System) -> System:
+def operator_system(system: System) -> System:
     """Whose operators a system's graphs are made of: those of TensorRT networks are lowered to ONNX's."""
     return System.ONNX if system is System.TENSORRT else system
 
 
-def _definition(node: Operation, system: System) -> Definition | None:
-    system = written_for(system)
+def _definition(node: Operation, system: System) -> OperatorDefinition | None:
+    system = operator_system(system)
     domain = "" if system is System.OPENVINO or node.domain == "ai.onnx" else node.domain
-    return find(system, domain, node.op_type, node.version)
+    return find_definition(system, domain, node.op_type, node.version)
 
 
 def is_random(node: Node, system: System) -> bool:
@@ -260,7 +260,7 @@ class UnknownOperatorError(UnsupportedError):
     """Nothing implements the operator of a node."""
 
 
-def resolve(node: Operation, system: System) -> Op:
+def resolve(node: Operation, system: System) -> ResolvedOperator:
     """The operator of a node with its attributes settled.
 
     Raises:
@@ -271,21 +271,21 @@ def resolve(node: Operation, system: System) -> Op:
         return node.op
     definition = _definition(node, system)
     if definition is not None:
-        keywords = keywords_of(node, definition.function, system)
+        keywords = attribute_keywords(node, definition.function, system)
         d = definition
-        return Op(d.function, keywords, d.native, d.pure, d.random, d.sequences)
-    function = custom(node)
-    if function is None and written_for(system) is System.ONNX:
-        from .onnx_reference import reference_op
+        return ResolvedOperator(d.function, keywords, d.native, d.pure, d.random, d.sequences)
+    function = resolve_user_operator(node)
+    if function is None and operator_system(system) is System.ONNX:
+        from .onnx_reference import resolve_reference
 
-        function = reference_op(node)
+        function = resolve_reference(node)
     if function is None:
-        what = "; ".join((f"no implementation of operator {node.describe()}", *packages()))
-        raise UnknownOperatorError(what, Remedy.OPERATORS)
-    return Op(function, {}, native=False, pure=False)
+        what = "; ".join((f"no implementation of operator {node.describe()}", *load_entry_points()))
+        raise UnknownOperatorError(what, Remedy.REGISTER_OPERATOR)
+    return ResolvedOperator(function, {}, native=False, pure=False)
 
 
-def resolve_or_refuse(node: Operation, system: System) -> Op:
+def resolve_or_refuse(node: Operation, system: System) -> ResolvedOperator:
     """As :func:`resolve`, but an operator that nothing implements fails no sooner than it runs.
 
     Raises:
@@ -297,12 +297,12 @@ def resolve_or_refuse(node: Operation, system: System) -> Op:
         what = error.what
 
     def refuse(p: Any, *inputs: Any) -> Any:
-        raise UnknownOperatorError(what, Remedy.OPERATORS)
+        raise UnknownOperatorError(what, Remedy.REGISTER_OPERATOR)
 
-    return Op(refuse, {}, native=False, pure=False)
+    return ResolvedOperator(refuse, {}, native=False, pure=False)
 
 
-def standard(
+def apply_standard_operator(
     p: Any, op_type: str, inputs: Sequence[Any], n_outputs: int = 1, version: int = 21, **attributes: Any
 ) -> tuple[Any, ...]:
     """An operator of ONNX's own on primitives ``p``: what operators of others are made of.
@@ -313,16 +313,16 @@ def standard(
         NotNative: it runs in Python alone, and kernels are to be bound.
     """
     settled = tuple((name, tuple(value) if isinstance(value, list) else value) for name, value in attributes.items())
-    op = _standard(op_type, tuple(x is not None for x in inputs), n_outputs, version, settled)
+    op = _standard_operator(op_type, tuple(x is not None for x in inputs), n_outputs, version, settled)
     if p.emits and not op.native:
-        raise NotNative
+        raise NoNativeKernel
     return op.apply(p, inputs)
 
 
 @cache
-def _standard(
+def _standard_operator(
     op_type: str, given: tuple[bool, ...], n_outputs: int, version: int, attributes: tuple[tuple[str, Any], ...]
-) -> Op:
+) -> ResolvedOperator:
     inputs = [Value(f"in{k}") if there else None for k, there in enumerate(given)]
     outputs: list[Value | None] = [Value(f"out{k}") for k in range(n_outputs)]
     kept = {name: list(value) if isinstance(value, tuple) else value for name, value in attributes if value is not None}
@@ -330,20 +330,20 @@ def _standard(
 
 
 @record(frozen=True)
-class _Signature:
+class OperatorSignature:
     """What an operator's function takes. ``optional``: for each input whether it may be absent; ``variadic``: it takes
     any number of inputs, and they may not."""
 
     attributes: Mapping[str, inspect.Parameter]
     hints: Mapping[str, Any]
     inputs: Sequence[str]
-    least: int
+    min_inputs: int
     optional: Sequence[bool]
     variadic: bool
 
 
 @cache
-def _signature(function: Function) -> _Signature:
+def _signature(function: Function) -> OperatorSignature:
     _, *parameters = inspect.signature(function).parameters.values()
     hints = get_type_hints(inspect.unwrap(function))
     attributes = {p.name: p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
@@ -352,11 +352,11 @@ def _signature(function: Function) -> _Signature:
     # Nothing here takes any number of inputs and is content with none.
     least = sum(p.default is inspect.Parameter.empty for p in inputs) or int(variadic)
     optional = [type(None) in get_args(hints.get(p.name)) for p in inputs]
-    return _Signature(attributes, hints, [p.name for p in inputs], least, optional, variadic)
+    return OperatorSignature(attributes, hints, [p.name for p in inputs], least, optional, variadic)
 
 
 #: Annotations as ONNX calls what they stand for.
-_KINDS: tuple[tuple[Any, str], ...] = (
+_ATTRIBUTE_KINDS: tuple[tuple[Any, str], ...] = (
     (int, "INT"),
     (bool, "INT"),
     (float, "FLOAT"),
@@ -375,11 +375,11 @@ _KINDS: tuple[tuple[Any, str], ...] = (
 def attribute_kinds(domain: str, op_type: str, version: int) -> dict[str, str] | None:
     """What the attributes of an ONNX operator are (``INT``, ``STRINGS``, ...), where its function says so; None where
     nothing here has the operator."""
-    definition = find(System.ONNX, domain, op_type, version)
-    return None if definition is None else kinds_by(definition.function)
+    definition = find_definition(System.ONNX, domain, op_type, version)
+    return None if definition is None else attribute_kinds_of(definition.function)
 
 
-def kinds_by(function: Callable[..., Any]) -> dict[str, str]:
+def attribute_kinds_of(function: Callable[..., Any]) -> dict[str, str]:
     """What a function says of the attributes that it takes, in the words of :func:`attribute_kinds`."""
     signature = _signature(function)
     kinds = {}
@@ -387,30 +387,30 @@ def kinds_by(function: Callable[..., Any]) -> dict[str, str]:
         hint = signature.hints.get(name)
         if isinstance(hint, UnionType):
             hint = functools.reduce(operator.or_, (part for part in get_args(hint) if part is not type(None)))
-        word = next((word for kind, word in _KINDS if hint == kind), None)
+        word = next((word for kind, word in _ATTRIBUTE_KINDS if hint == kind), None)
         if word is not None and name not in ("n_outputs", "draws"):
             kinds[name] = word
     return kinds
 
 
-def _check_inputs(node: Operation, signature: _Signature) -> None:
+def _check_inputs(node: Operation, signature: OperatorSignature) -> None:
     """Hold a node to the number of inputs that its operator takes, and to those that may be left out.
 
     Raises:
         ModelError: there are too few or too many, or one is absent that must not be.
     """
     count, most = len(node.inputs), len(signature.optional)
-    given = counted(count, "input")
+    given = count_text(count, "input")
     if count > most and not signature.variadic:
         raise ModelError(f"{node.describe()} has {given}; it takes at most {most}")
-    if count < signature.least:
-        raise ModelError(f"{node.describe()} has {given}; it needs at least {signature.least}")
+    if count < signature.min_inputs:
+        raise ModelError(f"{node.describe()} has {given}; it needs at least {signature.min_inputs}")
     for k, value in enumerate(node.inputs):
         if value is None and not (k < most and signature.optional[k]):
             raise ModelError(f"{node.describe()} lacks its input {k}, which is not optional")
 
 
-def keywords_of(node: Operation, function: Function, system: System) -> dict[str, Any]:
+def attribute_keywords(node: Operation, function: Function, system: System) -> dict[str, Any]:
     """The attributes of a node as the keywords that a function for its operator takes.
 
     Raises:
@@ -429,11 +429,11 @@ def keywords_of(node: Operation, function: Function, system: System) -> dict[str
             if name == "consumed_inputs" and node.version < 6:  # which inputs might be overwritten: a hint too
                 continue
             raise ModelError(f"{node.describe()} has an attribute '{name}' that this opset does not define")
-        if written_for(system) is System.ONNX:
+        if operator_system(system) is System.ONNX:
             keywords[name] = text
             continue
         try:
-            keywords[name] = _read(text, hints.get(name, str))
+            keywords[name] = _parse_attribute(text, hints.get(name, str))
         except (ValueError, KeyError) as error:
             raise ModelError(f'{node.describe()}: attribute {name}="{text}" cannot be read: {error}') from None
     if "n_outputs" in keyword_only:
@@ -444,7 +444,7 @@ def keywords_of(node: Operation, function: Function, system: System) -> dict[str
     return keywords
 
 
-def _read(text: str, kind: Any) -> Any:
+def _parse_attribute(text: str, kind: Any) -> Any:
     """An XML attribute's text as the annotated type; ``X | None`` reads as X."""
     members = [member for member in get_args(kind) if member is not type(None)]
     if isinstance(kind, UnionType) and len(members) == 1:
@@ -462,5 +462,5 @@ def _read(text: str, kind: Any) -> Any:
     if kind == Floats:
         return tuple(float(part) for part in text.replace(" ", "").split(",") if part)
     if getattr(kind, "__name__", "") == "dtype" or "dtype" in str(kind):
-        return from_openvino(text)
+        return dtype_from_openvino(text)
     return text

@@ -15,9 +15,9 @@ import numpy as np
 from ..errors import ModelError
 from ..graph import Array
 from ..record import record
-from .axes import check_shape, ints, normal_axes, text, unknown_word
-from .registry import Ints, attributes_of, onnx, openvino
-from .support import cast, constant, counting, is_float
+from .axis_arguments import check_shape, decode_string, normalize_distinct_axes, read_ints, unknown_value_error
+from .operator_helpers import cast, constant, index_range, is_float
+from .registry import Ints, inherit_attributes, onnx, openvino
 
 P = Any  # Primitives[T]; T is an array or a buffer description
 T = Any
@@ -25,37 +25,37 @@ _FLOAT32 = np.dtype(np.float32)
 
 
 @record(frozen=True)
-class Taps:
+class ResizeTaps:
     """For each output element the places that it is made of, and their weights: both ``[out, taps]``."""
 
-    places: Array
+    indices: Array
     weights: Array
     #: Output elements that lie outside, and get another value.
-    outside: Array | None = None
+    outside_mask: Array | None = None
 
 
-def _apply(p: P, x: T, axis: int, taps: Taps) -> T:
+def _apply_taps(p: P, x: T, axis: int, taps: ResizeTaps) -> T:
     spread = (-1, *(1,) * (x.ndim - axis - 1))
     total = None
-    for places, weights in zip(taps.places.T, taps.weights.T, strict=True):
+    for places, weights in zip(taps.indices.T, taps.weights.T, strict=True):
         part = p.gather(x, p.constant(np.ascontiguousarray(places)), axis)
         part = p.map(np.multiply, part, p.constant(weights.astype(x.dtype).reshape(spread)))
         total = part if total is None else p.map(np.add, total, part)
     return total
 
 
-def _pick(p: P, x: T, axis: int, places: Array) -> T:
+def _gather_along(p: P, x: T, axis: int, places: Array) -> T:
     return p.gather(x, p.constant(places), axis)
 
 
 # --- Filters
 
 
-def _triangle(at: Array) -> Array:
+def _triangle_kernel(at: Array) -> Array:
     return np.asarray(np.maximum(0, 1 - abs(at)))
 
 
-def _cubic(coefficient: float) -> Callable[[Array], Array]:
+def _cubic_kernel(coefficient: float) -> Callable[[Array], Array]:
     def weight(at: Array) -> Array:
         a, s = coefficient, abs(at)
         near = ((a + 2) * s - (a + 3)) * s * s + 1
@@ -65,9 +65,9 @@ def _cubic(coefficient: float) -> Callable[[Array], Array]:
     return weight
 
 
-def _filtered(
+def _filter_taps(
     at: Array, size: int, kernel: Callable[[Array], Array], reach: float, stretch: float, inside_only: bool
-) -> Taps:
+) -> ResizeTaps:
     """A filter of half width ``reach`` around each place, ``stretch`` times as wide; what lies outside is the edge, or,
     where ``inside_only``, left out and made up for by the others."""
     base = np.floor(at).astype(np.int64)
@@ -82,10 +82,10 @@ def _filtered(
     kept = weights.any(0)  # no tap that nobody uses
     if kept.any():
         places, weights = places[:, kept], weights[:, kept]
-    return Taps(places.clip(0, size - 1), weights)
+    return ResizeTaps(places.clip(0, size - 1), weights)
 
 
-def _nearest(at: Array, mode: str, shrinks: bool) -> Array:
+def _nearest_taps(at: Array, mode: str, shrinks: bool) -> Array:
     if mode == "simple":
         mode = "ceil" if shrinks else "floor"
     rounded: dict[str, Callable[[], Array]] = {
@@ -95,7 +95,7 @@ def _nearest(at: Array, mode: str, shrinks: bool) -> Array:
         "ceil": lambda: np.ceil(at),
     }
     if mode not in rounded:
-        raise unknown_word("nearest_mode", mode, (*rounded, "simple"))
+        raise unknown_value_error("nearest_mode", mode, (*rounded, "simple"))
     places: Array = rounded[mode]().astype(np.int64)
     return places
 
@@ -113,10 +113,10 @@ _MODES = (
 )
 
 
-def _coordinates(
+def _source_coordinates(
     mode: str, size: int, out: int, scale: float, kind: Any, region: tuple[float, float] = (0.0, 1.0)
 ) -> Any:
-    index = counting(out).astype(kind)
+    index = index_range(out).astype(kind)
     half, factor = kind(0.5), kind(scale)
     if mode == "asymmetric":
         return index / factor
@@ -135,7 +135,7 @@ def _coordinates(
         if out > 1:
             return first * (size - 1) + index * (last - first) * (size - 1) / (out - 1)
         return np.full(out, 0.5 * (first + last) * (size - 1))
-    raise unknown_word("coordinate_transformation_mode", mode, _MODES)
+    raise unknown_value_error("coordinate_transformation_mode", mode, _MODES)
 
 
 # --- ONNX
@@ -158,7 +158,7 @@ def _onnx_resize(
     regions: Sequence[tuple[float, float]] = (),
 ) -> T:
     if mode not in ("nearest", "linear", "cubic"):
-        raise unknown_word("mode", mode, ("nearest", "linear", "cubic"))
+        raise unknown_value_error("mode", mode, ("nearest", "linear", "cubic"))
     dtype = x.dtype
     if mode != "nearest":
         x = cast(p, x, dtype if dtype == np.float64 else _FLOAT32)
@@ -168,23 +168,23 @@ def _onnx_resize(
         size = x.shape[axis]
         if not crops and out == size and scale == 1:
             continue
-        at = _coordinates(coordinates, size, out, scale, np.float64, regions[k] if crops else (0.0, 1.0))
+        at = _source_coordinates(coordinates, size, out, scale, np.float64, regions[k] if crops else (0.0, 1.0))
         if coordinates == "align_corners" and out > 1:  # the specification's length is not rounded here
-            at = counting(out) * (size - 1) / (size * scale - 1)
+            at = index_range(out) * (size - 1) / (size * scale - 1)
         if mode == "nearest":
-            x = _pick(p, x, axis, _nearest(at, nearest_mode, scale < 1).clip(0, size - 1))
+            x = _gather_along(p, x, axis, _nearest_taps(at, nearest_mode, scale < 1).clip(0, size - 1))
         else:
-            kernel, reach = (_triangle, 1) if mode == "linear" else (_cubic(coefficient), 2)
+            kernel, reach = (_triangle_kernel, 1) if mode == "linear" else (_cubic_kernel(coefficient), 2)
             stretch = max(1.0, 1 / scale) if antialias else 1.0
-            x = _apply(p, x, axis, _filtered(at, size, kernel, reach, stretch, exclude_outside))
+            x = _apply_taps(p, x, axis, _filter_taps(at, size, kernel, reach, stretch, exclude_outside))
         if crops:
             outside = outside | ((at < 0) | (at > size - 1)).reshape(-1, *(1,) * (x.ndim - axis - 1))
     if outside.any():
         x = p.where(p.constant(np.broadcast_to(outside, x.shape).copy()), constant(p, extrapolation, x.dtype), x)
-    return _back(p, x, dtype)
+    return _to_element_type(p, x, dtype)
 
 
-def _back(p: P, x: T, dtype: np.dtype[Any]) -> T:
+def _to_element_type(p: P, x: T, dtype: np.dtype[Any]) -> T:
     """A sum of floats as an element of ``dtype``; integers get the nearest they can hold."""
     if x.dtype == dtype or is_float(dtype):
         return cast(p, x, dtype)
@@ -193,7 +193,7 @@ def _back(p: P, x: T, dtype: np.dtype[Any]) -> T:
     return p.cast(p.map(np.minimum, p.map(np.maximum, p.map(np.rint, x), lowest), highest), dtype)
 
 
-def _floats(p: P, x: T) -> list[float]:
+def _to_floats(p: P, x: T) -> list[float]:
     return [float(v) for v in p.value(x).reshape(-1)]
 
 
@@ -207,13 +207,13 @@ def _upsample(p: P, x: T, scales: Sequence[float], mode: str) -> T:
 
 @onnx("Upsample", since=7)
 def upsample_by_attribute(p: P, x: T, *, scales: Sequence[float], mode: str = "nearest") -> T:
-    return _upsample(p, x, scales, text(mode))
+    return _upsample(p, x, scales, decode_string(mode))
 
 
 @onnx("Upsample", since=9)
 @onnx("Resize", since=10)
 def upsample(p: P, x: T, scales: T, *, mode: str = "nearest") -> T:
-    return _upsample(p, x, _floats(p, scales), text(mode))
+    return _upsample(p, x, _to_floats(p, scales), decode_string(mode))
 
 
 @onnx("Resize", since=11)
@@ -234,20 +234,20 @@ def resize(
     mode: str = "nearest",
     nearest_mode: str = "round_prefer_floor",
 ) -> T:
-    along = list(range(x.ndim)) if axes is None else list(normal_axes(axes, x.ndim))
+    along = list(range(x.ndim)) if axes is None else list(normalize_distinct_axes(axes, x.ndim))
     lengths = [x.shape[axis] for axis in along]
-    factors = [] if scales is None else _floats(p, scales)
-    wanted = [] if sizes is None else list(check_shape(ints(p, sizes), "sizes"))
+    factors = [] if scales is None else _to_floats(p, scales)
+    wanted = [] if sizes is None else list(check_shape(read_ints(p, sizes), "sizes"))
     if bool(factors) == bool(wanted) and along:
         raise ModelError("Resize needs either scales or sizes")
     if wanted:
         if len(wanted) != len(along):
             raise ValueError(f"sizes {wanted} do not fit {len(along)} axes")
         factors = [out / n for out, n in zip(wanted, lengths, strict=True)]
-        policy = text(keep_aspect_ratio_policy)
+        policy = decode_string(keep_aspect_ratio_policy)
         if policy != "stretch":
             if policy not in ("not_larger", "not_smaller"):
-                raise unknown_word("keep_aspect_ratio_policy", policy, ("stretch", "not_larger", "not_smaller"))
+                raise unknown_value_error("keep_aspect_ratio_policy", policy, ("stretch", "not_larger", "not_smaller"))
             factor = min(factors) if policy == "not_larger" else max(factors)
             wanted = [math.floor(factor * n + 0.5) for n in lengths]
             factors = [factor] * len(along)
@@ -256,9 +256,9 @@ def resize(
     else:
         wanted = [math.floor(n * factor) for n, factor in zip(lengths, factors, strict=True)]
     regions: list[tuple[float, float]] = []
-    coordinates = text(coordinate_transformation_mode)
+    coordinates = decode_string(coordinate_transformation_mode)
     if coordinates == "tf_crop_and_resize":
-        bounds = [] if roi is None else _floats(p, roi)
+        bounds = [] if roi is None else _to_floats(p, roi)
         if len(bounds) != 2 * len(along):
             raise ValueError(f"tf_crop_and_resize needs a roi of {2 * len(along)} numbers, not {len(bounds)}")
         regions = list(zip(bounds[: len(along)], bounds[len(along) :], strict=True))
@@ -268,9 +268,9 @@ def resize(
         along,
         wanted,
         factors,
-        text(mode),
+        decode_string(mode),
         coordinates,
-        text(nearest_mode),
+        decode_string(nearest_mode),
         coefficient=cubic_coeff_a,
         exclude_outside=bool(exclude_outside),
         extrapolation=extrapolation_value,
@@ -285,7 +285,7 @@ _OPENVINO_MODES = ("nearest", "linear", "linear_onnx", "cubic", "bilinear_pillow
 
 
 @record(frozen=True)
-class _Interpolation:
+class InterpolationAttributes:
     """The attributes of an Interpolate layer."""
 
     mode: str
@@ -296,7 +296,7 @@ class _Interpolation:
 
     def run(self, p: P, x: T, axes: Sequence[int], sizes: Sequence[int], scales: Sequence[float]) -> T:
         if self.mode not in _OPENVINO_MODES:
-            raise unknown_word("mode", self.mode, _OPENVINO_MODES)
+            raise unknown_value_error("mode", self.mode, _OPENVINO_MODES)
         dtype = x.dtype
         if self.mode != "nearest":
             x = cast(p, x, dtype if dtype == np.float64 else _FLOAT32)
@@ -305,35 +305,35 @@ class _Interpolation:
             if (out != x.shape[axis] and scale != 1) or (self.mode.endswith("pillow") and out != x.shape[axis]):
                 x = self._axis(p, x, axis, out, scale)
             elif out != x.shape[axis]:
-                x = _pick(p, x, axis, counting(out).clip(0, x.shape[axis] - 1))
-        return _back(p, x, dtype)
+                x = _gather_along(p, x, axis, index_range(out).clip(0, x.shape[axis] - 1))
+        return _to_element_type(p, x, dtype)
 
     def _axis(self, p: P, x: T, axis: int, out: int, scale: float) -> T:
         size = x.shape[axis]
         if self.mode.endswith("pillow"):
-            return _apply(p, x, axis, self._pillow(size, out))
-        at = _coordinates(self.coordinates, size, out, scale, np.float32)
+            return _apply_taps(p, x, axis, self._pillow_taps(size, out))
+        at = _source_coordinates(self.coordinates, size, out, scale, np.float32)
         if self.mode == "nearest":
-            return _pick(p, x, axis, _nearest(at, self.nearest_mode, scale < 1).clip(0, size - 1))
+            return _gather_along(p, x, axis, _nearest_taps(at, self.nearest_mode, scale < 1).clip(0, size - 1))
         at = at.astype(np.float64)
         if self.mode == "linear_onnx":
-            return _apply(p, x, axis, _filtered(at.clip(0, size - 1), size, _triangle, 1, 1.0, False))
+            return _apply_taps(p, x, axis, _filter_taps(at.clip(0, size - 1), size, _triangle_kernel, 1, 1.0, False))
         if self.mode == "cubic":
-            return _apply(p, x, axis, _filtered(at, size, _cubic(self.coefficient), 2, 1.0, False))
+            return _apply_taps(p, x, axis, _filter_taps(at, size, _cubic_kernel(self.coefficient), 2, 1.0, False))
         stretch = max(1.0, 1 / scale) if self.antialias else 1.0
-        return _apply(p, x, axis, _filtered(at, size, _triangle, 1, stretch, True))
+        return _apply_taps(p, x, axis, _filter_taps(at, size, _triangle_kernel, 1, stretch, True))
 
-    def _pillow(self, size: int, out: int) -> Taps:
+    def _pillow_taps(self, size: int, out: int) -> ResizeTaps:
         """As PIL resizes: the filter as wide as the step, cut off at the edges."""
         ratio = size / out
         stretch = max(ratio, 1.0)
-        kernel, reach = (_triangle, 1.0) if self.mode == "bilinear_pillow" else (_cubic(-0.5), 2.0)
-        centre = (counting(out) + 0.5) * ratio
+        kernel, reach = (_triangle_kernel, 1.0) if self.mode == "bilinear_pillow" else (_cubic_kernel(-0.5), 2.0)
+        centre = (index_range(out) + 0.5) * ratio
         first = np.maximum((centre - reach * stretch + 0.5).astype(np.int64), 0)
         last = np.minimum((centre + reach * stretch + 0.5).astype(np.int64), size)
         places = first[:, None] + np.arange(int((last - first).max()))
         weights = np.where(places < last[:, None], kernel((places - centre[:, None] + 0.5) / stretch), 0)
-        return Taps(places.clip(0, size - 1), weights / weights.sum(1, keepdims=True))
+        return ResizeTaps(places.clip(0, size - 1), weights / weights.sum(1, keepdims=True))
 
 
 def _padded(p: P, x: T, pads_begin: Ints, pads_end: Ints) -> T:
@@ -345,7 +345,9 @@ def _padded(p: P, x: T, pads_begin: Ints, pads_end: Ints) -> T:
     return p.assemble([b + n + a for b, n, a in zip(before, x.shape, after, strict=True)], x.dtype, [(x, before)], 0)
 
 
-def _interpolate(p: P, x: T, given: Sequence[Any], by_scales: bool, along: Sequence[int], how: _Interpolation) -> T:
+def _interpolate(
+    p: P, x: T, given: Sequence[Any], by_scales: bool, along: Sequence[int], how: InterpolationAttributes
+) -> T:
     """``given``: scales or sizes along the axes."""
     lengths = [x.shape[axis] for axis in along]
     if len(given) != len(along):
@@ -363,12 +365,12 @@ def _interpolate(p: P, x: T, given: Sequence[Any], by_scales: bool, along: Seque
 
 
 def _axes(p: P, x: T, axes: T | None) -> tuple[int, ...]:
-    return tuple(range(x.ndim)) if axes is None else normal_axes(ints(p, axes), x.ndim)
+    return tuple(range(x.ndim)) if axes is None else normalize_distinct_axes(read_ints(p, axes), x.ndim)
 
 
-def _by_scales(word: str) -> bool:
+def _uses_scales(word: str) -> bool:
     if word.lower() not in ("scales", "sizes"):
-        raise unknown_word("shape_calculation_mode", word, ("scales", "sizes"))
+        raise unknown_value_error("shape_calculation_mode", word, ("scales", "sizes"))
     return word.lower() == "scales"
 
 
@@ -388,13 +390,13 @@ def interpolate_1(
     """``linear`` is what later versions call linear_onnx, but for rank 3 and where it smooths."""
     word = mode.lower()
     if word not in ("nearest", "linear", "cubic"):
-        raise unknown_word("mode", mode, ("nearest", "linear", "cubic"))
+        raise unknown_value_error("mode", mode, ("nearest", "linear", "cubic"))
     if word == "linear" and not antialias and x.ndim != 3:
         word = "linear_onnx"
     coordinates = "align_corners" if align_corners else "asymmetric"
-    how = _Interpolation(word, coordinates, "simple", antialias, -0.75)
+    how = InterpolationAttributes(word, coordinates, "simple", antialias, -0.75)
     x = _padded(p, x, pads_begin, pads_end)
-    return _interpolate(p, x, ints(p, target), False, normal_axes(axes, x.ndim), how)
+    return _interpolate(p, x, read_ints(p, target), False, normalize_distinct_axes(axes, x.ndim), how)
 
 
 @openvino("Interpolate", since=11)
@@ -414,18 +416,18 @@ def interpolate_11(
     cube_coeff: float = -0.75,
 ) -> T:
     """One input has the scales or the sizes, as ``shape_calculation_mode`` says."""
-    how = _Interpolation(
+    how = InterpolationAttributes(
         mode.lower(), coordinate_transformation_mode.lower(), nearest_mode.lower(), antialias, cube_coeff
     )
     x = _padded(p, x, pads_begin, pads_end)
-    by_scales = _by_scales(shape_calculation_mode)
-    values = _floats(p, given) if by_scales else ints(p, given)
+    by_scales = _uses_scales(shape_calculation_mode)
+    values = _to_floats(p, given) if by_scales else read_ints(p, given)
     return _interpolate(p, x, values, by_scales, _axes(p, x, axes), how)
 
 
 @openvino("Interpolate", since=4)
-@attributes_of(interpolate_11)
+@inherit_attributes(interpolate_11)
 def interpolate_4(p: P, x: T, sizes: T, scales: T, axes: T | None = None, **attributes: Any) -> T:
     """Scales and sizes are two inputs, of which one counts."""
-    given = scales if _by_scales(attributes["shape_calculation_mode"]) else sizes
+    given = scales if _uses_scales(attributes["shape_calculation_mode"]) else sizes
     return interpolate_11(p, x, given, axes, **attributes)

@@ -8,33 +8,33 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import from_onnx
+from ..dtypes import dtype_from_onnx
 from ..errors import ModelError, UnsupportedError
 from ..graph import Array
-from ..kernels.walks import broadcast_shapes
-from .axes import (
+from ..kernels.strided_iteration import broadcast_shapes
+from .axis_arguments import (
     check_shape,
-    halves,
-    ints,
-    normal_axes,
-    normal_axis,
-    one_int,
-    text,
-    unknown_word,
-    volume,
+    decode_string,
+    element_count,
+    normalize_distinct_axes,
+    normalize_existing_axis,
+    read_int,
+    read_ints,
+    split_element_counts,
+    unknown_value_error,
 )
-from .primitives import NotNative, Routine
+from .operator_helpers import has_bitwise_zero, index_range, is_float
+from .primitives import NoNativeKernel, RoutineCall
 from .registry import onnx, openvino
-from .support import counting, is_float, tells_zeros
 
 P = Any  # Primitives[T]; T is an array or a buffer description
 T = Any
 INT64 = np.dtype(np.int64)
 #: Axes that the routine for NonZero takes: their extents are numbers of its call.
-_MOST_AXES = 8
+_MAX_AXES = 8
 
 
-def _reshaped(shape: Sequence[int], wanted: Sequence[int], copied: Sequence[int]) -> tuple[int, ...]:
+def _resolve_shape(shape: Sequence[int], wanted: Sequence[int], copied: Sequence[int]) -> tuple[int, ...]:
     """The shape that ``wanted`` means for a tensor of ``shape``: -1 is inferred, dimensions ``copied`` are copied."""
     out = list(wanted)
     for k in copied:
@@ -45,44 +45,44 @@ def _reshaped(shape: Sequence[int], wanted: Sequence[int], copied: Sequence[int]
         raise ValueError(f"shape {list(wanted)} has more than one -1")
     if any(n < -1 for n in out):
         raise ValueError(f"shape {list(wanted)} has a negative number other than -1")
-    total = volume(shape)
+    total = element_count(shape)
     if -1 in out:
-        known = volume(n for n in out if n != -1)
+        known = element_count(n for n in out if n != -1)
         if known == 0 or total % known:
             raise ValueError(f"no number in place of the -1 makes {list(wanted)} a shape for {shape}")
         out[out.index(-1)] = total // known
-    if volume(out) != total:
+    if element_count(out) != total:
         raise ValueError(f"{total} elements of shape {shape} cannot get the shape {tuple(out)}")
     return tuple(out)
 
 
-def _zeros(wanted: Sequence[int]) -> list[int]:
+def _zero_positions(wanted: Sequence[int]) -> list[int]:
     return [k for k, n in enumerate(wanted) if n == 0]
 
 
 @onnx("Reshape")
 def reshape_by_attribute(p: P, x: T, *, shape: Sequence[int] = (), consumed_inputs: Any = None) -> T:
-    return p.reshape(x, _reshaped(x.shape, list(shape), _zeros(shape)))
+    return p.reshape(x, _resolve_shape(x.shape, list(shape), _zero_positions(shape)))
 
 
 @onnx("Reshape", since=5)
 def reshape(p: P, x: T, shape: T, *, allowzero: int = 0) -> T:
-    wanted = ints(p, shape)
+    wanted = read_ints(p, shape)
     if allowzero and 0 in wanted and -1 in wanted:
         raise ValueError(f"shape {list(wanted)} has both 0 and -1, which allowzero=1 forbids")
-    return p.reshape(x, _reshaped(x.shape, wanted, () if allowzero else _zeros(wanted)))
+    return p.reshape(x, _resolve_shape(x.shape, wanted, () if allowzero else _zero_positions(wanted)))
 
 
 @openvino("Reshape")
 def openvino_reshape(p: P, x: T, shape: T, *, special_zero: bool = True) -> T:
-    wanted = ints(p, shape)
-    copied = _zeros(wanted) if special_zero else []
+    wanted = read_ints(p, shape)
+    copied = _zero_positions(wanted) if special_zero else []
     if x.size == 0 and wanted.count(-1) == 1:
         # Without elements the -1 is open; OpenVINO leaves copied dimensions out of both products to settle it.
-        total = volume(n for k, n in enumerate(x.shape) if k not in copied)
-        known = volume(n for k, n in enumerate(wanted) if k not in copied and n != -1)
+        total = element_count(n for k, n in enumerate(x.shape) if k not in copied)
+        known = element_count(n for k, n in enumerate(wanted) if k not in copied and n != -1)
         wanted = tuple((total // known if known else 1) if n == -1 else n for n in wanted)
-    return p.reshape(x, _reshaped(x.shape, wanted, copied))
+    return p.reshape(x, _resolve_shape(x.shape, wanted, copied))
 
 
 def _transpose(p: P, x: T, perm: Sequence[int]) -> T:
@@ -98,12 +98,12 @@ def transpose(p: P, x: T, *, perm: Sequence[int] | None = None) -> T:
 
 @openvino("Transpose")
 def openvino_transpose(p: P, x: T, order: T) -> T:
-    return _transpose(p, x, ints(p, order) or range(x.ndim)[::-1])
+    return _transpose(p, x, read_ints(p, order) or range(x.ndim)[::-1])
 
 
 def _squeeze(p: P, x: T, axes: Sequence[int], skip: bool) -> T:
     """Without ``axes`` every dimension of size 1 goes. ``skip``: a named one of another size stays."""
-    named = {normal_axis(axis, x.ndim) for axis in axes} if axes else set(range(x.ndim))
+    named = {normalize_existing_axis(axis, x.ndim) for axis in axes} if axes else set(range(x.ndim))
     for axis in sorted(named):
         if axes and not skip and x.shape[axis] != 1:
             raise ValueError(f"axis {axis} of {x.shape} cannot be squeezed: its size is not 1")
@@ -117,18 +117,18 @@ def squeeze_by_attribute(p: P, x: T, *, axes: Sequence[int] = ()) -> T:
 
 @onnx("Squeeze", since=13)
 def squeeze(p: P, x: T, axes: T | None = None) -> T:
-    return _squeeze(p, x, () if axes is None else ints(p, axes), skip=False)
+    return _squeeze(p, x, () if axes is None else read_ints(p, axes), skip=False)
 
 
 @openvino("Squeeze")
 def openvino_squeeze(p: P, x: T, axes: T | None = None) -> T:
     """A named dimension of another size than 1 "will be ignored and copied as is" (since 2024.3)."""
-    return _squeeze(p, x, () if axes is None else ints(p, axes), skip=True)
+    return _squeeze(p, x, () if axes is None else read_ints(p, axes), skip=True)
 
 
 def _unsqueeze(p: P, x: T, axes: Sequence[int]) -> T:
     rank = x.ndim + len(axes)
-    new = normal_axes(axes, rank)
+    new = normalize_distinct_axes(axes, rank)
     old = iter(x.shape)
     return p.reshape(x, tuple(1 if k in new else next(old) for k in range(rank)))
 
@@ -140,17 +140,17 @@ def unsqueeze_by_attribute(p: P, x: T, *, axes: Sequence[int]) -> T:
 
 @onnx("Unsqueeze", since=13)
 def unsqueeze(p: P, x: T, axes: T) -> T:
-    return _unsqueeze(p, x, ints(p, axes))
+    return _unsqueeze(p, x, read_ints(p, axes))
 
 
 @openvino("Unsqueeze")
 def openvino_unsqueeze(p: P, x: T, axes: T) -> T:
-    return _unsqueeze(p, x, tuple(dict.fromkeys(ints(p, axes))))  # OpenVINO takes an axis named twice once
+    return _unsqueeze(p, x, tuple(dict.fromkeys(read_ints(p, axes))))  # OpenVINO takes an axis named twice once
 
 
 @onnx("Flatten")
 def flatten(p: P, x: T, *, axis: int = 1) -> T:
-    return p.reshape(x, halves(axis, x.shape))
+    return p.reshape(x, split_element_counts(axis, x.shape))
 
 
 @onnx("Shape")
@@ -167,24 +167,24 @@ def openvino_shape_of(p: P, x: T, *, output_type: np.dtype[Any] = INT64) -> T:
 
 @onnx("Size")
 def size(p: P, x: T) -> T:
-    return p.numbers([volume(x.shape)], (), INT64)
+    return p.numbers([element_count(x.shape)], (), INT64)
 
 
 @onnx("Expand", since=8)
 def expand(p: P, x: T, shape: T) -> T:
-    return p.broadcast(x, broadcast_shapes(x.shape, check_shape(ints(p, shape))))
+    return p.broadcast(x, broadcast_shapes(x.shape, check_shape(read_ints(p, shape))))
 
 
 @openvino("Broadcast")
 def openvino_broadcast(p: P, x: T, target_shape: T, axes_mapping: T | None = None, *, mode: str = "numpy") -> T:
-    target = check_shape(ints(p, target_shape), "target shape")
+    target = check_shape(read_ints(p, target_shape), "target shape")
     mode = mode.lower()
     if mode == "bidirectional":
         return p.broadcast(x, broadcast_shapes(x.shape, target))
     if mode in ("explicit", "none"):  # OpenVINO writes the explicit mode of version 1 as "none"
         if axes_mapping is None:
             raise ModelError("mode='explicit' needs the input axes_mapping")
-        axes = normal_axes(ints(p, axes_mapping), len(target))
+        axes = normalize_distinct_axes(read_ints(p, axes_mapping), len(target))
         if len(axes) != x.ndim or list(axes) != sorted(axes):
             raise ValueError(f"axes_mapping {axes} must name, in order, an axis for each of {x.shape}")
         mapped = [1] * len(target)
@@ -192,7 +192,7 @@ def openvino_broadcast(p: P, x: T, target_shape: T, axes_mapping: T | None = Non
             mapped[axis] = n
         x = p.reshape(x, tuple(mapped))
     elif mode != "numpy":
-        raise unknown_word("mode", mode, ("numpy", "explicit", "bidirectional"))
+        raise unknown_value_error("mode", mode, ("numpy", "explicit", "bidirectional"))
     if broadcast_shapes(x.shape, target) != target:
         raise ValueError(f"shape {x.shape} cannot be broadcast to {target}")
     return p.broadcast(x, target)
@@ -214,13 +214,13 @@ def _tile(p: P, x: T, repeats: Sequence[int]) -> T:
 @onnx("Tile")
 def tile_one_axis(p: P, x: T, tiles: T, axis: T) -> T:
     repeats = [1] * x.ndim
-    repeats[normal_axis(one_int(p, axis, "axis"), x.ndim)] = one_int(p, tiles, "tiles")
+    repeats[normalize_existing_axis(read_int(p, axis, "axis"), x.ndim)] = read_int(p, tiles, "tiles")
     return _tile(p, x, repeats)
 
 
 @onnx("Tile", since=6)
 def tile(p: P, x: T, repeats: T) -> T:
-    times = ints(p, repeats)
+    times = read_ints(p, repeats)
     if len(times) != x.ndim:
         raise ValueError(f"repeats {list(times)} must have one number for each axis of {x.shape}")
     return _tile(p, x, times)
@@ -228,7 +228,7 @@ def tile(p: P, x: T, repeats: T) -> T:
 
 @openvino("Tile")
 def openvino_tile(p: P, x: T, repeats: T) -> T:
-    times = ints(p, repeats)
+    times = read_ints(p, repeats)
     rank = max(x.ndim, len(times))
     x = p.reshape(x, (1,) * (rank - x.ndim) + tuple(x.shape))
     return _tile(p, x, (1,) * (rank - len(times)) + times)
@@ -240,7 +240,7 @@ def constant_of_shape(p: P, shape: T, *, value: Array | None = None) -> T:
         value = np.zeros(1, np.float32)
     if value.size != 1:
         raise ModelError(f"attribute value must have one element, not {value.size}")
-    return p.broadcast(p.constant(np.array(value.reshape(()))), check_shape(ints(p, shape)))
+    return p.broadcast(p.constant(np.array(value.reshape(()))), check_shape(read_ints(p, shape)))
 
 
 @onnx("Constant")
@@ -258,8 +258,8 @@ def constant(
 ) -> T:
     if sparse_value is not None:
         raise UnsupportedError("a Constant with a sparse_value is not supported; store it as a dense value")
-    strings = None if value_strings is None else [text(part) for part in value_strings]
-    string = None if value_string is None else text(value_string)
+    strings = None if value_strings is None else [decode_string(part) for part in value_strings]
+    string = None if value_string is None else decode_string(value_string)
     given = [
         None if data is None else np.asarray(data, dtype)
         for data, dtype in (
@@ -283,16 +283,16 @@ def _range(p: P, start: T, stop: T, step: T, dtype: np.dtype[Any], inner: np.dty
     if any(v.size != 1 for v in (start, stop, step)):
         raise ValueError("start, limit and delta must be one number each")
     if start.dtype.kind in "iu" and start.dtype == stop.dtype == step.dtype == dtype == inner:
-        (low,), (high,), (by,) = (ints(p, v) for v in (start, stop, step))
+        (low,), (high,), (by,) = (read_ints(p, v) for v in (start, stop, step))
         if not by:
             raise ValueError("the step of a range must not be zero")
         count = -((low - high) // by)
         shape = (count if count > 0 else 0,)
-        return p.call(Routine("fill.range", [(shape, dtype)], (*shape, dtype.itemsize)), [start, step])[0]
-    return p.constant(_floats(p.value(start), p.value(stop), p.value(step), inner).astype(dtype))
+        return p.call(RoutineCall("arange.range", [(shape, dtype)], (*shape, dtype.itemsize)), [start, step])[0]
+    return p.constant(_float_range(p.value(start), p.value(stop), p.value(step), inner).astype(dtype))
 
 
-def _floats(start: Array, stop: Array, step: Array, dtype: np.dtype[Any]) -> Array:
+def _float_range(start: Array, stop: Array, step: Array, dtype: np.dtype[Any]) -> Array:
     start, stop, step = (v.reshape(()).astype(dtype) for v in (start, stop, step))
     if not step:
         raise ValueError("the step of a range must not be zero")
@@ -305,7 +305,7 @@ def _floats(start: Array, stop: Array, step: Array, dtype: np.dtype[Any]) -> Arr
             raise ValueError(f"a range from {start} to {stop} by {step} has no number of elements")
         count = math.ceil(quotient)
     # Counted in int64: an index too large for the dtype wraps, and so does the product, to the right value.
-    return np.asarray(counting(count).astype(dtype) * step + start)
+    return np.asarray(index_range(count).astype(dtype) * step + start)
 
 
 @onnx("Range", since=11)
@@ -314,9 +314,9 @@ def range_(p: P, start: T, limit: T, delta: T) -> T:
 
 
 @onnx("Range", since=27)
-def range_stashed(p: P, start: T, limit: T, delta: T, *, stash_type: int = 1) -> T:
+def range_with_stash_type(p: P, start: T, limit: T, delta: T, *, stash_type: int = 1) -> T:
     small = start.dtype.name in ("float16", "bfloat16")
-    return _range(p, start, limit, delta, start.dtype, from_onnx(stash_type) if small else start.dtype)
+    return _range(p, start, limit, delta, start.dtype, dtype_from_onnx(stash_type) if small else start.dtype)
 
 
 @openvino("Range")
@@ -325,7 +325,7 @@ def openvino_range(p: P, start: T, stop: T, step: T) -> T:
 
 
 @openvino("Range", since=4)
-def openvino_range_typed(p: P, start: T, stop: T, step: T, *, output_type: np.dtype[Any]) -> T:
+def openvino_range_4(p: P, start: T, stop: T, step: T, *, output_type: np.dtype[Any]) -> T:
     return _openvino_range(p, start, stop, step, output_type)
 
 
@@ -338,20 +338,23 @@ def _openvino_range(p: P, start: T, stop: T, step: T, dtype: np.dtype[Any]) -> T
 def eye_like(p: P, x: T, *, dtype: int | None = None, k: int = 0) -> T:
     if x.ndim != 2:
         raise ValueError(f"the input must have two axes, not shape {x.shape}")
-    kind = x.dtype if dtype is None else from_onnx(dtype)
+    kind = x.dtype if dtype is None else dtype_from_onnx(dtype)
     return p.constant(np.eye(x.shape[0], x.shape[1], k).astype(kind))
 
 
 def _non_zero(p: P, x: T, dtype: np.dtype[Any]) -> T:
     """Indices as [rank, count]; a scalar has rank 0 and so gives shape [0, count]."""
-    if tells_zeros(x.dtype) and x.ndim <= _MOST_AXES and dtype in (np.int32, np.int64):
+    if has_bitwise_zero(x.dtype) and x.ndim <= _MAX_AXES and dtype in (np.int32, np.int64):
         numbers = (x.size, x.dtype.itemsize, int(is_float(x.dtype)), x.ndim, dtype.itemsize, *x.shape[1:])
         (places,) = p.call(
-            Routine("data_dependent.non_zero", (((x.ndim, x.size), dtype),), numbers, x.size + 8, along=(1,)), (x,)
+            RoutineCall(
+                "data_dependent.non_zero", (((x.ndim, x.size), dtype),), numbers, x.size + 8, growing_axes=(1,)
+            ),
+            (x,),
         )
         return places
     if not isinstance(x, np.ndarray):
-        raise NotNative
+        raise NoNativeKernel
     if x.ndim == 0:
         return np.zeros((0, int(bool(x))), dtype)
     return np.array(x.nonzero(), INT64).astype(dtype)

@@ -12,16 +12,16 @@ import numpy as np
 
 from ..errors import ModelError
 from ..graph import Array
-from ..kernels.walks import broadcast_shapes
-from .attention import Window, attend
+from ..kernels.strided_iteration import broadcast_shapes
+from .attention import AttentionWindow, attend
 from .attention import rotary_embedding as turned
-from .axes import ints, normal_axis
-from .indexing import gather_elements as elements
-from .indexing import gather_nd as tuples
-from .indexing import gather_or_zero, tensor_scatter
-from .matmul import product
+from .axis_arguments import normalize_existing_axis, read_ints
+from .gather_scatter import gather_elements as elements
+from .gather_scatter import gather_nd as tuples
+from .gather_scatter import gather_or_zero, tensor_scatter
+from .matmul import matmul_product
+from .operator_helpers import cast, constant, is_float
 from .registry import onnx
-from .support import cast, constant, is_float
 
 P = Any  # Primitives[T]; T is an array or a buffer description
 T = Any
@@ -32,7 +32,9 @@ _DOMAIN = "tensorrt"
 # --- Slices
 
 
-def _places(start: int, size: int, stride: int, extent: int, outside: str, axis: int) -> tuple[Array, Array]:
+def _slice_source_indices(
+    start: int, size: int, stride: int, extent: int, outside: str, axis: int
+) -> tuple[Array, Array]:
     """Which element stands at each place of a slice, and which of these places lie outside."""
     place = start + stride * np.arange(size, dtype=np.int64)
     beyond = (place < 0) | (place >= extent)
@@ -61,7 +63,7 @@ def _places(start: int, size: int, stride: int, extent: int, outside: str, axis:
 @onnx("Slice", domain=_DOMAIN)
 def slice_(p: P, x: T, start: T, shape: T, stride: T, fill: T | None = None, *, axes: Sequence[int], outside: str) -> T:
     """``out[j] = x[start + j * stride]`` along ``axes``."""
-    parts = [ints(p, part) for part in (start, shape, stride)]
+    parts = [read_ints(p, part) for part in (start, shape, stride)]
     if any(len(part) != len(axes) for part in parts):
         raise ModelError(f"start, shape and stride have {[len(part) for part in parts]} numbers, for {len(axes)} axes")
     firsts, extents, steps = [0] * x.ndim, list(x.shape), [1] * x.ndim
@@ -71,7 +73,7 @@ def slice_(p: P, x: T, start: T, shape: T, stride: T, fill: T | None = None, *, 
         first, size, step = map(int, numbers)
         if size < 0:
             raise ModelError(f"shape {parts[1]} has a negative size")
-        place, beyond = _places(first, size, step, int(x.shape[axis]), outside, axis)
+        place, beyond = _slice_source_indices(first, size, step, int(x.shape[axis]), outside, axis)
         if beyond.any():
             missing.append((axis, beyond))
         straight = size > 0 and step != 0 and not beyond.any() and bool((place == first + step * np.arange(size)).all())
@@ -101,7 +103,7 @@ def slice_(p: P, x: T, start: T, shape: T, stride: T, fill: T | None = None, *, 
 # --- Gathering: what lies outside reads 0
 
 
-def _safe(p: P, indices: T, extents: Array) -> tuple[T, T]:
+def _clamp_indices(p: P, indices: T, extents: Array) -> tuple[T, T]:
     """Indices with 0 in place of those outside, and which are inside; ``extents`` broadcast to the indices."""
     index = indices if indices.dtype in (np.int32, np.int64) else p.cast(indices, np.dtype(np.int64))
     lowest, most = p.constant(-extents.astype(index.dtype)), p.constant(extents.astype(index.dtype))
@@ -123,7 +125,7 @@ def gather_elements(p: P, x: T, indices: T, *, axis: int) -> T:
     """``out[J] = x[J with J[axis] := indices[J]]``."""
     if not x.size:
         return p.constant(np.zeros(indices.shape, x.dtype))
-    safe, inside = _safe(p, indices, np.array(int(x.shape[normal_axis(axis, x.ndim)])))
+    safe, inside = _clamp_indices(p, indices, np.array(int(x.shape[normalize_existing_axis(axis, x.ndim)])))
     return p.where(inside, elements(p, x, safe, axis=axis), constant(p, 0, x.dtype))
 
 
@@ -137,7 +139,7 @@ def gather_nd(p: P, x: T, indices: T, *, batched: int = 0) -> T:
     rest = x.shape[batched + count :]
     if not x.size:
         return p.constant(np.zeros((*indices.shape[:-1], *rest), x.dtype))
-    safe, inside = _safe(p, indices, np.array(over))
+    safe, inside = _clamp_indices(p, indices, np.array(over))
     all_inside = p.reduce(np.logical_and, inside, (inside.ndim - 1,), False)
     found = tuples(p, x, safe, batch_dims=batched)
     mask = p.reshape(all_inside, (*all_inside.shape, *(1,) * len(rest)))
@@ -150,7 +152,7 @@ def gather_nd(p: P, x: T, indices: T, *, batched: int = 0) -> T:
 @onnx("Linspace", domain=_DOMAIN)
 def linspace(p: P, shape: T, alpha: T, beta: T) -> T:
     """``alpha + sum of beta[k] * index k``."""
-    sizes = ints(p, shape)
+    sizes = read_ints(p, shape)
     if any(size < 0 for size in sizes):
         raise ModelError(f"the shape to fill, {sizes}, has a negative size")
     if beta.size != len(sizes):
@@ -193,25 +195,25 @@ def ragged_softmax(p: P, x: T, bounds: T) -> T:
 # --- What must hold
 
 
-def window_beyond(size: int, window: int, stride: int, pre: int, post: int) -> bool:
+def has_window_past_end(size: int, window: int, stride: int, pre: int, post: int) -> bool:
     """Whether the last place of a pooling window that EXPLICIT_ROUND_UP adds begins behind all elements: nobody says
     what it gives."""
     places = -(-(size + pre + post - window) // stride) + 1
     return (places - 1) * stride >= size + pre
 
 
-def told_beyond(axis: int, size: int) -> str:
+def window_past_end_error(axis: int, size: int) -> str:
     return f"its last window would begin behind the {size} elements of axis {axis}: take another padding or stride"
 
 
 @onnx("PoolReach", domain=_DOMAIN)
-def pool_reach(
+def check_pool_windows(
     p: P, x: T, *, window: Sequence[int], stride: Sequence[int], pre: Sequence[int], post: Sequence[int]
 ) -> T:
     """The tensor, along whose last axes no window begins behind all elements."""
     for k, (size, *numbers) in enumerate(zip(x.shape[2:], window, stride, pre, post, strict=True)):
-        if window_beyond(int(size), *numbers):
-            raise ModelError(told_beyond(k + 2, int(size)))
+        if has_window_past_end(int(size), *numbers):
+            raise ModelError(window_past_end_error(k + 2, int(size)))
     return x
 
 
@@ -247,21 +249,23 @@ def nms(
         for kind in range(scores.shape[2]):
             score = scores[batch, :, kind].astype(np.float64)
             corners = boxes[batch] if boxes.ndim == 3 else boxes[batch, :, min(kind, boxes.shape[2] - 1)]
-            chosen = _chosen(_corners(corners.astype(np.float64), centers), score, keep, overlap, threshold, limit)
+            chosen = _select_boxes(
+                _to_corners(corners.astype(np.float64), centers), score, keep, overlap, threshold, limit
+            )
             found += [(batch, -float(score[box]), kind, box) for box in chosen]
     found.sort()
     rows = np.array([(batch, kind, box) for batch, _, kind, box in found], np.int32).reshape(-1, 3)
     return rows, np.array(len(rows), np.int32)
 
 
-def _corners(boxes: Array, centers: int) -> Array:
+def _to_corners(boxes: Array, centers: int) -> Array:
     if not centers:
         low, high = boxes[:, :2], boxes[:, 2:]
         return np.concatenate([np.minimum(low, high), np.maximum(low, high)], 1)
     return np.concatenate([boxes[:, :2] - boxes[:, 2:] / 2, boxes[:, :2] + boxes[:, 2:] / 2], 1)
 
 
-def _chosen(corners: Array, score: Array, keep: int, overlap: float, threshold: float, limit: int) -> list[int]:
+def _select_boxes(corners: Array, score: Array, keep: int, overlap: float, threshold: float, limit: int) -> list[int]:
     order = [int(k) for k in np.argsort(-score, kind="stable") if score[k] > threshold]
     area = np.prod(corners[:, 2:] - corners[:, :2], axis=1)
     chosen: list[int] = []
@@ -285,28 +289,28 @@ def attention(p: P, q: T, k: T, v: T, mask: T | None = None, *, softmax: int, ca
     """``norm(q @ k^T + mask) @ v``, not scaled. ``causal``: 1, a query sees the keys up to its own place; 2, the same
     counted from the last ones."""
     offset = k.shape[2] - q.shape[2] if causal == 2 else 0
-    window = Window(right=0 if causal else -1, offset=offset)
+    window = AttentionWindow(keys_after=0 if causal else -1, offset=offset)
     if softmax:
         bias = mask
         if mask is not None and mask.dtype == np.bool_:
             zero = p.broadcast(constant(p, 0, q.dtype), mask.shape)
             bias = p.where(mask, zero, constant(p, -np.inf, q.dtype))
         return attend(p, q, k, v, scale=1.0, bias=bias, window=window)
-    allowed = window.allowed(q.shape[2], k.shape[2])
+    allowed = window.visibility_mask(q.shape[2], k.shape[2])
     groups = q.shape[1] // k.shape[1]
     if groups > 1:
-        k, v = (_repeated(p, x, groups) for x in (k, v))
-    scores = product(p, q, p.transpose(k, (0, 1, 3, 2)))
+        k, v = (_repeat_heads(p, x, groups) for x in (k, v))
+    scores = matmul_product(p, q, p.transpose(k, (0, 1, 3, 2)))
     if mask is not None and mask.dtype != np.bool_:
         scores = p.map(np.add, scores, mask)
     for hidden in (mask if mask is not None and mask.dtype == np.bool_ else None, allowed):
         if hidden is not None:
             visible = p.constant(hidden) if isinstance(hidden, np.ndarray) and hidden is allowed else hidden
             scores = p.where(visible, scores, constant(p, 0, scores.dtype))
-    return product(p, scores, v)
+    return matmul_product(p, scores, v)
 
 
-def _repeated(p: P, x: T, groups: int) -> T:
+def _repeat_heads(p: P, x: T, groups: int) -> T:
     """Each head so many times, one after the other."""
     batch, heads, length, width = x.shape
     wide = p.broadcast(p.reshape(x, (batch, heads, 1, length, width)), (batch, heads, groups, length, width))

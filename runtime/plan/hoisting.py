@@ -2,7 +2,7 @@
 
 A product with weights whose rows are known before the loop runs (``X[i] @ W``) reads its weights once for many
 iterations, not once for each. Every node stays in the plan and gives the same bits as alone: the order of a sum in
-``panels.h`` does not depend on the number of rows. :func:`hoisted` gives the batched form of such products.
+``packed_weights.h`` does not depend on the number of rows. :func:`hoisted` gives the batched form of such products.
 
 For this a recurrent cell of OpenVINO is split in two: the product of its input, and the rest.
 """
@@ -17,14 +17,14 @@ from typing import Any
 import numpy as np
 
 from ..graph import Array, Loop, Node, Operation, SlicedInput, System, TensorType, Value
-from ..graph.dependence import made_in
-from ..graph.slices import cut, from_start
-from ..ops.primitives import NotNative, View
-from ..ops.registry import Op, ResolvedOperation, resolve
-from ..ops.weights import Weighted, fits, is_large, on_weights
+from ..graph.dependence import body_parameters
+from ..graph.slicing import normalize_axis, slice_parts
+from ..ops.primitives import NoNativeKernel, View
+from ..ops.registry import ResolvedOperation, ResolvedOperator, resolve
+from ..ops.weight_packing import PackedProductPrimitives, is_packable, is_packing_worthwhile, use_packed_products
 from ..record import record
-from .batch import Rows
-from .trips import runs_to_its_count
+from .batched_primitives import BatchedRows
+from .trip_counts import has_known_trip_count
 
 
 def _words(text: str) -> frozenset[str]:
@@ -34,7 +34,7 @@ def _words(text: str) -> frozenset[str]:
 
 #: Operators that make something of one iteration's rows, are cheap beside a product, and give each element the same
 #: however many there are.
-_EXACT = _words(
+_ROWWISE_EXACT = _words(
     "abs add cast clamp clip convert div divide flatten gather identity mul multiply neg negative relu reshape squeeze"
     " sub subtract transpose unsqueeze"
 )
@@ -45,43 +45,43 @@ _PRODUCTS = _words("matmul gemm")
 _CELLS = _words("lstmcell grucell rnncell")
 
 
-def is_ours(node: Node, system: System) -> bool:
+def is_builtin(node: Node, system: System) -> bool:
     """A node without control flow whose operator is one of the system's own."""
     return isinstance(node, Operation) and (system is not System.ONNX or node.domain in ("", "ai.onnx"))
 
 
-def iteration_of(loop: Loop) -> Value:
+def iteration_value(loop: Loop) -> Value:
     """The number of the iteration: the loop's own, or a new value."""
     return loop.iteration or Value(f"{loop.name}_iteration", TensorType(np.dtype(np.int64), ()))
 
 
-def hoisted(loop: Loop, system: System, number: Value) -> dict[Node, ResolvedOperation]:
+def hoisted_nodes(loop: Loop, system: System, number: Value) -> dict[Node, ResolvedOperation]:
     """Nodes of a loop's body, each with a batched form that is valid as long as nothing in the loop is changed by hand.
 
     ``number``: what :func:`iteration_of` gave.
     """
-    finder = Finder(loop, system)
+    finder = HoistableFinder(loop, system)
     made: dict[Node, ResolvedOperation] = {}
-    if finder.found():
-        cells = {halves[0]: (cell, halves[1]) for cell, halves in finder.halves.items()}
+    if finder.find_chains():
+        cells = {halves[0]: (cell, halves[1]) for cell, halves in finder.cell_halves.items()}
         for chain in finder.chains:
             last = chain.nodes[-1]
             batch = finder.node(chain, number)
             if last in cells:
                 cell, rest = cells[last]
-                op = Op(partial(_both_halves, batch.op, len(batch.inputs), rest.op), {})
-                made[cell] = resolved(cell, op, [*batch.inputs, *cell.inputs[1:]])
+                op = ResolvedOperator(partial(_both_halves, batch.op, len(batch.inputs), rest.op), {})
+                made[cell] = with_operator(cell, op, [*batch.inputs, *cell.inputs[1:]])
             else:
                 made[last] = batch
     return made
 
 
-def _both_halves(batch: Op, count: int, rest: Op, p: Any, *inputs: Any) -> tuple[Any, ...]:
+def _both_halves(batch: ResolvedOperator, count: int, rest: ResolvedOperator, p: Any, *inputs: Any) -> tuple[Any, ...]:
     """A cell whose input's product comes out of a batch; ``count``: how many inputs the batch has."""
     return rest.apply(p, [*batch.apply(p, inputs[:count]), *inputs[count:]])
 
 
-def resolved(node: Node, op: Op, inputs: list[Value | None] | None = None) -> ResolvedOperation:
+def with_operator(node: Node, op: ResolvedOperator, inputs: list[Value | None] | None = None) -> ResolvedOperation:
     """``node`` with another operator, and other inputs."""
     inputs = node.inputs if inputs is None else inputs
     header = (node.name, node.op_type, node.domain, node.version)
@@ -89,7 +89,7 @@ def resolved(node: Node, op: Op, inputs: list[Value | None] | None = None) -> Re
 
 
 @record
-class Source:
+class RowSource:
     """Rows of a tensor outside, one an iteration. ``index``: the iteration number as a Gather gets it."""
 
     outer: Value
@@ -101,55 +101,55 @@ class Source:
     def view(self, index: Any, where: str) -> View:
         """The view of the outer tensor as rows; ``index``: the number's description, for its shape."""
         if self.sliced is not None:
-            return partial(cut, sliced=self.sliced, where=where)
+            return partial(slice_parts, sliced=self.sliced, where=where)
         return partial(_gathered, axis=self.axis, ndim=index.ndim)
 
 
 def _gathered(x: Array, axis: int, ndim: int) -> Array:
-    axis = from_start(axis, x.ndim)
+    axis = normalize_axis(axis, x.ndim)
     rows = np.moveaxis(x, axis, 0)
     return np.expand_dims(rows, tuple(range(axis + 1, axis + 1 + ndim)))
 
 
 @record
-class Chain:
+class HoistedChain:
     """Nodes that are computed together for a batch of iterations; the output of the last one is the result."""
 
     nodes: list[Node]
-    sources: list[Source]
+    sources: list[RowSource]
 
 
 @record
-class Finder:
+class HoistableFinder:
     """The products of one loop's body that can be computed for many iterations at once, each with the nodes before it;
     only such that give the same as alone."""
 
     loop: Loop
     system: System
-    chains: list[Chain] = field(default_factory=list)
+    chains: list[HoistedChain] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         loop = self.loop
-        self.made: dict[Value, Node] = {
+        self.producers: dict[Value, Node] = {
             value: node for node in loop.body.nodes for value in node.outputs if value is not None
         }
         self.outer = {invariant.inner: invariant.outer for invariant in loop.invariants}
-        self.inside = (set(made_in(loop)) - self.outer.keys()) | self.made.keys()
-        self.sources = {sliced.inner: Source(sliced.outer, sliced.inner, sliced) for sliced in loop.sliced_inputs}
+        self.inside = (set(body_parameters(loop)) - self.outer.keys()) | self.producers.keys()
+        self.sources = {sliced.inner: RowSource(sliced.outer, sliced.inner, sliced) for sliced in loop.sliced_inputs}
         self.numbers: set[Value] = set() if loop.iteration is None else {loop.iteration}
         self.rows: set[Value] = set(self.sources)
         #: Cell -> its two halves.
-        self.halves: dict[Node, list[ResolvedOperation]] = {}
+        self.cell_halves: dict[Node, list[ResolvedOperation]] = {}
 
-    def found(self) -> bool:
+    def find_chains(self) -> bool:
         """Find the chains."""
         if any(edge.param is self.loop.iteration for edge in self.loop.back_edges):
             return False  # what counts as the iteration number there is a carried value
         products: list[Node] = []
         for node in self.loop.body.nodes:
-            if not is_ours(node, self.system):
+            if not is_builtin(node, self.system):
                 continue
-            if node.foreign:
+            if node.is_custom_operator:
                 continue
             word = node.op_type.lower()
             if word in _CELLS and self.system is System.OPENVINO:
@@ -171,7 +171,7 @@ class Finder:
         self.chains = [chain for chain in map(self._chain, products) if chain is not None]
         return bool(self.chains)
 
-    def _op(self, node: Node) -> Op:
+    def _op(self, node: Node) -> ResolvedOperator:
         assert isinstance(node, Operation)
         return resolve(node, self.system)
 
@@ -180,9 +180,9 @@ class Finder:
 
     def _halves(self, cell: Node) -> list[ResolvedOperation]:
         """The product of a cell's input where that is known beforehand; the cell itself is to use it."""
-        from ..ops.recurrent_openvino import STATES, input_half, state_half
+        from ..ops.openvino_recurrent_cells import STATE_COUNTS, cell_from_products, project_cell_input
 
-        states = STATES[cell.op_type.lower()]
+        states = STATE_COUNTS[cell.op_type.lower()]
         weights = cell.inputs[1 + states :]
         if len(weights) < 2 or self._inside(weights):
             return []
@@ -191,11 +191,11 @@ class Finder:
             return []
         op = self._op(cell)
         out = Value(f"{cell.name}_input")
-        half = replace(op, function=partial(input_half, op.function, states))
-        product = resolved(replace(cell, outputs=[out]), half, [x, *weights])
-        rest = on_weights(replace(op, function=partial(state_half, op.function, states)))
-        self.halves[cell] = [product, resolved(cell, rest, [out, *cell.inputs[1:]])]
-        self.made[out] = product
+        half = replace(op, function=partial(project_cell_input, op.function, states))
+        product = with_operator(replace(cell, outputs=[out]), half, [x, *weights])
+        rest = use_packed_products(replace(op, function=partial(cell_from_products, op.function, states)))
+        self.cell_halves[cell] = [product, with_operator(cell, rest, [out, *cell.inputs[1:]])]
+        self.producers[out] = product
         return [product]
 
     def _is_number(self, node: Node, word: str) -> bool:
@@ -207,7 +207,7 @@ class Finder:
             return node.attributes.get(attribute) in types
         return word in _RESHAPES
 
-    def _gather(self, node: Node, out: Value) -> Source | None:
+    def _gather(self, node: Node, out: Value) -> RowSource | None:
         """The source that ``node`` is where it takes row i out of a tensor outside."""
         if node.op_type.lower() != "gather" or len(node.inputs) < 2 or node.inputs[1] not in self.numbers:
             return None
@@ -222,7 +222,7 @@ class Finder:
                 return None
         if data is None or data in self.inside:
             return None
-        return Source(data, out, axis=int(np.reshape(axis, ())), index=index)
+        return RowSource(data, out, axis=int(np.reshape(axis, ())), index=index)
 
     def _is_row(self, node: Node, word: str) -> bool:
         """It makes one iteration's rows of such rows and of what is the same in all iterations."""
@@ -233,22 +233,22 @@ class Finder:
         if word in _PRODUCTS:
             if node.inputs[0] not in self.rows or any(value in self.rows for value in node.inputs[1:]):
                 return False
-        elif word not in _EXACT:
+        elif word not in _ROWWISE_EXACT:
             return False
         op = self._op(node)
         return op.native and op.pure
 
-    def _chain(self, product: Node) -> Chain | None:
+    def _chain(self, product: Node) -> HoistedChain | None:
         """The product with what leads to it; None where its weights are few, or not known."""
         weights = self._weights(product)
-        if weights is None or not is_large(weights):
+        if weights is None or not is_packing_worthwhile(weights):
             return None
         nodes: dict[Node, None] = {}
-        sources: dict[Value, Source] = {}
+        sources: dict[Value, RowSource] = {}
         self._collect(product, nodes, sources)
-        return Chain(list(nodes), list(sources.values()))
+        return HoistedChain(list(nodes), list(sources.values()))
 
-    def _collect(self, node: Node, nodes: dict[Node, None], sources: dict[Value, Source]) -> None:
+    def _collect(self, node: Node, nodes: dict[Node, None], sources: dict[Value, RowSource]) -> None:
         stack: list[tuple[Node, bool]] = [(node, False)]
         while stack:
             node, done = stack.pop()
@@ -264,40 +264,40 @@ class Finder:
                 if value in self.sources:
                     sources[value] = self.sources[value]
                 elif value in self.rows:
-                    stack.append((self.made[value], False))
+                    stack.append((self.producers[value], False))
 
     def _weights(self, product: Node) -> Array | None:
         """What a product multiplies with, where that is constant."""
         weights = product.inputs[1]
         return None if weights is None else self.outer.get(weights, weights).constant
 
-    def node(self, chain: Chain, number: Value) -> ResolvedOperation:
+    def node(self, chain: HoistedChain, number: Value) -> ResolvedOperation:
         """A node that does what a chain does. ``number``: the iteration's."""
         loop, last = self.loop, chain.nodes[-1]
         steps = [(self._op(node), tuple(node.inputs), node.outputs[0]) for node in chain.nodes]
         rows = {source.inner for source in chain.sources} | {out for _, _, out in steps}
         others = list(dict.fromkeys(v for _, inputs, _ in steps for v in inputs if v is not None and v not in rows))
-        batch = Batch(
+        batch = BatchOperator(
             [source.inner for source in chain.sources],
             others,
             steps,
             chain.sources,
-            not runs_to_its_count(loop),
+            not has_known_trip_count(loop),
             last.describe(),
         )
         tensors = [source.outer for source in chain.sources]
         indices = [source.index for source in chain.sources]
-        return resolved(last, Op(batch, {}), [number, loop.trip_count, *tensors, *indices, *others])
+        return with_operator(last, ResolvedOperator(batch, {}), [number, loop.trip_count, *tensors, *indices, *others])
 
 
 @record
-class Batch:
+class BatchOperator:
     """The operator of a chain: ``(iteration, trip count, sources, their indices, others) -> last output``."""
 
     inner: list[Value]
     others: list[Value]
-    steps: list[tuple[Op, tuple[Value | None, ...], Value | None]]
-    sources: list[Source]
+    steps: list[tuple[ResolvedOperator, tuple[Value | None, ...], Value | None]]
+    sources: list[RowSource]
     conditional: bool
     where: str
 
@@ -311,7 +311,7 @@ class Batch:
 
     def step(self, p: Any, parts: Sequence[Any], others: Sequence[Any]) -> Any:
         """One iteration, or the rows of many."""
-        p = _Exactly(p)
+        p = _RowExactProducts(p)
         known: dict[Value | None, Any] = {None: None}
         known.update(zip(self.inner, parts, strict=True))
         known.update(zip(self.others, others, strict=True))
@@ -321,13 +321,13 @@ class Batch:
         return result
 
 
-class _Exactly(Weighted):
+class _RowExactProducts(PackedProductPrimitives):
     """Primitives whose products give the same for many rows as for one."""
 
     def matmul(self, a: Any, b: Any) -> Any:
         return self.matmul_from(None, a, b)
 
     def matmul_from(self, start: Any, a: Any, b: Any) -> Any:
-        if b.known is None or not fits(a.all if isinstance(a, Rows) else a, b):
-            raise NotNative
+        if b.known is None or not is_packable(a.batch if isinstance(a, BatchedRows) else a, b):
+            raise NoNativeKernel
         return self._p.weighted(a, b, start)

@@ -29,12 +29,12 @@ from ..graph import (
     Value,
     walk,
 )
-from ..graph.origins import Origins
-from ..ops.registry import Op, ResolvedOperation, resolve, resolve_or_refuse
-from ..ops.weights import weighted
+from ..graph.producers import ProducerMap
+from ..ops.registry import ResolvedOperation, ResolvedOperator, resolve, resolve_or_refuse
+from ..ops.weight_packing import with_packed_weights
 from ..record import record
-from .hoisting import hoisted, iteration_of
-from .trips import can_change
+from .hoisting import hoisted_nodes, iteration_value
+from .trip_counts import condition_can_change
 
 
 class Opcode(IntEnum):
@@ -58,7 +58,7 @@ class Instruction:
 
     kind: Opcode
     node: Node | None = None
-    op: Op | None = None
+    op: ResolvedOperator | None = None
     inputs: tuple[int, ...] = ()
     outputs: tuple[int, ...] = ()
     loop: int = -1
@@ -95,7 +95,7 @@ class SlicePlan:
 
 
 @record
-class LastPlan:
+class LastValuePlan:
     """``edge``: index into the loop's edges; -1: no back edge feeds it, so that zero trips leave it without a value."""
 
     output: LastValueOutput
@@ -137,10 +137,10 @@ class LoopPlan:
     iteration: int = -1
     edges: list[EdgePlan] = field(default_factory=list)
     slices: list[SlicePlan] = field(default_factory=list)
-    lasts: list[LastPlan] = field(default_factory=list)
+    last_values: list[LastValuePlan] = field(default_factory=list)
     scans: list[ScanPlan] = field(default_factory=list)
     #: (what an iteration got, slot that keeps it): for outputs that return it, since the boundary writes over it.
-    kept: list[tuple[int, int]] = field(default_factory=list)
+    saved_inputs: list[tuple[int, int]] = field(default_factory=list)
     #: The iteration before which it is sure that nothing can end the loop unless its trip count does
     #: (docs/semantics.md 3.2): 1
     #: where the condition is always the same but known only once it was computed. -1: something can.
@@ -160,18 +160,18 @@ class Plan:
     constants: list[tuple[int, Array]] = field(default_factory=list)
     slot_of: dict[Value, int] = field(default_factory=dict)
     #: Values that nodes make of constants alone.
-    settled: set[Value] = field(default_factory=set)
+    constant_values: set[Value] = field(default_factory=set)
     #: What the nodes inside the Ifs of a body compute (-1: of the main graph), with the branches that lead there; found
     #: when frames first ask for it.
-    ways: dict[int, dict[Value, tuple[tuple[int, bool], ...]]] = field(default_factory=dict)
+    branch_paths: dict[int, dict[Value, tuple[tuple[int, bool], ...]]] = field(default_factory=dict)
     #: The values that a body can read by name, if no branch has to be told from another; found in the same way.
-    names: dict[int, dict[str, Value]] = field(default_factory=dict)
+    names_by_body: dict[int, dict[str, Value]] = field(default_factory=dict)
 
     def loop_of(self, loop: Loop) -> LoopPlan:
         """The plan of one of the graph's loops."""
         return next(plan for plan in self.loops if plan.loop is loop)
 
-    def inside(self, loop: int) -> Iterator[int]:
+    def body_positions(self, loop: int) -> Iterator[int]:
         """Positions of the instructions directly in a loop's body (-1: the main graph), inner loops as their ENTER."""
         for pc, instruction in enumerate(self.code):
             if instruction.inside == loop:
@@ -186,7 +186,7 @@ def compile_graph(graph: Graph) -> Plan:
     Raises:
         ModelError: a node uses a value that its scope does not have, or its attributes do not fit its operator.
     """
-    compiler = _Compiler(Plan(graph), Origins.of(graph))
+    compiler = PlanCompiler(Plan(graph), ProducerMap.for_graph(graph))
     for node in walk(graph):
         # Before anything reads it: from here on a node has the inputs and the attributes that its operator demands.
         if isinstance(node, Operation):
@@ -203,15 +203,15 @@ def compile_graph(graph: Graph) -> Plan:
 
 
 @record
-class _Compiler:
+class PlanCompiler:
     plan: Plan
-    origins: Origins
-    ops: dict[Operation, Op] = field(default_factory=dict)
+    origins: ProducerMap
+    ops: dict[Operation, ResolvedOperator] = field(default_factory=dict)
     hoisted: dict[Node, ResolvedOperation] = field(default_factory=dict)
     #: Slot -> index of the innermost loop whose iterations give it other values; -1 (and absent): none does.
     varies: dict[int, int] = field(default_factory=dict)
 
-    def new(self, value: Value) -> int:
+    def add_slot(self, value: Value) -> int:
         if value not in self.plan.slot_of:
             self.plan.slot_of[value] = len(self.plan.slots)
             self.plan.slots.append(value)
@@ -221,13 +221,13 @@ class _Compiler:
 
     def slot(self, value: Value, user: Node | str) -> int:
         if value.constant is not None:
-            return self.new(value)
+            return self.add_slot(value)
         if value not in self.plan.slot_of:
             told = user if isinstance(user, str) else user.describe()
             raise ModelError(f"{told} uses the value '{value.name}', which nothing before it defines")
         return self.plan.slot_of[value]
 
-    def maybe(self, value: Value | None, user: Node | str) -> int:
+    def optional_slot(self, value: Value | None, user: Node | str) -> int:
         return -1 if value is None else self.slot(value, user)
 
     def emit(self, instruction: Instruction, inside: int) -> int:
@@ -237,7 +237,7 @@ class _Compiler:
 
     def graph(self, graph: Graph, inside: int, path: str) -> None:
         for value in (*graph.inputs, *graph.constants):
-            self.new(value)
+            self.add_slot(value)
         self.nodes(graph.nodes, inside, path)
 
     def nodes(self, nodes: Sequence[Node], inside: int, path: str) -> None:
@@ -253,10 +253,10 @@ class _Compiler:
         instruction = self.instruction(node, node, inside)
         if node in self.hoisted:
             instruction.hoisted = self.instruction(node, self.hoisted[node], inside)
-        instruction.once = self.once(instruction, inside)
+        instruction.once = self.once_loop(instruction, inside)
         self.emit(instruction, inside)
 
-    def once(self, instruction: Instruction, inside: int) -> int:
+    def once_loop(self, instruction: Instruction, inside: int) -> int:
         """See :attr:`Instruction.once`; notes in which loop the outputs vary."""
         assert instruction.op is not None
         # Of loops around one another the inner one has the higher number.
@@ -273,24 +273,24 @@ class _Compiler:
     def instruction(self, node: Operation, run: Operation, inside: int) -> Instruction:
         """What runs ``run`` for ``node``."""
         system = self.plan.graph.system
-        inputs = tuple(self.maybe(value, node) for value in run.inputs)
+        inputs = tuple(self.optional_slot(value, node) for value in run.inputs)
         settled = [slot < 0 or self.is_settled(self.plan.slots[slot]) for slot in inputs]
         op = self.ops.get(run) or resolve(run, system)
         if op.pure and not op.random and all(settled):
-            self.plan.settled.update(value for value in node.outputs if value is not None)
-        op = weighted(run, op, system, settled)
-        outputs = tuple(-1 if value is None else self.new(value) for value in node.outputs)
+            self.plan.constant_values.update(value for value in node.outputs if value is not None)
+        op = with_packed_weights(run, op, system, settled)
+        outputs = tuple(-1 if value is None else self.add_slot(value) for value in node.outputs)
         return Instruction(Opcode.NODE, node, op, inputs, outputs, inside=inside)
 
     def is_settled(self, value: Value) -> bool:
         """Does it follow from constants alone?"""
-        return value.constant is not None or value in self.plan.settled
+        return value.constant is not None or value in self.plan.constant_values
 
     def branch(self, node: If, inside: int, path: str) -> None:
         condition = node.inputs[0]
         assert condition is not None
         start = self.emit(Instruction(Opcode.BRANCH, node, inputs=(self.slot(condition, node),)), inside)
-        outputs = tuple(-1 if value is None else self.new(value) for value in node.outputs)
+        outputs = tuple(-1 if value is None else self.add_slot(value) for value in node.outputs)
         self.varies.update((slot, inside) for slot in outputs)
         self.plan.code[start].outputs = outputs
         ends = []
@@ -313,8 +313,8 @@ class _Compiler:
         where = node.describe()
         plan = LoopPlan(node, len(self.plan.loops), inside, f"{path} ▸ {node.name}")
         self.plan.loops.append(plan)
-        plan.trip_count = self.maybe(node.trip_count, where)
-        plan.initial_condition = self.maybe(node.initial_condition, where)
+        plan.trip_count = self.optional_slot(node.trip_count, where)
+        plan.initial_condition = self.optional_slot(node.initial_condition, where)
         initials = [
             self.slot(edge.initial, where) if isinstance(edge.initial, Value) else -1 for edge in node.back_edges
         ]
@@ -324,44 +324,46 @@ class _Compiler:
                 slices.append(self.slot(edge.initial.outer, where))
         for invariant in node.invariants:
             self.plan.slot_of[invariant.inner] = self.slot(invariant.outer, where)
-        lengths = [self.maybe(scan.length, where) for scan in node.scan_outputs]
+        lengths = [self.optional_slot(scan.length, where) for scan in node.scan_outputs]
         reads = (plan.trip_count, plan.initial_condition, *initials, *slices, *lengths)
         plan.enter = self.emit(
             Instruction(Opcode.ENTER, node, inputs=tuple(s for s in reads if s >= 0), loop=plan.index), inside
         )
-        number = iteration_of(node)
-        batched = hoisted(node, self.plan.graph.system, number)
+        number = iteration_value(node)
+        batched = hoisted_nodes(node, self.plan.graph.system, number)
         self.hoisted.update(batched)
         if batched:
-            self.new(number)
+            self.add_slot(number)
         aliases = {invariant.inner for invariant in node.invariants}
         unchanged = {edge.param for edge in node.back_edges if edge.param is edge.result}
         for value in (*node.body.inputs, *([number] if batched else [])):
             if value not in aliases:
-                self.varies[self.new(value)] = inside if value in unchanged else plan.index
+                self.varies[self.add_slot(value)] = inside if value in unchanged else plan.index
         plan.top = len(self.plan.code)
         for value in (*node.body.inputs, *node.body.constants):
-            self.new(value)
-        if node.tested is not None:
-            self.nodes(node.body.nodes[: node.tested], plan.index, plan.path)
+            self.add_slot(value)
+        if node.condition_node_count is not None:
+            self.nodes(node.body.nodes[: node.condition_node_count], plan.index, plan.path)
             self.emit(Instruction(Opcode.TEST, loop=plan.index), plan.index)
         plan.head = self.emit(Instruction(Opcode.HEAD, node, loop=plan.index), inside)
-        self.nodes(node.body.nodes[node.tested or 0 :], plan.index, plan.path)
-        plan.condition = self.maybe(node.condition, where)
-        plan.condition_input = self.maybe(node.condition_input, where)
+        self.nodes(node.body.nodes[node.condition_node_count or 0 :], plan.index, plan.path)
+        plan.condition = self.optional_slot(node.condition, where)
+        plan.condition_input = self.optional_slot(node.condition_input, where)
         ignored = None if node.condition_input is None else node.ignored_condition
-        plan.yielded = self.maybe((node.condition if node.tested is None else None) or ignored, where)
-        plan.iteration = self.maybe(number if batched else node.iteration, where)
+        plan.yielded = self.optional_slot(
+            (node.condition if node.condition_node_count is None else None) or ignored, where
+        )
+        plan.iteration = self.optional_slot(number if batched else node.iteration, where)
         self.ports(plan, initials, where)
         plan.endless_from = self.endless_from(node)
         plan.next = self.emit(Instruction(Opcode.NEXT, node, loop=plan.index), inside)
-        self.varies.update((self.new(value), inside) for value in node.outputs if value is not None)
-        plan.lasts = [self.last(plan, output, where) for output in node.last_values]
+        self.varies.update((self.add_slot(value), inside) for value in node.outputs if value is not None)
+        plan.last_values = [self.last(plan, output, where) for output in node.last_values]
         plan.scans = [
-            ScanPlan(s, self.slot(s.result, where), self.new(s.outer), length)
+            ScanPlan(s, self.slot(s.result, where), self.add_slot(s.outer), length)
             for s, length in zip(node.scan_outputs, lengths, strict=True)
         ]
-        outputs = (*(last.outer for last in plan.lasts), *(scan.outer for scan in plan.scans))
+        outputs = (*(last.outer for last in plan.last_values), *(scan.outer for scan in plan.scans))
         plan.exit = self.emit(Instruction(Opcode.EXIT, node, outputs=outputs, loop=plan.index), inside)
 
     def ports(self, plan: LoopPlan, initials: list[int], where: str) -> None:
@@ -374,7 +376,9 @@ class _Compiler:
             if value is not None and self.varies[self.slot(value, where)] == plan.index
         }
         # What the next condition needs is computed before anybody has read what was carried.
-        made.difference_update(v for inner in node.body.nodes[: node.tested or 0] for v in inner.outputs if v)
+        made.difference_update(
+            v for inner in node.body.nodes[: node.condition_node_count or 0] for v in inner.outputs if v
+        )
         results = [edge.result for edge in node.back_edges]
         for edge, initial in zip(node.back_edges, initials, strict=True):
             plan.edges.append(
@@ -393,19 +397,23 @@ class _Compiler:
         ]
 
     def endless_from(self, node: Loop) -> int:
-        if node.counted_by_slices or node.fixed_trips is not None or can_change(node):
+        if node.counted_by_slices or node.fixed_trips is not None or condition_can_change(node):
             return -1
-        if node.condition is None or node.tested is not None or self.origins.scalar(node.condition):
+        if (
+            node.condition is None
+            or node.condition_node_count is not None
+            or self.origins.constant_scalar(node.condition)
+        ):
             return 0
-        return 0 if self.origins.origin(node.condition) is node.condition_input else 1
+        return 0 if self.origins.skip_identities(node.condition) is node.condition_input else 1
 
-    def last(self, plan: LoopPlan, output: LastValueOutput, where: str) -> LastPlan:
+    def last(self, plan: LoopPlan, output: LastValueOutput, where: str) -> LastValuePlan:
         wanted = [output.edge] if output.edge else [e.edge for e in plan.edges if e.edge.result is output.result]
         index = next((k for k, e in enumerate(plan.edges) if e.edge in wanted), -1)
         source = plan.edges[index].param if index >= 0 else self.slot(output.result, where)
         got = {plan.iteration, plan.condition_input, *(e.param for e in plan.edges), *(s.inner for s in plan.slices)}
         if index < 0 and source in got:
-            kept = self.new(Value(f"{output.result.name}", output.result.type))
-            plan.kept.append((source, kept))
+            kept = self.add_slot(Value(f"{output.result.name}", output.result.type))
+            plan.saved_inputs.append((source, kept))
             source = kept
-        return LastPlan(output, source, self.new(output.outer), index)
+        return LastValuePlan(output, source, self.add_slot(output.outer), index)

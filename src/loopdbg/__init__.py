@@ -17,20 +17,20 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from .debugger.adapters.notebook.stepper import widget
-    from .debugger.diff.comparing import Diff, FirstDifference, LoopDifference, diff
-    from .debugger.diff.findings import Verdict
-    from .debugger.plotting import plot
-    from .debugger.recording.reader import Trace
-    from .debugger.recording.recorder import Recorder
-    from .debugger.recording.replay import Replay
+    from .debugger.compare.api import Diff, FirstDifference, LoopDifference, diff
+    from .debugger.compare.report.findings import Verdict
+    from .debugger.describe.explain import Explanation
+    from .debugger.frontends.notebook.api import widget
+    from .debugger.plot_api import plot
     from .debugger.reference.recorder import ReferenceRecorder, record_reference
     from .debugger.reference.reference import Reference, Track
     from .debugger.session.session import Reason, Session, Stop, debug
     from .debugger.sweep.row import Row, Status
     from .debugger.sweep.sweep import sweep
-    from .debugger.why.why import Why
-    from .debugger.words.explain import Explanation
+    from .debugger.termination.explanation import Why
+    from .debugger.trace.reader import Trace
+    from .debugger.trace.recorder import Recorder
+    from .debugger.trace.replay import Replay
     from .runtime.errors import (
         ExecutionError,
         InputError,
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from .runtime.frame import CarriedValue, Frame
     from .runtime.graph import OptionalType, SequenceType, StoppedBy, TensorType
     from .runtime.model import LoopNode, LoopTotals, Model, Port, Run, load
-    from .runtime.ops.custom import operator
+    from .runtime.ops.user_operators import operator
 
 __version__ = "0.1.0"
 
@@ -104,31 +104,31 @@ __all__ = [
 
 # Names are imported when they are first used: the command line goes through this module as well, and --help or an
 # .xml should not pay for all of it.
-_HOMES = {
-    "debugger.adapters.notebook.stepper": ("widget",),
-    "debugger.diff.comparing": ("Diff", "FirstDifference", "LoopDifference", "diff"),
-    "debugger.diff.findings": ("Verdict",),
-    "debugger.plotting": ("plot",),
-    "debugger.recording.replay": ("Replay",),
+_MODULE_OF_NAME = {
+    "debugger.frontends.notebook.api": ("widget",),
+    "debugger.compare.api": ("Diff", "FirstDifference", "LoopDifference", "diff"),
+    "debugger.compare.report.findings": ("Verdict",),
+    "debugger.plot_api": ("plot",),
+    "debugger.trace.replay": ("Replay",),
     "debugger.reference.recorder": ("ReferenceRecorder", "record_reference"),
     "debugger.reference.reference": ("Reference", "Track"),
     "debugger.session.session": ("Reason", "Session", "Stop", "debug"),
     "debugger.sweep.row": ("Row", "Status"),
     "debugger.sweep.sweep": ("sweep",),
-    "debugger.recording.reader": ("Trace",),
-    "debugger.recording.recorder": ("Recorder",),
-    "debugger.why.why": ("Why",),
-    "debugger.words.explain": ("Explanation",),
+    "debugger.trace.reader": ("Trace",),
+    "debugger.trace.recorder": ("Recorder",),
+    "debugger.termination.explanation": ("Why",),
+    "debugger.describe.explain": ("Explanation",),
     "runtime.errors": (*(name for name in __all__ if name.endswith("Error")),),
     "runtime.frame": ("CarriedValue", "Frame"),
     "runtime.graph": ("OptionalType", "SequenceType", "StoppedBy", "TensorType"),
     "runtime.model": ("LoopNode", "LoopTotals", "Model", "Port", "Run", "load"),
-    "runtime.ops.custom": ("operator",),
+    "runtime.ops.user_operators": ("operator",),
 }
 
 
 def __getattr__(name: str) -> Any:
-    for module, names in _HOMES.items():
+    for module, names in _MODULE_OF_NAME.items():
         if name in names:
             import importlib
 

@@ -44,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     handler = signal.getsignal(signal.SIGINT)
     ours = handler is signal.default_int_handler
     if ours:
-        signal.signal(signal.SIGINT, _leave)
+        signal.signal(signal.SIGINT, _exit_on_interrupt)
     if argv is None:
         if __name__ != "__main__":  # by the script that pip installs
             _leave_current_directory()
@@ -54,9 +54,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     from .tui.cli import main as run
 
     def loaded() -> None:
-        memory = sys.modules.get(f"{__package__}.runtime.kernels.available")
+        memory = sys.modules.get(f"{__package__}.runtime.kernels.memory_guard")
         if argv is None and memory is not None:
-            memory.limit_process()
+            memory.limit_process_memory()
         if ours:
             signal.signal(signal.SIGINT, handler)
 
@@ -67,10 +67,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     finally:
         if ours:
             # As a program of its own it now leaves; else it gives back what it found.
-            signal.signal(signal.SIGINT, _leave if argv is None else handler)
+            signal.signal(signal.SIGINT, _exit_on_interrupt if argv is None else handler)
 
 
-def _leave(number: int, frame: FrameType | None) -> None:
+def _exit_on_interrupt(number: int, frame: FrameType | None) -> None:
     os.write(2, b"loopdbg: interrupted\n")
     os._exit(130)
 

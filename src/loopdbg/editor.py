@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .debugger.session.debuggee import Debuggee
+    from .debugger.session.session_base import SessionBase
 
 __all__ = ["PORT", "wait_for_editor"]
 
@@ -21,7 +21,7 @@ PORT = 5680
 
 
 def wait_for_editor(
-    session: Debuggee,
+    session: SessionBase,
     port: int = PORT,
     *,
     token: str | None = None,
@@ -41,6 +41,6 @@ def wait_for_editor(
     Raises:
         UsageError: the port is taken, the token is too short, or no editor came in time.
     """
-    from .debugger.adapters.dap.attached import serve
+    from .debugger.frontends.dap.attach_session import serve_attached_session
 
-    serve(session, port, token, timeout, on_port)
+    serve_attached_session(session, port, token, timeout, on_port)

@@ -10,7 +10,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .debugger.diff.comparing import Diff
+    from .debugger.compare.api import Diff
 
 _TOLERANCES = ("rtol", "atol")
 
@@ -32,7 +32,7 @@ def loopdbg_same(pytestconfig: pytest.Config, record_property: Callable[[str, ob
 
     def same(model: Any, reference: Any, inputs: Any = None, **options: Any) -> Diff:
         __tracebackhide__ = True
-        from .debugger.diff.findings import Verdict
+        from .debugger.compare.report.findings import Verdict
         from .testing import assert_same
 
         allow = options.pop("allow", ())

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from typing import Any
 
-    from .debugger.diff.comparing import Diff
-    from .debugger.diff.findings import Verdict
+    from .debugger.compare.api import Diff
+    from .debugger.compare.report.findings import Verdict
     from .runtime.model import Data
 
 __all__ = ["assert_same"]
@@ -54,11 +54,11 @@ def assert_same(
         LoopdbgError: they cannot be compared, as :func:`loopdbg.diff` says.
     """
     __tracebackhide__ = True  # pytest shows the line that calls this
-    from .debugger.diff.comparing import diff
-    from .debugger.diff.findings import Verdict
+    from .debugger.compare.api import diff
+    from .debugger.compare.report.findings import Verdict
 
     found = diff(
-        _opened(model),
+        _loaded_model(model),
         reference,
         inputs,
         rtol=rtol,
@@ -71,11 +71,11 @@ def assert_same(
     return found
 
 
-def _opened(model: Any) -> Any:
+def _loaded_model(model: Any) -> Any:
     """The model, where it is in memory; a path is opened by the comparison, since it may be that of a trace."""
     import os
 
-    from .debugger.recording.reader import Trace
+    from .debugger.trace.reader import Trace
     from .runtime.model import Model, load
 
     return model if isinstance(model, str | os.PathLike | Trace | Model) else load(model)

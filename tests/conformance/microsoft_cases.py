@@ -12,7 +12,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass
-class Case:
+class MicrosoftCase:
     """One node. ``constant``: inputs that onnxruntime, or the operator, wants to know beforehand."""
 
     inputs: list[Array | None]
@@ -21,39 +21,39 @@ class Case:
     constant: tuple[int, ...] = ()
     domain: str = "com.microsoft"
     #: Integers may be one apart: onnxruntime computes them in another precision.
-    near: int = 0
+    max_ulp_difference: int = 0
     rtol: float = 1e-5
     atol: float = 2e-6
     #: The element types of outputs that onnxruntime wants declared.
     declared: dict[int, Any] = field(default_factory=dict)
     #: What of an output is looked at, where the rest is left open.
-    looked_at: Callable[[int, Array], Array] = lambda k, x: x
+    comparable_part: Callable[[int, Array], Array] = lambda k, x: x
 
 
 Random = np.random.Generator
-CASES: dict[str, Callable[[Random], Case]] = {}
+CASES: dict[str, Callable[[Random], MicrosoftCase]] = {}
 
 
-def case(name: str) -> Callable[[Callable[[Random], Case]], Callable[[Random], Case]]:
-    def keep(function: Callable[[Random], Case]) -> Callable[[Random], Case]:
+def case(name: str) -> Callable[[Callable[[Random], MicrosoftCase]], Callable[[Random], MicrosoftCase]]:
+    def keep(function: Callable[[Random], MicrosoftCase]) -> Callable[[Random], MicrosoftCase]:
         CASES[name] = function
         return function
 
     return keep
 
 
-def some(r: Random, *shape: int) -> Array:
+def random_floats(r: Random, *shape: int) -> Array:
     return r.uniform(-2, 2, shape).astype(np.float32)
 
 
-def integers(r: Random, dtype: Any, *shape: int) -> Array:
+def random_integers(r: Random, dtype: Any, *shape: int) -> Array:
     info = np.iinfo(dtype)
     return r.integers(info.min, info.max + 1, shape).astype(dtype)
 
 
-def maybe(r: Random, x: Any) -> Any:
+def or_absent(r: Random, x: Any) -> Any:
     return x if r.random() < 0.6 else None
 
 
-def pick(r: Random, *choices: Any) -> Any:
+def pick_one(r: Random, *choices: Any) -> Any:
     return choices[r.integers(len(choices))]

@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-import in_onnxruntime
-import in_openvino
+import onnxruntime_peer
+import openvino_peer
 from loopdbg.runtime import dtypes
-from loopdbg.runtime.frontends.recurrent import open_loops
+from loopdbg.runtime.frontends.recurrent import expand_recurrent_operators
 from loopdbg.runtime.graph import Graph, Operation, SequenceType, System, TensorType, Value
 from loopdbg.runtime.model import Model
-from loopdbg.runtime.ops.eager import Eager
-from loopdbg.runtime.ops.primitives import NotNative
+from loopdbg.runtime.ops.eager import EagerPrimitives
+from loopdbg.runtime.ops.primitives import NoNativeKernel
 from loopdbg.runtime.ops.registry import resolve
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -33,12 +33,12 @@ _PARTLY_NATIVE += " ScatterElementsUpdate ScatterNDUpdate ScatterUpdate NonZero 
 PARTLY_NATIVE = frozenset(_PARTLY_NATIVE.split())
 
 
-class Described:
+class BufferDescription:
     """What an operator may know of a buffer while kernels are bound."""
 
     def __init__(self, array: Array) -> None:
         assert isinstance(array, np.ndarray), f"a primitive got {type(array).__name__}"
-        self.hidden = array
+        self.array = array
         self.shape, self.dtype, self.ndim, self.size = array.shape, array.dtype, array.ndim, array.size
 
     def __array__(self, *_: Any, **__: Any) -> Array:
@@ -48,13 +48,13 @@ class Described:
         raise AssertionError("the operator looked at data without p.value")
 
 
-class Strict:
+class StrictPrimitives:
     """The primitives on descriptions, each call held to the contract of ``Primitives``."""
 
     emits = True
 
     def __init__(self) -> None:
-        self.eager = Eager()
+        self.eager = EagerPrimitives()
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         primitive = getattr(self.eager, name)
@@ -66,49 +66,49 @@ class Strict:
             result = primitive(*_reveal(arguments), **{k: _reveal(v) for k, v in keywords.items()})
             if name in ("value", "integers") or result is None:
                 return result
-            return tuple(map(Described, result)) if isinstance(result, tuple) else Described(result)
+            return tuple(map(BufferDescription, result)) if isinstance(result, tuple) else BufferDescription(result)
 
         return call
 
     @staticmethod
-    def _check_map(function: Any, *inputs: Described) -> None:
-        assert all(isinstance(x, Described) for x in inputs)
+    def _check_map(function: Any, *inputs: BufferDescription) -> None:
+        assert all(isinstance(x, BufferDescription) for x in inputs)
         if isinstance(function, np.ufunc) and all(x.dtype.isbuiltin == 1 for x in inputs):
             signature = "".join(x.dtype.char for x in inputs)
             loops = {loop.split("->")[0] for loop in function.types}
             assert signature in loops, f"{function.__name__} has no loop for {[str(x.dtype) for x in inputs]}"
 
     @staticmethod
-    def _check_reduce(ufunc: Any, x: Described, axes: Sequence[int], keepdims: bool) -> None:
+    def _check_reduce(ufunc: Any, x: BufferDescription, axes: Sequence[int], keepdims: bool) -> None:
         assert all(type(axis) is int and 0 <= axis < x.ndim for axis in axes)
         assert len(set(axes)) == len(axes) and type(keepdims) is bool
 
     @staticmethod
-    def _check_accumulate(ufunc: Any, x: Described, axis: int) -> None:
+    def _check_accumulate(ufunc: Any, x: BufferDescription, axis: int) -> None:
         assert type(axis) is int and 0 <= axis < x.ndim
 
     @staticmethod
-    def _check_arg(which: str, x: Described, axis: int, last: bool) -> None:
+    def _check_arg(which: str, x: BufferDescription, axis: int, last: bool) -> None:
         assert which in ("max", "min") and type(axis) is int and 0 <= axis < x.ndim and type(last) is bool
 
     @staticmethod
-    def _check_matmul(a: Described, b: Described) -> None:
+    def _check_matmul(a: BufferDescription, b: BufferDescription) -> None:
         assert a.ndim >= 1 and b.ndim >= 1 and a.dtype == b.dtype
 
     @staticmethod
-    def _check_where(condition: Described, a: Described, b: Described) -> None:
+    def _check_where(condition: BufferDescription, a: BufferDescription, b: BufferDescription) -> None:
         assert condition.dtype == bool and a.dtype == b.dtype
 
     @staticmethod
-    def _check_reshape(x: Described, shape: Sequence[int]) -> None:
+    def _check_reshape(x: BufferDescription, shape: Sequence[int]) -> None:
         assert all(isinstance(n, int | np.integer) and n >= 0 for n in shape)
 
     @staticmethod
-    def _check_transpose(x: Described, perm: Sequence[int]) -> None:
+    def _check_transpose(x: BufferDescription, perm: Sequence[int]) -> None:
         assert sorted(perm) == list(range(x.ndim))
 
     @staticmethod
-    def _check_slice(x: Described, starts: Sequence[int], steps: Sequence[int], extents: Sequence[int]) -> None:
+    def _check_slice(x: BufferDescription, starts: Sequence[int], steps: Sequence[int], extents: Sequence[int]) -> None:
         for size, start, step, extent in zip(x.shape, starts, steps, extents, strict=True):
             assert extent == 0 or (0 <= start < size and 0 <= start + (extent - 1) * step < size)
 
@@ -122,7 +122,7 @@ class Strict:
             assert sum(piece.size for piece, _ in pieces) == int(np.prod(shape))
 
     @staticmethod
-    def _check_gather(x: Described, indices: Described, axis: int) -> None:
+    def _check_gather(x: BufferDescription, indices: BufferDescription, axis: int) -> None:
         assert indices.dtype in (np.int32, np.int64) and 0 <= axis < x.ndim
 
     @staticmethod
@@ -131,18 +131,18 @@ class Strict:
 
 
 def _reveal(value: Any) -> Any:
-    if isinstance(value, Described):
-        return value.hidden
+    if isinstance(value, BufferDescription):
+        return value.array
     if isinstance(value, list | tuple):
         return type(value)(_reveal(part) for part in value)
     return value
 
 
 def _describe(value: Any) -> Any:
-    return Described(value) if isinstance(value, np.ndarray) else value
+    return BufferDescription(value) if isinstance(value, np.ndarray) else value
 
 
-def ours(
+def run_here(
     system: System,
     op_type: str,
     inputs: Sequence[Result],
@@ -167,22 +167,22 @@ def ours(
         return engine_outputs(system, node, inputs)
     op = resolve(node, system)
     with np.errstate(all="ignore"):
-        results = list(op.apply(Eager(), inputs))
+        results = list(op.apply(EagerPrimitives(), inputs))
         lists = any(isinstance(x, list) for x in (*inputs, *results))
         if op.native and lists:
             for mine, eager in zip(engine_outputs(system, node, inputs), results, strict=False):
                 assert isinstance(mine, list) == isinstance(eager, list)
-                close(mine if isinstance(mine, list) else [mine], eager if isinstance(eager, list) else [eager])
+                assert_close(mine if isinstance(mine, list) else [mine], eager if isinstance(eager, list) else [eager])
         elif op.native:
             try:
-                described = op.apply(Strict(), [_describe(x) for x in inputs])
-            except NotNative:
+                described = op.apply(StrictPrimitives(), [_describe(x) for x in inputs])
+            except NoNativeKernel:
                 assert op.random or op_type in PARTLY_NATIVE  # it draws, and does that in Python
             else:
                 assert len(described) == len(results)
                 for eager, strict in zip(results, described, strict=True):
-                    same(_reveal(strict), eager)
-            close(engine_outputs(system, node, inputs), results[:n_outputs])
+                    assert_same(_reveal(strict), eager)
+            assert_close(engine_outputs(system, node, inputs), results[:n_outputs])
     return results
 
 
@@ -202,11 +202,11 @@ def one_node_graph(system: System, node: Operation, inputs: Sequence[Result]) ->
     outputs = [value for value in node.outputs if value is not None]
     values = [value for value in node.inputs if value is not None]
     graph = Graph("one_node", inputs=values, outputs=outputs, nodes=[node], system=system)
-    open_loops(graph)
+    expand_recurrent_operators(graph)
     return graph, given
 
 
-def same(actual: Result, expected: Result) -> None:
+def assert_same(actual: Result, expected: Result) -> None:
     """Equal to the bit in values, and in dtype and shape."""
     assert (actual is None) == (expected is None)
     if isinstance(expected, np.ndarray):
@@ -215,12 +215,12 @@ def same(actual: Result, expected: Result) -> None:
             np.testing.assert_array_equal(actual, expected)
 
 
-def close(actual: Sequence[Result], expected: Sequence[Result], rtol: float = 1e-5, atol: float = 1e-6) -> None:
+def assert_close(actual: Sequence[Result], expected: Sequence[Result], rtol: float = 1e-5, atol: float = 1e-6) -> None:
     """Lists of outputs agree: dtype and shape exactly, integers and strings exactly, floats within tolerance."""
     assert len(actual) >= len(expected), f"{len(actual)} outputs, the peer has {len(expected)}"
     for k, (a, e) in enumerate(zip(actual, expected, strict=False)):
         if isinstance(e, list):
-            close(a, e, rtol, atol)
+            assert_close(a, e, rtol, atol)
             assert len(a) == len(e)
             continue
         if e is None or a is None:
@@ -240,7 +240,7 @@ def onnx_node(
     op_type: str, inputs: list[Result], n_outputs: int = 1, opset: int = 21, domain: str = "", **attributes: Any
 ) -> tuple[list[Result], list[Result]]:
     """(ours, onnxruntime's) outputs of one ONNX node. An input None is absent, a list is a sequence."""
-    mine = ours(System.ONNX, op_type, inputs, n_outputs, version=opset, domain=domain, attributes=attributes)
+    mine = run_here(System.ONNX, op_type, inputs, n_outputs, version=opset, domain=domain, attributes=attributes)
     return mine, onnxruntime_outputs(op_type, inputs, n_outputs, opset, domain, **attributes)
 
 
@@ -268,7 +268,7 @@ def onnxruntime_outputs(
         output.ClearField("type")
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid(domain, opset)], ir_version=10)
     feeds = {name: x for name, x in zip(names, inputs, strict=True) if name}
-    return list(in_onnxruntime.run(model, feeds, optimise=False).values())
+    return list(onnxruntime_peer.run(model, feeds, optimise=False).values())
 
 
 def openvino_node(
@@ -301,12 +301,12 @@ def openvino_nodes(
     mine = [
         output
         for inputs in several
-        for output in ours(
+        for output in run_here(
             System.OPENVINO, op_type, inputs, n_outputs, version=opset, domain=f"opset{opset}", attributes=text
         )
     ]
     model = _openvino_model(op_type, several, n_outputs, opset, constant, attributes)
-    return mine, in_openvino.run(model, _feeds(several, constant))
+    return mine, openvino_peer.run(model, _feeds(several, constant))
 
 
 def _feeds(several: Sequence[list[Array]], constant: Sequence[int]) -> list[Array]:
@@ -332,7 +332,7 @@ def openvino_outputs(
 ) -> list[Result]:
     """What OpenVINO's CPU plugin gives for one node."""
     model = _openvino_model(op_type, [inputs], n_outputs, opset, constant, attributes)
-    return in_openvino.run(model, _feeds([inputs], constant))
+    return openvino_peer.run(model, _feeds([inputs], constant))
 
 
 def openvino_reference(op_type: str, inputs: list[Array], opset: int = 1, **attributes: Any) -> list[Result]:
@@ -384,7 +384,7 @@ def _openvino_model(
             edges.append(f'<edge from-layer="{node}" from-port="{len(inputs) + k}" to-layer="{result}" to-port="0"/>')
     xml = f'<net name="nodes" version="11"><layers>{"".join(layers)}</layers><edges>{"".join(edges)}</edges></net>'
     blob = openvino.Tensor(np.frombuffer(bytes(weights) or b"\0", np.uint8))
-    return in_openvino.core().read_model(xml.encode(), blob)
+    return openvino_peer.core().read_model(xml.encode(), blob)
 
 
 def _source(number: int, x: Array, weights: bytearray | None) -> str:
@@ -415,5 +415,5 @@ def _precision(x: Array) -> str:
 def _element_type(x: Array) -> str:
     words = {"bool": "boolean", "float16": "f16", "float32": "f32", "float64": "f64", "bfloat16": "bf16"}
     word = words.get(x.dtype.name) or x.dtype.name.replace("uint", "u").replace("int", "i")
-    assert dtypes.from_openvino(word) == x.dtype
+    assert dtypes.dtype_from_openvino(word) == x.dtype
     return word

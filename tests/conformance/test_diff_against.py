@@ -14,16 +14,16 @@ import onnx
 import pytest
 
 import loopdbg
-import models
-from command_line import loopdbg as command
-from loopdbg.debugger.diff import report
-from loopdbg.debugger.diff.findings import Comparison, Verdict
-from loopdbg.debugger.diff.live import Live, compare_live
-from loopdbg.debugger.diff.streams import Options
+import text_models
+from cli_runner import run_cli as command
+from loopdbg.debugger.compare.live_peer.peer_comparison import PeerComparison, compare_with_peer
+from loopdbg.debugger.compare.report import text_report
+from loopdbg.debugger.compare.report.findings import Comparison, Verdict
+from loopdbg.debugger.compare.running.boundary_merge import ComparisonOptions
 from loopdbg.debugger.peers.process import Peer
 from loopdbg.runtime.errors import UsageError
 from loopdbg.runtime.graph import loops
-from models import SAMPLES, loop_text
+from text_models import SAMPLES, loop_text
 
 ONNX = sorted(path.name for path in SAMPLES.glob("*.onnx"))
 IR = ["lstm.xml", *sorted(path.name for path in SAMPLES.glob("*.xml") if path.name != "lstm.xml")]
@@ -49,13 +49,13 @@ def openvino() -> Iterator[Peer]:
 
 def give_up_soon(peer: Peer, number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait one second in the run that will hang, counted from 1; what has an answer may take its time."""
-    asked, runs = peer.ask, itertools.count(1)
+    asked, runs = peer.request, itertools.count(1)
 
     def ask(what: str, *more: Any) -> Any:
         peer.timeout = 1 if what == "run" and next(runs) == number else PATIENCE
         return asked(what, *more)
 
-    monkeypatch.setattr(peer, "ask", ask)
+    monkeypatch.setattr(peer, "request", ask)
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def inputs_of(name: str) -> dict[str, Any]:
 def test_sample_models_are_the_same(peers: dict[str, Peer], name: str, who: str) -> None:
     model, inputs = loopdbg.load(SAMPLES / name), inputs_of(name) | SMALLER.get(name, {})
     limit = 20 if name == ENDLESS else None
-    found = compare_live(model, inputs, peers[who], Options(), limit=limit)
+    found = compare_with_peer(model, inputs, peers[who], ComparisonOptions(), limit=limit)
     lockstep, free = found.comparisons
     assert found.same, found
     # All loops were compared, in as many iterations as they ran.
@@ -94,7 +94,7 @@ def test_sample_models_are_the_same(peers: dict[str, Peer], name: str, who: str)
 
 def test_numbers_are_given_as_a_run_takes_them(peers: dict[str, Peer]) -> None:
     model = loopdbg.load(SAMPLES / "newton_sqrt.onnx")
-    found = compare_live(model, {"a": 2.0, "tol": 1e-6}, peers["onnxruntime"], Options())
+    found = compare_with_peer(model, {"a": 2.0, "tol": 1e-6}, peers["onnxruntime"], ComparisonOptions())
     assert found.same and len(found.comparisons) == 2, found
 
 
@@ -121,7 +121,7 @@ INTS = {
     "result": "int64 a",
     "given": "int64 m, bool c, int64 v",
 }
-SHADOWED = models.NESTED.replace("int64 j, bool d, int64 u", "int64 i, bool c, int64 t").replace("(d)", "(c)")
+SHADOWED = text_models.NESTED.replace("int64 j, bool d, int64 u", "int64 i, bool c, int64 t").replace("(d)", "(c)")
 SHADOWED = SHADOWED.replace("Mul (i, j)", "Mul (i, i)").replace("Add (u, product)", "Add (t, product)")
 
 #: Rule, peer -> model, inputs, and how it shows: trips, outputs, crashed, hung, refused, failed.
@@ -178,13 +178,13 @@ PREDICTED: dict[tuple[str, str], tuple[str, dict[str, Any], str]] = {
 def saved(folder: Path, text: str) -> loopdbg.Model:
     """The model from a file: peers read the file itself."""
     path = folder / "model.onnx"
-    onnx.save(models.proto(text, 18), path)
+    onnx.save(text_models.proto(text, 18), path)
     return loopdbg.load(path)
 
 
-def against(peer: Peer, model: loopdbg.Model, given: dict[str, Any], **more: Any) -> Live:
+def against(peer: Peer, model: loopdbg.Model, given: dict[str, Any], **more: Any) -> PeerComparison:
     names = {port.name for port in model.inputs}
-    return compare_live(model, {k: v for k, v in given.items() if k in names}, peer, Options(), **more)
+    return compare_with_peer(model, {k: v for k, v in given.items() if k in names}, peer, ComparisonOptions(), **more)
 
 
 @pytest.mark.parametrize(("rule", "who"), PREDICTED)
@@ -206,7 +206,7 @@ def test_what_differs_is_what_is_predicted(
             assert rule in [reason.rule for loop in free.loops if loop.trips for reason in loop.trips.reasons]
     else:
         (failure,) = free.failures
-        assert failure.what == how
+        assert failure.kind == how
         assert {reason.rule for reason in failure.reasons} == {rule}
 
 
@@ -233,7 +233,7 @@ def test_an_off_by_one_between_two_runtimes(capsys: pytest.CaptureFixture[str], 
         result="float a, float[N] s",
         given="int64 m, float v",
     )
-    onnx.save(models.proto(text, 16), path)
+    onnx.save(text_models.proto(text, 16), path)
     ran = command(capsys, "diff", path, "--against", "onnxruntime", "--input", "m=6", "--input", "v=1")
     assert ran.status == 6
     assert "iteration by iteration: same" in ran.out
@@ -314,7 +314,7 @@ def test_random_numbers_are_handed_over(peers: dict[str, Peer], tmp_path: Path, 
     assert any("draws random numbers" in note for note in found.comparisons[0].notes)
 
 
-def test_what_cannot_be_handed_over_is_said(openvino: Peer, tmp_path: Path) -> None:
+def test_unsupported_values_are_reported(openvino: Peer, tmp_path: Path) -> None:
     text = PREDICTED["B10", "onnxruntime"][0]
     found = against(openvino, saved(tmp_path, text), {**GIVEN, "v": np.array("ab", object)})
     assert all(comparison.empty for comparison in found.comparisons)
@@ -344,15 +344,17 @@ def test_the_node_that_a_peer_computes_in_another_way(openvino: Peer, tmp_path: 
 
 BODIES: dict[str, tuple[str, dict[str, Any]]] = {
     "an If": (
-        models.BRANCHES.replace("=> (bool c, float y, float e) {", "=> (bool d, float y, float e) { d = Identity (c)"),
+        text_models.BRANCHES.replace(
+            "=> (bool c, float y, float e) {", "=> (bool d, float y, float e) { d = Identity (c)"
+        ),
         {"M": np.int64(5), "v0": np.float32(1.5)},
     ),
-    "a loop in a loop": (models.NESTED, {"M": np.int64(3), "K": np.int64(2)}),
+    "a loop in a loop": (text_models.NESTED, {"M": np.int64(3), "K": np.int64(2)}),
     "both limits": (
-        models.COUNT,
+        text_models.COUNT,
         {"M": np.int64(9), "cond": np.True_, "v0": np.int64(0), "bound": np.int64(4)},
     ),
-    "no iteration": (models.SUM, {"M": np.int64(0), "v0": np.float32(1)}),
+    "no iteration": (text_models.SUM, {"M": np.int64(0), "v0": np.float32(1)}),
     "a carried value that grows": (
         loop_text(
             "co = Identity (ci) xo = Concat <axis = 0> (x, x)",
@@ -403,7 +405,7 @@ def test_an_ir_with_its_weights_elsewhere(openvino: Peer, tmp_path: Path) -> Non
 
 
 def test_a_model_without_a_file(onnxruntime: Peer) -> None:
-    found = against(onnxruntime, models.model(models.SUM), {"M": np.int64(4), "v0": np.float32(1)})
+    found = against(onnxruntime, text_models.model(text_models.SUM), {"M": np.int64(4), "v0": np.float32(1)})
     assert found.same and [c.mode for c in found.comparisons] == ["lockstep", "free"]
 
 
@@ -413,13 +415,13 @@ def test_a_model_without_a_file(onnxruntime: Peer) -> None:
 @pytest.fixture
 def bad(monkeypatch: pytest.MonkeyPatch) -> Iterator[Peer]:
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1] / "peers"))
-    with Peer("onnxruntime", PATIENCE, module="misbehaving") as peer:
+    with Peer("onnxruntime", PATIENCE, module="faulty_peer") as peer:
         yield peer
 
 
-def run_bad(bad: Peer, **more: Any) -> Live:
+def run_bad(bad: Peer, **more: Any) -> PeerComparison:
     model = loopdbg.load(SAMPLES / "newton_sqrt.onnx")
-    return compare_live(model, inputs_of("newton_sqrt.onnx"), bad, Options(), **more)
+    return compare_with_peer(model, inputs_of("newton_sqrt.onnx"), bad, ComparisonOptions(), **more)
 
 
 @pytest.mark.parametrize(
@@ -438,7 +440,7 @@ def test_a_peer_that_goes_wrong(monkeypatch: pytest.MonkeyPatch, bad: Peer, how:
     found = run_bad(bad)
     lockstep, free = found.comparisons
     (failure,) = lockstep.failures
-    assert (failure.what, failure.where) == (what, "main ▸ sqrt, iteration 2")
+    assert (failure.kind, failure.activity) == (what, "main ▸ sqrt, iteration 2")
     assert text in failure.text
     assert lockstep.loops[0].iterations == 2 and not lockstep.same
     # It was started again: two runs of two models are none too many.
@@ -448,7 +450,7 @@ def test_a_peer_that_goes_wrong(monkeypatch: pytest.MonkeyPatch, bad: Peer, how:
 def test_a_peer_that_refuses(monkeypatch: pytest.MonkeyPatch, bad: Peer) -> None:
     monkeypatch.setenv("LOOPDBG_TEST_PEER", "refuse")
     found = run_bad(bad)
-    assert [(f.what, f.where) for c in found.comparisons for f in c.failures] == [
+    assert [(f.kind, f.activity) for c in found.comparisons for f in c.failures] == [
         ("refused", "the body of main ▸ sqrt"),
         ("refused", "the whole model"),
     ]
@@ -459,7 +461,7 @@ def test_a_peer_whose_optimisations_are_to_blame(monkeypatch: pytest.MonkeyPatch
     (lockstep,) = run_bad(bad, free=False).comparisons
     (found,) = lockstep.loops
     assert found.first is not None and found.first.iteration == 2
-    assert (found.iterations, found.differing, found.node) == (5, 3, None)
+    assert (found.iterations, found.differing_iterations, found.node) == (5, 3, None)
     assert any("they make the difference" in note for note in lockstep.notes)
 
 
@@ -480,20 +482,22 @@ def test_a_peer_that_differs_from_itself(
     found = run_bad(bad)
     lockstep, free = found.comparisons
     assert lockstep.verdict is found.verdict is Verdict.UNSTABLE and found.verdict.status == 8
-    assert lockstep.unstable is not None and lockstep.unstable.iteration == 1
+    assert lockstep.self_difference is not None and lockstep.self_difference.iteration == 1
     # It goes wrong from its second run on, and what is the same is not asked for twice.
-    assert free.verdict is Verdict.SAME and free.unstable is None
+    assert free.verdict is Verdict.SAME and free.self_difference is None
     monkeypatch.setenv("LOOPDBG_TEST_PEER_AT", "0")
     bad.close()
     free = run_bad(bad, lockstep=False).comparisons[0]
-    assert free.unstable is not None and free.unstable.role == "output" and free.verdict is Verdict.UNSTABLE
-    assert any("gives something else each time it runs: output" in line for line in report.lines(free))
+    assert (
+        free.self_difference is not None and free.self_difference.role == "output" and free.verdict is Verdict.UNSTABLE
+    )
+    assert any("gives something else each time it runs: output" in line for line in text_report.report_lines(free))
 
 
 def test_a_peer_that_is_not_installed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     ran = command(capsys, "diff", SAMPLES / "newton_sqrt.onnx", "--against", "openvino")
-    assert ran.status == 2 and "openvino is not installed; install it: pip install openvino" in ran.complaint
+    assert ran.status == 2 and "openvino is not installed; install it: pip install openvino" in ran.error_line
 
 
 def test_a_peer_that_does_not_start() -> None:
@@ -508,8 +512,8 @@ def test_a_peer_that_does_not_start() -> None:
 
 def test_loops_that_are_chosen(peers: dict[str, Peer]) -> None:
     model = loopdbg.load(SAMPLES / "two_layer_lstm.onnx")
-    found = compare_live(
-        model, inputs_of("two_layer_lstm.onnx"), peers["onnxruntime"], Options(loops=["layer2"]), free=True
+    found = compare_with_peer(
+        model, inputs_of("two_layer_lstm.onnx"), peers["onnxruntime"], ComparisonOptions(loops=["layer2"]), free=True
     )
 
     def seen(comparison: Comparison) -> list[str]:

@@ -11,19 +11,19 @@ import onnxruntime
 import pytest
 from onnx import helper, numpy_helper
 
-import in_onnxruntime
+import onnxruntime_peer
 from loopdbg.runtime.errors import ExecutionError, ModelError
-from loopdbg.runtime.frontends.onnx import blocks
+from loopdbg.runtime.frontends.onnx import nchwc_layout
 from loopdbg.runtime.frontends.onnx.reader import from_proto
 from loopdbg.runtime.model import Model
 
 Array = np.ndarray[Any, np.dtype[Any]]
-NCHWC = blocks.NCHWC
-BLOCK = blocks.block_of_this_machine()
+NCHWC = nchwc_layout.NCHWC_DOMAIN
+BLOCK = nchwc_layout.native_block_channels()
 pytestmark = pytest.mark.skipif(BLOCK != 16, reason="runs on processors with AVX-512, whose blocks have 16 channels")
 
 
-class Net:
+class NchwcModelBuilder:
     """A network as it is put together, from x on."""
 
     def __init__(self, *shape: int, seed: int = 0) -> None:
@@ -59,7 +59,7 @@ class Net:
 def optimised(model: onnx.ModelProto, folder: Path) -> onnx.ModelProto:
     """As onnxruntime writes it after full optimisation."""
     options = onnxruntime.SessionOptions()
-    options.log_severity_level = in_onnxruntime.FATAL
+    options.log_severity_level = onnxruntime_peer.FATAL_LOG_SEVERITY
     options.optimized_model_filepath = str(folder / "optimised.onnx")
     onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     return onnx.load(folder / "optimised.onnx")
@@ -69,25 +69,25 @@ def image(*shape: int) -> Array:
     return np.random.default_rng(9).normal(size=shape).astype(np.float32)
 
 
-def one(kind: str) -> tuple[onnx.ModelProto, set[str]]:
+def build_network(kind: str) -> tuple[onnx.ModelProto, set[str]]:
     """A network, and the operators that its optimised form is to hold."""
-    net = Net(2, 16, 9, 8)
+    net = NchwcModelBuilder(2, 16, 9, 8)
     match kind:
         case "few channels":
-            net = Net(2, 3, 9, 8)
+            net = NchwcModelBuilder(2, 3, 9, 8)
             return net.model(net.conv("x", 3, 20, act="Relu", pads=[1, 1, 1, 1], strides=[2, 2])), {"ReorderOutput"}
         case "half a block":
             y = net.conv(net.conv("x", 16, 40, act="LeakyRelu"), 40, 24, 1)
             return net.model(y), {"ReorderInput"}
         case "input of 20":
-            net = Net(2, 20, 9, 8)
+            net = NchwcModelBuilder(2, 20, 9, 8)
             return net.model(net.conv("x", 20, 32)), {"ReorderInput"}
         case "depthwise":
             y = net.conv("x", 16, 24)
             y = net.conv(y, 24, 24, group=24, act="Sigmoid", pads=[1, 1, 1, 1])
             return net.model(net.conv(y, 24, 40, 1)), {"Conv"}
         case "groups":
-            net = Net(2, 64, 9, 8)
+            net = NchwcModelBuilder(2, 64, 9, 8)
             return net.model(net.conv("x", 64, 64, group=2, dilations=[2, 1])), {"Conv"}
         case "residual":
             a = net.conv("x", 16, 32, act="Relu", pads=[1, 1, 1, 1])
@@ -134,11 +134,11 @@ def results(model: onnx.ModelProto, x: Array) -> list[Array]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_optimised_network_gives_what_it_gave_before(kind: str, tmp_path: Path) -> None:
-    model, wanted = one(kind)
+    model, wanted = build_network(kind)
     found = optimised(model, tmp_path)
     assert wanted <= {node.op_type for node in found.graph.node if node.domain == NCHWC}
     x = image(*[dim.dim_value for dim in model.graph.input[0].type.tensor_type.shape.dim])
-    expected = in_onnxruntime.run(model, {"x": x}).values()
+    expected = onnxruntime_peer.run(model, {"x": x}).values()
     for mine, other in zip(results(found, x), expected, strict=True):
         assert mine.shape == other.shape
         np.testing.assert_allclose(mine, other, 1e-4, 1e-5)
@@ -147,13 +147,13 @@ def test_an_optimised_network_gives_what_it_gave_before(kind: str, tmp_path: Pat
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_value_is_onnxruntimes(kind: str, tmp_path: Path) -> None:
     """In blocks too, since its parts are handed to onnxruntime where they are compared."""
-    model, _ = one(kind)
+    model, _ = build_network(kind)
     found = optimised(model, tmp_path)
     known = {value.name for value in found.graph.output}
     names = [name for node in found.graph.node for name in node.output if name not in known]
     found.graph.output.extend(helper.make_tensor_value_info(name, 1, None) for name in names)
     x = image(*[dim.dim_value for dim in model.graph.input[0].type.tensor_type.shape.dim])
-    expected = in_onnxruntime.run(found, {"x": x}, optimise=False)
+    expected = onnxruntime_peer.run(found, {"x": x}, optimise=False)
     assert set(names) < set(expected)
     for name, mine in zip(expected, results(found, x), strict=True):
         assert mine.shape == expected[name].shape
@@ -163,7 +163,7 @@ def test_each_value_is_onnxruntimes(kind: str, tmp_path: Path) -> None:
 # --- How large a block is.
 
 
-def in_eights(model: onnx.ModelProto) -> onnx.ModelProto:
+def with_blocks_of_8(model: onnx.ModelProto) -> onnx.ModelProto:
     """A network as a processor has it whose blocks are of 8 channels; padding that is only for 16 is cut off."""
     found = onnx.ModelProto.FromString(model.SerializeToString())
     weights = {one.name: one for one in found.graph.initializer}
@@ -192,12 +192,12 @@ def in_eights(model: onnx.ModelProto) -> onnx.ModelProto:
 
 @pytest.mark.parametrize("kind", ["few channels", "half a block"])
 def test_numbers_of_channels_tell_how_large_a_block_is(kind: str, tmp_path: Path) -> None:
-    model, _ = one(kind)
+    model, _ = build_network(kind)
     sixteens = optimised(model, tmp_path)
-    eights = in_eights(sixteens)
-    assert (blocks.block_of(sixteens), blocks.block_of(eights)) == (16, 8)
+    eights = with_blocks_of_8(sixteens)
+    assert (nchwc_layout.infer_block_channels(sixteens), nchwc_layout.infer_block_channels(eights)) == (16, 8)
     x = image(*[dim.dim_value for dim in model.graph.input[0].type.tensor_type.shape.dim])
-    (expected,) = in_onnxruntime.run(model, {"x": x}).values()
+    (expected,) = onnxruntime_peer.run(model, {"x": x}).values()
     for found in (sixteens, eights):
         graph = from_proto(found, "m.onnx")
         (mine,) = Model(graph).run({"x": x}).values()
@@ -206,22 +206,22 @@ def test_numbers_of_channels_tell_how_large_a_block_is(kind: str, tmp_path: Path
 
 
 def test_where_nothing_tells_the_file_is_one_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    model, _ = one("residual")
+    model, _ = build_network("residual")
     found = optimised(model, tmp_path)
-    assert blocks.block_of(found) is None
+    assert nchwc_layout.infer_block_channels(found) is None
     (note,) = from_proto(found, "m.onnx").notes
     assert "they are read as 16, as on this machine" in note
-    monkeypatch.setattr("loopdbg.runtime.frontends.onnx.reader.block_of_this_machine", lambda: 8)
-    graph = from_proto(in_eights(found), "m.onnx")
+    monkeypatch.setattr("loopdbg.runtime.frontends.onnx.reader.native_block_channels", lambda: 8)
+    graph = from_proto(with_blocks_of_8(found), "m.onnx")
     x = image(2, 16, 9, 8)
-    (expected,) = in_onnxruntime.run(model, {"x": x}).values()
+    (expected,) = onnxruntime_peer.run(model, {"x": x}).values()
     (mine,) = Model(graph).run({"x": x}).values()
     np.testing.assert_allclose(mine, expected, 1e-4, 1e-5)
 
 
 def test_a_network_within_a_branch(tmp_path: Path) -> None:
     """Weights and nodes that tell may be anywhere in the file."""
-    model, _ = one("few channels")
+    model, _ = build_network("few channels")
     found = optimised(model, tmp_path)
     inner = onnx.GraphProto.FromString(found.graph.SerializeToString())
     del inner.input[:]
@@ -234,10 +234,10 @@ def test_a_network_within_a_branch(tmp_path: Path) -> None:
         [helper.make_tensor_value_info("y", 1, None)],
     )
     whole = helper.make_model(graph, opset_imports=found.opset_import, ir_version=8)
-    assert blocks.block_of(whole) == 16
+    assert nchwc_layout.infer_block_channels(whole) == 16
     x = image(2, 3, 9, 8)
     (mine,) = Model(from_proto(whole, "m.onnx")).run({"x": x, "chosen": np.array(True)}).values()
-    np.testing.assert_allclose(mine, in_onnxruntime.run(model, {"x": x})[name], 1e-4, 1e-5)
+    np.testing.assert_allclose(mine, onnxruntime_peer.run(model, {"x": x})[name], 1e-4, 1e-5)
 
 
 # --- What cannot be.

@@ -11,9 +11,9 @@ import onnx
 import pytest
 
 import loopdbg
-from node_tests import collected
+from onnx_node_tests import load_node_tests
 
-from .node_cases import plain
+from .single_node_tests import as_loopdbg_value
 
 #: How many there are in the onnx that tests run with; none is left out.
 COUNT = {"1.23.2": 1884}
@@ -23,7 +23,7 @@ DRAWN = "test_bernoulli"
 
 @cache
 def cases() -> dict[str, Any]:
-    return {case.name: case for case in collected()}
+    return {case.name: case for case in load_node_tests()}
 
 
 def same(got: Any, expected: Any, case: Any) -> None:
@@ -67,10 +67,10 @@ def test_node_case(name: str, tmp_path: Path) -> None:
         assert not run.notes
         assert list(got) == [value.name for value in case.model.graph.output]
         for value, expected in zip(got.values(), outputs, strict=True):
-            same(value, plain(expected), case)
+            same(value, as_loopdbg_value(expected), case)
 
 
 def given_as(value: Any) -> Any:
     """A test's input, strings as loopdbg takes them."""
-    value = plain(value)
+    value = as_loopdbg_value(value)
     return value.astype(object) if isinstance(value, np.ndarray) and value.dtype.kind in "US" else value

@@ -20,8 +20,8 @@ import pytest
 
 pytest.importorskip("anywidget", reason="anywidget is not installed")
 pytest.importorskip("aiohttp", reason="aiohttp is not installed")
-from browser import BROWSER, page
-from models import SAMPLES
+from browser import BROWSER, open_page
+from text_models import SAMPLES
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(BROWSER is None, reason="no browser here")]
 SESSION = f"""\
@@ -75,9 +75,9 @@ async def test_in_jupyterlab(tmp_path: Path) -> None:
     words = ("jupyterlab", "--no-browser", "--allow-root", "--ServerApp.port={port}", "--IdentityProvider.token=")
     async with (
         server(tmp_path, *words, "--LabApp.expose_app_in_browser=True") as address,
-        page() as shown,
+        open_page() as shown,
     ):
-        await shown.go(f"{address}/lab/tree/book.ipynb")
+        await shown.navigate(f"{address}/lab/tree/book.ipynb")
         await shown.wait("!!window.jupyterapp && document.querySelectorAll('.jp-CodeCell').length === 2", 400)
         await shown.wait("document.querySelector('.jp-Notebook-ExecutionIndicator')?.dataset.status === 'idle'", 400)
         await shown.value("window.jupyterapp.commands.execute('notebook:run-all-cells'), 1")
@@ -105,8 +105,8 @@ async def test_in_marimo(tmp_path: Path) -> None:
     # marimo puts a widget behind a shadow root.
     inside = "one.shadowRoot?.querySelector('.loopdbg-stepper')"
     find = f"[...document.querySelectorAll('*')].map((one) => {inside}).find(Boolean)"
-    async with server(tmp_path, *words) as address, page() as shown:
-        await shown.go(address)
+    async with server(tmp_path, *words) as address, open_page() as shown:
+        await shown.navigate(address)
         await shown.wait(f"!!({find} ?? document.querySelector('.loopdbg-stepper'))", 400)
         await shown.value(f"window.it = {find} ?? document.querySelector('.loopdbg-stepper'), 1")
         for k in (1, 2):

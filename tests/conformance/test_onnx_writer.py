@@ -6,14 +6,14 @@ import onnx
 import pytest
 
 import loopdbg
-from loopdbg.debugger.diff.values import Tolerance, compare
-from loopdbg.debugger.peers.onnx_writer import with_trajectories
+from loopdbg.debugger.compare.running.value_comparison import Tolerance, compare
+from loopdbg.debugger.peers.onnx_writer import model_with_trajectories
 from loopdbg.runtime.errors import LoopdbgError
 from loopdbg.runtime.frontends.onnx import reader as frontend
-from loopdbg.runtime.frontends.onnx.model_file import serialized
-from node_tests import collected
+from loopdbg.runtime.frontends.onnx.model_file import serialize_model
+from onnx_node_tests import load_node_tests
 
-from .node_cases import plain
+from .single_node_tests import as_loopdbg_value
 
 #: What they give is drawn.
 RANDOM = ("random", "bernoulli", "dropout", "multinomial")
@@ -22,15 +22,15 @@ RANDOM = ("random", "bernoulli", "dropout", "multinomial")
 @pytest.mark.slow
 def test_a_model_written_from_its_graph_is_the_model() -> None:
     compared = 0
-    for case in collected():
+    for case in load_node_tests():
         inputs, _ = case.data_sets[0]
         try:
             model = loopdbg.Model(frontend.from_proto(case.model, case.name))
-            given = {port.name: plain(value) for port, value in zip(model.inputs, inputs, strict=True)}
+            given = {port.name: as_loopdbg_value(value) for port, value in zip(model.inputs, inputs, strict=True)}
             expected = model.run(given)
         except (LoopdbgError, ValueError):
             continue  # what does not run at all is for other tests
-        written = onnx.ModelProto.FromString(serialized(with_trajectories(model.graph, {})))
+        written = onnx.ModelProto.FromString(serialize_model(model_with_trajectories(model.graph, {})))
         again = loopdbg.Model(frontend.from_proto(written, case.name)).run(given)
         assert list(again) == list(expected), case.name
         if any(word in case.name for word in RANDOM):

@@ -14,8 +14,8 @@ import pytest
 
 import loopdbg
 
-from .children import answered
-from .openvino_cases import CASES, Case, K
+from .crash_isolation import run_jobs
+from .openvino_cases import CASES, ConstInput, OpenvinoCase
 
 HEADERS = Path(openvino.__file__).parent / "include" / "openvino" / "opsets"
 #: Layers that are no operators here; loops and If have tests of their own.
@@ -28,14 +28,14 @@ IN_A_LOOP = {case.type: k for k, case in enumerate(CASES) if case.random is None
 def folder() -> Path:
     """Where all cases are saved, with OpenVINO's answers."""
     rows = [
-        (case.type, case.opset, [(x.array, True) if isinstance(x, K) else (x, False) for x in case.inputs],
+        (case.type, case.opset, [(x.array, True) if isinstance(x, ConstInput) else (x, False) for x in case.inputs],
          case.attributes, case.oracle, k in IN_A_LOOP)
         for k, case in enumerate(CASES)
     ]  # fmt: skip
-    return answered("openvino_child.py", rows)
+    return run_jobs("openvino_node_runner.py", rows)
 
 
-def compare(got: Any, expected: Any, case: Case) -> None:
+def compare(got: Any, expected: Any, case: OpenvinoCase) -> None:
     assert got.shape == expected.shape, f"shape {got.shape}, OpenVINO has {expected.shape}"
     assert got.dtype == expected.dtype, f"dtype {got.dtype}, OpenVINO has {expected.dtype}"
     if case.random is not None:
@@ -47,7 +47,7 @@ def compare(got: Any, expected: Any, case: Case) -> None:
         np.testing.assert_allclose(got.astype(np.float64), expected.astype(np.float64), case.rtol, case.atol)
 
 
-def agrees(answer: Any, case: Case) -> bool:
+def agrees(answer: Any, case: OpenvinoCase) -> bool:
     """Whether OpenVINO's answer is what is expected."""
     if isinstance(answer, str):
         return False
@@ -60,10 +60,10 @@ def agrees(answer: Any, case: Case) -> bool:
     return True
 
 
-def run(path: Path, case: Case) -> list[Any]:
+def run(path: Path, case: OpenvinoCase) -> list[Any]:
     """Our outputs."""
     model = loopdbg.load(path)
-    feeds = [x.astype(object) if x.dtype.kind == "U" else x for x in case.inputs if not isinstance(x, K)]
+    feeds = [x.astype(object) if x.dtype.kind == "U" else x for x in case.inputs if not isinstance(x, ConstInput)]
     return list(model.run({port.name: x for port, x in zip(model.inputs, feeds, strict=True)}).values())
 
 
@@ -72,7 +72,7 @@ def test_operator(number: int) -> None:
     case = CASES[number]
     expected = pickle.loads((folder() / f"{number}.pickle").read_bytes())
     if case.expected is not None:
-        assert case.fault
+        assert case.known_fault
         assert not agrees(expected, case), "OpenVINO is right by now"
         expected = list(case.expected)
     assert not isinstance(expected, str), expected
@@ -107,7 +107,7 @@ def classes() -> set[tuple[str, str]]:
     return found
 
 
-def class_of(case: Case) -> tuple[str, str]:
+def class_of(case: OpenvinoCase) -> tuple[str, str]:
     text = (HEADERS / f"opset{case.opset}_tbl.hpp").read_text(encoding="utf-8")
     found = re.search(rf"^_OPENVINO_OP_REG\({case.type}, *ov::op::(v\d+)\)", text, re.MULTILINE)
     assert found is not None
@@ -125,6 +125,6 @@ def test_no_operator_is_without_a_case(record_property: Any) -> None:
         f"OpenVINO's opsets define {len(operators())} operators; {len(tried)} are tried in {len(CASES)} nodes, "
         f"{len(IN_A_LOOP)} of them in a loop; the other {len(STRUCTURE)} are structure"
     ]
-    lines += [f"  OpenVINO's fault, {case.name}: {case.fault}" for case in CASES if case.fault]
+    lines += [f"  OpenVINO's fault, {case.name}: {case.known_fault}" for case in CASES if case.known_fault]
     record_property("conformance", "\n".join(lines))
     assert operators() - {case.type for case in CASES} == STRUCTURE

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cpu_features import AVX2, AVX512, available_levels, limit_to
 from loopdbg.runtime.errors import ModelError
 from loopdbg.runtime.graph import System
 from loopdbg.runtime.ops import attention
-from loopdbg.runtime.ops.eager import Eager
-from processors import AVX2, AVX512, only, there
+from loopdbg.runtime.ops.eager import EagerPrimitives
 
-from .single_node import Array, close, onnx_node, openvino_node, ours
+from .single_node import Array, assert_close, onnx_node, openvino_node, run_here
 
 F32, F64 = np.float32, np.float64
 
@@ -51,23 +51,23 @@ def test_few_queries_one_by_one_and_as_products(size: tuple[int, ...], late: tup
     bias = signed(batch, 1, queries, keys, seed=3)
     places = np.arange(keys) - np.arange(queries)[:, None] - (keys - queries)
     for softcap, mask, window in (
-        (0.0, None, attention.Window()),
-        (2.0, bias, attention.Window()),
-        (0.0, None, attention.Window(right=0, offset=keys - queries)),
-        (0.0, bias[:, :, :1], attention.Window(3, 2, offset=keys - queries)),
+        (0.0, None, attention.AttentionWindow()),
+        (2.0, bias, attention.AttentionWindow()),
+        (0.0, None, attention.AttentionWindow(keys_after=0, offset=keys - queries)),
+        (0.0, bias[:, :, :1], attention.AttentionWindow(3, 2, offset=keys - queries)),
     ):
         allowed = np.ones(places.shape, bool)
-        if window.left >= 0:
-            allowed &= places >= -window.left
-        if window.right >= 0:
-            allowed &= places <= window.right
+        if window.keys_before >= 0:
+            allowed &= places >= -window.keys_before
+        if window.keys_after >= 0:
+            allowed &= places <= window.keys_after
         wanted = expected(q, k, v, 0.25, 0.0 if mask is None else mask, allowed, softcap)
         how: Any = {"scale": 0.25, "bias": mask, "window": window, "softcap": softcap, "late": late}
         found = []
-        for most in (attention.MOST_QUERIES, 0):
+        for most in (attention.MAX_FUSED_QUERIES, 0):
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(attention, "MOST_QUERIES", most)
-                y = attention.attend(Eager(), *given, **how)
+                patch.setattr(attention, "MAX_FUSED_QUERIES", most)
+                y = attention.attend(EagerPrimitives(), *given, **how)
             found.append(y.swapaxes(1, 2) if late[0] else y)
         for y in found:
             np.testing.assert_allclose(y, wanted, rtol=2e-5, atol=2e-6)
@@ -75,13 +75,15 @@ def test_few_queries_one_by_one_and_as_products(size: tuple[int, ...], late: tup
 
 def test_processors_with_fma_give_the_same_bits() -> None:
     found = []
-    for kind in there(AVX2, AVX512):
+    for kind in available_levels(AVX2, AVX512):
         each = b""
         for size in SIZES:
             batch, heads, groups, queries, keys, width, value_width = size
             q, k = signed(batch, heads, queries, width), signed(batch, groups, keys, width, seed=1)
-            with only(kind):
-                y = attention.attend(Eager(), q, k, signed(batch, groups, keys, value_width, seed=2), scale=0.3)
+            with limit_to(kind):
+                y = attention.attend(
+                    EagerPrimitives(), q, k, signed(batch, groups, keys, value_width, seed=2), scale=0.3
+                )
             each += y.tobytes()
         found.append(each)
     assert len(set(found)) <= 1
@@ -93,12 +95,16 @@ def test_what_sees_nothing() -> None:
     bias[1] = -np.inf
     for most in (0, 8):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(attention, "MOST_QUERIES", most)
-            y = attention.attend(Eager(), q, k, v, scale=1, bias=bias)
+            patch.setattr(attention, "MAX_FUSED_QUERIES", most)
+            y = attention.attend(EagerPrimitives(), q, k, v, scale=1, bias=bias)
             assert np.isfinite(y).all() and not y[:, :, 1].any() and y[:, :, 0].all()
-            assert np.isnan(attention.attend(Eager(), q, k, v, scale=1, bias=bias, zeros=False)[:, :, 1]).all()
+            assert np.isnan(
+                attention.attend(EagerPrimitives(), q, k, v, scale=1, bias=bias, zeros=False)[:, :, 1]
+            ).all()
             # Where a score is infinite as well, what is hidden is hidden.
-            assert not attention.attend(Eager(), q * F32(1e38), k * F32(9), v, scale=1, bias=bias)[:, :, 1].any()
+            assert not attention.attend(EagerPrimitives(), q * F32(1e38), k * F32(9), v, scale=1, bias=bias)[
+                :, :, 1
+            ].any()
 
 
 @pytest.mark.parametrize("heads", [(4, 4), (4, 2), (4, 1)], ids=str)
@@ -110,13 +116,13 @@ def test_onnx_attention(heads: tuple[int, int], queries: int, causal: int) -> No
     past = [signed(2, heads[1], 9, 16, seed=n) for n in (3, 4)]
     counts: dict[str, Any] = {"q_num_heads": heads[0], "kv_num_heads": heads[1], "is_causal": causal}
     tolerance: dict[str, float] = {"rtol": 1e-4, "atol": 1e-5}
-    close(*onnx_node("Attention", [q, k, v], opset=23, **counts), **tolerance)
+    assert_close(*onnx_node("Attention", [q, k, v], opset=23, **counts), **tolerance)
     mask = np.random.default_rng(9).random((queries, queries + 9)) < 0.7
     mask[:, :2] = True
     pair = onnx_node("Attention", [q, k, v, mask, *past], 3, opset=23, **counts, softcap=3.0)
-    close(*pair, **tolerance)
+    assert_close(*pair, **tolerance)
     pair = onnx_node("Attention", [q, k, v, None, *past], 3, opset=23, **counts, scale=0.7)
-    close(*pair, **tolerance)
+    assert_close(*pair, **tolerance)
 
 
 @pytest.mark.parametrize("queries", [1, 3, 12])
@@ -141,13 +147,13 @@ def test_openvino_attention(queries: int, causal: bool) -> None:
     mask = signed(queries, 12, seed=3)
     tolerance: dict[str, float] = {"rtol": 1e-4, "atol": 1e-5}
     for inputs in ([q, k, v], [q, k, v, mask], [q, k, v, mask.reshape(1, 1, queries, 12)]):
-        close(*openvino_node("ScaledDotProductAttention", list(inputs), opset=13, causal=causal), **tolerance)
+        assert_close(*openvino_node("ScaledDotProductAttention", list(inputs), opset=13, causal=causal), **tolerance)
     whole = signed(2, 4, queries, 12, seed=4)
     inputs = [q, k, v, whole, np.array(0.4, F32)]
-    close(*openvino_node("ScaledDotProductAttention", inputs, opset=13, causal=False), **tolerance)
+    assert_close(*openvino_node("ScaledDotProductAttention", inputs, opset=13, causal=False), **tolerance)
     seen = np.random.default_rng(5).random((2, 1, queries, 12)) < 0.8
     seen[..., 0] = True
-    close(*openvino_node("ScaledDotProductAttention", [q, k, v, seen], opset=13, causal=False), **tolerance)
+    assert_close(*openvino_node("ScaledDotProductAttention", [q, k, v, seen], opset=13, causal=False), **tolerance)
 
 
 @pytest.mark.parametrize("interleaved", [0, 1])
@@ -157,26 +163,26 @@ def test_rotary_embedding(interleaved: int, turned: int) -> None:
     places = np.array([[3, 4, 5], [0, 19, 7]])
     attributes = {"interleaved": interleaved, "rotary_embedding_dim": turned}
     flat = signed(2, 3, 64, seed=2)
-    close(*onnx_node("RotaryEmbedding", [flat, cos, sin, places], opset=23, **attributes, num_heads=4))
+    assert_close(*onnx_node("RotaryEmbedding", [flat, cos, sin, places], opset=23, **attributes, num_heads=4))
     four = signed(2, 4, 3, 16, seed=2)
-    close(*onnx_node("RotaryEmbedding", [four, cos, sin, places], opset=23, **attributes))
-    close(*onnx_node("RotaryEmbedding", [four, cos[places], sin[places]], opset=23, **attributes))
+    assert_close(*onnx_node("RotaryEmbedding", [four, cos, sin, places], opset=23, **attributes))
+    assert_close(*onnx_node("RotaryEmbedding", [four, cos[places], sin[places]], opset=23, **attributes))
 
 
 def test_what_does_not_fit() -> None:
     q, k = signed(1, 4, 2, 16), signed(1, 3, 2, 16)
     version: Any = {"version": 23, "attributes": {}}
     with pytest.raises(ModelError, match="heads"):
-        ours(System.ONNX, "Attention", [q, k, k], **version)
+        run_here(System.ONNX, "Attention", [q, k, k], **version)
     with pytest.raises(ModelError, match="fit"):
-        ours(System.ONNX, "Attention", [q, q, k], **version)
+        run_here(System.ONNX, "Attention", [q, q, k], **version)
     with pytest.raises(ModelError, match="mask"):
-        ours(System.ONNX, "Attention", [q, q, q, signed(3, 2)], **version)
+        run_here(System.ONNX, "Attention", [q, q, q, signed(3, 2)], **version)
     with pytest.raises(ModelError, match="q_num_heads"):
-        ours(System.ONNX, "Attention", [signed(1, 2, 16)] * 3, **version)
+        run_here(System.ONNX, "Attention", [signed(1, 2, 16)] * 3, **version)
     with pytest.raises(ModelError, match="together"):
-        ours(System.ONNX, "Attention", [q, q, q, None, q], **version)
+        run_here(System.ONNX, "Attention", [q, q, q, None, q], **version)
     with pytest.raises(ModelError, match="softmax_precision=2 is uint8"):
-        ours(System.ONNX, "Attention", [q, q, q], version=23, attributes={"softmax_precision": 2})
+        run_here(System.ONNX, "Attention", [q, q, q], version=23, attributes={"softmax_precision": 2})
     with pytest.raises(ModelError, match="pairs"):
-        ours(System.ONNX, "RotaryEmbedding", [signed(1, 2, 3, 5), k, k], **version)
+        run_here(System.ONNX, "RotaryEmbedding", [signed(1, 2, 3, 5), k, k], **version)

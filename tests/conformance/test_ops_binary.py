@@ -10,8 +10,8 @@ import pytest
 from loopdbg.runtime.errors import ExecutionError, ModelError, UnsupportedError
 from loopdbg.runtime.graph import Operation, System, Value
 
-from .elementwise import F16, F32, F64, I8, I32, I64, SHAPES, U8, U32, edges, mine, random
-from .single_node import close, engine_outputs, onnx_node, openvino_node, openvino_nodes, openvino_reference
+from .elementwise_inputs import F16, F32, F64, I8, I32, I64, SHAPES, U8, U32, edges, random, run_operator
+from .single_node import assert_close, engine_outputs, onnx_node, openvino_node, openvino_nodes, openvino_reference
 
 NUMBERS = (F32, F64, F16, I32, I64)
 
@@ -58,41 +58,41 @@ def test_onnx_binary(
 ) -> None:
     if op == "PRelu" and np.broadcast_shapes(*shapes) != shapes[0]:
         with pytest.raises(ModelError, match="slope"):
-            mine(System.ONNX, op, random(shapes[0], dtype), random(shapes[1], dtype), version=21)
+            run_operator(System.ONNX, op, random(shapes[0], dtype), random(shapes[1], dtype), version=21)
         return
     inputs: list[Any] = [random(shapes[0], dtype, 1), random(shapes[1], dtype, 2)]
-    close(*onnx_node(op, inputs, **attributes), rtol=1e-3 if dtype == F16 else 1e-6)
+    assert_close(*onnx_node(op, inputs, **attributes), rtol=1e-3 if dtype == F16 else 1e-6)
 
 
 @pytest.mark.parametrize("op", ["Add", "Sub", "Mul", "Div", "Min", "Max", "Equal", "Less", "GreaterOrEqual"])
 @pytest.mark.parametrize("dtype", [F32, F64])
 def test_onnx_binary_edges(op: str, dtype: Any) -> None:
     x = edges(dtype)
-    close(*onnx_node(op, [x[:, None], x[None, :]]))
+    assert_close(*onnx_node(op, [x[:, None], x[None, :]]))
 
 
 @pytest.mark.parametrize("dtype", [F32, F64])
 def test_fmod_edges(dtype: Any) -> None:
     x = edges(dtype)
-    close(*onnx_node("Mod", [x[:, None], x[None, :]], fmod=1))
+    assert_close(*onnx_node("Mod", [x[:, None], x[None, :]], fmod=1))
 
 
 def test_mod_of_floats_needs_fmod_before_opset_28() -> None:
     x, y = np.array([5.5, -5.5, 5.5, 1.0], F32), np.array([3, 3, -3, -np.inf], F32)
     with pytest.raises(ModelError, match="fmod=1"):
-        mine(System.ONNX, "Mod", x, y, version=13)
-    close([mine(System.ONNX, "Mod", x, y, version=28)], [np.array([2.5, 0.5, -0.5, -np.inf], F32)])
+        run_operator(System.ONNX, "Mod", x, y, version=13)
+    assert_close([run_operator(System.ONNX, "Mod", x, y, version=28)], [np.array([2.5, 0.5, -0.5, -np.inf], F32)])
 
 
 @pytest.mark.parametrize("dtypes", [(F32, F32), (F64, F64), (F32, I64), (F32, F64), (I32, F32), (I64, I32), (I64, I64)])
 def test_onnx_power(dtypes: tuple[Any, Any]) -> None:
     x = np.array([[1], [2], [3], [10]], dtypes[0])
-    close(*onnx_node("Pow", [x, np.array([0, 1, 2, 3], dtypes[1])]))
+    assert_close(*onnx_node("Pow", [x, np.array([0, 1, 2, 3], dtypes[1])]))
 
 
 def test_power_edges() -> None:
     x = edges(F32)
-    close(*onnx_node("Pow", [x[:, None], x[None, :]]))
+    assert_close(*onnx_node("Pow", [x[:, None], x[None, :]]))
 
 
 def test_integer_power() -> None:
@@ -100,9 +100,9 @@ def test_integer_power() -> None:
     x, y = np.array([2, 3, -2, 3, 1, -1, -1, 7], I64), np.array([-1, 39, 63, 41, -5, -3, -4, -2], I64)
     wrapped = (3**41 + 2**63) % 2**64 - 2**63
     expected = [np.array([0, 3**39, -(2**63), wrapped, 1, -1, 1, 0], I64)]
-    close([mine(System.ONNX, "Pow", x, y, version=15)], expected)
+    assert_close([run_operator(System.ONNX, "Pow", x, y, version=15)], expected)
     with pytest.raises(ZeroDivisionError):
-        mine(System.ONNX, "Pow", np.array([0], I64), np.array([-1], I64), version=15)
+        run_operator(System.ONNX, "Pow", np.array([0], I64), np.array([-1], I64), version=15)
 
 
 @pytest.mark.parametrize(
@@ -120,8 +120,8 @@ def test_integer_power() -> None:
 def test_integer_division_by_zero_is_an_error(system: System, op: str, attributes: dict[str, Any]) -> None:
     for dtype in (I32, I64, U8):
         with pytest.raises(ZeroDivisionError, match="division by zero"):
-            mine(system, op, np.array([4, 7], dtype), np.array([2, 0], dtype), version=13, **attributes)
-        nothing = mine(system, op, np.zeros((0,), dtype), np.array([0], dtype), version=13, **attributes)
+            run_operator(system, op, np.array([4, 7], dtype), np.array([2, 0], dtype), version=13, **attributes)
+        nothing = run_operator(system, op, np.zeros((0,), dtype), np.array([0], dtype), version=13, **attributes)
         assert nothing.shape == (0,)
 
 
@@ -149,51 +149,51 @@ def test_integer_division_signs_and_the_smallest_integer(dtype: Any) -> None:
         (System.OPENVINO, "FloorMod", {}, [1, 1, -1, -1, 0, 0]),
     ]
     for system, op, attributes, values in expected:
-        close([mine(system, op, a, b, version=13, **attributes)], [np.array(values, dtype)])
+        assert_close([run_operator(system, op, a, b, version=13, **attributes)], [np.array(values, dtype)])
 
 
 @pytest.mark.parametrize("dtype", [I32, I64])
 def test_onnx_integer_division(dtype: Any) -> None:
     a, b = np.arange(-7, 8, dtype=dtype)[:, None], np.array([-3, -2, -1, 1, 2, 3], dtype)
     for op, attributes in (("Div", {}), ("Mod", {}), ("Mod", {"fmod": 1})):
-        close(*onnx_node(op, [a, b], **attributes))
+        assert_close(*onnx_node(op, [a, b], **attributes))
 
 
 def test_int64_stays_64_bits_wide() -> None:
     a, b = np.array([2**62, -(2**62) - 5, 2**53 + 1], I64), np.array([3, 7, 10], I64)
     for op in ("Add", "Sub", "Mul", "Div", "Mod", "Max", "Less", "Equal"):
-        close(*onnx_node(op, [a, b]))
-    close([mine(System.OPENVINO, "Divide", a, b, version=1)], [a // b])
-    close([mine(System.OPENVINO, "Multiply", a, b, version=1)], [a * b])
+        assert_close(*onnx_node(op, [a, b]))
+    assert_close([run_operator(System.OPENVINO, "Divide", a, b, version=1)], [a // b])
+    assert_close([run_operator(System.OPENVINO, "Multiply", a, b, version=1)], [a * b])
 
 
 def test_shift_beyond_the_width() -> None:
     """Opset 28 states it; a negative shift counts as beyond."""
     x, y = np.array([-8, 8, -8, 8, -8], I32), np.array([32, 40, 1, 1, -1], I32)
     left, right = np.array([0, 0, -16, 16, 0], I32), np.array([-1, 0, -4, 4, -1], I32)
-    close([mine(System.ONNX, "BitShift", x, y, version=28, direction="LEFT")], [left])
-    close([mine(System.ONNX, "BitShift", x, y, version=28, direction="RIGHT")], [right])
+    assert_close([run_operator(System.ONNX, "BitShift", x, y, version=28, direction="LEFT")], [left])
+    assert_close([run_operator(System.ONNX, "BitShift", x, y, version=28, direction="RIGHT")], [right])
     with pytest.raises(ModelError, match="LEFT"):
-        mine(System.ONNX, "BitShift", x, y, version=28, direction="UP")
+        run_operator(System.ONNX, "BitShift", x, y, version=28, direction="UP")
 
 
 def test_strings_compare() -> None:
     a, b = np.array(["a", "b"], object), np.array(["a", "c"], object)
-    close(*onnx_node("Equal", [a, b]))
+    assert_close(*onnx_node("Equal", [a, b]))
 
 
 @pytest.mark.parametrize("op", ["Sum", "Min", "Max", "Mean"])
 @pytest.mark.parametrize("shapes", [((2, 3),), ((2, 3), (3,), (1, 1)), ((), (2,), (2,), (3, 1))])
 def test_variadic(op: str, shapes: tuple[tuple[int, ...], ...]) -> None:
-    close(*onnx_node(op, [random(shape, F32, k) for k, shape in enumerate(shapes)]))
+    assert_close(*onnx_node(op, [random(shape, F32, k) for k, shape in enumerate(shapes)]))
 
 
 @pytest.mark.parametrize("op", ["Sum", "Min", "Max", "Mean"])
 def test_variadic_operators_do_not_broadcast_before_opset_8(op: str) -> None:
     a, b = random((2, 3), F32), random((3,), F32)
     with pytest.raises(ModelError, match="opsets before 8"):
-        mine(System.ONNX, op, a, b, version=6)
-    close([mine(System.ONNX, op, a, a, version=6)], [mine(System.ONNX, op, a, a, version=8)])
+        run_operator(System.ONNX, op, a, b, version=6)
+    assert_close([run_operator(System.ONNX, op, a, a, version=6)], [run_operator(System.ONNX, op, a, a, version=8)])
 
 
 @pytest.mark.parametrize("version", [1, 6])
@@ -214,14 +214,14 @@ def test_broadcasting_before_opset_7(op: str, function: np.ufunc, version: int) 
     ]:
         b = random(shape, F32, 3)
         attributes = {"broadcast": 1} if axis is None else {"broadcast": 1, "axis": axis}
-        result = mine(System.ONNX, op, a, b, version=version, **attributes)
-        close([result], [function(a, b.reshape(aligned))])
+        result = run_operator(System.ONNX, op, a, b, version=version, **attributes)
+        assert_close([result], [function(a, b.reshape(aligned))])
     with pytest.raises(ModelError, match="broadcast=1"):
-        mine(System.ONNX, op, a, random((5,), F32), version=version)
+        run_operator(System.ONNX, op, a, random((5,), F32), version=version)
     with pytest.raises(ModelError, match="does not broadcast"):
-        mine(System.ONNX, op, a, random((4,), F32), version=version, broadcast=1)
+        run_operator(System.ONNX, op, a, random((4,), F32), version=version, broadcast=1)
     with pytest.raises(ModelError, match="broadcast"):
-        mine(System.ONNX, op, a, random((4,), F32), version=7, broadcast=1)
+        run_operator(System.ONNX, op, a, random((4,), F32), version=7, broadcast=1)
 
 
 OPENVINO_BINARY: list[tuple[str, int, tuple[Any, ...], dict[str, Any]]] = [
@@ -266,10 +266,10 @@ OPENVINO_BINARY: list[tuple[str, int, tuple[Any, ...], dict[str, Any]]] = [
 )
 def test_openvino_binary(op: str, opset: int, dtype: Any, attributes: dict[str, Any]) -> None:
     several = [[random(a, dtype, 1), random(b, dtype, 2)] for a, b in SHAPES]
-    close(*openvino_nodes(op, several, opset=opset, auto_broadcast="numpy", **attributes), atol=1e-5)
+    assert_close(*openvino_nodes(op, several, opset=opset, auto_broadcast="numpy", **attributes), atol=1e-5)
     same_shape = random((2, 3), dtype, 3)
     inputs = [same_shape, random((2, 3), dtype, 4)]
-    close(*openvino_node(op, inputs, opset=opset, auto_broadcast="none", **attributes), atol=1e-5)
+    assert_close(*openvino_node(op, inputs, opset=opset, auto_broadcast="none", **attributes), atol=1e-5)
 
 
 @pytest.mark.parametrize("attributes", [{}, {"m_pythondiv": True}, {"m_pythondiv": False}], ids=str)
@@ -277,8 +277,8 @@ def test_openvino_integer_division(attributes: dict[str, Any]) -> None:
     """The page says floor unless m_pythondiv is false, as the reference does; the plugin always truncates."""
     a, b = np.arange(-7, 8, dtype=I32)[:, None], np.array([-3, -2, -1, 1, 2, 3], I32)
     text = {name: str(value) for name, value in attributes.items()}
-    result = [mine(System.OPENVINO, "Divide", a, b, version=1, **text)]
-    close(result, openvino_reference("Divide", [a, b], **attributes))
+    result = [run_operator(System.OPENVINO, "Divide", a, b, version=1, **text)]
+    assert_close(result, openvino_reference("Divide", [a, b], **attributes))
 
 
 @pytest.mark.parametrize("op", ["Add", "Equal", "LogicalXor", "Divide", "SquaredDifference"])
@@ -286,6 +286,6 @@ def test_openvino_broadcast_rules(op: str) -> None:
     dtype = np.bool_ if op == "LogicalXor" else F32
     a, b = random((2, 3), dtype), random((3,), dtype)
     with pytest.raises(ModelError, match='auto_broadcast="none"'):
-        mine(System.OPENVINO, op, a, b, version=1, auto_broadcast="none")
+        run_operator(System.OPENVINO, op, a, b, version=1, auto_broadcast="none")
     with pytest.raises(UnsupportedError, match="pdpd"):
-        mine(System.OPENVINO, op, a, b, version=1, auto_broadcast="pdpd")
+        run_operator(System.OPENVINO, op, a, b, version=1, auto_broadcast="pdpd")

@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 
 import loopdbg
+from cpu_features import limit_to
 from loopdbg.runtime.graph import Graph, Operation, System, TensorType, Value
-from loopdbg.runtime.kernels import drivers
 from loopdbg.runtime.kernels import kernel as kernels
+from loopdbg.runtime.kernels import loop_nest
 from loopdbg.runtime.model import Model
 from loopdbg.runtime.ops import convolution
-from loopdbg.runtime.ops.eager import Eager
-from loopdbg.runtime.ops.primitives import Routine
-from loopdbg.runtime.ops.windows import windows
-from processors import only
+from loopdbg.runtime.ops.eager import EagerPrimitives
+from loopdbg.runtime.ops.primitives import RoutineCall
+from loopdbg.runtime.ops.window_geometry import window_geometry
 
-from .single_node import close, onnx_node, openvino_node, ours
+from .single_node import assert_close, onnx_node, openvino_node, run_here
 
 Array = np.ndarray[Any, np.dtype[Any]]
 RNG = np.random.default_rng
@@ -30,13 +30,13 @@ def numbers(rng: np.random.Generator, *shape: int, dtype: Any = np.float32) -> A
     return rng.standard_normal(shape).astype(dtype)
 
 
-def mine(op_type: str, *inputs: Array, **attributes: Any) -> Array:
-    (result,) = ours(System.ONNX, op_type, inputs, version=22, attributes=attributes)
+def run_operator(op_type: str, *inputs: Array, **attributes: Any) -> Array:
+    (result,) = run_here(System.ONNX, op_type, inputs, version=22, attributes=attributes)
     assert isinstance(result, np.ndarray)
     return result
 
 
-def by_hand(
+def reference_convolution(
     x: Array,
     w: Array,
     groups: int,
@@ -76,7 +76,7 @@ def by_hand(
     return out.reshape(n, -1, *out.shape[3:])
 
 
-def some(seed: int) -> tuple[bool, Array, Array, Array | None, dict[str, Any], list[int]]:
+def random_case(seed: int) -> tuple[bool, Array, Array, Array | None, dict[str, Any], list[int]]:
     """Random data, weights, bias and attributes that fit each other."""
     rng = RNG(seed)
 
@@ -112,12 +112,12 @@ def tolerance(dtype: Any) -> float:
 @pytest.mark.parametrize("kind", [1, 2, 3])
 @pytest.mark.parametrize("seed", range(30))
 def test_sums_of_all_kinds_of_processors(seed: int, kind: int) -> None:
-    transposed, x, w, bias, attributes, extra = some(seed * 3 + kind)
-    with only(kind):
+    transposed, x, w, bias, attributes, extra = random_case(seed * 3 + kind)
+    with limit_to(kind):
         inputs = [x, w] if bias is None else [x, w, bias]
         more = {"output_padding": extra} if transposed else {}
-        y = mine("ConvTranspose" if transposed else "Conv", *inputs, **attributes, **more)
-    expected = by_hand(x, w, *attributes.values(), transposed, extra)  # type: ignore[misc]
+        y = run_operator("ConvTranspose" if transposed else "Conv", *inputs, **attributes, **more)
+    expected = reference_convolution(x, w, *attributes.values(), transposed, extra)  # type: ignore[misc]
     expected += 0 if bias is None else bias.reshape(-1, *(1,) * (x.ndim - 2))
     assert y.dtype == x.dtype and y.shape == expected.shape
     np.testing.assert_allclose(y, expected, tolerance(x.dtype), tolerance(x.dtype) * float(abs(expected).max()))
@@ -137,9 +137,9 @@ def test_vectors_put_together_of_parts_of_rows(seed: int, kind: int) -> None:
     x, w = numbers(rng, n, icg, *size, dtype=dtype), numbers(rng, ocg, icg, *kernel, dtype=dtype)
     pads, strides = [int(p) for p in rng.integers(0, 3, 2 * len(size))], [int(s) for s in rng.integers(1, 4, len(size))]
     attributes: dict[str, Any] = {"group": 1, "strides": strides, "dilations": [1] * len(size), "pads": pads}
-    with only(kind):
-        y, few = mine("Conv", x, w, **attributes), mine("Conv", x, w[:24], **attributes)
-    expected = by_hand(x, w, *attributes.values(), False, ())
+    with limit_to(kind):
+        y, few = run_operator("Conv", x, w, **attributes), run_operator("Conv", x, w[:24], **attributes)
+    expected = reference_convolution(x, w, *attributes.values(), False, ())
     np.testing.assert_allclose(y, expected, tolerance(dtype), tolerance(dtype) * float(abs(expected).max()))
     assert y[:, :24].tobytes() == few.tobytes()
 
@@ -157,12 +157,12 @@ def test_positions_beyond_the_last_vector(kernel: int, stride: int, icg: int, si
         numbers(rng, 40, dtype=dtype),
         {"strides": [stride] * len(size), "pads": [kernel // 2] * 2 * len(size)},
     )
-    with only(kind):
+    with limit_to(kind):
         for images in (x, x[:1]):
-            y = convolution.conv(Guarded(), images, w, bias, **attributes)
+            y = convolution.conv(GuardedBuffers(), images, w, bias, **attributes)
             assert y.shape == (len(images), 40, *size)
             for count in (39, 31, 7):
-                few = convolution.conv(Guarded(), images, w[:count], bias[:count], **attributes)
+                few = convolution.conv(GuardedBuffers(), images, w[:count], bias[:count], **attributes)
                 assert few.tobytes() == y[:, :count].tobytes()
 
 
@@ -180,10 +180,10 @@ def test_channels_by_themselves(seed: int, kind: int) -> None:
     x, w = numbers(rng, n, groups, *size, dtype=dtype), numbers(rng, groups, 1, *kernel, dtype=dtype)
     attributes: dict[str, Any] = {"group": groups, "strides": strides, "dilations": dilations, "pads": pads}
     last = groups - 1
-    with only(kind):
-        y = mine("Conv", x, w, **attributes)
-        alone = mine("Conv", x[-1:, last:], w[last:], **{**attributes, "group": 1})
-    expected = by_hand(x, w, *attributes.values(), False, ())
+    with limit_to(kind):
+        y = run_operator("Conv", x, w, **attributes)
+        alone = run_operator("Conv", x[-1:, last:], w[last:], **{**attributes, "group": 1})
+    expected = reference_convolution(x, w, *attributes.values(), False, ())
     np.testing.assert_allclose(y, expected, tolerance(dtype), tolerance(dtype) * float(abs(expected).max()))
     assert y[-1:, last:].tobytes() == alone.tobytes()
 
@@ -198,15 +198,20 @@ def test_rows_that_share_what_they_read(taps: int, step: int, width: int, kind: 
     x[:, 1], w[1] = x[:, 1] * 1e-30, -abs(w[1]) * 1e-30  # sums of what is too small may be -0.0
     x[0, 0, 0, 0], w[0, 0, 0, 0] = np.inf, np.nan
     attributes: dict[str, Any] = {"group": 7, "strides": [step, step], "dilations": [1, 1]}
-    with only(kind):
+    with limit_to(kind):
         for pads in ([0, taps // 2, 0, taps // 2], [1, 0, 2, 0], [2, 1, 0, 4]):
-            y, bare = mine("Conv", x, w, bias, **attributes, pads=pads), mine("Conv", x, w, **attributes, pads=pads)
+            y, bare = (
+                run_operator("Conv", x, w, bias, **attributes, pads=pads),
+                run_operator("Conv", x, w, **attributes, pads=pads),
+            )
             high = np.pad(x, [(0, 0), (0, 0), pads[::2], (0, 0)])
             beside = {**attributes, "pads": [0, pads[1], 0, pads[3]]}
             for k in range(bare.shape[2] - 1):
-                few = mine("Conv", high[:, :, k * step : (k + 1) * step + taps], w, **beside)
+                few = run_operator("Conv", high[:, :, k * step : (k + 1) * step + taps], w, **beside)
                 assert few.shape[2] < 4 and few.tobytes() == bare[:, :, k : k + few.shape[2]].tobytes()
-            expected = by_hand(x[:, 1:], w[1:], 6, [step, step], [1, 1], pads, False, ()) + bias[1:].reshape(-1, 1, 1)
+            expected = reference_convolution(x[:, 1:], w[1:], 6, [step, step], [1, 1], pads, False, ()) + bias[
+                1:
+            ].reshape(-1, 1, 1)
             np.testing.assert_allclose(y[:, 1:], expected, 1e-4, 1e-4 * float(abs(expected).max()))
 
 
@@ -214,15 +219,15 @@ def test_rows_that_share_what_they_read(taps: int, step: int, width: int, kind: 
 def test_the_same_bits_with_avx2_and_avx512(seed: int) -> None:
     of_each: list[list[Array]] = []
     for kind in (2, 3):
-        with only(kind):
-            transposed, x, w, bias, attributes, extra = some(seed + 900)
+        with limit_to(kind):
+            transposed, x, w, bias, attributes, extra = random_case(seed + 900)
             more = {"output_padding": extra} if transposed else {}
-            results = [mine("ConvTranspose" if transposed else "Conv", x, w, **attributes, **more)]
+            results = [run_operator("ConvTranspose" if transposed else "Conv", x, w, **attributes, **more)]
             x, w, bias, attributes = by_tiles(seed)
-            results += [mine("Conv", x, w, bias, **{**attributes, "strides": [step, step]}) for step in (1, 2)]
+            results += [run_operator("Conv", x, w, bias, **{**attributes, "strides": [step, step]}) for step in (1, 2)]
             x, few = np.ascontiguousarray(x[..., : 5 + 3 * seed]), np.ascontiguousarray(w[:, :1, : 1 + seed % 3])
             depth = {**attributes, "group": x.shape[1], "strides": [1 + seed % 2] * 2}
-            results.append(mine("Conv", x, np.resize(few, (x.shape[1], *few.shape[1:])), **depth))
+            results.append(run_operator("Conv", x, np.resize(few, (x.shape[1], *few.shape[1:])), **depth))
             of_each.append(results)
     for narrow, wide in zip(*of_each, strict=True):
         assert narrow.tobytes() == wide.tobytes()
@@ -239,8 +244,8 @@ def by_tiles(seed: int) -> tuple[Array, Array, Array, dict[str, Any]]:
 
 
 def is_by_tiles(x: Array, w: Array, pads: Sequence[int]) -> bool:
-    found = windows(x.shape[2:], (3, 3), pads=pads)
-    return convolution._tiles(x.shape[0], 1, x.shape[1], w.shape[0], found, x.dtype, 1) is not None
+    found = window_geometry(x.shape[2:], (3, 3), pads=pads)
+    return convolution._winograd_tiling(x.shape[0], 1, x.shape[1], w.shape[0], found, x.dtype, 1) is not None
 
 
 @pytest.mark.parametrize("kind", [1, 2, 3])
@@ -249,36 +254,36 @@ def test_tiles_of_all_kinds_of_processors(seed: int, kind: int) -> None:
     x, w, bias, attributes = by_tiles(seed * 3 + kind)
     small = [np.rint(4 * values) for values in (x, w, bias)]
     assert is_by_tiles(x, w, attributes["pads"])
-    with only(kind):
-        y, bare = mine("Conv", x, w, bias, **attributes), mine("Conv", x, w, **attributes)
-        whole = mine("Conv", *small, **attributes)
-    expected = by_hand(x, w, *attributes.values(), False, ())
+    with limit_to(kind):
+        y, bare = run_operator("Conv", x, w, bias, **attributes), run_operator("Conv", x, w, **attributes)
+        whole = run_operator("Conv", *small, **attributes)
+    expected = reference_convolution(x, w, *attributes.values(), False, ())
     np.testing.assert_allclose(bare, expected, 1e-6, 2e-6 * float(abs(expected).max()))
     expected += bias.reshape(-1, 1, 1)
     np.testing.assert_allclose(y, expected, 1e-6, 2e-6 * float(abs(expected).max()))
-    expected = by_hand(small[0], small[1], *attributes.values(), False, ()) + small[2].reshape(-1, 1, 1)
+    expected = reference_convolution(small[0], small[1], *attributes.values(), False, ()) + small[2].reshape(-1, 1, 1)
     np.testing.assert_array_equal(whole, expected)
 
 
-class Guarded(Eager):
+class GuardedBuffers(EagerPrimitives):
     """What routines write behind their outputs and scratch memory shows."""
 
-    def call(self, routine: Routine, inputs: Any) -> Any:
-        ((shape, dtype),), scratch = routine.outputs, routine.scratch
+    def call(self, routine: RoutineCall, inputs: Any) -> Any:
+        ((shape, dtype),), scratch = routine.outputs, routine.scratch_bytes
         out, room = np.full(int(np.prod(shape)) + 32, 7, dtype), np.full(scratch + 64, 77, np.uint8)
         result = out[:-32].reshape(shape)
         arrays = (*map(np.ascontiguousarray, inputs), result, room[:scratch])
-        assert drivers.run(kernels.routine_kernel(routine.name), arrays, extra=tuple(routine.numbers))
+        assert loop_nest.run_kernel(kernels.routine_kernel(routine.name), arrays, extra=tuple(routine.params))
         assert (out[-32:] == 7).all() and (room[scratch:] == 77).all()
         return (result,)
 
 
 @pytest.mark.parametrize("kind", [1, 2, 3])
 def test_tiles_stay_in_their_memory(kind: int) -> None:
-    with only(kind):
+    with limit_to(kind):
         for seed in range(40, 60):
             x, w, bias, attributes = by_tiles(seed)
-            assert convolution.conv(Guarded(), x, w, bias, pads=attributes["pads"]).shape[1] == len(w)
+            assert convolution.conv(GuardedBuffers(), x, w, bias, pads=attributes["pads"]).shape[1] == len(w)
 
 
 @pytest.mark.parametrize("kind", [1, 2, 3])
@@ -286,9 +291,9 @@ def test_what_is_not_finite_stays_where_it_belongs(kind: int) -> None:
     x, w, bias, attributes = by_tiles(5)
     x[0, 3, 4, 5], x[0, 7, 6, 1], x[0, 1, 0, 0], w[8, 2, 1, 1] = np.inf, -np.inf, np.nan, 1e38
     with np.errstate(invalid="ignore"):
-        expected = by_hand(x, w, *attributes.values(), False, ()) + bias.reshape(-1, 1, 1)
-    with only(kind):
-        y = mine("Conv", x, w, bias, **attributes)
+        expected = reference_convolution(x, w, *attributes.values(), False, ()) + bias.reshape(-1, 1, 1)
+    with limit_to(kind):
+        y = run_operator("Conv", x, w, bias, **attributes)
     finite = abs(expected) < 3e38
     assert not finite.all() and (np.isinf(expected) == np.isinf(y))[finite | np.isinf(expected)].all()
     np.testing.assert_array_equal(np.isnan(y), np.isnan(expected))
@@ -297,14 +302,14 @@ def test_what_is_not_finite_stays_where_it_belongs(kind: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_beside_onnxruntime(seed: int) -> None:
-    transposed, x, w, bias, attributes, extra = some(1000 + seed)
+def test_matches_onnxruntime(seed: int) -> None:
+    transposed, x, w, bias, attributes, extra = random_case(1000 + seed)
     x, w, bias = x.astype(np.float32), w.astype(np.float32), None if bias is None else bias.astype(np.float32)
     op_type, inputs = "ConvTranspose" if transposed else "Conv", [x, w] if bias is None else [x, w, bias]
     if transposed:
         attributes["output_padding"] = extra
     actual, expected = onnx_node(op_type, inputs, **attributes)
-    close(actual, expected, 1e-4, 1e-4 * float(abs(expected[0]).max()))
+    assert_close(actual, expected, 1e-4, 1e-4 * float(abs(expected[0]).max()))
 
 
 @pytest.mark.parametrize("auto_pad", ["SAME_UPPER", "SAME_LOWER", "VALID"])
@@ -313,7 +318,7 @@ def test_beside_onnxruntime(seed: int) -> None:
 def test_auto_pad(auto_pad: str, op_type: str, strides: list[int], kernel: list[int]) -> None:
     rng = RNG(1)
     x, w = numbers(rng, 1, 3, 11, 10), numbers(rng, 3, 3, *kernel)
-    close(*onnx_node(op_type, [x, w], auto_pad=auto_pad, strides=strides), 1e-4, 1e-4)
+    assert_close(*onnx_node(op_type, [x, w], auto_pad=auto_pad, strides=strides), 1e-4, 1e-4)
 
 
 @pytest.mark.parametrize("output_shape", [[10, 8], [9, 7], [11, 9], [8, 8]])
@@ -322,36 +327,36 @@ def test_an_output_shape_decides_the_pads(output_shape: list[int], auto_pad: str
     rng = RNG(2)
     x, w = numbers(rng, 1, 3, 5, 4), numbers(rng, 3, 2, 3, 3)
     attributes = {"output_shape": output_shape, "strides": [2, 2], "auto_pad": auto_pad}
-    close(*onnx_node("ConvTranspose", [x, w], **attributes), 1e-4, 1e-4)
+    assert_close(*onnx_node("ConvTranspose", [x, w], **attributes), 1e-4, 1e-4)
 
 
 def test_narrow_floats_are_added_in_float32() -> None:
     rng = RNG(3)
     x, w, b = (numbers(rng, *shape, dtype=np.float16) for shape in ((2, 4, 9, 9), (6, 4, 3, 3), (6,)))
-    y = mine("Conv", x, w, b, pads=[1, 1, 1, 1])
-    wide = mine("Conv", *(v.astype(np.float32) for v in (x, w, b)), pads=[1, 1, 1, 1])
+    y = run_operator("Conv", x, w, b, pads=[1, 1, 1, 1])
+    wide = run_operator("Conv", *(v.astype(np.float32) for v in (x, w, b)), pads=[1, 1, 1, 1])
     assert y.dtype == np.float16 and y.tobytes() == wide.astype(np.float16).tobytes()
 
 
 def test_an_element_is_the_same_whatever_is_around_it() -> None:
     rng = RNG(4)
     x, w = numbers(rng, 3, 20, 33, 37), numbers(rng, 11, 20, 3, 3)
-    whole = mine("Conv", x, w, pads=[1, 1, 1, 1])
-    assert mine("Conv", x[1:2], w, pads=[1, 1, 1, 1]).tobytes() == whole[1:2].tobytes()
-    assert mine("Conv", x, w[4:5], pads=[1, 1, 1, 1]).tobytes() == whole[:, 4:5].tobytes()
-    part = mine("Conv", x[:, :, 4:12, 5:15], w)
+    whole = run_operator("Conv", x, w, pads=[1, 1, 1, 1])
+    assert run_operator("Conv", x[1:2], w, pads=[1, 1, 1, 1]).tobytes() == whole[1:2].tobytes()
+    assert run_operator("Conv", x, w[4:5], pads=[1, 1, 1, 1]).tobytes() == whole[:, 4:5].tobytes()
+    part = run_operator("Conv", x[:, :, 4:12, 5:15], w)
     assert part.tobytes() == whole[:, :, 5:11, 6:14].tobytes()
 
 
 @pytest.mark.parametrize("shape", [(0, 3, 5), (2, 3, 0)])
 def test_nothing(shape: tuple[int, ...]) -> None:
     x, w = np.zeros(shape, np.float32), np.ones((4, 3, 1), np.float32)
-    assert mine("Conv", x, w).shape == (shape[0], 4, shape[2])
+    assert run_operator("Conv", x, w).shape == (shape[0], 4, shape[2])
 
 
 def test_no_channels_give_the_bias() -> None:
     x, w = np.zeros((1, 0, 5), np.float32), np.ones((2, 0, 3), np.float32)
-    assert (mine("Conv", x, w, np.array([1, 2], np.float32)) == [[[1] * 3, [2] * 3]]).all()
+    assert (run_operator("Conv", x, w, np.array([1, 2], np.float32)) == [[[1] * 3, [2] * 3]]).all()
 
 
 @pytest.mark.parametrize(
@@ -372,16 +377,16 @@ def test_no_channels_give_the_bias() -> None:
 )
 def test_refusals(shapes: Any, attributes: dict[str, Any], message: str) -> None:
     with pytest.raises(loopdbg.LoopdbgError, match=message):
-        mine("Conv", *(np.ones(shape, np.float32) for shape in shapes), **attributes)
+        run_operator("Conv", *(np.ones(shape, np.float32) for shape in shapes), **attributes)
 
 
 def test_transposed_refusals() -> None:
     x, w = np.ones((1, 3, 2, 2), np.float32), np.ones((3, 2, 1, 1), np.float32)
     for attributes in ({"pads": [2, 2, 2, 2]}, {"output_shape": [1]}, {"output_padding": [-1, 0]}):
         with pytest.raises(loopdbg.ModelError):
-            mine("ConvTranspose", x, w, **attributes)
+            run_operator("ConvTranspose", x, w, **attributes)
     with pytest.raises(loopdbg.UnsupportedError, match="strides"):
-        mine("ConvTranspose", x, w, strides=[1, 1000000])
+        run_operator("ConvTranspose", x, w, strides=[1, 1000000])
 
 
 # --- Constant weights are put into another order once.
@@ -412,7 +417,7 @@ def results_of(op_type: str, arrays: dict[str, Array], attributes: dict[str, Any
 
 @pytest.mark.parametrize("seed", range(12))
 def test_constant_weights_give_the_same_bits(seed: int) -> None:
-    transposed, x, w, bias, attributes, extra = some(2000 + seed)
+    transposed, x, w, bias, attributes, extra = random_case(2000 + seed)
     if transposed:
         attributes["output_padding"] = extra
     arrays = {"x": x, "w": w} if bias is None else {"x": x, "w": w, "b": bias}
@@ -432,15 +437,15 @@ def test_constant_weights_of_tiles_give_the_same_bits(dtype: Any, infinite: bool
 
 
 @pytest.mark.parametrize("kind", [1, 2, 3])
-@pytest.mark.parametrize("seed", [s for s in range(3000, 3060) if some(s)[0]])
+@pytest.mark.parametrize("seed", [s for s in range(3000, 3060) if random_case(s)[0]])
 def test_infinite_weights_of_transposed_ones_reach_what_they_meet(seed: int, kind: int) -> None:
     """No output has a product of theirs with what lies outside the input, and the others keep their bits."""
-    _, x, w, bias, attributes, extra = some(seed)
+    _, x, w, bias, attributes, extra = random_case(seed)
     more = {**attributes, "output_padding": extra}
     broken = w.copy()
     broken.flat[RNG(seed).integers(w.size, size=2)] = [np.nan, np.inf]
-    with only(kind), np.errstate(invalid="ignore"):
-        expected = by_hand(x, broken, *attributes.values(), True, extra)  # type: ignore[misc]
+    with limit_to(kind), np.errstate(invalid="ignore"):
+        expected = reference_convolution(x, broken, *attributes.values(), True, extra)  # type: ignore[misc]
         plain, arrays = (
             {"x": x, "w": weights} if bias is None else {"x": x, "w": weights, "b": bias} for weights in (w, broken)
         )
@@ -468,14 +473,14 @@ def test_conv_integer(types: tuple[Any, Any], channels: int, groups: int) -> Non
     x, w = bytes_of(rng, types[0], 2, channels, 7, 9), bytes_of(rng, types[1], 4, channels // groups, 3, 3)
     attributes = {"pads": [1, 0, 1, 2], "group": groups}
     zeros = [np.array(131, types[0]), np.array(7, types[1])]
-    close(*onnx_node("ConvInteger", [x, w, *zeros], **attributes))
-    sums = by_hand(x - 131.0, w - 7.0, groups, [1, 1], [1, 1], [1, 0, 1, 2], False, [0, 0])
-    np.testing.assert_array_equal(mine("ConvInteger", x, w, *zeros, **attributes), sums)
+    assert_close(*onnx_node("ConvInteger", [x, w, *zeros], **attributes))
+    sums = reference_convolution(x - 131.0, w - 7.0, groups, [1, 1], [1, 1], [1, 0, 1, 2], False, [0, 0])
+    np.testing.assert_array_equal(run_operator("ConvInteger", x, w, *zeros, **attributes), sums)
     by_channel = bytes_of(rng, types[1], 4)
     shifted = w - by_channel.reshape(-1, 1, 1, 1).astype(np.float64)
-    sums = by_hand(x - 131.0, shifted, groups, [1, 1], [1, 1], [1, 0, 1, 2], False, [0, 0])
-    np.testing.assert_array_equal(mine("ConvInteger", x, w, zeros[0], by_channel, **attributes), sums)
-    close(*onnx_node("ConvInteger", [x, w], **attributes))
+    sums = reference_convolution(x - 131.0, shifted, groups, [1, 1], [1, 1], [1, 0, 1, 2], False, [0, 0])
+    np.testing.assert_array_equal(run_operator("ConvInteger", x, w, zeros[0], by_channel, **attributes), sums)
+    assert_close(*onnx_node("ConvInteger", [x, w], **attributes))
 
 
 @pytest.mark.parametrize("types", [(np.uint8, np.uint8), (np.uint8, np.int8), (np.int8, np.int8)])
@@ -486,9 +491,9 @@ def test_qlinear_conv(types: tuple[Any, Any]) -> None:
     zero = np.array(0 if types[1] is np.int8 else 120, types[1])
     weights = [w, scales[1], np.full(6, zero)]
     inputs = [x, scales[0], np.array(3, types[0]), *weights, scales[2], np.array(10, types[0])]
-    close(*onnx_node("QLinearConv", [*inputs, rng.integers(-999, 999, 6).astype(np.int32)], pads=[1, 1, 1, 1]))
+    assert_close(*onnx_node("QLinearConv", [*inputs, rng.integers(-999, 999, 6).astype(np.int32)], pads=[1, 1, 1, 1]))
     inputs[3:6] = [w, np.array(0.004, np.float32), zero]
-    close(*onnx_node("QLinearConv", inputs, strides=[2, 2]))
+    assert_close(*onnx_node("QLinearConv", inputs, strides=[2, 2]))
 
 
 # --- OpenVINO
@@ -500,8 +505,8 @@ def split(pads: list[int]) -> dict[str, list[int]]:
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_beside_openvino(seed: int) -> None:
-    transposed, x, w, _, attributes, extra = some(3000 + seed)
+def test_matches_openvino(seed: int) -> None:
+    transposed, x, w, _, attributes, extra = random_case(3000 + seed)
     x, w, groups = x.astype(np.float32), w.astype(np.float32), attributes.pop("group")
     attributes.update(split(attributes.pop("pads")))
     op_type = "ConvolutionBackpropData" if transposed else "Convolution"
@@ -510,7 +515,7 @@ def test_beside_openvino(seed: int) -> None:
     if groups > 1:
         op_type, w = f"Group{op_type}", w.reshape(groups, w.shape[0] // groups, *w.shape[1:])
     actual, expected = openvino_node(op_type, [x, w], constant=[1], **attributes)
-    close(actual, expected, 1e-4, 1e-4 * float(abs(expected[0]).max()))
+    assert_close(actual, expected, 1e-4, 1e-4 * float(abs(expected[0]).max()))
 
 
 @pytest.mark.parametrize("auto_pad", ["same_upper", "same_lower", "valid", "explicit"])
@@ -519,7 +524,7 @@ def test_openvino_auto_pad(auto_pad: str, strides: list[int]) -> None:
     rng = RNG(7)
     x, w = numbers(rng, 1, 3, 11, 10), numbers(rng, 4, 3, 3, 4)
     attributes = {"strides": strides, "dilations": [1, 1], **split([1, 0, 0, 2]), "auto_pad": auto_pad}
-    close(*openvino_node("Convolution", [x, w], constant=[1], **attributes), 1e-4, 1e-4)
+    assert_close(*openvino_node("Convolution", [x, w], constant=[1], **attributes), 1e-4, 1e-4)
 
 
 @pytest.mark.parametrize("auto_pad", ["same_upper", "same_lower", "explicit", "valid"])
@@ -529,7 +534,7 @@ def test_openvino_output_shape(auto_pad: str, output_shape: list[int]) -> None:
     x, w = numbers(rng, 1, 4, 11, 10), numbers(rng, 4, 3, 3, 4)
     attributes = {"strides": [2, 2], "dilations": [1, 1], **split([0] * 4), "auto_pad": auto_pad}
     inputs = [x, w, np.array(output_shape, np.int64)]
-    close(*openvino_node("ConvolutionBackpropData", inputs, constant=[1, 2], **attributes), 1e-4, 1e-4)
+    assert_close(*openvino_node("ConvolutionBackpropData", inputs, constant=[1, 2], **attributes), 1e-4, 1e-4)
 
 
 def test_integers_are_exact() -> None:
@@ -537,5 +542,7 @@ def test_integers_are_exact() -> None:
     x, w = rng.integers(-99, 99, (1, 40, 12, 12), np.int32), rng.integers(-99, 99, (5, 40, 3, 3), np.int32)
     attributes = {"strides": "1,1", "dilations": "1,1", "pads_begin": "0,0", "pads_end": "0,0"}
     inputs = [x, w]
-    (y,) = ours(System.OPENVINO, "Convolution", inputs, version=1, attributes=attributes)
-    np.testing.assert_array_equal(y, by_hand(x, w, 1, [1, 1], [1, 1], [0] * 4, False, [0, 0]).astype(np.int32))
+    (y,) = run_here(System.OPENVINO, "Convolution", inputs, version=1, attributes=attributes)
+    np.testing.assert_array_equal(
+        y, reference_convolution(x, w, 1, [1, 1], [1, 1], [0] * 4, False, [0, 0]).astype(np.int32)
+    )

@@ -10,7 +10,7 @@ import pytest
 from loopdbg.runtime.errors import ModelError
 from loopdbg.runtime.graph import System
 
-from .single_node import Array, close, onnx_node, openvino_node, ours
+from .single_node import Array, assert_close, onnx_node, openvino_node, run_here
 
 EXTENTS = dict(zip("abcdehijkmnstz", (2, 3, 1, 4, 2, 2, 3, 4, 5, 3, 2, 4, 5, 2), strict=True))
 #: Equations, and for each input what its ellipsis stands for.
@@ -67,8 +67,8 @@ def given(equation: str, hidden: list[tuple[int, ...]] | None = None, dtype: Any
     return found
 
 
-def mine(equation: str, *inputs: Array) -> Array:
-    result = ours(System.ONNX, "Einsum", list(inputs), version=12, attributes={"equation": equation})[0]
+def run_operator(equation: str, *inputs: Array) -> Array:
+    result = run_here(System.ONNX, "Einsum", list(inputs), version=12, attributes={"equation": equation})[0]
     return np.asarray(result)
 
 
@@ -76,36 +76,36 @@ def mine(equation: str, *inputs: Array) -> Array:
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
 def test_einsum(equation: str, dtype: Any) -> None:
     inputs = given(equation, dtype=dtype)
-    np.testing.assert_allclose(mine(equation, *inputs), np.einsum(equation, *inputs), rtol=2e-5, atol=1e-5)
+    np.testing.assert_allclose(run_operator(equation, *inputs), np.einsum(equation, *inputs), rtol=2e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize(("equation", "hidden"), ELLIPSES, ids=str)
 def test_an_ellipsis(equation: str, hidden: list[tuple[int, ...]]) -> None:
     inputs = given(equation, hidden)
     if equation == "...ij->ji":
-        np.testing.assert_array_equal(mine(equation, *inputs), inputs[0].T)
+        np.testing.assert_array_equal(run_operator(equation, *inputs), inputs[0].T)
         return
-    np.testing.assert_allclose(mine(equation, *inputs), np.einsum(equation, *inputs), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(run_operator(equation, *inputs), np.einsum(equation, *inputs), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("equation", [e for e in EQUATIONS if e not in ("i,->i", ",->")])
 def test_einsum_of_onnxruntime(equation: str) -> None:
     pair = onnx_node("Einsum", list(given(equation)), equation=equation)
-    close(*pair, rtol=2e-5, atol=1e-5)
+    assert_close(*pair, rtol=2e-5, atol=1e-5)
 
 
 # OpenVINO's CPU plugin refuses one label in three inputs, and gives garbage or an error for repeated ones.
 @pytest.mark.parametrize("equation", EQUATIONS[:22])
 def test_einsum_of_openvino(equation: str) -> None:
-    close(*openvino_node("Einsum", list(given(equation)), opset=7, equation=equation), rtol=2e-5, atol=1e-5)
+    assert_close(*openvino_node("Einsum", list(given(equation)), opset=7, equation=equation), rtol=2e-5, atol=1e-5)
 
 
 def test_halves_are_summed_wide_and_ones_stretch() -> None:
     x = np.full((1, 3000), 1.0, np.float16)
-    assert mine("ij,ij->i", x, x)[0] == 3000
+    assert run_operator("ij,ij->i", x, x)[0] == 3000
     a, b = np.arange(6.0).reshape(2, 3), np.arange(4.0).reshape(1, 4)
-    np.testing.assert_array_equal(mine("ij,ik->ik", a, b), np.einsum("ij,ik->ik", a, np.repeat(b, 2, 0)))
-    empty = mine("ij,jk->ik", np.zeros((2, 0), np.float32), np.zeros((0, 3), np.float32))
+    np.testing.assert_array_equal(run_operator("ij,ik->ik", a, b), np.einsum("ij,ik->ik", a, np.repeat(b, 2, 0)))
+    empty = run_operator("ij,jk->ik", np.zeros((2, 0), np.float32), np.zeros((0, 3), np.float32))
     np.testing.assert_array_equal(empty, np.zeros((2, 3), np.float32))
 
 
@@ -124,4 +124,4 @@ def test_halves_are_summed_wide_and_ones_stretch() -> None:
 )
 def test_what_does_not_fit(equation: str, shapes: list[tuple[int, ...]]) -> None:
     with pytest.raises(ModelError):
-        mine(equation, *(np.zeros(shape, np.float32) for shape in shapes))
+        run_operator(equation, *(np.zeros(shape, np.float32) for shape in shapes))

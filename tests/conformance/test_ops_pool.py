@@ -10,7 +10,7 @@ import pytest
 import loopdbg
 from loopdbg.runtime.graph import System
 
-from .single_node import close, onnx_node, openvino_node, ours
+from .single_node import assert_close, onnx_node, openvino_node, run_here
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -22,7 +22,7 @@ def numbers(rng: np.random.Generator, dtype: Any, *shape: int) -> Array:
     return rng.standard_normal(shape).astype(kind)
 
 
-def some(seed: int, dilated: bool) -> tuple[Array, dict[str, Any]]:
+def random_case(seed: int, dilated: bool) -> tuple[Array, dict[str, Any]]:
     """A tensor, and attributes that fit it."""
     rng = np.random.default_rng(seed)
     rank = int(rng.choice([1, 2, 2, 3]))
@@ -35,24 +35,26 @@ def some(seed: int, dilated: bool) -> tuple[Array, dict[str, Any]]:
     return x, {"kernel_shape": kernel, "strides": strides, "pads": pads, "dilations": dilations}
 
 
-def of_nothing(y: Array) -> Array:
+def empty_window_maximum(y: Array) -> Array:
     """The greatest of nothing at all: -inf here, the peers' is their least number."""
     return np.maximum(y, np.finfo(y.dtype).min)
 
 
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("ceil_mode", [0, 1])
-def test_beside_onnxruntime(seed: int, ceil_mode: int) -> None:
-    x, attributes = some(seed, True)
+def test_matches_onnxruntime(seed: int, ceil_mode: int) -> None:
+    x, attributes = random_case(seed, True)
     for mine, theirs in (
         onnx_node("MaxPool", [x], ceil_mode=ceil_mode, **attributes),
         onnx_node("MaxPool", [x], 2, ceil_mode=ceil_mode, storage_order=seed % 2, **attributes),
     ):
-        close([of_nothing(mine[0]), *mine[1:]], theirs)
+        assert_close([empty_window_maximum(mine[0]), *mine[1:]], theirs)
     for include in (0, 1):
-        close(*onnx_node("AveragePool", [x], ceil_mode=ceil_mode, count_include_pad=include, **attributes), 1e-5, 1e-6)
+        assert_close(
+            *onnx_node("AveragePool", [x], ceil_mode=ceil_mode, count_include_pad=include, **attributes), 1e-5, 1e-6
+        )
     if ceil_mode == 0:
-        close(*onnx_node("LpPool", [x], p=seed % 3 + 1, **attributes), 1e-4, 1e-5)
+        assert_close(*onnx_node("LpPool", [x], p=seed % 3 + 1, **attributes), 1e-4, 1e-5)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float64, np.int8, np.uint8])
@@ -60,18 +62,18 @@ def test_maxima_of_other_types(dtype: Any) -> None:
     x = numbers(np.random.default_rng(1), dtype, 2, 3, 9, 10)
     attributes: dict[str, Any] = {"kernel_shape": [3, 2], "pads": [1, 1, 1, 0], "strides": [2, 1]}
     if dtype is np.float16:
-        (mine,) = ours(System.ONNX, "MaxPool", [x], version=22, attributes=attributes)
-        (wide,) = ours(System.ONNX, "MaxPool", [x.astype(np.float32)], version=22, attributes=attributes)
-        close([mine], [wide.astype(dtype)])
+        (mine,) = run_here(System.ONNX, "MaxPool", [x], version=22, attributes=attributes)
+        (wide,) = run_here(System.ONNX, "MaxPool", [x.astype(np.float32)], version=22, attributes=attributes)
+        assert_close([mine], [wide.astype(dtype)])
     else:
-        close(*onnx_node("MaxPool", [x], 2, **attributes))
+        assert_close(*onnx_node("MaxPool", [x], 2, **attributes))
 
 
 def test_a_nan_is_the_greatest() -> None:
     x = np.arange(40, dtype=np.float32).reshape(1, 1, 5, 8)
     x[0, 0, 2, 3] = np.nan
-    best, places = ours(System.ONNX, "MaxPool", [x], 2, version=22, attributes={"kernel_shape": [2, 2]})
-    (alone,) = ours(System.ONNX, "MaxPool", [x], version=22, attributes={"kernel_shape": [2, 2]})
+    best, places = run_here(System.ONNX, "MaxPool", [x], 2, version=22, attributes={"kernel_shape": [2, 2]})
+    (alone,) = run_here(System.ONNX, "MaxPool", [x], version=22, attributes={"kernel_shape": [2, 2]})
     expected = np.zeros((1, 1, 4, 7), bool)
     expected[0, 0, 1:3, 2:4] = True
     for y in (best, alone):
@@ -104,7 +106,7 @@ def test_places_of_equal_ones(dtype: Any, window: tuple[int, int, int, int]) -> 
     x = np.array(few, dtype)[rng.integers(0, len(few), (1, 2, 7, 45))]
     attributes = {"kernel_shape": [kernel] * 2, "strides": [stride] * 2}
     attributes |= {"dilations": [dilation] * 2, "pads": [pad] * 4}
-    mine = ours(System.ONNX, "MaxPool", [x], 2, version=22, attributes=attributes)
+    mine = run_here(System.ONNX, "MaxPool", [x], 2, version=22, attributes=attributes)
     for y, expected in zip(mine, first_of_greatest(x, *window), strict=True):
         np.testing.assert_array_equal(y, expected)
 
@@ -113,7 +115,7 @@ def test_places_of_equal_ones(dtype: Any, window: tuple[int, int, int, int]) -> 
 def test_over_all(shape: tuple[int, ...]) -> None:
     x = numbers(np.random.default_rng(2), np.float32, *shape)
     for op_type in ("GlobalMaxPool", "GlobalAveragePool"):
-        close(*onnx_node(op_type, [x]), 1e-5, 1e-6)
+        assert_close(*onnx_node(op_type, [x]), 1e-5, 1e-6)
 
 
 def test_refusals() -> None:
@@ -123,7 +125,7 @@ def test_refusals() -> None:
         (np.ones((1, 4), np.float32), {"kernel_shape": []}),
     ):
         with pytest.raises(loopdbg.LoopdbgError):
-            ours(System.ONNX, "MaxPool", [x], version=22, attributes=attributes)
+            run_here(System.ONNX, "MaxPool", [x], version=22, attributes=attributes)
 
 
 # --- OpenVINO
@@ -141,25 +143,25 @@ def translated(attributes: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("seed", [2, 5, 8, 9, 16, 19])
 @pytest.mark.parametrize("rounding", ["floor", "ceil", "ceil_torch"])
-def test_beside_openvino(seed: int, rounding: str) -> None:
-    x, attributes = some(100 + seed, False)
+def test_matches_openvino(seed: int, rounding: str) -> None:
+    x, attributes = random_case(100 + seed, False)
     new = rounding == "ceil_torch"
     for exclude in (False, True):
         more = {"exclude-pad": exclude, "rounding_type": rounding}
         means, theirs = openvino_node("AvgPool", [x], opset=14 if new else 1, **translated(attributes), **more)
         if rounding != "ceil":
-            close(means, theirs, 1e-5, 1e-6)
+            assert_close(means, theirs, 1e-5, 1e-6)
         else:  # of nothing: 0 / 0, or 0 over the pads
-            close([np.nan_to_num(y) for y in means], [np.nan_to_num(y) for y in theirs], 1e-5, 1e-6)
+            assert_close([np.nan_to_num(y) for y in means], [np.nan_to_num(y) for y in theirs], 1e-5, 1e-6)
     if not new:
         (best,), theirs = openvino_node("MaxPool", [x], rounding_type=rounding, **translated(attributes))
-        close([of_nothing(best)], theirs)
-    x, attributes = some(200 + seed, True)
+        assert_close([empty_window_maximum(best)], theirs)
+    x, attributes = random_case(200 + seed, True)
     more = {"dilations": attributes["dilations"], "rounding_type": rounding, "index_element_type": "i32"}
     opset = 14 if new else 8
     for axis in (0, 2):
         mine, theirs = openvino_node("MaxPool", [x], 2, opset, **translated(attributes), **more, axis=axis)
-        close([of_nothing(mine[0]), mine[1]], theirs)
+        assert_close([empty_window_maximum(mine[0]), mine[1]], theirs)
 
 
 @pytest.mark.parametrize("auto_pad", ["same_upper", "same_lower", "valid", "explicit"])
@@ -168,5 +170,5 @@ def test_openvino_auto_pad(auto_pad: str, rounding: str) -> None:
     x = numbers(np.random.default_rng(3), np.float32, 1, 2, 8, 9)
     attributes = {"kernel": [3, 2], "strides": [2, 2], "pads_begin": [1, 0], "pads_end": [0, 1]}
     more = {"auto_pad": auto_pad, "rounding_type": rounding}
-    close(*openvino_node("MaxPool", [x], **attributes, **more))
-    close(*openvino_node("AvgPool", [x], **attributes, **more, **{"exclude-pad": True}))
+    assert_close(*openvino_node("MaxPool", [x], **attributes, **more))
+    assert_close(*openvino_node("AvgPool", [x], **attributes, **more, **{"exclude-pad": True}))

@@ -10,13 +10,13 @@ import pytest
 from loopdbg.runtime.errors import ModelError, UnsupportedError
 from loopdbg.runtime.graph import System
 
-from .single_node import Array, close, onnx_node, ours
+from .single_node import Array, assert_close, onnx_node, run_here
 
 BYTES = (np.int8, np.uint8)
 FLOAT = np.float32
 
 
-class Draw:
+class RandomInputs:
     """Random inputs, each time the same."""
 
     def __init__(self, *seed: int) -> None:
@@ -48,14 +48,14 @@ class Draw:
 @pytest.mark.parametrize("x", [[0, 0], [1, 2, 3], [-1, -2], [np.nan, 1, 2], [np.inf, 1], [-np.inf, 0, 1], [1e-40, 0],
                                [1e38, -3.4e38], [-0.0, 5e-324]])  # fmt: skip
 def test_dynamic_quantize_linear_of_odd_numbers(x: list[float]) -> None:
-    close(*onnx_node("DynamicQuantizeLinear", [np.array(x, FLOAT)], 3, opset=11))
+    assert_close(*onnx_node("DynamicQuantizeLinear", [np.array(x, FLOAT)], 3, opset=11))
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_dynamic_quantize_linear(seed: int) -> None:
-    draw = Draw(seed)
+    draw = RandomInputs(seed)
     x = draw.floats(draw.number(1, 9), draw.number(1, 90)) * FLOAT(10.0 ** draw.number(-20, 20)) + draw.number(-3, 3)
-    close(*onnx_node("DynamicQuantizeLinear", [x], 3, opset=11))
+    assert_close(*onnx_node("DynamicQuantizeLinear", [x], 3, opset=11))
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.uint16])
@@ -63,13 +63,13 @@ def test_quantize_linear_of_odd_numbers(dtype: Any) -> None:
     x = np.array([np.nan, np.inf, -np.inf, 1e30, -1e30, 0.5, 1.5, 2.5, -0.5, 3e9, 0.1, -7], FLOAT)
     for scale in (1, 0.3, 0):
         for zero in (0, 3, np.iinfo(dtype).max, np.iinfo(dtype).min):
-            close(*onnx_node("QuantizeLinear", [x, np.array(scale, FLOAT), np.array(zero, dtype)], opset=21))
+            assert_close(*onnx_node("QuantizeLinear", [x, np.array(scale, FLOAT), np.array(zero, dtype)], opset=21))
 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_there_and_back(seed: int) -> None:
     """Per tensor, along an axis, by blocks; and as bytes of every type."""
-    draw = Draw(seed)
+    draw = RandomInputs(seed)
     dtype = draw.one_of([np.int8, np.uint8, np.int16, np.uint16])
     shape = tuple(draw.number(1, 9) for _ in range(draw.number(1, 4)))
     axis = draw.number(-len(shape), len(shape) - 1)
@@ -86,26 +86,26 @@ def test_there_and_back(seed: int) -> None:
         parts = (*shape[:along], -(-shape[axis] // block), *shape[along + 1 :])
     scale, zero = draw.scales(*parts), draw.integers(parts, dtype)
     opset = 21 if how == "block" or np.dtype(dtype).itemsize > 1 else draw.one_of([13, 19, 21, 23])
-    close(*onnx_node("QuantizeLinear", [draw.floats(*shape), scale, zero], opset=opset, **attributes))
-    close(*onnx_node("DequantizeLinear", [draw.integers(shape, dtype), scale, zero], opset=opset, **attributes))
-    close(*onnx_node("DequantizeLinear", [draw.integers(shape, dtype), scale], opset=opset, **attributes))
+    assert_close(*onnx_node("QuantizeLinear", [draw.floats(*shape), scale, zero], opset=opset, **attributes))
+    assert_close(*onnx_node("DequantizeLinear", [draw.integers(shape, dtype), scale, zero], opset=opset, **attributes))
+    assert_close(*onnx_node("DequantizeLinear", [draw.integers(shape, dtype), scale], opset=opset, **attributes))
 
 
 @pytest.mark.parametrize("seed", range(10))
 def test_matmul_integer(seed: int) -> None:
-    draw = Draw(seed)
+    draw = RandomInputs(seed)
     a, b = draw.matrices(np.uint8, draw.one_of(BYTES))
     zeros = [draw.integers((), a.dtype), draw.integers(draw.one_of([(), b.shape[1:]]), b.dtype)]
-    close(*onnx_node("MatMulInteger", [a, b, *zeros[: draw.number(0, 2)]], opset=10))
+    assert_close(*onnx_node("MatMulInteger", [a, b, *zeros[: draw.number(0, 2)]], opset=10))
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_qlinear_matmul(seed: int) -> None:
-    draw = Draw(seed)
+    draw = RandomInputs(seed)
     a, b = draw.matrices(np.uint8, draw.one_of(BYTES))
     columns = draw.one_of([(), b.shape[1:]])
     inputs = [a, draw.scales(), draw.integers((), a.dtype), b, draw.scales(*columns), draw.integers(columns, b.dtype)]
-    close(*onnx_node("QLinearMatMul", [*inputs, draw.scales(most=3), draw.integers((), a.dtype)], opset=10))
+    assert_close(*onnx_node("QLinearMatMul", [*inputs, draw.scales(most=3), draw.integers((), a.dtype)], opset=10))
 
 
 @pytest.mark.parametrize(
@@ -119,4 +119,4 @@ def test_qlinear_matmul(seed: int) -> None:
 )
 def test_what_does_not_fit(op_type: str, inputs: list[Array], attributes: dict[str, Any], message: str) -> None:
     with pytest.raises((ModelError, UnsupportedError, ValueError), match=message):
-        ours(System.ONNX, op_type, inputs, version=21, attributes=attributes)
+        run_here(System.ONNX, op_type, inputs, version=21, attributes=attributes)

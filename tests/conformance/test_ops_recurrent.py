@@ -10,7 +10,7 @@ import pytest
 from loopdbg.runtime.errors import ExecutionError, LoopdbgError, ModelError
 from loopdbg.runtime.graph import System
 
-from .single_node import Array, close, onnx_node, openvino_node, ours, same
+from .single_node import Array, assert_close, assert_same, onnx_node, openvino_node, run_here
 
 F32, F64, I32, I64 = np.float32, np.float64, np.int32, np.int64
 STEPS, BATCH, SIZE, HIDDEN = 4, 3, 2, 5
@@ -50,13 +50,13 @@ def outputs_of(op: str) -> int:
 @pytest.mark.parametrize("optional", ["", "b", "bh", "blhc", "l", "bhcp", "blhcp"])
 def test_onnx(op: str, direction: str, optional: str) -> None:
     inputs = inputs_of(op, 2 if direction == "bidirectional" else 1, optional=optional)
-    close(*onnx_node(op, inputs, outputs_of(op), opset=14, direction=direction, hidden_size=HIDDEN))
+    assert_close(*onnx_node(op, inputs, outputs_of(op), opset=14, direction=direction, hidden_size=HIDDEN))
 
 
 @pytest.mark.parametrize("op", GATES)
 @pytest.mark.parametrize("opset", [7, 14, 21])
 def test_onnx_first_output_alone(op: str, opset: int) -> None:
-    close(*onnx_node(op, inputs_of(op, optional="b"), opset=opset, hidden_size=HIDDEN))
+    assert_close(*onnx_node(op, inputs_of(op, optional="b"), opset=opset, hidden_size=HIDDEN))
 
 
 @pytest.mark.parametrize("linear_before_reset", [0, 1])
@@ -65,7 +65,7 @@ def test_onnx_gru_resets_before_or_after(linear_before_reset: int, direction: st
     for optional in ("", "b", "blh"):
         inputs = inputs_of("GRU", 2 if direction == "bidirectional" else 1, optional=optional)
         attributes = {"direction": direction, "linear_before_reset": linear_before_reset}
-        close(*onnx_node("GRU", inputs, 2, hidden_size=HIDDEN, **attributes))
+        assert_close(*onnx_node("GRU", inputs, 2, hidden_size=HIDDEN, **attributes))
 
 
 @pytest.mark.parametrize(
@@ -84,12 +84,12 @@ def test_onnx_activations(op: str, names: list[str]) -> None:
     """onnxruntime takes the parameters in order, each by the functions that have one."""
     inputs = inputs_of(op, optional="bh")
     attributes: dict[str, Any] = {"hidden_size": HIDDEN, "activations": names, **parameters(names)}
-    close(*onnx_node(op, inputs, outputs_of(op), **attributes), rtol=1e-4)
+    assert_close(*onnx_node(op, inputs, outputs_of(op), **attributes), rtol=1e-4)
     # One list serves both directions; names are read without regard to case, though onnxruntime's RNN minds it.
     names = [name if op == "RNN" else name.lower() for name in names] * 2
     inputs = inputs_of(op, 2, optional="bh")
     attributes |= {"activations": names, "direction": "bidirectional", **parameters(names)}
-    close(*onnx_node(op, inputs, outputs_of(op), **attributes), rtol=1e-4)
+    assert_close(*onnx_node(op, inputs, outputs_of(op), **attributes), rtol=1e-4)
 
 
 def parameters(names: list[str]) -> dict[str, list[float]]:
@@ -112,20 +112,20 @@ def parameters(names: list[str]) -> dict[str, list[float]]:
 def test_onnx_activation_defaults() -> None:
     """Those of the operators of the same names."""
     for names in (["LeakyRelu", "HardSigmoid"], ["Elu", "Softsign"]):
-        close(*onnx_node("GRU", inputs_of("GRU"), 2, hidden_size=HIDDEN, activations=names))
+        assert_close(*onnx_node("GRU", inputs_of("GRU"), 2, hidden_size=HIDDEN, activations=names))
     x = inputs_of("RNN")
-    both = ours(System.ONNX, "RNN", x, version=14, attributes={"activations": ["Tanh", "Tanh"]})
-    same(both[0], ours(System.ONNX, "RNN", x, version=14, attributes={})[0])
+    both = run_here(System.ONNX, "RNN", x, version=14, attributes={"activations": ["Tanh", "Tanh"]})
+    assert_same(both[0], run_here(System.ONNX, "RNN", x, version=14, attributes={})[0])
 
 
 @pytest.mark.parametrize("op", GATES)
 def test_onnx_clip(op: str) -> None:
-    close(*onnx_node(op, inputs_of(op, optional="bh"), outputs_of(op), hidden_size=HIDDEN, clip=0.3))
+    assert_close(*onnx_node(op, inputs_of(op, optional="bh"), outputs_of(op), hidden_size=HIDDEN, clip=0.3))
 
 
 @pytest.mark.parametrize("optional", ["bhc", "bhcp"])
 def test_onnx_lstm_couples_its_gates(optional: str) -> None:
-    close(*onnx_node("LSTM", inputs_of("LSTM", optional=optional), 3, hidden_size=HIDDEN, input_forget=1))
+    assert_close(*onnx_node("LSTM", inputs_of("LSTM", optional=optional), 3, hidden_size=HIDDEN, input_forget=1))
 
 
 @pytest.mark.parametrize("op", GATES)
@@ -133,13 +133,13 @@ def test_onnx_layout(op: str) -> None:
     """Batch first: onnxruntime refuses it."""
     inputs = inputs_of(op, 2, optional="blhc")
     attributes = {"direction": "bidirectional", "hidden_size": HIDDEN}
-    expected = ours(System.ONNX, op, inputs, outputs_of(op), version=14, attributes=attributes)
+    expected = run_here(System.ONNX, op, inputs, outputs_of(op), version=14, attributes=attributes)
     inputs[0] = inputs[0].swapaxes(0, 1).copy()
     inputs[5:7] = [state.swapaxes(0, 1).copy() for state in inputs[5:7]]
-    result = ours(System.ONNX, op, inputs, outputs_of(op), version=14, attributes={**attributes, "layout": 1})
-    close([result[0].transpose(1, 2, 0, 3)], [expected[0]])
+    result = run_here(System.ONNX, op, inputs, outputs_of(op), version=14, attributes={**attributes, "layout": 1})
+    assert_close([result[0].transpose(1, 2, 0, 3)], [expected[0]])
     for state, other in zip(result[1:], expected[1:], strict=True):
-        close([state.swapaxes(0, 1)], [other])
+        assert_close([state.swapaxes(0, 1)], [other])
 
 
 def sigmoid(x: Array) -> Array:
@@ -148,24 +148,24 @@ def sigmoid(x: Array) -> Array:
 
 def test_float64_keeps_its_precision() -> None:
     x, w, r, b = inputs_of("LSTM", dtype=F64, optional="b")
-    result = ours(System.ONNX, "LSTM", [x, w, r, b], 3, version=14, attributes={"hidden_size": HIDDEN})
+    result = run_here(System.ONNX, "LSTM", [x, w, r, b], 3, version=14, attributes={"hidden_size": HIDDEN})
     h = c = np.zeros((BATCH, HIDDEN))
     bias = b[0, : 4 * HIDDEN] + b[0, 4 * HIDDEN :]
     for t in range(STEPS):
         i, o, f, g = np.split(x[t] @ w[0].T + h @ r[0].T + bias, 4, axis=1)
         c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
         h = sigmoid(o) * np.tanh(c)
-    close(result[1:], [h[None], c[None]], rtol=1e-12)
+    assert_close(result[1:], [h[None], c[None]], rtol=1e-12)
 
 
 def test_a_half_sized_model_runs() -> None:
     wide = inputs_of("GRU", optional="bh")
     narrow = [None if x is None else x.astype(np.float16) for x in wide]
     attributes = {"hidden_size": HIDDEN}
-    result = ours(System.ONNX, "GRU", narrow, 2, version=14, attributes=attributes)
-    expected = ours(System.ONNX, "GRU", wide, 2, version=14, attributes=attributes)
+    result = run_here(System.ONNX, "GRU", narrow, 2, version=14, attributes=attributes)
+    expected = run_here(System.ONNX, "GRU", wide, 2, version=14, attributes=attributes)
     assert result[0].dtype == np.float16
-    close([x.astype(F32) for x in result], expected, rtol=0.05, atol=0.02)
+    assert_close([x.astype(F32) for x in result], expected, rtol=0.05, atol=0.02)
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_a_half_sized_model_runs() -> None:
 )
 def test_onnx_attributes_that_do_not_fit(change: dict[str, Any], message: str) -> None:
     with pytest.raises(LoopdbgError, match=message):
-        ours(System.ONNX, "LSTM", inputs_of("LSTM"), version=14, attributes=change)
+        run_here(System.ONNX, "LSTM", inputs_of("LSTM"), version=14, attributes=change)
 
 
 def test_onnx_shapes_that_do_not_fit() -> None:
@@ -188,7 +188,7 @@ def test_onnx_shapes_that_do_not_fit() -> None:
         inputs = inputs_of("LSTM", optional="blhc")
         inputs[position] = np.array([9, 1, 1], I32) if position == 4 else inputs[position][..., 1:].copy()
         with pytest.raises(ExecutionError, match=message):
-            ours(System.ONNX, "LSTM", inputs, version=14, attributes={})
+            run_here(System.ONNX, "LSTM", inputs, version=14, attributes={})
 
 
 # --- OpenVINO.
@@ -223,27 +223,31 @@ def weights_of(inputs: list[Any], states: int) -> range:
 def test_lstm_cell(opset: int, attributes: dict[str, Any]) -> None:
     inputs = cell_inputs("LSTM")
     attributes = {"hidden_size": HIDDEN, **attributes}
-    close(*openvino_node("LSTMCell", inputs, 2, opset=opset, constant=weights_of(inputs, 2), **attributes))
+    assert_close(*openvino_node("LSTMCell", inputs, 2, opset=opset, constant=weights_of(inputs, 2), **attributes))
 
 
 @pytest.mark.parametrize("attributes", [{}, {"activations": "sigmoid,tanh"}], ids=str)
 def test_gru_cell(attributes: dict[str, Any]) -> None:
     inputs = cell_inputs("GRU")
-    close(*openvino_node("GRUCell", inputs, opset=3, constant=weights_of(inputs, 1), hidden_size=HIDDEN, **attributes))
+    assert_close(
+        *openvino_node("GRUCell", inputs, opset=3, constant=weights_of(inputs, 1), hidden_size=HIDDEN, **attributes)
+    )
 
 
 @pytest.mark.parametrize("flag", ["true", "1"])
 def test_gru_cell_resets_after(flag: str) -> None:
     inputs = cell_inputs("GRU", bias=4)
     attributes = {"hidden_size": HIDDEN, "linear_before_reset": flag}
-    close(*openvino_node("GRUCell", inputs, opset=3, constant=weights_of(inputs, 1), **attributes))
+    assert_close(*openvino_node("GRUCell", inputs, opset=3, constant=weights_of(inputs, 1), **attributes))
 
 
 @pytest.mark.parametrize("function", [None, "tanh", "sigmoid", "relu"])
 def test_rnn_cell(function: str | None) -> None:
     inputs = cell_inputs("RNN")
     attributes = {"activations": function} if function else {}
-    close(*openvino_node("RNNCell", inputs, opset=3, constant=weights_of(inputs, 1), hidden_size=HIDDEN, **attributes))
+    assert_close(
+        *openvino_node("RNNCell", inputs, opset=3, constant=weights_of(inputs, 1), hidden_size=HIDDEN, **attributes)
+    )
 
 
 @pytest.mark.parametrize(("op", "biases"), [("LSTM", 4), ("GRU", 3), ("GRU", 4), ("RNN", 1)])
@@ -253,9 +257,9 @@ def test_a_cell_without_bias(op: str, biases: int) -> None:
     inputs[-1] = np.zeros_like(inputs[-1])
     attributes = {"linear_before_reset": "true"} if (op, biases) == ("GRU", 4) else {}
     outputs = outputs_of(op) - 1
-    expected = ours(System.OPENVINO, f"{op}Cell", inputs, outputs, version=4, attributes=attributes)
-    result = ours(System.OPENVINO, f"{op}Cell", inputs[:-1], outputs, version=4, attributes=attributes)
-    close(result, expected)
+    expected = run_here(System.OPENVINO, f"{op}Cell", inputs, outputs, version=4, attributes=attributes)
+    result = run_here(System.OPENVINO, f"{op}Cell", inputs[:-1], outputs, version=4, attributes=attributes)
+    assert_close(result, expected)
 
 
 @pytest.mark.parametrize("dtype", [F32, F64])
@@ -263,22 +267,22 @@ def test_lstm_cell_of_the_written_example(dtype: Any) -> None:
     """docs/semantics.md 7.2: five inputs, W and R joined as [4H, I + H]. OpenVINO's reader itself refuses it."""
     x, h, c, w, r, b = cell_inputs("LSTM", dtype=dtype)
     attributes = {"hidden_size": str(HIDDEN)}
-    six = ours(System.OPENVINO, "LSTMCell", [x, h, c, w, r, b], 2, version=4, attributes=attributes)
+    six = run_here(System.OPENVINO, "LSTMCell", [x, h, c, w, r, b], 2, version=4, attributes=attributes)
     joined = np.concatenate([w, r], axis=1)
-    five = ours(System.OPENVINO, "LSTMCell", [x, h, c, joined, b], 2, version=1, attributes=attributes)
-    close(five, six, rtol=1e-12)
+    five = run_here(System.OPENVINO, "LSTMCell", [x, h, c, joined, b], 2, version=1, attributes=attributes)
+    assert_close(five, six, rtol=1e-12)
     with pytest.raises(ModelError, match="joined W and R"):
-        ours(System.OPENVINO, "LSTMCell", [x, h, c, w, b], 2, version=1, attributes=attributes)
+        run_here(System.OPENVINO, "LSTMCell", [x, h, c, w, b], 2, version=1, attributes=attributes)
 
 
 def test_lstm_cell_clips_and_takes_other_activations() -> None:
     """The plugin runs neither; these are the page's formulas. h(Ct) is not clipped, as in OpenVINO's reference."""
     x, h, c, w, r, b = cell_inputs("LSTM")
     attributes = {"hidden_size": str(HIDDEN), "activations": "sigmoid,relu,tanh", "clip": "0.5"}
-    result = ours(System.OPENVINO, "LSTMCell", [x, h, c, w, r, b], 2, version=4, attributes=attributes)
+    result = run_here(System.OPENVINO, "LSTMCell", [x, h, c, w, r, b], 2, version=4, attributes=attributes)
     f, i, g, o = np.split(np.clip(x @ w.T + h @ r.T + b, -0.5, 0.5), 4, axis=1)
     cell = sigmoid(f) * c + sigmoid(i) * np.maximum(g, 0)
-    close(result, [sigmoid(o) * np.tanh(cell), cell])
+    assert_close(result, [sigmoid(o) * np.tanh(cell), cell])
 
 
 def test_lstm_cell_1_couples_its_gates_and_has_peepholes() -> None:
@@ -287,14 +291,14 @@ def test_lstm_cell_1_couples_its_gates_and_has_peepholes() -> None:
     f, i, g, o = np.split(x @ w.T + h @ r.T + b, 4, axis=1)
     cell = sigmoid(f) * c + (1 - sigmoid(f)) * np.tanh(g)
     attributes = {"hidden_size": str(HIDDEN), "input_forget": "true"}
-    result = ours(System.OPENVINO, "LSTMCell", [x, h, c, w, r, b], 2, version=1, attributes=attributes)
-    close(result, [sigmoid(o) * np.tanh(cell), cell])
+    result = run_here(System.OPENVINO, "LSTMCell", [x, h, c, w, r, b], 2, version=1, attributes=attributes)
+    assert_close(result, [sigmoid(o) * np.tanh(cell), cell])
 
     peepholes = numbers(3 * HIDDEN, seed=6)
     pf, pi, po = np.split(peepholes, 3)
     cell = sigmoid(f + pf * c) * c + sigmoid(i + pi * c) * np.tanh(g)
-    result = ours(System.OPENVINO, "LSTMCell", [x, h, c, w, r, b, peepholes], 2, version=1, attributes={})
-    close(result, [sigmoid(o + po * cell) * np.tanh(cell), cell])
+    result = run_here(System.OPENVINO, "LSTMCell", [x, h, c, w, r, b, peepholes], 2, version=1, attributes={})
+    assert_close(result, [sigmoid(o + po * cell) * np.tanh(cell), cell])
 
 
 @pytest.mark.parametrize(
@@ -319,7 +323,7 @@ def test_openvino_sequences(op: str, direction: str, lengths: list[int], linear_
     if op == "GRU":
         attributes["linear_before_reset"] = linear_before_reset
     weights = weights_of(inputs, len(states) + 1)
-    close(*openvino_node(f"{op}Sequence", inputs, outputs_of(op), opset=5, constant=weights, **attributes))
+    assert_close(*openvino_node(f"{op}Sequence", inputs, outputs_of(op), opset=5, constant=weights, **attributes))
 
 
 @pytest.mark.parametrize(
@@ -333,7 +337,7 @@ def test_openvino_sequences(op: str, direction: str, lengths: list[int], linear_
 )
 def test_openvino_attributes_that_do_not_fit(change: dict[str, str], message: str) -> None:
     with pytest.raises(ModelError, match=message):
-        ours(System.OPENVINO, "LSTMCell", cell_inputs("LSTM"), 2, version=4, attributes=change)
+        run_here(System.OPENVINO, "LSTMCell", cell_inputs("LSTM"), 2, version=4, attributes=change)
 
 
 def test_openvino_shapes_that_do_not_fit() -> None:
@@ -341,4 +345,4 @@ def test_openvino_shapes_that_do_not_fit() -> None:
         inputs = cell_inputs("LSTM")
         inputs[position] = inputs[position][1:].copy()
         with pytest.raises(ModelError, match=message):
-            ours(System.OPENVINO, "LSTMCell", inputs, 2, version=4, attributes={})
+            run_here(System.OPENVINO, "LSTMCell", inputs, 2, version=4, attributes={})

@@ -12,7 +12,7 @@ import pytest
 from loopdbg.runtime.errors import ModelError
 from loopdbg.runtime.graph import System
 
-from .single_node import Array, close, onnx_node, openvino_node, openvino_nodes, ours, same
+from .single_node import Array, assert_close, assert_same, onnx_node, openvino_node, openvino_nodes, run_here
 
 F16, F32, F64, I32, I64 = np.float16, np.float32, np.float64, np.int32, np.int64
 
@@ -29,9 +29,9 @@ def signed(shape: tuple[int, ...], dtype: Any = F32, seed: int = 0) -> Array:
     return np.asarray(numbers(shape, dtype, seed) * signs, dtype)
 
 
-def mine(system: System, op_type: str, *inputs: Any, version: int, **attributes: Any) -> Any:
+def run_operator(system: System, op_type: str, *inputs: Any, version: int, **attributes: Any) -> Any:
     """The first output of one of our operators."""
-    return ours(system, op_type, list(inputs), version=version, attributes=attributes)[0]
+    return run_here(system, op_type, list(inputs), version=version, attributes=attributes)[0]
 
 
 def axes(*values: int) -> Array:
@@ -62,10 +62,10 @@ def test_onnx_reductions(op: str, dtype: Any, keepdims: int) -> None:
     rtol = 1e-5 if dtype == F32 else 1e-12
     for shape, along in REDUCED:
         x = make(shape, dtype)
-        close(*onnx_node(op, [x, axes(*along)], opset=20, keepdims=keepdims), rtol=rtol)
+        assert_close(*onnx_node(op, [x, axes(*along)], opset=20, keepdims=keepdims), rtol=rtol)
         old = {"keepdims": keepdims, **({"axes": list(along)} if along else {})}
         if not any(axis < 0 for axis in along):
-            close(*onnx_node(op, [x], opset=11, **old), rtol=rtol)
+            assert_close(*onnx_node(op, [x], opset=11, **old), rtol=rtol)
 
 
 @pytest.mark.parametrize("op", REDUCTIONS)
@@ -74,9 +74,9 @@ def test_onnx_reductions_over_no_axes(op: str) -> None:
     x = numbers((2, 3))
     expected = {"ReduceL1": abs(x), "ReduceL2": abs(x), "ReduceLogSum": np.log(x), "ReduceSumSquare": x * x}.get(op, x)
     for inputs in ([x], [x, axes()]):
-        result = mine(System.ONNX, op, *inputs, version=18, noop_with_empty_axes=1)
-        close([result], [expected])
-        assert mine(System.ONNX, op, *inputs, version=18).shape == (1, 1)
+        result = run_operator(System.ONNX, op, *inputs, version=18, noop_with_empty_axes=1)
+        assert_close([result], [expected])
+        assert run_operator(System.ONNX, op, *inputs, version=18).shape == (1, 1)
 
 
 @pytest.mark.parametrize("op", REDUCTIONS)
@@ -90,42 +90,42 @@ def test_onnx_reductions_of_nothing(op: str) -> None:
         "ReduceLogSumExp": -math.inf,
         "ReduceMean": math.nan,
     }.get(op, 0.0)
-    result = mine(System.ONNX, op, np.zeros((2, 0, 3), F32), axes(1), version=20, keepdims=0)
-    close([result], [np.full((2, 3), expected, F32)])
-    assert mine(System.ONNX, op, np.zeros((2, 0, 3), F32), axes(2), version=20).shape == (2, 0, 1)
+    result = run_operator(System.ONNX, op, np.zeros((2, 0, 3), F32), axes(1), version=20, keepdims=0)
+    assert_close([result], [np.full((2, 3), expected, F32)])
+    assert run_operator(System.ONNX, op, np.zeros((2, 0, 3), F32), axes(2), version=20).shape == (2, 0, 1)
 
 
 def test_extremes_of_nothing_and_of_booleans() -> None:
     empty = np.zeros((0, 2), I32)
-    assert mine(System.ONNX, "ReduceMax", empty, axes(0), version=20).tolist() == [[np.iinfo(I32).min] * 2]
-    assert mine(System.ONNX, "ReduceMin", empty, axes(0), version=20).tolist() == [[np.iinfo(I32).max] * 2]
+    assert run_operator(System.ONNX, "ReduceMax", empty, axes(0), version=20).tolist() == [[np.iinfo(I32).min] * 2]
+    assert run_operator(System.ONNX, "ReduceMin", empty, axes(0), version=20).tolist() == [[np.iinfo(I32).max] * 2]
     flags = np.array([[True, False], [False, False]])
     for op in ("ReduceMax", "ReduceMin"):
-        close(*onnx_node(op, [flags, axes(1)], opset=20))
+        assert_close(*onnx_node(op, [flags, axes(1)], opset=20))
 
 
 @pytest.mark.parametrize("op", ["ReduceMax", "ReduceMin", "ReduceSum", "ReduceLogSumExp"])
 def test_reductions_meet_infinities_and_nans(op: str) -> None:
     rows = [[np.inf, 1, 2], [-np.inf, 1, 2], [-np.inf, -np.inf, -np.inf], [1000, 1001, 999], [-1000, -1001, -999]]
-    close(*onnx_node(op, [np.array(rows, F32), axes(1)], opset=20))
-    assert np.isnan(mine(System.ONNX, op, np.array([1, np.nan, 2], F32), version=20))
+    assert_close(*onnx_node(op, [np.array(rows, F32), axes(1)], opset=20))
+    assert np.isnan(run_operator(System.ONNX, op, np.array([1, np.nan, 2], F32), version=20))
 
 
 def test_narrow_floats_are_summed_wide() -> None:
     x = np.full((64, 64), 100, F16)
-    same(mine(System.ONNX, "ReduceMean", x, version=18), np.full((1, 1), 100, F16))
+    assert_same(run_operator(System.ONNX, "ReduceMean", x, version=18), np.full((1, 1), 100, F16))
     x = np.full((4096, 2), 0.1, F16)
-    result = mine(System.ONNX, "ReduceSum", x, axes(0), version=18)
-    close([result], [x.astype(F64).sum(0, keepdims=True).astype(F16)], rtol=1e-3)
+    result = run_operator(System.ONNX, "ReduceSum", x, axes(0), version=18)
+    assert_close([result], [x.astype(F64).sum(0, keepdims=True).astype(F16)], rtol=1e-3)
     even = np.zeros((1024,), ml_dtypes.bfloat16)  # counted in bfloat16 itself, ones stop adding up at 256
-    same(mine(System.ONNX, "Softmax", even, version=13), np.full((1024,), 1 / 1024, ml_dtypes.bfloat16))
+    assert_same(run_operator(System.ONNX, "Softmax", even, version=13), np.full((1024,), 1 / 1024, ml_dtypes.bfloat16))
 
 
 def test_int64_sums_stay_64_bits_wide() -> None:
     x = np.array([[2**62, 2**61], [1, -(2**40)]], I64)
-    close(*onnx_node("ReduceSum", [x, axes(1)]))
-    close(*onnx_node("ReduceMax", [x, axes(1)]))
-    same(mine(System.OPENVINO, "ReduceSum", x, axes(1), version=1), x.sum(1))
+    assert_close(*onnx_node("ReduceSum", [x, axes(1)]))
+    assert_close(*onnx_node("ReduceMax", [x, axes(1)]))
+    assert_same(run_operator(System.OPENVINO, "ReduceSum", x, axes(1), version=1), x.sum(1))
 
 
 @pytest.mark.parametrize("op", [op for op in REDUCTIONS if "Log" not in op and "Square" not in op])
@@ -139,7 +139,7 @@ def test_openvino_reductions(op: str, dtype: Any) -> None:
             if op == "ReduceL2" and dtype == I32 and not along:
                 continue  # reducing nothing, the plugin takes no root of an integer
             several.append([signed(shape, dtype), axes(*along)])
-        close(*openvino_nodes(op, several, opset=4, constant=[1], keep_dims=keep_dims))
+        assert_close(*openvino_nodes(op, several, opset=4, constant=[1], keep_dims=keep_dims))
 
 
 @pytest.mark.parametrize("op", ["ReduceLogicalAnd", "ReduceLogicalOr"])
@@ -147,17 +147,17 @@ def test_openvino_logical_reductions(op: str) -> None:
     x = np.array([[[True, True], [True, False]], [[False, False], [True, True]]])
     for along in ((0,), (1, 2), (-1,)):
         for keep_dims in (True, False):
-            close(*openvino_node(op, [x, axes(*along)], constant=[1], keep_dims=keep_dims))
+            assert_close(*openvino_node(op, [x, axes(*along)], constant=[1], keep_dims=keep_dims))
 
 
 @pytest.mark.parametrize("bad", [(3,), (-4,), (0, -3)])
 def test_axes_that_are_not_there_or_named_twice(bad: tuple[int, ...]) -> None:
     with pytest.raises(ModelError, match="axis"):
-        mine(System.ONNX, "ReduceSum", numbers((2, 3, 4)), axes(*bad), version=13)
+        run_operator(System.ONNX, "ReduceSum", numbers((2, 3, 4)), axes(*bad), version=13)
     with pytest.raises(ModelError, match="axis"):
-        mine(System.ONNX, "ReduceMax", numbers((2, 3, 4)), version=11, axes=list(bad))
+        run_operator(System.ONNX, "ReduceMax", numbers((2, 3, 4)), version=11, axes=list(bad))
     with pytest.raises(ModelError, match="axis"):
-        mine(System.OPENVINO, "ReduceSum", numbers((2, 3, 4)), axes(*bad), version=1)
+        run_operator(System.OPENVINO, "ReduceSum", numbers((2, 3, 4)), axes(*bad), version=1)
 
 
 # --- Places of extremes.
@@ -169,17 +169,17 @@ def test_arg(op: str, dtype: Any) -> None:
     x = np.array([[[3, 1, 3], [2, 2, 2]], [[1, 3, 1], [0, 5, 5]]], dtype)
     for axis in (0, 1, 2, -1):
         for keepdims in (0, 1):
-            close(*onnx_node(op, [x], opset=11, axis=axis, keepdims=keepdims))
+            assert_close(*onnx_node(op, [x], opset=11, axis=axis, keepdims=keepdims))
             for last in (0, 1):
-                close(*onnx_node(op, [x], opset=13, axis=axis, keepdims=keepdims, select_last_index=last))
+                assert_close(*onnx_node(op, [x], opset=13, axis=axis, keepdims=keepdims, select_last_index=last))
 
 
 def test_arg_of_a_scalar_and_of_nothing() -> None:
-    same(mine(System.ONNX, "ArgMax", np.array(3, F32), version=13), np.array(0, I64))
+    assert_same(run_operator(System.ONNX, "ArgMax", np.array(3, F32), version=13), np.array(0, I64))
     with pytest.raises(ModelError, match="empty"):
-        mine(System.ONNX, "ArgMin", np.zeros((2, 0), F32), version=13, axis=1)
+        run_operator(System.ONNX, "ArgMin", np.zeros((2, 0), F32), version=13, axis=1)
     with pytest.raises(ModelError, match="select_last_index"):
-        mine(System.ONNX, "ArgMax", numbers((2,)), version=11, select_last_index=1)
+        run_operator(System.ONNX, "ArgMax", numbers((2,)), version=11, select_last_index=1)
 
 
 TIES = np.array([[3, 1, 4, 1, 5, 9, 2, 6, 5, 3], [1, 1, 1, 1, 2, 2, 2, 2, 0, 0]])
@@ -190,16 +190,16 @@ TIES = np.array([[3, 1, 4, 1, 5, 9, 2, 6, 5, 3], [1, 1, 1, 1, 2, 2, 2, 2, 0, 0]]
 def test_onnx_top_k(dtype: Any, k: int) -> None:
     x = TIES.astype(dtype)
     for largest in (0, 1):
-        close(*onnx_node("TopK", [x, axes(k)], 2, largest=largest))
-        close(*onnx_node("TopK", [x.T.copy(), axes(k)], 2, largest=largest, axis=0))
+        assert_close(*onnx_node("TopK", [x, axes(k)], 2, largest=largest))
+        assert_close(*onnx_node("TopK", [x.T.copy(), axes(k)], 2, largest=largest, axis=0))
     if k and dtype == F32:
-        close(*onnx_node("TopK", [x, axes(k)], 2, opset=10))
-        close(*onnx_node("TopK", [x], 2, opset=9, k=k))
+        assert_close(*onnx_node("TopK", [x, axes(k)], 2, opset=10))
+        assert_close(*onnx_node("TopK", [x], 2, opset=9, k=k))
 
 
 def test_top_k_of_too_many() -> None:
     with pytest.raises(ModelError, match="k = 4"):
-        mine(System.ONNX, "TopK", numbers((2, 3)), axes(4), version=11)
+        run_operator(System.ONNX, "TopK", numbers((2, 3)), axes(4), version=11)
 
 
 @pytest.mark.parametrize("mode", ["max", "min"])
@@ -211,7 +211,7 @@ def test_openvino_top_k(mode: str, sort: str, opset: int) -> None:
         attributes: dict[str, Any] = {"axis": axis, "mode": mode, "sort": sort}
         if opset > 1:
             attributes["index_element_type"] = "i64" if axis else "i32"
-        close(*openvino_node("TopK", inputs, 2, opset=opset, constant=[1], **attributes))
+        assert_close(*openvino_node("TopK", inputs, 2, opset=opset, constant=[1], **attributes))
 
 
 @pytest.mark.parametrize("sort", ["value", "index"])
@@ -219,7 +219,7 @@ def test_openvino_top_k_keeps_the_order_of_equals(sort: str) -> None:
     inputs = [TIES.astype(F32), np.array(5, I64)]
     for mode in ("max", "min"):
         attributes = {"axis": 1, "mode": mode, "sort": sort, "stable": True}
-        close(*openvino_node("TopK", inputs, 2, opset=11, constant=[1], **attributes))
+        assert_close(*openvino_node("TopK", inputs, 2, opset=11, constant=[1], **attributes))
 
 
 @pytest.mark.parametrize("dtype", [F32, F64, I32, I64, np.uint8, np.bool_])
@@ -233,8 +233,8 @@ def test_the_place_of_an_extreme_in_a_long_row(dtype: Any, length: int) -> None:
         if trial > 3:
             x[:] = x[0]
         for name, find in (("ArgMax", np.argmax), ("ArgMin", np.argmin)):
-            assert mine(System.ONNX, name, x, version=13)[0] == find(x)
-            last = mine(System.ONNX, name, x, version=13, select_last_index=1)
+            assert run_operator(System.ONNX, name, x, version=13)[0] == find(x)
+            last = run_operator(System.ONNX, name, x, version=13, select_last_index=1)
             assert last[0] == length - 1 - find(x[::-1])
 
 
@@ -251,9 +251,9 @@ def test_the_places_of_extremes_in_many_rows(dtype: Any, shape: tuple[int, ...])
         x[1, ::3] = 0.0
     n = shape[1]
     for name, find in (("ArgMax", np.argmax), ("ArgMin", np.argmin)):
-        same(mine(System.ONNX, name, x, version=13, axis=1, keepdims=0), find(x, 1))
-        last = mine(System.ONNX, name, x, version=13, axis=1, keepdims=0, select_last_index=1)
-        same(last, n - 1 - find(np.flip(x, 1), 1))
+        assert_same(run_operator(System.ONNX, name, x, version=13, axis=1, keepdims=0), find(x, 1))
+        last = run_operator(System.ONNX, name, x, version=13, axis=1, keepdims=0, select_last_index=1)
+        assert_same(last, n - 1 - find(np.flip(x, 1), 1))
 
 
 def is_top(x: Array, k: int, largest: int) -> None:
@@ -265,7 +265,7 @@ def is_top(x: Array, k: int, largest: int) -> None:
         return nan != bool(largest), 0 if nan else -wide[i] if largest else wide[i], i
 
     order = sorted(range(len(x)), key=rank)[:k]
-    values, places = ours(System.ONNX, "TopK", [x, np.array([k])], 2, version=11, attributes={"largest": largest})
+    values, places = run_here(System.ONNX, "TopK", [x, np.array([k])], 2, version=11, attributes={"largest": largest})
     np.testing.assert_array_equal(places, order)
     assert values.tobytes() == x[order].tobytes()
 
@@ -311,7 +311,7 @@ def test_the_first_of_many_rows_is_that_of_more(dtype: Any, shape: tuple[int, ..
 
     def top(k: int) -> list[Any]:
         attributes = {"axis": 1, "largest": largest}
-        return ours(System.ONNX, "TopK", [x, np.array([k])], 2, version=11, attributes=attributes)
+        return run_here(System.ONNX, "TopK", [x, np.array([k])], 2, version=11, attributes=attributes)
 
     for one, more in zip(top(1), top(2), strict=True):
         assert one.tobytes() == more[:, :1].tobytes()
@@ -326,27 +326,27 @@ def test_the_first_of_many_rows_is_that_of_more(dtype: Any, shape: tuple[int, ..
 def test_onnx_softmax(op: str, dtype: Any, shape: tuple[int, ...]) -> None:
     x = signed(shape, dtype) * 5
     for axis in range(-len(shape), len(shape)):
-        close(*onnx_node(op, [x], opset=13, axis=axis))
-        close(*onnx_node(op, [x], opset=11, axis=axis))
+        assert_close(*onnx_node(op, [x], opset=13, axis=axis))
+        assert_close(*onnx_node(op, [x], opset=11, axis=axis))
     if len(shape) > 1:
-        close(*onnx_node(op, [x], opset=11))
-    close(*onnx_node(op, [x], opset=13))
+        assert_close(*onnx_node(op, [x], opset=11))
+    assert_close(*onnx_node(op, [x], opset=13))
 
 
 @pytest.mark.parametrize("op", ["Softmax", "LogSoftmax"])
 def test_softmax_edges(op: str) -> None:
     rows = [[1e4, 0, -1e4], [-np.inf, 0, 1], [3e38, 3e38, 0], [-1e4, -1e4, -1e4]]
-    close(*onnx_node(op, [np.array(rows, F32)]))
-    assert mine(System.ONNX, op, np.zeros((2, 0), F32), version=13).shape == (2, 0)
-    same(mine(System.ONNX, op, np.array(7, F32), version=13), np.array(float(op == "Softmax"), F32))
-    assert np.isnan(mine(System.ONNX, op, np.full((2,), -np.inf, F32), version=13)).all()
+    assert_close(*onnx_node(op, [np.array(rows, F32)]))
+    assert run_operator(System.ONNX, op, np.zeros((2, 0), F32), version=13).shape == (2, 0)
+    assert_same(run_operator(System.ONNX, op, np.array(7, F32), version=13), np.array(float(op == "Softmax"), F32))
+    assert np.isnan(run_operator(System.ONNX, op, np.full((2,), -np.inf, F32), version=13)).all()
 
 
 @pytest.mark.parametrize(("op", "opset"), [("SoftMax", 1), ("Softmax", 8), ("LogSoftmax", 5)])
 def test_openvino_softmax(op: str, opset: int) -> None:
     x = signed((2, 3, 4)) * 5
     for axis in (0, 1, 2) if opset == 1 else (0, 1, 2, -1, -3):
-        close(*openvino_node(op, [x], opset=opset, axis=axis))
+        assert_close(*openvino_node(op, [x], opset=opset, axis=axis))
 
 
 # --- Running sums.
@@ -358,13 +358,13 @@ def test_openvino_softmax(op: str, opset: int) -> None:
 def test_cum_sum(dtype: Any, exclusive: int, reverse: int) -> None:
     x = signed((2, 3, 4), dtype)
     for axis in (0, 1, 2, -1):
-        close(*onnx_node("CumSum", [x, np.array(axis, I32)], exclusive=exclusive, reverse=reverse))
+        assert_close(*onnx_node("CumSum", [x, np.array(axis, I32)], exclusive=exclusive, reverse=reverse))
         if dtype in (F32, I32):
             inputs, flags = [x, np.array(axis, I64)], {"exclusive": bool(exclusive), "reverse": bool(reverse)}
-            close(*openvino_node("CumSum", inputs, opset=3, constant=[1], **flags))
+            assert_close(*openvino_node("CumSum", inputs, opset=3, constant=[1], **flags))
     one = signed((1,), dtype)
-    close(*onnx_node("CumSum", [one, np.array([0], I64)], exclusive=exclusive, reverse=reverse))
-    assert mine(System.ONNX, "CumSum", np.zeros((0, 2), dtype), np.array(0), version=14).shape == (0, 2)
+    assert_close(*onnx_node("CumSum", [one, np.array([0], I64)], exclusive=exclusive, reverse=reverse))
+    assert run_operator(System.ONNX, "CumSum", np.zeros((0, 2), dtype), np.array(0), version=14).shape == (0, 2)
 
 
 def test_cum_prod() -> None:
@@ -377,7 +377,7 @@ def test_cum_prod() -> None:
         (1, 1): [[6, 3, 1], [30, 6, 1]],
     }.items():
         flags = {"exclusive": exclusive, "reverse": reverse}
-        same(mine(System.ONNX, "CumProd", x, np.array(1), version=26, **flags), np.array(expected, I64))
+        assert_same(run_operator(System.ONNX, "CumProd", x, np.array(1), version=26, **flags), np.array(expected, I64))
 
 
 # --- Layer normalization.
@@ -393,11 +393,11 @@ def test_layer_normalization(dtype: Any, axis: int) -> None:
     for inputs in ([x, scale], [x, scale, bias]):
         for epsilon in (1e-5, 0.1):
             pair = onnx_node("LayerNormalization", list(inputs), axis=axis, epsilon=epsilon)
-            close(*pair, rtol=tolerance, atol=tolerance / 10)
+            assert_close(*pair, rtol=tolerance, atol=tolerance / 10)
     if dtype == F32:
-        close(*onnx_node("LayerNormalization", [x, scale], 3, axis=axis), rtol=tolerance)
+        assert_close(*onnx_node("LayerNormalization", [x, scale], 3, axis=axis), rtol=tolerance)
 
 
 def test_layer_normalization_of_what_does_not_fit() -> None:
     with pytest.raises(ModelError, match="Scale"):
-        mine(System.ONNX, "LayerNormalization", numbers((2, 3)), numbers((2,)), version=17)
+        run_operator(System.ONNX, "LayerNormalization", numbers((2, 3)), numbers((2,)), version=17)

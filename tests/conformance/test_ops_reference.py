@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from command_line import run_code
+from cli_runner import run_python_code
 from loopdbg.runtime.errors import ModelError, UnsupportedError
 from loopdbg.runtime.graph import Graph, Operation, System, Value
-from loopdbg.runtime.ops.eager import Eager
-from loopdbg.runtime.ops.onnx_reference import reference_op
+from loopdbg.runtime.ops.eager import EagerPrimitives
+from loopdbg.runtime.ops.onnx_reference import resolve_reference
 from loopdbg.runtime.ops.registry import resolve
 
-from .single_node import Array, close, onnxruntime_outputs, same
+from .single_node import Array, assert_close, assert_same, onnxruntime_outputs
 
 
 def data(*shape: int, dtype: Any = np.float32) -> Array:
@@ -32,7 +32,7 @@ def node(
 
 
 def bound(operation: Operation) -> Callable[..., tuple[Any, ...]]:
-    function = reference_op(operation)
+    function = resolve_reference(operation)
     assert function is not None
     return function
 
@@ -52,13 +52,13 @@ CASES: list[tuple[str, list[Any], dict[str, Any], int, int]] = [
 
 
 @pytest.mark.parametrize(("op_type", "inputs", "attributes", "n_outputs", "opset"), CASES)
-def test_beside_onnxruntime(
+def test_matches_onnxruntime(
     op_type: str, inputs: list[Any], attributes: dict[str, Any], n_outputs: int, opset: int
 ) -> None:
     operation = node(op_type, len(inputs), n_outputs, opset, **attributes)
     operation.inputs = [None if x is None else v for v, x in zip(operation.inputs, inputs, strict=True)]
-    results = bound(operation)(Eager(), *inputs)
-    close(results, onnxruntime_outputs(op_type, inputs, n_outputs, opset, **attributes), 1e-4, 1e-5)
+    results = bound(operation)(EagerPrimitives(), *inputs)
+    assert_close(results, onnxruntime_outputs(op_type, inputs, n_outputs, opset, **attributes), 1e-4, 1e-5)
 
 
 def test_every_case_is_run_by_the_reference() -> None:
@@ -71,30 +71,30 @@ def test_every_case_is_run_by_the_reference() -> None:
 
 def test_another_domain() -> None:
     attributes = {"domain": "ai.onnx.ml", "threshold": 0.5}
-    (ours,) = bound(node("Binarizer", 1, opset=1, **attributes))(Eager(), data(3, 2))
-    same(ours, onnxruntime_outputs("Binarizer", [data(3, 2)], 1, 1, **attributes)[0])
+    (ours,) = bound(node("Binarizer", 1, opset=1, **attributes))(EagerPrimitives(), data(3, 2))
+    assert_same(ours, onnxruntime_outputs("Binarizer", [data(3, 2)], 1, 1, **attributes)[0])
 
 
 def test_absent_inputs_at_the_end_are_left_out() -> None:
     x, w = data(1, 2, 5), data(2, 2, 3)
     operation = node("Conv", 3)
     operation.inputs[2] = None
-    same(bound(operation)(Eager(), x, w, None)[0], bound(node("Conv", 2))(Eager(), x, w)[0])
+    assert_same(bound(operation)(EagerPrimitives(), x, w, None)[0], bound(node("Conv", 2))(EagerPrimitives(), x, w)[0])
 
 
 def test_outputs_that_the_node_lacks_are_left_out() -> None:
     x = np.array([2, 1, 1], np.float32)
     operation = node("Unique", 1, 3)
     operation.outputs[1] = None
-    values, _, inverse = bound(operation)(Eager(), x)
+    values, _, inverse = bound(operation)(EagerPrimitives(), x)
     assert values.tolist() == [1, 2]
     assert inverse.tolist() == [1, 0, 0]
 
 
 def test_strings_have_dtype_object() -> None:
     operation = node("StringConcat", 2, opset=20)
-    (joined,) = bound(operation)(Eager(), np.array("a", object), np.array("b", object))
-    same(joined, np.array("ab", object))
+    (joined,) = bound(operation)(EagerPrimitives(), np.array("a", object), np.array("b", object))
+    assert_same(joined, np.array("ab", object))
 
 
 def test_the_implementation_is_bound_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,23 +102,23 @@ def test_the_implementation_is_bound_once(monkeypatch: pytest.MonkeyPatch) -> No
 
     function = bound(node("Det", 1, opset=11))
     by_types = bound(node("GroupNormalization", 3, opset=21, num_groups=2))
-    by_types(Eager(), data(2, 4, 3), data(4), data(4))
+    by_types(EagerPrimitives(), data(2, 4, 3), data(4), data(4))
     monkeypatch.setattr(onnx.reference, "ReferenceEvaluator", None)
     for seed in range(3):
-        function(Eager(), data(3, 3) + seed)
-        by_types(Eager(), data(2, 4, 3) + seed, data(4), data(4))
+        function(EagerPrimitives(), data(3, 3) + seed)
+        by_types(EagerPrimitives(), data(2, 4, 3) + seed, data(4), data(4))
 
 
 def test_a_function_of_types_is_bound_again_for_others() -> None:
     function = bound(node("GroupNormalization", 3, opset=21, num_groups=2))
     for dtype in (np.float32, np.float64, np.float32):
         inputs = [data(2, 4, 3, dtype=dtype), data(4, dtype=dtype), data(4, dtype=dtype)]
-        (result,) = function(Eager(), *inputs)
+        (result,) = function(EagerPrimitives(), *inputs)
         assert result.dtype == dtype
         expected = onnxruntime_outputs(
             "GroupNormalization", [x.astype(np.float32) for x in inputs], 1, 21, num_groups=2
         )
-        close([result.astype(np.float32)], expected, 1e-4, 1e-5)
+        assert_close([result.astype(np.float32)], expected, 1e-4, 1e-5)
 
 
 # --- What it does not run
@@ -126,11 +126,11 @@ def test_a_function_of_types_is_bound_again_for_others() -> None:
 
 @pytest.mark.parametrize("op_type", ["Loop", "Scan", "If", "SequenceMap"])
 def test_control_flow_is_never_its(op_type: str) -> None:
-    assert reference_op(node(op_type, 2, opset=21)) is None
+    assert resolve_reference(node(op_type, 2, opset=21)) is None
 
 
 def test_a_node_with_a_graph_is_never_its() -> None:
-    assert reference_op(node("Det", 1, body=Graph("body"))) is None
+    assert resolve_reference(node("Det", 1, body=Graph("body"))) is None
 
 
 def test_a_function_made_of_a_loop_is_never_its(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,20 +140,20 @@ def test_a_function_made_of_a_loop_is_never_its(monkeypatch: pytest.MonkeyPatch)
     bound(node("Range", 3, opset=11))
     assert _op_list._registered_operators is not None
     monkeypatch.delitem(_op_list._registered_operators, "Range")
-    assert reference_op(node("Range", 3, opset=11)) is None
+    assert resolve_reference(node("Range", 3, opset=11)) is None
 
 
 @pytest.mark.parametrize(("op_type", "domain"), [("NoSuchOperator", ""), ("Det", "com.example"), ("MaxRoiPool", "")])
 def test_unknown_operators(op_type: str, domain: str) -> None:
     operation = node(op_type, 2, domain=domain, pooled_shape=[1, 1]) if op_type == "MaxRoiPool" else node(op_type, 2)
     operation.domain = domain
-    assert reference_op(operation) is None
+    assert resolve_reference(operation) is None
     with pytest.raises(UnsupportedError, match=op_type):
         resolve(operation, System.ONNX)
 
 
 def test_an_operator_newer_than_the_opset() -> None:
-    assert reference_op(node("StringConcat", 2, opset=19)) is None
+    assert resolve_reference(node("StringConcat", 2, opset=19)) is None
 
 
 @pytest.mark.parametrize(
@@ -162,13 +162,13 @@ def test_an_operator_newer_than_the_opset() -> None:
 )
 def test_attributes_that_do_not_fit(attributes: dict[str, Any], message: str) -> None:
     with pytest.raises(ModelError, match=message):
-        reference_op(node("SpaceToDepth", 1, opset=13, **attributes))
+        resolve_reference(node("SpaceToDepth", 1, opset=13, **attributes))
 
 
 def test_what_goes_wrong_inside_is_an_ordinary_error() -> None:
     function = bound(node("Einsum", 2, equation="ij,jk->ik"))
     with pytest.raises(ValueError, match=r"onnx\.reference cannot run it: ValueError: Size of label 'j'"):
-        function(Eager(), data(2, 3), data(4, 5))
+        function(EagerPrimitives(), data(2, 3), data(4, 5))
 
 
 def test_it_is_imported_only_when_it_is_needed() -> None:
@@ -180,4 +180,4 @@ def test_it_is_imported_only_when_it_is_needed() -> None:
         "resolve(Operation('n', 'Add', '', 21, [x, x], [None]), System.ONNX)\n"
         "print('onnx' in sys.modules)\n"
     )
-    assert run_code(code) == (0, "False\n", "")
+    assert run_python_code(code) == (0, "False\n", "")

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loopdbg.runtime.ops import sampling
-from loopdbg.runtime.ops.eager import Eager
-from processors import only
+from cpu_features import limit_to
+from loopdbg.runtime.ops import grid_sample
+from loopdbg.runtime.ops.eager import EagerPrimitives
 
-from .single_node import Array, close, onnx_node
+from .single_node import Array, assert_close, onnx_node
 
 F32 = np.float32
 
@@ -26,12 +26,12 @@ def places(rng: np.random.Generator, *shape: int) -> Array:
 @pytest.mark.parametrize("kind", [1, 2, 3])
 @pytest.mark.parametrize("clamp_first", [False, True])
 @pytest.mark.parametrize("aligned", [False, True])
-@pytest.mark.parametrize("padding", sampling.PADDINGS)
+@pytest.mark.parametrize("padding", grid_sample.PADDINGS)
 @pytest.mark.parametrize("size", [(1, 1), (1, 5), (6, 1), (2, 2), (5, 7), (16, 16)], ids=str)
 def test_the_same_bits_as_by_primitives(
     size: tuple[int, int], padding: str, aligned: bool, clamp_first: bool, kind: int
 ) -> None:
-    with only(kind):
+    with limit_to(kind):
         compare(size, (padding, aligned, clamp_first))
 
 
@@ -41,16 +41,16 @@ def compare(size: tuple[int, int], settings: tuple[str, bool, bool]) -> None:
         x, grid = rng.normal(size=(batch, channels, *size)).astype(F32), places(rng, batch, rows, columns)
         how: Any = ("linear", *settings)
         with np.errstate(all="ignore"), pytest.MonkeyPatch.context() as patch:
-            y = sampling.sampled(Eager(), x, grid, *how)
-            patch.setattr(sampling, "FLOAT32", None)
-            expected = sampling.sampled(Eager(), x, grid, *how)
+            y = grid_sample.sample_grid(EagerPrimitives(), x, grid, *how)
+            patch.setattr(grid_sample, "FLOAT32", None)
+            expected = grid_sample.sample_grid(EagerPrimitives(), x, grid, *how)
         np.testing.assert_array_equal(np.isnan(y), np.isnan(expected))
         assert np.nan_to_num(y).tobytes() == np.nan_to_num(expected).tobytes()
 
 
 @pytest.mark.parametrize(
     ("mode", "padding"),
-    [(m, p) for m in ("linear", "cubic") for p in sampling.PADDINGS if (m, p) != ("cubic", "border")],
+    [(m, p) for m in ("linear", "cubic") for p in grid_sample.PADDINGS if (m, p) != ("cubic", "border")],
 )
 def test_a_place_that_is_no_number_gives_none(mode: str, padding: str) -> None:
     """And spoils no other; onnxruntime reads at -1."""
@@ -61,4 +61,4 @@ def test_a_place_that_is_no_number_gives_none(mode: str, padding: str) -> None:
     (y,), (theirs,) = onnx_node("GridSample", [x, grid], opset=20, **attributes)
     expected = np.broadcast_to(np.isnan(grid).any(-1), y.shape)
     np.testing.assert_array_equal(np.isnan(y), expected)
-    close([np.where(expected, 0, y)], [np.where(expected, 0, theirs)], rtol=1e-4, atol=1e-5)
+    assert_close([np.where(expected, 0, y)], [np.where(expected, 0, theirs)], rtol=1e-4, atol=1e-5)

@@ -12,8 +12,8 @@ import pytest
 from loopdbg.runtime.errors import ModelError, UnsupportedError
 from loopdbg.runtime.graph import System
 
-from .elementwise import F16, F32, F64, I8, I32, I64, U8, edges, mine, random
-from .single_node import close, onnx_node, openvino_nodes, same
+from .elementwise_inputs import F16, F32, F64, I8, I32, I64, U8, edges, random, run_operator
+from .single_node import assert_close, assert_same, onnx_node, openvino_nodes
 
 # The dtypes are those that onnxruntime has kernels for.
 ONNX_UNARY: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
@@ -83,7 +83,7 @@ def test_onnx_unary(op: str, dtype: Any, attributes: dict[str, Any]) -> None:
     if (op, dtype) == ("Sign", F16):
         values = values[~np.isnan(values)]  # onnxruntime's Sign(NaN) is 0 for a half alone
     for x in (values, random((2, 3), dtype), random((), dtype), random((0, 2), dtype)):
-        close(*onnx_node(op, [x], **attributes), rtol=tolerance)
+        assert_close(*onnx_node(op, [x], **attributes), rtol=tolerance)
 
 
 # Where onnxruntime has no float64 kernel: Python's own functions.
@@ -116,26 +116,26 @@ DOMAIN = {"Asin": lambda x: x / 5, "Acos": lambda x: x / 5, "Atanh": lambda x: x
 def test_float64_keeps_its_precision(op: str) -> None:
     x = random((7,), F64)
     expected = np.array([FLOAT64[op](v) for v in x.tolist()])
-    result = mine(System.ONNX, op, DOMAIN.get(op, lambda x: x)(x), version=22)
-    close([result], [expected], rtol=1e-13, atol=1e-15)
+    result = run_operator(System.ONNX, op, DOMAIN.get(op, lambda x: x)(x), version=22)
+    assert_close([result], [expected], rtol=1e-13, atol=1e-15)
 
 
 def test_swish() -> None:
     """onnxruntime does not know opset 24; the definition does."""
     x = random((5,), F32)
-    close([mine(System.ONNX, "Swish", x, version=24, alpha=1.5)], [x / (1 + np.exp(-1.5 * x))])
+    assert_close([run_operator(System.ONNX, "Swish", x, version=24, alpha=1.5)], [x / (1 + np.exp(-1.5 * x))])
 
 
 def test_an_old_attribute_without_meaning_is_allowed_before_opset_6_only() -> None:
     x = random((2,), F32)
-    close([mine(System.ONNX, "Exp", x, version=1, consumed_inputs=[0])], [np.exp(x)])
+    assert_close([run_operator(System.ONNX, "Exp", x, version=1, consumed_inputs=[0])], [np.exp(x)])
     with pytest.raises(ModelError, match="consumed_inputs"):
-        mine(System.ONNX, "Exp", x, version=6, consumed_inputs=[0])
+        run_operator(System.ONNX, "Exp", x, version=6, consumed_inputs=[0])
 
 
 def test_an_operator_does_not_exist_before_its_first_opset() -> None:
     with pytest.raises(UnsupportedError, match=r"Sin .*opset 6"):
-        mine(System.ONNX, "Sin", random((2,), F32), version=6)
+        run_operator(System.ONNX, "Sin", random((2,), F32), version=6)
 
 
 OPENVINO_UNARY: list[tuple[str, int, tuple[Any, ...], dict[str, Any]]] = [
@@ -206,28 +206,28 @@ def test_openvino_unary(op: str, opset: int, dtype: Any, attributes: dict[str, A
         if op == "Gelu":
             values = values[np.abs(values) < 1e30]  # and of the largest numbers on the processor
     several = [[x] for x in (values, random((2, 3), dtype), random((), dtype), random((0, 2), dtype))]
-    close(*openvino_nodes(op, several, opset=opset, **attributes), rtol=tolerance, atol=1e-5)
+    assert_close(*openvino_nodes(op, several, opset=opset, **attributes), rtol=tolerance, atol=1e-5)
 
 
 @pytest.mark.parametrize("op", ["ReLU", "Exp", "Sigmoid", "HSigmoid"])
 def test_a_nan_stays_a_nan(op: str) -> None:
     """OpenVINO's plugin turns some into numbers (ReLU(NaN) = 0), which would hide where a NaN came from."""
-    assert np.isnan(mine(System.OPENVINO, op, np.array([np.nan], F32), version=5))
+    assert np.isnan(run_operator(System.OPENVINO, op, np.array([np.nan], F32), version=5))
 
 
 def test_round_half_away_from_zero_just_below_a_half() -> None:
     """floor(|x| + 0.5), which OpenVINO's plugin computes, gives 1 here."""
     x = np.array([0.49999997, -0.49999997, 0.5, -0.5, 8388609.0], F32)
-    result = mine(System.OPENVINO, "Round", x, version=5, mode="half_away_from_zero")
-    close([result], [np.array([0, -0.0, 1, -1, 8388609], F32)], atol=0)
+    result = run_operator(System.OPENVINO, "Round", x, version=5, mode="half_away_from_zero")
+    assert_close([result], [np.array([0, -0.0, 1, -1, 8388609], F32)], atol=0)
 
 
 def test_words_that_no_specification_has() -> None:
     x = random((2,), F32)
     with pytest.raises(ModelError, match="approximation"):
-        mine(System.ONNX, "Gelu", x, version=20, approximate="good")
+        run_operator(System.ONNX, "Gelu", x, version=20, approximate="good")
     with pytest.raises(ModelError, match="mode"):
-        mine(System.OPENVINO, "Round", x, version=5, mode="up")
+        run_operator(System.OPENVINO, "Round", x, version=5, mode="up")
 
 
 def test_narrow_floats_are_computed_wide() -> None:
@@ -239,4 +239,4 @@ def test_narrow_floats_are_computed_wide() -> None:
         ("Softplus", np.log1p(np.exp(wide))),
         ("Mish", wide * np.tanh(np.log1p(np.exp(wide)))),
     ):
-        same(mine(System.ONNX, op, x, version=22), expected.astype(F16))
+        assert_same(run_operator(System.ONNX, op, x, version=22), expected.astype(F16))

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-import in_onnxruntime
 import loopdbg
+import onnxruntime_peer
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("onnxscript")
@@ -219,7 +219,7 @@ def test_quantised_by_onnxruntime(exported: Export, name: str, tmp_path: Path) -
     with quiet():
         # Weights of 7 bits: without VNNI onnxruntime's sums of larger ones saturate.
         quantization.quantize_dynamic(path, target, extra_options={"EnableSubgraph": True}, reduce_range=True)
-        expected = list(in_onnxruntime.run(target, inputs).values())
+        expected = list(onnxruntime_peer.run(target, inputs).values())
     # One step of the quantiser is 1/255 of a row; where a value falls on another side of it, others follow.
     check(target, inputs, expected, 2e-2)
 

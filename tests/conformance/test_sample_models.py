@@ -13,10 +13,10 @@ from unittest.mock import MagicMock
 import numpy as np
 import pytest
 
-import in_onnxruntime
-import in_openvino
 import loopdbg
-from models import SAMPLES
+import onnxruntime_peer
+import openvino_peer
+from text_models import SAMPLES
 
 ONNX = sorted(p.name for p in SAMPLES.glob("*.onnx"))
 IR = ["lstm.xml", *sorted(p.name for p in SAMPLES.glob("*.xml") if p.name != "lstm.xml")]
@@ -42,12 +42,12 @@ def same(got: dict[str, Any], expected: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("name", ONNX)
 def test_onnx_samples_give_what_onnxruntime_gives(name: str) -> None:
-    same(loopdbg.load(SAMPLES / name).run(inputs_of(name)), in_onnxruntime.run(SAMPLES / name, inputs_of(name)))
+    same(loopdbg.load(SAMPLES / name).run(inputs_of(name)), onnxruntime_peer.run(SAMPLES / name, inputs_of(name)))
 
 
 @pytest.mark.parametrize("name", [name for name in IR if name != ENDLESS])
 def test_ir_samples_give_what_openvino_gives(name: str) -> None:
-    same(loopdbg.load(SAMPLES / name).run(inputs_of(name)), in_openvino.named(SAMPLES / name, inputs_of(name)))
+    same(loopdbg.load(SAMPLES / name).run(inputs_of(name)), openvino_peer.run_by_name(SAMPLES / name, inputs_of(name)))
 
 
 def test_the_endless_sample_is_refused_and_runs_with_a_limit() -> None:

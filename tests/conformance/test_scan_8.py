@@ -6,7 +6,7 @@ import numpy as np
 import onnx.parser
 import pytest
 
-import in_onnxruntime
+import onnxruntime_peer
 from loopdbg.runtime.errors import ExecutionError
 from loopdbg.runtime.frontends.onnx.reader import from_proto
 from loopdbg.runtime.model import Model
@@ -37,7 +37,7 @@ def scan_8(directions: list[int], lengths: bool) -> onnx.ModelProto:
 
 @pytest.mark.parametrize("directions", [[0, 0], [1, 0], [1, 1]])
 @pytest.mark.parametrize("lengths", [None, [5, 2, 3], [1, 5, 5]])
-def test_beside_onnxruntime(directions: list[int], lengths: list[int] | None) -> None:
+def test_matches_onnxruntime(directions: list[int], lengths: list[int] | None) -> None:
     proto = scan_8(directions, lengths is not None)
     random = np.random.default_rng(3)
     shapes = {"a0": (BATCH, WIDTH), "b0": (BATCH,), "x": (BATCH, STEPS, WIDTH), "y": (BATCH, STEPS, WIDTH)}
@@ -46,7 +46,7 @@ def test_beside_onnxruntime(directions: list[int], lengths: list[int] | None) ->
         inputs["lens"] = np.array(lengths, np.int64)
     run = Model(from_proto(proto, "m.onnx")).execute(inputs)
     assert [*run.notes, *(note for one in run.loops for note in one.notes)] == []
-    for name, other in in_onnxruntime.run(proto, inputs).items():
+    for name, other in onnxruntime_peer.run(proto, inputs).items():
         np.testing.assert_allclose(run.outputs[name], other, rtol=1e-6, atol=1e-6)
 
 

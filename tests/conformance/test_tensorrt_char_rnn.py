@@ -11,11 +11,11 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-import in_onnxruntime
+import onnxruntime_peer
 from loopdbg.runtime.frame import Frame
 from loopdbg.runtime.frontends.tensorrt.enums import ActivationType, MatrixOperation
 from loopdbg.runtime.frontends.tensorrt.layer import ITensor
-from networks import Net, Op, out
+from tensorrt_networks import NetworkBuilder, Op, output_of
 
 STEPS, EMBEDDED, HIDDEN, LAYERS, CHARACTERS = 6, 5, 8, 2, 11
 GATES = ("i", "c", "f", "o")
@@ -44,41 +44,41 @@ def feeds(count: int) -> dict[str, Any]:
     return {"x": x, "count": np.array(count, np.int32), **states}
 
 
-def network() -> Net:
+def network() -> NetworkBuilder:
     """Products of vectors and matrices, four slices a cell, padding up to the longest sequence."""
-    net = Net()
+    net = NetworkBuilder()
     known = weights()
-    x, count = net.given("x", shape=(-1, EMBEDDED)), net.given("count", "int32")
-    loop = net.counted(count)
+    x, count = net.input_tensor("x", shape=(-1, EMBEDDED)), net.input_tensor("count", "int32")
+    loop = net.counted_loop(count)
     loop.name = "time"
-    signal = out(loop.add_iterator(x))
+    signal = output_of(loop.add_iterator(x))
     carried = []
     for k in range(LAYERS):
-        h = loop.add_recurrence(net.given(f"h{k}", shape=(HIDDEN,)))
-        c = loop.add_recurrence(net.given(f"c{k}", shape=(HIDDEN,)))
-        out(h).name, out(c).name = f"hidden{k}", f"cell{k}"
-        h_new, c_new = cell(net, signal, out(h), out(c), [net.k(known[f"{word}{k}"]) for word in "WRB"])
+        h = loop.add_recurrence(net.input_tensor(f"h{k}", shape=(HIDDEN,)))
+        c = loop.add_recurrence(net.input_tensor(f"c{k}", shape=(HIDDEN,)))
+        output_of(h).name, output_of(c).name = f"hidden{k}", f"cell{k}"
+        h_new, c_new = cell(net, signal, output_of(h), output_of(c), [net.const(known[f"{word}{k}"]) for word in "WRB"])
         h.set_input(1, h_new)
         c.set_input(1, c_new)
         carried += [h, c]
         signal = h_new
-    product = net.add_matrix_multiply(signal, MatrixOperation.VECTOR, net.k(known["W"]), MatrixOperation.NONE)
-    net.stack(loop, net.ew(out(product), net.k(known["b"])), "logits", STEPS + 2)
+    product = net.add_matrix_multiply(signal, MatrixOperation.VECTOR, net.const(known["W"]), MatrixOperation.NONE)
+    net.stack(loop, net.elementwise(output_of(product), net.const(known["b"])), "logits", STEPS + 2)
     for k, recurrence in enumerate(carried):
-        net.last(loop, out(recurrence), f"last{k}")
+        net.last(loop, output_of(recurrence), f"last{k}")
     return net
 
 
-def cell(net: Net, x: ITensor, h: ITensor, c: ITensor, given: list[ITensor]) -> tuple[ITensor, ITensor]:
+def cell(net: NetworkBuilder, x: ITensor, h: ITensor, c: ITensor, given: list[ITensor]) -> tuple[ITensor, ITensor]:
     none, vector = MatrixOperation.NONE, MatrixOperation.VECTOR
     w, r, b = given
-    products = [out(net.add_matrix_multiply(a, vector, m, none)) for a, m in ((x, w), (h, r))]
-    gates = net.ew(net.ew(*products), b)
-    parts = [out(net.add_slice(gates, (k * HIDDEN,), (HIDDEN,), (1,))) for k in range(4)]
+    products = [output_of(net.add_matrix_multiply(a, vector, m, none)) for a, m in ((x, w), (h, r))]
+    gates = net.elementwise(net.elementwise(*products), b)
+    parts = [output_of(net.add_slice(gates, (k * HIDDEN,), (HIDDEN,), (1,))) for k in range(4)]
     kinds = [ActivationType.TANH if gate == "c" else ActivationType.SIGMOID for gate in GATES]
-    i, g, f, o = (out(net.add_activation(part, kind)) for part, kind in zip(parts, kinds, strict=True))
-    c_new = net.ew(net.ew(f, c, Op.PROD), net.ew(i, g, Op.PROD))
-    return net.ew(o, out(net.add_activation(c_new, ActivationType.TANH)), Op.PROD), c_new
+    i, g, f, o = (output_of(net.add_activation(part, kind)) for part, kind in zip(parts, kinds, strict=True))
+    c_new = net.elementwise(net.elementwise(f, c, Op.PROD), net.elementwise(i, g, Op.PROD))
+    return net.elementwise(o, output_of(net.add_activation(c_new, ActivationType.TANH)), Op.PROD), c_new
 
 
 def in_numpy(given: Mapping[str, Any], count: int) -> tuple[list[State], list[Any]]:
@@ -182,7 +182,7 @@ def test_a_char_rnn(count: int) -> None:
     assert not outputs["logits"][count:].any()
     if count:
         np.testing.assert_allclose(outputs["logits"][:count], np.stack(logits), rtol=2e-5, atol=2e-6)
-    peer = in_onnxruntime.run(in_onnx(), given)
+    peer = onnxruntime_peer.run(in_onnx(), given)
     for i, here in enumerate(boundaries[1:]):
         for k in range(LAYERS):
             np.testing.assert_allclose(here[f"hidden{k}"], peer[f"h{k}_all"][i], rtol=2e-5, atol=2e-6)

@@ -15,8 +15,8 @@ import pytest
 from loopdbg.runtime.graph import Operation, System, Value
 from loopdbg.runtime.ops.registry import definitions
 
-from .case_values import Case
-from .test_kernels_and_python import assert_same, run
+from .operator_cases import OperatorCase
+from .test_kernel_python_parity import assert_same, run
 
 random = np.random.default_rng(3)
 
@@ -29,7 +29,7 @@ def ints(low: int, high: int, *shape: int, dtype: Any = np.int32) -> Any:
     return random.integers(low, high, shape).astype(dtype)
 
 
-def slices(mode: str) -> Sequence[Case]:
+def slices(mode: str) -> Sequence[OperatorCase]:
     inside = mode == "error"
     found = []
     for dtype in (np.float32, np.float16, np.int64, np.bool_):
@@ -42,42 +42,44 @@ def slices(mode: str) -> Sequence[Case]:
         ):
             parts = [np.array(part, np.int64) for part in (start, shape, stride)]
             fill = [np.array(5, dtype)] if mode == "fill" else []
-            found.append(Case([x, *parts, *fill], {"axes": (0, 1), "outside": mode}))
+            found.append(OperatorCase([x, *parts, *fill], {"axes": (0, 1), "outside": mode}))
             found.append(
-                Case([x, *(part[:1] for part in parts), *fill], {"axes": (1,), "outside": mode})
+                OperatorCase([x, *(part[:1] for part in parts), *fill], {"axes": (1,), "outside": mode})
                 if not inside
                 else found[-1]
             )
     return found
 
 
-CASES: dict[str, Sequence[Case]] = {
+CASES: dict[str, Sequence[OperatorCase]] = {
     "Slice": [case for mode in ("error", "fill", "wrap", "clamp", "reflect") for case in slices(mode)],
     "Gather": [
-        Case([floats(3, 4, 5), ints(-7, 7, 3, 2, dtype=dtype)], {"axis": axis, "batched": batched})
+        OperatorCase([floats(3, 4, 5), ints(-7, 7, 3, 2, dtype=dtype)], {"axis": axis, "batched": batched})
         for dtype in (np.int32, np.int64)
         for axis, batched in ((0, 0), (1, 0), (2, 0), (1, 1), (2, 1))
     ],
     "GatherElements": [
-        Case([floats(3, 4, 5), ints(-7, 7, 3, 4, 5, dtype=dtype)], {"axis": axis})
+        OperatorCase([floats(3, 4, 5), ints(-7, 7, 3, 4, 5, dtype=dtype)], {"axis": axis})
         for dtype in (np.int32, np.int64)
         for axis in range(3)
     ],
     "GatherND": [
-        Case([floats(3, 4, 5), ints(-5, 5, 3, 2, count)], {"batched": batched})
+        OperatorCase([floats(3, 4, 5), ints(-5, 5, 3, 2, count)], {"batched": batched})
         for count, batched in ((1, 0), (2, 0), (3, 0), (1, 1), (2, 1))
     ],
     "Linspace": [
-        Case([np.array(shape, np.int64), np.array(3, dtype), np.array(steps, dtype)])
+        OperatorCase([np.array(shape, np.int64), np.array(3, dtype), np.array(steps, dtype)])
         for dtype in (np.float32, np.int32, np.int64)
         for shape, steps in (((4,), (2,)), ((2, 3), (100, 10)), ((0,), (1,)))
     ],
     "PoolReach": [
-        Case([floats(1, 2, 6, 5)], {"window": (2, 3), "stride": (2, 2), "pre": (0, 1), "post": (0, 0)}),
+        OperatorCase([floats(1, 2, 6, 5)], {"window": (2, 3), "stride": (2, 2), "pre": (0, 1), "post": (0, 0)}),
     ],
-    "RaggedSoftmax": [Case([floats(2, 3, 4, dtype=dtype), ints(0, 5, 2, 3, 1)]) for dtype in (np.float32, np.float16)],
+    "RaggedSoftmax": [
+        OperatorCase([floats(2, 3, 4, dtype=dtype), ints(0, 5, 2, 3, 1)]) for dtype in (np.float32, np.float16)
+    ],
     "Attention": [
-        Case(
+        OperatorCase(
             [floats(2, 4, queries, 8), floats(2, 2, 5, 8), floats(2, 2, 5, 6), *mask],
             {"softmax": norm, "causal": causal},
         )
@@ -88,13 +90,13 @@ CASES: dict[str, Sequence[Case]] = {
         if queries < 5 or causal < 2
     ],
     "RotaryEmbedding": [
-        Case(
+        OperatorCase(
             [floats(2, 4, 3, 8), floats(*caches), floats(*caches), *ids], {"interleaved": k, "rotary_embedding_dim": 6}
         )
         for k in (0, 1)
         for caches, ids in (((2, 3, 3), ()), ((7, 3), (ints(0, 7, 2, 3, dtype=np.int64),)))
     ],
-    "KVCacheUpdate": [Case([floats(2, 3, 6, 2), floats(2, 3, 2, 2), ints(0, 5, 2, dtype=np.int64)])],
+    "KVCacheUpdate": [OperatorCase([floats(2, 3, 6, 2), floats(2, 3, 2, 2), ints(0, 5, 2, dtype=np.int64)])],
 }
 
 

@@ -15,10 +15,10 @@ import onnx
 import pytest
 
 import loopdbg
-from command_line import loopdbg as command
-from converting import carried, converted
+from cli_runner import run_cli as command
 from loopdbg.runtime.graph import System, loops
-from models import proto
+from tensorrt_round_trip import convert_and_reload, record_carried
+from text_models import proto
 
 COUNTED = """m (float[2] x0) => (float[2] x_last, float[6,2] xs) {
     M = Constant <value_int = 6> ()
@@ -31,14 +31,14 @@ INPUTS: Mapping[str, Any] = {"x0": np.array([3, -1], np.float32)}
 
 
 @pytest.fixture(scope="module")
-def three(tmp_path_factory: pytest.TempPathFactory) -> dict[System, Path]:
+def write_three_systems(tmp_path_factory: pytest.TempPathFactory) -> dict[System, Path]:
     """The loop in a file of each system; the IR is what OpenVINO's own converter makes of the ONNX model."""
     folder = tmp_path_factory.mktemp("three")
     onnx.save(proto(COUNTED), folder / "loop.onnx")
     convert = "import sys, openvino as ov; ov.save_model(ov.convert_model(sys.argv[1]), sys.argv[2], False)"
     converter = [sys.executable, "-c", convert, str(folder / "loop.onnx"), str(folder / "loop.xml")]
     subprocess.run(converter, check=True, capture_output=True)
-    converted(loopdbg.load(folder / "loop.onnx"), INPUTS, folder)
+    convert_and_reload(loopdbg.load(folder / "loop.onnx"), INPUTS, folder)
     return {
         System.ONNX: folder / "loop.onnx",
         System.OPENVINO: folder / "loop.xml",
@@ -46,14 +46,14 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> dict[System, Path]:
     }
 
 
-def test_each_iteration_carries_the_same(three: Mapping[System, Path]) -> None:
+def test_each_iteration_carries_the_same(write_three_systems: Mapping[System, Path]) -> None:
     expected = [INPUTS["x0"]]
     for _ in range(6):
         expected.append(expected[-1] * np.array([0.5, -0.25], np.float32) + np.float32(1))
-    for system, path in three.items():
+    for system, path in write_three_systems.items():
         model = loopdbg.load(path)
         assert next(loops(model.graph)).system is system
-        told, outputs = carried(model, INPUTS)
+        told, outputs = record_carried(model, INPUTS)
         ((rows),) = told.values()
         values = [next(value for value in row.values() if value.dtype == np.float32) for row in rows]
         np.testing.assert_array_equal(values, expected)
@@ -63,32 +63,37 @@ def test_each_iteration_carries_the_same(three: Mapping[System, Path]) -> None:
 
 @pytest.mark.parametrize("pair", list(combinations(System, 2)), ids=lambda pair: "-".join(pair))
 def test_diff_says_so(
-    three: Mapping[System, Path], pair: tuple[System, System], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    write_three_systems: Mapping[System, Path],
+    pair: tuple[System, System],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     np.savez(tmp_path / "x.npz", **INPUTS)
-    ran = command(capsys, "diff", three[pair[0]], three[pair[1]], "--inputs", tmp_path / "x.npz")
+    ran = command(
+        capsys, "diff", write_three_systems[pair[0]], write_three_systems[pair[1]], "--inputs", tmp_path / "x.npz"
+    )
     assert "6 iterations compared, largest difference 0" in ran.out, ran
 
 
 def test_explain_has_the_same_ports_in_each_systems_words(
-    three: Mapping[System, Path], capsys: pytest.CaptureFixture[str]
+    write_three_systems: Mapping[System, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = {
         System.ONNX: ("M", "carried", "scan"),
         System.OPENVINO: ("trip_count", "back_edge", "concat"),
         System.TENSORRT: ("TripLimit.COUNT", "IRecurrence", "kCONCATENATE"),
     }
-    for system, path in three.items():
+    for system, path in write_three_systems.items():
         ran = command(capsys, "explain", path)
         for word in words[system]:
             assert word in ran.out, (system, word, ran)
 
 
 def test_info_tells_the_same_ports_under_each_systems_own_names(
-    three: Mapping[System, Path], capsys: pytest.CaptureFixture[str]
+    write_three_systems: Mapping[System, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     told = {}
-    for system, path in three.items():
+    for system, path in write_three_systems.items():
         ran = command(capsys, "info", path, "--json")
         assert ran.status == 0, ran
         told[system] = json.loads(ran.out)["loops"][0]["own_names"]

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import openvino as ov
-from jobs import work
+from job_runner import run_jobs
 
 CORE = ov.Core()
 
@@ -55,4 +55,4 @@ def convert(stem: Path, onnx_model: Any, inputs: Any) -> list[Any]:
 
 
 if __name__ == "__main__":
-    work(convert)
+    run_jobs(convert)

@@ -12,22 +12,22 @@ from hypothesis import HealthCheck, assume, given
 from hypothesis import strategies as st
 
 import loopdbg
-from examples import tried
-from loopdbg.debugger.diff.findings import Comparison
-from loopdbg.debugger.diff.live import compare_live
-from loopdbg.debugger.diff.sides import ModelSide
-from loopdbg.debugger.diff.streams import Options, compare_sides
-from loopdbg.debugger.diff.values import Tolerance
-from loopdbg.debugger.peers.onnx_writer import with_trajectories
+from hypothesis_settings import example_settings
+from loopdbg.debugger.compare.live_peer.peer_comparison import compare_with_peer
+from loopdbg.debugger.compare.report.findings import Comparison
+from loopdbg.debugger.compare.running.boundary_merge import ComparisonOptions, compare_sides
+from loopdbg.debugger.compare.running.sides import ModelSide
+from loopdbg.debugger.compare.running.value_comparison import Tolerance
+from loopdbg.debugger.peers.onnx_writer import model_with_trajectories
 from loopdbg.debugger.peers.process import Peer
 from loopdbg.runtime.frontends.onnx import reader as frontend
-from models import proto
-from strategies.draws import FromHypothesis
-from strategies.mixed import BINARY, programs
-from strategies.renamed import graphs, renamed
-from strategies.written import Program
+from strategies.draws import HypothesisChoices
+from strategies.rename_values import all_graphs, rename_values
+from strategies.small_tensors import BINARY, programs
+from strategies.text_program import TextProgram
+from text_models import proto
 
-EXACT = Options(Tolerance(0, 0))
+EXACT = ComparisonOptions(Tolerance(0, 0))
 
 
 @pytest.fixture(scope="module")
@@ -36,31 +36,31 @@ def onnxruntime() -> Iterator[Peer]:
         yield peer
 
 
-@tried(40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@example_settings(40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(program=programs())
-def test_random_loops_are_the_same(onnxruntime: Peer, program: Program) -> None:
+def test_random_loops_are_the_same(onnxruntime: Peer, program: TextProgram) -> None:
     model = loopdbg.Model(frontend.from_proto(proto(program.text), "random"))
-    found = compare_live(model, program.inputs, onnxruntime, EXACT)
+    found = compare_with_peer(model, program.inputs, onnxruntime, EXACT)
     assert found.same, (program.text, found)
 
 
-@tried(40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@example_settings(40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(program=programs())
-def test_random_loops_written_and_read_again(program: Program) -> None:
+def test_random_loops_written_and_read_again(program: TextProgram) -> None:
     model = loopdbg.Model(frontend.from_proto(proto(program.text), "random"))
-    written = onnx.ModelProto.FromString(with_trajectories(model.graph, {}).proto.SerializeToString())
+    written = onnx.ModelProto.FromString(model_with_trajectories(model.graph, {}).proto.SerializeToString())
     again = loopdbg.Model(frontend.from_proto(written, "again"))
     found = compare_sides(ModelSide(model, program.inputs), ModelSide(again, program.inputs), EXACT)
     assert found.same and found.loops, (program.text, found)
-    assert {loop.matched for loop in found.loops} == {"path"}
+    assert {loop.match_method for loop in found.loops} == {"path"}
 
 
 # ------------------------------------------------------------------ what differs is found, whatever it is called
 
-QUICK = tried(40, suppress_health_check=list(HealthCheck))
+QUICK = example_settings(40, suppress_health_check=list(HealthCheck))
 
 
-def compared(program: Program, left: onnx.ModelProto, right: onnx.ModelProto) -> Comparison:
+def compared(program: TextProgram, left: onnx.ModelProto, right: onnx.ModelProto) -> Comparison:
     models = [loopdbg.Model(frontend.from_proto(source, "random")) for source in (left, right)]
     random = np.random.default_rng(5)
     # Numbers that tell one operator from another, in a loop that runs.
@@ -71,25 +71,25 @@ def compared(program: Program, left: onnx.ModelProto, right: onnx.ModelProto) ->
 
 @QUICK
 @given(programs(), st.data())
-def test_names_alone_make_no_difference(program: Program, data: st.DataObject) -> None:
+def test_names_alone_make_no_difference(program: TextProgram, data: st.DataObject) -> None:
     source = proto(program.text)
-    found = compared(program, source, renamed(source, FromHypothesis(data.draw)))
-    assert found.same and not found.written, (program.text, found)
+    found = compared(program, source, rename_values(source, HypothesisChoices(data.draw)))
+    assert found.same and not found.static_differences, (program.text, found)
     assert not [loop for loop in found.loops if loop.only_left or loop.only_right]
 
 
 @QUICK
 @given(programs(), st.data())
-def test_the_node_that_was_changed_is_blamed(program: Program, data: st.DataObject) -> None:
+def test_the_node_that_was_changed_is_blamed(program: TextProgram, data: st.DataObject) -> None:
     left, right = proto(program.text), proto(program.text)
-    places = [(g, k) for g in graphs(right.graph) for k, node in enumerate(g.node) if node.op_type in BINARY]
+    places = [(g, k) for g in all_graphs(right.graph) for k, node in enumerate(g.node) if node.op_type in BINARY]
     assume(places)
     g, k = data.draw(st.sampled_from(places))
     was = g.node[k].op_type
     alone = sum(set(node.input) == set(g.node[k].input) and node.op_type in BINARY for node in g.node) == 1
     g.node[k].op_type = data.draw(st.sampled_from([op for op in BINARY if op != was]))
     name, now = g.node[k].output[0], g.node[k].op_type
-    found = compared(program, left, renamed(right, FromHypothesis(data.draw)))
+    found = compared(program, left, rename_values(right, HypothesisChoices(data.draw)))
     first = found.first
     if first is None:
         return
@@ -104,14 +104,14 @@ def test_the_node_that_was_changed_is_blamed(program: Program, data: st.DataObje
 
 @QUICK
 @given(programs(), st.data())
-def test_the_constant_that_was_changed_is_named(program: Program, data: st.DataObject) -> None:
+def test_the_constant_that_was_changed_is_named(program: TextProgram, data: st.DataObject) -> None:
     left, right = proto(program.text), proto(program.text)
-    places = [node for g in graphs(right.graph) for node in g.node if node.op_type == "Constant"]
+    places = [node for g in all_graphs(right.graph) for node in g.node if node.op_type == "Constant"]
     assume(places)
     node = data.draw(st.sampled_from(places))
     node.attribute[0].t.CopyFrom(onnx.numpy_helper.from_array(np.float32(0.75)))
-    found = compared(program, left, renamed(right, FromHypothesis(data.draw)))
-    assert [(one.kind, one.name, one.left, one.right) for one in found.written] == [
+    found = compared(program, left, rename_values(right, HypothesisChoices(data.draw)))
+    assert [(one.kind, one.name, one.left, one.right) for one in found.static_differences] == [
         ("constant", node.output[0], np.float32(0.5), np.float32(0.75))
     ], (program.text, found)
     first = found.first

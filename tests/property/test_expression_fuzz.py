@@ -14,24 +14,24 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from examples import tried
+from hypothesis_settings import example_settings
 from loopdbg.debugger.expression.functions import FUNCTIONS
 from loopdbg.debugger.expression.language import (
     ExpressionError,
     ScopeError,
     UnknownNameError,
-    assign,
     completion_start,
     completions,
+    format_value,
     parse,
     parse_target,
     quote,
-    show,
+    replace_value,
 )
-from loopdbg.debugger.expression.parser import PAST_FUNCTIONS
-from loopdbg.debugger.expression.tokens import MAX_LENGTH, RESERVED
-from loopdbg.runtime.ops.eager import Eager
-from loopdbg.runtime.ops.primitives import NotNative
+from loopdbg.debugger.expression.parser import TIME_SHIFT_FUNCTIONS
+from loopdbg.debugger.expression.tokens import MAX_EXPRESSION_CHARS, RESERVED
+from loopdbg.runtime.ops.eager import EagerPrimitives
+from loopdbg.runtime.ops.primitives import NoNativeKernel
 
 VALUES: dict[str, Any] = {
     "h": np.array([[1, -2, 3.5], [0, np.nan, np.inf]], np.float32),
@@ -53,7 +53,7 @@ VALUES: dict[str, Any] = {
 }
 
 
-class Values:
+class FuzzScope:
     """A scope with a value of each kind."""
 
     iteration, trip_count, condition = 12, None, None
@@ -72,7 +72,7 @@ class Values:
     def initial(self, name: str) -> Any:
         return self.value(name)
 
-    def at(self, name: str, iteration: int) -> Any:
+    def value_at(self, name: str, iteration: int) -> Any:
         if iteration > 12:
             raise ScopeError(f"iteration {iteration} has not run yet")
         return self.value(name)
@@ -106,20 +106,20 @@ def _attempt(text: str) -> None:
         return
     lowered = expression.lower()
     if lowered is not None:
-        inputs = [np.array(12) if ref.which == "iteration" else VALUES.get(ref.name) for ref in lowered.inputs]
+        inputs = [np.array(12) if ref.kind == "iteration" else VALUES.get(ref.name) for ref in lowered.inputs]
         if all(isinstance(x, np.ndarray) for x in inputs):
             try:
-                (result,) = lowered.op.apply(Eager(), inputs)
+                (result,) = lowered.op.apply(EagerPrimitives(), inputs)
                 assert result.dtype == np.bool_ and result.shape == ()
-            except NotNative:
+            except NoNativeKernel:
                 pass
     for run in (expression.evaluate, expression.truth):
         try:
-            result = run(Values())
+            result = run(FuzzScope())
         except ExpressionError as error:
             check(error, text)
         else:
-            assert isinstance(show(result), str)
+            assert isinstance(format_value(result), str)
 
 
 def check(error: ExpressionError, text: str) -> None:
@@ -127,12 +127,12 @@ def check(error: ExpressionError, text: str) -> None:
     assert 0 <= error.position <= len(text)
     assert str(error) == error.message
     assert "\n" not in error.message and error.message.isprintable()
-    shown, caret = error.pointed().split("\n")
+    shown, caret = error.caret_text().split("\n")
     assert shown.isprintable() and "^" in caret
     assert len(error.message) < 1200
 
 
-_WORDS = [*FUNCTIONS, *PAST_FUNCTIONS, *RESERVED, *(quote(name) for name in VALUES), "hh", "__class__", "iter"]
+_WORDS = [*FUNCTIONS, *TIME_SHIFT_FUNCTIONS, *RESERVED, *(quote(name) for name in VALUES), "hh", "__class__", "iter"]
 _SIGNS = [
     "+",
     "-",
@@ -174,13 +174,13 @@ _NUMBERS = [
 _TEXTS = st.lists(st.sampled_from([*_WORDS, *_SIGNS * 2, *_NUMBERS]), max_size=25).map(" ".join)
 
 
-@tried(1500)
+@example_settings(1500)
 @given(_TEXTS)
 def test_words_of_the_language_in_any_order(text: str) -> None:
     attempt(text)
 
 
-@tried(1000)
+@example_settings(1000)
 @given(st.text(max_size=60))
 @example("`")
 @example("\x00")
@@ -194,7 +194,7 @@ def test_any_characters(text: str) -> None:
     attempt(text)
 
 
-@tried(500)
+@example_settings(500)
 @given(st.text("abhn.()[]`'\"\\@+-*/% 0123456789exX_,:=<>!\n\té日", max_size=40))
 def test_characters_of_the_language(text: str) -> None:
     attempt(text)
@@ -208,7 +208,7 @@ _TREES = st.recursive(
     _LEAF,
     lambda inner: st.one_of(
         st.tuples(inner, st.sampled_from(_BETWEEN), inner).map(lambda t: f"({t[0]} {t[1]} {t[2]})"),
-        st.tuples(st.sampled_from([*FUNCTIONS, *PAST_FUNCTIONS]), st.lists(inner, min_size=1, max_size=3)).map(
+        st.tuples(st.sampled_from([*FUNCTIONS, *TIME_SHIFT_FUNCTIONS]), st.lists(inner, min_size=1, max_size=3)).map(
             lambda t: (
                 f"{t[0]}({', '.join(t[1][: max(len(FUNCTIONS[t[0]].parameters), 1) if t[0] in FUNCTIONS else 1])})"
             )
@@ -223,24 +223,24 @@ _TREES = st.recursive(
 )
 
 
-@tried(1500)
+@example_settings(1500)
 @given(_TREES)
 def test_well_formed_expressions_on_all_kinds_of_values(text: str) -> None:
     attempt(text)
 
 
-@tried(400)
+@example_settings(400)
 @given(st.one_of(_TEXTS, _TREES), st.one_of(_LEAF, _TREES))
 @example(place="h", new="s[n:, ...]")  # no string at all
 def test_assignments(place: str, new: str) -> None:
     try:
         with bounded():
             target = parse_target(place)
-            value = parse(new).evaluate(Values())
+            value = parse(new).evaluate(FuzzScope())
             if target.name not in VALUES:
                 return
             old = VALUES[target.name]
-            result = assign(old, target, value, Values())
+            result = replace_value(old, target, value, FuzzScope())
     except ExpressionError as error:
         assert error.text in (place, new)
         return
@@ -248,7 +248,7 @@ def test_assignments(place: str, new: str) -> None:
         assert result.dtype == old.dtype and result.shape == old.shape and result is not old
 
 
-@tried(400)
+@example_settings(400)
 @given(st.text(max_size=30), st.integers(0, 40), st.lists(st.text(min_size=1, max_size=8), max_size=6))
 def test_completions(text: str, cursor: int, names: list[str]) -> None:
     with bounded():
@@ -306,7 +306,7 @@ def test_work_is_bounded(text: str) -> None:
 
 
 def test_too_long_a_text_is_refused_at_once() -> None:
-    with pytest.raises(ExpressionError, match=f"has 1000000 characters, more than {MAX_LENGTH}"):
+    with pytest.raises(ExpressionError, match=f"has 1000000 characters, more than {MAX_EXPRESSION_CHARS}"):
         parse("(" * 1_000_000)
 
 

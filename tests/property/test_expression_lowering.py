@@ -11,19 +11,19 @@ import pytest
 from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
 
-from examples import tried
-from loopdbg.debugger.expression.language import ExpressionError, Lowered, Ref, parse
+from hypothesis_settings import example_settings
+from loopdbg.debugger.expression.language import ExpressionError, InputRef, LoweredCondition, parse
 from loopdbg.runtime.graph import Array, Graph, Operation, System, TensorType, Value
 from loopdbg.runtime.model import Model
-from loopdbg.runtime.ops.eager import Eager
-from loopdbg.runtime.ops.primitives import NotNative
-from loopdbg.runtime.plan.bind import bind
-from loopdbg.runtime.plan.bound import Input
+from loopdbg.runtime.ops.eager import EagerPrimitives
+from loopdbg.runtime.ops.primitives import NoNativeKernel
+from loopdbg.runtime.plan.kernel_binding import InputDescriptor
+from loopdbg.runtime.plan.operator_binder import bind
 
 DTYPES = ("bool", "int8", "uint8", "int16", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64")
 
 
-class Moment:
+class ArrayScope:
     """A scope of arrays; the previous value of x is in ``before``."""
 
     trip_count = None
@@ -44,40 +44,40 @@ class Moment:
     def initial(self, name: str) -> Any:
         raise AssertionError
 
-    def at(self, name: str, iteration: int) -> Any:
+    def value_at(self, name: str, iteration: int) -> Any:
         raise AssertionError
 
-    def input(self, ref: Ref) -> Array:
-        if ref.which == "iteration":
+    def input(self, ref: InputRef) -> Array:
+        if ref.kind == "iteration":
             return np.array(self.iteration, np.int64)
-        return (self.before if ref.which == "previous" else self.values)[ref.name]
+        return (self.before if ref.kind == "previous" else self.values)[ref.name]
 
 
-def evaluated(text: str, moment: Moment) -> bool | str:
+def evaluated(text: str, moment: ArrayScope) -> bool | str:
     try:
         return parse(text).truth(moment)
     except ExpressionError as error:
         return error.message
 
 
-def eager(lowered: Lowered, moment: Moment) -> bool | None:
+def eager(lowered: LoweredCondition, moment: ArrayScope) -> bool | None:
     try:
-        (result,) = lowered.op.apply(Eager(), [moment.input(ref) for ref in lowered.inputs])
-    except NotNative:
+        (result,) = lowered.op.apply(EagerPrimitives(), [moment.input(ref) for ref in lowered.inputs])
+    except NoNativeKernel:
         return None
     assert result.dtype == np.bool_ and result.shape == ()
     return bool(result)
 
 
-def native(lowered: Lowered, moment: Moment) -> bool | None:
+def native(lowered: LoweredCondition, moment: ArrayScope) -> bool | None:
     """Through kernels, as the one node of a model; None where it cannot be bound."""
     arrays = [moment.input(ref) for ref in lowered.inputs]
     if not arrays:
         return None
-    peeked = [Input(k, x.dtype, x.shape, None, lambda x=x: x) for k, x in enumerate(arrays)]  # type: ignore[misc]
+    peeked = [InputDescriptor(k, x.dtype, x.shape, None, lambda x=x: x) for k, x in enumerate(arrays)]  # type: ignore[misc]
     try:
         bound = bind(lowered.op, peeked)
-    except NotNative:
+    except NoNativeKernel:
         return None
     assert [(b.dtype, b.shape) for b in bound.outputs] == [(np.dtype(np.bool_), ())]
     values = [Value(f"in{k}", TensorType(x.dtype, x.shape)) for k, x in enumerate(arrays)]
@@ -91,7 +91,7 @@ def native(lowered: Lowered, moment: Moment) -> bool | None:
     return bool(model.run({f"in{k}": x for k, x in enumerate(arrays)})["out"])
 
 
-def check(text: str, moment: Moment) -> bool | None:
+def check(text: str, moment: ArrayScope) -> bool | None:
     """All ways agree; what the native one gave."""
     expected = evaluated(text, moment)
     lowered = parse(text).lower()
@@ -120,7 +120,7 @@ def arrays(draw: st.DrawFn, dtype: str, shape: tuple[int, ...]) -> Array:
 
 
 @st.composite
-def moments(draw: st.DrawFn) -> Moment:
+def array_scopes(draw: st.DrawFn) -> ArrayScope:
     values, before = {}, {}
     shapes = draw(st.sampled_from([[(), (1,), (3,), (2, 3)], [(2, 3), (1, 3), (2, 1)], [(0,), (1,)], [(20,), ()]]))
     for name in ("a", "b", "c"):
@@ -128,7 +128,7 @@ def moments(draw: st.DrawFn) -> Moment:
         shape = draw(st.sampled_from(shapes))
         values[name] = draw(arrays(dtype, shape))
         before[name] = draw(arrays(dtype, shape))
-    return Moment(values, before, draw(st.sampled_from([1, 2, 7, 40, 1000, 10**7])))
+    return ArrayScope(values, before, draw(st.sampled_from([1, 2, 7, 40, 1000, 10**7])))
 
 
 _NUMBERS = ["0", "1", "2", "-3", "0.5", "1e30", "300", "70000", "inf", "nan", "true", "iter", "iter - 1", "len(a)"]
@@ -171,13 +171,13 @@ _CONDITIONS = st.recursive(
 )
 
 
-@tried(400, suppress_health_check=[HealthCheck.too_slow])
-@given(text=_CONDITIONS, moment=moments())
-def test_three_ways_agree(text: str, moment: Moment) -> None:
+@example_settings(400, suppress_health_check=[HealthCheck.too_slow])
+@given(text=_CONDITIONS, moment=array_scopes())
+def test_three_ways_agree(text: str, moment: ArrayScope) -> None:
     check(text, moment)
 
 
-@tried(60)
+@example_settings(60)
 @given(
     n=st.sampled_from([1, 2, 7, 8, 9, 64, 65, 127, 128, 129, 1000, 8191, 8192, 8193, 20000]),
     dtype=st.sampled_from(["float16", "float32", "float64", "int8", "int64"]),
@@ -188,8 +188,8 @@ def test_three_ways_agree(text: str, moment: Moment) -> None:
 def test_sums_of_many_numbers_to_the_bit(n: int, dtype: str, rows: int, seed: int) -> None:
     numbers = (np.random.default_rng(seed).standard_normal((rows, n)) * 50).astype(dtype)
     for function in ("sum", "mean", "norm"):
-        wanted = np.array(parse(f"{function}(x)").evaluate(Moment({"x": numbers}, {}, 0)))
-        moment = Moment({"x": numbers, "wanted": wanted}, {}, 0)
+        wanted = np.array(parse(f"{function}(x)").evaluate(ArrayScope({"x": numbers}, {}, 0)))
+        moment = ArrayScope({"x": numbers, "wanted": wanted}, {}, 0)
         assert check(f"{function}(x) == wanted", moment) in ((True, None) if dtype == "float16" else (True,))
         with np.errstate(all="ignore"):
             exact = {"sum": np.sum, "mean": np.mean, "norm": np.linalg.norm}[function](numbers.astype(np.float64))
@@ -199,7 +199,7 @@ def test_sums_of_many_numbers_to_the_bit(n: int, dtype: str, rows: int, seed: in
 # --- What people write is native, not just allowed to be.
 
 X = np.array([[1, -2, 3.5]], np.float32)
-MOMENT = Moment(
+MOMENT = ArrayScope(
     {"h": X, "n": np.array(5), "flag": np.array([True]), "k": np.array(3, np.int32), "w": X.astype(np.float16)},
     {"h": X * 2, "n": np.array(4)},
     12,
@@ -261,7 +261,7 @@ def test_what_is_not_certain_is_left_to_evaluation(text: str) -> None:
 def test_inputs_are_named_once_each() -> None:
     lowered = parse("h[0, 0] > 1 and max(prev(h)) > max(h) and iter > 3 and iter < 9").lower()
     assert lowered is not None
-    assert lowered.inputs == (Ref("h", "value"), Ref("h", "previous"), Ref("iter", "iteration"))
+    assert lowered.inputs == (InputRef("h", "value"), InputRef("h", "previous"), InputRef("iter", "iteration"))
     assert lowered.op.native and lowered.op.pure
 
 

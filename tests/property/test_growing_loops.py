@@ -10,23 +10,23 @@ import onnx
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
-import in_onnxruntime
-from agreement import runs
-from examples import tried
-from models import loaded, proto
-from plain import all_plain
-from strategies.draws import FromSeed
-from strategies.lengths import programs
-from strategies.written import Program
+import onnxruntime_peer
+from comparable_values import canonical_values
+from differential_testing import check_all_modes
+from hypothesis_settings import example_settings
+from strategies.draws import SeededChoices
+from strategies.text_program import TextProgram
+from strategies.varying_lengths import programs
+from text_models import load_proto, proto
 
 
-@tried(100, suppress_health_check=list(HealthCheck))
+@example_settings(100, suppress_health_check=list(HealthCheck))
 @given(programs(), st.integers(0, 1 << 30))
-def test_loops_whose_shapes_change(program: Program, walk: int) -> None:
-    source, inputs, draw = proto(program.text), program.inputs, FromSeed(walk)
+def test_loops_whose_shapes_change(program: TextProgram, walk: int) -> None:
+    source, inputs, draw = proto(program.text), program.inputs, SeededChoices(walk)
     onnx.checker.check_model(source)
-    ended = runs(lambda: loaded(source), inputs, {**inputs, "M": np.array(draw.integer(0, 25))}, draw)
-    ours, theirs = all_plain(ended[2]), in_onnxruntime.run(source, inputs, optimise=False)
+    ended = check_all_modes(lambda: load_proto(source), inputs, {**inputs, "M": np.array(draw.integer(0, 25))}, draw)
+    ours, theirs = canonical_values(ended[2]), onnxruntime_peer.run(source, inputs, optimise=False)
     if inputs["M"] == 0:
         theirs["s"] = theirs["s"].reshape(ours["s"].shape)
-    assert all_plain(theirs) == ours
+    assert canonical_values(theirs) == ours

@@ -9,15 +9,15 @@ from hypothesis import HealthCheck, event, given
 from hypothesis import strategies as st
 
 import loopdbg
+from comparable_values import exact_bits
 from engine_state import resume
-from examples import tried
-from floors import says, turn
+from engine_tiers import optimizer_attribute, set_optimizer_options
+from hypothesis_settings import example_settings
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.frame import Frame
-from loopdbg.runtime.ops.registry import Op
-from models import model
-from plain import bits
-from strategies.scalars import programs
+from loopdbg.runtime.ops.registry import ResolvedOperator
+from strategies.scalar_loops import programs
+from text_models import model
 
 COMPARISONS = (np.less, np.greater_equal, np.equal, np.not_equal)
 
@@ -45,10 +45,10 @@ def ask(engine: Engine, asked: tuple[int, str, int, Any, float]) -> int:
     plan = engine.plan.loops[loop].edges[edge]
     slots = {
         "value": [plan.param],
-        "delta": [plan.param, engine.observers.previous_slot(loop, edge)],
-        "iteration": [engine.observers.iteration_slot(loop)],
-        "condition": [engine.observers.condition_slot(loop)],
-        "body": [engine.observers.slot_at_boundary(loop, plan.result)],
+        "delta": [plan.param, engine.monitor.previous_slot(loop, edge)],
+        "iteration": [engine.monitor.iteration_slot(loop)],
+        "condition": [engine.monitor.condition_slot(loop)],
+        "body": [engine.monitor.slot_at_boundary(loop, plan.result)],
     }[what]
 
     def apply(p: Any, *values: Any) -> Any:
@@ -59,7 +59,7 @@ def ask(engine: Engine, asked: tuple[int, str, int, Any, float]) -> int:
             return p.map(np.logical_not, x)
         return p.map(comparison, p.cast(x, np.dtype(np.float64)), p.constant(np.float64(bound)))
 
-    return engine.observers.add_predicate(loop, Op(apply, {}), slots, needs_body=what in ("delta", "body"))
+    return engine.monitor.add_predicate(loop, ResolvedOperator(apply, {}), slots, needs_body=what in ("delta", "body"))
 
 
 def answer(frame: Frame, asked: tuple[int, str, int, Any, float]) -> bool:
@@ -90,7 +90,7 @@ def by_hook(m: loopdbg.Model, inputs: dict[str, Any], asked: list[tuple[int, str
     def hook(index: int) -> None:
         frame = Frame(engine, index)
         carried = [engine.value(e.param) for e in m.plan.loops[index].edges]
-        rows[index].append((frame.iteration, engine.loops.totals(index)[1] - 1, *map(bits, carried)))
+        rows[index].append((frame.iteration, engine.loops.totals(index)[1] - 1, *map(exact_bits, carried)))
         true = tuple(k + 1 for k, one in enumerate(asked) if one[0] == index and answer(frame, one))
         if true:
             hits.append((index, engine.position, true))
@@ -104,27 +104,27 @@ def natively(
     m: loopdbg.Model, inputs: dict[str, Any], asked: list[tuple[int, str, int, Any, float]], hot_after: int
 ) -> Any:
     engine = Engine(m.plan)
-    turn(engine, hot_after=hot_after)
+    set_optimizer_options(engine, hot_after=hot_after)
     for one in asked:
         ask(engine, one)
-    records = [engine.observers.record(k, [e.param for e in plan.edges]) for k, plan in enumerate(m.plan.loops)]
+    records = [engine.monitor.add_record(k, [e.param for e in plan.edges]) for k, plan in enumerate(m.plan.loops)]
     engine.start(m.check(inputs))
     engine.set_limits(200)
     hits: Trail = []
     while (what := resume(engine))[0] == "predicate":
-        hits.append((what[1], engine.position, engine.observers.hits))
+        hits.append((what[1], engine.position, engine.monitor.hits))
     rows: dict[int, Trail] = {}
     for k, key in enumerate(records):
-        iterations, entries, values = engine.observers.recorded(key)
+        iterations, entries, values = engine.monitor.read_record(key)
         rows[k] = [
-            (i, e, *(bits(np.array(value[j])) for value in values))
+            (i, e, *(exact_bits(np.array(value[j])) for value in values))
             for j, (i, e) in enumerate(zip(iterations.tolist(), entries.tolist(), strict=True))
         ]
-    event(f"program runs: {says(engine, 'program_runs')}")
+    event(f"program runs: {optimizer_attribute(engine, 'program_runs')}")
     return what, hits, rows
 
 
-@tried(300, suppress_health_check=list(HealthCheck))
+@example_settings(300, suppress_health_check=list(HealthCheck))
 @given(programs(), st.data())
 def test_native_predicates_and_records_see_what_a_hook_sees(
     program: tuple[str, dict[str, Any]], data: st.DataObject

@@ -14,23 +14,23 @@ from hypothesis import HealthCheck, assume, given
 from hypothesis import strategies as st
 
 import loopdbg
-from differing import told
-from examples import tried
-from loopdbg.debugger.diff.findings import Verdict
-from loopdbg.debugger.diff.layout import Spot
-from loopdbg.debugger.diff.values import Tolerance, compare
+from diff_checks import report_text
+from hypothesis_settings import example_settings
+from loopdbg.debugger.compare.reference_match.value_locations import ValueLocation
+from loopdbg.debugger.compare.report.findings import Verdict
+from loopdbg.debugger.compare.running.value_comparison import Tolerance, compare
 from loopdbg.debugger.reference.reference import Reference, Track
 from loopdbg.runtime.graph import Loop, walk
-from models import loaded, model, proto
-from references import changed, compared, plain_file, recorded
-from strategies.mixed import BINARY, programs
-from strategies.renamed import graphs
-from strategies.written import Program
+from reference_files import compare_with_reference, perturb_track, record_reference, write_anonymous_reference
+from strategies.rename_values import all_graphs
+from strategies.small_tensors import BINARY, programs
+from strategies.text_program import TextProgram
+from text_models import load_proto, model, proto
 
-QUICK = tried(40, suppress_health_check=list(HealthCheck))
+QUICK = example_settings(40, suppress_health_check=list(HealthCheck))
 
 
-def inputs_of(program: Program) -> dict[str, Any]:
+def inputs_of(program: TextProgram) -> dict[str, Any]:
     """Numbers that tell one value from another, in a loop that runs."""
     random = np.random.default_rng(5)
     given = {name: random.standard_normal(value.shape).astype(np.float32) for name, value in program.inputs.items()}
@@ -41,73 +41,76 @@ def scrambled(tracks: Sequence[Track], draw: Any) -> Reference:
     """The tracks in a file, in any order and by names that say nothing."""
     order = draw(st.permutations(range(len(tracks))))
     with TemporaryDirectory() as folder:
-        return plain_file(
+        return write_anonymous_reference(
             Path(folder) / "ref.npz", {f"{'abcdefgh'[k % 8]}{'xyz' * (k // 8)}q": tracks[k] for k in order}
         )
 
 
 @QUICK
 @given(programs(), st.data())
-def test_its_own_values_by_other_names_are_the_same(program: Program, data: st.DataObject) -> None:
+def test_its_own_values_by_other_names_are_the_same(program: TextProgram, data: st.DataObject) -> None:
     one, given_ = model(program.text), inputs_of(program)
-    tracks = [track for _, track in recorded(one, given_)]
+    tracks = [track for _, track in record_reference(one, given_)]
     reference = scrambled(tracks, data.draw)
-    found = compared(one, given_, reference)
-    assert found.verdict is Verdict.SAME, (program.text, told(found))
-    counts = sum(loop.count for loop in found.loops)
-    assert counts >= sum(len(track.values) for track in tracks if () not in track.values), (program.text, told(found))
+    found = compare_with_reference(one, given_, reference)
+    assert found.verdict is Verdict.SAME, (program.text, report_text(found))
+    counts = sum(loop.compared_values for loop in found.loops)
+    assert counts >= sum(len(track.values) for track in tracks if () not in track.values), (
+        program.text,
+        report_text(found),
+    )
 
 
 @QUICK
 @given(programs(), st.data())
-def test_the_value_with_another_number_is_named(program: Program, data: st.DataObject) -> None:
+def test_the_value_with_another_number_is_named(program: TextProgram, data: st.DataObject) -> None:
     one, given_ = model(program.text), inputs_of(program)
-    pairs = [(spot, track) for spot, track in recorded(one, given_)]
-    inside = [k for k, (spot, track) in enumerate(pairs) if telling(track) and spot.path]
+    pairs = [(spot, track) for spot, track in record_reference(one, given_)]
+    inside = [k for k, (spot, track) in enumerate(pairs) if is_identifiable(track) and spot.path]
     assume(inside)
     k = data.draw(st.sampled_from(inside))
     spot, track = pairs[k]
     key = data.draw(st.sampled_from(sorted(track.values)))
     at = data.draw(st.integers(0, np.size(track.values[key]) - 1))
-    reference = scrambled([changed(t, key, at) if t is track else t for _, t in pairs], data.draw)
-    found = compared(one, given_, reference)
-    assert found.verdict is Verdict.DIFFER, (program.text, spot, key, told(found))
+    reference = scrambled([perturb_track(t, key, at) if t is track else t for _, t in pairs], data.draw)
+    found = compare_with_reference(one, given_, reference)
+    assert found.verdict is Verdict.DIFFER, (program.text, spot, key, report_text(found))
     first = found.first
     assert first is not None and first.first is not None
     # What computes the same everywhere cannot be told apart by its numbers.
     place = first.first.entry, first.first.iteration
-    assert place == (key[:-1], key[-1]), (program.text, spot, key, told(found))
-    assert first.left in {one.path for one in alike(spot, pairs)}, (program.text, spot, key, told(found))
-    assert first.cause is not None, (program.text, spot, told(found))
+    assert place == (key[:-1], key[-1]), (program.text, spot, key, report_text(found))
+    assert first.left in {one.path for one in alike(spot, pairs)}, (program.text, spot, key, report_text(found))
+    assert first.cause is not None, (program.text, spot, report_text(found))
     # A loop is not looked into: what it computes inside is the same.
-    blamed = first.cause.among if first.cause.node is None else (first.cause.node.node,)
-    assert len(blamed) == 1 and blamed[0] in names_of(alike(spot, pairs)), (program.text, spot, key, told(found))
-    assert sum(loop.differing for loop in found.loops) == 1, (program.text, spot, key, told(found))
+    blamed = first.cause.candidate_nodes if first.cause.node is None else (first.cause.node.node,)
+    assert len(blamed) == 1 and blamed[0] in names_of(alike(spot, pairs)), (program.text, spot, key, report_text(found))
+    assert sum(loop.differing_iterations for loop in found.loops) == 1, (program.text, spot, key, report_text(found))
 
 
 @QUICK
 @given(programs(), st.data())
-def test_a_node_that_is_another_one_is_named_and_no_other(program: Program, data: st.DataObject) -> None:
+def test_a_node_that_is_another_one_is_named_and_no_other(program: TextProgram, data: st.DataObject) -> None:
     right, wrong = proto(program.text), proto(program.text)
-    places = [node for graph in graphs(wrong.graph) for node in graph.node if node.op_type in BINARY]
+    places = [node for graph in all_graphs(wrong.graph) for node in graph.node if node.op_type in BINARY]
     assume(places)
     node = data.draw(st.sampled_from(places))
     node.op_type = data.draw(st.sampled_from([op for op in BINARY if op != node.op_type]))
-    given_, one = inputs_of(program), loaded(wrong)
-    known = recorded(loaded(right), given_)
+    given_, one = inputs_of(program), load_proto(wrong)
+    known = record_reference(load_proto(right), given_)
     # What is the same as another one of the other side cannot be told apart from that by its numbers.
-    own = recorded(one, given_)
+    own = record_reference(one, given_)
     for pairs, others in ((own, known), (known, own)):
         meant = [pair for pair in pairs if pair[1].name == node.output[0]]
         assume(all(len(alike(pair[0], [pair, *others])) == 1 for pair in meant))
     tracks = {track.name: track for _, track in known}
     with TemporaryDirectory() as folder:
-        found = compared(one, given_, plain_file(Path(folder) / "ref.npz", tracks))
+        found = compare_with_reference(one, given_, write_anonymous_reference(Path(folder) / "ref.npz", tracks))
     cause = found.cause if found.first is None else found.first.cause
     if found.verdict is not Verdict.DIFFER or cause is None or cause.source is not None:
         return
-    blamed = cause.among if cause.node is None else (cause.node.node,)
-    assert {*blamed} & made_by(one, node.output[0]), (program.text, node.output[0], node.op_type, told(found))
+    blamed = cause.candidate_nodes if cause.node is None else (cause.node.node,)
+    assert {*blamed} & made_by(one, node.output[0]), (program.text, node.output[0], node.op_type, report_text(found))
 
 
 def made_by(one: loopdbg.Model, name: str) -> set[str]:
@@ -120,19 +123,19 @@ def made_by(one: loopdbg.Model, name: str) -> set[str]:
     return found
 
 
-def telling(track: Track) -> bool:
+def is_identifiable(track: Track) -> bool:
     """Whether its numbers are enough to know it again when one of them is another."""
     counts = [np.size(data) for data in track.values.values()]
     numbers = np.concatenate([np.ravel(data) for data in track.values.values()])
     return len(counts) > 2 and numbers.dtype.kind == "f" and len(np.unique(numbers)) > 4
 
 
-def names_of(spots: Sequence[Spot]) -> set[str]:
+def names_of(spots: Sequence[ValueLocation]) -> set[str]:
     """Of the nodes that compute them."""
     return {one.node.name for one in spots if one.node is not None}
 
 
-def alike(spot: Spot, pairs: Sequence[tuple[Spot, Track]]) -> list[Spot]:
+def alike(spot: ValueLocation, pairs: Sequence[tuple[ValueLocation, Track]]) -> list[ValueLocation]:
     """What has the same numbers everywhere, but for rounding: ``p + w - p`` is ``w`` for whoever compares."""
     mine = next(track for other, track in pairs if other is spot)
     return [

@@ -16,17 +16,17 @@ from hypothesis import HealthCheck, event, given
 from hypothesis import strategies as st
 
 import loopdbg
-from examples import tried
-from loopdbg.debugger.cut.part import same_bits
+from hypothesis_settings import example_settings
+from loopdbg.debugger.extract.submodel import same_bits
 from loopdbg.debugger.session.stop import Reason
 from loopdbg.runtime.errors import LoopdbgError, UsageError
 from loopdbg.runtime.graph import walk
-from loopdbg.runtime.graph.origins import Origins
-from loopdbg.runtime.ops.constants import Constants
-from strategies import models
-from strategies.draws import Draw, FromHypothesis
-from strategies.ir_form import to_ir
-from strategies.onnx_form import to_onnx
+from loopdbg.runtime.graph.producers import ProducerMap
+from loopdbg.runtime.ops.constant_folding import ConstantFolder
+from strategies import program_generator
+from strategies.draws import ChoiceSource, HypothesisChoices
+from strategies.ir_export import write_ir
+from strategies.onnx_export import to_onnx
 
 TOGETHER = (
     ("growing", "delayed"),
@@ -41,7 +41,7 @@ TOGETHER = (
 MOVES = ("stay", "stay", "step", "next", "finish")
 
 
-def changed(value: Any, draw: Draw) -> Any:
+def changed(value: Any, draw: ChoiceSource) -> Any:
     """Another value of the same type."""
     if value.dtype == bool:
         return ~value
@@ -53,17 +53,17 @@ def changed(value: Any, draw: Draw) -> Any:
 def constants(session: loopdbg.Session) -> dict[str, Any]:
     """The constants that a session sees, those of nodes too, which need not have run yet."""
     graph = session.model.graph
-    known = Constants(Origins.of(graph), graph.system)
-    found = {name: known.of(value) for name, value in session.frame._inside.scope().items()}
+    known = ConstantFolder(ProducerMap.for_graph(graph), graph.system)
+    found = {name: known.value_of(value) for name, value in session.frame._internals.scope().items()}
     fixed = {value for node in walk(graph) if node.op_type == "Constant" for value in node.outputs}
     return {
         name: data
-        for name, value in session.frame._inside.scope().items()
+        for name, value in session.frame._internals.scope().items()
         if (data := found[name]) is not None and (value in fixed or value.constant is not None)
     }
 
 
-def change(session: loopdbg.Session, draw: Draw) -> None:
+def change(session: loopdbg.Session, draw: ChoiceSource) -> None:
     """Set something that can be set where the session stands."""
     frame = session.frame
     kind = draw.pick(("carried", "carried", "trip_count", "cond", "constant", "value"))
@@ -92,7 +92,7 @@ def move(session: loopdbg.Session, how: str) -> None:
         session.step()
 
 
-def branch_of(path: Path, feeds: dict[str, Any], draw: Draw) -> str:
+def branch_of(path: Path, feeds: dict[str, Any], draw: ChoiceSource) -> str:
     """Change something in a session, save it, and run both; what came of it."""
     session = loopdbg.Session(loopdbg.load(path), feeds, max_iterations=1000)
     for _ in range(draw.integer(1, 3)):
@@ -120,20 +120,20 @@ def branch_of(path: Path, feeds: dict[str, Any], draw: Draw) -> str:
     expected = session.outputs
     assert expected is not None and expected.keys() == outputs.keys()
     differing = [name for name in outputs if not same_bits(outputs[name], expected[name])]
-    assert not differing, (session.branch.line(), differing, outputs, expected)
+    assert not differing, (session.branch.ancestry(), differing, outputs, expected)
     return "saved"
 
 
 @pytest.mark.parametrize("features", TOGETHER, ids="-".join)
-@tried(12, suppress_health_check=list(HealthCheck))
+@example_settings(12, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_a_saved_branch_gives_its_bits(
     tmp_path_factory: pytest.TempPathFactory, features: Collection[str], data: st.DataObject
 ) -> None:
     folder = tmp_path_factory.mktemp("saved")
-    program, feeds, _ = data.draw(models.cases(features))
+    program, feeds, _ = data.draw(program_generator.program_cases(features))
     if "openvino" in features:
-        path = to_ir(program, folder / "model.xml")
+        path = write_ir(program, folder / "model.xml")
     else:
         path = folder / "model.onnx"
         onnx.save(to_onnx(program), path)
@@ -141,4 +141,4 @@ def test_a_saved_branch_gives_its_bits(
         loopdbg.load(path).run(feeds, max_iterations=1000)
     except LoopdbgError:
         return
-    event(branch_of(path, feeds, FromHypothesis(data.draw)))
+    event(branch_of(path, feeds, HypothesisChoices(data.draw)))

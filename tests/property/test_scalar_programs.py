@@ -10,28 +10,28 @@ from hypothesis import strategies as st
 
 import loopdbg
 from engine_state import resume
-from examples import tried
-from floors import fast, says, turn
+from engine_tiers import optimizer_attribute, optimizer_of, set_optimizer_options
+from hypothesis_settings import example_settings
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.frame import Frame
 from loopdbg.runtime.frontends.tensorrt.enums import TripLimit
-from models import model
-from networks import Net, Op, out
-from strategies.scalars import programs
-from strategies.vectors import vector_programs
+from strategies.scalar_loops import programs
+from strategies.vector_loops import vector_programs
+from tensorrt_networks import NetworkBuilder, Op, output_of
+from text_models import model
 
 
 def outcome(m: loopdbg.Model, inputs: dict[str, Any], hot_after: int, limit: int | None, compiled: bool = False) -> Any:
     """What a run leaves: outputs or the stop with everything that its frames show."""
     engine = Engine(m.plan)
-    turn(engine, hot_after=hot_after, compile_after=0 if compiled else -1)
+    set_optimizer_options(engine, hot_after=hot_after, compile_after=0 if compiled else -1)
     engine.start(m.check(inputs))
     engine.set_limits(limit)
     try:
         what = engine.resume()
     except loopdbg.ExecutionError as error:
         what = ("error", str(error))
-    used = bool(says(engine, "program_runs"))
+    used = bool(optimizer_attribute(engine, "program_runs"))
     totals = [(engine.loops.totals(k)[:3], engine.loop_state(k)) for k in range(len(m.plan.loops))]
     frames = []
     for index in engine.stack or [0]:  # after the end: the loop as it stood there
@@ -56,7 +56,7 @@ def outcome(m: loopdbg.Model, inputs: dict[str, Any], hot_after: int, limit: int
                 {name: frame.values[name].tobytes() for name in frame.values},
             )
         )
-    outputs = {k: v.tobytes() for k, v in m._inside.results(engine).items()} if what[0] == "end" else None
+    outputs = {k: v.tobytes() for k, v in m._internals.results(engine).items()} if what[0] == "end" else None
     return used, (what, totals, frames, outputs)
 
 
@@ -72,7 +72,7 @@ def leaves_the_same(text: str, inputs: dict[str, Any], limit: int | None) -> Non
         assert outcome(m, inputs, 1, limit, compiled=True) == (used, plain)
 
 
-@tried(400, suppress_health_check=list(HealthCheck))
+@example_settings(400, suppress_health_check=list(HealthCheck))
 @given(programs(), st.one_of(st.none(), st.integers(0, 30)))
 def test_a_scalar_program_leaves_what_the_plain_engine_leaves(
     program: tuple[str, dict[str, Any]], limit: int | None
@@ -80,7 +80,7 @@ def test_a_scalar_program_leaves_what_the_plain_engine_leaves(
     leaves_the_same(*program, limit)
 
 
-@tried(200, suppress_health_check=list(HealthCheck))
+@example_settings(200, suppress_health_check=list(HealthCheck))
 @given(vector_programs(), st.one_of(st.none(), st.integers(0, 30)))
 def test_a_program_over_small_tensors_leaves_what_the_plain_engine_leaves(
     program: tuple[str, dict[str, Any]], limit: int | None
@@ -102,16 +102,16 @@ ENTERED_AGAIN = """agraph (int64 M) => (int64 last)
 }"""
 
 
-def test_an_inner_loop_that_ended_stands_where_it_came_to() -> None:
+def test_ended_inner_loop_keeps_its_position() -> None:
     m = model(ENTERED_AGAIN)
     seen = []
     for hot_after in (-1, 1):
         engine = Engine(m.plan)
-        turn(engine, hot_after=hot_after)
+        set_optimizer_options(engine, hot_after=hot_after)
         engine.start(m.check({"M": 9}))
         engine.stop_at(0, 7)
         assert engine.resume() == ("boundary", 0)
-        assert (fast(engine).program_runs > 0) == (hot_after > 0)
+        assert (optimizer_of(engine).program_runs > 0) == (hot_after > 0)
         inner = Frame(engine, 1)
         seen.append({name: inner.values[name].tolist() for name in inner.values})
     assert seen[0]["j"] == 6
@@ -120,44 +120,47 @@ def test_an_inner_loop_that_ended_stands_where_it_came_to() -> None:
 
 def test_a_loop_that_ends_by_its_test_shows_what_was_carried_before() -> None:
     # TensorRT tests before an iteration: a program crosses a boundary, and finds that the loop ends there.
-    net = Net()
+    net = NetworkBuilder()
     loop = net.add_loop()
-    a, b = loop.add_recurrence(net.i(1)), loop.add_recurrence(net.i(2))
-    a.set_input(1, out(b))
-    b.set_input(1, net.ew(out(a), out(b)))
-    loop.add_trip_limit(net.ew(out(a), net.given("n", "int32"), Op.LESS), TripLimit.WHILE)
-    net.last(loop, out(b), "last")
+    a, b = loop.add_recurrence(net.int32_const(1)), loop.add_recurrence(net.int32_const(2))
+    a.set_input(1, output_of(b))
+    b.set_input(1, net.elementwise(output_of(a), output_of(b)))
+    loop.add_trip_limit(net.elementwise(output_of(a), net.input_tensor("n", "int32"), Op.LESS), TripLimit.WHILE)
+    net.last(loop, output_of(b), "last")
     m = net.model()
     seen = []
     for hot_after in (-1, 1):
         engine = Engine(m.plan)
-        turn(engine, hot_after=hot_after)
+        set_optimizer_options(engine, hot_after=hot_after)
         engine.start(m.check({"n": np.int32(50)}))
         engine.stop_at_end(0)
         assert engine.resume() == ("boundary", 0)
-        assert (fast(engine).program_runs > 0) == (hot_after > 0)
+        assert (optimizer_of(engine).program_runs > 0) == (hot_after > 0)
         seen.append([(e.previous.tolist(), e.value.tolist()) for e in Frame(engine, 0).back_edges])
     assert seen == [[(34, 55), (55, 89)]] * 2
 
 
 def test_a_program_that_leaves_its_test_shows_what_was_carried_before() -> None:
     # A division by zero is the engine's to tell, here in what is tested behind the boundary before iteration 5.
-    net = Net()
+    net = NetworkBuilder()
     loop = net.add_loop()
-    i, _ = net.carry(loop, net.i(0), lambda i: net.ew(i, net.i(1)))
-    left = net.ew(i, net.i(5), Op.SUB)
+    i, _ = net.add_carried(loop, net.int32_const(0), lambda i: net.elementwise(i, net.int32_const(1)))
+    left = net.elementwise(i, net.int32_const(5), Op.SUB)
     left.name = "left"
-    loop.add_trip_limit(net.ew(net.ew(net.i(10), left, Op.DIV), net.i(99), Op.LESS), TripLimit.WHILE)
+    loop.add_trip_limit(
+        net.elementwise(net.elementwise(net.int32_const(10), left, Op.DIV), net.int32_const(99), Op.LESS),
+        TripLimit.WHILE,
+    )
     net.last(loop, i, "last")
     m = net.model()
     seen = []
     for hot_after in (-1, 1):
         engine = Engine(m.plan)
-        turn(engine, hot_after=hot_after)
+        set_optimizer_options(engine, hot_after=hot_after)
         engine.start(m.check({}))
         assert resume(engine)[0] == "error"
-        assert (fast(engine).program_runs > 0) == (hot_after > 0)
-        engine.changes.set([value.name for value in m.plan.slots].index("left"), np.int32(1))
+        assert (optimizer_of(engine).program_runs > 0) == (hot_after > 0)
+        engine.editor.set([value.name for value in m.plan.slots].index("left"), np.int32(1))
         engine.stop_at(0, 5)
         assert resume(engine) == ("boundary", 0)
         seen.append([(e.previous.tolist(), e.value.tolist()) for e in Frame(engine, 0).back_edges])

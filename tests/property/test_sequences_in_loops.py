@@ -11,24 +11,24 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from onnx import helper
 
-import in_onnxruntime
-from agreement import runs
-from examples import tried
-from models import loaded
-from plain import all_plain
-from strategies.draws import Draw, FromSeed
-from strategies.graphs import F32, Carrying, value
-from walks import Move, in_python, stops_agree, walks
+import onnxruntime_peer
+from comparable_values import canonical_values
+from differential_testing import check_all_modes
+from engine_walks import WalkMove, check_stops_agree, use_python_nodes, walk_strategy
+from hypothesis_settings import example_settings
+from strategies.draws import ChoiceSource, SeededChoices
+from strategies.onnx_graph_writer import F32, CarriedLoopWriter, value_info
+from text_models import load_proto
 
 
-class Sequences(Carrying):
+class SequenceLoopWriter(CarriedLoopWriter):
     """Sequences that each have an element at least; all elements are [n, 2], all of one n where ``alike``."""
 
-    def __init__(self, draw: Draw) -> None:
+    def __init__(self, draw: ChoiceSource) -> None:
         super().__init__(draw)
         self.alike = draw.chance(60)
 
-    def declared(self, name: str) -> onnx.ValueInfoProto:
+    def declare_value(self, name: str) -> onnx.ValueInfoProto:
         return helper.make_tensor_sequence_value_info(name, F32, None)
 
     def rows(self) -> int:
@@ -47,7 +47,7 @@ class Sequences(Carrying):
         at = self.add("Mod", self.add("Add", i, self.constant(self.draw.integer(0, 3))), length)
         return self.add("Sub", at, length) if self.draw.chance(30) else at
 
-    def change(self, x: str, i: str) -> str:
+    def emit_update(self, x: str, i: str) -> str:
         match self.draw.integer(0, 7):
             case 0 | 1 | 2:
                 return self.add("SequenceInsert", x, self.tensor(i))
@@ -66,7 +66,7 @@ class Sequences(Carrying):
                     return self.add("SplitToSequence", both, self.constant(3), axis=0)
                 return self.add("Identity", x)
 
-    def seen(self, x: str, i: str) -> str:
+    def emit_summary(self, x: str, i: str) -> str:
         match self.draw.integer(0, 2):
             case 0:
                 return self.as_float(self.add("SequenceLength", x))
@@ -82,22 +82,22 @@ class Sequences(Carrying):
         return [self.rng.integers(-9, 10, (self.rows(), 2)).astype(np.float32) for _ in range(count)]
 
 
-def made(draw: Draw) -> tuple[onnx.ModelProto, dict[str, Any], dict[str, Any]]:
+def draw_case(draw: ChoiceSource) -> tuple[onnx.ModelProto, dict[str, Any], dict[str, Any]]:
     """A model, and inputs for it twice."""
-    body = Sequences(draw)
+    body = SequenceLoopWriter(draw)
     proto, carried = body.model(21)
     proto.graph.node.append(helper.make_node("ConcatFromSequence", ["y0"], ["all"], axis=0))
-    proto.graph.output.append(value("all", F32, None))
+    proto.graph.output.append(value_info("all", F32, None))
     feeds, other = ({"M": np.array(draw.integer(0, 12)), **{x: body.elements() for x in carried}} for _ in range(2))
     return proto, feeds, other
 
 
-@tried(60, suppress_health_check=list(HealthCheck))
+@example_settings(60, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 1 << 30))
 def test_all_ways_agree(seed: int) -> None:
-    draw = FromSeed(seed)
-    proto, feeds, other = made(draw)
-    runs(lambda: loaded(proto), feeds, other, draw)
+    draw = SeededChoices(seed)
+    proto, feeds, other = draw_case(draw)
+    check_all_modes(lambda: load_proto(proto), feeds, other, draw)
 
 
 def changed(carried: Any, number: int) -> Any:
@@ -106,16 +106,16 @@ def changed(carried: Any, number: int) -> Any:
     return other + other[:1] if number == 1 else other[:-1] or other if number == 2 else other
 
 
-@tried(100, suppress_health_check=list(HealthCheck))
-@given(st.integers(0, 1 << 30), walks())
-def test_stops_show_the_same(seed: int, moves: list[Move]) -> None:
+@example_settings(100, suppress_health_check=list(HealthCheck))
+@given(st.integers(0, 1 << 30), walk_strategy())
+def test_stops_show_the_same(seed: int, moves: list[WalkMove]) -> None:
     """As where each node runs in Python."""
-    proto, feeds, _ = made(FromSeed(seed))
-    stops_agree(loaded(proto), feeds, moves, in_python, changed)
+    proto, feeds, _ = draw_case(SeededChoices(seed))
+    check_stops_agree(load_proto(proto), feeds, moves, use_python_nodes, changed)
 
 
 @pytest.mark.parametrize("seed", range(60))
 def test_onnxruntime_agrees(seed: int) -> None:
-    proto, feeds, _ = made(FromSeed(f"peer {seed}"))
-    ours, theirs = loaded(proto).run(feeds), in_onnxruntime.run(proto, feeds)
-    assert all_plain(ours) == all_plain(theirs)
+    proto, feeds, _ = draw_case(SeededChoices(f"peer {seed}"))
+    ours, theirs = load_proto(proto).run(feeds), onnxruntime_peer.run(proto, feeds)
+    assert canonical_values(ours) == canonical_values(theirs)

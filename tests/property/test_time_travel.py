@@ -10,12 +10,12 @@ from hypothesis import HealthCheck, event, given
 from hypothesis import strategies as st
 
 import loopdbg
-from engine_state import resume, step, visible
-from examples import tried
-from floors import turn
+from engine_state import resume, step, visible_state
+from engine_tiers import set_optimizer_options
+from hypothesis_settings import example_settings
 from loopdbg.runtime.engine.engine import Engine
-from models import model
-from strategies.scalars import programs
+from strategies.scalar_loops import programs
+from text_models import model
 
 from ..unit.runtime.engine.test_checkpoints import MODELS
 
@@ -47,13 +47,13 @@ def move(engine: Engine, what: str, number: int) -> Any:
         return resume(engine)
     try:
         if what == "condition" and stack:
-            engine.changes.set_condition(stack[-1], bool(number))
+            engine.editor.set_condition(stack[-1], bool(number))
         elif what == "double" and stack:
             edges = engine.plan.loops[stack[-1]].edges
             slot = edges[number % len(edges)].param if edges else -1
             value = engine.value(slot) if slot >= 0 else None
             if isinstance(value, np.ndarray) and not value.dtype.hasobject:
-                engine.changes.set(slot, value + value)
+                engine.editor.set(slot, value + value)
     except loopdbg.UsageError as error:
         return str(error)
     return None
@@ -63,31 +63,31 @@ def walk(m: loopdbg.Model, inputs: dict[str, Any], moves: list[tuple[str, int]])
     known: dict[tuple[str, str, int], str] = {}
     engines = [Engine(m.plan), Engine(m.plan)]
     for engine, hot_after in zip(engines, (-1, 1), strict=True):
-        turn(engine, hot_after=hot_after)
+        set_optimizer_options(engine, hot_after=hot_after)
         engine.start(m.check(inputs))
         engine.set_limits(40)
     engine = engines[0]
-    kept = [(engine.checkpoints.take(), repr(visible(engine)))]
+    kept = [(engine.checkpoints.save(), repr(visible_state(engine)))]
     here = kept[0][1]
     for what, number in moves:
         if what == "save":
-            kept.append((engine.checkpoints.take(), here))
+            kept.append((engine.checkpoints.save(), here))
             continue
         if what in ("back", "elsewhere"):
             if what == "elsewhere":
                 engine = engines[engine is engines[0]]
             checkpoint, here = kept[number % len(kept)]
             engine.checkpoints.restore(checkpoint)
-            assert repr(visible(engine)) == here
+            assert repr(visible_state(engine)) == here
             continue
         said = move(engine, what, number)
-        there = repr((said, visible(engine)))
+        there = repr((said, visible_state(engine)))
         assert known.setdefault((here, what, number), there) == there
         event(f"{what}: {said[0] if isinstance(said, tuple) else said is None}")
-        here = repr(visible(engine))
+        here = repr(visible_state(engine))
 
 
-@tried(150, suppress_health_check=list(HealthCheck))
+@example_settings(150, suppress_health_check=list(HealthCheck))
 @given(programs(), MOVES)
 def test_walks_through_scalar_loops(program: tuple[str, dict[str, Any]], moves: list[tuple[str, int]]) -> None:
     text, inputs = program
@@ -96,7 +96,7 @@ def test_walks_through_scalar_loops(program: tuple[str, dict[str, Any]], moves: 
 
 
 @pytest.mark.parametrize("name", MODELS)
-@tried(25, suppress_health_check=list(HealthCheck))
+@example_settings(25, suppress_health_check=list(HealthCheck))
 @given(moves=MOVES)
 def test_walks_through_a_model(name: str, moves: list[tuple[str, int]]) -> None:
     text, inputs = MODELS[name]

@@ -13,8 +13,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import loopdbg as package
-from command_line import loopdbg
-from screens import opened
+from app_driver import open_app
+from cli_runner import run_cli
 
 TAGS = {
     "escape sequence": "\x1b[31m",
@@ -57,7 +57,7 @@ def save(folder: Path, tag: str, name: str = "model.onnx") -> Path:
     return path
 
 
-def raw(text: str) -> list[str]:
+def find_raw_controls(text: str) -> list[str]:
     """What a terminal would obey, and lines that begin as ours do."""
     bad = sorted({c for c in text if c != "\n" and unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp")})
     return [repr(c) for c in bad] + [line for line in text.splitlines() if line.startswith("loopdbg: forged")]
@@ -90,20 +90,23 @@ def test_nothing_is_printed_raw(tmp_path: Path, capsys: pytest.CaptureFixture[st
         ("diff", path, trace, "--json"),
     ]
     for arguments in runs:
-        ran = loopdbg(capsys, *arguments)
-        assert not raw(ran.out), (arguments, ran.out)
-        assert not raw(ran.err), (arguments, ran.err)
+        ran = run_cli(capsys, *arguments)
+        assert not find_raw_controls(ran.out), (arguments, ran.out)
+        assert not find_raw_controls(ran.err), (arguments, ran.err)
         if "--json" in arguments:
             json.loads(ran.out)
     # JSON says what the names are.
-    assert json.loads(loopdbg(capsys, "run", path, *given, "--json").out)["outputs"].keys() == {f"r{tag}", f"s{tag}"}
+    assert json.loads(run_cli(capsys, "run", path, *given, "--json").out)["outputs"].keys() == {f"r{tag}", f"s{tag}"}
 
 
 @pytest.mark.parametrize("tag", TAGS.values(), ids=TAGS.keys())
 async def test_the_screen(tmp_path: Path, tag: str) -> None:
-    async with opened(package.load(save(tmp_path, tag)), {f"h0{tag}": np.float32(1)}, size=(110, 40)) as screen:
+    async with open_app(package.load(save(tmp_path, tag)), {f"h0{tag}": np.float32(1)}, size=(110, 40)) as screen:
         for keys in ("n", "n", "s", "colon"):
             await screen.press(keys)
             assert not [
-                line for line in screen.visible() for c in line if unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp")
+                line
+                for line in screen.visible_rows()
+                for c in line
+                if unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp")
             ]

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from command_line import Ran, loopdbg
-from fuzz.traces import KINDS, Recording, recordings
+from cli_runner import CliResult, run_cli
+from fuzz.trace_mutators import MUTATORS, SampleTrace, sample_traces
 
 EDITS = {
     "the parent of a loop is text": "UPDATE loop SET parent = '{}'",
@@ -60,7 +60,7 @@ CONSOLE = (
 )  # fmt: skip
 
 
-def sound(ran: Ran) -> bool:
+def assert_handled(ran: CliResult) -> bool:
     """An answer, or one error that is no fault of ours."""
     told = ran.out + ran.err
     if "internal error" in told or "Traceback" in told:
@@ -89,18 +89,18 @@ def commands(trace: Path, model: Path, whole: bool) -> Iterator[tuple[object, ..
 def test_a_cell_that_is_not_what_it_should_be(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], edit: str, whole: bool
 ) -> None:
-    good: Recording = recordings()[0 if whole else 1]
+    good: SampleTrace = sample_traces()[0 if whole else 1]
     trace = tmp_path / "run.loopdb"
     for arguments in commands(trace, good.model, whole):
         shutil.copy(good.trace, trace)
         db = sqlite3.connect(trace)
         db.executescript(edit)
         db.close()
-        ran = loopdbg(capsys, *arguments)
-        assert sound(ran), (arguments, ran)
+        ran = run_cli(capsys, *arguments)
+        assert assert_handled(ran), (arguments, ran)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", MUTATORS)
 def test_random_damage(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -109,6 +109,6 @@ def test_random_damage(
     for number in range(25):
         for path in tmp_path.iterdir():
             path.unlink()
-        arguments = KINDS[kind](random.Random(f"0 {kind} {number}"), tmp_path)
-        ran = loopdbg(capsys, *arguments)
-        assert sound(ran), (number, arguments, ran)
+        arguments = MUTATORS[kind](random.Random(f"0 {kind} {number}"), tmp_path)
+        ran = run_cli(capsys, *arguments)
+        assert assert_handled(ran), (number, arguments, ran)

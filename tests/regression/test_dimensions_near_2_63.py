@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from command_line import loopdbg, save
+from cli_runner import run_cli, save_text_model
 
 MODEL = """g (float s0, float[DIMS] x) => (float s) {
   s = Scan <num_scan_inputs = 1, scan_input_axes = [AXIS], body = b (float a, float[k] p) => (float a2) {
@@ -26,8 +26,8 @@ MODEL = """g (float s0, float[DIMS] x) => (float s) {
     ],
 )
 def test_info_and_explain(dims: str, axis: int, parts: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = save(tmp_path, MODEL.replace("DIMS", dims).replace("AXIS", str(axis)))
-    assert loopdbg(capsys, "info", path).status == 0
-    told = loopdbg(capsys, "explain", path)
+    path = save_text_model(tmp_path, MODEL.replace("DIMS", dims).replace("AXIS", str(axis)))
+    assert run_cli(capsys, "info", path).status == 0
+    told = run_cli(capsys, "explain", path)
     assert told.status == 0 and f"{parts} iterations" in told.out
-    assert "too large" in loopdbg(capsys, "run", path).complaint
+    assert "too large" in run_cli(capsys, "run", path).error_line

@@ -7,10 +7,10 @@ import sys
 
 import pytest
 
-from command_line import loopdbg
+from cli_runner import run_cli
 from loopdbg.debugger.session.session import Session
 from loopdbg.runtime.errors import LimitError
-from models import SAMPLES, model
+from text_models import SAMPLES, model
 
 ENDLESS = SAMPLES / "loop_infinite.xml"
 #: A loop that ends, and one after it that nothing ends.
@@ -31,16 +31,16 @@ SECOND = """g (int64 n, float x0) => (float last) {
 )
 def test_options(arguments: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO(""))
-    ran = loopdbg(capsys, "run", ENDLESS, *arguments)
+    ran = run_cli(capsys, "run", ENDLESS, *arguments)
     assert ran.status == 4
     assert "it would never end; give --max-iterations N" in ran.err
-    limited = loopdbg(capsys, "run", ENDLESS, "--max-iterations", "20", *arguments)
+    limited = run_cli(capsys, "run", ENDLESS, "--max-iterations", "20", *arguments)
     assert limited.status == 4 and "reached the limit of 20 iterations" in limited.out + limited.err
 
 
 def test_a_pipe(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("c\nstep 3\nbreak iter 9\nc\nback 4\ngoto 12\nfinish\necho on\n"))
-    ran = loopdbg(capsys, "run", ENDLESS, "-i")
+    ran = run_cli(capsys, "run", ENDLESS, "-i")
     said = ran.out.splitlines()
     assert [line.partition(" of loop")[0] for line in said if line.startswith(("before", "break"))] == [
         "before iteration 3", "breakpoint 1: iter 9", "breakpoint 1 (iter 9): before iteration 9",
@@ -59,7 +59,7 @@ def test_a_loop_further_on() -> None:
     assert session.frame.iteration == 5
 
 
-def test_somebody_is_there() -> None:
+def test_interactive_terminal() -> None:
     session = Session(model(SECOND), {"n": 3, "x0": 1.0})
     session.breakpoints.add("if u == 64 in Loop_1")
     assert session.continue_().reason == "breakpoint"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from command_line import loopdbg
-from models import SAMPLES
+from cli_runner import run_cli
+from text_models import SAMPLES
 
 NEWTON = SAMPLES / "newton_sqrt.onnx"
 
@@ -38,11 +38,11 @@ def test_one_line_that_says_where(
     told: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    ran = loopdbg(capsys, *words)
+    ran = run_cli(capsys, *words)
     assert ran.status == status
     lines = [line for line in ran.err.splitlines() if not line.startswith("inputs: ")]
     assert len(lines) == 1 and told in lines[0] and ran.out == ""
 
 
 def test_names_of_map_that_are_there(capsys: pytest.CaptureFixture[str]) -> None:
-    assert loopdbg(capsys, "diff", NEWTON, NEWTON, "--map", "x=x", "--map", "main ▸ sqrt=sqrt").status == 0
+    assert run_cli(capsys, "diff", NEWTON, NEWTON, "--map", "x=x", "--map", "main ▸ sqrt=sqrt").status == 0

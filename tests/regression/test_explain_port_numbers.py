@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from command_line import loopdbg
-from ir import running_sum
+from cli_runner import run_cli
+from ir_builder import running_sum
 from loopdbg.runtime.frontends.openvino.reader import read
 from loopdbg.runtime.graph import loops
-from loopdbg.runtime.graph.as_json import from_json, to_json
+from loopdbg.runtime.graph.graph_json import graph_from_json, graph_to_json
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_ports_have_the_numbers_of_the_file(capsys: pytest.CaptureFixture[str], path: Path) -> None:
-    out = loopdbg(capsys, "explain", path).out
+    out = run_cli(capsys, "explain", path).out
     listed = out[out.index("port_map") : out.index("back_edges")]
     assert re.findall(r"(input|output) (\d+)", listed) == [
         ("input", "0"),
@@ -44,5 +44,5 @@ def test_ports_have_the_numbers_of_the_file(capsys: pytest.CaptureFixture[str], 
 
 
 def test_a_recording_keeps_them(path: Path) -> None:
-    (loop,) = loops(from_json(to_json(read(path))))
+    (loop,) = loops(graph_from_json(graph_to_json(read(path))))
     assert (loop.input_ports, loop.output_ports) == ([0, 7], [2, 9])

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import loopdbg
-from command_line import Ran, finish, save, start
+from cli_runner import CliResult, save_text_model, start_cli, wait_for_exit
 
 MODEL = """
 g (double[4] x0) => (double[4] x, double[N, 4] rows) {
@@ -30,18 +30,18 @@ g (double[4] x0) => (double[4] x, double[N, 4] rows) {
 """
 
 
-def command(*arguments: object, file_kb: int = 0) -> Ran:
+def command(*arguments: object, file_kb: int = 0) -> CliResult:
     def limit() -> None:
         if file_kb:
             resource.setrlimit(resource.RLIMIT_FSIZE, (file_kb * 1024,) * 2)
 
-    return finish(start(*arguments, preexec_fn=limit), 120)
+    return wait_for_exit(start_cli(*arguments, preexec_fn=limit), 120)
 
 
 @pytest.mark.parametrize("every", [1, 3])
 @pytest.mark.parametrize("kilobytes", [600, 1500])
 def test_what_was_written_stays(tmp_path: Path, every: int, kilobytes: int) -> None:
-    path, trace = save(tmp_path, MODEL), tmp_path / "run.loopdb"
+    path, trace = save_text_model(tmp_path, MODEL), tmp_path / "run.loopdb"
     recording = ("--input", "x0=[1,2,3,4]", "--record", trace, "--every", every)
     ran = command("run", path, *recording, "--json", file_kb=kilobytes)
     assert ran.status == 1

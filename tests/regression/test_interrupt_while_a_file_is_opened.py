@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from loopdbg.runtime import files
+from loopdbg.runtime import stable_file
 
 PATH = Path(__file__)
 
@@ -21,7 +21,7 @@ def interrupted(opcodes: int) -> bool:
 
     def trace(frame: FrameType, event: str, arg: Any) -> Any:
         nonlocal count
-        if frame.f_code is not files.opened.__code__:
+        if frame.f_code is not stable_file.open_regular_file.__code__:
             return None
         frame.f_trace_opcodes = True
         if event == "opcode":
@@ -33,7 +33,7 @@ def interrupted(opcodes: int) -> bool:
     before = sys.gettrace()
     sys.settrace(trace)
     try:
-        files.opened(PATH).close()
+        stable_file.open_regular_file(PATH).close()
     except KeyboardInterrupt:
         return True
     finally:

@@ -8,7 +8,7 @@ import onnxruntime
 import pytest
 
 from loopdbg.runtime.errors import ModelError
-from models import loaded, proto
+from text_models import load_proto, proto
 
 LOOP = "y = Loop (n, , x) <body = b (int64 i, bool c, float {state}) => (bool c2, float s2) {constants} {{ {nodes} }}>"
 NODES = "s2 = Add ({state}, {other}) c2 = Identity (c)"
@@ -62,7 +62,7 @@ DISTINCT = [
 
 @pytest.mark.parametrize(("text", "wanted"), HIDES)
 def test_each_hidden_name_has_a_note(text: str, wanted: list[str]) -> None:
-    notes = loaded(proto(text)).graph.notes
+    notes = load_proto(proto(text)).graph.notes
     assert len(notes) == len(wanted)
     for note, words in zip(notes, wanted, strict=True):
         assert words in note and "hides an outer value" in note and getattr(note, "rule", "") == "B37"
@@ -70,7 +70,7 @@ def test_each_hidden_name_has_a_note(text: str, wanted: list[str]) -> None:
 
 @pytest.mark.parametrize("text", DISTINCT)
 def test_distinct_names_have_no_note(text: str) -> None:
-    assert not loaded(proto(text)).graph.notes
+    assert not load_proto(proto(text)).graph.notes
 
 
 @pytest.mark.parametrize("text", [text for text, _ in HIDES] + DISTINCT)
@@ -78,7 +78,7 @@ def test_a_body_reads_its_own_value_as_in_onnxruntime(text: str) -> None:
     source = proto(text)
     feeds = {"x": np.array(2, np.float32), "p": np.array(True)}
     (theirs,) = onnxruntime.InferenceSession(source.SerializeToString()).run(None, feeds)
-    assert loaded(source).run(feeds)["z"] == theirs
+    assert load_proto(source).run(feeds)["z"] == theirs
 
 
 def test_a_node_output_that_hides_an_outer_value_is_refused() -> None:
@@ -87,4 +87,4 @@ def test_a_node_output_that_hides_an_outer_value_is_refused() -> None:
         "y = If (p) <then_branch = t () => (float w) { w = Neg (x) }, else_branch = f () => (float e) { e = Abs (x) }>"
     )
     with pytest.raises(ModelError, match="its output 'w' has the name of another value, in an enclosing graph"):
-        loaded(proto(text))
+        load_proto(proto(text))

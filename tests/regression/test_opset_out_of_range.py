@@ -7,8 +7,8 @@ from pathlib import Path
 import onnx
 import pytest
 
-from command_line import loopdbg
-from models import SUM, proto
+from cli_runner import run_cli
+from text_models import SUM, proto
 
 
 @pytest.mark.parametrize("version", [-(2**63), -1, 0, 2**31, 2**62])
@@ -18,7 +18,7 @@ def test_it_is_an_error_of_the_model(version: int, tmp_path: Path, capsys: pytes
     path = tmp_path / "model.onnx"
     onnx.save(model, path)
     for command in (["info"], ["run", "--input", "M=2"]):
-        complaint = loopdbg(capsys, *command[:1], path, *command[1:]).complaint
+        complaint = run_cli(capsys, *command[:1], path, *command[1:]).error_line
         assert f"it imports version {version} of the operator set 'ai.onnx', which cannot be" in complaint
 
 
@@ -27,4 +27,4 @@ def test_versions_that_are_only_new(tmp_path: Path, capsys: pytest.CaptureFixtur
     model.opset_import[0].version = 999
     path = tmp_path / "model.onnx"
     onnx.save(model, path)
-    assert loopdbg(capsys, "run", path, "--input", "M=2").status == 0
+    assert run_cli(capsys, "run", path, "--input", "M=2").status == 0

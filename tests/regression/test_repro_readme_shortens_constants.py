@@ -11,9 +11,9 @@ import onnx.helper
 import pytest
 from onnx import numpy_helper
 
-from command_line import loopdbg as command
-from loopdbg.debugger.cut.model_text import model_text
-from models import floats, proto
+from cli_runner import run_cli as command
+from loopdbg.debugger.reduce.documents.onnx_text import model_text
+from text_models import proto, random_floats
 
 LONG = {
     "float": np.linspace(0, 1, 300, dtype=np.float32).reshape(100, 3),
@@ -64,9 +64,9 @@ def test_the_readme_is_for_a_person(tmp_path: Path, capsys: pytest.CaptureFixtur
         h_next = Tanh (product)
       }> (n, , h0)
     }""")
-    source.graph.initializer.append(numpy_helper.from_array(floats(60, 60), "w"))
+    source.graph.initializer.append(numpy_helper.from_array(random_floats(60, 60), "w"))
     onnx.save(source, tmp_path / "m.onnx")
-    np.savez(tmp_path / "in.npz", n=np.int64(3), h0=floats(1, 60))
+    np.savez(tmp_path / "in.npz", n=np.int64(3), h0=random_floats(1, 60))
     stop, inputs, out = "sum(h_next) > -1e9", tmp_path / "in.npz", tmp_path / "out"
     ran = command(
         capsys, "repro", tmp_path / "m.onnx", "--break", stop, "--inputs", inputs, "-o", out, "--max-tests", 2

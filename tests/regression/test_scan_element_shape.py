@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import loopdbg
-from models import model
+from text_models import model
 
 ROWS = """
 g (float[k] x, int64 n) => (float[n,k] rows) {

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import loopdbg
-from models import model
+from text_models import model
 
 ROWS = """
 g (int64 n, string[1] s) => (string[n,1] rows) {

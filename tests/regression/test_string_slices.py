@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import loopdbg
-from models import model
+from text_models import model
 
 # Each iteration carries on the part that it got and collects it.
 SCAN = """

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from command_line import loopdbg, save
+from cli_runner import run_cli, save_text_model
 
 MODEL = """g (float x0) => (float x) <int64 n = {1}> {
   x = Loop (n, , x0) <body = b (int64 i, bool c, float s) => (bool c2, float s2) {
@@ -22,14 +22,14 @@ MODEL = """g (float x0) => (float x) <int64 n = {1}> {
 def test_quantiles_bound_as_many_values_as_the_line_says(
     values: list[int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = save(tmp_path, MODEL)
+    path = save_text_model(tmp_path, MODEL)
     (tmp_path / "cases").mkdir()
     for k, value in enumerate(values):
         np.savez(tmp_path / f"cases/c{k:02}.npz", x0=np.float32(value))
     words = ("sweep", path, "--inputs", tmp_path / "cases", "--measure", "abs(s)", "-j", 1)
-    ran = loopdbg(capsys, *words)
+    ran = run_cli(capsys, *words)
     assert ran.status == 0 and "half at most" in ran.out and "below" not in ran.out
-    told = json.loads(loopdbg(capsys, *words, "--json").out)
+    told = json.loads(run_cli(capsys, *words, "--json").out)
     low, five, middle, ninety_five, high = told["models"][0]["loops"][0]["measures"]["abs(s)"]["quantiles"]
     numbers = np.array(values)
     assert (low, high) == (min(values), max(values))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 T = TypeVar("T")
 
 
-class Draw(Protocol):
+class ChoiceSource(Protocol):
     """Makes choices. The first of a sequence and the lowest number are the simplest."""
 
     def integer(self, low: int, high: int) -> int: ...
@@ -21,7 +21,7 @@ class Draw(Protocol):
     def chance(self, percent: int) -> bool: ...
 
 
-class FromSeed:
+class SeededChoices:
     """The same choices for the same seed, on every machine."""
 
     def __init__(self, seed: int | str) -> None:
@@ -37,7 +37,7 @@ class FromSeed:
         return self._random.randrange(100) < percent
 
 
-class FromHypothesis:
+class HypothesisChoices:
     """Choices that hypothesis makes, and makes simpler where a test fails."""
 
     def __init__(self, draw: st.DrawFn) -> None:

@@ -9,34 +9,34 @@ import numpy as np
 
 from loopdbg.runtime.frontends.tensorrt.enums import LoopOutput, TripLimit
 from loopdbg.runtime.frontends.tensorrt.layer import ITensor
-from loopdbg.runtime.frontends.tensorrt.lowering import tensor_name
-from networks import Op, out
+from loopdbg.runtime.frontends.tensorrt.layer_lowering import tensor_name
+from tensorrt_networks import Op, output_of
 
-from .draws import Draw
-from .mutations import Mutation
-from .tensorrt import Maker
+from .draws import ChoiceSource
+from .program_mutations import Mutation
+from .tensorrt_networks import NetworkGenerator
 
 _FAMILIES = ((Op.SUM, Op.SUB, Op.MAX, Op.MIN), (Op.LESS, Op.GREATER, Op.EQUAL))
 
 
-def mutated(maker: Maker, kind: str, draw: Draw) -> Mutation | None:
+def mutate(maker: NetworkGenerator, kind: str, draw: ChoiceSource) -> Mutation | None:
     """Change the network that was made; None where there is no place for such a change."""
-    return KINDS[kind](maker, draw)
+    return MUTATIONS[kind](maker, draw)
 
 
 def _mutation(text: str, *names: str) -> Mutation:
     return Mutation(frozenset(names), text)
 
 
-def _layers(maker: Maker, kind: str) -> list[Any]:
+def _layers(maker: NetworkGenerator, kind: str) -> list[Any]:
     return [layer for layer in maker.net.layers if type(layer).__name__ == kind]
 
 
 def _name(layer: Any) -> str:
-    return str(tensor_name(out(layer)))
+    return str(tensor_name(output_of(layer)))
 
 
-def _operator(maker: Maker, draw: Draw) -> Mutation | None:
+def _operator(maker: NetworkGenerator, draw: ChoiceSource) -> Mutation | None:
     layers = [(layer, f) for layer in _layers(maker, "IElementWiseLayer") for f in _FAMILIES if layer.op in f]
     if not layers:
         return None
@@ -45,28 +45,28 @@ def _operator(maker: Maker, draw: Draw) -> Mutation | None:
     return _mutation(f"{_name(layer)}: {was} is {layer.op}", _name(layer))
 
 
-def _weight(maker: Maker, draw: Draw) -> Mutation | None:
+def _weight(maker: NetworkGenerator, draw: ChoiceSource) -> Mutation | None:
     # How long a scan output is made is no number that the network computes with.
     lengths = {layer.length for layer in _layers(maker, "ILoopOutputLayer")}
-    layers = [one for one in _layers(maker, "IConstantLayer") if one.weights.size and out(one) not in lengths]
+    layers = [one for one in _layers(maker, "IConstantLayer") if one.weights.size and output_of(one) not in lengths]
     if not layers:
         return None
     layer = draw.pick(layers)
-    array = np.array(layer.weights).reshape(tuple(out(layer).shape))
+    array = np.array(layer.weights).reshape(tuple(output_of(layer).shape))
     array[np.unravel_index(draw.integer(0, array.size - 1), array.shape)] += draw.pick((1, 2))
     layer.weights = array
     names = {_name(layer)}
     for loop in maker.net.loops:
-        names |= {f"loop {loop.name}" for one in loop.layers if out(layer) in one._inputs and not one._outputs}
+        names |= {f"loop {loop.name}" for one in loop.layers if output_of(layer) in one._inputs and not one._outputs}
     return _mutation(f"{_name(layer)} is {array.tolist()}", *names)
 
 
 # -- what is read where
 
 
-def _others(maker: Maker, tensor: ITensor, before: int) -> list[ITensor]:
+def _alternatives(maker: NetworkGenerator, tensor: ITensor, before: int) -> list[ITensor]:
     """What can be read in the place of a tensor: of its type, known where that is, made before."""
-    inside = maker.everything
+    inside = maker.all_tensors
     number = {layer: k for k, layer in enumerate(maker.net.layers)}
     return [
         other
@@ -78,10 +78,10 @@ def _others(maker: Maker, tensor: ITensor, before: int) -> list[ITensor]:
     ]
 
 
-def _rewired(kinds: Mapping[str, tuple[int, ...]]) -> Callable[[Maker, Draw], Mutation | None]:
+def _rewire(kinds: Mapping[str, tuple[int, ...]]) -> Callable[[NetworkGenerator, ChoiceSource], Mutation | None]:
     """Another tensor as one of the inputs of a layer of these kinds."""
 
-    def rewire(maker: Maker, draw: Draw) -> Mutation | None:
+    def rewire(maker: NetworkGenerator, draw: ChoiceSource) -> Mutation | None:
         number = {layer: k for k, layer in enumerate(maker.net.layers)}
         places = [
             (layer, k, others)
@@ -89,13 +89,13 @@ def _rewired(kinds: Mapping[str, tuple[int, ...]]) -> Callable[[Maker, Draw], Mu
             for layer in _layers(maker, kind)
             for k in which
             if k < len(layer._inputs) and layer._inputs[k] is not None
-            for others in [_others(maker, layer._inputs[k], _end(maker, layer, k, number))]
+            for others in [_alternatives(maker, layer._inputs[k], _reading_position(maker, layer, k, number))]
             if others
         ]
         if not places:
             return None
         layer, k, others = draw.pick(places)
-        names = _names(maker, layer)
+        names = _reader_names(maker, layer)
         was, other = layer._inputs[k], draw.pick(others)
         layer.set_input(k, other)
         return _mutation(f"{names}: input {k} is {tensor_name(other)} for {tensor_name(was)}", *names)
@@ -103,7 +103,7 @@ def _rewired(kinds: Mapping[str, tuple[int, ...]]) -> Callable[[Maker, Draw], Mu
     return rewire
 
 
-def _end(maker: Maker, layer: Any, k: int, number: Mapping[Any, int]) -> int:
+def _reading_position(maker: NetworkGenerator, layer: Any, k: int, number: Mapping[Any, int]) -> int:
     """Where in time a layer reads: what a recurrence hands on is made after it."""
     late = type(layer).__name__ in ("IRecurrenceLayer", "ITripLimitLayer") and (k == 1 or not layer._outputs)
     if not late:
@@ -111,12 +111,14 @@ def _end(maker: Maker, layer: Any, k: int, number: Mapping[Any, int]) -> int:
     return max((number[one] for one in layer._loop.layers if one in number), default=number[layer])
 
 
-def _names(maker: Maker, layer: Any) -> list[str]:
+def _reader_names(maker: NetworkGenerator, layer: Any) -> list[str]:
     """What a comparison may call a layer as a reader: a loop's limit is the loop's, and what hands a tensor on is none,
     but who reads that is."""
     kind = type(layer).__name__
     if kind == "IIfConditionalInputLayer":
-        return [name for one in maker.net.layers if out(layer) in one._inputs for name in _names(maker, one)]
+        return [
+            name for one in maker.net.layers if output_of(layer) in one._inputs for name in _reader_names(maker, one)
+        ]
     if kind == "IIfConditionalOutputLayer":
         return [_name(layer), *(str(tensor_name(tensor)) for tensor in layer._inputs)]
     if kind == "IConditionLayer":
@@ -126,23 +128,23 @@ def _names(maker: Maker, layer: Any) -> list[str]:
     return [f"loop {loop.name}" for loop in maker.net.loops if layer in loop.layers]
 
 
-def _trip(maker: Maker, draw: Draw) -> Mutation | None:
+def _trip(maker: NetworkGenerator, draw: ChoiceSource) -> Mutation | None:
     layers = [(loop, one) for loop in maker.net.loops for one in [loop.limit(TripLimit.COUNT)] if one is not None]
     if not layers:
         return None
     loop, layer = draw.pick(layers)
-    was, number = layer.input(0), draw.integer(0, 7)
-    layer.set_input(0, maker.net.i(number))
+    was, number = layer.required_input(0), draw.integer(0, 7)
+    layer.set_input(0, maker.net.int32_const(number))
     return _mutation(f"loop {loop.name} runs {number} times", f"loop {loop.name}", str(tensor_name(was)))
 
 
-def _condition(maker: Maker, draw: Draw) -> Mutation | None:
+def _condition(maker: NetworkGenerator, draw: ChoiceSource) -> Mutation | None:
     limits = [(loop, one) for loop in maker.net.loops for one in [loop.limit(TripLimit.WHILE)] if one is not None]
     if not limits:
         return None
     loop, layer = draw.pick(limits)
-    was = layer.input(0)
-    others = _others(maker, was, len(maker.net.layers))
+    was = layer.required_input(0)
+    others = _alternatives(maker, was, len(maker.net.layers))
     if not others:
         return None
     other = draw.pick(others)
@@ -150,87 +152,87 @@ def _condition(maker: Maker, draw: Draw) -> Mutation | None:
     return _mutation(f"{tensor_name(other)} for {tensor_name(was)} decides", tensor_name(was), f"loop {loop.name}")
 
 
-def _slice(maker: Maker, draw: Draw) -> Mutation | None:
+def _slice(maker: NetworkGenerator, draw: ChoiceSource) -> Mutation | None:
     layers = _layers(maker, "IIteratorLayer")
     if not layers or draw.chance(30):
-        return _rewired({"IIteratorLayer": (0,)})(maker, draw)
+        return _rewire({"IIteratorLayer": (0,)})(maker, draw)
     layer = draw.pick(layers)
     layer.reverse = not layer.reverse
     return _mutation(f"{_name(layer)} begins at the other end", _name(layer))
 
 
-def _scan(maker: Maker, draw: Draw) -> Mutation | None:
+def _scan(maker: NetworkGenerator, draw: ChoiceSource) -> Mutation | None:
     layers = [layer for layer in _layers(maker, "ILoopOutputLayer") if layer.kind is not LoopOutput.LAST_VALUE]
     if not layers:
         return None
     layer = draw.pick(layers)
-    others = _others(maker, layer._inputs[0], len(maker.net.layers))
+    others = _alternatives(maker, layer._inputs[0], len(maker.net.layers))
     if others and draw.chance(60):
         layer.set_input(0, draw.pick(others))
         return _mutation(f"{_name(layer)} is of another tensor", _name(layer))
     layer._kind = LoopOutput.REVERSE if layer.kind is LoopOutput.CONCATENATE else LoopOutput.CONCATENATE
-    maker.net.changed(layer)
+    maker.net.invalidate_types(layer)
     return _mutation(f"{_name(layer)} is filled from the other end", _name(layer))
 
 
-def _last(maker: Maker, draw: Draw) -> Mutation | None:
+def _last(maker: NetworkGenerator, draw: ChoiceSource) -> Mutation | None:
     layers = [layer for layer in _layers(maker, "ILoopOutputLayer") if layer.kind is LoopOutput.LAST_VALUE]
     places = []
     for layer in layers:
         recurrences = [one for loop in maker.net.loops if layer in loop.outputs for one in loop.recurrences]
         tensor = layer._inputs[0]
-        fits = [one for one in recurrences if out(one) is not tensor and _alike(out(one), tensor)]
+        fits = [one for one in recurrences if output_of(one) is not tensor and _same_type(output_of(one), tensor)]
         places += [(layer, fits)] if fits else []
     if not places:
         return None
     layer, fits = draw.pick(places)
-    layer.set_input(0, out(draw.pick(fits)))
+    layer.set_input(0, output_of(draw.pick(fits)))
     return _mutation(f"{_name(layer)} is the last of another recurrence", _name(layer))
 
 
-def _alike(a: ITensor, b: ITensor) -> bool:
+def _same_type(a: ITensor, b: ITensor) -> bool:
     return (a.type.dtype, tuple(a.shape)) == (b.type.dtype, tuple(b.shape))
 
 
-def _inserted(maker: Maker, draw: Draw) -> Mutation | None:
+def _insert(maker: NetworkGenerator, draw: ChoiceSource) -> Mutation | None:
     layers = _layers(maker, "IElementWiseLayer")
     layers = [layer for layer in layers if layer._inputs[0].type.dtype != np.bool_]
     if not layers:
         return None
     layer = draw.pick(layers)
     tensor = layer._inputs[draw.integer(0, 1)]
-    made = maker.net.ew(tensor, tensor, Op.SUM)
+    made = maker.net.elementwise(tensor, tensor, Op.SUM)
     layer.set_input(list(layer._inputs).index(tensor), made)
     return _mutation(f"a sum before {_name(layer)}", _name(layer), tensor_name(made))
 
 
-def _removed(maker: Maker, draw: Draw) -> Mutation | None:
-    layers = [layer for layer in _layers(maker, "IElementWiseLayer") if _alike(out(layer), layer._inputs[0])]
-    places = [(layer, [one for one in maker.net.layers if out(layer) in one._inputs]) for layer in layers]
-    places = [(layer, readers) for layer, readers in places if readers and out(layer) not in maker.net.outputs]
+def _remove(maker: NetworkGenerator, draw: ChoiceSource) -> Mutation | None:
+    layers = [layer for layer in _layers(maker, "IElementWiseLayer") if _same_type(output_of(layer), layer._inputs[0])]
+    places = [(layer, [one for one in maker.net.layers if output_of(layer) in one._inputs]) for layer in layers]
+    places = [(layer, readers) for layer, readers in places if readers and output_of(layer) not in maker.net.outputs]
     if not places:
         return None
     layer, readers = draw.pick(places)
-    names = {_name(layer), *(name for one in readers for name in _names(maker, one))}
+    names = {_name(layer), *(name for one in readers for name in _reader_names(maker, one))}
     for reader in readers:
         for k, tensor in enumerate(list(reader._inputs)):
-            if tensor is out(layer):
+            if tensor is output_of(layer):
                 reader.set_input(k, layer._inputs[0])
     return _mutation(f"{_name(layer)} is gone", *names)
 
 
 #: What a change can be of.
-KINDS: Mapping[str, Callable[[Maker, Draw], Mutation | None]] = {
+MUTATIONS: Mapping[str, Callable[[NetworkGenerator, ChoiceSource], Mutation | None]] = {
     "operator": _operator,
-    "edge": _rewired({"IElementWiseLayer": (0, 1), "IIfConditionalOutputLayer": (0, 1), "IConditionLayer": (0,)}),
+    "edge": _rewire({"IElementWiseLayer": (0, 1), "IIfConditionalOutputLayer": (0, 1), "IConditionLayer": (0,)}),
     "weight": _weight,
     "slice": _slice,
     "condition": _condition,
     "trip": _trip,
-    "backedge": _rewired({"IRecurrenceLayer": (1,)}),
-    "initial": _rewired({"IRecurrenceLayer": (0,)}),
+    "backedge": _rewire({"IRecurrenceLayer": (1,)}),
+    "initial": _rewire({"IRecurrenceLayer": (0,)}),
     "scan": _scan,
     "last": _last,
-    "inserted": _inserted,
-    "removed": _removed,
+    "inserted": _insert,
+    "removed": _remove,
 }

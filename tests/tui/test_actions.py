@@ -8,75 +8,75 @@ from pathlib import Path
 import pytest
 from textual.keys import Keys, _character_to_key
 
-from keys_page import page
+from app_driver import open_app, open_recording
+from keys_page import render_page
 from loopdbg.runtime.errors import UsageError
-from loopdbg.tui import settings
-from loopdbg.tui.actions import ACTIONS, PANES, Place, at, by_id, key_name, key_of, remapped
+from loopdbg.tui import user_state
+from loopdbg.tui.actions import ACTIONS, PANES, ScreenKind, actions_by_id, actions_on, key_name, parse_key, remap_keys
 from loopdbg.tui.app import LoopdbgApp
-from loopdbg.tui.screens.breakpoint import BreakpointScreen
+from loopdbg.tui.screens.breakpoint_editor import BreakpointScreen
 from loopdbg.tui.screens.graph import GraphScreen
 from loopdbg.tui.screens.help import HelpScreen
-from loopdbg.tui.screens.inputs import InputsApp
+from loopdbg.tui.screens.input_editor import InputsApp
 from loopdbg.tui.screens.inspector import InspectorScreen
+from loopdbg.tui.screens.model_chooser import ModelChooserApp
 from loopdbg.tui.screens.palette import PaletteScreen
-from loopdbg.tui.screens.panel import LeaveScreen, PanelScreen
-from loopdbg.tui.screens.start import StartApp
-from models import sample
-from screens import opened, opened_recording
+from loopdbg.tui.screens.panel import PanelScreen, QuitConfirmScreen
+from text_models import sample
 
 ROOT = Path(__file__).parents[2]
 
 
 def test_ids_are_unique_and_every_action_is_there() -> None:
-    assert len(by_id()) == len(ACTIONS)
+    assert len(actions_by_id()) == len(ACTIONS)
     for one in ACTIONS:
-        name = one.does.removeprefix("app.").partition("(")[0]
-        for screen in SCREENS[one.section.place]:
+        name = one.textual_action.removeprefix("app.").partition("(")[0]
+        for screen in SCREENS[one.section.screen]:
             assert not name or hasattr(screen, f"action_{name}"), (one.id, screen)
 
 
 #: Whose keys are those of a place.
-SCREENS: dict[Place, tuple[type, ...]] = {
-    Place.PANES: (LoopdbgApp,),
-    Place.INSPECTOR: (InspectorScreen,),
-    Place.GRAPH: (GraphScreen,),
-    Place.BREAKPOINT: (BreakpointScreen,),
-    Place.INPUTS: (InputsApp,),
-    Place.CHOICE: (StartApp, PaletteScreen),
-    Place.TEXT: (HelpScreen, PanelScreen),
-    Place.LEAVE: (LeaveScreen,),
+SCREENS: dict[ScreenKind, tuple[type, ...]] = {
+    ScreenKind.PANES: (LoopdbgApp,),
+    ScreenKind.INSPECTOR: (InspectorScreen,),
+    ScreenKind.GRAPH: (GraphScreen,),
+    ScreenKind.BREAKPOINT: (BreakpointScreen,),
+    ScreenKind.INPUTS: (InputsApp,),
+    ScreenKind.CHOICE: (ModelChooserApp, PaletteScreen),
+    ScreenKind.TEXT: (HelpScreen, PanelScreen),
+    ScreenKind.LEAVE: (QuitConfirmScreen,),
 }
 
 
 def test_the_page_is_what_the_table_says() -> None:
-    assert (ROOT / "docs" / "keys.md").read_text(encoding="utf-8") == page()
+    assert (ROOT / "docs" / "keys.md").read_text(encoding="utf-8") == render_page()
 
 
 def test_keys_are_shared_only_where_they_mean_something_now_and_then() -> None:
     for one in ACTIONS:
-        if not one.does or one.only:
+        if not one.textual_action or one.releases_key:
             continue
-        beside = at(one.section.place)
-        others = [other for other in beside if other.does and not other.only and other.id != one.id]
+        beside = actions_on(one.section.screen)
+        others = [other for other in beside if other.textual_action and not other.releases_key and other.id != one.id]
         clash = [other.id for other in others if set(other.keys) & set(one.keys)]
         assert not clash, (one.id, clash)
 
 
 def test_remapping() -> None:
-    table = by_id(remapped({"step": ("f10",), "help": ("?", "f2")}))
+    table = actions_by_id(remap_keys({"step": ("f10",), "help": ("?", "f2")}))
     assert table["step"].keys == ("f10",)
     assert table["help"].keys == ("question_mark", "f2")
     assert table["node"].keys == ("n",)
     with pytest.raises(UsageError, match="there is no action 'stepp'; did you mean 'step'"):
-        remapped({"stepp": ("x",)})
+        remap_keys({"stepp": ("x",)})
     with pytest.raises(UsageError, match="'step' and 'node' both have the key n"):
-        remapped({"step": ("n",)})
+        remap_keys({"step": ("n",)})
     # On another screen a key means something else.
-    assert by_id(remapped({"inspect-save": ("w",)}))["inspect-save"].keys == ("w",)
+    assert actions_by_id(remap_keys({"inspect-save": ("w",)}))["inspect-save"].keys == ("w",)
     with pytest.raises(UsageError, match="'inspect-save' and 'inspect-copy' both have the key y"):
-        remapped({"inspect-save": ("y",)})
+        remap_keys({"inspect-save": ("y",)})
     # Keys may be swapped.
-    assert by_id(remapped({"step": ("n",), "node": ("s", "right")}))["node"].keys == ("s", "right")
+    assert actions_by_id(remap_keys({"step": ("n",), "node": ("s", "right")}))["node"].keys == ("s", "right")
 
 
 @pytest.mark.parametrize(
@@ -102,14 +102,14 @@ def test_remapping() -> None:
     ],
 )
 def test_keys_are_written_as_signs_or_by_name(written: str, key: str, read: str) -> None:
-    assert key_of(written) == key and key_name(key) == read
-    assert key_of(key) == key
+    assert parse_key(written) == key and key_name(key) == read
+    assert parse_key(key) == key
 
 
 def test_the_keys_of_the_table_are_called_as_textual_calls_them() -> None:
     for one in ACTIONS:
         for key in one.keys:
-            assert key_of(key) == key
+            assert parse_key(key) == key
             last = key.rpartition("+")[2]
             assert len(last) == 1 or last in {one.value for one in Keys} or _character_to_key(key_name(last)) == last
 
@@ -117,7 +117,7 @@ def test_the_keys_of_the_table_are_called_as_textual_calls_them() -> None:
 @pytest.mark.parametrize("written", ["foo", "ctrl+foo", "strg+c", "ctrl+", "F5 "])
 def test_keys_that_there_are_not(written: str) -> None:
     with pytest.raises(UsageError, match="step: there is no key"):
-        remapped({"step": (written,)})
+        remap_keys({"step": (written,)})
 
 
 @pytest.mark.parametrize(
@@ -136,39 +136,39 @@ def test_a_wrong_config_file_is_one_message(
     monkeypatch.setenv("LOOPDBG_CONFIG_DIR", str(tmp_path))
     (tmp_path / "config.toml").write_bytes(text.encode("latin-1"))
     with pytest.raises(UsageError, match=told) as raised:
-        settings.keymap()
+        user_state.keymap()
     assert str(tmp_path / "config.toml") in str(raised.value) and "\n" not in str(raised.value)
 
 
 def test_what_is_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOOPDBG_CONFIG_DIR", str(tmp_path / "new"))
-    assert settings.recent() == [] and settings.theme() is None
+    assert user_state.recent_models() == [] and user_state.selected_theme() is None
     models = [tmp_path / f"{k}.onnx" for k in range(25)]
     for model in models:
         model.write_bytes(b"")
-        settings.opened(model)
-    settings.opened(models[20])
-    assert settings.recent()[:3] == [models[20], models[24], models[23]]
-    assert len(settings.recent()) == 20
+        user_state.record_opened(model)
+    user_state.record_opened(models[20])
+    assert user_state.recent_models()[:3] == [models[20], models[24], models[23]]
+    assert len(user_state.recent_models()) == 20
     models[24].unlink()
-    assert models[24] not in settings.recent()
-    settings.remember(theme="loopdbg-light")
-    assert settings.theme() == "loopdbg-light" and settings.recent()[0] == models[20]
+    assert models[24] not in user_state.recent_models()
+    user_state.update_state(theme="loopdbg-light")
+    assert user_state.selected_theme() == "loopdbg-light" and user_state.recent_models()[0] == models[20]
     (tmp_path / "new" / "state.json").write_text("[1", encoding="utf-8")
-    assert settings.recent() == [] and settings.theme() is None
+    assert user_state.recent_models() == [] and user_state.selected_theme() is None
 
 
 @pytest.mark.skipif(os.name != "posix", reason="a file in the place of a folder")
 def test_nothing_is_remembered_where_nothing_can_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_bytes(b"")
     monkeypatch.setenv("LOOPDBG_CONFIG_DIR", str(tmp_path / "file" / "below"))
-    settings.remember(theme="loopdbg")
-    settings.opened(tmp_path / "file")
-    assert settings.keymap() == {} and settings.theme() is None and settings.recent() == []
+    user_state.update_state(theme="loopdbg")
+    user_state.record_opened(tmp_path / "file")
+    assert user_state.keymap() == {} and user_state.selected_theme() is None and user_state.recent_models() == []
 
 
 async def test_the_keys_at_the_foot_are_those_that_do_something() -> None:
-    async with opened(*sample("newton_sqrt.onnx")) as screen:
+    async with open_app(*sample("newton_sqrt.onnx")) as screen:
         assert screen.keys.startswith("s step  n node  c continue")
         # Nothing lies behind the first stop.
         assert "back" not in screen.keys and "restart" not in screen.keys
@@ -183,7 +183,7 @@ async def test_the_keys_at_the_foot_are_those_that_do_something() -> None:
 
 
 async def test_a_recording_offers_nothing_that_it_cannot_do(tmp_path: Path) -> None:
-    async with opened_recording(tmp_path / "t.loopdb", "newton_sqrt.onnx") as screen:
+    async with open_recording(tmp_path / "t.loopdb", "newton_sqrt.onnx") as screen:
         await screen.press("s")
         assert "s step" in screen.keys and "← back" in screen.keys
         for word in ("node", "into", "edit"):
@@ -196,27 +196,27 @@ async def test_a_recording_offers_nothing_that_it_cannot_do(tmp_path: Path) -> N
         for key, what in (("e", "changing a value"), ("n", "stepping by nodes"), ("N", "stepping by nodes")):
             await screen.press(key)
             assert screen.message.startswith(f"error: {what} is not possible: this is a recording")
-            assert not screen.app.prompt.display
+            assert not screen.app.console_pane.display
         await screen.press("1", "b")
-        assert screen.app.prompt.line.value.startswith("break if ")
+        assert screen.app.console_pane.input_line.value.startswith("break if ")
 
 
 async def test_a_recording_is_gone_into_where_there_is_a_loop_inside(tmp_path: Path) -> None:
-    async with opened_recording(tmp_path / "t.loopdb", "mandelbrot.onnx") as screen:
+    async with open_recording(tmp_path / "t.loopdb", "mandelbrot.onnx") as screen:
         assert "i into" in screen.keys
         await screen.press("i")
         assert "Loop 'escape'" in screen.header and "i into" not in screen.keys
 
 
 async def test_the_palette_finds_and_does() -> None:
-    async with opened(*sample("newton_sqrt.onnx")) as screen:
-        await screen.tap("ctrl+p", lambda: isinstance(screen.app.screen, PaletteScreen))
+    async with open_app(*sample("newton_sqrt.onnx")) as screen:
+        await screen.press_and_wait("ctrl+p", lambda: isinstance(screen.app.screen, PaletteScreen))
         # At once, before it was ever drawn.
         await screen.press("pagedown", "pageup", "down", "up")
         palette = screen.app.screen
         assert isinstance(palette, PaletteScreen)
         await screen.press(*"iteration next")
-        assert palette.shown[0].id == "step"
+        assert palette.visible_actions[0].id == "step"
         await screen.press("enter")
         assert not isinstance(screen.app.screen, PaletteScreen)
         assert screen.session.frame.iteration == 1
@@ -233,7 +233,7 @@ def rows(palette: PaletteScreen) -> list[str]:
 
 
 async def test_the_palette_is_grouped_by_pane_with_the_keys_of_each() -> None:
-    async with opened(*sample("newton_sqrt.onnx")) as screen:
+    async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("B")
         await screen.type("break iter 3")
         await screen.press("escape", "1", "ctrl+p")
@@ -245,7 +245,7 @@ async def test_the_palette_is_grouped_by_pane_with_the_keys_of_each() -> None:
         assert "In the pane Displays" not in titles
         own = rows(palette)[1 : rows(palette).index("In the pane Breakpoints")]
         assert [line.split()[:2] for line in own if "hide what" in line] == [["-", "hide"]]
-        for one in palette.shown:
+        for one in palette.visible_actions:
             assert any(row.split() == f"{one.keys_text} {one.help}".split() for row in rows(palette)), one.id
         # Titles are no rows to choose.
         for _ in range(len(rows(palette))):
@@ -255,7 +255,7 @@ async def test_the_palette_is_grouped_by_pane_with_the_keys_of_each() -> None:
 
 
 async def test_what_the_palette_has_of_another_pane_is_done_there() -> None:
-    async with opened(*sample("newton_sqrt.onnx")) as screen:
+    async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("B")
         await screen.type("break iter 3")
         await screen.press("escape", "1", "ctrl+p", *"forget the breakpoint", "enter")
@@ -263,7 +263,7 @@ async def test_what_the_palette_has_of_another_pane_is_done_there() -> None:
 
 
 async def test_the_help_begins_with_the_pane() -> None:
-    async with opened(*sample("newton_sqrt.onnx")) as screen:
+    async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("question_mark")
         found = screen.app.screen
         assert isinstance(found, HelpScreen)
@@ -275,7 +275,7 @@ async def test_the_help_begins_with_the_pane() -> None:
 
 
 async def test_keys_that_can_do_nothing_now_say_why() -> None:
-    async with opened(*sample("newton_sqrt.onnx")) as screen:
+    async with open_app(*sample("newton_sqrt.onnx")) as screen:
         for key, said in (
             ("right_square_bracket", "no frame inside this one is running"),
             ("greater_than_sign", "all panes are in sight: smaller screens have tabs"),
@@ -293,8 +293,8 @@ async def test_keys_that_can_do_nothing_now_say_why() -> None:
 
 
 async def test_other_keys() -> None:
-    actions = remapped({"step": ("f10",)})
-    async with opened(*sample("newton_sqrt.onnx"), actions=actions) as screen:
+    actions = remap_keys({"step": ("f10",)})
+    async with open_app(*sample("newton_sqrt.onnx"), actions=actions) as screen:
         assert screen.keys.startswith("f10 step")
         await screen.press("f10", "f10")
         assert screen.session.frame.iteration == 2
@@ -303,7 +303,7 @@ async def test_other_keys() -> None:
 
 
 async def test_panes_by_number_and_the_cursor_in_them() -> None:
-    async with opened(*sample("newton_sqrt.onnx")) as screen:
+    async with open_app(*sample("newton_sqrt.onnx")) as screen:
         for number, name in enumerate(PANES, 1):
             pane = screen.app.panes[name]
             await screen.press(str(number % 10))
@@ -323,15 +323,15 @@ async def test_panes_by_number_and_the_cursor_in_them() -> None:
 
 
 async def test_the_line_above_the_keys_tells_what_the_cursor_is_on() -> None:
-    async with opened(*sample("newton_sqrt.onnx")) as screen:
+    async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("s", "n", "up")
-        assert screen.app.detail.text == "line 11   Mul 'Mul_0'   half   float32 []   of loop 'sqrt'   0.75"
+        assert screen.app.detail_line.text == "line 11   Mul 'Mul_0'   half   float32 []   of loop 'sqrt'   0.75"
         await screen.press("2", "home", "down")
-        assert screen.app.detail.text.startswith("x   float32 []   carried, of loop 'sqrt'")
+        assert screen.app.detail_line.text.startswith("x   float32 []   carried, of loop 'sqrt'")
 
 
 async def test_enter_opens_a_value_and_y_copies_it() -> None:
-    async with opened(*sample("newton_sqrt.onnx")) as screen:
+    async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("s", "2", "home", "down", "y")
         assert screen.app.clipboard == "1.5"
         await screen.press("enter")
@@ -341,11 +341,11 @@ async def test_enter_opens_a_value_and_y_copies_it() -> None:
 
 
 async def test_enter_on_a_frame_selects_it_for_the_console_too() -> None:
-    async with opened(*sample("mandelbrot.onnx")) as screen:
+    async with open_app(*sample("mandelbrot.onnx")) as screen:
         await screen.press(*"nnnnnnnn", "i")
         await screen.press("4", "home", "down", "enter")
         assert "Loop 'pixels'" in screen.header and "Loop 'escape'" not in screen.header
-        assert screen.app.driver.console.selected == 1
+        assert screen.app.session_worker.console.selected_index == 1
         await screen.press("colon")
         assert "iteration 0" in await screen.type("down")
         assert "Loop 'escape'" in screen.header
@@ -353,11 +353,11 @@ async def test_enter_on_a_frame_selects_it_for_the_console_too() -> None:
         assert "Loop 'escape'" not in screen.header
         # The next stop is about the innermost frame again.
         await screen.press("escape", "s")
-        assert "Loop 'escape'" in screen.header and screen.app.driver.console.selected == 0
+        assert "Loop 'escape'" in screen.header and screen.app.session_worker.console.selected_index == 0
 
 
 async def test_find_in_a_pane() -> None:
-    async with opened(*sample("newton_sqrt.onnx")) as screen:
+    async with open_app(*sample("newton_sqrt.onnx")) as screen:
         body = screen.app.panes["body"]
         await screen.press("slash", *"change", "enter")
         assert "change" in body.lines[body.cursor].text
@@ -375,10 +375,10 @@ async def test_find_in_a_pane() -> None:
 
 
 async def test_a_breakpoint_on_the_line_of_the_cursor() -> None:
-    async with opened(*sample("newton_sqrt.onnx")) as screen:
+    async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("slash", *"change =", "enter", "b")
         assert [one.text for one in screen.session.breakpoints] == [f"line {screen.app.target.number}"]  # type: ignore
         await screen.press("escape", "c")
-        assert "change" in screen.marked
+        assert "change" in screen.marked_line
         await screen.press("b")
         assert not len(screen.session.breakpoints)

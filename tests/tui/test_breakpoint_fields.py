@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from textual.widgets import Input
 
-from loopdbg.tui.screens.breakpoint import BreakpointScreen
-from models import sample
-from screens import Screen, opened
+from app_driver import AppDriver, open_app
+from loopdbg.tui.screens.breakpoint_editor import BreakpointScreen
+from text_models import sample
 
 NEWTON = "newton_sqrt.onnx"
 
 
-async def fields(screen: Screen, place: str) -> BreakpointScreen:
+async def fields(screen: AppDriver, place: str) -> BreakpointScreen:
     """The fields of a breakpoint that is set at a place."""
     await screen.press("B")
     await screen.type(f"break {place}")
@@ -22,7 +22,7 @@ async def fields(screen: Screen, place: str) -> BreakpointScreen:
     return box
 
 
-async def replace(screen: Screen, field: Input, text: str) -> None:
+async def replace(screen: AppDriver, field: Input, text: str) -> None:
     field.focus()
     field.value = text
     await screen.press("enter")
@@ -38,7 +38,7 @@ async def replace(screen: Screen, field: Input, text: str) -> None:
     ],
 )
 async def test_another_condition_takes_the_place_of_the_one_there_was(place: str, was: str, then: str) -> None:
-    async with opened(*sample(NEWTON)) as screen:
+    async with open_app(*sample(NEWTON)) as screen:
         box = await fields(screen, place)
         assert box.condition.value == was and box.condition.has_focus
         await replace(screen, box.condition, "x > 1")
@@ -48,7 +48,7 @@ async def test_another_condition_takes_the_place_of_the_one_there_was(place: str
 
 
 async def test_a_condition_that_is_replaced_is_what_stops() -> None:
-    async with opened(*sample(NEWTON)) as screen:
+    async with open_app(*sample(NEWTON)) as screen:
         box = await fields(screen, "if err < 1e-9")
         await replace(screen, box.condition, "x < 1.45")
         await screen.press("c")
@@ -56,7 +56,7 @@ async def test_a_condition_that_is_replaced_is_what_stops() -> None:
 
 
 async def test_an_emptied_condition_is_none_any_more() -> None:
-    async with opened(*sample(NEWTON)) as screen:
+    async with open_app(*sample(NEWTON)) as screen:
         box = await fields(screen, "x_new if err < 1e-9")
         await replace(screen, box.condition, "")
         assert screen.session.breakpoints[0].title == "x_new"
@@ -65,7 +65,7 @@ async def test_an_emptied_condition_is_none_any_more() -> None:
 
 
 async def test_hits_are_passed_and_commands_are_run() -> None:
-    async with opened(*sample(NEWTON)) as screen:
+    async with open_app(*sample(NEWTON)) as screen:
         box = await fields(screen, "x_new")
         await screen.press("tab")
         assert box.ignore.has_focus and box.ignore.value == "0"
@@ -75,7 +75,7 @@ async def test_hits_are_passed_and_commands_are_run() -> None:
         assert (one.ignore, one.commands) == (2, ["print x", "echo here"])
         await screen.press("c")
         assert screen.session.frame.iteration == 2
-        assert [line for line in screen.app.prompt.text.splitlines() if line == "here"]
+        assert [line for line in screen.app.console_pane.text.splitlines() if line == "here"]
         await screen.press("5", "home", "e")
         again = screen.app.screen
         assert isinstance(again, BreakpointScreen)
@@ -91,12 +91,12 @@ async def test_hits_are_passed_and_commands_are_run() -> None:
         ("x > 1", "many", "a whole number from 0 on, not 'many'"),
     ],
 )
-async def test_what_is_wrong_is_said_in_the_box_and_changes_nothing(condition: str, ignore: str, said: str) -> None:
-    async with opened(*sample(NEWTON)) as screen:
+async def test_error_is_shown_in_box_and_changes_nothing(condition: str, ignore: str, said: str) -> None:
+    async with open_app(*sample(NEWTON)) as screen:
         box = await fields(screen, "if err < 1e-3")
         box.ignore.value = ignore
         await replace(screen, box.condition, condition)
-        assert screen.app.screen is box and said in box.said
+        assert screen.app.screen is box and said in box.error_text
         one = screen.session.breakpoints[0]
         assert (one.title, one.ignore) == ("if err < 1e-3", 0)
         await screen.press("escape")
@@ -104,14 +104,14 @@ async def test_what_is_wrong_is_said_in_the_box_and_changes_nothing(condition: s
 
 
 async def test_a_part_of_a_condition_is_changed() -> None:
-    async with opened(*sample(NEWTON)) as screen:
+    async with open_app(*sample(NEWTON)) as screen:
         await fields(screen, "if err < 1e-3")
         await screen.press("backspace", "4", "enter")
         assert screen.session.breakpoints[0].title == "if err < 1e-4"
 
 
 async def test_leaving_changes_nothing() -> None:
-    async with opened(*sample(NEWTON)) as screen:
+    async with open_app(*sample(NEWTON)) as screen:
         box = await fields(screen, "iter 3")
         box.condition.value, box.ignore.value = "x > 1", "4"
         await screen.press("escape")

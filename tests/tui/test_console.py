@@ -7,19 +7,19 @@ import re
 import numpy as np
 import pytest
 
-from loopdbg.tui.screens.panel import LeaveScreen, PanelScreen
-from models import model, sample
-from screens import opened
+from app_driver import open_app
+from loopdbg.tui.screens.panel import PanelScreen, QuitConfirmScreen
+from text_models import model, sample
 
 
 async def test_keys_go_back_and_on() -> None:
-    async with opened(*sample("newton_sqrt.onnx")) as screen:
+    async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("s", "s", "s", "backspace")
         assert screen.session.frame.iteration == 2
         await screen.press("left")
         assert screen.session.frame.iteration == 1
         await screen.press("n", "n", "N")
-        assert "▶ q" in screen.marked
+        assert "▶ q" in screen.marked_line
         assert screen.session.frame.iteration == 1
         await screen.press("left", "left", "left")
         assert "this is where the session began" in screen.message
@@ -27,23 +27,23 @@ async def test_keys_go_back_and_on() -> None:
 
 
 async def test_a_breakpoint_by_console_and_back_to_it_by_key() -> None:
-    async with opened(*sample("newton_sqrt.onnx")) as screen:
+    async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("B")
-        assert screen.app.prompt.line.value == "break "
+        assert screen.app.console_pane.input_line.value == "break "
         await screen.type("break if err < 1e-2")
-        assert "breakpoint 1: if err < 1e-2" in screen.app.prompt.text
+        assert "breakpoint 1: if err < 1e-2" in screen.app.console_pane.text
         # Opened for one line, it closes once that was done, and says what it said where one looks.
-        assert not screen.app.prompt.display
+        assert not screen.app.console_pane.display
         assert screen.message == "breakpoint 1: if err < 1e-2"
         await screen.press("colon")
         await screen.type("continue")
         assert screen.session.frame.iteration == 3
         assert "breakpoint 1" in screen.message
         await screen.type("print x")
-        assert screen.app.prompt.text.endswith("1.4142157")
+        assert screen.app.console_pane.text.endswith("1.4142157")
         await screen.press("escape")
         # What was said stays.
-        assert not screen.app.prompt.display and screen.app.prompt.text.endswith("1.4142157")
+        assert not screen.app.console_pane.display and screen.app.console_pane.text.endswith("1.4142157")
         await screen.press("c", "c", "c", "c")
         assert screen.session.done
         await screen.press("C")
@@ -52,39 +52,41 @@ async def test_a_breakpoint_by_console_and_back_to_it_by_key() -> None:
         assert "breakpoint 1" in screen.message
 
 
-async def test_what_goes_wrong_in_the_console_is_said_in_it() -> None:
-    async with opened(*sample("newton_sqrt.onnx")) as screen:
+async def test_console_errors_are_shown_in_console() -> None:
+    async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("colon")
         await screen.type("print xx")
-        assert "error: " in screen.app.prompt.text and "xx" in screen.app.prompt.text
+        assert "error: " in screen.app.console_pane.text and "xx" in screen.app.console_pane.text
         await screen.type("breik 3")
-        assert "did you mean break" in screen.app.prompt.text
+        assert "did you mean break" in screen.app.console_pane.text
         await screen.type("set x = 3")
-        assert "branch 2" in screen.app.prompt.text
+        assert "branch 2" in screen.app.console_pane.text
         assert any("3.0" in line for line in screen.lines("back-edges"))
 
 
 async def test_a_condition_that_is_no_truth_value_stays_in_the_line_to_be_completed() -> None:
-    async with opened(*sample("newton_sqrt.onnx")) as screen:
-        prompt = screen.app.prompt
+    async with open_app(*sample("newton_sqrt.onnx")) as screen:
+        prompt = screen.app.console_pane
         await screen.press("1", "slash", *"root", "enter", "escape", "b")
-        assert prompt.line.value == "break if root " and prompt.line.cursor_position == len("break if root ")
+        assert prompt.input_line.value == "break if root " and prompt.input_line.cursor_position == len(
+            "break if root "
+        )
         await screen.press("enter")
         assert not len(screen.session.breakpoints)
-        assert prompt.display and prompt.line.value == "break if root"
+        assert prompt.display and prompt.input_line.value == "break if root"
         assert "float32 [] where true or false is needed" in prompt.text and "compare it" in prompt.text
         await screen.press(*" > 1", "enter")
         assert [one.text for one in screen.session.breakpoints] == ["if root > 1"] and not prompt.display
 
 
 async def test_why_has_a_screen_of_its_own_its_verdict_first() -> None:
-    async with opened(*sample("newton_sqrt.onnx")) as screen:
+    async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("s", "W")
         panel = screen.app.screen
         assert isinstance(panel, PanelScreen)
         said = panel.text.splitlines()
         assert "goes on" in said[0] and "err_new" in said[0] and len(said) > 2
-        assert not screen.app.prompt.display and screen.app.prompt.text == ""
+        assert not screen.app.console_pane.display and screen.app.console_pane.text == ""
         # A key that means something below goes there.
         await screen.press("c")
         assert screen.session.done and len(screen.app.screen_stack) == 1
@@ -93,64 +95,64 @@ async def test_why_has_a_screen_of_its_own_its_verdict_first() -> None:
 
 
 async def test_earlier_lines_by_arrow() -> None:
-    async with opened(*sample("newton_sqrt.onnx")) as screen:
+    async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("colon")
         await screen.type("print err")
         await screen.press("up")
-        assert screen.app.prompt.line.value == "print err"
+        assert screen.app.console_pane.input_line.value == "print err"
         await screen.press("down")
-        assert screen.app.prompt.line.value == ""
+        assert screen.app.console_pane.input_line.value == ""
 
 
 async def test_what_a_key_says_leaves_the_body_in_sight_on_a_small_screen() -> None:
-    async with opened(*sample("newton_sqrt.onnx"), size=(80, 24)) as screen:
+    async with open_app(*sample("newton_sqrt.onnx"), size=(80, 24)) as screen:
         await screen.press("s", "s", "l")
-        seen = "\n".join(screen.visible())
+        seen = "\n".join(screen.visible_rows())
         assert "Source" in seen and "half = x * 0.5" in seen and "esc close" in seen
         await screen.press("escape")
-        assert "Back edges" in "\n".join(screen.visible())
+        assert "Back edges" in "\n".join(screen.visible_rows())
 
 
 @pytest.mark.parametrize("size", [(80, 24), (60, 24)])
 async def test_a_row_of_a_listing_is_one_line_with_its_value_in_sight(size: tuple[int, int]) -> None:
-    async with opened(*sample("greedy_decoder.onnx"), size=size) as screen:
+    async with open_app(*sample("greedy_decoder.onnx"), size=size) as screen:
         await screen.press("s", "s", "l")
-        drawn = [row for row in screen.visible() if re.match(r" [ ▶] +\d+  ", row)]
+        drawn = [row for row in screen.visible_rows() if re.match(r" [ ▶] +\d+  ", row)]
         assert len(drawn) == 8, "as many as there is room for, and nothing between them"
         assert len({row.index(" │ min") for row in drawn}) == 1, "values stand below each other"
         split = next(row for row in drawn if "  10  " in row)
         assert "…" in split.partition(" │ ")[0] and split.rstrip().endswith("…"), "what is cut says so"
         # It is cut for the screen alone, and what is no listing is not.
-        assert "h_z, h_r, h_n = Split(h_R, axis=0, num_outputs=3)" in screen.app.prompt.text
+        assert "h_z, h_r, h_n = Split(h_R, axis=0, num_outputs=3)" in screen.app.console_pane.text
         await screen.press("colon")
         await screen.type(f"echo {'word ' * 30}end")
-        assert any(row.rstrip().endswith("end") for row in screen.visible())
+        assert any(row.rstrip().endswith("end") for row in screen.visible_rows())
 
 
 async def test_what_was_cut_is_whole_where_the_screen_gets_wider() -> None:
-    async with opened(*sample("greedy_decoder.onnx"), size=(80, 24)) as screen:
+    async with open_app(*sample("greedy_decoder.onnx"), size=(80, 24)) as screen:
         await screen.press("s", "s", "l")
-        assert not any("axis=0, num_outputs=3)" in row for row in screen.visible()[-12:])
+        assert not any("axis=0, num_outputs=3)" in row for row in screen.visible_rows()[-12:])
         await screen.pilot.resize_terminal(150, 40)
-        await screen.settle()
-        assert any("axis=0, num_outputs=3)" in row for row in screen.visible()[-18:])
+        await screen.wait_until_idle()
+        assert any("axis=0, num_outputs=3)" in row for row in screen.visible_rows()[-18:])
 
 
 async def test_quit_in_the_console_leaves() -> None:
-    async with opened(*sample("newton_sqrt.onnx")) as screen:
+    async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("colon")
-        screen.app.prompt.line.value = "quit"
+        screen.app.console_pane.input_line.value = "quit"
         await screen.press("enter")
         await screen.pilot.pause()
         assert not screen.app.is_running or screen.app.return_code == 0
 
 
 async def test_the_console_fits_on_a_small_screen() -> None:
-    async with opened(*sample("newton_sqrt.onnx"), size=(80, 24)) as screen:
+    async with open_app(*sample("newton_sqrt.onnx"), size=(80, 24)) as screen:
         await screen.press("s", "colon")
         for k in range(9):
             await screen.type(f"echo line {k}")
-        seen = "\n".join(screen.visible())
+        seen = "\n".join(screen.visible_rows())
         assert "line 8" in seen and "Source  Loop" in seen and "esc close" in seen
 
 
@@ -165,131 +167,136 @@ main (int64 n, float x0, float[2] w) => (float x_last) {
 """
 
 
-async def test_a_node_that_failed_is_an_error_for_as_long_as_one_stands_there() -> None:
+async def test_failed_node_is_an_error_while_stopped_there() -> None:
     inputs = {"n": 5, "x0": np.float32(0), "w": np.ones(2, np.float32)}
-    async with opened(model(FAILS), inputs) as screen:
+    async with open_app(model(FAILS), inputs) as screen:
         await screen.press("c")
         said = screen.message
-        assert said.startswith("error: Gather") and screen.app.message.has_class("-error")
+        assert said.startswith("error: Gather") and screen.app.status_message.has_class("-error")
         await screen.press("W", "escape")
-        assert screen.message == said and screen.app.message.has_class("-error")
+        assert screen.message == said and screen.app.status_message.has_class("-error")
         await screen.press("left")
-        assert screen.message.startswith("before iteration 2") and not screen.app.message.has_class("-error")
+        assert screen.message.startswith("before iteration 2") and not screen.app.status_message.has_class("-error")
 
 
 async def test_a_breakpoint_that_cannot_be_tested_does_not_look_like_a_failing_node() -> None:
-    async with opened(*sample("newton_sqrt.onnx")) as screen:
+    async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("colon")
         await screen.type("break x_new if x[5] > 1")
         await screen.type("continue")
-        assert "breakpoint 1 cannot be tested" in screen.app.prompt.text
-        assert "▶● x_new" in screen.marked
+        assert "breakpoint 1 cannot be tested" in screen.app.console_pane.text
+        assert "▶● x_new" in screen.marked_line
 
 
 async def test_the_hidden_console_never_takes_the_keys() -> None:
-    async with opened(*sample("newton_sqrt.onnx")) as screen:
+    async with open_app(*sample("newton_sqrt.onnx")) as screen:
         # What has the focus is hidden, as panes are before the first stop: the focus goes on to what can take it.
         screen.app.screen.set_focus(None)
-        screen.app.prompt.line.focus()
+        screen.app.console_pane.input_line.focus()
         await screen.pilot.pause()
-        assert not screen.app.prompt.line.has_focus
+        assert not screen.app.console_pane.input_line.has_focus
         await screen.press("s", "s")
-        assert screen.session.frame.iteration == 2 and screen.app.prompt.line.value == ""
+        assert screen.session.frame.iteration == 2 and screen.app.console_pane.input_line.value == ""
         # Open it does, and once more after it was closed.
         for _ in range(2):
             await screen.press("colon", "e", "c", "escape")
-            assert not screen.app.prompt.line.has_focus
+            assert not screen.app.console_pane.input_line.has_focus
         assert screen.session.frame.iteration == 2
 
 
-async def test_an_error_is_said_once_and_keeps_the_line() -> None:
-    async with opened(*sample("newton_sqrt.onnx")) as screen:
+async def test_error_is_shown_once_and_keeps_the_line() -> None:
+    async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("e")
         await screen.type("set nothing = 3")
         # In the transcript, not below it as well.
-        assert screen.app.prompt.text.count("nothing") == 2 and "nothing" not in screen.message
-        assert screen.app.prompt.display and screen.app.prompt.line.value == "set nothing = 3"
+        assert screen.app.console_pane.text.count("nothing") == 2 and "nothing" not in screen.message
+        assert screen.app.console_pane.display and screen.app.console_pane.input_line.value == "set nothing = 3"
         await screen.type("set x = 3")
-        assert not screen.app.prompt.display and screen.message == "branch 2: x = 3"
+        assert not screen.app.console_pane.display and screen.message == "branch 2: x = 3"
         # What a key does wrong is said below, and not in a toast besides.
         await screen.press("c", "s")
         assert screen.message == "error: the model ran to its end; restart to run it again"
-        assert not screen.app._notifications and not screen.app.prompt.display
+        assert not screen.app._notifications and not screen.app.console_pane.display
 
 
 async def test_tab_completes_as_far_as_it_can_and_shows_the_rest() -> None:
-    async with opened(*sample("newton_sqrt.onnx")) as screen:
+    async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("colon", *"print err", "tab")
-        assert {"err", "err_new"} <= set(screen.app.prompt.candidates.split())
+        assert {"err", "err_new"} <= set(screen.app.console_pane.candidates.split())
         await screen.press("underscore", "tab")
-        assert screen.app.prompt.line.value == "print err_new" and screen.app.prompt.candidates == ""
+        assert screen.app.console_pane.input_line.value == "print err_new" and screen.app.console_pane.candidates == ""
         await screen.press("escape", "colon", *"unti", "tab")
-        assert screen.app.prompt.line.value == "until"
+        assert screen.app.console_pane.input_line.value == "until"
 
 
 async def test_a_prompt_completes_what_it_asks_for() -> None:
-    async with opened(*sample("newton_sqrt.onnx")) as screen:
+    async with open_app(*sample("newton_sqrt.onnx")) as screen:
         # A name to go to, and no command; its sign stays.
         await screen.press("J", *"ha", "tab")
-        assert screen.app.prompt.line.value == "@half" and screen.app.prompt.candidates.split() == ["half", "half_q"]
+        assert screen.app.console_pane.input_line.value == "@half" and screen.app.console_pane.candidates.split() == [
+            "half",
+            "half_q",
+        ]
         await screen.press(*"_q", "enter")
-        assert screen.app.body.target is not None and "half_q" in screen.app.body.target.text(screen.app.shown)
+        assert screen.app.source_pane.target is not None and "half_q" in screen.app.source_pane.target.text(
+            screen.app.screen_state
+        )
         await screen.press("J", *"conti", "tab")
-        assert screen.app.prompt.line.value == "@conti"
+        assert screen.app.console_pane.input_line.value == "@conti"
         # A text to find can be anything.
         await screen.press("escape", "slash", *"chan", "tab")
-        assert screen.app.prompt.line.value == "/chan" and screen.app.prompt.candidates == ""
+        assert screen.app.console_pane.input_line.value == "/chan" and screen.app.console_pane.candidates == ""
         await screen.press("escape")
 
 
 async def test_a_prompt_brings_back_lines_of_its_own_kind() -> None:
-    async with opened(*sample("newton_sqrt.onnx")) as screen:
+    async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("slash", *"err", "enter", "colon")
         await screen.type("print x")
         await screen.press("escape", "slash", "up")
-        assert screen.app.prompt.line.value == "/err"
+        assert screen.app.console_pane.input_line.value == "/err"
         await screen.press("up", "down")
-        assert screen.app.prompt.line.value == "/"
+        assert screen.app.console_pane.input_line.value == "/"
         await screen.press("escape", "colon", "up")
-        assert screen.app.prompt.line.value == "print x"
+        assert screen.app.console_pane.input_line.value == "print x"
 
 
 async def test_the_transcript_is_kept_and_scrolls() -> None:
-    async with opened(*sample("newton_sqrt.onnx")) as screen:
+    async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("colon")
         await screen.type("help")
-        assert any("quit [STATUS]" in line for line in screen.visible())
+        assert any("quit [STATUS]" in line for line in screen.visible_rows())
         await screen.press(*("pageup",) * 9)
-        assert any("> help" in line for line in screen.visible())
-        assert not any("quit [STATUS]" in line for line in screen.visible())
+        assert any("> help" in line for line in screen.visible_rows())
+        assert not any("quit [STATUS]" in line for line in screen.visible_rows())
         await screen.press(*("pagedown",) * 9)
-        assert any("quit [STATUS]" in line for line in screen.visible())
+        assert any("quit [STATUS]" in line for line in screen.visible_rows())
         await screen.press("escape", "s", "colon")
-        assert "> help" in screen.app.prompt.text
+        assert "> help" in screen.app.console_pane.text
 
 
 async def test_leaving_asks_only_where_something_would_be_lost() -> None:
-    async with opened(*sample("newton_sqrt.onnx")) as screen:
+    async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("s", "e")
         await screen.type("set x = 3")
         await screen.press("q")
-        assert isinstance(screen.app.screen, LeaveScreen) and "branch 2: x = 3" in screen.app.screen.text
+        assert isinstance(screen.app.screen, QuitConfirmScreen) and "branch 2: x = 3" in screen.app.screen.text
         await screen.press("escape")
         assert screen.app.is_running and len(screen.app.screen_stack) == 1
         await screen.pilot.press("q", "q")
     assert screen.app.return_value == 0
-    async with opened(*sample("newton_sqrt.onnx")) as screen:
+    async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("s")
         await screen.pilot.press("q")
     assert screen.app.return_value == 0
 
 
 async def test_what_a_key_opened_for_a_line_closes() -> None:
-    async with opened(*sample("newton_sqrt.onnx")) as screen:
+    async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("g")
-        assert screen.app.prompt.line.value == "goto "
+        assert screen.app.console_pane.input_line.value == "goto "
         await screen.type("goto 3")
-        assert not screen.app.prompt.display and screen.session.frame.iteration == 3
+        assert not screen.app.console_pane.display and screen.session.frame.iteration == 3
         # The keys are the panes' again.
         await screen.press("s")
         assert screen.session.frame.iteration == 4
@@ -297,10 +304,10 @@ async def test_what_a_key_opened_for_a_line_closes() -> None:
 
 @pytest.mark.parametrize("enter", ["enter", "ctrl+j"])  # the latter is what comes of it before the terminal is ours
 async def test_what_is_typed_ahead_is_for_the_line_that_was_opened(enter: str) -> None:
-    async with opened(*sample("newton_sqrt.onnx")) as screen:
+    async with open_app(*sample("newton_sqrt.onnx")) as screen:
         # All at once, as where somebody pastes: most of these letters are actions as well.
         for key in ("colon", *"branch", enter):
             screen.app.simulate_key(key)
         await screen.pilot.pause(0.5)
-        await screen.settle()
-        assert screen.app.prompt.text.endswith("> branch\n▸ 1 the run") and screen.session.frame.iteration == 0
+        await screen.wait_until_idle()
+        assert screen.app.console_pane.text.endswith("> branch\n▸ 1 the run") and screen.session.frame.iteration == 0

@@ -17,24 +17,24 @@ import numpy as np
 import pytest
 from textual.pilot import Pilot
 
-from learning import VOICE
+from app_driver import AppDriver, open_app, run_app
+from lesson_driver import KEY_WORDING
 from loopdbg.debugger.lessons.learner import Learner
-from loopdbg.debugger.lessons.progress import Progress
-from loopdbg.tui.actions import PANES, Place, at, by_id
-from loopdbg.tui.cli.draft import Draft
-from loopdbg.tui.cli.inputs import Inputs
-from loopdbg.tui.lessons import LessonApp, lesson_driver
-from loopdbg.tui.screen.layout import TABS
-from loopdbg.tui.screens.inputs import InputsApp
+from loopdbg.debugger.lessons.progress import LearnerProgress
+from loopdbg.tui.actions import PANES, ScreenKind, actions_by_id, actions_on
+from loopdbg.tui.cli.model_inputs.draft import InputDraft
+from loopdbg.tui.cli.model_inputs.gather import RunInputs
+from loopdbg.tui.lesson_app import LessonApp, lesson_worker
+from loopdbg.tui.render.pane_layout import TABS
+from loopdbg.tui.screens.input_editor import InputsApp
 from loopdbg.tui.themes import DARK, LIGHT
-from models import NESTED, ROWS, model, sample
-from screens import Screen, opened, running
+from text_models import NESTED, ROWS, model, sample
 
 NEWTON, ENDLESS, POWER = "newton_sqrt.onnx", "loop_infinite.xml", "power_iteration.onnx"
 NEST, TABLE, LESSON, INPUTS = "nested", "a table", "a lesson", "inputs"
 
 
-class Plain:
+class StartApp:
     """What comes before the debugger, with keys as for that."""
 
     def __init__(self, app: InputsApp, pilot: Pilot[Any]) -> None:
@@ -55,18 +55,18 @@ async def shown(name: str, size: tuple[int, int] = (120, 36)) -> AsyncIterator[A
     if name == INPUTS:
         found = model("of_two (float[N] x, int64 count) => (float[N] z) { z = Mul (x, x) }")
         given = {"x": np.full(1, 7, np.float32), "count": np.array(5)}
-        app = InputsApp(Draft(found, Inputs(given, "", True)), "model.onnx")
+        app = InputsApp(InputDraft(found, RunInputs(given, "", True)), "model.onnx")
         async with app.run_test(size=size) as pilot:
             await pilot.pause()
-            yield Plain(app, pilot)
+            yield StartApp(app, pilot)
     elif name == LESSON:
-        learner = Learner(Progress(None), VOICE, number=3, random=Random(0))
-        async with running(LessonApp(lesson_driver(learner), learner), size) as screen:
+        learner = Learner(LearnerProgress(None), KEY_WORDING, number=3, random=Random(0))
+        async with run_app(LessonApp(lesson_worker(learner), learner), size) as screen:
             yield screen
     else:
         made = {NEST: (NESTED, {"M": np.array(3), "K": np.array(2)}), TABLE: (ROWS, dict[str, Any]())}
         what = (model(made[name][0]), made[name][1]) if name in made else sample(name)
-        async with opened(*what, size=size) as screen:
+        async with open_app(*what, size=size) as screen:
             yield screen
 
 
@@ -82,11 +82,11 @@ async def press(screen: Any, keys: Sequence[str]) -> None:
 
 
 @dataclass(frozen=True)
-class Case:
+class ActionCase:
     """Where an action does something: the keys before it, and something seen that it changes."""
 
     before: Sequence[str]
-    sees: Callable[[Screen], Any]
+    sees: Callable[[AppDriver], Any]
     was: Any
     then: Any
     model: str = NEWTON
@@ -95,71 +95,71 @@ class Case:
     offered: bool = True
 
 
-def iteration(screen: Screen) -> int:
+def iteration(screen: AppDriver) -> int:
     return screen.session.frame.iteration
 
 
-def at_boundary(screen: Screen) -> bool:
+def at_boundary(screen: AppDriver) -> bool:
     return screen.session.frame.at_boundary
 
 
-def typed(screen: Screen) -> str | None:
+def typed(screen: AppDriver) -> str | None:
     """What stands in the line of the console, if that is open."""
-    return screen.app.prompt.line.value if screen.app.prompt.display else None
+    return screen.app.console_pane.input_line.value if screen.app.console_pane.display else None
 
 
-def above(screen: Screen) -> str:
+def screens_above(screen: AppDriver) -> str:
     """What is above the panes."""
     return type(screen.app.screen).__name__
 
 
-def cursor(screen: Screen) -> int:
+def cursor(screen: AppDriver) -> int:
     """The line of the source that the cursor is on."""
     return screen.app.panes["body"].cursor
 
 
-def named(screen: Screen) -> str:
+def cursor_statement(screen: AppDriver) -> str:
     """What the line of the cursor computes."""
     return screen.lines("body")[cursor(screen)].split()[1]
 
 
-def at_last(screen: Screen) -> bool:
+def at_last(screen: AppDriver) -> bool:
     return cursor(screen) == len(screen.lines("body")) - 1
 
 
-def focus(screen: Screen) -> str | None:
+def focus(screen: AppDriver) -> str | None:
     return screen.app.focused.id if screen.app.focused is not None else None
 
 
-def breakpoints(screen: Screen) -> list[str]:
+def breakpoints(screen: AppDriver) -> list[str]:
     return [one.text for one in screen.session.breakpoints]
 
 
-def breakpoint_title(screen: Screen) -> str:
+def breakpoint_title(screen: AppDriver) -> str:
     return screen.session.breakpoints[0].title
 
 
-def frames(screen: Screen) -> int:
-    assert screen.app.shown is not None
-    return len(screen.app.shown.view.frames)
+def frames(screen: AppDriver) -> int:
+    assert screen.app.screen_state is not None
+    return len(screen.app.screen_state.view.frames)
 
 
-def depth(screen: Screen) -> int | None:
+def depth(screen: AppDriver) -> int | None:
     """Of the frame in focus."""
-    assert screen.app.shown is not None
-    return screen.app.shown.depth
+    assert screen.app.screen_state is not None
+    return screen.app.screen_state.depth
 
 
-def folded(screen: Screen) -> bool:
+def folded(screen: AppDriver) -> bool:
     return any("… " in line for line in screen.lines("body"))
 
 
-def stopped(screen: Screen) -> str:
+def stopped(screen: AppDriver) -> str:
     """What the model does that would run for ever."""
-    return "runs" if screen.app.driver.busy else str(screen.session.stop.reason)
+    return "runs" if screen.app.session_worker.busy else str(screen.session.stop.reason)
 
 
-def card(screen: Screen) -> str:
+def card(screen: AppDriver) -> str:
     """The lesson, and which of its cards."""
     return str(screen.app.lesson.border_title).rpartition(" of ")[0][-6:]  # type: ignore[attr-defined]
 
@@ -173,40 +173,40 @@ INSIDE = ("n", "i")
 BEGUN = ("colon", *"pri")
 
 
-def top(screen: Screen) -> Any:
+def top(screen: AppDriver) -> Any:
     """The screen above the panes."""
     return screen.app.screen
 
 
-def grid(screen: Screen) -> Any:
+def grid(screen: AppDriver) -> Any:
     return top(screen).grid.look
 
 
-def note(screen: Screen) -> str:
+def note(screen: AppDriver) -> str:
     return str(top(screen).note)
 
 
-def asked(screen: Screen) -> str | None:
+def inspector_input(screen: AppDriver) -> str | None:
     """What the line of the inspector asks for."""
     return top(screen).prompt.placeholder if top(screen).prompt.display else None
 
 
-def inspect(sees: Callable[[Screen], Any], was: Any, then: Any, *before: str) -> Case:
+def inspect(sees: Callable[[AppDriver], Any], was: Any, then: Any, *before: str) -> ActionCase:
     """In the inspector, on a carried value of six rows before iteration 3."""
-    return Case((*"sss", "2", "home", "down", "enter", *before), sees, was, then, TABLE)
+    return ActionCase((*"sss", "2", "home", "down", "enter", *before), sees, was, then, TABLE)
 
 
-def graphed(sees: Callable[[Screen], Any], was: Any, then: Any, *before: str) -> Case:
+def open_graph(sees: Callable[[AppDriver], Any], was: Any, then: Any, *before: str) -> ActionCase:
     """In the graph, before iteration 2, on a screen smaller than it."""
-    return Case((*"ssG", *before), sees, was, then, size=(80, 24))
+    return ActionCase((*"ssG", *before), sees, was, then, size=(80, 24))
 
 
-def boxed(screen: Screen) -> str:
+def cursor_box(screen: AppDriver) -> str:
     """The box of the graph that the cursor is on."""
     return str(top(screen).state.box.name)
 
 
-def at_right(screen: Screen) -> bool:
+def at_right(screen: AppDriver) -> bool:
     """The window is at the right end of the graph."""
     return bool(top(screen).graph.scroll_x == top(screen).graph.max_scroll_x > 0)
 
@@ -216,22 +216,22 @@ def line_of(k: int) -> Callable[[Any], str]:
     return lambda screen: " ".join(screen.app.box.lines[1 + k].text.split())
 
 
-def before_all(sees: Callable[[Any], Any], was: Any, then: Any, *before: str) -> Case:
+def inputs_without_values(sees: Callable[[Any], Any], was: Any, then: Any, *before: str) -> ActionCase:
     """On the inputs of a model that came with none."""
-    return Case(before, sees, was, then, INPUTS)
+    return ActionCase(before, sees, was, then, INPUTS)
 
 
-def highlighted(screen: Screen) -> int:
+def highlighted(screen: AppDriver) -> int:
     """The row of the palette."""
     return int(top(screen)._list.highlighted)
 
 
-def scrolled(screen: Screen) -> bool:
+def scrolled(screen: AppDriver) -> bool:
     """The help is not at its beginning."""
     return any(widget.scroll_offset.y > 0 for widget in top(screen).query("*"))
 
 
-def at_end(screen: Screen) -> bool:
+def at_end(screen: AppDriver) -> bool:
     return any(widget.scroll_offset.y == widget.max_scroll_y > 0 for widget in top(screen).query("*"))
 
 
@@ -248,9 +248,9 @@ ELSEWHERE = {
     "inspect-difference": inspect(lambda s: grid(s).other is not None, False, True),
     "inspect-difference-to": inspect(lambda s: top(s).prompt.display, False, True),
     "inspect-largest": inspect(lambda s: "changed most" in note(s), False, True),
-    "inspect-break": inspect(above, "InspectorScreen", "_Panes"),
-    "inspect-help": inspect(above, "InspectorScreen", "HelpScreen"),
-    "inspect-leave": inspect(above, "InspectorScreen", "_Panes"),
+    "inspect-break": inspect(screens_above, "InspectorScreen", "_PanesScreen"),
+    "inspect-help": inspect(screens_above, "InspectorScreen", "HelpScreen"),
+    "inspect-leave": inspect(screens_above, "InspectorScreen", "_PanesScreen"),
     "inspect-up": inspect(lambda s: grid(s).cursor, (1, 0), (0, 0), "down"),
     "inspect-down": inspect(lambda s: grid(s).cursor, (0, 0), (1, 0)),
     "inspect-left": inspect(lambda s: grid(s).cursor, (0, 1), (0, 0), "l"),
@@ -270,153 +270,156 @@ ELSEWHERE = {
     "inspect-copy": inspect(lambda s: s.app.clipboard, "", "0.125", "l"),
     "inspect-copy-numpy": inspect(lambda s: "np." in s.app.clipboard, False, True),
     "inspect-take": inspect(lambda s: grid(s).part.rows, 6, 1, "left_square_bracket", *"[0]"),
-    "graph-step": graphed(iteration, 2, 3),
-    "graph-node": graphed(at_boundary, True, False),
-    "graph-into": graphed(at_boundary, True, False),
-    "graph-continue": graphed(lambda s: s.session.done, False, True),
-    "graph-back": graphed(iteration, 2, 1),
-    "graph-back-node": graphed(at_boundary, False, True, "n"),
-    "graph-restart": graphed(iteration, 2, 0),
-    "graph-up": graphed(boxed, "half", "x"),
-    "graph-down": graphed(boxed, "half", "x_new"),
-    "graph-left": graphed(boxed, "q", "half", "right"),
-    "graph-right": graphed(boxed, "half", "q"),
-    "graph-next": graphed(boxed, "x", "half", "up"),
-    "graph-open": graphed(above, "GraphScreen", "InspectorScreen"),
-    "graph-more": graphed(lambda s: top(s).state.level.name, "NARROW", "VALUES", "minus"),
-    "graph-less": graphed(lambda s: top(s).state.level.name, "VALUES", "NARROW"),
-    "graph-pan-up": graphed(lambda s: top(s).graph.scroll_y > 0, True, False, "pagedown"),
-    "graph-pan-down": graphed(lambda s: top(s).graph.scroll_y > 0, False, True, "pageup"),
-    "graph-pan-left": graphed(at_right, True, False, *["shift+right"] * 4),
-    "graph-pan-right": graphed(lambda s: top(s).graph.scroll_x > 0, False, True, *["shift+left"] * 4),
-    "graph-help": graphed(above, "GraphScreen", "HelpScreen"),
-    "graph-leave": graphed(above, "GraphScreen", "_Panes"),
-    "fields-take": Case((*IN_FIELDS, *"x > 1"), breakpoint_title, "iter 3", "iter 3 if x > 1"),
-    "fields-next": Case(IN_FIELDS, focus, "fields-condition", "fields-ignore"),
-    "fields-previous": Case((*IN_FIELDS, "tab"), focus, "fields-ignore", "fields-condition"),
-    "fields-help": Case(IN_FIELDS, above, "BreakpointScreen", "HelpScreen"),
-    "fields-leave": Case((*IN_FIELDS, *"x > 1"), above, "BreakpointScreen", "_Panes"),
-    "inputs-start": before_all(lambda s: s.app.return_value, None, True),
-    "inputs-edit": before_all(lambda s: s.app.prompt.display, False, True),
-    "inputs-random": before_all(lambda s: "random, seed 1" in line_of(0)(s), False, True),
-    "inputs-zeros": before_all(line_of(0), MADE, "▌ x float32[N] [1] [0.0] zeros"),
-    "inputs-ones": before_all(line_of(0), MADE, "▌ x float32[N] [1] [1.0] ones"),
-    "inputs-arange": before_all(line_of(0), MADE, "▌ x float32[N] [1] [0.0] arange"),
-    "inputs-load": before_all(lambda s: s.app.prompt.display, False, True),
-    "inputs-dim": before_all(lambda s: s.app.prompt.display, False, True),
-    "inputs-up": before_all(lambda s: s.app.at, 1, 0, "down"),
-    "inputs-down": before_all(lambda s: s.app.at, 0, 1),
-    "inputs-take": before_all(
+    "graph-step": open_graph(iteration, 2, 3),
+    "graph-node": open_graph(at_boundary, True, False),
+    "graph-into": open_graph(at_boundary, True, False),
+    "graph-continue": open_graph(lambda s: s.session.done, False, True),
+    "graph-back": open_graph(iteration, 2, 1),
+    "graph-back-node": open_graph(at_boundary, False, True, "n"),
+    "graph-restart": open_graph(iteration, 2, 0),
+    "graph-up": open_graph(cursor_box, "half", "x"),
+    "graph-down": open_graph(cursor_box, "half", "x_new"),
+    "graph-left": open_graph(cursor_box, "q", "half", "right"),
+    "graph-right": open_graph(cursor_box, "half", "q"),
+    "graph-next": open_graph(cursor_box, "x", "half", "up"),
+    "graph-open": open_graph(screens_above, "GraphScreen", "InspectorScreen"),
+    "graph-more": open_graph(lambda s: top(s).state.level.name, "NARROW", "VALUES", "minus"),
+    "graph-less": open_graph(lambda s: top(s).state.level.name, "VALUES", "NARROW"),
+    "graph-pan-up": open_graph(lambda s: top(s).graph.scroll_y > 0, True, False, "pagedown"),
+    "graph-pan-down": open_graph(lambda s: top(s).graph.scroll_y > 0, False, True, "pageup"),
+    "graph-pan-left": open_graph(at_right, True, False, *["shift+right"] * 4),
+    "graph-pan-right": open_graph(lambda s: top(s).graph.scroll_x > 0, False, True, *["shift+left"] * 4),
+    "graph-help": open_graph(screens_above, "GraphScreen", "HelpScreen"),
+    "graph-leave": open_graph(screens_above, "GraphScreen", "_PanesScreen"),
+    "fields-take": ActionCase((*IN_FIELDS, *"x > 1"), breakpoint_title, "iter 3", "iter 3 if x > 1"),
+    "fields-next": ActionCase(IN_FIELDS, focus, "fields-condition", "fields-ignore"),
+    "fields-previous": ActionCase((*IN_FIELDS, "tab"), focus, "fields-ignore", "fields-condition"),
+    "fields-help": ActionCase(IN_FIELDS, screens_above, "BreakpointScreen", "HelpScreen"),
+    "fields-leave": ActionCase((*IN_FIELDS, *"x > 1"), screens_above, "BreakpointScreen", "_PanesScreen"),
+    "inputs-start": inputs_without_values(lambda s: s.app.return_value, None, True),
+    "inputs-edit": inputs_without_values(lambda s: s.app.prompt.display, False, True),
+    "inputs-random": inputs_without_values(lambda s: "random, seed 1" in line_of(0)(s), False, True),
+    "inputs-zeros": inputs_without_values(line_of(0), MADE, "▌ x float32[N] [1] [0.0] zeros"),
+    "inputs-ones": inputs_without_values(line_of(0), MADE, "▌ x float32[N] [1] [1.0] ones"),
+    "inputs-arange": inputs_without_values(line_of(0), MADE, "▌ x float32[N] [1] [0.0] arange"),
+    "inputs-load": inputs_without_values(lambda s: s.app.prompt.display, False, True),
+    "inputs-dim": inputs_without_values(lambda s: s.app.prompt.display, False, True),
+    "inputs-up": inputs_without_values(lambda s: s.app.at, 1, 0, "down"),
+    "inputs-down": inputs_without_values(lambda s: s.app.at, 0, 1),
+    "inputs-take": inputs_without_values(
         line_of(1), "▌ count int64[] 5 random, seed 0", "▌ count int64[] 3 3", "down", "enter", "3"
     ),
-    "inputs-help": before_all(lambda s: type(s.app.screen).__name__ == "HelpScreen", False, True),
-    "inputs-leave": before_all(lambda s: s.app.return_value, None, False),
-    "inputs-quit": before_all(lambda s: s.app.return_value, None, False, "enter"),
-    "choice-up": Case((*PALETTE, "down"), highlighted, 2, 1),
-    "choice-down": Case(PALETTE, highlighted, 1, 2),
-    "choice-page-up": Case((*PALETTE, "pagedown"), lambda s: highlighted(s) > 3, True, False),
-    "choice-page-down": Case(PALETTE, lambda s: highlighted(s) > 3, False, True),
-    "choice-open": Case((*PALETTE, *"next boundary"), lambda s: len(s.app.screen_stack), 2, 1),
-    "choice-leave": Case(PALETTE, above, "PaletteScreen", "_Panes"),
-    "text-up": Case((*HELP, "down"), scrolled, True, False),
-    "text-down": Case(HELP, scrolled, False, True),
-    "text-page-up": Case((*HELP, "pagedown"), scrolled, True, False),
-    "text-page-down": Case(HELP, scrolled, False, True),
-    "text-first": Case((*HELP, "end"), scrolled, True, False),
-    "text-last": Case(HELP, at_end, False, True),
-    "text-close": Case(HELP, above, "HelpScreen", "_Panes"),
-    "leave": Case(LEAVING, lambda s: s.app._exit, False, True),
-    "stay": Case(LEAVING, above, "LeaveScreen", "_Panes"),
+    "inputs-help": inputs_without_values(lambda s: type(s.app.screen).__name__ == "HelpScreen", False, True),
+    "inputs-leave": inputs_without_values(lambda s: s.app.return_value, None, False),
+    "inputs-quit": inputs_without_values(lambda s: s.app.return_value, None, False, "enter"),
+    "choice-up": ActionCase((*PALETTE, "down"), highlighted, 2, 1),
+    "choice-down": ActionCase(PALETTE, highlighted, 1, 2),
+    "choice-page-up": ActionCase((*PALETTE, "pagedown"), lambda s: highlighted(s) > 3, True, False),
+    "choice-page-down": ActionCase(PALETTE, lambda s: highlighted(s) > 3, False, True),
+    "choice-open": ActionCase((*PALETTE, *"next boundary"), lambda s: len(s.app.screen_stack), 2, 1),
+    "choice-leave": ActionCase(PALETTE, screens_above, "PaletteScreen", "_PanesScreen"),
+    "text-up": ActionCase((*HELP, "down"), scrolled, True, False),
+    "text-down": ActionCase(HELP, scrolled, False, True),
+    "text-page-up": ActionCase((*HELP, "pagedown"), scrolled, True, False),
+    "text-page-down": ActionCase(HELP, scrolled, False, True),
+    "text-first": ActionCase((*HELP, "end"), scrolled, True, False),
+    "text-last": ActionCase(HELP, at_end, False, True),
+    "text-close": ActionCase(HELP, screens_above, "HelpScreen", "_PanesScreen"),
+    "leave": ActionCase(LEAVING, lambda s: s.app._exit, False, True),
+    "stay": ActionCase(LEAVING, screens_above, "QuitConfirmScreen", "_PanesScreen"),
 }
 
 CASES = {
-    "open": Case(ON_VALUE, above, "_Panes", "InspectorScreen"),
-    "graph": Case(("s",), above, "_Panes", "GraphScreen"),
-    "why": Case(("s",), above, "_Panes", "PanelScreen"),
-    "find": Case((), lambda s: s.app.prompt.display and focus(s) == s.app.prompt.line.id, False, True),
-    "find-next": Case(FOUND, named, "change", "err_new"),
-    "find-previous": Case((*FOUND, "n"), named, "err_new", "change"),
-    "go-to-line": Case((), typed, None, "@"),
-    "frame-out": Case(INSIDE, depth, 2, 1, NEST),
-    "frame-in": Case((*INSIDE, "left_square_bracket"), depth, 1, 2, NEST),
-    "list": Case(("s",), lambda s: "x_new = half + half_q" in s.app.prompt.text, False, True),
-    "copy": Case(ON_VALUE, lambda s: s.app.clipboard, "", "1.5"),
-    "fold": Case(("slash", *"for j", "enter", "escape"), folded, False, True, NEST),
-    "unfold": Case(("slash", *"for j", "enter", "escape", "minus"), folded, True, False, NEST),
-    "to-maker": Case((*FOUND, "escape"), named, "change", "x_new"),
-    "to-reader": Case((*FOUND, "escape"), named, "change", "err_new"),
-    "code": Case((), lambda s: "power_iteration.py" in s.text("body"), True, False, POWER),
-    "step": Case((), iteration, 0, 1),
-    "node": Case((), at_boundary, True, False),
-    "continue": Case((), lambda s: s.session.done, False, True),
-    "back": Case(("s", "s"), iteration, 2, 1),
-    "into": Case(("n",), frames, 2, 3, NEST),
-    "finish": Case((), lambda s: "ended after 5" in s.header, False, True),
-    "back-node": Case(("s", "n"), at_boundary, False, True),
-    "reverse-continue": Case((":break iter 2", "c", "c"), lambda s: s.session.done or iteration(s), True, 2),
-    "goto": Case((), typed, None, "goto "),
-    "run-here": Case((*FOUND, "escape"), lambda s: "▶ change" in s.marked, False, True),
-    "restart": Case(("s", "s"), iteration, 2, 0),
-    "stop": Case(("c",), stopped, "runs", "interrupt", ENDLESS),
-    "stop-always": Case(("c", "colon"), stopped, "runs", "interrupt", ENDLESS),
-    "break-here": Case((*FOUND, "escape"), breakpoints, [], ["line 15"]),
-    "break": Case((), typed, None, "break "),
-    "watch": Case(ON_VALUE, typed, None, "watch x"),
-    "edit-breakpoint": Case(ON_BREAKPOINT, above, "_Panes", "BreakpointScreen"),
-    "delete": Case(ON_BREAKPOINT, breakpoints, ["iter 3"], []),
-    "display": Case(ON_VALUE, typed, None, "display x"),
-    "edit-display": Case(ON_DISPLAY, typed, None, "display 1: x * 2"),
-    "delete-display": Case(ON_DISPLAY, lambda s: s.app.driver.console.displays.keys() == {1}, True, False),
-    "edit": Case(ON_VALUE, typed, None, "set x = "),
-    "undo": Case(("s", ":set x = 3", "s"), iteration, 2, 1),
-    "plot": Case(ON_VALUE, above, "_Panes", "InspectorScreen"),
-    "cursor-up": Case(("home", "down", "down"), cursor, 2, 1),
-    "cursor-down": Case(("home",), cursor, 0, 1),
-    "page-up": Case(("end",), at_last, True, False),
-    "page-down": Case(("home",), lambda s: cursor(s) > 3, False, True),
-    "first": Case(("end",), lambda s: cursor(s) == 0, False, True),
-    "last": Case(("home",), at_last, False, True),
-    "next-pane": Case(("1",), focus, "body", "back-edges"),
-    "previous-pane": Case(("2",), focus, "back-edges", "body"),
-    **{f"pane-{k}": Case(("c", ":display x", "2" if k == 1 else "1"), focus, "back-edges" if k == 1 else "body", name)
+    "open": ActionCase(ON_VALUE, screens_above, "_PanesScreen", "InspectorScreen"),
+    "graph": ActionCase(("s",), screens_above, "_PanesScreen", "GraphScreen"),
+    "why": ActionCase(("s",), screens_above, "_PanesScreen", "PanelScreen"),
+    "find": ActionCase((), lambda s: s.app.console_pane.display and focus(s) == s.app.console_pane.input_line.id, False,
+                       True),
+    "find-next": ActionCase(FOUND, cursor_statement, "change", "err_new"),
+    "find-previous": ActionCase((*FOUND, "n"), cursor_statement, "err_new", "change"),
+    "go-to-line": ActionCase((), typed, None, "@"),
+    "frame-out": ActionCase(INSIDE, depth, 2, 1, NEST),
+    "frame-in": ActionCase((*INSIDE, "left_square_bracket"), depth, 1, 2, NEST),
+    "list": ActionCase(("s",), lambda s: "x_new = half + half_q" in s.app.console_pane.text, False, True),
+    "copy": ActionCase(ON_VALUE, lambda s: s.app.clipboard, "", "1.5"),
+    "fold": ActionCase(("slash", *"for j", "enter", "escape"), folded, False, True, NEST),
+    "unfold": ActionCase(("slash", *"for j", "enter", "escape", "minus"), folded, True, False, NEST),
+    "to-maker": ActionCase((*FOUND, "escape"), cursor_statement, "change", "x_new"),
+    "to-reader": ActionCase((*FOUND, "escape"), cursor_statement, "change", "err_new"),
+    "code": ActionCase((), lambda s: "power_iteration.py" in s.text("body"), True, False, POWER),
+    "step": ActionCase((), iteration, 0, 1),
+    "node": ActionCase((), at_boundary, True, False),
+    "continue": ActionCase((), lambda s: s.session.done, False, True),
+    "back": ActionCase(("s", "s"), iteration, 2, 1),
+    "into": ActionCase(("n",), frames, 2, 3, NEST),
+    "finish": ActionCase((), lambda s: "ended after 5" in s.header, False, True),
+    "back-node": ActionCase(("s", "n"), at_boundary, False, True),
+    "reverse-continue": ActionCase((":break iter 2", "c", "c"), lambda s: s.session.done or iteration(s), True, 2),
+    "goto": ActionCase((), typed, None, "goto "),
+    "run-here": ActionCase((*FOUND, "escape"), lambda s: "▶ change" in s.marked_line, False, True),
+    "restart": ActionCase(("s", "s"), iteration, 2, 0),
+    "stop": ActionCase(("c",), stopped, "runs", "interrupt", ENDLESS),
+    "stop-always": ActionCase(("c", "colon"), stopped, "runs", "interrupt", ENDLESS),
+    "break-here": ActionCase((*FOUND, "escape"), breakpoints, [], ["line 15"]),
+    "break": ActionCase((), typed, None, "break "),
+    "watch": ActionCase(ON_VALUE, typed, None, "watch x"),
+    "edit-breakpoint": ActionCase(ON_BREAKPOINT, screens_above, "_PanesScreen", "BreakpointScreen"),
+    "delete": ActionCase(ON_BREAKPOINT, breakpoints, ["iter 3"], []),
+    "display": ActionCase(ON_VALUE, typed, None, "display x"),
+    "edit-display": ActionCase(ON_DISPLAY, typed, None, "display 1: x * 2"),
+    "delete-display": ActionCase(ON_DISPLAY, lambda s: s.app.session_worker.console.displays.keys() == {1}, True,
+                                 False),
+    "edit": ActionCase(ON_VALUE, typed, None, "set x = "),
+    "undo": ActionCase(("s", ":set x = 3", "s"), iteration, 2, 1),
+    "plot": ActionCase(ON_VALUE, screens_above, "_PanesScreen", "InspectorScreen"),
+    "cursor-up": ActionCase(("home", "down", "down"), cursor, 2, 1),
+    "cursor-down": ActionCase(("home",), cursor, 0, 1),
+    "page-up": ActionCase(("end",), at_last, True, False),
+    "page-down": ActionCase(("home",), lambda s: cursor(s) > 3, False, True),
+    "first": ActionCase(("end",), lambda s: cursor(s) == 0, False, True),
+    "last": ActionCase(("home",), at_last, False, True),
+    "next-pane": ActionCase(("1",), focus, "body", "back-edges"),
+    "previous-pane": ActionCase(("2",), focus, "back-edges", "body"),
+    **{f"pane-{k}": ActionCase(("c", ":display x", "2" if k == 1 else "1"), focus, "back-edges" if k == 1 else "body",
+                               name)
        for k, name in enumerate(PANES, 1)},
-    "zoom": Case(("2",), lambda s: s.app.bench.full, "", "back-edges"),
-    "tab-next": Case((), lambda s: s.app.bench.tab, 0, 1, size=(80, 24)),
-    "tab-previous": Case((), lambda s: s.app.bench.tab, 0, len(TABS) - 1, size=(80, 24)),
-    "mouse": Case((), lambda s: s.app._mouse, True, False),
-    "console": Case((), typed, None, ""),
-    "interrupt": Case(("c",), stopped, "runs", "interrupt", ENDLESS),
-    "close": Case(("colon",), typed, "", None),
-    "theme": Case((), lambda s: s.app.theme, DARK.name, LIGHT.name),
-    "palette": Case((), above, "_Panes", "PaletteScreen"),
-    "help": Case((), above, "_Panes", "HelpScreen"),
-    "suspend": Case((), lambda s: s.app.suspended, [], [signal.SIGTSTP]),  # type: ignore[attr-defined]
-    "quit": Case((), lambda s: s.app._exit, False, True),
-    "idle": Case(("s",), lambda s: s.message, "before iteration 1 of loop 'sqrt'", "nothing runs; q quits"),
-    "answer": Case((), typed, None, "answer ", LESSON),
-    "next-card": Case((), card, "card 1", "card 2", LESSON),
-    "hint": Case((":card 4",), lambda s: "is 21 there before below is false?" in flat(s), False, True, LESSON),
-    "again": Case((":card 4",), lambda s: "start is 2" in flat(s), False, True, LESSON),
-    "run-line": Case(("colon", *"step"), iteration, 0, 1),
-    "complete": Case(BEGUN, typed, "pri", "print"),
-    "earlier": Case(("colon", *"step", "enter"), typed, "", "step"),
+    "zoom": ActionCase(("2",), lambda s: s.app.pane_grid.maximized_pane, "", "back-edges"),
+    "tab-next": ActionCase((), lambda s: s.app.pane_grid.tab, 0, 1, size=(80, 24)),
+    "tab-previous": ActionCase((), lambda s: s.app.pane_grid.tab, 0, len(TABS) - 1, size=(80, 24)),
+    "mouse": ActionCase((), lambda s: s.app._mouse_enabled, True, False),
+    "console": ActionCase((), typed, None, ""),
+    "interrupt": ActionCase(("c",), stopped, "runs", "interrupt", ENDLESS),
+    "close": ActionCase(("colon",), typed, "", None),
+    "theme": ActionCase((), lambda s: s.app.theme, DARK.name, LIGHT.name),
+    "palette": ActionCase((), screens_above, "_PanesScreen", "PaletteScreen"),
+    "help": ActionCase((), screens_above, "_PanesScreen", "HelpScreen"),
+    "suspend": ActionCase((), lambda s: s.app.suspended, [], [signal.SIGTSTP]),  # type: ignore[attr-defined]
+    "quit": ActionCase((), lambda s: s.app._exit, False, True),
+    "idle": ActionCase(("s",), lambda s: s.message, "before iteration 1 of loop 'sqrt'", "nothing runs; q quits"),
+    "answer": ActionCase((), typed, None, "answer ", LESSON),
+    "next-card": ActionCase((), card, "card 1", "card 2", LESSON),
+    "hint": ActionCase((":card 4",), lambda s: "is 21 there before below is false?" in flat(s), False, True, LESSON),
+    "again": ActionCase((":card 4",), lambda s: "start is 2" in flat(s), False, True, LESSON),
+    "run-line": ActionCase(("colon", *"step"), iteration, 0, 1),
+    "complete": ActionCase(BEGUN, typed, "pri", "print"),
+    "earlier": ActionCase(("colon", *"step", "enter"), typed, "", "step"),
     **ELSEWHERE,
-    "later": Case(("colon", *"step", "enter", "up"), typed, "step", ""),
+    "later": ActionCase(("colon", *"step", "enter", "up"), typed, "step", ""),
 }  # fmt: skip
 
 
-def flat(screen: Screen) -> str:
+def flat(screen: AppDriver) -> str:
     """What the card of a lesson says."""
     return " ".join(screen.app.lesson.text.split())  # type: ignore[attr-defined]
 
 
 def test_every_action_has_a_row() -> None:
-    assert CASES.keys() == by_id().keys()
+    assert CASES.keys() == actions_by_id().keys()
 
 
 @pytest.mark.parametrize("name", CASES)
 async def test_an_action_does_what_it_is_there_for(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    case, action = CASES[name], by_id()[name]
+    case, action = CASES[name], actions_by_id()[name]
     async with shown(case.model, case.size) as screen:
         screen.app.suspended = []  # type: ignore[attr-defined]
         if name == "suspend":
@@ -433,9 +436,13 @@ async def test_an_action_does_what_it_is_there_for(name: str, monkeypatch: pytes
         assert case.sees(screen) == case.was
         if not case.offered:
             pass
-        elif hasattr(screen.app.screen, "now") or action.section.place is Place.PANES:
-            now = screen.app.now if action.section.place is Place.PANES else screen.app.screen.now
-            assert action.applies(now), "the foot and the palette would not offer it"
+        elif hasattr(screen.app.screen, "action_context") or action.section.screen is ScreenKind.PANES:
+            now = (
+                screen.app.action_context
+                if action.section.screen is ScreenKind.PANES
+                else screen.app.screen.action_context
+            )
+            assert action.is_enabled(now), "the foot and the palette would not offer it"
         if name in ("quit", "leave"):
             await screen.tap(action.keys[0], lambda: case.sees(screen) == case.then)
         elif endless:
@@ -447,11 +454,11 @@ async def test_an_action_does_what_it_is_there_for(name: str, monkeypatch: pytes
 
 
 async def test_each_key_of_an_action_is_bound_to_it() -> None:
-    async with opened(*sample(NEWTON)) as screen:
+    async with open_app(*sample(NEWTON)) as screen:
         bound = screen.app._bindings.key_to_bindings
-        for one in at(Place.PANES):
-            for key in one.keys if one.does else ():
-                assert one.does in [binding.action for binding in bound[key]], (one.id, key)
+        for one in actions_on(ScreenKind.PANES):
+            for key in one.keys if one.textual_action else ():
+                assert one.textual_action in [binding.action for binding in bound[key]], (one.id, key)
 
 
 #: Where each pane has something to show, and what.

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import loopdbg
-from models import model
-from screens import opened
+from app_driver import open_app
+from text_models import model
 
 
 def many(count: int = 60) -> loopdbg.Model:
@@ -29,23 +29,25 @@ main (float x) => (float r0) {{
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 36), (200, 60)])
 async def test_the_loop_is_in_sight(size: tuple[int, int]) -> None:
-    async with opened(many(), {"x": np.float32(1)}, size=size) as screen:
-        seen = screen.visible()
+    async with open_app(many(), {"x": np.float32(1)}, size=size) as screen:
+        seen = screen.visible_rows()
         assert any("for i in range(4)" in line for line in seen)
         assert any("… 59 more lines" in line for line in seen)
-        body = screen.app.body
+        body = screen.app.source_pane
         # Later too, the line that runs next stands among others.
         await screen.press(*["n"] * 40)
         assert isinstance(body.cursor, int)
-        at, height = body.cursor - body.scroll_offset.y, body._built.height
+        at, height = body.cursor - body.scroll_offset.y, body._built_size.height
         assert 2 <= at < height - 2
 
 
 async def test_folded_initial_values_are_shown_again() -> None:
-    async with opened(many(), {"x": np.float32(1)}) as screen:
+    async with open_app(many(), {"x": np.float32(1)}) as screen:
         await screen.press("1", "J", *"30", "enter")
-        assert screen.app.body.target is not None and "line 30 " in screen.app.body.target.text(screen.app.shown)
-        assert not any("more lines" in line for line in screen.visible())
+        assert screen.app.source_pane.target is not None and "line 30 " in screen.app.source_pane.target.text(
+            screen.app.screen_state
+        )
+        assert not any("more lines" in line for line in screen.visible_rows())
         # They stay shown after a step, until they are folded again.
         await screen.press("s")
         assert not any("more lines" in text for text in screen.lines("body"))
@@ -56,5 +58,5 @@ async def test_folded_initial_values_are_shown_again() -> None:
 
 
 async def test_few_initial_values_are_not_folded() -> None:
-    async with opened(many(7), {"x": np.float32(1)}) as screen:
+    async with open_app(many(7), {"x": np.float32(1)}) as screen:
         assert not any("more lines" in text for text in screen.lines("body"))

@@ -12,22 +12,22 @@ import numpy as np
 import pytest
 from textual.geometry import Offset
 
-from loopdbg.debugger.console.file_access import access_to
-from loopdbg.debugger.statistics.tensor import TensorRef
-from loopdbg.tui.actions import Place, Section, at, remapped
-from loopdbg.tui.screen.targets import Of, ValueTarget
+from app_driver import AppDriver, open_app, open_recording
+from loopdbg.debugger.frontends.console.file_access import folder_access
+from loopdbg.debugger.statistics.tensor_ref import TensorRef
+from loopdbg.tui.actions import HelpSection, ScreenKind, actions_on, remap_keys
+from loopdbg.tui.render.targets import ValueKind, ValueTarget
 from loopdbg.tui.screens.help import HelpScreen
 from loopdbg.tui.screens.inspected_value import as_tensor
 from loopdbg.tui.screens.inspector import InspectorScreen
 from loopdbg.tui.screens.palette import PaletteScreen
-from models import sample
-from screens import Screen, opened, opened_recording
+from text_models import sample
 
 
-class Inspector:
+class InspectorDriver:
     """The inspector on the screen."""
 
-    def __init__(self, screen: Screen, top: InspectorScreen) -> None:
+    def __init__(self, screen: AppDriver, top: InspectorScreen) -> None:
         self.screen = screen
         self.top = top
 
@@ -43,14 +43,14 @@ class Inspector:
 
     async def settle(self) -> None:
         await self.screen.pilot.pause()
-        await self.screen.until(
-            lambda: not self.screen.app.driver.busy and not any(w.is_running for w in self.top.workers)
+        await self.screen.wait_until(
+            lambda: not self.screen.app.session_worker.busy and not any(w.is_running for w in self.top.workers)
         )
         await self.screen.pilot.pause()
 
     @property
     def head(self) -> str:
-        return str(self.top.header.content)
+        return str(self.top.title_label.content)
 
     def cells(self) -> list[list[str]]:
         return [one.text.replace("[", " ").replace("]", " ").split() for one in self.top.grid.lines]
@@ -59,42 +59,42 @@ class Inspector:
 @asynccontextmanager
 async def inspector(
     name: str, target: ValueTarget, steps: int = 3, size: tuple[int, int] = (120, 36), plot: bool = False
-) -> AsyncIterator[Inspector]:
-    async with opened(*sample(name), size=size) as screen:
+) -> AsyncIterator[InspectorDriver]:
+    async with open_app(*sample(name), size=size) as screen:
         await screen.press(*["s"] * steps)
-        screen.app.inspect(target, plot)
+        screen.app.open_inspector(target, plot)
         await screen.pilot.pause()
         assert isinstance(screen.app.screen, InspectorScreen)
-        found = Inspector(screen, screen.app.screen)
+        found = InspectorDriver(screen, screen.app.screen)
         # It is drawn once it has a size.
-        await screen.until(lambda: found.top.grid.lines or not found.top.grid.display)
+        await screen.wait_until(lambda: found.top.grid.lines or not found.top.grid.display)
         await found.settle()
         yield found
 
 
-C = ValueTarget("c", 1, Of.CARRIED)
+C = ValueTarget("c", 1, ValueKind.CARRIED)
 
 
-def carried(found: Inspector) -> Any:
+def carried(found: InspectorDriver) -> Any:
     return found.screen.session.frame.carried["c"]
 
 
 async def test_enter_on_a_value_opens_it_with_its_statistics() -> None:
-    async with opened(*sample("lstm.xml")) as screen:
+    async with open_app(*sample("lstm.xml")) as screen:
         await screen.press("s", "s", "s")
         screen.app.panes["back-edges"].focus()
         await screen.press("down", "enter")
         top = screen.app.screen
         assert isinstance(top, InspectorScreen)
-        found = Inspector(screen, top)
+        found = InspectorDriver(screen, top)
         await found.settle()
         name = top.target.name
         value = screen.session.frame.carried[name]
         assert f"{name}   float32 [1,256]   carried by 'rnn'   into iteration 3 of 25" in found.head
-        assert f"min {value.min():.3g} at [0,{value.argmin()}]" in top.facts.text
-        assert f"norm {np.linalg.norm(value):.3g}" in top.facts.text
-        assert "NaN 0   Inf 0   zeros 0   same as before 0" in top.facts.text
-        assert "▲" in top.over.text and "norm" in top.over.text
+        assert f"min {value.min():.3g} at [0,{value.argmin()}]" in top.statistics_box.text
+        assert f"norm {np.linalg.norm(value):.3g}" in top.statistics_box.text
+        assert "NaN 0   Inf 0   zeros 0   same as before 0" in top.statistics_box.text
+        assert "▲" in top.series_box.text and "norm" in top.series_box.text
         assert float(found.cells()[1][1]) == pytest.approx(value[0, 0], abs=1e-4)
         assert len(top.grid.lines) > 10, "256 elements in lines of ten"
         await found.press("escape")
@@ -103,11 +103,11 @@ async def test_enter_on_a_value_opens_it_with_its_statistics() -> None:
 
 async def test_arrows_lead_to_other_iterations_without_moving_the_session() -> None:
     async with inspector("lstm.xml", C) as found:
-        position = found.screen.session._inside.position
+        position = found.screen.session._internals.position
         await found.press("left")
         assert "into iteration 2 of 25   (the stop is at 3)" in found.head
         expected = found.screen.session.frame.history.value("c", 2)
-        assert f"min {expected.min():.3g}" in found.top.facts.text
+        assert f"min {expected.min():.3g}" in found.top.statistics_box.text
         await found.press("left", "left", "left")
         assert "iteration 0" in found.head and found.top.note == "iteration 0 is the first"
         await found.press("right", "right", "right")
@@ -119,7 +119,7 @@ async def test_arrows_lead_to_other_iterations_without_moving_the_session() -> N
         await found.type("g", "x")
         assert "no iteration" in found.top.note and found.top.prompt.display
         await found.press("escape")
-        assert found.screen.session._inside.position == position
+        assert found.screen.session._internals.position == position
 
 
 async def test_differences_to_another_iteration() -> None:
@@ -131,7 +131,7 @@ async def test_differences_to_another_iteration() -> None:
         assert float(found.cells()[1][1]) == pytest.approx(float((now - history.value("c", 2))[0, 0]), abs=1e-3)
         await found.press("x")
         place = int(np.abs(now - history.value("c", 2)).argmax())
-        assert f"at [0,{place}]" in found.top.note and found.top.grid.place == (0, place)
+        assert f"at [0,{place}]" in found.top.note and found.top.grid.cursor_index == (0, place)
         await found.type("d", "0")
         assert "Δ to iteration 0" in found.top.grid.text
         await found.press("home")
@@ -150,18 +150,18 @@ async def test_the_cursor_moves_and_cells_and_slices_are_copied(monkeypatch: pyt
         copied: list[str] = []
         monkeypatch.setattr(found.screen.app, "copy_to_clipboard", copied.append)
         value = carried(found)
-        per = found.top.grid.page.per
+        per = found.top.grid.page.elements_per_line
         await found.press("l", "j", "y")
-        assert found.top.grid.place == (0, per + 1)
+        assert found.top.grid.cursor_index == (0, per + 1)
         assert np.float32(copied[-1]) == value[0, per + 1]
         await found.press("h", "k", "shift+right", "down", "up", "shift+left")
-        assert found.top.grid.place == (0, 0)
+        assert found.top.grid.cursor_index == (0, 0)
         await found.press("end")
-        assert found.top.grid.place == (0, 255) and "256" in found.top.grid.text
+        assert found.top.grid.cursor_index == (0, 255) and "256" in found.top.grid.text
         await found.press("home", "pagedown")
-        assert found.top.grid.place[1] > per
+        assert found.top.grid.cursor_index[1] > per
         await found.press("pageup")
-        assert found.top.grid.place == (0, 0)
+        assert found.top.grid.cursor_index == (0, 0)
         await found.type("left_square_bracket", "0, 3:9:2")
         assert "c[0, 3:9:2]" in found.top.grid.text
         await found.press("Y")
@@ -184,7 +184,7 @@ async def test_formats_heat_map_and_plot() -> None:
         await found.press("m")
         assert "heat map" in found.top.grid.text and "█" in found.top.grid.text
         await found.press("m", "p")
-        assert found.top.has_class("-plot") and found.top.over.size.height > 20
+        assert found.top.has_class("-plot") and found.top.series_box.size.height > 20
         assert not found.top.grid.display or found.top.grid.size.height == 0
         await found.press("p")
         assert not found.top.has_class("-plot")
@@ -195,7 +195,7 @@ async def test_values_are_found_and_saved(tmp_path: Path) -> None:
         value = carried(found)
         text = f"{value[0, 77]:.6f}"
         await found.type("slash", text)
-        assert found.top.grid.place == (0, 77) and "at [0,77]" in found.top.note
+        assert found.top.grid.cursor_index == (0, 77) and "at [0,77]" in found.top.note
         await found.press("n")
         assert "no NaN" in found.top.note
         await found.type("slash", "word")
@@ -212,7 +212,7 @@ async def test_values_are_found_and_saved(tmp_path: Path) -> None:
 async def test_a_page_saves_no_value_outside_the_folder_of_its_server(tmp_path: Path) -> None:
     async with inspector("newton_sqrt.onnx", ValueTarget("x", None)) as found:
         for folder, refusal in ((None, "this server may not"), (tmp_path / "folder", "is outside")):
-            found.screen.app.driver.console.files = access_to(folder)
+            found.screen.app.session_worker.console.file_access = folder_access(folder)
             await found.type("s", str(tmp_path / "x.npy"))
             assert refusal in found.top.note
             await found.press("escape")
@@ -222,63 +222,66 @@ async def test_a_page_saves_no_value_outside_the_folder_of_its_server(tmp_path: 
 async def test_a_breakpoint_on_an_element_is_begun_in_the_console() -> None:
     async with inspector("lstm.xml", C) as found:
         await found.press("l", "b")
-        assert found.screen.app.prompt.line.value == "break if c[0, 1] "
+        assert found.screen.app.console_pane.input_line.value == "break if c[0, 1] "
         said = await found.screen.type("break if c[0, 1] > 0")
         assert "breakpoint 1" in said
 
 
 async def test_the_next_nan_is_found() -> None:
-    async with opened(*sample("vanishing_scale.onnx")) as screen:
+    async with open_app(*sample("vanishing_scale.onnx")) as screen:
         await screen.press("c")
-        frame = screen.app.shown.view.top.frame  # type: ignore[union-attr]
+        frame = screen.app.screen_state.view.innermost.frame  # type: ignore[union-attr]
         name = next(
             name
             for name, value in frame.values.items()
             if isinstance(value, np.ndarray) and value.dtype.kind == "f" and not np.isfinite(value).all()
         )
-        screen.app.inspect(ValueTarget(name, None))
+        screen.app.open_inspector(ValueTarget(name, None))
         await screen.pilot.pause()
-        found = Inspector(screen, screen.app.screen)  # type: ignore[arg-type]
+        found = InspectorDriver(screen, screen.app.screen)  # type: ignore[arg-type]
         await found.settle()
         await found.press("n")
         assert "NaN or infinity at" in found.top.note
-        assert not np.isfinite(frame.values[name][found.top.grid.place])
+        assert not np.isfinite(frame.values[name][found.top.grid.cursor_index])
 
 
 async def test_the_course_of_a_body_value_is_asked_for() -> None:
     async with inspector("newton_sqrt.onnx", ValueTarget("q", 1), plot=True) as found:
         session = found.screen.session
         name = found.top.target.name
-        expected = [float(session.frame.history.value(name, k)) for k in range(found.top.subject.inspected.last + 1)]
-        assert found.top.subject.course is not None
-        assert found.top.subject.course.band.low.tolist() == pytest.approx(expected)
+        expected = [
+            float(session.frame.history.value(name, k))
+            for k in range(found.top.inspector_state.inspected.last_iteration + 1)
+        ]
+        assert found.top.inspector_state.series is not None
+        assert found.top.inspector_state.series.band.low.tolist() == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("nodes", [1, 2])
 async def test_the_course_in_the_middle_of_an_iteration(nodes: int) -> None:
     """Of a value that is not computed yet, and of one that the iteration has computed already."""
-    async with opened(*sample("newton_sqrt.onnx")) as screen:
+    async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("s", "s", "s", *["n"] * nodes)
-        screen.app.inspect(ValueTarget("q", 1), True)
+        screen.app.open_inspector(ValueTarget("q", 1), True)
         await screen.pilot.pause()
-        found = Inspector(screen, screen.app.screen)  # type: ignore[arg-type]
+        found = InspectorDriver(screen, screen.app.screen)  # type: ignore[arg-type]
         await found.settle()
         frame = screen.session.frame
-        assert not frame.at_boundary and found.top.subject.inspected.there == (nodes == 2)
+        assert not frame.at_boundary and found.top.inspector_state.inspected.is_present == (nodes == 2)
         expected = [float(frame.history.value("q", k)) for k in range(3)]
         expected += [float(frame.values["q"])] if nodes == 2 else []
-        course = found.top.subject.course
+        course = found.top.inspector_state.series
         assert course is not None and found.top.note == ""
         assert course.iterations == tuple(range(len(expected)))
         assert course.band.low.tolist() == pytest.approx(expected)
 
 
 async def test_a_recording_is_inspected_as_well(tmp_path: Path) -> None:
-    async with opened_recording(tmp_path / "run.loopdb", "lstm.xml") as screen:
+    async with open_recording(tmp_path / "run.loopdb", "lstm.xml") as screen:
         await screen.press("s", "s")
-        screen.app.inspect(C)
+        screen.app.open_inspector(C)
         await screen.pilot.pause()
-        found = Inspector(screen, screen.app.screen)  # type: ignore[arg-type]
+        found = InspectorDriver(screen, screen.app.screen)  # type: ignore[arg-type]
         await found.settle()
         await found.press("left")
         assert "iteration 1 of 25   (the stop is at 2)" in found.head
@@ -287,12 +290,12 @@ async def test_a_recording_is_inspected_as_well(tmp_path: Path) -> None:
 
 
 async def test_a_scan_output_is_inspected_whole() -> None:
-    async with opened(*sample("lstm.xml")) as screen:
+    async with open_app(*sample("lstm.xml")) as screen:
         await screen.press("s", "s", "s")
-        name = screen.app.shown.view.top.frame.scans[0].name  # type: ignore[union-attr]
-        screen.app.inspect(ValueTarget(name, 1, Of.SCAN))
+        name = screen.app.screen_state.view.innermost.frame.scans[0].name  # type: ignore[union-attr]
+        screen.app.open_inspector(ValueTarget(name, 1, ValueKind.SCAN))
         await screen.pilot.pause()
-        found = Inspector(screen, screen.app.screen)  # type: ignore[arg-type]
+        found = InspectorDriver(screen, screen.app.screen)  # type: ignore[arg-type]
         await found.settle()
         assert "[1,3,256]" in found.head and "scan output of 'rnn'" in found.head
         await found.press("left")
@@ -318,33 +321,33 @@ VALUES: list[tuple[Any, str]] = [
     ([], "nothing"),
 ]
 
-KEYS = at(Place.INSPECTOR)
+KEYS = actions_on(ScreenKind.INSPECTOR)
 #: With these every key is pressed; with the others those that read elements.
 ALL_KEYS = ("1,2", "[1]  float64 [2]", "no element", '"bc"')
 
 
 @pytest.mark.parametrize(("value", "shown"), VALUES, ids=lambda one: str(getattr(one, "dtype", ""))[:20] or "plain")
 async def test_values_of_every_kind_open_and_take_every_key(value: Any, shown: str, tmp_path: Path) -> None:
-    async with opened(*sample("newton_sqrt.onnx")) as screen:
-        top = InspectorScreen(screen.app.driver, ValueTarget("x", 1), screen.app.shown)  # type: ignore[arg-type]
-        top.subject.take(value, True)
+    async with open_app(*sample("newton_sqrt.onnx")) as screen:
+        top = InspectorScreen(screen.app.session_worker, ValueTarget("x", 1), screen.app.screen_state)  # type: ignore[arg-type]
+        top.inspector_state.set_value(value, True)
         await screen.app.push_screen(top)
-        found = Inspector(screen, top)
+        found = InspectorDriver(screen, top)
         await found.settle()
         assert shown in top.text
         every = value is None or shown in ALL_KEYS
         for one in KEYS:
-            if one.does not in ("", "leave", "break_if") and (every or one.section is Section.ELEMENTS):
+            if one.textual_action not in ("", "leave", "break_if") and (every or one.section is HelpSection.ELEMENTS):
                 await screen.pilot.press(one.keys[0])
                 if top.prompt.display or isinstance(screen.app.screen, HelpScreen):
                     await screen.pilot.press("escape")
         await found.press("p")
-        if top.has_class("-plot") and top.subject.item is None:
+        if top.has_class("-plot") and top.inspector_state.item_index is None:
             await found.press("escape")
             assert not top.has_class("-plot"), "back to the value"
         if isinstance(value, list) and value:
             await found.press("escape")
-            assert top.subject.item is None, "back to the list"
+            assert top.inspector_state.item_index is None, "back to the list"
             await found.press("home", "down", "enter")
             assert "x[1]" in found.head and "1.0" in top.grid.text
             await found.press("escape")
@@ -359,65 +362,69 @@ async def test_a_click_puts_the_cursor_on_a_cell() -> None:
         column = row.index(row.split()[3]) + 1
         await found.screen.pilot.click("#inspector-grid", offset=Offset(column + 1, 3))
         await found.settle()
-        assert found.top.grid.place == (0, found.top.grid.page.per + 2)
+        assert found.top.grid.cursor_index == (0, found.top.grid.page.elements_per_line + 2)
 
 
 async def test_the_help_lists_every_key_and_at_80_columns_nothing_is_cut_off() -> None:
     async with inspector("lstm.xml", C, size=(80, 24)) as found:
-        assert all(len(line) <= 80 for line in found.screen.visible())
-        assert "esc back" in found.screen.visible()[-1]
-        assert found.screen.visible()[0].strip() == "c   float32 [1,256]   carried by 'rnn'   into iteration 3 of 25"
-        facts = [row[1:31].strip() for row in found.screen.visible()[2:8]]
+        assert all(len(line) <= 80 for line in found.screen.visible_rows())
+        assert "esc back" in found.screen.visible_rows()[-1]
+        assert (
+            found.screen.visible_rows()[0].strip() == "c   float32 [1,256]   carried by 'rnn'   into iteration 3 of 25"
+        )
+        facts = [row[1:31].strip() for row in found.screen.visible_rows()[2:8]]
         value = carried(found)
         assert facts[0].startswith("min ") and facts[1].startswith("max ") and "mean" in facts[2]
         assert f"norm {np.linalg.norm(value):.3g}" in facts[3] and facts[4] == "zeros 0   same as before 0"
         assert not any("…" in fact for fact in facts)
         await found.press("question_mark")
         assert isinstance(found.screen.app.screen, HelpScreen)
-        assert "the value in the iteration before" in "\n".join(found.screen.visible())
+        assert "the value in the iteration before" in "\n".join(found.screen.visible_rows())
         await found.press(*"jjjjjjjj", "pagedown", "end")
-        assert "copy what is in the slice as a NumPy expression" in "\n".join(found.screen.visible())
+        assert "copy what is in the slice as a NumPy expression" in "\n".join(found.screen.visible_rows())
         await found.press("home", "up", "question_mark")
         assert found.screen.app.screen is found.top
-        assert "← iteration" in found.screen.visible()[-1] and "NaN" in found.screen.visible()[-1]
+        assert "← iteration" in found.screen.visible_rows()[-1] and "NaN" in found.screen.visible_rows()[-1]
         await found.press("left_square_bracket")
-        assert "enter take" in found.screen.visible()[-1] and "digits" not in found.screen.visible()[-1]
+        assert "enter take" in found.screen.visible_rows()[-1] and "digits" not in found.screen.visible_rows()[-1]
         await found.press("escape")
-        assert "digits" in found.screen.visible()[-1]
+        assert "digits" in found.screen.visible_rows()[-1]
 
 
 async def test_the_palette_offers_what_the_inspector_does() -> None:
     async with inspector("lstm.xml", C) as found:
         await found.press("ctrl+p", *"heat")
         palette = found.screen.app.screen
-        assert isinstance(palette, PaletteScreen) and [one.id for one in palette.shown] == ["inspect-heat-map"]
+        assert isinstance(palette, PaletteScreen) and [one.id for one in palette.visible_actions] == [
+            "inspect-heat-map"
+        ]
         await found.press("enter")
-        assert found.screen.app.screen is found.top and found.top.grid.look.heat
+        assert found.screen.app.screen is found.top and found.top.grid.viewport.heat_map
 
 
 async def test_other_keys_in_the_inspector() -> None:
-    actions = remapped({"inspect-heat-map": ("f9",), "inspect-leave": ("f10",)})
-    async with opened(*sample("lstm.xml"), actions=actions) as screen:
+    actions = remap_keys({"inspect-heat-map": ("f9",), "inspect-leave": ("f10",)})
+    async with open_app(*sample("lstm.xml"), actions=actions) as screen:
         await screen.press("s", "s")
-        screen.app.inspect(C)
+        screen.app.open_inspector(C)
         await screen.pilot.pause()
-        found = Inspector(screen, screen.app.screen)  # type: ignore[arg-type]
+        found = InspectorDriver(screen, screen.app.screen)  # type: ignore[arg-type]
         await found.settle()
-        assert "f9 heat map" in screen.visible()[-1] and "f10 back" in screen.visible()[-1]
+        assert "f9 heat map" in screen.visible_rows()[-1] and "f10 back" in screen.visible_rows()[-1]
         await found.press("m", "escape")
-        assert screen.app.screen is found.top and not found.top.grid.look.heat
+        assert screen.app.screen is found.top and not found.top.grid.viewport.heat_map
         await found.press("f9")
-        assert found.top.grid.look.heat
+        assert found.top.grid.viewport.heat_map
         await found.press("f10")
         assert screen.app.screen is not found.top
 
 
 async def test_a_click_at_the_foot_does_it() -> None:
     async with inspector("lstm.xml", C) as found:
-        at_ = found.screen.visible()[-1].index("heat map")
+        at_ = found.screen.visible_rows()[-1].index("heat map")
         await found.screen.pilot.click("#inspector-keys", offset=Offset(at_, 0))
         await found.settle()
-        assert found.top.grid.look.heat
+        assert found.top.grid.viewport.heat_map
 
 
 async def test_what_is_not_computed_yet_says_so() -> None:
@@ -439,18 +446,18 @@ async def test_a_large_tensor_is_read_only_where_it_is_seen() -> None:
         read[0] = max(read[0], sum(one.nbytes for one in copies if one is not None))
         return found
 
-    async with opened(*sample("newton_sqrt.onnx")) as screen:
-        top = InspectorScreen(screen.app.driver, ValueTarget("x", 1), screen.app.shown)  # type: ignore[arg-type]
-        top.subject.take(TensorRef(array.dtype, array.shape, use), True)
+    async with open_app(*sample("newton_sqrt.onnx")) as screen:
+        top = InspectorScreen(screen.app.session_worker, ValueTarget("x", 1), screen.app.screen_state)  # type: ignore[arg-type]
+        top.inspector_state.set_value(TensorRef(array.dtype, array.shape, use), True)
         await screen.app.push_screen(top)
-        found = Inspector(screen, top)
+        found = InspectorDriver(screen, top)
         await screen.pilot.pause()
         assert "0" in found.cells()[1], "before the statistics are there"
         await found.settle()
         await found.press("n")
-        assert top.grid.place == (299, 49999)
+        assert top.grid.cursor_index == (299, 49999)
         await found.press("m", "m", "home", "end")
-        assert "NaN 1" in top.facts.text
+        assert "NaN 1" in top.statistics_box.text
         assert read[0] <= 1 << 20
 
 

@@ -9,37 +9,51 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loopdbg.tui import settings
+from app_driver import open_app, run_app
+from loopdbg.tui import user_state
 from loopdbg.tui.actions import PANES
 from loopdbg.tui.app import LoopdbgApp
-from loopdbg.tui.cli.screen import _arrangement, _run
-from loopdbg.tui.driver import Driver
-from loopdbg.tui.screen.layout import ALL, LINE, TABS, Arrangement, Box, Need, arrange, small, tab_of
-from models import SAMPLES, sample
-from screens import opened, running
+from loopdbg.tui.cli.app_launcher import _load_arrangement, _run_and_save_arrangement
+from loopdbg.tui.render.pane_layout import (
+    ONE_LINE,
+    TABS,
+    UNLIMITED_LINES,
+    PaneArrangement,
+    PaneBox,
+    SpaceRequest,
+    arrange_panes,
+    is_small_screen,
+    tab_for_pane,
+)
+from loopdbg.tui.session_worker import SessionWorker
+from text_models import SAMPLES, sample
 
 #: What is there at every stop.
-ALWAYS = {"body": Need(5, ALL), "value": Need(7, 10), "overview": Need(12, ALL)}
+ALWAYS = {
+    "body": SpaceRequest(5, UNLIMITED_LINES),
+    "value": SpaceRequest(7, 10),
+    "overview": SpaceRequest(12, UNLIMITED_LINES),
+}
 NEEDS = st.dictionaries(
     st.sampled_from(PANES),
     st.one_of(
-        st.just(LINE),
+        st.just(ONE_LINE),
         st.builds(
-            lambda least, more: Need(least, least + more),
+            lambda least, more: SpaceRequest(least, least + more),
             st.integers(1, 5),
-            st.one_of(st.integers(0, 40), st.just(ALL)),
+            st.one_of(st.integers(0, 40), st.just(UNLIMITED_LINES)),
         ),
     ),
 ).map(lambda found: {**ALWAYS, **found, "body": ALWAYS["body"]})
 
 
-def overlap(a: Box, b: Box) -> bool:
+def overlap(a: PaneBox, b: PaneBox) -> bool:
     return a.x < b.x + b.width and b.x < a.x + a.width and a.y < b.y + b.height and b.y < a.y + a.height
 
 
 @given(st.integers(20, 260), st.integers(8, 80), NEEDS, st.integers(0, len(TABS) - 1))
-def test_boxes_are_within_and_beside_each_other(width: int, height: int, needs: dict[str, Need], tab: int) -> None:
-    boxes = arrange(width, height, needs, tab if small(width, height) else None)
+def test_boxes_nest_and_do_not_overlap(width: int, height: int, needs: dict[str, SpaceRequest], tab: int) -> None:
+    boxes = arrange_panes(width, height, needs, tab if is_small_screen(width, height) else None)
     assert set(boxes) <= set(needs)
     for box in boxes.values():
         assert box.x >= 0 and box.y >= 0 and box.width > 0
@@ -48,7 +62,7 @@ def test_boxes_are_within_and_beside_each_other(width: int, height: int, needs: 
         assert box.x + box.width <= width and box.y + box.height <= height
     for a, b in itertools.combinations(boxes.values(), 2):
         assert not overlap(a, b)
-    if not small(width, height):
+    if not is_small_screen(width, height):
         assert "body" in boxes
         # Nothing is left empty beside the program.
         assert sum(box.width * box.height for box in boxes.values()) >= width * height * 0.9
@@ -56,15 +70,15 @@ def test_boxes_are_within_and_beside_each_other(width: int, height: int, needs: 
 
 @pytest.mark.parametrize("pane", PANES)
 def test_every_pane_is_on_a_tab(pane: str) -> None:
-    tab = tab_of(pane)
-    needs = {name: Need(1, 3) for name in PANES}
-    assert pane in arrange(80, 18, needs, tab)
-    assert arrange(80, 18, needs, 0, pane) == {pane: Box(0, 0, 80, 18)}
+    tab = tab_for_pane(pane)
+    needs = {name: SpaceRequest(1, 3) for name in PANES}
+    assert pane in arrange_panes(80, 18, needs, tab)
+    assert arrange_panes(80, 18, needs, 0, pane) == {pane: PaneBox(0, 0, 80, 18)}
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 36), (200, 60)])
 async def test_every_pane_is_reached_by_its_key(size: tuple[int, int]) -> None:
-    async with opened(*sample("newton_sqrt.onnx"), size=size) as screen:
+    async with open_app(*sample("newton_sqrt.onnx"), size=size) as screen:
         await screen.press("D")
         await screen.type("display x")
         await screen.press("f", "c")
@@ -75,37 +89,37 @@ async def test_every_pane_is_reached_by_its_key(size: tuple[int, int]) -> None:
             if name in ("condition", "scans", "stack") and not pane.display:
                 continue
             assert pane.display and pane.has_focus and pane.size.height > 0, name
-            assert f" {number} {pane.heading[0][:6]}" in "\n".join(screen.visible())
+            assert f" {number} {pane.heading[0][:6]}" in "\n".join(screen.visible_rows())
 
 
 async def test_tabs_of_a_small_screen() -> None:
-    async with opened(*sample("newton_sqrt.onnx"), size=(80, 24)) as screen:
+    async with open_app(*sample("newton_sqrt.onnx"), size=(80, 24)) as screen:
         seen = []
         for _ in range(len(TABS)):
-            seen.append(screen.visible()[1].strip())
+            seen.append(screen.visible_rows()[1].strip())
             await screen.press("greater_than_sign")
         for tab, shown in zip(TABS, seen, strict=True):
             assert f"[{tab.title}]" in shown
         await screen.press("less_than_sign")
-        assert screen.app.bench.tab == len(TABS) - 1 and screen.app.panes["timeline"].display
+        assert screen.app.pane_grid.tab == len(TABS) - 1 and screen.app.panes["timeline"].display
         # The panes below the program have a line each: their keys, and Enter on them, go to the tab that is about them.
         await screen.press("1")
-        assert screen.app.bench.tab == 0 and screen.app.panes["back-edges"].is_line
+        assert screen.app.pane_grid.tab == 0 and screen.app.panes["back-edges"].is_one_line
         await screen.press("2")
-        assert screen.app.bench.tab == 1 and screen.app.panes["back-edges"].has_focus
-        assert not screen.app.panes["back-edges"].is_line
+        assert screen.app.pane_grid.tab == 1 and screen.app.panes["back-edges"].has_focus
+        assert not screen.app.panes["back-edges"].is_one_line
         await screen.press("1", "tab", "enter")
-        assert screen.app.bench.tab == 1 and screen.app.panes["back-edges"].has_focus
+        assert screen.app.pane_grid.tab == 1 and screen.app.panes["back-edges"].has_focus
         await screen.pilot.click("#tabs", offset=(2, 0))
-        await screen.settle()
-        assert screen.app.bench.tab == 0
+        await screen.wait_until_idle()
+        assert screen.app.pane_grid.tab == 0
         await screen.pilot.resize_terminal(120, 36)
         await screen.pilot.pause()
-        assert not screen.app.tabs.display and screen.app.panes["timeline"].display
+        assert not screen.app.tab_bar.display and screen.app.panes["timeline"].display
 
 
 async def test_full_screen() -> None:
-    async with opened(*sample("newton_sqrt.onnx")) as screen:
+    async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("2", "z")
         assert [name for name, pane in screen.app.panes.items() if pane.display] == ["back-edges"]
         assert screen.app.panes["back-edges"].outer_size.width == 120
@@ -119,11 +133,11 @@ async def test_full_screen() -> None:
         assert screen.app.panes["body"].display
 
 
-async def test_the_panes_stand_as_they_were_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_pane_arrangement_is_restored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOOPDBG_CONFIG_DIR", str(tmp_path))
     path = SAMPLES / "mandelbrot.onnx"
-    first = LoopdbgApp(Driver(*sample(path.name), None), arrangement=_arrangement(path))
-    async with running(first, (80, 24)) as screen:
+    first = LoopdbgApp(SessionWorker(*sample(path.name), None), arrangement=_load_arrangement(path))
+    async with run_app(first, (80, 24)) as screen:
         body = screen.app.panes["body"]
         inner = next(k for k, line in enumerate(body.lines) if "for k in range" in line.text)
         rows = len(body.lines)
@@ -131,71 +145,76 @@ async def test_the_panes_stand_as_they_were_left(tmp_path: Path, monkeypatch: py
         hidden = rows - len(body.lines)
         assert hidden > 3
         await screen.press("greater_than_sign", "z")
-        assert first.arrangement.tab == 1 and first.arrangement.full == "back-edges"
+        assert first.arrangement.tab == 1 and first.arrangement.maximized_pane == "back-edges"
     kept = first.arrangement
     monkeypatch.setattr(first, "run", lambda: 0)
-    assert _run(first, path) == 0
-    assert _arrangement(path) == kept
+    assert _run_and_save_arrangement(first, path) == 0
+    assert _load_arrangement(path) == kept
     # Folded is what was folded in that model, tabs and panes are the person's.
-    assert _arrangement(SAMPLES / "lstm.xml") == Arrangement(1, "back-edges", {})
-    again = LoopdbgApp(Driver(*sample(path.name), None), arrangement=_arrangement(path))
-    async with running(again, (80, 24)) as screen:
+    assert _load_arrangement(SAMPLES / "lstm.xml") == PaneArrangement(1, "back-edges", {})
+    again = LoopdbgApp(SessionWorker(*sample(path.name), None), arrangement=_load_arrangement(path))
+    async with run_app(again, (80, 24)) as screen:
         assert [name for name, pane in screen.app.panes.items() if pane.display] == ["back-edges"]
         assert screen.app.panes["back-edges"].has_focus
         await screen.press("escape")
-        assert screen.app.bench.tab == 1
+        assert screen.app.pane_grid.tab == 1
         await screen.press("1")
         assert len(screen.app.panes["body"].lines) == rows - hidden
     # In a model that was changed, lines of other texts are no heads that were folded.
-    other = Arrangement(0, "", {number: f"{text} " for number, text in kept.folded.items()})
-    async with running(LoopdbgApp(Driver(*sample(path.name), None), arrangement=other), (80, 24)) as screen:
-        assert len(screen.app.panes["body"].lines) == rows and screen.app.arrangement == Arrangement()
+    other = PaneArrangement(0, "", {number: f"{text} " for number, text in kept.folded.items()})
+    async with run_app(LoopdbgApp(SessionWorker(*sample(path.name), None), arrangement=other), (80, 24)) as screen:
+        assert len(screen.app.panes["body"].lines) == rows and screen.app.arrangement == PaneArrangement()
 
 
 def test_an_arrangement_that_makes_no_sense_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOOPDBG_CONFIG_DIR", str(tmp_path))
     path = SAMPLES / "mandelbrot.onnx"
     for strange in (3, {"tab": "a", "full": 3, "folded": [1]}, {"tab": 99, "full": "no", "folded": {str(path): 3}}):
-        settings.remember(panes=strange)
-        assert _arrangement(path) == Arrangement()
-    settings.remember(panes={"folded": {str(path.resolve()): {"x": "y", "3": "loop"}}})
-    assert _arrangement(path).folded == {3: "loop"}
+        user_state.update_state(panes=strange)
+        assert _load_arrangement(path) == PaneArrangement()
+    user_state.update_state(panes={"folded": {str(path.resolve()): {"x": "y", "3": "loop"}}})
+    assert _load_arrangement(path).folded == {3: "loop"}
     for k in range(30):
-        settings.arranged(tmp_path / str(k), 0, "", {1: "a"})
-    assert len(settings.state()["panes"]["folded"]) == 20
+        user_state.save_arrangement(tmp_path / str(k), 0, "", {1: "a"})
+    assert len(user_state.read_state()["panes"]["folded"]) == 20
 
 
-def test_with_little_room_the_last_panes_are_lines_and_then_none() -> None:
-    around = {"inputs": Need(1, 5), "stack": Need(1, 4), "breakpoints": Need(1, 2)}
-    needs = {**ALWAYS, **around, "back-edges": Need(2, 4), "timeline": Need(1, 1)}
-    heights = [{name: box.height for name, box in arrange(120, height, needs).items()} for height in (40, 16, 12)]
+def test_small_screen_collapses_last_panes() -> None:
+    around = {"inputs": SpaceRequest(1, 5), "stack": SpaceRequest(1, 4), "breakpoints": SpaceRequest(1, 2)}
+    needs = {**ALWAYS, **around, "back-edges": SpaceRequest(2, 4), "timeline": SpaceRequest(1, 1)}
+    heights = [{name: box.height for name, box in arrange_panes(120, height, needs).items()} for height in (40, 16, 12)]
     assert [[found.get(name) for name in around] for found in heights] == [[7, 6, 4], [4, 1, 1], [1, 1, None]]
     # The program has half of its column, in whatever height.
     assert [found["body"] for found in heights] == [20, 7, 7]
 
 
 def test_a_pane_without_anything_to_say_is_a_line_unless_it_is_asked_for() -> None:
-    needs = {**ALWAYS, "condition": LINE, "back-edges": Need(2, 3), "scans": Need(2, ALL)}
+    needs = {
+        **ALWAYS,
+        "condition": ONE_LINE,
+        "back-edges": SpaceRequest(2, 3),
+        "scans": SpaceRequest(2, UNLIMITED_LINES),
+    }
     for width, height in ((120, 36), (200, 60)):
-        assert arrange(width, height, needs)["condition"].is_line
-        assert arrange(width, height, needs, full="condition")["condition"].height == height
-    assert not arrange(80, 19, needs, tab_of("condition"))["condition"].is_line
+        assert arrange_panes(width, height, needs)["condition"].is_one_line
+        assert arrange_panes(width, height, needs, full="condition")["condition"].height == height
+    assert not arrange_panes(80, 19, needs, tab_for_pane("condition"))["condition"].is_one_line
     # On a small screen all others beside the program are.
-    boxes = arrange(80, 19, needs, 0)
-    assert boxes["body"].height == 17 and boxes["back-edges"].is_line and boxes["condition"].is_line
+    boxes = arrange_panes(80, 19, needs, 0)
+    assert boxes["body"].height == 17 and boxes["back-edges"].is_one_line and boxes["condition"].is_one_line
 
 
 def test_a_short_program_has_its_graph_below_it() -> None:
-    short = {**ALWAYS, "body": Need(5, 14), "back-edges": Need(2, 3)}
-    long = {**short, "body": Need(5, 90)}
-    below, beside = (arrange(200, 56, needs) for needs in (short, long))
+    short = {**ALWAYS, "body": SpaceRequest(5, 14), "back-edges": SpaceRequest(2, 3)}
+    long = {**short, "body": SpaceRequest(5, 90)}
+    below, beside = (arrange_panes(200, 56, needs) for needs in (short, long))
     assert below["overview"].x == below["body"].x and below["overview"].y == below["body"].height == 16
     assert beside["overview"].y == 0 and beside["body"].height == 56
 
 
-def test_the_graph_stands_where_more_is_left_for_it() -> None:
-    few = {**ALWAYS, "body": Need(5, 90), "back-edges": Need(2, 26), "scans": Need(2, 25)}
-    beside, below = (arrange(200, 56, needs) for needs in (few, {**few, "inputs": Need(2, 40)}))
+def test_graph_uses_the_larger_space() -> None:
+    few = {**ALWAYS, "body": SpaceRequest(5, 90), "back-edges": SpaceRequest(2, 26), "scans": SpaceRequest(2, 25)}
+    beside, below = (arrange_panes(200, 56, needs) for needs in (few, {**few, "inputs": SpaceRequest(2, 40)}))
     assert beside["overview"].x == beside["scans"].x > beside["back-edges"].x
     assert below["overview"].x == below["back-edges"].x < below["scans"].x
     # The value has what it can use, the graph all the rest.
@@ -204,14 +223,12 @@ def test_the_graph_stands_where_more_is_left_for_it() -> None:
 
 @pytest.mark.parametrize("size", [(1, 1), (3, 3), (5, 3)])
 @pytest.mark.parametrize("keys", [(), ("ctrl+p",), ("question_mark",), ("G",), ("2", "down", "enter"), ("colon",)])
-async def test_a_terminal_without_room_shows_all_again_once_it_has_some(
-    size: tuple[int, int], keys: tuple[str, ...]
-) -> None:
-    async with opened(*sample("counter.onnx")) as screen:
+async def test_enlarged_terminal_shows_all_panes_again(size: tuple[int, int], keys: tuple[str, ...]) -> None:
+    async with open_app(*sample("counter.onnx")) as screen:
         await screen.press("s", *keys)
-        before = screen.visible()
+        before = screen.visible_rows()
         await screen.pilot.resize_terminal(*size)
-        await screen.settle()
+        await screen.wait_until_idle()
         await screen.pilot.resize_terminal(120, 36)
-        await screen.settle()
-        assert len(screen.visible()) == len(before) == 36
+        await screen.wait_until_idle()
+        assert len(screen.visible_rows()) == len(before) == 36

@@ -10,21 +10,21 @@ from random import Random
 
 import pytest
 
-from learning import VOICE, asking
-from loopdbg.debugger.lessons.classify import ModeQuestion
-from loopdbg.debugger.lessons.course import absent, again, condition, limits
-from loopdbg.debugger.lessons.course.table import COURSE, LESSONS
+from app_driver import AppDriver, open_app, run_app
+from lesson_driver import KEY_WORDING, course_with_question
+from loopdbg.debugger.lessons.course import absent_condition, condition_timing, repeated_body, two_limits
+from loopdbg.debugger.lessons.course.catalog import COURSE, LESSONS
+from loopdbg.debugger.lessons.key_wording import KeyWording
 from loopdbg.debugger.lessons.learner import Learner
-from loopdbg.debugger.lessons.lesson import Lesson, Step
-from loopdbg.debugger.lessons.progress import Progress
+from loopdbg.debugger.lessons.lesson import Lesson, LessonStep
+from loopdbg.debugger.lessons.mode_question import ModeQuestion
+from loopdbg.debugger.lessons.progress import LearnerProgress
 from loopdbg.debugger.lessons.question import Question
-from loopdbg.debugger.lessons.voice import Voice
-from loopdbg.tui.lessons import LessonApp, lesson_driver
+from loopdbg.tui.lesson_app import LessonApp, lesson_worker
 from loopdbg.tui.screens.graph import GraphScreen
 from loopdbg.tui.screens.help import HelpScreen
 from loopdbg.tui.screens.panel import PanelScreen
-from models import sample
-from screens import Screen, opened, running
+from text_models import sample
 
 #: The keys that are pressed for a command.
 KEYS = {
@@ -40,7 +40,7 @@ KEYS = {
 }
 
 
-class Lessons(Screen):
+class LessonScreen(AppDriver):
     """A lesson that is open in the screen."""
 
     app: LessonApp
@@ -48,20 +48,20 @@ class Lessons(Screen):
     @property
     def card(self) -> str:
         """The card and what was said to an answer, as drawn."""
-        return squeezed(self.app.lesson.text)
+        return squeezed(self.app.lesson_pane.text)
 
     @property
     def heading(self) -> str:
-        return str(self.app.lesson.border_title)
+        return str(self.app.lesson_pane.border_title)
 
     async def line(self, text: str) -> None:
         """Type a line into the console, and close it again."""
         await self.press("colon")
         await self.type(text)
-        if self.app.prompt.display:
+        if self.app.console_pane.display:
             await self.press("escape")
 
-    async def do(self, step: Step) -> None:
+    async def do(self, step: LessonStep) -> None:
         """Do a step of a lesson once, as a person would."""
         if step.command in KEYS:
             await self.press(KEYS[step.command])
@@ -72,7 +72,7 @@ class Lessons(Screen):
         """What all panes say, and the header."""
         panes = "\n".join(pane.text for pane in self.app.panes.values())
         above = self.app.screen.text if isinstance(self.app.screen, PanelScreen) else ""
-        return squeezed(f"{self.header}\n{self.message}\n{panes}\n{self.app.prompt.text}\n{above}")
+        return squeezed(f"{self.header}\n{self.message}\n{panes}\n{self.app.console_pane.text}\n{above}")
 
 
 def tight(text: str) -> str:
@@ -87,16 +87,16 @@ def squeezed(text: str) -> str:
 @asynccontextmanager
 async def lesson(
     number: int, size: tuple[int, int] = (120, 36), path: Path | None = None, ask: Question | None = None
-) -> AsyncIterator[Lessons]:
-    course = COURSE if ask is None else asking(number, ask)
-    voice = Voice({}, VOICE.against, VOICE.learn)
-    learner = Learner(Progress(path), voice, number=number, random=Random(0), course=course)
-    app = LessonApp(lesson_driver(learner), learner)
-    async with running(app, size) as screen:
-        yield Lessons(app, screen.pilot)
+) -> AsyncIterator[LessonScreen]:
+    course = COURSE if ask is None else course_with_question(number, ask)
+    voice = KeyWording({}, KEY_WORDING.comparison_text, KEY_WORDING.lesson_command)
+    learner = Learner(LearnerProgress(path), voice, number=number, random=Random(0), course=course)
+    app = LessonApp(lesson_worker(learner), learner)
+    async with run_app(app, size) as screen:
+        yield LessonScreen(app, screen.pilot)
 
 
-async def to(screen: Lessons, kind: str) -> None:
+async def open_card(screen: LessonScreen, kind: str) -> None:
     """Turn to the card of a kind."""
     while kind not in screen.heading:
         await screen.press("L")
@@ -105,37 +105,37 @@ async def to(screen: Lessons, kind: str) -> None:
 @pytest.mark.parametrize("one", LESSONS, ids=lambda one: str(one.number))
 async def test_do_is_done_by_its_keys_and_look_shows_what_it_promises(one: Lesson) -> None:
     async with lesson(one.number) as screen:
-        await to(screen, "Do")
+        await open_card(screen, "Do")
         seen = []
-        for step in one.do:
+        for step in one.steps:
             for _ in range(step.times):
                 await screen.do(step)
             # The card is read after the last step: what was on the screen before that is gone.
             seen = [screen.everything()]
             await screen.press("W")
             seen.append(screen.everything())
-            while screen.app.prompt.display or len(screen.app.screen_stack) > 1:
+            while screen.app.console_pane.display or len(screen.app.screen_stack) > 1:
                 await screen.press("escape")
-        assert screen.card.count("✓") == len(one.do), screen.card
-        await to(screen, "Look")
-        promised = re.findall(r"`([^`]+)`", " ".join(screen.app.learner.lines()))
+        assert screen.card.count("✓") == len(one.steps), screen.card
+        await open_card(screen, "Look")
+        promised = re.findall(r"`([^`]+)`", " ".join(screen.app.learner.card_lines()))
         for text in promised:
             assert any(tight(text) in tight(all_of_it) for all_of_it in seen), text
 
 
 async def test_a_lesson_is_begun_once() -> None:
     async with lesson(1) as screen:
-        assert screen.app.driver.stops == 1
+        assert screen.app.session_worker.finished_count == 1
 
 
 async def test_answers_are_typed_with_a_and_replied_to_on_the_card() -> None:
-    async with lesson(3, ask=condition.ASK.given(limit=21)) as screen:
+    async with lesson(3, ask=condition_timing.QUESTION.with_inputs(limit=21)) as screen:
         assert "card 1 of 5: Say first" in screen.heading and "max_trips" not in screen.card
         await screen.press("a")
-        assert screen.app.prompt.line.value == "answer "
+        assert screen.app.console_pane.input_line.value == "answer "
         await screen.type("answer 18")
         await screen.pilot.pause()
-        assert not screen.app.prompt.display, "the line closes by itself"
+        assert not screen.app.console_pane.display, "the line closes by itself"
         assert "Kept: 18. It is not judged" in screen.card
         await screen.line("card 4")
         await screen.press("h")
@@ -150,8 +150,8 @@ async def test_answers_are_typed_with_a_and_replied_to_on_the_card() -> None:
 
 
 async def test_a_place_is_claimed() -> None:
-    async with lesson(1, ask=again.times(5, 3)) as screen:
-        await to(screen, "Ask")
+    async with lesson(1, ask=repeated_body.run_count_question(5, 3)) as screen:
+        await open_card(screen, "Ask")
         await screen.press("s", "s")
         await screen.line("answer here")
         assert "✗ Here 2 have run" in screen.card
@@ -159,12 +159,12 @@ async def test_a_place_is_claimed() -> None:
         assert "✓" not in screen.card
         await screen.line("answer here")
         assert "✓ Right. 3 have run" in screen.card
-        assert not screen.app.prompt.display, "the card says it"
+        assert not screen.app.console_pane.display, "the card says it"
 
 
 async def test_what_was_tried_is_seen_after_a_key() -> None:
-    async with lesson(5, ask=limits.question(5)) as screen:
-        await to(screen, "Ask")
+    async with lesson(5, ask=two_limits.iteration_count_question(5)) as screen:
+        await open_card(screen, "Ask")
         await screen.line("set limit = 16")
         await screen.press("f")
         assert "6: in iteration 4 the comparison still says go on" in screen.card
@@ -177,7 +177,7 @@ async def test_what_was_tried_is_seen_after_a_key() -> None:
 @pytest.mark.parametrize("key", ["s", "n", "f", "c", "i"])
 async def test_no_key_runs_what_is_asked_for(key: str) -> None:
     async with lesson(3) as screen:
-        await to(screen, "Ask")
+        await open_card(screen, "Ask")
         before = {name: pane.text for name, pane in screen.app.panes.items()}
         await screen.press(key)
         assert "covered until the question is answered" in screen.message
@@ -188,8 +188,8 @@ async def test_no_key_runs_what_is_asked_for(key: str) -> None:
 
 
 async def test_an_answered_question_may_be_run() -> None:
-    async with lesson(3, ask=condition.ASK.given(limit=21)) as screen:
-        await to(screen, "Ask")
+    async with lesson(3, ask=condition_timing.QUESTION.with_inputs(limit=21)) as screen:
+        await open_card(screen, "Ask")
         await screen.line("answer 21")
         await screen.press("f")
         assert "✓ Right" in screen.card and "21" in screen.text("scans")
@@ -199,19 +199,19 @@ async def test_an_answered_question_may_be_run() -> None:
 async def test_a_mode_is_asked_with_its_listing_covered(size: tuple[int, int]) -> None:
     async with lesson(15, size) as screen:
         await screen.line("card 4")
-        drawn = squeezed(" ".join(screen.visible()).replace("│", " "))
-        for line in screen.app.learner.lines():
+        drawn = squeezed(" ".join(screen.visible_rows()).replace("│", " "))
+        for line in screen.app.learner.card_lines():
             assert squeezed(line) in drawn or squeezed(line) in screen.card, line
         assert "trip_count:" in drawn and "Which row of OpenVINO's table" in drawn and "do-while" in drawn
         words = ("while True", "for i in range", "while loop", "for loop", "endless", "ends ", "decides", "no limit")
-        below = screen.visible()[len(screen.app.lesson.text.splitlines()) + 3 :]
+        below = screen.visible_rows()[len(screen.app.lesson_pane.text.splitlines()) + 3 :]
         assert not any(word in row for row in below for word in words), below
         assert not any("3 Condition" in row for row in below)
         question = screen.app.learner.question
         assert isinstance(question, ModeQuestion)
         await screen.line(f"answer {question.answer}")
         assert "✓ Right. In row (" in screen.card
-        assert any("x_next" in row for row in screen.visible())
+        assert any("x_next" in row for row in screen.visible_rows())
 
 
 @pytest.mark.parametrize(("number", "card"), [(4, 4), (6, 4), (14, 4), (22, 3)])
@@ -219,20 +219,20 @@ async def test_nothing_on_the_screen_tells_the_answer_before_it_is_given(number:
     """Lesson 4's loop may run no iteration: then what it gives is there at once."""
     async with lesson(number) as screen:
         await screen.line(f"card {card}")
-        assert screen.app.card.still
-        assert screen.message.startswith("covered until the question is answered") and not screen.app.detail.text
-        below = "\n".join(screen.visible()[len(screen.app.lesson.text.splitlines()) + 3 :])
+        assert screen.app.card.frozen
+        assert screen.message.startswith("covered until the question is answered") and not screen.app.detail_line.text
+        below = "\n".join(screen.visible_rows()[len(screen.app.lesson_pane.text.splitlines()) + 3 :])
         assert not any(word in below for word in ("no iteration:", "ended", "trip count is reached")), below
         covered = all(pane.has_class("-covered") for pane in screen.app.panes.values())
         assert covered == screen.app.header.has_class("-covered") == (number in (4, 14))
         await screen.press("G")
         assert not isinstance(screen.app.screen, GraphScreen)
-        assert "G picture" not in str(screen.app.lesson.border_subtitle)
+        assert "G picture" not in str(screen.app.lesson_pane.border_subtitle)
         question = screen.app.learner.question
         assert question is not None
         await screen.line(f"answer {question.answer}")  # type: ignore[attr-defined]
-        assert "✓ Right" in screen.card and not screen.app.card.still
-        assert "G picture" in str(screen.app.lesson.border_subtitle)
+        assert "✓ Right" in screen.card and not screen.app.card.frozen
+        assert "G picture" in str(screen.app.lesson_pane.border_subtitle)
         await screen.press("G")
         assert isinstance(screen.app.screen, GraphScreen)
 
@@ -240,8 +240,8 @@ async def test_nothing_on_the_screen_tells_the_answer_before_it_is_given(number:
 @pytest.mark.parametrize(("size", "lines"), [((80, 24), 4), ((200, 60), 2)])
 async def test_text_takes_the_width_that_there_is(size: tuple[int, int], lines: int) -> None:
     async with lesson(2, size) as screen:
-        assert len(screen.app.lesson.text.splitlines()) - 2 <= lines
-        assert max(map(len, screen.app.lesson.text.splitlines())) > size[0] * 0.8
+        assert len(screen.app.lesson_pane.text.splitlines()) - 2 <= lines
+        assert max(map(len, screen.app.lesson_pane.text.splitlines())) > size[0] * 0.8
 
 
 async def test_another_scene_is_another_model_in_every_pane() -> None:
@@ -267,18 +267,18 @@ async def test_a_frame_around_shows_what_it_collects() -> None:
 
 async def test_the_source_is_covered_until_there_is_a_guess() -> None:
     async with lesson(7) as screen:
-        assert not any("a, b = b, a" in row for row in screen.visible())
+        assert not any("a, b = b, a" in row for row in screen.visible_rows())
         await screen.press("a")
         await screen.type("answer c")
         await screen.press("escape")
-        assert any("a, b = b, a" in row for row in screen.visible())
+        assert any("a, b = b, a" in row for row in screen.visible_rows())
 
 
-async def test_what_answers_the_question_is_not_said_below_the_source_before() -> None:
-    async with lesson(6, ask=absent.ASK) as screen:
+async def test_answer_is_not_shown_below_source_early() -> None:
+    async with lesson(6, ask=absent_condition.QUESTION) as screen:
         await screen.line("scene B")
         assert "ends:" not in screen.text("body") and "note:" not in screen.text("body")
-        await to(screen, "Ask")
+        await open_card(screen, "Ask")
         await screen.line("answer 6")
         assert "ONNX Runtime" in screen.card and "ends:" in screen.text("body")
 
@@ -296,8 +296,8 @@ async def test_a_restart_with_other_inputs_is_shown() -> None:
 async def test_a_card_is_seen_whole_at_every_size(number: int, size: tuple[int, int]) -> None:
     async with lesson(number, size) as screen:
         for _ in range(6):
-            drawn = squeezed(" ".join(screen.visible()).replace("│", " "))
-            for line in screen.app.lesson.text.splitlines():
+            drawn = squeezed(" ".join(screen.visible_rows()).replace("│", " "))
+            for line in screen.app.lesson_pane.text.splitlines():
                 assert squeezed(line) in drawn, line
             await screen.press("L")
 
@@ -307,7 +307,7 @@ async def test_the_keys_of_lessons_are_shown_in_lessons_alone() -> None:
         assert "a answer" in screen.keys and "L next card" in screen.keys
         await screen.press("question_mark")
         assert isinstance(screen.app.screen, HelpScreen) and "In a lesson" in screen.app.screen.text
-    async with opened(*sample("newton_sqrt.onnx")) as screen:
+    async with open_app(*sample("newton_sqrt.onnx")) as screen:
         assert "next card" not in screen.keys
         await screen.press("question_mark")
         assert isinstance(screen.app.screen, HelpScreen) and "In a lesson" not in screen.app.screen.text
@@ -319,8 +319,8 @@ async def test_keys_are_offered_on_the_cards_where_they_do_something() -> None:
         for kind in ("Say first", "Do", "Look", "Ask", "Remember"):
             assert f": {kind}" in screen.heading
             assert ("a answer" in screen.keys, "A again" in screen.keys) == (
-                "a answer" in str(screen.app.lesson.border_subtitle),
-                "A again" in str(screen.app.lesson.border_subtitle),
+                "a answer" in str(screen.app.lesson_pane.border_subtitle),
+                "A again" in str(screen.app.lesson_pane.border_subtitle),
             )
             offered[kind] = ("a answer" in screen.keys, "A again" in screen.keys)
             await screen.press("L")
@@ -336,7 +336,7 @@ async def test_keys_are_offered_on_the_cards_where_they_do_something() -> None:
 async def test_where_nothing_is_asked_the_keys_say_what_to_do() -> None:
     async with lesson(2) as screen:
         await screen.press("h")
-        assert "is not judged" in screen.card and not screen.app.message.has_class("-error")
+        assert "is not judged" in screen.card and not screen.app.status_message.has_class("-error")
         await screen.press("L", "h")
         assert "Next is `n`: one node: x_next is 2." in screen.card
         await screen.press("n")
@@ -344,13 +344,13 @@ async def test_where_nothing_is_asked_the_keys_say_what_to_do() -> None:
         await screen.press("h")
         assert "Next is `n`: what was received is 1 still" in screen.card
         await screen.press("a")
-        assert screen.message == "this card asks nothing; L goes on" and not screen.app.prompt.display
+        assert screen.message == "this card asks nothing; L goes on" and not screen.app.console_pane.display
 
 
-async def test_progress_that_cannot_be_kept_is_said_and_no_more(tmp_path: Path) -> None:
+async def test_unsaved_progress_is_only_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    async with lesson(1, path=tmp_path / "file" / "x.json", ask=again.times(5, 3)) as screen:
-        await to(screen, "Ask")
+    async with lesson(1, path=tmp_path / "file" / "x.json", ask=repeated_body.run_count_question(5, 3)) as screen:
+        await open_card(screen, "Ask")
         await screen.press("s", "s", "s")
         await screen.line("answer here")
         assert "✓ Right" in screen.card

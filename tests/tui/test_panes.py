@@ -10,20 +10,20 @@ from onnx import TensorProto, helper
 from textual.events import MouseMove
 
 import loopdbg
+from app_driver import AppDriver, open_app
 from loopdbg.runtime.frontends.onnx import reader
-from loopdbg.tui.screen.targets import BreakpointTarget, LineTarget, MomentTarget
-from models import NESTED, model, sample
-from screens import Screen, opened
+from loopdbg.tui.render.targets import BreakpointTarget, IterationTarget, LineTarget
+from text_models import NESTED, model, sample
 
 
-async def click(screen: Screen, pane: str, x: int, line: int, times: int = 1) -> None:
+async def click(screen: AppDriver, pane: str, x: int, line: int, times: int = 1) -> None:
     """Click on a line of a pane, at a column behind the border."""
     await screen.pilot.click(f"#{pane}", offset=(1 + x, 1 + line), times=times)
-    await screen.settle()
+    await screen.wait_until_idle()
 
 
 async def test_the_gutter_takes_breakpoints() -> None:
-    async with opened(*sample("newton_sqrt.onnx")) as screen:
+    async with open_app(*sample("newton_sqrt.onnx")) as screen:
         at = next(k for k, line in enumerate(screen.lines("body")) if "change = x_new" in line)
         body = screen.app.panes["body"]
         at -= body.scroll_offset.y
@@ -32,7 +32,7 @@ async def test_the_gutter_takes_breakpoints() -> None:
         assert screen.lines("body")[body.cursor].startswith(" ● 15")
         assert "● 1   line 15" in screen.text("breakpoints")
         await screen.press("c")
-        assert screen.marked.startswith("▶● change")
+        assert screen.marked_line.startswith("▶● change")
         assert "hit 1× ⚑" in screen.text("breakpoints")
         # Right of the gutter a click only moves the cursor.
         await click(screen, "body", 20, at)
@@ -43,7 +43,7 @@ async def test_the_gutter_takes_breakpoints() -> None:
 
 
 async def test_the_head_of_a_loop_takes_a_breakpoint_too() -> None:
-    async with opened(*sample("newton_sqrt.onnx")) as screen:
+    async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("slash", *"while", "enter", "b", "escape")
         assert [one.kind for one in screen.session.breakpoints] == ["boundary"]
         assert any(line.startswith(" ● 10") for line in screen.lines("body"))
@@ -63,34 +63,34 @@ async def test_the_head_of_a_loop_takes_a_breakpoint_too() -> None:
     ],
 )
 async def test_the_condition_has_one_name_whatever_ends_the_loop(name: str, title: str) -> None:
-    async with opened(*sample(name)) as screen:
+    async with open_app(*sample(name)) as screen:
         assert screen.text("condition").splitlines()[0].startswith(title)
 
 
 async def test_the_loop_is_called_alike_above_and_at_its_source() -> None:
-    async with opened(*sample("lstm.xml")) as screen:
+    async with open_app(*sample("lstm.xml")) as screen:
         assert "▸ TensorIterator 'rnn'" in screen.header
         assert screen.text("body").startswith("Source  TensorIterator 'rnn'")
 
 
-async def test_that_there_is_no_breakpoint_is_said_in_the_room_that_there_is() -> None:
-    async with opened(*sample("newton_sqrt.onnx")) as screen:
+async def test_no_breakpoints_message_fits_width() -> None:
+    async with open_app(*sample("newton_sqrt.onnx")) as screen:
         assert screen.lines("breakpoints") == ["  5 Breakpoints  none; b sets one on a line, w watches"]
         assert screen.app.panes["breakpoints"].outer_size.height == 1
         await screen.press("5", "z")
         assert screen.text("breakpoints") == "Breakpoints, watches\nnone; b sets one on a line, w watches"
 
 
-async def test_where_the_results_are_on_another_tab_it_is_said_how_to_come_there() -> None:
-    async with opened(*sample("newton_sqrt.onnx"), size=(80, 24)) as screen:
+async def test_results_on_another_tab_show_its_key() -> None:
+    async with open_app(*sample("newton_sqrt.onnx"), size=(80, 24)) as screen:
         await screen.press("c")
         assert screen.message == "the model ran to its end; 9 shows what it gave, r restarts it"
         await screen.press("9")
-        assert "root" in "\n".join(screen.visible())
+        assert "root" in "\n".join(screen.visible_rows())
 
 
 async def test_breakpoints_are_switched_edited_and_forgotten() -> None:
-    async with opened(*sample("newton_sqrt.onnx")) as screen:
+    async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("B")
         await screen.type("break x_new")
         await screen.press("escape", "w")
@@ -113,7 +113,7 @@ async def test_breakpoints_are_switched_edited_and_forgotten() -> None:
 
 async def test_inner_bodies_can_be_hidden() -> None:
     given = {"M": np.array(3), "K": np.array(2)}
-    async with opened(model(NESTED), given) as screen:
+    async with open_app(model(NESTED), given) as screen:
         whole = len(screen.lines("body"))
         await screen.press("slash", *"for j", "enter", "escape", "minus")
         folded = screen.lines("body")
@@ -124,20 +124,20 @@ async def test_inner_bodies_can_be_hidden() -> None:
         # What runs in it is seen on its head.
         await screen.press("i", "i", "i", "escape")
         await screen.press("left_square_bracket")
-        assert "for j" in screen.marked
+        assert "for j" in screen.marked_line
         await screen.press("plus")
         assert len(screen.lines("body")) >= whole
         # Enter on the head is either; from inside of it as well.
         await screen.press("slash", *"for j", "enter", "escape", "enter")
         assert any("… " in line for line in screen.lines("body"))
         await screen.press("enter", "down", "minus")
-        assert isinstance(screen.app.target, LineTarget) and screen.app.target.head
+        assert isinstance(screen.app.target, LineTarget) and screen.app.target.is_head
         await screen.press("plus", "end", "minus")
         assert screen.message.startswith("nothing to hide here")
 
 
 async def test_the_timeline_shows_branches_and_travels() -> None:
-    async with opened(*sample("collatz.onnx")) as screen:
+    async with open_app(*sample("collatz.onnx")) as screen:
         await screen.press("s", "s", "s", "e")
         await screen.type("set n = 40")
         assert "2 n = 40" in screen.lines("timeline")[1]
@@ -148,7 +148,7 @@ async def test_the_timeline_shows_branches_and_travels() -> None:
         assert second.startswith("2 n = 40") and "▼" in second
         # A row of another branch goes there.
         await screen.press("8", "home")
-        assert screen.app.target == MomentTarget(3, 1, "")
+        assert screen.app.target == IterationTarget(3, 1, "")
         await screen.press("enter")
         assert screen.session.branch.number == 1 and screen.session.frame.iteration == 3
         assert screen.lines("timeline")[1].endswith("left at 5")
@@ -164,7 +164,7 @@ async def test_the_timeline_shows_branches_and_travels() -> None:
 
 
 async def test_dragging_along_the_timeline_travels() -> None:
-    async with opened(*sample("two_layer_lstm.onnx")) as screen:
+    async with open_app(*sample("two_layer_lstm.onnx")) as screen:
         timeline = screen.app.panes["timeline"]
         begin = 2 + timeline._first
         seen = []
@@ -176,14 +176,14 @@ async def test_dragging_along_the_timeline_travels() -> None:
                 offset=(begin + cell, 1),
                 button=1,
             )
-            await screen.settle()
+            await screen.wait_until_idle()
             seen.append(screen.session.frame.iteration)
         await screen.pilot.mouse_up("#timeline", offset=(begin, 1))
         assert seen[0] == 0 and seen == sorted(set(seen)) and seen[-1] == screen.session.frame.trip_count
 
 
 async def test_hits_and_what_is_no_number_are_marked_in_time() -> None:
-    async with opened(*sample("newton_sqrt.onnx")) as screen:
+    async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("B")
         await screen.type("break iter 3")
         assert "●" in screen.lines("timeline")[0]
@@ -197,7 +197,7 @@ async def test_hits_and_what_is_no_number_are_marked_in_time() -> None:
 
 
 async def test_values_set_by_hand_are_marked() -> None:
-    async with opened(*sample("newton_sqrt.onnx")) as screen:
+    async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("s", "e")
         await screen.type("set tol = 1e-3")
         await screen.press("escape")
@@ -210,9 +210,9 @@ async def test_values_set_by_hand_are_marked() -> None:
         await screen.press("n", "e")
         await screen.type("set half = 3")
         await screen.press("escape")
-        assert screen.value_beside("half") == "✎ 3.0"
+        assert screen.value_next_to("half") == "✎ 3.0"
         await screen.press("s", "n")
-        assert "✎" not in screen.value_beside("half")
+        assert "✎" not in screen.value_next_to("half")
 
 
 @pytest.mark.parametrize("width", [120, 80])
@@ -248,14 +248,14 @@ async def test_names_of_exporters_have_their_beginning_in_the_title(width: int) 
     proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
     made = loopdbg.Model(reader.from_proto(proto, "test"))
     given = {"M": np.array(2), "v0": np.array(1.0, np.float32)}
-    async with opened(made, given, size=(width, 36)) as screen:
+    async with open_app(made, given, size=(width, 36)) as screen:
         assert "‥ = /model/decoder/layers.0/" in screen.app.panes["body"].heading[0]
         assert any("‥x" in line for line in screen.lines("body"))
         assert not any("/model/decoder" in line for line in screen.lines("body"))
 
 
-async def test_the_end_of_a_loop_is_told_in_full_where_there_is_room() -> None:
-    async with opened(*sample("greedy_decoder.onnx"), size=(120, 36)) as screen:
+async def test_loop_end_is_shown_in_full_with_space() -> None:
+    async with open_app(*sample("greedy_decoder.onnx"), size=(120, 36)) as screen:
         told = "When go_on = token_next != 0 is false, or after max_length iterations, whichever comes first."
         for _ in range(3):
             assert told in re.sub(r"\s+", " ", screen.text("condition"))
@@ -263,6 +263,6 @@ async def test_the_end_of_a_loop_is_told_in_full_where_there_is_room() -> None:
         assert "●" in screen.text("condition")
         # A plot takes the place of what would not fit, and the sentence says that it is cut.
         await screen.pilot.resize_terminal(100, 30)
-        await screen.settle()
+        await screen.wait_until_idle()
         assert "●" in screen.text("condition")
         assert "When go_on = token_next != 0 is false, or…" in screen.text("condition")

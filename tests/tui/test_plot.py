@@ -8,16 +8,23 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from loopdbg.tui.screen.lines import Role, Span
-from loopdbg.tui.screen.plots import Points, chart, heat, number_of, points, signed
+from loopdbg.tui.render.styled_text import Role, Span
+from loopdbg.tui.render.text_plots import (
+    ComparisonPoints,
+    bar_chart,
+    draw_points,
+    heat_strips,
+    representative_number,
+    sign_colored_spans,
+)
 
 
 def test_chart() -> None:
-    assert chart([0, 1, 2], 3, 2) == ["  █", "▁▄█"] or chart([0, 1, 2], 3, 2) == [" ▁█", "▁██"]
-    assert chart([1, 1, 1], 2, 2) == ["  ", "▁▁"]
-    assert chart([math.nan, 1], 5, 2)[1][0] == "×"
-    assert chart([], 5, 2) == ["", ""]
-    assert [len(row) for row in chart(range(100), 40, 3)] == [40, 40, 40]
+    assert bar_chart([0, 1, 2], 3, 2) == ["  █", "▁▄█"] or bar_chart([0, 1, 2], 3, 2) == [" ▁█", "▁██"]
+    assert bar_chart([1, 1, 1], 2, 2) == ["  ", "▁▁"]
+    assert bar_chart([math.nan, 1], 5, 2)[1][0] == "×"
+    assert bar_chart([], 5, 2) == ["", ""]
+    assert [len(row) for row in bar_chart(range(100), 40, 3)] == [40, 40, 40]
 
 
 def texts(rows: Sequence[Sequence[Span]]) -> list[str]:
@@ -26,35 +33,35 @@ def texts(rows: Sequence[Sequence[Span]]) -> list[str]:
 
 
 def test_heat() -> None:
-    assert texts(heat([np.array([0.0, 1.0]), np.array([0.5, 0.25])], 8)) == ["░░░░████", "▓▓▓▓▒▒▒▒"]
-    assert [len(row) for row in texts(heat([np.arange(1000)], 40))] == [40]
-    assert heat([np.full(2, np.nan)], 2) == [[("××", Role.ERROR)]]
-    assert heat([np.array([1.0, np.inf])], 2) == [[("░", Role.PLOT), ("×", Role.ERROR)]]
+    assert texts(heat_strips([np.array([0.0, 1.0]), np.array([0.5, 0.25])], 8)) == ["░░░░████", "▓▓▓▓▒▒▒▒"]
+    assert [len(row) for row in texts(heat_strips([np.arange(1000)], 40))] == [40]
+    assert heat_strips([np.full(2, np.nan)], 2) == [[("××", Role.ERROR)]]
+    assert heat_strips([np.array([1.0, np.inf])], 2) == [[("░", Role.PLOT), ("×", Role.ERROR)]]
 
 
 def test_a_map_has_two_colours_where_it_has_two_signs() -> None:
     numbers = np.array([-2.0, -1.0, 0.0, 3.0, np.nan, 1.0])
-    found = signed("░░▒█×▓ 7", numbers)
+    found = sign_colored_spans("░░▒█×▓ 7", numbers)
     assert found == [
         ("░░", Role.BELOW), ("▒", Role.PLOT), ("█", Role.ABOVE), ("×", Role.ERROR), ("▓", Role.ABOVE), (" 7", Role.PLOT)
     ]  # fmt: skip
     # Its signs say the same without colour, and of one sign there is one colour.
     assert texts([found]) == ["░░▒█×▓ 7"]
-    assert signed("░▒█", np.array([1.0, 2.0, 3.0])) == [("░▒█", Role.PLOT)]
-    assert signed("░▒█", None) == [("░▒█", Role.PLOT)]
+    assert sign_colored_spans("░▒█", np.array([1.0, 2.0, 3.0])) == [("░▒█", Role.PLOT)]
+    assert sign_colored_spans("░▒█", None) == [("░▒█", Role.PLOT)]
 
 
 def test_number_of() -> None:
-    assert number_of(np.float32(2.5)) == 2.5
-    assert number_of(np.array([3.0, 4.0])) == 5.0
-    assert number_of(np.array(True)) == 1.0
-    assert number_of(np.array([3 + 4j])) == 5.0
+    assert representative_number(np.float32(2.5)) == 2.5
+    assert representative_number(np.array([3.0, 4.0])) == 5.0
+    assert representative_number(np.array(True)) == 1.0
+    assert representative_number(np.array([3 + 4j])) == 5.0
     for nothing in (None, [1], "text", np.array("text", object), np.empty(0)):
-        assert math.isnan(number_of(nothing))
+        assert math.isnan(representative_number(nothing))
 
 
 def test_points_over_a_threshold() -> None:
-    rows = points(Points([0, 1, 2], [4.0, 2.0, 0.0], [1.0, 1.0, 1.0]), 40, 6)
+    rows = draw_points(ComparisonPoints([0, 1, 2], [4.0, 2.0, 0.0], [1.0, 1.0, 1.0]), 40, 6)
     assert len(rows) == 6
     assert rows[0].startswith("4 ┤ ●")
     assert rows[4].rstrip().startswith("0 ┤") and rows[4].rstrip().endswith("●")
@@ -63,7 +70,7 @@ def test_points_over_a_threshold() -> None:
 
 
 def test_points_far_apart_are_on_a_logarithmic_scale_with_zero_at_its_foot() -> None:
-    rows = points(Points([0, 1, 2, 3], [1.0, 1e-3, 1e-6, 0.0], [1e-4] * 4), 60, 12)
+    rows = draw_points(ComparisonPoints([0, 1, 2, 3], [1.0, 1e-3, 1e-6, 0.0], [1e-4] * 4), 60, 12)
     places = [k for k, row in enumerate(rows) if "●" in row]
     assert len(places) == 4
     assert abs((places[1] - places[0]) - (places[2] - places[1])) <= 1
@@ -71,7 +78,7 @@ def test_points_far_apart_are_on_a_logarithmic_scale_with_zero_at_its_foot() -> 
 
 
 def test_two_sides_that_move() -> None:
-    rows = points(Points([0, 1], [1.0, 2.0], [3.0, 4.0]), 40, 6)
+    rows = draw_points(ComparisonPoints([0, 1], [1.0, 2.0], [3.0, 4.0]), 40, 6)
     assert sum(row.count("○") for row in rows) == sum(row.count("●") for row in rows) == 2
 
 
@@ -80,30 +87,32 @@ def test_two_sides_that_move() -> None:
 def test_points_stay_inside(width: int, last: int) -> None:
     iterations = sorted({0, last // 2, last})
     numbers = [math.inf, 1.0, math.nan][: len(iterations)]
-    rows = points(Points(iterations, numbers, [0.0] * len(iterations)), width, 8)
+    rows = draw_points(ComparisonPoints(iterations, numbers, [0.0] * len(iterations)), width, 8)
     assert all(len(row) <= width for row in rows)
 
 
-def test_without_room_or_numbers_nothing_is_plotted() -> None:
-    assert points(Points([0], [1.0], [2.0]), 40, 3) == []
-    assert points(Points([0], [1.0], [2.0]), 10, 9) == []
-    assert points(Points([0], [math.nan], [math.nan]), 40, 9) == []
-    assert points(Points([], [], []), 40, 9) == []
+def test_no_plot_without_space_or_numbers() -> None:
+    assert draw_points(ComparisonPoints([0], [1.0], [2.0]), 40, 3) == []
+    assert draw_points(ComparisonPoints([0], [1.0], [2.0]), 10, 9) == []
+    assert draw_points(ComparisonPoints([0], [math.nan], [math.nan]), 40, 9) == []
+    assert draw_points(ComparisonPoints([], [], []), 40, 9) == []
 
 
 def test_of_several_iterations_a_point_goes_from_the_smallest_to_the_largest() -> None:
-    data = Points([0, 8], [0.0, 4.0], [9.0, 9.0], left_high=[4.0, 4.0], right_high=[9.0, 9.0])
+    data = ComparisonPoints([0, 8], [0.0, 4.0], [9.0, 9.0], left_high=[4.0, 4.0], right_high=[9.0, 9.0])
     assert data.threshold == 9.0
-    rows = points(data, 40, 10)
+    rows = draw_points(data, 40, 10)
     first = [k for k, row in enumerate(rows) if row[rows[0].index("┤") + 2] == "●"]
     assert first == list(range(first[0], 9)) and len(first) == 4 + 1
     assert sum(row.count("●") for row in rows) == len(first) + 1
     # Both sides move.
-    assert Points([0], [1.0], [2.0], left_high=[1.0], right_high=[3.0]).threshold is None
+    assert ComparisonPoints([0], [1.0], [2.0], left_high=[1.0], right_high=[3.0]).threshold is None
 
 
-def test_what_is_guessed_stands_behind_what_is_known() -> None:
-    rows = points(Points([0, 1], [8.0, 6.0], [1.0, 1.0], ahead=[(2, 4.0, 1.0), (3, 2.0, 1.0), (4, 0.0, 1.0)]), 40, 9)
+def test_estimates_are_behind_known_values() -> None:
+    rows = draw_points(
+        ComparisonPoints([0, 1], [8.0, 6.0], [1.0, 1.0], forecast=[(2, 4.0, 1.0), (3, 2.0, 1.0), (4, 0.0, 1.0)]), 40, 9
+    )
     dots = [(row.index("·"), k) for k, row in enumerate(rows) if "·" in row]
     assert len(dots) == 3 and dots == sorted(dots)
     assert max(row.index("●") for row in rows if "●" in row) < dots[0][0]

@@ -18,15 +18,15 @@ from textual.geometry import Size
 from textual.pilot import OutOfBounds
 from textual.widgets import Input
 
-from learning import VOICE
+from app_driver import IDLE_TIMEOUT_SECONDS, AppDriver, open_app, open_recording, run_app
+from lesson_driver import KEY_WORDING
 from loopdbg.debugger.lessons.learner import Learner
-from loopdbg.debugger.lessons.progress import Progress
+from loopdbg.debugger.lessons.progress import LearnerProgress
 from loopdbg.tui.actions import ACTIONS
 from loopdbg.tui.app import LoopdbgApp
-from loopdbg.tui.lessons import LessonApp, lesson_driver
-from loopdbg.tui.requests import Command
-from models import SAMPLES, sample
-from screens import NEVER, Screen, opened, opened_recording, running
+from loopdbg.tui.lesson_app import LessonApp, lesson_worker
+from loopdbg.tui.worker_requests import SessionCommand
+from text_models import SAMPLES, sample
 
 FILES = [*SAMPLES.glob("*.onnx"), *SAMPLES.glob("*.xml"), *SAMPLES.glob("trt/*.py"), SAMPLES / "lessons/digits.onnxtxt"]
 NAMES = [*sorted(path.relative_to(SAMPLES).as_posix() for path in FILES), "a lesson", "a recording"]
@@ -50,7 +50,7 @@ TOTAL, AHEAD = (20_000, 1) if "LOOPDBG_ALL_KEYS" in os.environ else (4_000, 25)
 
 
 @pytest.fixture(autouse=True)
-def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def temporary_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Some of the keys save files, and the palette has all actions, those that leave or suspend as well."""
     monkeypatch.chdir(tmp_path)
 
@@ -62,23 +62,23 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @asynccontextmanager
-async def shown(name: str, folder: Path) -> AsyncIterator[Screen]:
+async def shown(name: str, folder: Path) -> AsyncIterator[AppDriver]:
     """A sample in the screen, or a lesson, or a recording."""
     if name == "a recording":
-        async with opened_recording(folder / "t.loopdb", "newton_sqrt.onnx") as screen:
+        async with open_recording(folder / "t.loopdb", "newton_sqrt.onnx") as screen:
             yield screen
     elif name == "a lesson":
-        learner = Learner(Progress(None), VOICE, number=6, random=random.Random(6))
-        async with running(LessonApp(lesson_driver(learner), learner)) as screen:
+        learner = Learner(LearnerProgress(None), KEY_WORDING, number=6, random=random.Random(6))
+        async with run_app(LessonApp(lesson_worker(learner), learner)) as screen:
             yield screen
     else:
-        async with opened(*sample(name), max_iterations=300) as screen:
+        async with open_app(*sample(name), max_iterations=300) as screen:
             yield screen
 
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_any_keys(name: str, tmp_path: Path) -> None:
-    hand = Hand(name)
+    hand = RandomKeyPresser(name)
     left = -(-TOTAL // len(NAMES))
     async with shown(name, tmp_path) as screen:
         for turn in itertools.count():
@@ -92,14 +92,14 @@ async def test_any_keys(name: str, tmp_path: Path) -> None:
             if left <= 0:
                 break
             if count > 1 or turn % 8 == 0:
-                await calm(screen)
-        await as_left(screen)
+                await wait_until_idle(screen)
+        await assert_consistent(screen)
     # Not all were typed into lines.
-    assert hand.where["_Panes"] > hand.where.total() / 6, hand.where
+    assert hand.where["_PanesScreen"] > hand.where.total() / 6, hand.where
     assert hand.pastes > 0
 
 
-class Hand:
+class RandomKeyPresser:
     """Presses random keys, the same ones each time. A line that is typed and what lies above the panes are left again
     after some keys, so that others than letters are pressed too."""
 
@@ -109,7 +109,7 @@ class Hand:
         #: So many times keys began to be pressed on each screen, or into a line.
         self.where: Counter[str] = Counter()
 
-    async def press(self, screen: Screen, count: int) -> None:
+    async def press(self, screen: AppDriver, count: int) -> None:
         """Press keys, the later ones before the first is done; what they start may still run then."""
         app = screen.app
         typing = isinstance(app.focused, Input)
@@ -123,7 +123,7 @@ class Hand:
         # Until the app has taken them, which is not until they are drawn.
         taken = asyncio.Event()
         app.call_later(taken.set)
-        await asyncio.wait_for(taken.wait(), NEVER)
+        await asyncio.wait_for(taken.wait(), IDLE_TIMEOUT_SECONDS)
 
     def _text(self) -> str:
         """What is pasted: one line, or several."""
@@ -142,12 +142,12 @@ class Hand:
         return self.chosen.choice(OFTEN if draw > 0.7 else KEYS)
 
 
-async def resize(screen: Screen, size: tuple[int, int]) -> None:
+async def resize(screen: AppDriver, size: tuple[int, int]) -> None:
     """Give the terminal another size, whatever runs."""
     await screen.pilot.resize_terminal(*Size(*size))
 
 
-async def click(screen: Screen, chosen: random.Random) -> None:
+async def click(screen: AppDriver, chosen: random.Random) -> None:
     """Click anywhere, once or twice."""
     width, height = screen.app.size
     at = chosen.randrange(width), chosen.randrange(height)
@@ -157,29 +157,29 @@ async def click(screen: Screen, chosen: random.Random) -> None:
         assert not Size(*screen.app.screen.size).contains(*at)
 
 
-async def calm(screen: Screen) -> None:
+async def wait_until_idle(screen: AppDriver) -> None:
     """Wait until what was pressed is done; what runs on is interrupted."""
-    screen.app.driver.interrupt()
+    screen.app.session_worker.interrupt()
     try:
-        await asyncio.wait_for(screen.app.idle(), NEVER)
+        await asyncio.wait_for(screen.app.wait_until_idle(), IDLE_TIMEOUT_SECONDS)
     except TimeoutError:
-        driver = screen.app.driver
-        raise AssertionError(f"{driver._running!r} does not end; waiting: {driver._waiting!r}") from None
-    assert screen.app.is_running and screen.app.fault is None
+        driver = screen.app.session_worker
+        raise AssertionError(f"{driver._current!r} does not end; waiting: {driver._queue!r}") from None
+    assert screen.app.is_running and screen.app.internal_error is None
 
 
-async def as_left(screen: Screen) -> None:
+async def assert_consistent(screen: AppDriver) -> None:
     """Every screen above can be left, and the panes say what the session says."""
     await resize(screen, SIZES[1])
-    await calm(screen)
-    await screen.settle()
+    await wait_until_idle(screen)
+    await screen.wait_until_idle()
     for _ in range(12):
         if len(screen.app.screen_stack) > 1 or isinstance(screen.app.focused, Input):
             await screen.press("escape")
     assert len(screen.app.screen_stack) == 1
     # A selected frame around is shown until the next stop.
-    screen.app.ask(Command.RESTART)
-    await screen.settle()
+    screen.app.submit(SessionCommand.RESTART)
+    await screen.wait_until_idle()
     frame = screen.session.frame
     assert f"iteration {frame.iteration} / " in screen.header or f"ended after {frame.iteration} / " in screen.header
-    assert screen.app.shown is not None and screen.app.shown.frame.frame.path == frame.path
+    assert screen.app.screen_state is not None and screen.app.screen_state.frame.frame.path == frame.path

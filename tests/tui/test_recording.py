@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from screens import opened_recording
+from app_driver import open_recording
 
 
 async def test_breakpoints_and_expressions_in_the_console(tmp_path: Path) -> None:
-    async with opened_recording(tmp_path / "t.loopdb", "newton_sqrt.onnx") as screen:
+    async with open_recording(tmp_path / "t.loopdb", "newton_sqrt.onnx") as screen:
         await screen.press("colon")
-        assert screen.app.prompt.line.value == ""
+        assert screen.app.console_pane.input_line.value == ""
         assert await screen.type("break if err < 1e-2") == "breakpoint 1: if err < 1e-2"
         await screen.type("continue")
         assert "breakpoint 1" in screen.message and "iteration 3 / no limit" in screen.header
@@ -22,23 +22,23 @@ async def test_breakpoints_and_expressions_in_the_console(tmp_path: Path) -> Non
         assert "breakpoint 1" in screen.message and "ended after 5" in screen.header
 
 
-async def test_what_was_not_recorded_is_not_said_to_be_still_to_come(tmp_path: Path) -> None:
-    async with opened_recording(tmp_path / "t.loopdb", "newton_sqrt.onnx") as screen:
-        assert "not computed yet" in str(screen.app.detail.text)
+async def test_unrecorded_values_are_not_shown_as_pending(tmp_path: Path) -> None:
+    async with open_recording(tmp_path / "t.loopdb", "newton_sqrt.onnx") as screen:
+        assert "not computed yet" in str(screen.app.detail_line.text)
         await screen.press("s")
-        assert "half" in screen.app.detail.text and screen.app.detail.text.endswith("not recorded")
+        assert "half" in screen.app.detail_line.text and screen.app.detail_line.text.endswith("not recorded")
         await screen.press("enter")
         assert "not recorded" in screen.app.screen.text and "not computed" not in screen.app.screen.text  # type: ignore[attr-defined]
         await screen.press("escape", "c")
-        assert screen.app.detail.text.endswith("not recorded")
+        assert screen.app.detail_line.text.endswith("not recorded")
 
 
 async def test_keys_that_open_the_console(tmp_path: Path) -> None:
-    async with opened_recording(tmp_path / "t.loopdb", "newton_sqrt.onnx") as screen:
+    async with open_recording(tmp_path / "t.loopdb", "newton_sqrt.onnx") as screen:
         await screen.press("s", "W")
         assert "err_new > tol" in screen.app.screen.text  # type: ignore[attr-defined]
         await screen.press("escape", "l")
-        assert "x_new = half + half_q" in screen.app.prompt.text
+        assert "x_new = half + half_q" in screen.app.console_pane.text
         await screen.press("escape", "g")
         await screen.type("goto 4")
         assert "iteration 4 / no limit" in screen.header
@@ -46,8 +46,8 @@ async def test_keys_that_open_the_console(tmp_path: Path) -> None:
         assert "iteration 3 / no limit" in screen.header
 
 
-async def test_what_would_have_to_run_is_said_where_it_was_typed(tmp_path: Path) -> None:
-    async with opened_recording(tmp_path / "t.loopdb", "newton_sqrt.onnx") as screen:
+async def test_commands_that_need_a_run_report_in_console(tmp_path: Path) -> None:
+    async with open_recording(tmp_path / "t.loopdb", "newton_sqrt.onnx") as screen:
         await screen.press("colon")
         said = await screen.type("set x = 3")
         assert said.startswith("error: changing a value is not possible: this is a recording")
@@ -58,7 +58,7 @@ async def test_what_would_have_to_run_is_said_where_it_was_typed(tmp_path: Path)
 
 
 async def test_going_back_to_where_a_nan_came_from(tmp_path: Path) -> None:
-    async with opened_recording(tmp_path / "t.loopdb", "vanishing_scale.onnx", nodes=True) as screen:
+    async with open_recording(tmp_path / "t.loopdb", "vanishing_scale.onnx", nodes=True) as screen:
         await screen.press("colon")
         await screen.type("break nan")
         await screen.type("continue")

@@ -9,11 +9,11 @@ import pytest
 from textual import events
 from textual.selection import SELECT_ALL
 
-from loopdbg.tui.screen.text import value_text
+from app_driver import IDLE_TIMEOUT_SECONDS, AppDriver, open_app
+from loopdbg.tui.render.formatting import value_text
 from loopdbg.tui.screens.graph import GraphScreen
 from loopdbg.tui.screens.help import HelpScreen
-from models import model, sample
-from screens import NEVER, Screen, opened
+from text_models import model, sample
 
 #: Its fifth iteration gathers beyond the end of x.
 FAILS = """
@@ -40,18 +40,18 @@ fails (float[4] x, int64 k) => (float s) {
 """
 
 
-def helps(screen: Screen) -> bool:
+def helps(screen: AppDriver) -> bool:
     """The help is open."""
     return isinstance(screen.app.screen, HelpScreen)
 
 
-async def until_running(screen: Screen) -> None:
+async def until_running(screen: AppDriver) -> None:
     """Wait until the screen says that something runs."""
-    await screen.until(lambda: "▶ running" in screen.header)
+    await screen.wait_until(lambda: "▶ running" in screen.header)
 
 
 async def test_an_endless_loop_is_shown_running_and_can_be_interrupted() -> None:
-    async with opened(*sample("loop_infinite.xml")) as screen:
+    async with open_app(*sample("loop_infinite.xml")) as screen:
         assert "none; ends never" in screen.text("condition")
         await screen.press("s", "s")
         await screen.pilot.press("c")
@@ -59,12 +59,12 @@ async def test_an_endless_loop_is_shown_running_and_can_be_interrupted() -> None
         assert "iterations of 'leibniz' · space interrupts" in screen.message
         # The panes keep the last stop.
         assert "values of iteration 1, at the last stop" in screen.text("body")
-        await screen.until(lambda: "iteration 1 → 2" not in screen.text("back-edges"))
+        await screen.wait_until(lambda: "iteration 1 → 2" not in screen.text("back-edges"))
         # What histories tell meanwhile, which keep all as float64, is of the type that the values are of.
         assert re.search(r"estimate +f32 \[1\]", screen.text("back-edges")) and "f64" not in screen.text("back-edges")
         assert "none" not in screen.text("back-edges")
         await screen.pilot.press("escape")
-        await screen.settle()
+        await screen.wait_until_idle()
         assert "at the last stop" not in screen.text("body")
         assert screen.session.stop.reason == "interrupt"
         iteration = screen.session.frame.iteration
@@ -76,90 +76,90 @@ async def test_an_endless_loop_is_shown_running_and_can_be_interrupted() -> None
 
 
 async def test_the_app_answers_while_a_loop_runs() -> None:
-    async with opened(*sample("loop_infinite.xml")) as screen:
+    async with open_app(*sample("loop_infinite.xml")) as screen:
         await screen.pilot.press("c")
         await until_running(screen)
         said = list[str]()
-        say = screen.app.message.say
-        screen.app.message.say = lambda text, error=False: (said.append(text), say(text, error))  # type: ignore
+        say = screen.app.status_message.say
+        screen.app.status_message.say = lambda text, error=False: (said.append(text), say(text, error))  # type: ignore
         # Steps are refused while something long runs, and it is said; help opens and closes. Keys are taken in order.
         screen.app.simulate_key("s")
-        await screen.tap("question_mark", lambda: helps(screen))
+        await screen.press_and_wait("question_mark", lambda: helps(screen))
         assert said == ["still running: space interrupts"]
-        await screen.tap("escape", lambda: not helps(screen))
+        await screen.press_and_wait("escape", lambda: not helps(screen))
         # Nothing stopped in between: all of that was while it ran.
-        assert screen.app.driver.busy and screen.app.driver.stops == 1
+        assert screen.app.session_worker.busy and screen.app.session_worker.finished_count == 1
         # A stop that comes while the help is open waits behind it.
-        await screen.tap("question_mark", lambda: helps(screen))
-        screen.app.driver.interrupt()
-        await screen.settle()
+        await screen.press_and_wait("question_mark", lambda: helps(screen))
+        screen.app.session_worker.interrupt()
+        await screen.wait_until_idle()
         assert "paused: interrupt" in screen.header and helps(screen)
-        await screen.tap("q", lambda: not helps(screen))
+        await screen.press_and_wait("q", lambda: not helps(screen))
 
 
-async def test_the_end_is_seen_even_where_nobody_stopped_before() -> None:
-    async with opened(*sample("newton_sqrt.onnx")) as screen:
+async def test_end_is_shown_without_earlier_stop() -> None:
+    async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("c")
         assert screen.session.done
         assert "seen   T T T T T F" in screen.text("condition")
         frame = screen.session.frame
         assert f"→ {value_text(frame.carried['err'])} " in screen.lines("back-edges")[2]
-        assert screen.value_beside("err_new") == value_text(frame.carried["err"])
+        assert screen.value_next_to("err_new") == value_text(frame.carried["err"])
 
 
 async def test_restarting_interrupts_what_runs() -> None:
-    async with opened(*sample("loop_infinite.xml")) as screen:
+    async with open_app(*sample("loop_infinite.xml")) as screen:
         await screen.pilot.press("c")
         await until_running(screen)
-        await screen.tap("r", lambda: not screen.app.driver.busy)
-        await screen.settle()
+        await screen.press_and_wait("r", lambda: not screen.app.session_worker.busy)
+        await screen.wait_until_idle()
         assert screen.session.stop.reason == "entry"
         assert "iteration 0 / no limit" in screen.header
 
 
 async def test_quitting_while_an_endless_loop_runs() -> None:
-    async with opened(*sample("loop_infinite.xml")) as screen:
+    async with open_app(*sample("loop_infinite.xml")) as screen:
         await screen.pilot.press("c")
         await until_running(screen)
         await screen.pilot.press("q")
     assert screen.app.return_value == 0
-    screen.app.driver._thread.join(NEVER)
-    assert not screen.app.driver._thread.is_alive()
+    screen.app.session_worker._thread.join(IDLE_TIMEOUT_SECONDS)
+    assert not screen.app.session_worker._thread.is_alive()
 
 
 async def test_keys_typed_ahead_are_not_lost() -> None:
-    async with opened(*sample("counter.onnx")) as screen:
+    async with open_app(*sample("counter.onnx")) as screen:
         await screen.pilot.press(*"sss")
-        await screen.settle()
+        await screen.wait_until_idle()
         assert screen.session.frame.iteration == 3
 
 
 async def test_a_failing_node_is_marked_and_everything_stays_to_be_seen() -> None:
-    async with opened(model(FAILS), {"x": np.arange(4, dtype=np.float32)}) as screen:
+    async with open_app(model(FAILS), {"x": np.arange(4, dtype=np.float32)}) as screen:
         await screen.press(*"sssss")
         assert screen.session.stop.reason == "error"
         assert "✗ error" in screen.header
-        assert screen.marked.startswith("✗ part = x[i]")
+        assert screen.marked_line.startswith("✗ part = x[i]")
         assert screen.message.startswith("error: Gather 'Gather_1' (opset 21) in loop 'walk', iteration 4: ")
         assert "f32 [4]" in screen.text("scans")
-        assert screen.value_beside("keep") == "true"
+        assert screen.value_next_to("keep") == "true"
         await screen.press("r", "s")
         assert "iteration 1 / 9" in screen.header
-        assert screen.marked.startswith("▶")
+        assert screen.marked_line.startswith("▶")
         assert not screen.message.startswith("error")
 
 
 async def test_a_node_that_fails_before_the_first_loop() -> None:
-    async with opened(model(FAILS_AT_ONCE), {"x": np.zeros(4, np.float32), "k": np.array(7)}) as screen:
+    async with open_app(model(FAILS_AT_ONCE), {"x": np.zeros(4, np.float32), "k": np.array(7)}) as screen:
         assert "✗ error" in screen.header
-        assert screen.marked.startswith("✗ y = x[k]")
+        assert screen.marked_line.startswith("✗ y = x[k]")
         assert "Gather 'Gather_0'" in screen.message
         await screen.press("r")
         assert "✗ error" in screen.header
 
 
 async def test_a_limit_stops_and_can_be_passed() -> None:
-    async with opened(*sample("loop_infinite.xml"), max_iterations=100) as screen:
+    async with open_app(*sample("loop_infinite.xml"), max_iterations=100) as screen:
         await screen.press("c")
         assert "paused: limit" in screen.header
         assert "iteration 100 / no limit" in screen.header
@@ -169,7 +169,7 @@ async def test_a_limit_stops_and_can_be_passed() -> None:
 
 
 async def test_a_loop_of_zero_trips_stops_at_its_entry_and_says_why() -> None:
-    async with opened(*sample("newton_sqrt.onnx", a=1.0)) as screen:
+    async with open_app(*sample("newton_sqrt.onnx", a=1.0)) as screen:
         assert screen.message == "loop 'sqrt' runs no iteration: the condition is false before the first"
         assert "ended after 0 / no limit" in screen.header
         assert "ran no iteration: the condition is false before the first" in screen.text("condition")
@@ -178,38 +178,38 @@ async def test_a_loop_of_zero_trips_stops_at_its_entry_and_says_why() -> None:
         assert screen.session.done
 
 
-async def test_ctrl_c_interrupts_and_otherwise_says_how_to_quit() -> None:
-    async with opened(*sample("loop_infinite.xml")) as screen:
+async def test_ctrl_c_interrupts_or_shows_how_to_quit() -> None:
+    async with open_app(*sample("loop_infinite.xml")) as screen:
         await screen.pilot.press("ctrl+c")
         await screen.pilot.pause()
         assert screen.message == "nothing runs; q quits"
         await screen.pilot.press("c")
         await until_running(screen)
         await screen.pilot.press("ctrl+c")
-        await screen.settle()
+        await screen.wait_until_idle()
         assert screen.session.stop.reason == "interrupt"
 
 
 async def test_space_stops_and_the_header_says_how_fast_it_went() -> None:
-    async with opened(*sample("loop_infinite.xml")) as screen:
+    async with open_app(*sample("loop_infinite.xml")) as screen:
         await screen.pilot.press("c")
         await until_running(screen)
-        await screen.until(lambda: re.search(r"running [\d.]+ s [\d.]+ [kMG]?/s", screen.header))
+        await screen.wait_until(lambda: re.search(r"running [\d.]+ s [\d.]+ [kMG]?/s", screen.header))
         assert screen.keys.startswith("space stop") and "s step" not in screen.keys
         await screen.pilot.press("space")
-        await screen.settle()
+        await screen.wait_until_idle()
         assert screen.session.stop.reason == "interrupt"
         assert "s step" in screen.keys
 
 
 async def test_the_console_answers_what_needs_no_stop_while_a_loop_runs() -> None:
-    async with opened(*sample("loop_infinite.xml")) as screen:
+    async with open_app(*sample("loop_infinite.xml")) as screen:
         await screen.press("colon")
         await screen.type("break if 1 > 2")
-        screen.app.prompt.line.value = "continue"
+        screen.app.console_pane.input_line.value = "continue"
         await screen.pilot.press("enter")
         await until_running(screen)
-        prompt = screen.app.prompt
+        prompt = screen.app.console_pane
         for line, told in (
             ("info breakpoints", "breakpoint 1: if 1 > 2"),
             ("info loops", "iterations so far"),
@@ -217,30 +217,32 @@ async def test_the_console_answers_what_needs_no_stop_while_a_loop_runs() -> Non
             ("print acc", "error: still running: space interrupts"),
             ("nonsense", "error: there is no command 'nonsense'"),
         ):
-            prompt.line.value = line
-            await screen.tap("enter", lambda line=line, told=told: told in prompt.text.rpartition(f"> {line}\n")[2])
-        assert screen.app.driver.busy
+            prompt.input_line.value = line
+            await screen.press_and_wait(
+                "enter", lambda line=line, told=told: told in prompt.text.rpartition(f"> {line}\n")[2]
+            )
+        assert screen.app.session_worker.busy
         # A space is part of the line that is typed; ctrl+c stops what runs all the same.
         await screen.pilot.press("a", "space", "b")
-        assert prompt.line.value == "a b" and screen.app.driver.busy
+        assert prompt.input_line.value == "a b" and screen.app.session_worker.busy
         await screen.pilot.press("ctrl+c")
-        await screen.settle()
+        await screen.wait_until_idle()
         assert screen.session.stop.reason == "interrupt"
 
 
 async def test_ctrl_c_stops_with_text_selected_and_below_a_help_too() -> None:
-    async with opened(*sample("loop_infinite.xml")) as screen:
+    async with open_app(*sample("loop_infinite.xml")) as screen:
         await screen.pilot.press("c")
         await until_running(screen)
-        screen.app.screen.selections = {screen.app.message: SELECT_ALL}
+        screen.app.screen.selections = {screen.app.status_message: SELECT_ALL}
         await screen.pilot.press("ctrl+c")
-        await screen.settle()
+        await screen.wait_until_idle()
         assert screen.session.stop.reason == "interrupt"
         await screen.pilot.press("c")
         await until_running(screen)
-        await screen.tap("question_mark", lambda: helps(screen))
+        await screen.press_and_wait("question_mark", lambda: helps(screen))
         await screen.pilot.press("ctrl+c")
-        await screen.settle()
+        await screen.wait_until_idle()
         assert screen.session.stop.reason == "interrupt" and helps(screen)
 
 
@@ -255,24 +257,24 @@ async def test_ctrl_c_stops_with_text_selected_and_below_a_help_too() -> None:
         (["G", "c"], "space"),
     ],
 )
-async def test_the_key_that_is_said_to_interrupt_does(keys: list[str], key: str) -> None:
-    async with opened(*sample("loop_infinite.xml")) as screen:
+async def test_documented_interrupt_key_works(keys: list[str], key: str) -> None:
+    async with open_app(*sample("loop_infinite.xml")) as screen:
         for one in keys:
             screen.app.simulate_key(one)
-        await screen.until(lambda: f" · {key} interrupts" in screen.message)
+        await screen.wait_until(lambda: f" · {key} interrupts" in screen.message)
         if isinstance(screen.app.screen, GraphScreen):
-            assert f" · {key} interrupts" in "\n".join(screen.visible())
-        await screen.tap({"^c": "ctrl+c"}.get(key, key), lambda: not screen.app.driver.busy)
-        await screen.settle()
+            assert f" · {key} interrupts" in "\n".join(screen.visible_rows())
+        await screen.press_and_wait({"^c": "ctrl+c"}.get(key, key), lambda: not screen.app.session_worker.busy)
+        await screen.wait_until_idle()
         assert screen.session.stop.reason == "interrupt"
 
 
 async def test_a_space_is_typed_where_there_is_text_while_something_runs() -> None:
-    async with opened(*sample("loop_infinite.xml")) as screen:
+    async with open_app(*sample("loop_infinite.xml")) as screen:
         for one in ["colon", *"continue", "enter", *"echo", "space", "a"]:
             screen.app.post_message(events.Key(one, " " if one == "space" else None))
-        await screen.until(lambda: screen.app.prompt.line.value == "echo a")
+        await screen.wait_until(lambda: screen.app.console_pane.input_line.value == "echo a")
         await until_running(screen)
-        assert screen.app.prompt.line.value == "echo a"
-        screen.app.driver.interrupt()
-        await screen.settle()
+        assert screen.app.console_pane.input_line.value == "echo a"
+        screen.app.session_worker.interrupt()
+        await screen.wait_until_idle()

@@ -19,24 +19,24 @@ from textual.app import App
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from learning import VOICE
+from app_driver import IDLE_TIMEOUT_SECONDS
+from lesson_driver import KEY_WORDING
+from loopdbg.debugger.lessons.key_wording import KeyWording
 from loopdbg.debugger.lessons.learner import Learner
-from loopdbg.debugger.lessons.progress import Progress
-from loopdbg.debugger.lessons.voice import Voice
-from loopdbg.debugger.recording.reader import Trace
-from loopdbg.debugger.recording.replay import Replay
+from loopdbg.debugger.lessons.progress import LearnerProgress
+from loopdbg.debugger.trace.reader import Trace
+from loopdbg.debugger.trace.replay import Replay
 from loopdbg.runtime.model import Model
 from loopdbg.tui.app import LoopdbgApp
-from loopdbg.tui.cli.draft import Draft
-from loopdbg.tui.cli.inputs import Inputs
-from loopdbg.tui.driver import Driver
-from loopdbg.tui.lessons import LessonApp, lesson_driver
-from loopdbg.tui.screens.inputs import InputsApp
-from loopdbg.tui.screens.start import Choice, StartApp
-from models import BRANCHES, ROWS, model, sample
-from pictures import picture
-from recordings import record
-from screens import NEVER
+from loopdbg.tui.cli.model_inputs.draft import InputDraft
+from loopdbg.tui.cli.model_inputs.gather import RunInputs
+from loopdbg.tui.lesson_app import LessonApp, lesson_worker
+from loopdbg.tui.screens.input_editor import InputsApp
+from loopdbg.tui.screens.model_chooser import ModelChoice, ModelChooserApp
+from loopdbg.tui.session_worker import SessionWorker
+from recordings import record_run
+from screen_svg import render_screen
+from text_models import BRANCHES, ROWS, model, sample
 
 SIZES = ((80, 24), (120, 36), (200, 60))
 NORMAL = SIZES[1:2]
@@ -55,45 +55,49 @@ lstm (float[3, 1, 2] X) => (float[3, 1, 1, 2] Y, float[1, 1, 2] H) {
 X = np.array([[[1, 2]], [[0, -1]], [[3, 1]]], np.float32)
 
 
-def made(text: str, **inputs: Any) -> tuple[Model, Mapping[str, Any]]:
+def load_case(text: str, **inputs: Any) -> tuple[Model, Mapping[str, Any]]:
     """A model of ONNX's text form, and its inputs."""
     return model(text), {name: np.asarray(value) for name, value in inputs.items()}
 
 
 def debugger(opened: tuple[Model, Mapping[str, Any]]) -> App[int]:
     """The debugger on a model."""
-    return LoopdbgApp(Driver(*opened, None), "inputs.npz")
+    return LoopdbgApp(SessionWorker(*opened, None), "inputs.npz")
 
 
 def recorded(path: Path) -> App[int]:
     """The debugger on a recording."""
-    with record(path / "newton.loopdb", *sample("newton_sqrt.onnx"))[0]:
+    with record_run(path / "newton.loopdb", *sample("newton_sqrt.onnx"))[0]:
         pass
     replay = Replay(Trace.open(path / "newton.loopdb"))
-    return LoopdbgApp(Driver(replay.model, {}, None, replay), "from newton.loopdb")
+    return LoopdbgApp(SessionWorker(replay.model, {}, None, replay), "from newton.loopdb")
 
 
 def lesson() -> App[int]:
     """The third lesson, of somebody who begins."""
-    learner = Learner(Progress(None), Voice({}, VOICE.against, VOICE.learn), number=3)
-    return LessonApp(lesson_driver(learner), learner)
+    learner = Learner(
+        LearnerProgress(None), KeyWording({}, KEY_WORDING.comparison_text, KEY_WORDING.lesson_command), number=3
+    )
+    return LessonApp(lesson_worker(learner), learner)
 
 
 def start() -> App[Path]:
     """What ``loopdbg`` alone opens."""
-    choices = [Choice(Path("/models/speech.onnx"), "Recent"), Choice(Path("/models/beam.xml"), "Recent")]
-    return StartApp([*choices, *(Choice(Path(f"/samples/{name}"), "Samples") for name in ("counter.onnx", "lstm.xml"))])
+    choices = [ModelChoice(Path("/models/speech.onnx"), "Recent"), ModelChoice(Path("/models/beam.xml"), "Recent")]
+    return ModelChooserApp(
+        [*choices, *(ModelChoice(Path(f"/samples/{name}"), "Samples") for name in ("counter.onnx", "lstm.xml"))]
+    )
 
 
 def inputs() -> App[bool]:
     """The inputs of a model that came with none."""
     found = model("of_two (float[N] x, int64 count, string[2] words) => (float[N] z) { z = Mul (x, x) }")
     given = {"x": np.zeros(1, np.float32), "count": np.array(0)}
-    return InputsApp(Draft(found, Inputs(given, "", True)), "model.onnx")
+    return InputsApp(InputDraft(found, RunInputs(given, "", True)), "model.onnx")
 
 
 @dataclass(frozen=True)
-class Scene:
+class SnapshotScene:
     """What is opened, and what is pressed then; what begins with a colon is typed into the line that has the focus, or
     else into the console. ``opens`` gets a folder to write to."""
 
@@ -102,9 +106,9 @@ class Scene:
     sizes: Sequence[tuple[int, int]] = SIZES
 
 
-def of_sample(name: str, *pressed: str, sizes: Sequence[tuple[int, int]] = SIZES) -> Scene:
+def of_sample(name: str, *pressed: str, sizes: Sequence[tuple[int, int]] = SIZES) -> SnapshotScene:
     """A scene of the debugger on a sample."""
-    return Scene(lambda _: debugger(sample(name)), pressed, sizes)
+    return SnapshotScene(lambda _: debugger(sample(name)), pressed, sizes)
 
 
 SCENES = {
@@ -112,22 +116,24 @@ SCENES = {
     "while": of_sample("newton_sqrt.onnx", *"ssssnnn"),
     "decoder": of_sample("greedy_decoder.onnx", *"sssss"),
     "scan": of_sample("lessons/digits.onnxtxt", *"fsssn"),
-    "if": Scene(lambda _: debugger(made(BRANCHES, M=6, v0=np.float32(1))), (*"sssnn", "i")),
+    "if": SnapshotScene(lambda _: debugger(load_case(BRANCHES, M=6, v0=np.float32(1))), (*"sssnn", "i")),
     "openvino-loop": of_sample("loop_nested.xml", *"snnisn"),
     "tensor-iterator": of_sample("reverse_sum.xml", *"sss"),
-    "recurrent": Scene(lambda _: debugger(made(LSTM, X=X)), (*"snnnn",)),
+    "recurrent": SnapshotScene(lambda _: debugger(load_case(LSTM, X=X)), (*"snnnn",)),
     "tensorrt": of_sample("trt/nested.py", *"snnissn"),
-    "recording": Scene(recorded, "sss"),
+    "recording": SnapshotScene(recorded, "sss"),
     # What comes before and above the panes, once.
-    "start": Scene(lambda _: start(), ("down",), NORMAL),
-    "inputs": Scene(lambda _: inputs(), ("o", "down", "enter", ":7", "down"), NORMAL),
-    "lesson": Scene(lambda _: lesson(), ("s", "s", "L"), NORMAL),
+    "start": SnapshotScene(lambda _: start(), ("down",), NORMAL),
+    "inputs": SnapshotScene(lambda _: inputs(), ("o", "down", "enter", ":7", "down"), NORMAL),
+    "lesson": SnapshotScene(lambda _: lesson(), ("s", "s", "L"), NORMAL),
     "help": of_sample("newton_sqrt.onnx", "question_mark", sizes=NORMAL),
     "palette": of_sample("newton_sqrt.onnx", "s", "ctrl+p", *"back", sizes=NORMAL),
     "why": of_sample("newton_sqrt.onnx", *"sssW", sizes=NORMAL),
     "inspector": of_sample("spec_ab.onnx", *"ss", "2", "down", "enter", sizes=SIZES),
-    "inspected-tensor": Scene(lambda _: debugger(made(ROWS)), (*"ssss", "2", "down", "enter", "down"), SIZES),
-    "heat-map": Scene(lambda _: debugger(made(ROWS)), (*"ssss", "2", "down", "enter", "m"), NORMAL),
+    "inspected-tensor": SnapshotScene(
+        lambda _: debugger(load_case(ROWS)), (*"ssss", "2", "down", "enter", "down"), SIZES
+    ),
+    "heat-map": SnapshotScene(lambda _: debugger(load_case(ROWS)), (*"ssss", "2", "down", "enter", "m"), NORMAL),
     "plot": of_sample("newton_sqrt.onnx", *"ssss", "2", "down", "p", sizes=NORMAL),
     "console": of_sample("newton_sqrt.onnx", "s", "colon", ":break if err < 1e-2", ":print x, err", ":nonsense", "p"),
     "branches": of_sample("collatz.onnx", *"sss", ":set n = 40", *"ssb", sizes=NORMAL),
@@ -153,7 +159,7 @@ def test_screen(
     # What is set for a person, or remembered, is not to be seen.
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("LOOPDBG_CONFIG_DIR", str(tmp_path))
-    monkeypatch.setattr(App, "export_screenshot", lambda app, **_: picture(app))
+    monkeypatch.setattr(App, "export_screenshot", lambda app, **_: render_screen(app))
     monkeypatch.setattr(Input, "cursor_blink", False)
     scene = SCENES[name]
 
@@ -163,15 +169,15 @@ def test_screen(
                 await type_line(pilot, keys[1:])
             elif keys:
                 await pilot.press(keys)
-            await calm(pilot)
+            await wait_until_idle(pilot)
 
     app = scene.opens(tmp_path)
     try:
         assert snap_compare(app, terminal_size=size, run_before=press)
     finally:
         if isinstance(app, LoopdbgApp):
-            app.driver.close()
-            assert app.fault is None
+            app.session_worker.close()
+            assert app.internal_error is None
 
 
 async def type_line(pilot: Pilot[Any], text: str) -> None:
@@ -182,19 +188,21 @@ async def type_line(pilot: Pilot[Any], text: str) -> None:
     assert isinstance(pilot.app.focused, Input)
     pilot.app.focused.value = text
     await pilot.press("enter")
-    await calm(pilot)
+    await wait_until_idle(pilot)
     if not within:
         await pilot.press("escape")
 
 
-async def calm(pilot: Pilot[Any]) -> None:
+async def wait_until_idle(pilot: Pilot[Any]) -> None:
     """Wait until nothing runs any more, neither a command nor what is computed beside the screen."""
     app = pilot.app
     while True:
         if isinstance(app, LoopdbgApp):
-            await asyncio.wait_for(app.idle(), NEVER)
+            await asyncio.wait_for(app.wait_until_idle(), IDLE_TIMEOUT_SECONDS)
         await pilot.pause()
-        if not (any(one.is_running for one in app.workers) or (isinstance(app, LoopdbgApp) and app.driver.busy)):
+        if not (
+            any(one.is_running for one in app.workers) or (isinstance(app, LoopdbgApp) and app.session_worker.busy)
+        ):
             break
         await asyncio.sleep(0.01)
     await pilot.pause()

@@ -7,13 +7,13 @@ import re
 import numpy as np
 import pytest
 
+from app_driver import AppDriver, open_app
 from loopdbg.runtime.frame import Frame, NodeState
-from loopdbg.tui.screen.text import delta_text, type_text, value_text
-from models import BRANCHES, model, sample
-from screens import Screen, opened
+from loopdbg.tui.render.formatting import delta_text, type_text, value_text
+from text_models import BRANCHES, model, sample
 
 
-def assert_shows(screen: Screen, frame: Frame) -> None:
+def assert_shows(screen: AppDriver, frame: Frame) -> None:
     """Header, back edges, condition, scan outputs and body of the screen against the frame."""
     ended = frame.stopped_by is not None
     limit = "no limit" if frame.trip_count is None else frame.trip_count
@@ -46,14 +46,14 @@ def assert_shows(screen: Screen, frame: Frame) -> None:
     for node in frame.nodes:
         name = node.node.outputs[0].name  # type: ignore[union-attr]
         if node.state is NodeState.NEXT:
-            assert screen.marked[2:].split()[0] == name
+            assert screen.marked_line[2:].split()[0] == name
         computed = node.state is NodeState.DONE or (frame.at_boundary and frame.iteration)
         if node.node.outputs and node.state is not NodeState.SKIPPED:
-            assert screen.value_beside(name) == (value_text(frame.values[name]) if computed else "·")
+            assert screen.value_next_to(name) == (value_text(frame.values[name]) if computed else "·")
 
 
 async def test_newton_sqrt_to_its_end() -> None:
-    async with opened(*sample("newton_sqrt.onnx")) as screen:
+    async with open_app(*sample("newton_sqrt.onnx")) as screen:
         for iteration in range(6):
             frame = screen.session.frame
             assert frame.iteration == iteration
@@ -73,22 +73,22 @@ async def test_newton_sqrt_to_its_end() -> None:
 
 
 async def test_the_loop_end_is_a_stop_that_says_why() -> None:
-    async with opened(*sample("newton_sqrt.onnx")) as screen:
+    async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("f")
         assert screen.session.stop.reason == "loop end"
         assert_shows(screen, screen.session.frame)
         assert "paused: loop end" in screen.header
         assert "ended after 5 iterations: the condition is false" in screen.text("condition")
-        assert screen.marked.startswith("▶ root = x")
+        assert screen.marked_line.startswith("▶ root = x")
         assert screen.lines("body")[-1] == "ended after 5 iterations: the condition is false"
 
 
 async def test_nodes_one_by_one() -> None:
-    async with opened(*sample("newton_sqrt.onnx")) as screen:
+    async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("s")
         names = ["half", "q", "half_q", "x_new", "change", "err_new", "keep"]
         for k, name in enumerate(names):
-            assert screen.marked[2:].split()[0] == name
+            assert screen.marked_line[2:].split()[0] == name
             assert_shows(screen, screen.session.frame)
             if k:
                 assert "values of iteration 1, so far" in screen.text("body")
@@ -99,7 +99,7 @@ async def test_nodes_one_by_one() -> None:
 
 
 async def test_a_back_edge_is_ready_once_its_result_is_computed() -> None:
-    async with opened(*sample("newton_sqrt.onnx")) as screen:
+    async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("s", "n", "n", "n")
         assert screen.lines("back-edges")[1].split()[3:5] == ["→", "·"] or "→ ·" in screen.lines("back-edges")[1]
         assert "keep is not computed yet" in screen.text("condition")
@@ -109,18 +109,18 @@ async def test_a_back_edge_is_ready_once_its_result_is_computed() -> None:
 
 async def test_every_sample_loop_step_by_step() -> None:
     for name in ("counter.onnx", "spec_ab.onnx"):
-        async with opened(*sample(name), size=(160, 40)) as screen:
+        async with open_app(*sample(name), size=(160, 40)) as screen:
             while not screen.session.done:
                 assert_shows(screen, screen.session.frame)
                 await screen.press("s")
 
 
 async def test_nested_loops_into_and_finish() -> None:
-    async with opened(*sample("mandelbrot.onnx")) as screen:
+    async with open_app(*sample("mandelbrot.onnx")) as screen:
         assert "main ▸ Loop 'pixels'" in screen.header
         assert "iteration 0 / 288" in screen.header
         await screen.press(*"nnnnnnnn")
-        assert screen.marked.startswith("▶ for k in range(max_iterations):")
+        assert screen.marked_line.startswith("▶ for k in range(max_iterations):")
         await screen.press("i")
         assert "main ▸ pixels 0/288 ▸ Loop 'escape'" in screen.header
         assert_shows(screen, screen.session.frame)
@@ -136,14 +136,14 @@ async def test_nested_loops_into_and_finish() -> None:
 
 
 async def test_frames_around_can_be_looked_at() -> None:
-    async with opened(*sample("mandelbrot.onnx")) as screen:
+    async with open_app(*sample("mandelbrot.onnx")) as screen:
         screen.session.step(36)
         await screen.press("s", *"nnnnnnnn", "i", "s")
         assert "Source  Loop 'escape'" in screen.text("body")
         await screen.press("left_square_bracket")
         assert "Source  Loop 'pixels'" in screen.text("body")
-        assert screen.marked.startswith("▶ for k in range(max_iterations):")
-        assert screen.value_beside("c_re") == value_text(screen.session.frames[1].values["c_re"])
+        assert screen.marked_line.startswith("▶ for k in range(max_iterations):")
+        assert screen.value_next_to("c_re") == value_text(screen.session.frames[1].values["c_re"])
         assert "iteration 37 / 288" in screen.header
         await screen.press("left_square_bracket", "left_square_bracket")
         assert "main graph" in screen.text("body")
@@ -155,7 +155,7 @@ async def test_frames_around_can_be_looked_at() -> None:
 
 
 async def test_restart() -> None:
-    async with opened(*sample("newton_sqrt.onnx")) as screen:
+    async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("s", "s", "n", "c")
         assert screen.session.done
         await screen.press("r")
@@ -166,32 +166,32 @@ async def test_restart() -> None:
 
 
 async def test_branches_not_taken_are_marked() -> None:
-    async with opened(model(BRANCHES), {"M": np.array(4), "v0": np.array(1.5, np.float32)}) as screen:
+    async with open_app(model(BRANCHES), {"M": np.array(4), "v0": np.array(1.5, np.float32)}) as screen:
         # Iteration 0 takes the then branch, iteration 1 the other one.
         await screen.press("s")
-        assert screen.value_beside("up") == "2.5"
-        assert screen.value_beside("x2") == "–"
+        assert screen.value_next_to("up") == "2.5"
+        assert screen.value_next_to("x2") == "–"
         await screen.press(*"nnnnn")
         assert screen.session.frame.iteration == 1
-        assert screen.marked[2:].split()[0] == "x2"
-        assert screen.value_beside("up") == "–"
+        assert screen.marked_line[2:].split()[0] == "x2"
+        assert screen.value_next_to("up") == "–"
         await screen.press("n")
-        assert screen.value_beside("x2") == "6.25"
+        assert screen.value_next_to("x2") == "6.25"
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 36), (200, 60), (100, 24)])
 async def test_what_matters_is_in_sight_in_every_size(size: tuple[int, int]) -> None:
-    async with opened(*sample("newton_sqrt.onnx"), size=size) as screen:
+    async with open_app(*sample("newton_sqrt.onnx"), size=size) as screen:
         await screen.press("s", "s", "s", "n", "n")
-        seen = screen.visible()
+        seen = screen.visible_rows()
         assert len(seen) == size[1]
         text = "\n".join(seen)
-        if screen.app.bench.small:
+        if screen.app.pane_grid.is_small:
             # The rest is on other tabs.
             for key, tab in (("6", "Outputs"), ("2", "Values")):
                 await screen.press(key)
-                assert f"[{tab}]" in screen.visible()[1]
-                seen += screen.visible()
+                assert f"[{tab}]" in screen.visible_rows()[1]
+                seen += screen.visible_rows()
             text = "\n".join(seen)
         for wanted in (
             "Loop 'sqrt'",
@@ -213,12 +213,12 @@ async def test_what_matters_is_in_sight_in_every_size(size: tuple[int, int]) -> 
 
 
 async def test_resizing() -> None:
-    async with opened(*sample("two_layer_lstm.onnx"), size=(200, 60)) as screen:
+    async with open_app(*sample("two_layer_lstm.onnx"), size=(200, 60)) as screen:
         await screen.press("s", "s")
         for size in ((80, 24), (120, 36), (60, 15), (30, 8), (200, 60), (80, 24)):
             await screen.pilot.resize_terminal(*size)
             await screen.pilot.pause()
-            seen = screen.visible()
+            seen = screen.visible_rows()
             assert len(seen) == size[1]
             if size[0] >= 80:
                 assert "iteration 2 / 16" in seen[0]
@@ -226,8 +226,8 @@ async def test_resizing() -> None:
 
 
 async def test_the_current_node_of_a_long_body_stays_in_sight() -> None:
-    async with opened(*sample("two_layer_lstm.onnx"), size=(80, 24)) as screen:
+    async with open_app(*sample("two_layer_lstm.onnx"), size=(80, 24)) as screen:
         for _ in range(15):
             await screen.press("n")
-            marked = screen.marked[:20]
-            assert marked and any(marked[2:] in line and "▶" in line for line in screen.visible())
+            marked = screen.marked_line[:20]
+            assert marked and any(marked[2:] in line and "▶" in line for line in screen.visible_rows())

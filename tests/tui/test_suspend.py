@@ -15,8 +15,15 @@ from pathlib import Path
 
 import pytest
 
-from models import SAMPLES
-from pseudo_terminal import ALTERNATE, NORMAL, Terminal, plain, started, terminal
+from pseudo_terminal import (
+    ENTER_ALTERNATE_SCREEN,
+    LEAVE_ALTERNATE_SCREEN,
+    PseudoTerminal,
+    open_loopdbg,
+    start_command,
+    strip_escapes,
+)
+from text_models import SAMPLES
 
 _ROWS = 24
 _MOUSE_ON, _MOUSE_OFF = "\x1b[?1000h", "\x1b[?1000l"
@@ -31,11 +38,11 @@ def _rows(seen: str) -> set[int]:
 
 
 @contextmanager
-def debugger(settings: Path) -> Iterator[Terminal]:
+def debugger(settings: Path) -> Iterator[PseudoTerminal]:
     """On a sample, once its first stop is on the screen."""
-    with terminal(settings, str(SAMPLES / "newton_sqrt.onnx"), rows=_ROWS) as found:
-        found.wait(lambda seen: "q quit" in plain(seen) and "before iteration 0" in plain(seen))
-        found.quiet()
+    with open_loopdbg(settings, str(SAMPLES / "newton_sqrt.onnx"), rows=_ROWS) as found:
+        found.wait(lambda seen: "q quit" in strip_escapes(seen) and "before iteration 0" in strip_escapes(seen))
+        found.wait_until_quiet()
         yield found
 
 
@@ -46,41 +53,43 @@ def at_its_inputs(folder: Path) -> tuple[str, ...]:
     return (str(folder / "lstm.xml"),)
 
 
-def suspended_and_back(found: Terminal, *wanted: str, rows: Set[int] = frozenset()) -> str:
+def suspend_and_resume(found: PseudoTerminal, *wanted: str, rows: Set[int] = frozenset()) -> str:
     """What is written after the shell, which had its own screen, once all that is wanted is, in all these rows."""
     found.press("\x1a")
-    assert found.stopped()
-    assert NORMAL in found.seen, "the shell has its own screen"
-    found.go_on()
+    assert found.wait_until_stopped()
+    assert LEAVE_ALTERNATE_SCREEN in found.output, "the shell has its own screen"
+    found.resume()
     return found.wait(
-        lambda seen: ALTERNATE in seen and all(one in plain(seen) for one in wanted) and _rows(seen) >= rows
+        lambda seen: (
+            ENTER_ALTERNATE_SCREEN in seen and all(one in strip_escapes(seen) for one in wanted) and _rows(seen) >= rows
+        )
     )
 
 
 def test_suspended_and_back_with_a_whole_screen(tmp_path: Path) -> None:
     with debugger(tmp_path) as found:
         found.press("s")
-        found.wait(lambda seen: "before iteration 1" in plain(seen))
+        found.wait(lambda seen: "before iteration 1" in strip_escapes(seen))
         whole = ("newton_sqrt.onnx", "[Source]", "1 Source", "half = x * 0.5", "2 Back edges", "3 Condition", "q quit")
-        suspended_and_back(found, *whole, rows=_ALL)
+        suspend_and_resume(found, *whole, rows=_ALL)
         # And the keys are heard.
         found.press("s")
-        found.wait(lambda seen: "before iteration 2" in plain(seen))
+        found.wait(lambda seen: "before iteration 2" in strip_escapes(seen))
         found.press("q")
-        assert found.ended() == 0
+        assert found.wait_until_exit() == 0
 
 
 def test_the_mouse_stays_the_terminals_after_the_shell(tmp_path: Path) -> None:
     with debugger(tmp_path) as found:
         found.press("m")
-        seen = found.wait(lambda seen: "m takes it back" in plain(seen))
+        seen = found.wait(lambda seen: "m takes it back" in strip_escapes(seen))
         assert _MOUSE_OFF in seen
-        assert _MOUSE_ON not in suspended_and_back(found, "q quit")
+        assert _MOUSE_ON not in suspend_and_resume(found, "q quit")
         found.press("m")
-        seen = found.wait(lambda seen: "the mouse is loopdbg's" in plain(seen))
+        seen = found.wait(lambda seen: "the mouse is loopdbg's" in strip_escapes(seen))
         assert _MOUSE_ON in seen
         found.press("q")
-        assert found.ended() == 0
+        assert found.wait_until_exit() == 0
 
 
 @pytest.mark.parametrize(
@@ -88,12 +97,12 @@ def test_the_mouse_stays_the_terminals_after_the_shell(tmp_path: Path) -> None:
     [(False, "open a model", "esc leave"), (True, "needs inputs", "esc quit")],
 )
 def test_so_it_is_before_the_debugger(tmp_path: Path, model: bool, head: str, foot: str) -> None:
-    with terminal(tmp_path, *(at_its_inputs(tmp_path) if model else ())) as found:
-        found.wait(lambda seen: head in plain(seen) and foot in plain(seen))
-        found.quiet()
-        suspended_and_back(found, head, foot)
+    with open_loopdbg(tmp_path, *(at_its_inputs(tmp_path) if model else ())) as found:
+        found.wait(lambda seen: head in strip_escapes(seen) and foot in strip_escapes(seen))
+        found.wait_until_quiet()
+        suspend_and_resume(found, head, foot)
         found.press("\x1b")
-        assert found.ended() in (0, 130)
+        assert found.wait_until_exit() in (0, 130)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a signal for one thread of another process")
@@ -102,24 +111,24 @@ def test_a_signal_that_another_thread_takes_is_heard(tmp_path: Path) -> None:
     send = getattr(ctypes.CDLL(None), "tgkill", None)
     if send is None:
         pytest.skip("a C library without tgkill")
-    with terminal(tmp_path, *at_its_inputs(tmp_path)) as found:
-        found.wait(lambda seen: "needs inputs" in plain(seen) and "esc quit" in plain(seen))
-        found.quiet()
+    with open_loopdbg(tmp_path, *at_its_inputs(tmp_path)) as found:
+        found.wait(lambda seen: "needs inputs" in strip_escapes(seen) and "esc quit" in strip_escapes(seen))
+        found.wait_until_quiet()
         others = {int(name) for name in os.listdir(f"/proc/{found.pid}/task")} - {found.pid}
         assert send(found.pid, max(others), signal.SIGCONT) == 0
-        found.wait(lambda seen: ALTERNATE in seen)
+        found.wait(lambda seen: ENTER_ALTERNATE_SCREEN in seen)
 
 
 @pytest.mark.parametrize(("asks", "number"), [(True, signal.SIGTERM), (False, signal.SIGTERM), (False, signal.SIGHUP)])
 def test_ended_from_outside_it_gives_the_terminal_back(tmp_path: Path, asks: bool, number: signal.Signals) -> None:
     arguments = at_its_inputs(tmp_path) if asks else (str(SAMPLES / "newton_sqrt.onnx"),)
-    with terminal(tmp_path, *arguments) as found:
-        found.wait(lambda seen: ("needs inputs" if asks else "before iteration 0") in plain(seen))
-        found.quiet()
+    with open_loopdbg(tmp_path, *arguments) as found:
+        found.wait(lambda seen: ("needs inputs" if asks else "before iteration 0") in strip_escapes(seen))
+        found.wait_until_quiet()
         os.kill(found.pid, number)
-        assert found.ended() == -number
-        assert NORMAL in found.seen
-        assert "Traceback" not in found.seen
+        assert found.wait_until_exit() == -number
+        assert LEAVE_ALTERNATE_SCREEN in found.output
+        assert "Traceback" not in found.output
 
 
 def test_a_terminal_that_is_closed_leaves_no_files(tmp_path: Path) -> None:
@@ -127,9 +136,13 @@ def test_a_terminal_that_is_closed_leaves_no_files(tmp_path: Path) -> None:
     settings, scratch = tmp_path / "settings", tmp_path / "scratch"
     scratch.mkdir()
     command = f"exec {shlex.quote(sys.executable)} -m loopdbg - --input a=2 --input tol=1e-6 < newton_sqrt.onnx"
-    with started(["sh", "-c", f"cd {SAMPLES} && {command}"], settings, environment={"TMPDIR": str(scratch)}) as found:
-        found.wait(lambda seen: "before iteration 0" in plain(seen))
+    with start_command(
+        ["sh", "-c", f"cd {SAMPLES} && {command}"], settings, environment={"TMPDIR": str(scratch)}
+    ) as found:
+        found.wait(lambda seen: "before iteration 0" in strip_escapes(seen))
         assert os.listdir(scratch) != []
         found.hang_up()
-        assert found.ended() in (-signal.SIGHUP, 128 + signal.SIGHUP), "the latter where Textual waits for ever"
+        assert found.wait_until_exit() in (-signal.SIGHUP, 128 + signal.SIGHUP), (
+            "the latter where Textual waits for ever"
+        )
     assert os.listdir(scratch) == []

@@ -5,22 +5,22 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from app_driver import open_app, sample
 from loopdbg.runtime.frontends.tensorrt.enums import TripLimit
 from loopdbg.runtime.model import Model
-from networks import Net, Op, out
-from screens import opened, sample
+from tensorrt_networks import NetworkBuilder, Op, output_of
 
 FEEDS = {"x": np.float32(4), "n": np.int32(5), "rows": np.arange(10, dtype=np.float32).reshape(5, 2)}
 
 
 def doubling() -> Model:
     """Doubles x while it is below 32; a row from the end beside it."""
-    net = Net()
-    loop = net.counted(net.given("n", "int32"))
-    r, doubled = net.carry(loop, net.given("x"), lambda r: net.ew(r, r))
-    below = net.ew(r, net.k(32.0), Op.LESS)
+    net = NetworkBuilder()
+    loop = net.counted_loop(net.input_tensor("n", "int32"))
+    r, doubled = net.add_carried(loop, net.input_tensor("x"), lambda r: net.elementwise(r, r))
+    below = net.elementwise(r, net.const(32.0), Op.LESS)
     loop.add_trip_limit(below, TripLimit.WHILE)
-    row = out(loop.add_iterator(net.given("rows", shape=(-1, 2)), 0, True))
+    row = output_of(loop.add_iterator(net.input_tensor("rows", shape=(-1, 2)), 0, True))
     r.name, doubled.name, below.name, row.name = "r", "doubled", "below", "row"
     net.last(loop, r, "last")
     net.stack(loop, row, "back", 5)
@@ -28,20 +28,20 @@ def doubling() -> Model:
 
 
 async def test_the_screen_knows_the_condition_of_the_iteration_ahead() -> None:
-    async with opened(doubling(), FEEDS) as screen:
-        assert screen.value_beside("below") == "true"
-        assert screen.value_beside("doubled") == "·"
+    async with open_app(doubling(), FEEDS) as screen:
+        assert screen.value_next_to("below") == "true"
+        assert screen.value_next_to("doubled") == "·"
         assert "4.0 < 32.0" in screen.text("condition")
         await screen.press("s")
         # The part that iteration 0 got, counted back from the trip count.
-        assert screen.value_beside("row") == "[8.0, 9.0]"
+        assert screen.value_next_to("row") == "[8.0, 9.0]"
         assert "8.0 < 32.0" in screen.text("condition")
         await screen.press("s", "s")
         assert "ended after 3 / 5" in screen.header
-        assert (screen.value_beside("below"), screen.value_beside("doubled")) == ("false", "32.0")
+        assert (screen.value_next_to("below"), screen.value_next_to("doubled")) == ("false", "32.0")
         assert "32.0 < 32.0" in screen.text("condition")
         assert "at index 3 only below was computed" in screen.text("body")
-        assert screen.marked.startswith("▶ last = r")
+        assert screen.marked_line.startswith("▶ last = r")
 
 
 SIZES = [(80, 24), (120, 36), (200, 60)]
@@ -49,13 +49,13 @@ SIZES = [(80, 24), (120, 36), (200, 60)]
 
 @pytest.mark.parametrize("size", SIZES)
 async def test_recurrences_are_sequences_on_the_screen(size: tuple[int, int]) -> None:
-    async with opened(*sample("trt/halving.py"), size=size) as screen:
+    async with open_app(*sample("trt/halving.py"), size=size) as screen:
         # On a small screen they have a tab.
         await screen.press("2")
         assert screen.lines("back-edges")[2] == "  <1000.0, ...>"
         await screen.press("s", "s")
         assert screen.lines("back-edges")[2] == "  <1000.0, 500.0, 250.0, ...>"
-        assert any("<1000.0, 500.0, 250.0, ...>" in row for row in screen.visible())
+        assert any("<1000.0, 500.0, 250.0, ...>" in row for row in screen.visible_rows())
         # Inside an iteration the next element is there as soon as it is computed.
         await screen.press("n", "n")
         assert screen.lines("back-edges")[2] == "  <1000.0, 500.0, 250.0, 125.0, ...>"
@@ -63,12 +63,12 @@ async def test_recurrences_are_sequences_on_the_screen(size: tuple[int, int]) ->
         # Of many those at both ends; and which nobody needed is not cut off.
         told = screen.lines("back-edges")[2]
         assert told.startswith("  <1000.0, ") and told.endswith(", 1.953125>   x_half not needed at 9")
-        assert any("x_half not needed at 9" in row for row in screen.visible())
+        assert any("x_half not needed at 9" in row for row in screen.visible_rows())
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_sequences_of_tensors_are_told_by_their_norms(size: tuple[int, int]) -> None:
-    async with opened(*sample("trt/char_rnn.py"), size=size) as screen:
+async def test_sequences_are_distinguished_by_norms(size: tuple[int, int]) -> None:
+    async with open_app(*sample("trt/char_rnn.py"), size=size) as screen:
         await screen.press("2", "2", "s", "s")
         frame = screen.session.frame
         lines = screen.lines("back-edges")
@@ -77,10 +77,10 @@ async def test_sequences_of_tensors_are_told_by_their_norms(size: tuple[int, int
             told = lines[at + 1].removeprefix("  norms <").removesuffix(", ...>").split(", ")
             norms = [float(np.linalg.norm(frame.history.value(edge.param, i))) for i in range(3)]
             np.testing.assert_allclose([float(x) for x in told], norms, rtol=5e-3, err_msg=str(k))
-        assert sum("norms <" in row for row in screen.visible()) == len(frame.back_edges)
+        assert sum("norms <" in row for row in screen.visible_rows()) == len(frame.back_edges)
 
 
 async def test_loops_of_other_systems_have_no_sequences() -> None:
-    async with opened(*sample("newton_sqrt.onnx")) as screen:
+    async with open_app(*sample("newton_sqrt.onnx")) as screen:
         await screen.press("s", "s")
         assert "<" not in screen.text("back-edges")

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import loopdbg
-from models import SAMPLES
+from text_models import SAMPLES
 
 sys.path.insert(0, str(SAMPLES.parent / "docs"))
 import make_api
@@ -78,7 +78,7 @@ def test_the_public_names(recording: Path, tmp_path: Path) -> None:
     assert {name: sorted(names) for name, names in there.items()} == {k: sorted(v.split()) for k, v in PUBLIC.items()}
 
 
-def test_each_name_stands_in_one_section_of_the_page() -> None:
+def test_each_name_is_in_one_page_section() -> None:
     told = [name for names in make_api.SECTIONS.values() for name in names]
     assert sorted(told) == sorted({*loopdbg.__all__} - {"__version__"})
 

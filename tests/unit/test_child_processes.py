@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-import house
+import source_checks
 from loopdbg.runtime import child_process
 
 #: Modules that start processes; asyncio.subprocess alone has types that others need.
@@ -41,7 +41,7 @@ ALLOWED = {
     # A fork that imports nothing: it waits for the end of its parent.
     "debugger/peers/child.py": {"fork"},
     # Its workers are threads (processes=False).
-    "debugger/sweep/cluster.py": {"LocalCluster"},
+    "debugger/sweep/dask_cluster.py": {"LocalCluster"},
 }
 
 
@@ -100,20 +100,25 @@ def test_one_module_starts_processes() -> None:
     for path in (one for folder in ("runtime", "debugger", "tui", "src/loopdbg") for one in source_files(folder)):
         names = names_in(path.read_text("utf-8"))
         if names:
-            found[path.relative_to(house.ROOT).as_posix()] = names
+            found[path.relative_to(source_checks.ROOT).as_posix()] = names
     assert found == ALLOWED
 
 
 def source_files(folder: str) -> list[Path]:
     """The Python files below a folder; links to folders are not followed."""
     return [
-        Path(where) / name for where, _, names in os.walk(house.ROOT / folder) for name in names if name.endswith(".py")
+        Path(where) / name
+        for where, _, names in os.walk(source_checks.ROOT / folder)
+        for name in names
+        if name.endswith(".py")
     ]
 
 
 def test_cython_starts_no_process() -> None:
     words = ("subprocess", "multiprocessing", "posix_spawn", "execv", "popen(", " fork(", "system(")
-    paths = [path for pattern in ("*.pyx", "*.pxd", "*.h", "*.c") for path in (house.ROOT / "runtime").rglob(pattern)]
+    paths = [
+        path for pattern in ("*.pyx", "*.pxd", "*.h", "*.c") for path in (source_checks.ROOT / "runtime").rglob(pattern)
+    ]
     sources = [path for path in paths if path.suffix != ".c" or not path.with_suffix(".pyx").exists()]
     assert sources
     assert [(path.name, word) for path in sources for word in words if word in path.read_text("utf-8")] == []
@@ -155,7 +160,7 @@ def test_ways_to_start_a_process_are_seen(text: str, name: str) -> None:
 )
 def test_only_absolute_entries_of_pythonpath_stay(path: str, left: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", path.replace(":", os.pathsep))
-    found = child_process.environment({"EXTRA": "1"})
+    found = child_process.child_environment({"EXTRA": "1"})
     assert found.get("PYTHONPATH") == (None if left is None else left.replace(":", os.pathsep))
     assert found["PYTHONSAFEPATH"] == "1" and found["EXTRA"] == "1"
 
@@ -170,11 +175,13 @@ def test_a_child_gets_no_entry_of_the_current_directory(tmp_path: Path, monkeypa
     assert command[-2:] == [os.pathsep.join((package, other)), "[1]"]
 
 
-def test_a_child_answers_and_its_status_is_told() -> None:
-    done = child_process.run(child_process.python_command("-c", "print(input()); exit(3)"), data=b"x\n", timeout=60)
+def test_child_output_and_status() -> None:
+    done = child_process.run_child(
+        child_process.python_command("-c", "print(input()); exit(3)"), data=b"x\n", timeout=60
+    )
     assert done is not None and (done.returncode, done.stdout.split()) == (3, [b"x"])
 
 
 def test_a_child_beyond_its_time_is_ended() -> None:
     code = "import signal; signal.pause()"
-    assert child_process.run(child_process.python_command("-c", code), timeout=0.5) is None
+    assert child_process.run_child(child_process.python_command("-c", code), timeout=0.5) is None

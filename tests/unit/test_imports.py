@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from command_line import run_code
+from cli_runner import run_python_code
 from loopdbg.tui.cli import COMMANDS
-from models import SAMPLES
+from text_models import SAMPLES
 
 HEAVY = ("onnx", "google", "lxml", "textual", "rich", "matplotlib", "scipy", "onnxruntime", "openvino", "ml_dtypes")
 SCREENS = ("textual", "rich", "matplotlib")
@@ -24,7 +24,7 @@ print(json.dumps([status, list(sys.modules)]), file=sys.__stdout__)
 
 def modules(*arguments: str) -> set[str]:
     """The modules that a command line leaves imported."""
-    ran = run_code(LIST, *arguments)
+    ran = run_python_code(LIST, *arguments)
     assert ran.status == 0, ran.err
     status, names = json.loads(ran.out)
     assert status == 0, ran.err
@@ -41,13 +41,13 @@ def test_help_waits_for_no_engine(arguments: list[str]) -> None:
     found = modules(*arguments)
     assert "loopdbg.tui.cli" in found
     ours = {name for name in found if name.startswith(("loopdbg.runtime", "loopdbg.debugger"))}
-    assert ours <= {f"loopdbg.runtime{name}" for name in ("", ".errors", ".files", ".text")}
+    assert ours <= {f"loopdbg.runtime{name}" for name in ("", ".errors", ".stable_file", ".text")}
     assert not {name.partition(".")[0] for name in found} & {"numpy", "sqlite3", *HEAVY}
 
 
 def test_a_run_would_be_noticed() -> None:
     found = modules("run", str(SAMPLES / "lstm.xml"))
-    assert {"numpy", "loopdbg.runtime.engine.engine"} <= found and "loopdbg.tui.cli.diff" not in found
+    assert {"numpy", "loopdbg.runtime.engine.engine"} <= found and "loopdbg.tui.cli.commands.diff" not in found
 
 
 def test_a_list_of_lessons_imports_nothing_heavy() -> None:
@@ -84,17 +84,17 @@ print(*[name for name in sys.modules if name.startswith("loopdbg.debugger.")], f
 def test_what_only_runs_needs_no_debugger(command: str, model: str) -> None:
     """But for how values and ends of loops are worded, and arrays read; ``info`` says how a loop ends, and writes
     names, as all do."""
-    ran = run_code(DEBUGGER, command, SAMPLES / model)
+    ran = run_python_code(DEBUGGER, command, SAMPLES / model)
     assert ran.status == 0, ran.err
     found = set(ran.out.split())
     if command == "info":
-        assert {name.split(".")[2] for name in found} == {"text", "words", "expression", "statistics"}
+        assert {name.split(".")[2] for name in found} == {"value_text", "describe", "expression", "statistics"}
         assert "loopdbg.debugger.expression.evaluate" not in found
     else:
-        words = {"loopdbg.debugger.words", "loopdbg.debugger.words.endings"}
-        statistics = {f"loopdbg.debugger.statistics{module}" for module in ("", ".onepass", ".tensor")}
+        words = {"loopdbg.debugger.describe", "loopdbg.debugger.describe.termination"}
+        statistics = {f"loopdbg.debugger.statistics{module}" for module in ("", ".streaming_stats", ".tensor")}
         arrays = {"loopdbg.debugger.reference", "loopdbg.debugger.reference.array_files"}
-        assert found <= {"loopdbg.debugger.text", *words, *statistics, *arrays}
+        assert found <= {"loopdbg.debugger.value_text", *words, *statistics, *arrays}
 
 
 def test_this_test_would_notice() -> None:
@@ -103,7 +103,7 @@ def test_this_test_would_notice() -> None:
 
 LATER = """
 import sys
-from loopdbg.runtime.ops.onnx_definitions import definition
+from loopdbg.runtime.ops.onnx_schemas import definition
 print(definition("Add", 14, "").since_version, definition("Missing", 14, ""), "onnx.defs" in sys.modules)
 import onnx.checker, onnx.shape_inference
 from onnx import defs, onnx_cpp2py_export
@@ -112,6 +112,6 @@ print(type(defs.get_schema("Add", 14)) is type(definition("Add", 14, "")), onnx_
 
 
 def test_the_onnx_package_can_be_imported_later_on() -> None:
-    ran = run_code(LATER)
+    ran = run_python_code(LATER)
     assert ran.status == 0, ran.err
     assert ran.out.split() == ["14", "None", "False", "True", "onnx.onnx_cpp2py_export.defs"]

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-import house
+import source_checks
 
-PAGE = (house.ROOT / "docs" / "layout.md").read_text("utf-8")
+PAGE = (source_checks.ROOT / "docs" / "layout.md").read_text("utf-8")
 #: What begins with a folder of the repository, with a file or without.
 PATHS = sorted(set(re.findall(r"\b((?:runtime|debugger|tui|tests|docs|benchmarks|changelog\.d)/[\w./]*\w/?)", PAGE)))
 
@@ -19,8 +19,8 @@ def test_paths_are_found_on_the_page() -> None:
 
 @pytest.mark.parametrize("path", PATHS)
 def test_a_path_that_is_named_exists(path: str) -> None:
-    assert (house.ROOT / path).exists()
-    assert not path.endswith("/") or (house.ROOT / path).is_dir()
+    assert (source_checks.ROOT / path).exists()
+    assert not path.endswith("/") or (source_checks.ROOT / path).is_dir()
 
 
 def test_each_kind_of_change_has_a_folder_and_a_check() -> None:
@@ -34,4 +34,4 @@ def test_each_kind_of_change_has_a_folder_and_a_check() -> None:
 
 def test_the_pages_that_people_begin_with_link_to_it() -> None:
     for name in ("README.md", "CONTRIBUTING.md"):
-        assert "(docs/layout.md)" in (house.ROOT / name).read_text("utf-8")
+        assert "(docs/layout.md)" in (source_checks.ROOT / name).read_text("utf-8")

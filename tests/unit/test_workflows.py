@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import yaml
 
-import house
+import source_checks
 
-ROOT = house.ROOT
+ROOT = source_checks.ROOT
 FILES = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 FORMS = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*_*.yml"))
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
@@ -125,7 +125,7 @@ def test_a_release_has_its_section_as_notes(released: Path) -> None:
     assert RELEASE["notes"]("v1.2.3", CHANGES) == "### Added\n\n- one"
 
 
-def test_what_was_forgotten_before_a_release_is_told(released: Path) -> None:
+def test_incomplete_release_is_reported(released: Path) -> None:
     assert RELEASE["forgotten"]("v1.2.4", released) == [
         "pyproject.toml says 1.2.3, the tag v1.2.4",
         "src/loopdbg/__init__.py says 1.2.3, the tag v1.2.4",
@@ -139,7 +139,7 @@ def test_what_was_forgotten_before_a_release_is_told(released: Path) -> None:
     ]
 
 
-def test_the_version_stands_in_two_places_and_is_one() -> None:
+def test_version_is_consistent() -> None:
     assert not [line for line in RELEASE["forgotten"](f"v{PROJECT['project']['version']}") if " says " in line]
 
 

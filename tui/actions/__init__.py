@@ -4,25 +4,25 @@ Key bindings, the line of keys at the foot, the help, the palette, what a config
 from it; what is not in it cannot be done.
 """
 
-from .action import Action, Looking, Now, Place, Section
-from .keys import key_name, key_of
-from .panes import PANES
-from .table import ACTIONS, at, bindings, by_id, chosen, interrupt_key, remapped
+from .action import Action, ActionContext, HelpSection, InspectorContext, ScreenKind
+from .key_names import key_name, parse_key
+from .pane_actions import PANES
+from .table import ACTIONS, actions_by_id, actions_on, configured_actions, interrupt_key, remap_keys, screen_bindings
 
 __all__ = [
     "ACTIONS",
     "PANES",
     "Action",
-    "Looking",
-    "Now",
-    "Place",
-    "Section",
-    "at",
-    "bindings",
-    "by_id",
-    "chosen",
+    "ActionContext",
+    "HelpSection",
+    "InspectorContext",
+    "ScreenKind",
+    "actions_by_id",
+    "actions_on",
+    "configured_actions",
     "interrupt_key",
     "key_name",
-    "key_of",
-    "remapped",
+    "parse_key",
+    "remap_keys",
+    "screen_bindings",
 ]

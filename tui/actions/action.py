@@ -8,105 +8,105 @@ from enum import StrEnum
 from functools import cached_property
 
 from ...runtime.graph import loops
-from ..screen.target import Target
-from ..screen.view import Shown
-from .keys import key_name
+from ..render.stop_view import ScreenState
+from ..render.target_base import Target
+from .key_names import key_name
 
 
 @dataclass(frozen=True)
-class Looking:
+class InspectorContext:
     """What an inspector stands at."""
 
     #: The value is a tensor; ``elements``: its selected part has some. Or it is a sequence with items.
-    tensor: bool = False
-    elements: bool = False
-    items: bool = False
+    is_tensor: bool = False
+    has_elements: bool = False
+    has_items: bool = False
     #: The selected iteration, None if the value is of none, and the newest that can be asked for.
     iteration: int | None = None
-    last: int = -1
+    last_iteration: int = -1
     #: A breakpoint can ask for it.
-    breaks: bool = False
+    can_break: bool = False
 
     @property
-    def before(self) -> bool:
+    def has_previous(self) -> bool:
         """There is an iteration before."""
         return bool(self.iteration)
 
     @property
-    def compares(self) -> bool:
+    def can_compare(self) -> bool:
         """There is another iteration to compare with."""
-        return self.tensor and self.iteration is not None and self.last > 0
+        return self.is_tensor and self.iteration is not None and self.last_iteration > 0
 
 
 @dataclass(frozen=True)
-class Now:
+class ActionContext:
     """What the screen stands at, as far as actions depend on it. ``pane``: the id of the one that has the focus;
     ``target``: what its cursor is on."""
 
-    shown: Shown | None = None
+    screen_state: ScreenState | None = None
     #: A command runs or waits; ``slow``: for so long that the screen says so.
     busy: bool = False
-    slow: bool = False
+    long_running: bool = False
     #: The console is open; ``typing``: its line has the focus.
-    console: bool = False
+    console_open: bool = False
     typing: bool = False
     #: Some line, on whatever screen, takes what is typed.
-    in_line: bool = False
-    full: bool = False
+    text_input_focused: bool = False
+    pane_maximized: bool = False
     #: A search is under way in the pane.
     searching: bool = False
     pane: str = ""
     target: Target | None = None
     #: A lesson is open beside the panes; its card takes an answer, and has its question with other numbers.
-    lesson: bool = False
-    asks: bool = False
-    again: bool = False
+    lesson_open: bool = False
+    card_takes_answer: bool = False
+    card_repeatable: bool = False
     #: What is inspected, where the inspector is in front.
-    looking: Looking = Looking()
+    inspector: InspectorContext = InspectorContext()
 
     @cached_property
-    def here(self) -> bool:
+    def is_ready(self) -> bool:
         """Something is shown, and nothing runs for long."""
-        return self.shown is not None and not self.slow
+        return self.screen_state is not None and not self.long_running
 
     @cached_property
-    def ahead(self) -> bool:
+    def can_advance(self) -> bool:
         """There is something left to run."""
-        return self.here and self.shown is not None and not self.shown.done
+        return self.is_ready and self.screen_state is not None and not self.screen_state.done
 
     @cached_property
-    def behind(self) -> bool:
+    def can_go_back(self) -> bool:
         """There is somewhere to go back to."""
-        return self.here and self.shown is not None and not self.shown.view.beginning
+        return self.is_ready and self.screen_state is not None and not self.screen_state.view.at_beginning
 
     @cached_property
-    def recorded(self) -> bool:
+    def is_recording(self) -> bool:
         """A recording is shown: nothing runs."""
-        return self.shown is not None and self.shown.view.recorded
+        return self.screen_state is not None and self.screen_state.view.is_recording
 
     @cached_property
-    def looping(self) -> bool:
+    def in_loop(self) -> bool:
         """A loop is in focus."""
-        return self.here and self.shown is not None and self.shown.frame.frame.loop is not None
+        return self.is_ready and self.screen_state is not None and self.screen_state.frame.frame.loop is not None
 
     @cached_property
-    def loops(self) -> bool:
+    def model_has_loops(self) -> bool:
         """The model has loops."""
-        return self.shown is not None and self.shown.has_loops
+        return self.screen_state is not None and self.screen_state.has_loops
 
     @cached_property
-    def around(self) -> bool:
+    def has_inner_loop(self) -> bool:
         """The loop in focus has one inside."""
-        frame = None if self.shown is None else self.shown.frame.frame
+        frame = None if self.screen_state is None else self.screen_state.frame.frame
         return frame is not None and frame.loop is not None and next(loops(frame.loop.body), None) is not None
 
     @cached_property
-    def nested(self) -> bool:
+    def has_nested_frames(self) -> bool:
         """There are frames to choose from."""
-        return self.here and self.shown is not None and len(self.shown.view.frames) > 1
+        return self.is_ready and self.screen_state is not None and len(self.screen_state.view.frames) > 1
 
 
-class Place(StrEnum):
+class ScreenKind(StrEnum):
     """Screens with keys of their own: one key may mean something else on each."""
 
     PANES = "panes"
@@ -122,7 +122,7 @@ class Place(StrEnum):
     LEAVE = "leave"
 
 
-class Section(StrEnum):
+class HelpSection(StrEnum):
     """A chapter of the help."""
 
     STEPS = "Steps"
@@ -132,7 +132,7 @@ class Section(StrEnum):
     SCREEN = "Screen"
     LESSON = "In a lesson"
     CONSOLE = "In the console"
-    INSPECTED = "In the inspector"
+    INSPECTOR = "In the inspector"
     ELEMENTS = "In the inspector: elements"
     GRAPH = "In the graph"
     FIELDS = "In the fields of a breakpoint"
@@ -142,26 +142,26 @@ class Section(StrEnum):
     LEAVE = "Before leaving"
 
     @property
-    def place(self) -> Place:
+    def screen(self) -> ScreenKind:
         """The screen that it is about."""
-        return _PLACES.get(self, Place.PANES)
+        return _SECTION_SCREENS.get(self, ScreenKind.PANES)
 
 
-_PLACES = {
-    Section.INSPECTED: Place.INSPECTOR,
-    Section.ELEMENTS: Place.INSPECTOR,
-    Section.GRAPH: Place.GRAPH,
-    Section.FIELDS: Place.BREAKPOINT,
-    Section.INPUTS: Place.INPUTS,
-    Section.CHOICE: Place.CHOICE,
-    Section.TEXT: Place.TEXT,
-    Section.LEAVE: Place.LEAVE,
+_SECTION_SCREENS = {
+    HelpSection.INSPECTOR: ScreenKind.INSPECTOR,
+    HelpSection.ELEMENTS: ScreenKind.INSPECTOR,
+    HelpSection.GRAPH: ScreenKind.GRAPH,
+    HelpSection.FIELDS: ScreenKind.BREAKPOINT,
+    HelpSection.INPUTS: ScreenKind.INPUTS,
+    HelpSection.CHOICE: ScreenKind.CHOICE,
+    HelpSection.TEXT: ScreenKind.TEXT,
+    HelpSection.LEAVE: ScreenKind.LEAVE,
 }
 
-When = Callable[[Now], bool]
+ContextPredicate = Callable[[ActionContext], bool]
 
 
-def always(now: Now) -> bool:
+def unconditional(now: ActionContext) -> bool:
     """What it needs is always there."""
     return True
 
@@ -180,29 +180,29 @@ class Action:
     keys: tuple[str, ...]
     label: str
     help: str
-    does: str
-    section: Section
-    when: When = always
+    textual_action: str
+    section: HelpSection
+    enabled_when: ContextPredicate = unconditional
     panes: tuple[str, ...] = ()
     rank: int = 50
-    only: bool = False
+    releases_key: bool = False
     #: Before what the focused widget makes of the key, and on every screen.
-    first: bool = False
+    priority: bool = False
     #: While a line is typed as well.
-    typed: bool = False
+    while_typing: bool = False
     #: Where its key is free for others outside of ``when``, but is to say within why it does nothing now.
-    use: When = always
+    useful_when: ContextPredicate = unconditional
 
-    def applies(self, now: Now) -> bool:
+    def is_enabled(self, now: ActionContext) -> bool:
         """Whether it would do something now."""
-        there = (not self.panes or now.pane in self.panes) and (self.typed or not now.typing)
-        return there and self.when(now) and self.use(now)
+        there = (not self.panes or now.pane in self.panes) and (self.while_typing or not now.typing)
+        return there and self.enabled_when(now) and self.useful_when(now)
 
-    def bound(self, now: Now) -> bool:
+    def is_bound(self, now: ActionContext) -> bool:
         """Whether its key means it now."""
         if self.panes and (now.pane not in self.panes or now.typing):
             return False
-        return not self.only or self.when(now)
+        return not self.releases_key or self.enabled_when(now)
 
     @property
     def keys_text(self) -> str:

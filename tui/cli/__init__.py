@@ -16,16 +16,16 @@ from ...runtime.errors import InterruptError, LoopdbgError, UsageError, one_line
 from ...runtime.text import did_you_mean
 from . import terminal
 from .command import Command
-from .open import Open
+from .commands.open import Open
+from .commands.start import Start
 from .operator_files import load_operators
-from .remedies import told
-from .standard_input import models_from_stdin
-from .start import Start
-from .termination import terminated_by_signals
+from .remedies import error_text
+from .signal_handlers import terminate_on_signals
+from .stdin_model import models_from_stdin
 from .trust import check_trust
 
 
-class _Commands(Mapping[str, Command]):
+class _CommandTable(Mapping[str, Command]):
     """The subcommands by name; the module of one, which has that name, is imported when it is asked for."""
 
     _NAMES = (
@@ -36,7 +36,7 @@ class _Commands(Mapping[str, Command]):
     def __getitem__(self, name: str) -> Command:
         if name not in self._NAMES:
             raise KeyError(name)
-        command: Command = getattr(import_module(f".{name}", __package__), name.capitalize())()
+        command: Command = getattr(import_module(f".commands.{name}", __package__), name.capitalize())()
         return command
 
     def __contains__(self, name: object) -> bool:
@@ -49,7 +49,7 @@ class _Commands(Mapping[str, Command]):
         return len(self._NAMES)
 
 
-COMMANDS = _Commands()
+COMMANDS = _CommandTable()
 
 
 def main(argv: Sequence[str] | None = None, loaded: Callable[[], object] = lambda: None) -> int:
@@ -58,60 +58,62 @@ def main(argv: Sequence[str] | None = None, loaded: Callable[[], object] = lambd
     0: done; 1: a bad model or input; 2: wrong usage; 4: a limit was hit; 6: diff found a difference; 130: interrupted.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
-    terminal.prepare()
-    status = guarded(lambda: _run(arguments, loaded))
+    terminal.prepare_streams()
+    status = run_guarded(lambda: _run_command(arguments, loaded))
     # What is still buffered may be what cannot be written.
-    unwritten = guarded(terminal.finish)
+    unwritten = run_guarded(terminal.flush_stdout)
     return status or unwritten
 
 
-def guarded(action: Callable[[], int]) -> int:
+def run_guarded(action: Callable[[], int]) -> int:
     """Run an action; whatever it raises becomes one line on stderr and an exit status."""
     try:
         return action()
     except SystemExit as done:  # argparse, after printing a help text
         return done.code if isinstance(done.code, int) else 0
     except LoopdbgError as error:
-        return _complain(" ".join(told(error).split()), error.exit_status)
+        return _print_error(" ".join(error_text(error).split()), error.exit_status)
     except KeyboardInterrupt:
-        return _complain("interrupted", InterruptError.exit_status)
+        return _print_error("interrupted", InterruptError.exit_status)
     except BrokenPipeError:
         return 0
     except MemoryError as error:
-        from ...runtime.boundary import converted  # NumPy with it, which most of what ends early does without
+        from ...runtime.api_boundary import (
+            convert_exception,  # NumPy with it, which most of what ends early does without
+        )
 
-        return _complain(str(converted(error)), 1)
+        return _print_error(str(convert_exception(error)), 1)
     except OSError as error:
         where = f": '{error.filename}'" if error.filename is not None else ""
-        return _complain(f"{error.strerror or one_line(error)}{where}", 1)
+        return _print_error(f"{error.strerror or one_line(error)}{where}", 1)
     except Exception as error:
-        hint = "" if _traceback_wanted() else " (LOOPDBG_TRACEBACK=1 shows where; please report it)"
-        return _complain(f"internal error: {type(error).__name__}: {one_line(error)}{hint}", 1)
+        hint = "" if _is_traceback_requested() else " (LOOPDBG_TRACEBACK=1 shows where; please report it)"
+        return _print_error(f"internal error: {type(error).__name__}: {one_line(error)}{hint}", 1)
 
 
-def _complain(text: str, status: int) -> int:
-    if _traceback_wanted():
+def _print_error(text: str, status: int) -> int:
+    if _is_traceback_requested():
         traceback.print_exc()
     terminal.err(f"loopdbg: {text}")
     return status
 
 
-def _traceback_wanted() -> bool:
+def _is_traceback_requested() -> bool:
     return os.environ.get("LOOPDBG_TRACEBACK", "") not in ("", "0")
 
 
-def _run(arguments: list[str], loaded: Callable[[], object]) -> int:
-    command, rest = _choose(arguments)
+def _run_command(arguments: list[str], loaded: Callable[[], object]) -> int:
+    command, rest = _choose_command(arguments)
     options = command.parser().parse(rest)
     check_trust(options, command.name == "serve")
     command.load()
     load_operators(options)
     loaded()
-    with terminated_by_signals(), models_from_stdin(options, screen=not command.name):
+    with terminate_on_signals(), models_from_stdin(options, screen=not command.name):
         return command.run(options)
 
 
-def _choose(arguments: list[str]) -> tuple[Command, list[str]]:
+def _choose_command(arguments: list[str]) -> tuple[Command, list[str]]:
     """The subcommand and its arguments. A file that is called as a subcommand is reached as ``./run``.
 
     Raises:

@@ -33,9 +33,9 @@ class Command(ABC):
     def run(self, options: argparse.Namespace) -> int:
         """Do it; returns the exit status. Errors are raised."""
 
-    def parser(self) -> Parser:
+    def parser(self) -> CommandParser:
         """The parser of this subcommand."""
-        parser = Parser(
+        parser = CommandParser(
             prog=f"loopdbg {self.name}".strip(),
             description=self.summary,
             epilog=self.examples,
@@ -48,14 +48,14 @@ class Command(ABC):
         return parser
 
 
-class Parser(argparse.ArgumentParser):
+class CommandParser(argparse.ArgumentParser):
     """Raises :class:`UsageError` where argparse would print its usage and exit, and where an option that takes one
     value stands there twice: argparse would take the last one without a word."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         for name in (None, "store"):
-            self.register("action", name, _Once)
+            self.register("action", name, _StoreOnce)
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message} ({self.prog} --help tells more)")
@@ -77,7 +77,7 @@ class Parser(argparse.ArgumentParser):
         return options
 
 
-class _Once(argparse.Action):
+class _StoreOnce(argparse.Action):
     """Stores a value that may be given once."""
 
     def __call__(
@@ -91,10 +91,10 @@ class _Once(argparse.Action):
 
 
 #: Iterations are counted in so many bits.
-_MOST = 2**63 - 1
+_ITERATIONS_MAX = 2**63 - 1
 
 
-def at_least(least: int, most: int = _MOST) -> type[int]:
+def int_at_least(least: int, most: int = _ITERATIONS_MAX) -> type[int]:
     """An argparse type: a whole number that is neither too small nor too large, by default for what can be counted."""
 
     def read(text: str) -> int:

@@ -13,6 +13,6 @@ def load_operators(options: argparse.Namespace) -> None:
         UsageError: one has no operator.
     """
     for path in getattr(options, "operators", ()):
-        from ...runtime.ops import operator_files
+        from ...runtime.ops import user_operator_files
 
-        operator_files.load_operators(path)
+        user_operator_files.load_operators(path)

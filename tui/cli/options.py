@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ...runtime.errors import UsageError
-from .command import at_least
+from .command import int_at_least
 
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:
@@ -21,7 +21,7 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--max-iterations",
-        type=at_least(1),
+        type=int_at_least(1),
         metavar="N",
         help="stop any loop after N iterations; needed where nothing can end a loop",
     )
@@ -56,7 +56,7 @@ def add_input_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGrou
         help="a variable of an OpenVINO model before the run; repeatable",
     )
     inputs.add_argument(
-        "--seed", type=at_least(0), metavar="N", help="make random inputs, from this seed (0 where not given)"
+        "--seed", type=int_at_least(0), metavar="N", help="make random inputs, from this seed (0 where not given)"
     )
     inputs.add_argument(
         "--dim",
@@ -69,18 +69,18 @@ def add_input_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGrou
     return inputs
 
 
-_WEIGHTS = "OpenVINO IR: the file with its constants, if not MODEL.bin beside MODEL.xml"
+_WEIGHTS_HELP = "OpenVINO IR: the file with its constants, if not MODEL.bin beside MODEL.xml"
 
 
 def add_weights_option(parser: argparse.ArgumentParser) -> None:
     """The option of whatever opens a model file."""
-    parser.add_argument("--weights", metavar="FILE", help=_WEIGHTS)
+    parser.add_argument("--weights", metavar="FILE", help=_WEIGHTS_HELP)
     add_trust_option(parser)
 
 
-def add_weights_of_two(parser: argparse.ArgumentParser) -> None:
-    """The same of what opens two; :func:`weights_of_two` tells whose is which."""
-    help = f"{_WEIGHTS}; of two IRs give the first one's, then the other's"
+def add_two_weights_option(parser: argparse.ArgumentParser) -> None:
+    """The same of what opens two; :func:`pair_weights` tells whose is which."""
+    help = f"{_WEIGHTS_HELP}; of two IRs give the first one's, then the other's"
     parser.add_argument("--weights", action="append", default=[], metavar="FILE", help=help)
     add_trust_option(parser)
 
@@ -128,7 +128,7 @@ def add_record_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--record-nodes", action="store_true", help="write the values of all body nodes as well")
     group.add_argument(
         "--every",
-        type=at_least(1),
+        type=int_at_least(1),
         metavar="K",
         help="write only every K-th boundary, and the first and the last of each entry of a loop",
     )
@@ -144,14 +144,14 @@ def add_record_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def condition(text: str) -> str:
+def parse_condition(text: str) -> str:
     """What an option is to be true of; the ``if`` that ``break`` has before it may stand there."""
-    from ...debugger.breakpoints.locations import without_if
+    from ...debugger.breakpoints.location_parser import strip_if
 
-    return without_if(text.strip())
+    return strip_if(text.strip())
 
 
-class _InOrder(argparse.Action):
+class _AppendCommand(argparse.Action):
     """Keeps -x and -ex in the order in which they were given."""
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option: str | None = None) -> None:
@@ -165,7 +165,7 @@ def add_session_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--break",
         dest="breaks",
-        type=condition,
+        type=parse_condition,
         action="append",
         metavar="EXPR",
         help="stop where EXPR is true: exit status 3",
@@ -173,17 +173,19 @@ def add_session_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--assert",
         dest="asserts",
-        type=condition,
+        type=parse_condition,
         action="append",
         metavar="EXPR",
         help="EXPR must hold at every boundary, or status 7",
     )
-    group.add_argument("-x", dest="script", action=_InOrder, metavar="FILE", help="run the commands in FILE")
-    group.add_argument("-ex", dest="command", action=_InOrder, metavar="COMMAND", help="run one command; repeatable")
+    group.add_argument("-x", dest="script", action=_AppendCommand, metavar="FILE", help="run the commands in FILE")
+    group.add_argument(
+        "-ex", dest="command", action=_AppendCommand, metavar="COMMAND", help="run one command; repeatable"
+    )
     parser.set_defaults(commands=[])
     group.add_argument(
         "--at",
-        type=place,
+        type=parse_place,
         metavar="first|[LOOP:]N",
         help="begin where --assert or --break is met first, without them where a NaN comes up; or before iteration N",
     )
@@ -199,11 +201,11 @@ def add_ci_options(parser: argparse.ArgumentParser) -> None:
         "--github", action="store_true", help="tell GitHub what is wrong, beside the line of code that a node is from"
     )
     group.add_argument(
-        "--timeout", type=seconds, metavar="SECONDS", help="end a run that is not over in time: exit status 124"
+        "--timeout", type=parse_seconds, metavar="SECONDS", help="end a run that is not over in time: exit status 124"
     )
 
 
-def place(text: str) -> tuple[str, int | None]:
+def parse_place(text: str) -> tuple[str, int | None]:
     """A place to begin at, for argparse: a loop or nothing, and an iteration; None: the first that is bad."""
     if text == "first":
         return "", None
@@ -213,7 +215,7 @@ def place(text: str) -> tuple[str, int | None]:
     return loop, int(iteration)
 
 
-def tolerance(text: str) -> float:
+def parse_tolerance(text: str) -> float:
     """A tolerance, for argparse."""
     try:
         number = float(text)
@@ -224,36 +226,38 @@ def tolerance(text: str) -> float:
     return number
 
 
-def tolerances(options: argparse.Namespace) -> tuple[float | None, float | None]:
+def effective_tolerances(options: argparse.Namespace) -> tuple[float | None, float | None]:
     """``--rtol`` and ``--atol``, else those that are set; None: by dtype.
 
     Raises:
         UsageError: the config file makes no sense.
     """
-    from ..config import value
+    from ..config import setting_value
 
     given = options.rtol, options.atol
-    rtol, atol = (value(name) if one is None else one for name, one in zip(("rtol", "atol"), given, strict=True))
+    rtol, atol = (
+        setting_value(name) if one is None else one for name, one in zip(("rtol", "atol"), given, strict=True)
+    )
     return rtol, atol
 
 
-def seconds(text: str) -> float:
+def parse_seconds(text: str) -> float:
     """A time limit, for argparse."""
-    number = tolerance(text)
+    number = parse_tolerance(text)
     if number == 0:
         raise argparse.ArgumentTypeError("it takes more than 0 seconds")
     return number
 
 
-def gigabytes(text: str) -> float:
+def parse_gigabytes(text: str) -> float:
     """An amount of memory, for argparse."""
-    number = tolerance(text)
+    number = parse_tolerance(text)
     if number == 0:
         raise argparse.ArgumentTypeError("it takes more than 0 gigabytes")
     return number
 
 
-def named(words: list[str], option: str, form: str) -> dict[str, str]:
+def parse_pairs(words: list[str], option: str, form: str) -> dict[str, str]:
     """What an option says by pairs."""
     names = {}
     for word in words:

@@ -10,29 +10,29 @@ from types import TracebackType
 from typing import TextIO
 
 from ...runtime.model import LoopTotals, Run
-from ..screen.text import number_text, printable
-from .report import is_nested
+from ..render.formatting import escape_unprintable, number_text
+from .execution.run_report import is_nested
 
 #: Seconds before a run is worth a line, and between two of them.
-PATIENCE = 1.0
-INTERVAL = 0.2
+FIRST_LINE_SECONDS = 1.0
+LINE_INTERVAL_SECONDS = 0.2
 #: Where there is no terminal: seconds until the first line; each one after it comes when twice the time is over.
-LATE = 10.0
+FIRST_LOG_LINE_SECONDS = 10.0
 
 
-class Progress:
+class ProgressLine:
     """Call :meth:`tick` as often as you like; as a context manager it clears its line at the end."""
 
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream = stream
         self._clock = clock
         self._start = clock()
-        self._next = self._start + PATIENCE
+        self._next_update = self._start + FIRST_LINE_SECONDS
         self._drawn = False
         #: When a running loop was first met, at which iteration, and at which it was last.
-        self._seen: dict[str, tuple[float, int, int]] = {}
+        self._loop_samples: dict[str, tuple[float, int, int]] = {}
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> ProgressLine:
         return self
 
     def __exit__(
@@ -41,24 +41,24 @@ class Progress:
         if self._drawn:
             self._write("\r\x1b[K")
 
-    def _running(self, run: Run, now: float) -> list[LoopTotals]:
+    def _running_loops(self, run: Run, now: float) -> list[LoopTotals]:
         running = [loop for loop in run.loops if loop.entries and loop.stopped_by is None]
         for loop in running:
-            since, first, last = self._seen.get(loop.path, (now, loop.iterations, 0))
+            since, first, last = self._loop_samples.get(loop.path, (now, loop.iterations, 0))
             if loop.iterations < last:
                 since, first = now, loop.iterations  # it runs again
-            self._seen[loop.path] = since, first, loop.iterations
+            self._loop_samples[loop.path] = since, first, loop.iterations
         return running
 
     def tick(self, run: Run, what: str = "") -> None:
         """Show how far the run is, unless it is too early for a first or another line; ``what``: what it is for."""
         now = self._clock()
-        running = self._running(run, now)
-        if now < self._next or not running:
+        running = self._running_loops(run, now)
+        if now < self._next_update or not running:
             return
-        self._next = now + INTERVAL
+        self._next_update = now + LINE_INTERVAL_SECONDS
         width = shutil.get_terminal_size().columns - 1
-        self._write(f"\r{(what + self._line(running, run, now))[:width]}\x1b[K")
+        self._write(f"\r{(what + self._progress_text(running, run, now))[:width]}\x1b[K")
         self._drawn = True
 
     def _write(self, text: str) -> None:
@@ -68,40 +68,40 @@ class Progress:
         except OSError:
             pass
 
-    def _line(self, running: list[LoopTotals], run: Run, now: float) -> str:
+    def _progress_text(self, running: list[LoopTotals], run: Run, now: float) -> str:
         outer = next((loop for loop in running if not is_nested(loop, run.loops)), running[0])
         inner = running[-1]
         total = outer.trip_count
         done = f"{outer.iterations}" if total is None else f"{outer.iterations} of {total}"
-        parts = [f"{done} iterations of '{printable(outer.name)}'"]
+        parts = [f"{done} iterations of '{escape_unprintable(outer.name)}'"]
         if inner is not outer:
-            parts.append(f"{inner.iterations} of '{printable(inner.name)}'")
+            parts.append(f"{inner.iterations} of '{escape_unprintable(inner.name)}'")
         rate = self._rate(inner, now)
         if rate:
-            parts.append(f"{_short(rate)}/s")
+            parts.append(f"{_rate_number_text(rate)}/s")
         outer_rate = self._rate(outer, now)
         if total is not None and outer_rate:
             # A trip count is the most that can run: a condition may end the loop before.
             parts.append(f"{outer.iterations / total:.0%}" if total else "")
-            parts.append(f"ETA {_clock_text((total - outer.iterations) / outer_rate)}")
+            parts.append(f"ETA {_clock_duration_text((total - outer.iterations) / outer_rate)}")
         return "  ".join(part for part in parts if part)
 
     def _rate(self, loop: LoopTotals, now: float) -> float:
-        since, first, _ = self._seen[loop.path]
+        since, first, _ = self._loop_samples[loop.path]
         return (loop.iterations - first) / (now - since) if now > since else 0.0
 
 
-class Line:
+class StatusLine:
     """What a search does at the moment, as a line that moves on a terminal; elsewhere nothing is said. As a context
     manager it clears its line at the end."""
 
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream = stream
         self._clock = clock
-        self._next = clock() + PATIENCE if stream.isatty() else math.inf
+        self._next_update = clock() + FIRST_LINE_SECONDS if stream.isatty() else math.inf
         self._drawn = False
 
-    def __enter__(self) -> Line:
+    def __enter__(self) -> StatusLine:
         return self
 
     def __exit__(
@@ -113,16 +113,16 @@ class Line:
 
     def say(self, text: str) -> None:
         """Show a text, unless it is too early for a first or another one."""
-        if self._clock() < self._next:
+        if self._clock() < self._next_update:
             return
-        self._next = self._clock() + INTERVAL
+        self._next_update = self._clock() + LINE_INTERVAL_SECONDS
         width = shutil.get_terminal_size().columns - 1
         self._stream.write(f"\r{text[:width]}\x1b[K")
         self._stream.flush()
         self._drawn = True
 
 
-class Late(Progress):
+class ProgressLog(ProgressLine):
     """For a pipe: a line when a run has taken ten seconds, and each time that it took twice as long.
 
     ``inputs``: a remark on the inputs where nobody chose them. ``bounds``: by path what can end a loop.
@@ -132,30 +132,30 @@ class Late(Progress):
         self, stream: TextIO, inputs: str, bounds: Callable[[str], str], clock: Callable[[], float] = time.monotonic
     ) -> None:
         super().__init__(stream, clock)
-        self._next = self._start + LATE
+        self._next_update = self._start + FIRST_LOG_LINE_SECONDS
         self._inputs = inputs
         self._bounds = bounds
 
     def tick(self, run: Run, what: str = "") -> None:
         """Say how far the run is, if it is time for that."""
         now = self._clock()
-        running = self._running(run, now)
-        if now < self._next or not running:
+        running = self._running_loops(run, now)
+        if now < self._next_update or not running:
             return
-        self._next = now + (now - self._start)
-        parts = [f"running for {now - self._start:.0f} s", what + self._line(running, run, now)]
+        self._next_update = now + (now - self._start)
+        parts = [f"running for {now - self._start:.0f} s", what + self._progress_text(running, run, now)]
         parts += [text for text in (self._bounds(running[-1].path), self._inputs) if text]
         self._write(f"loopdbg: {'; '.join(parts)}\n")
 
 
-def _short(rate: float) -> str:
+def _rate_number_text(rate: float) -> str:
     for size, sign in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if rate >= size:
             return f"{number_text(rate / size)}{sign}"
     return number_text(rate)
 
 
-def _clock_text(seconds: float) -> str:
+def _clock_duration_text(seconds: float) -> str:
     minutes, rest = divmod(max(round(seconds), 0), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

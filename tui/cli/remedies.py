@@ -7,42 +7,42 @@ from typing import TYPE_CHECKING
 from ...runtime.errors import LoopdbgError, Remedy
 
 if TYPE_CHECKING:
-    from ...debugger.diff.findings import Comparison
+    from ...debugger.compare.report.findings import Comparison
 
-_WORDS = {
+_REMEDY_TEXTS = {
     Remedy.FEWER_ITERATIONS: "give --max-iterations N to compare fewer iterations",
     Remedy.GIVE_INPUT: "give it as --input {name}=VALUE",
     Remedy.GIVE_ARRAY: "give it as --input {name}='[...]' or --input {name}=file.npy",
-    Remedy.FILL_FOLDER: "--force writes into it",
+    Remedy.WRITE_INTO_FOLDER: "--force writes into it",
     Remedy.LIMIT_ITERATIONS: "give --max-iterations N to run it",
-    Remedy.LONGEST: "--longest N sets the greatest length that it can have",
+    Remedy.SET_MAX_LENGTH: "--longest N sets the greatest length that it can have",
     Remedy.NAME_LOOP: "name one with --loop",
     Remedy.ONE_ITERATION: "extract one iteration, whose draws are inputs: --iteration K",
-    Remedy.OPERATORS: "--operators FILE.py takes a Python function for it",
+    Remedy.REGISTER_OPERATOR: "--operators FILE.py takes a Python function for it",
     Remedy.OVERWRITE: "--force overwrites it",
-    Remedy.RECORD: "a trace is what 'loopdbg run MODEL --record FILE' writes",
+    Remedy.RECORD_TRACE: "a trace is what 'loopdbg run MODEL --record FILE' writes",
     Remedy.RECORD_NODES: "--record-nodes records all body values",
-    Remedy.RESUME: "--resume goes on from there",
+    Remedy.RESUME_RECORDING: "--resume goes on from there",
     Remedy.RUN_MODEL: "with the model: loopdbg MODEL, or loopdbg run MODEL --resume",
 }
 
 
-def matched(how: str) -> str:
+def match_text(how: str) -> str:
     """How loops or values of two sides were matched."""
     return "--map" if how == "given" else how
 
 
-def reworded(comparison: Comparison) -> None:
+def reword_comparison(comparison: Comparison) -> None:
     """Tell of a comparison in the words of the command line: how its loops and values were matched, and what helps."""
     for loop in comparison.loops:
-        loop.matched = matched(loop.matched)
-        loop.values = [(name, other, matched(how)) for name, other, how in loop.values]
+        loop.match_method = match_text(loop.match_method)
+        loop.renamed_values = [(name, other, match_text(how)) for name, other, how in loop.renamed_values]
     if comparison.unpaired:
-        comparison.note("--map NAME=NAME pairs loops")
-    if comparison.mode == "reference" and comparison.lacking:
-        comparison.note("--map NAME=NAME pairs a value of the model with one of the reference")
+        comparison.add_note("--map NAME=NAME pairs loops")
+    if comparison.mode == "reference" and comparison.uncompared:
+        comparison.add_note("--map NAME=NAME pairs a value of the model with one of the reference")
 
 
-def told(error: LoopdbgError) -> str:
+def error_text(error: LoopdbgError) -> str:
     """The text of an error for somebody at a command line."""
-    return error.told(_WORDS)
+    return error.told(_REMEDY_TEXTS)

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from typing import Any, TextIO
 
 from ...runtime.errors import LoopdbgError
-from ...runtime.text import printable
+from ...runtime.text import escape_unprintable
 
 #: Signs of our own texts, for streams that cannot encode them.
-_PLAIN = {
+_ASCII_SIGNS = {
     "▸": ">",
     "→": "->",
     "←": "<-",
@@ -29,18 +29,18 @@ _PLAIN = {
 }
 
 
-def _encode_plainly(error: UnicodeError) -> tuple[str, int]:
+def _encode_ascii(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    return "".join(_PLAIN.get(sign, "?") for sign in error.object[error.start : error.end]), error.end
+    return "".join(_ASCII_SIGNS.get(sign, "?") for sign in error.object[error.start : error.end]), error.end
 
 
-codecs.register_error("loopdbg", _encode_plainly)
+codecs.register_error("loopdbg", _encode_ascii)
 
 
-def prepare() -> None:
+def prepare_streams() -> None:
     """Let both streams write what they cannot encode in plain signs, instead of failing."""
-    _painters.clear()
+    _colorizers.clear()
     # None: closed before the start.
     sys.stdin = sys.stdin or open(os.devnull)  # noqa: SIM115
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115
@@ -51,8 +51,8 @@ def prepare() -> None:
 
 
 #: The same for a screen, where every sign has one cell.
-_CELLS = {
-    **{sign: text for sign, text in _PLAIN.items() if len(text) == 1},
+_ASCII_CELLS = {
+    **{sign: text for sign, text in _ASCII_SIGNS.items() if len(text) == 1},
     **dict.fromkeys("─━╼┄┈╌═", "-"),
     **dict.fromkeys("│┃┊┤├┼", "|"),
     **dict.fromkeys("┌┐└┘╭╮╰╯┬┴", "+"),
@@ -87,13 +87,13 @@ _CELLS = {
 }
 
 
-def _encode_cells(error: UnicodeError) -> tuple[str, int]:
+def _encode_ascii_cells(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    return "".join(_CELLS.get(sign, "?") for sign in error.object[error.start : error.end]), error.end
+    return "".join(_ASCII_CELLS.get(sign, "?") for sign in error.object[error.start : error.end]), error.end
 
 
-codecs.register_error("loopdbg-screen", _encode_cells)
+codecs.register_error("loopdbg-screen", _encode_ascii_cells)
 
 
 def prepare_screen() -> None:
@@ -108,36 +108,36 @@ def prepare_screen() -> None:
             "terminal is, or use: loopdbg run MODEL -ex COMMAND"
         )
     for stream in (sys.__stdout__, sys.__stderr__):
-        if stream is not None and hasattr(stream, "reconfigure") and not knows_unicode(stream):
+        if stream is not None and hasattr(stream, "reconfigure") and not supports_unicode(stream):
             stream.reconfigure(errors="loopdbg-screen")
 
 
-def knows_unicode(stream: TextIO) -> bool:
+def supports_unicode(stream: TextIO) -> bool:
     """True where the stream can write any character."""
     return (getattr(stream, "encoding", None) or "").lower().startswith("utf")
 
 
-#: What paints the lines of a stream; nothing does before :func:`use_colours`.
-_painters: dict[str, Callable[[str], str]] = {}
+#: What paints the lines of a stream; nothing does before :func:`enable_colors`.
+_colorizers: dict[str, Callable[[str], str]] = {}
 
 
-def use_colours() -> None:
+def enable_colors() -> None:
     """Paint what comes from now on, on each stream that may have colours.
 
     Raises:
         UsageError: the config file makes no sense.
     """
-    from ..config import colours
+    from ..config import color_decision
 
     for name in ("stdout", "stderr"):
-        if colours(_is_terminal(getattr(sys, name)))[0]:
-            from .colours import painted
+        if color_decision(_is_terminal(getattr(sys, name)))[0]:
+            from .ansi_colors import colorize
 
-            _painters[name] = painted
+            _colorizers[name] = colorize
 
 
-def _painted(name: str, text: str) -> str:
-    painter = _painters.get(name)
+def _colorize(name: str, text: str) -> str:
+    painter = _colorizers.get(name)
     return text if painter is None else painter(text)
 
 
@@ -147,50 +147,50 @@ def out(text: str) -> None:
     Here and in :func:`err` and :func:`out_json` names and strings out of files lose what would move the cursor, end the
     line or turn text around: whatever made the line need not think of it.
     """
-    _out(_painted("stdout", _line(text)))
+    _write_stdout(_colorize("stdout", _safe_line(text)))
 
 
 def out_json(told: Any) -> None:
     """Write a JSON object to stdout. Its strings stay what they are: what a terminal would obey is escaped."""
-    text = json.dumps(told, ensure_ascii=not knows_unicode(sys.stdout), allow_nan=False)
+    text = json.dumps(told, ensure_ascii=not supports_unicode(sys.stdout), allow_nan=False)
     if not text.isprintable():
         text = "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
-    _out(text.replace("##[", "\\u0023#[") if _runs_at_github() else text)
+    _write_stdout(text.replace("##[", "\\u0023#[") if _is_github_actions() else text)
 
 
-def _out(text: str) -> None:
+def _write_stdout(text: str) -> None:
     try:
         print(text, file=sys.stdout)
     except BrokenPipeError:
-        _silence(sys.stdout)
+        _redirect_to_null(sys.stdout)
 
 
 def err(text: str) -> None:
     """Write one line to stderr; what is wrong there is nothing that could be told."""
     with contextlib.suppress(OSError):
-        print(_painted("stderr", _line(text)), file=sys.stderr, flush=True)
+        print(_colorize("stderr", _safe_line(text)), file=sys.stderr, flush=True)
 
 
 def err_command(text: str) -> None:
     """Write a workflow command of GitHub Actions to stderr; ``text`` is escaped as it asks for."""
     with contextlib.suppress(OSError):
-        print(printable(text), file=sys.stderr, flush=True)
+        print(escape_unprintable(text), file=sys.stderr, flush=True)
 
 
-def _line(text: str) -> str:
+def _safe_line(text: str) -> str:
     """A text as one line, which a terminal and GitHub Actions print and do not obey."""
-    text = printable(text)
-    if _runs_at_github():
+    text = escape_unprintable(text)
+    if _is_github_actions():
         # Of what is printed in a step GitHub obeys lines that begin with ::, and ##[ anywhere.
         text = re.sub(r"^(\s*:):", r"\1\\x3a", text).replace("##[", r"\x23#[")
     return text
 
 
-def _runs_at_github() -> bool:
+def _is_github_actions() -> bool:
     return os.environ.get("GITHUB_ACTIONS") == "true"
 
 
-def finish() -> int:
+def flush_stdout() -> int:
     """Write out what is still buffered; returns the exit status 0.
 
     Raises:
@@ -199,14 +199,14 @@ def finish() -> int:
     try:
         sys.stdout.flush()
     except BrokenPipeError:
-        _silence(sys.stdout)
+        _redirect_to_null(sys.stdout)
     except OSError:
-        _silence(sys.stdout)
+        _redirect_to_null(sys.stdout)
         raise
     return 0
 
 
-def _silence(stream: TextIO) -> None:
+def _redirect_to_null(stream: TextIO) -> None:
     """Send the rest to nowhere: else the interpreter complains at exit about what it could not write."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())

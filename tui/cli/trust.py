@@ -7,10 +7,10 @@ import os
 import sys
 
 from ...runtime.errors import UsageError
-from .against import Against
+from .comparison.peer_spec import PeerSpec
 
 #: Arguments that are models.
-_MODELS = ("model", "a", "b", "against")
+_MODEL_ARGUMENTS = ("model", "a", "b", "against")
 
 
 def check_trust(options: argparse.Namespace, serving: bool, asking: bool = True) -> None:
@@ -23,23 +23,23 @@ def check_trust(options: argparse.Namespace, serving: bool, asking: bool = True)
     """
     if getattr(options, "trust_script", False) or not (serving or _in_ci()):
         return
-    from ...runtime.frontends import is_database, split
+    from ...runtime.frontends import is_sqlite_file, split_model_path
 
     for path in getattr(options, "operators", ()):
-        _ask(f"{path} is a Python file", asking)
-    named = [getattr(options, name, None) for name in _MODELS]
+        _require_consent(f"{path} is a Python file", asking)
+    named = [getattr(options, name, None) for name in _MODEL_ARGUMENTS]
     for path in (*named, *getattr(options, "models", ())):
-        if isinstance(path, Against):
-            what = f"{path.rest} is a PyTorch program" if path.is_torch else ""
+        if isinstance(path, PeerSpec):
+            what = f"{path.argument} is a PyTorch program" if path.is_torch else ""
         else:
-            is_script = path and split(path)[0].suffix.lower() == ".py" and not is_database(path)
+            is_script = path and split_model_path(path)[0].suffix.lower() == ".py" and not is_sqlite_file(path)
             what = f"{path} is a Python script" if is_script else ""
         if what:
-            _ask(what, asking)
+            _require_consent(what, asking)
 
 
-def _ask(what: str, asking: bool) -> None:
-    if not (asking and _agreed(what)):
+def _require_consent(what: str, asking: bool) -> None:
+    if not (asking and _is_confirmed(what)):
         raise UsageError(f"{what}, which can do what you can: --trust-script lets it run")
 
 
@@ -48,7 +48,7 @@ def _in_ci() -> bool:
     return os.environ.get("CI", "").lower() not in ("", "0", "false")
 
 
-def _agreed(what: str) -> bool:
+def _is_confirmed(what: str) -> bool:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     print(f"{what}, which can do what you can. Run it? [y/N] ", end="", file=sys.stderr, flush=True)

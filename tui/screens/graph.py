@@ -9,22 +9,22 @@ from textual.app import ComposeResult
 from textual.content import Content
 from textual.widgets import Static
 
-from ...debugger.picture.moment import Marks
-from ...debugger.picture.records import Kind
-from ..actions import Action, Now, Place
-from ..requests import Command
-from ..screen.graph import GraphState
-from ..screen.graph_places import Level
-from ..screen.targets import Of, ValueTarget
-from ..screen.text import printable
-from ..screen.view import Shown
-from ..widgets.detail import Detail
+from ...debugger.graphview.graph_view import BoxKind
+from ...debugger.graphview.node_overlay import NodeOverlay
+from ..actions import Action, ActionContext, ScreenKind
+from ..render.formatting import escape_unprintable
+from ..render.graphview.layout import DetailLevel
+from ..render.graphview.state import GraphState
+from ..render.stop_view import ScreenState
+from ..render.targets import ValueKind, ValueTarget
+from ..widgets.detail_line import DetailLine
 from ..widgets.graph import GraphView
-from .above import Above
+from ..worker_requests import SessionCommand
 from .help import HelpScreen
+from .modal_base import ModalBase
 
 
-class GraphScreen(Above[None]):
+class GraphScreen(ModalBase[None]):
     """The graph of a stop. ``ask`` runs a command, ``inspect`` opens a value on a screen of its own."""
 
     AUTO_FOCUS = ""
@@ -32,119 +32,121 @@ class GraphScreen(Above[None]):
     def __init__(
         self,
         actions: Sequence[Action],
-        shown: Shown,
-        ask: Callable[[Command], None],
+        shown: ScreenState,
+        ask: Callable[[SessionCommand], None],
         inspect: Callable[[ValueTarget], None],
     ) -> None:
-        super().__init__(Place.GRAPH, actions)
-        self.state = GraphState(shown)
-        self._ask, self._inspect = ask, inspect
-        self.header = Static(id="graph-head")
-        self.graph = GraphView("graph")
-        self.detail = Detail("graph-detail")
-        self.said = Static(id="graph-said")
-        self._marks = Marks()
+        super().__init__(ScreenKind.GRAPH, actions)
+        self.graph_state = GraphState(shown)
+        self._submit_command, self._open_inspector = ask, inspect
+        self.title_label = Static(id="graph-head")
+        self.graph_view = GraphView("graph")
+        self.detail_line = DetailLine("graph-detail")
+        self.message_label = Static(id="graph-said")
+        self._marks = NodeOverlay()
 
     def compose(self) -> ComposeResult:
-        yield self.header
-        yield self.graph
-        yield self.said
-        yield self.detail
-        yield self.keys
+        yield self.title_label
+        yield self.graph_view
+        yield self.message_label
+        yield self.detail_line
+        yield self.key_bar
 
     def on_mount(self) -> None:
-        self.set_focus(self.graph)
-        self.say(self.state.shown.view.snapshot.stop.text)
+        self.set_focus(self.graph_view)
+        self.say(self.graph_state.screen_state.view.snapshot.stop.text)
 
     @property
     def text(self) -> str:
         """All that it says."""
-        return "\n".join([str(self.header.content), self.graph.text, self.detail.text])
+        return "\n".join([str(self.title_label.content), self.graph_view.text, self.detail_line.text])
 
     @property
-    def now(self) -> Now:
+    def action_context(self) -> ActionContext:
         """What it stands at, as far as actions depend on it."""
-        return Now(self.state.shown)
+        return ActionContext(self.graph_state.screen_state)
 
-    def show(self, shown: Shown) -> None:
+    def show_state(self, shown: ScreenState) -> None:
         """Another stop."""
-        self.state.show(shown)
+        self.graph_state.show_state(shown)
         self.say(shown.error or shown.view.snapshot.stop.text)
         self._draw()
-        self._bring()
+        self._scroll_to_cursor()
 
     def say(self, text: str) -> None:
         """A word about what was asked for, or the stop."""
-        self.said.update(Content(printable(text)), layout=False)
+        self.message_label.update(Content(escape_unprintable(text)), layout=False)
 
     def _draw(self) -> None:
-        face = self.state.face()
+        face = self.graph_state.render()
         self._marks = face.marks
-        self.graph.show(face.lines, self.state.places)
-        self.header.update(Content(self.state.title()), layout=False)
-        self.detail.say(self.state.detail(face.marks))
-        self.keys.now = self.now
+        self.graph_view.show_graph(face.lines, self.graph_state.graph_layout)
+        self.title_label.update(Content(self.graph_state.title_text()), layout=False)
+        self.detail_line.say(self.graph_state.detail_text(face.marks))
+        self.key_bar.action_context = self.action_context
 
-    def _bring(self) -> None:
-        if self.state.picture.boxes:
-            self.graph.bring(self.state.at)
+    def _scroll_to_cursor(self) -> None:
+        if self.graph_state.visible_picture.boxes:
+            self.graph_view.scroll_to_box(self.graph_state.cursor_index)
 
-    def _moved(self) -> None:
+    def _redraw_at_cursor(self) -> None:
         self._draw()
-        self._bring()
+        self._scroll_to_cursor()
 
     # -- actions
 
     def action_ask(self, command: str) -> None:
         """Run a command; the graph follows when it stops."""
-        self._ask(Command(command))
+        self._submit_command(SessionCommand(command))
 
     def action_move(self, right: int, down: int) -> None:
-        self.state.move(right, down)
-        self._moved()
+        self.graph_state.move_cursor(right, down)
+        self._redraw_at_cursor()
 
     def action_pan(self, right: int, down: int) -> None:
-        self.graph.pan(right, down)
+        self.graph_view.pan(right, down)
 
     def action_next(self) -> None:
-        self.state.go_to_next()
-        self._moved()
+        self.graph_state.select_next_node()
+        self._redraw_at_cursor()
 
     def action_zoom(self, by: int) -> None:
         """Show more or less of each box."""
-        level = self.state.level + by
-        if level not in tuple(Level):
+        level = self.graph_state.level + by
+        if level not in tuple(DetailLevel):
             self.say("nothing more to show of a box" if by > 0 else "no smaller than this")
             return
-        self.state.asked = Level(level)
-        self._moved()
+        self.graph_state.requested_level = DetailLevel(level)
+        self._redraw_at_cursor()
 
     def action_open(self) -> None:
         """Open or close a loop, or open a value."""
-        if self.state.toggle():
-            self._moved()
+        if self.graph_state.toggle_expanded():
+            self._redraw_at_cursor()
             return
-        box, frame = self.state.box, self.state.shown
+        box, frame = self.graph_state.cursor_box, self.graph_state.screen_state
         if box is None or not box.values:
             self.say("nothing to open here")
             return
         value = box.values[0]
-        carried = box.kind is Kind.CARRIED and box.edge is not None
-        self._inspect(ValueTarget(value.name, frame.depth, Of.CARRIED if carried else Of.BODY, declared=value))
+        carried = box.kind is BoxKind.CARRIED and box.edge is not None
+        self._open_inspector(
+            ValueTarget(value.name, frame.depth, ValueKind.CARRIED if carried else ValueKind.BODY, graph_value=value)
+        )
 
-    @on(GraphView.Resized)
-    def resized(self) -> None:
+    @on(GraphView.GraphResized)
+    def handle_graph_resized(self) -> None:
         """Another size has room for more of each box, or less; the first one is told before anything is drawn."""
-        self.state.window = self.graph.size
-        self._moved()
+        self.graph_state.window_size = self.graph_view.size
+        self._redraw_at_cursor()
 
-    @on(GraphView.Picked)
-    def picked(self, message: GraphView.Picked) -> None:
+    @on(GraphView.BoxClicked)
+    def handle_box_clicked(self, message: GraphView.BoxClicked) -> None:
         """A box was clicked."""
-        self.state.pick(message.box)
-        self._moved()
-        if message.twice:
+        self.graph_state.select_box(message.box)
+        self._redraw_at_cursor()
+        if message.is_double:
             self.action_open()
 
     def action_help(self) -> None:
-        self.app.push_screen(HelpScreen(self.actions, Place.GRAPH, opened="graph-help"))
+        self.app.push_screen(HelpScreen(self.actions, ScreenKind.GRAPH, opened="graph-help"))

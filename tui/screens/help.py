@@ -11,10 +11,10 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from ..actions import Action, Place, Section, at
-from .above import TextScreen
+from ..actions import Action, HelpSection, ScreenKind, actions_on
+from .modal_base import TextScreen
 
-_SIGNS = (
+_SIGN_ROWS = (
     ("▶ ✗", "the node that runs next, the node that failed"),
     ("▌", "the cursor"),
     ("● ○", "a breakpoint, one that is switched off"),
@@ -29,7 +29,7 @@ _SIGNS = (
     ("✎", "changed by hand"),
     ("×", "NaN or Inf in a picture"),
 )
-_WORDS = (
+_TERM_ROWS = (
     ("boundary", "the moment between two iterations"),
     ("back edge", "carries what one iteration yields to the next one"),
     ("history", "what it carried (of a tensor the norm)"),
@@ -39,37 +39,37 @@ _WORDS = (
     ("branch", "a line of time that begins where a value was changed"),
 )
 #: The keys have a column of so many cells.
-_KEYS = 14
+_KEY_COLUMN_CELLS = 14
 #: And what they mean has so many, beside a scroll bar at 80 columns.
-_TEXT = 56
+_TEXT_COLUMN_CELLS = 56
 #: A title with rows of a sign and what it means.
-Chapter = tuple[str, tuple[tuple[str, str], ...]]
+HelpChapter = tuple[str, tuple[tuple[str, str], ...]]
 
 
-def chapters(
-    actions: Sequence[Action], place: Place, pane: str = "", name: str = "", lesson: bool = True
-) -> list[Chapter]:
+def help_chapters(
+    actions: Sequence[Action], place: ScreenKind, pane: str = "", name: str = "", lesson: bool = True
+) -> list[HelpChapter]:
     """The chapters of the help: titles with rows of a sign and what it means; first what is about the pane.
 
     ``lesson``: with the keys of a lesson, which mean nothing outside of one."""
-    known = at(place, actions)
+    known = actions_on(place, actions)
     here = [one for one in known if pane in one.panes]
     found = [(f"In the pane {name}", here)] if here else []
-    sections = [section for section in Section if section.place is place]
+    sections = [section for section in HelpSection if section.screen is place]
     if not lesson:
-        sections.remove(Section.LESSON)
+        sections.remove(HelpSection.LESSON)
     found += [(section, [one for one in known if one.section is section and not one.panes]) for section in sections]
     told = [(str(title), tuple((one.keys_text, one.help) for one in rows if one.keys)) for title, rows in found]
-    return [*told, ("Signs", _SIGNS), ("Words", _WORDS)] if place is Place.PANES else told
+    return [*told, ("Signs", _SIGN_ROWS), ("Words", _TERM_ROWS)] if place is ScreenKind.PANES else told
 
 
-def _content(found: Sequence[Chapter]) -> Content:
+def _chapters_content(found: Sequence[HelpChapter]) -> Content:
     parts: list[str | tuple[str, str]] = []
     for title, rows in found:
         parts.append((f"{title}\n", "bold"))
         for sign, text in rows:
-            filler = " " * max(1, _KEYS - cell_len(sign))
-            told = f"\n{' ' * (2 + _KEYS)}".join(textwrap.wrap(text, _TEXT))
+            filler = " " * max(1, _KEY_COLUMN_CELLS - cell_len(sign))
+            told = f"\n{' ' * (2 + _KEY_COLUMN_CELLS)}".join(textwrap.wrap(text, _TEXT_COLUMN_CELLS))
             parts += [(f"  {sign}{filler}", "$accent"), f"{told}\n"]
         parts.append("\n")
     return Content.assemble(*parts[:-1]).rstrip()
@@ -82,14 +82,16 @@ class HelpScreen(TextScreen[None]):
     def __init__(
         self,
         actions: Sequence[Action],
-        place: Place = Place.PANES,
+        place: ScreenKind = ScreenKind.PANES,
         pane: str = "",
         name: str = "",
         opened: str = "help",
         lesson: bool = False,
     ) -> None:
         super().__init__(actions, opened)
-        self._content = _content(chapters(actions, place, pane, name, lesson or place is not Place.PANES))
+        self._content = _chapters_content(
+            help_chapters(actions, place, pane, name, lesson or place is not ScreenKind.PANES)
+        )
 
     @property
     def text(self) -> str:
@@ -100,4 +102,4 @@ class HelpScreen(TextScreen[None]):
         with VerticalScroll(id="help") as box:
             box.border_title = "Help"
             yield Static(self._content)
-        yield self.keys
+        yield self.key_bar

@@ -12,28 +12,28 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Input, Static
 
-from ...debugger.statistics.export import numpy_text, save_npy
-from ...debugger.statistics.onepass import Change
-from ...debugger.statistics.search import Test, not_finite, test_for
-from ...debugger.statistics.slices import Part
-from ...debugger.words.names import quote
+from ...debugger.describe.value_names import quote
+from ...debugger.statistics.element_search import ElementPredicate, is_not_finite, parse_predicate
+from ...debugger.statistics.streaming_stats import TensorChange
+from ...debugger.statistics.tensor_export import numpy_text, save_npy
+from ...debugger.statistics.tensor_slice import TensorSlice
 from ...runtime.errors import LoopdbgError
-from ...runtime.text import grouped
-from ..actions import ACTIONS, Action, Looking, Now, Place, interrupt_key
-from ..driver import Driver
-from ..screen.inspected import course_lines, fact_lines, place_text
-from ..screen.lines import Line, Role, fit, line
-from ..screen.targets import Of, ValueTarget
-from ..screen.text import largest_text, number_text, printable, scalar_text, value_text
-from ..screen.view import Shown
-from ..widgets.inspector_lines import LineBox
+from ...runtime.text import group_digits
+from ..actions import ACTIONS, Action, ActionContext, InspectorContext, ScreenKind, interrupt_key
+from ..render.formatting import escape_unprintable, largest_change_text, number_text, scalar_text, value_text
+from ..render.inspector_text import index_text, series_lines, statistics_lines
+from ..render.stop_view import ScreenState
+from ..render.styled_text import Role, StyledLine, styled_line, truncate
+from ..render.targets import ValueKind, ValueTarget
+from ..session_worker import SessionWorker
+from ..widgets.line_box import LineBox
 from ..widgets.line_input import LineInput
 from ..widgets.tensor_grid import TensorGrid
-from .above import Above
 from .help import HelpScreen
-from .inspected_value import Inspected
-from .inspector_subject import Subject
-from .inspector_work import Background
+from .inspected_value import InspectedValue
+from .inspector_jobs import TensorJobs
+from .inspector_state import InspectorState
+from .modal_base import ModalBase
 
 #: What is asked for, and of which value it can be.
 _PROMPTS = {
@@ -43,144 +43,156 @@ _PROMPTS = {
     "compare": "an iteration; nothing: none",
     "iteration": "an iteration",
 }
-_OF_TENSORS = ("slice", "find", "save")
-_MOST_COPIED = 10_000
+_TENSOR_PROMPTS = ("slice", "find", "save")
+_COPY_MAX_ELEMENTS = 10_000
 
 
-class InspectorScreen(Above[str | None]):
+class InspectorScreen(ModalBase[str | None]):
     """A value at a stop. It ends with a line for the console, where one is to be typed on, or with nothing."""
 
     AUTO_FOCUS = ""
 
     def __init__(
         self,
-        driver: Driver,
+        driver: SessionWorker,
         target: ValueTarget,
-        shown: Shown,
+        shown: ScreenState,
         plot: bool = False,
         actions: Sequence[Action] = ACTIONS,
     ) -> None:
-        super().__init__(Place.INSPECTOR, actions)
-        self.driver = driver
+        super().__init__(ScreenKind.INSPECTOR, actions)
+        self.session_worker = driver
         self.target = target
         self.note = ""
-        self._large_plot = plot
-        self._asked = ""
-        self._work = Background(self, self.say)
-        self.header = Static(id="inspector-head")
-        self.facts = LineBox("What it holds", "inspector-facts")
-        self.over = LineBox("Over iterations", "inspector-course")
+        self._opened_as_plot = plot
+        self._prompt_kind = ""
+        self._jobs = TensorJobs(self, self.say)
+        self.title_label = Static(id="inspector-head")
+        self.statistics_box = LineBox("What it holds", "inspector-facts")
+        self.series_box = LineBox("Over iterations", "inspector-course")
         self.grid = TensorGrid(self.say, "inspector-grid")
         self.prompt = LineInput(compact=True, id="inspector-prompt")
-        self.said = Static(id="inspector-said")
-        self.subject = Subject(Inspected(target, shown), driver, self, self._work)
-        self._show_subject()
+        self.message_label = Static(id="inspector-said")
+        self.inspector_state = InspectorState(InspectedValue(target, shown), driver, self, self._jobs)
+        self._show_value()
 
     # -- what is on the screen
 
     def compose(self) -> ComposeResult:
-        yield self.header
+        yield self.title_label
         with Vertical(id="inspector-all"):
             with Horizontal(id="inspector-top"):
-                yield self.facts
-                yield self.over
+                yield self.statistics_box
+                yield self.series_box
             yield self.grid
         yield self.prompt
-        yield self.said
-        yield self.keys
+        yield self.message_label
+        yield self.key_bar
 
     def on_mount(self) -> None:
-        self._home = self.app
-        self.set_class(self._large_plot, "-plot")
+        self._owner_app = self.app
+        self.set_class(self._opened_as_plot, "-plot")
         self.prompt.display = False
-        if self._large_plot:
-            self.subject.ask_course()
-        self.subject.begin()
+        if self._opened_as_plot:
+            self.inspector_state.query_series()
+        self.inspector_state.start_jobs()
 
     def on_unmount(self) -> None:
-        self._work.forget()
+        self._jobs.cancel()
 
-    @on(LineBox.Resized)
-    def resized(self) -> None:
+    @on(LineBox.BoxResized)
+    def handle_box_resized(self) -> None:
         self.draw()
 
     @property
     def text(self) -> str:
         """All that it says, for tests and for who copies it."""
-        return "\n".join([str(self.header.content), self.facts.text, self.over.text, self.grid.text, self.note])
+        return "\n".join(
+            [str(self.title_label.content), self.statistics_box.text, self.series_box.text, self.grid.text, self.note]
+        )
 
     @property
-    def now(self) -> Now:
+    def action_context(self) -> ActionContext:
         """What it stands at, as far as actions depend on it."""
-        subject, inspected = self.subject, self.subject.inspected
-        looking = Looking(
+        subject, inspected = self.inspector_state, self.inspector_state.inspected
+        looking = InspectorContext(
             subject.tensor is not None,
-            self.grid.elements,
+            self.grid.has_elements,
             bool(subject.items),
             subject.iteration,
-            inspected.last,
-            self._breaks,
+            inspected.last_iteration,
+            self._can_break,
         )
-        return Now(typing=self.prompt.has_focus, looking=looking)
+        return ActionContext(typing=self.prompt.has_focus, inspector=looking)
 
     def draw(self) -> None:
         """Show everything as it stands."""
         if not self.is_mounted:
             return
         width = self.size.width - 2
-        code = fit(self.subject.inspected.code, width)
-        self.header.update(Content("\n".join(filter(None, (printable(self.subject.head(width)), code)))))
-        self.facts.show(self._fact_lines())
-        self._draw_course()
+        code = truncate(self.inspector_state.inspected.code_line, width)
+        self.title_label.update(
+            Content("\n".join(filter(None, (escape_unprintable(self.inspector_state.title_line(width)), code))))
+        )
+        self.statistics_box.show_lines(self._statistics_lines())
+        self._draw_series()
         self.grid.draw()
-        self.keys.now = self.now
+        self.key_bar.action_context = self.action_context
 
-    def _fact_lines(self) -> list[Line]:
-        subject = self.subject
+    def _statistics_lines(self) -> list[StyledLine]:
+        subject = self.inspector_state
         if subject.tensor is None:
-            return [line(value_text(subject.value, 60) if subject.there else subject.inspected.absent)]
-        width = self.facts.inner.width
-        return fact_lines(subject.tensor, subject.found, subject.changed, subject.bars, width, subject.growth)
+            return [
+                styled_line(value_text(subject.value, 60) if subject.is_present else subject.inspected.absence_text)
+            ]
+        width = self.statistics_box.inner_size.width
+        return statistics_lines(
+            subject.tensor, subject.statistics, subject.change, subject.histogram, width, subject.growth
+        )
 
-    def _draw_course(self) -> None:
-        course, inspected = self.subject.course, self.subject.inspected
-        self.over.set_title("Over iterations" + (f"   {course.what}" if course is not None and course.what else ""))
+    def _draw_series(self) -> None:
+        course, inspected = self.inspector_state.series, self.inspector_state.inspected
+        self.series_box.set_title(
+            "Over iterations" + (f"   {course.quantity}" if course is not None and course.quantity else "")
+        )
         if course is None:
-            text = "p asks the other iterations" if inspected.asks else inspected.not_asked
-            self.over.show([line((text, Role.DIM))])
+            text = "p asks the other iterations" if inspected.can_query_series else inspected.no_query_reason
+            self.series_box.show_lines([styled_line((text, Role.DIM))])
         else:
-            here = self.subject.iteration
-            self.over.show(course_lines(course, -1 if here is None else here, *self.over.inner))
+            here = self.inspector_state.iteration
+            self.series_box.show_lines(series_lines(course, -1 if here is None else here, *self.series_box.inner_size))
 
     # -- what the subject tells
 
     def say(self, text: str) -> None:
         """A word about what was just asked for."""
         self.note = text
-        self.said.update(Content(printable(text)))
+        self.message_label.update(Content(escape_unprintable(text)))
 
     def say_busy(self) -> None:
-        """See :class:`.inspector_subject.Onlooker`."""
-        self.say(f"something runs: {interrupt_key(self.actions, Now(busy=True))} interrupts it")
+        """See :class:`.inspector_state.InspectorObserver`."""
+        self.say(f"something runs: {interrupt_key(self.actions, ActionContext(busy=True))} interrupts it")
 
-    def took(self) -> None:
+    def value_changed(self) -> None:
         """Another value is shown."""
-        self._show_subject()
+        self._show_value()
         self.draw()
 
-    def _show_subject(self) -> None:
-        subject = self.subject
-        self.grid.called = subject.called
-        self.grid.take(subject.tensor, subject.items, None if subject.there else subject.inspected.absent)
+    def _show_value(self) -> None:
+        subject = self.inspector_state
+        self.grid.value_name = subject.name_text
+        self.grid.set_value(
+            subject.tensor, subject.items, None if subject.is_present else subject.inspected.absence_text
+        )
 
-    def learned(self) -> None:
+    def details_changed(self) -> None:
         """More is known of the value."""
-        self.grid.span = self.subject.span
+        self.grid.value_range = self.inspector_state.value_range
         if self.is_mounted:
-            self.facts.show(self._fact_lines())
-            self._draw_course()
+            self.statistics_box.show_lines(self._statistics_lines())
+            self._draw_series()
 
-    def hand(self, come: Callable[..., None], *found: Any) -> None:
+    def call_in_screen(self, come: Callable[..., None], *found: Any) -> None:
         """Call something in the screen's thread, from any other, if this is still open then."""
 
         def take() -> None:
@@ -188,54 +200,58 @@ class InspectorScreen(Above[str | None]):
                 come(*found)
 
         # Not by way of this screen: it knows its app no more once it is closed.
-        self._home.call_later(take)
+        self._owner_app.call_later(take)
 
     # -- other iterations
 
     def action_iteration(self, step: int) -> None:
-        here = self.subject.iteration
+        here = self.inspector_state.iteration
         if here is None:
             self.say("this value is of no iteration")
         else:
-            self.go_to(here + step)
+            self.go_to_iteration(here + step)
 
-    def go_to(self, iteration: int) -> None:
+    def go_to_iteration(self, iteration: int) -> None:
         """Show the value in another iteration; a difference goes along."""
-        differs = self.grid.look.other is not None
+        differs = self.grid.viewport.baseline is not None
 
         def follow() -> None:
             if differs:
-                self.subject.bring_other(self._show_difference)
+                self.inspector_state.load_baseline(self._show_difference)
 
-        self.subject.go_to(iteration, follow)
+        self.inspector_state.go_to_iteration(iteration, follow)
 
     def action_difference(self) -> None:
-        if self.grid.look.other is not None:
+        if self.grid.viewport.baseline is not None:
             self.grid.show_difference(None, None)
         else:
-            self.subject.bring_other(self._show_difference)
+            self.inspector_state.load_baseline(self._show_difference)
 
     def _show_difference(self) -> None:
-        self.grid.show_difference(self.subject.other, self.subject.other_iteration)
+        self.grid.show_difference(self.inspector_state.baseline, self.inspector_state.baseline_iteration)
 
     def action_largest(self) -> None:
-        self.subject.largest_change(self._largest_came)
+        self.inspector_state.largest_change(self._show_largest_change)
 
-    def _largest_came(self, found: Change) -> None:
-        tensor = self.subject.tensor
-        at = self.subject.place_of(found)
+    def _show_largest_change(self, found: TensorChange) -> None:
+        tensor = self.inspector_state.tensor
+        at = self.inspector_state.flat_position(found)
         if tensor is None or at < 0:
-            what = "nothing" if self.subject.growth is None else "nothing that was there before"
-            self.say(f"{what} changed since iteration {self.subject.other_iteration}")
+            what = "nothing" if self.inspector_state.growth is None else "nothing that was there before"
+            self.say(f"{what} changed since iteration {self.inspector_state.baseline_iteration}")
             return
-        self.grid.show_place(at)
-        other, alike = self.subject.other, self.subject.growth is None
-        told = largest_text(found, other, tensor, 4) if other is not None and alike else number_text(found.largest, 4)
-        self.say(f"changed most: by {told} at {place_text(tensor, at)}")
+        self.grid.go_to_flat_index(at)
+        other, alike = self.inspector_state.baseline, self.inspector_state.growth is None
+        told = (
+            largest_change_text(found, other, tensor, 4)
+            if other is not None and alike
+            else number_text(found.largest, 4)
+        )
+        self.say(f"changed most: by {told} at {index_text(tensor, at)}")
 
     def action_plot(self) -> None:
         self.toggle_class("-plot")
-        self.subject.ask_course()
+        self.inspector_state.query_series()
         self.call_after_refresh(self.draw)
 
     # -- in the value
@@ -253,19 +269,19 @@ class InspectorScreen(Above[str | None]):
         self.grid.next_format()
 
     def action_heat(self) -> None:
-        self.grid.toggle_heat()
+        self.grid.toggle_heat_map()
 
     def action_open(self) -> None:
-        if self.subject.items:
-            self.subject.open_item(self.grid.look.cursor[0])
-        elif self.subject.tensor is not None:
+        if self.inspector_state.items:
+            self.inspector_state.open_item(self.grid.viewport.cursor[0])
+        elif self.inspector_state.tensor is not None:
             self.action_ask("slice")
 
     def action_not_finite(self) -> None:
-        self._search(not_finite, "NaN or infinity")
+        self._search(is_not_finite, "NaN or infinity")
 
-    def _search(self, test: Test, what: str) -> None:
-        tensor = self.subject.tensor
+    def _search(self, test: ElementPredicate, what: str) -> None:
+        tensor = self.inspector_state.tensor
         if tensor is None or not tensor.size:
             self.say("there are no elements to look through")
             return
@@ -275,121 +291,121 @@ class InspectorScreen(Above[str | None]):
             if at is None:
                 self.say(f"there is no {what}")
             else:
-                self.grid.show_place(at)
-                self.say(f"{what} at {place_text(tensor, at)}")
+                self.grid.go_to_flat_index(at)
+                self.say(f"{what} at {index_text(tensor, at)}")
 
-        self._work.search(tensor, test, self.grid.flat_place if self.grid.elements else 0, came)
+        self._jobs.search(tensor, test, self.grid.cursor_flat_index if self.grid.has_elements else 0, came)
 
     # -- typed
 
     def action_ask(self, what: str) -> None:
         """Open a line for something to be typed."""
-        if self.subject.tensor is None and what in _OF_TENSORS:
-            self.say("open an item first: enter" if self.subject.items else "there is no tensor here")
+        if self.inspector_state.tensor is None and what in _TENSOR_PROMPTS:
+            self.say("open an item first: enter" if self.inspector_state.items else "there is no tensor here")
             return
-        self._asked = what
+        self._prompt_kind = what
         self.prompt.placeholder = _PROMPTS[what]
         name = "".join(c if c.isalnum() or c in "._-" else "_" for c in self.target.name).strip("_.") or "value"
         self.prompt.value = f"{name}.npy" if what == "save" else ""
         self.prompt.display = True
         self.set_focus(self.prompt)
-        self.call_after_refresh(self._look_around)
+        self.call_after_refresh(self._refresh_context)
 
-    def _look_around(self) -> None:
-        self.keys.now = self.now
+    def _refresh_context(self) -> None:
+        self.key_bar.action_context = self.action_context
 
     @on(Input.Submitted)
-    def typed(self, event: Input.Submitted) -> None:
+    def handle_submitted(self, event: Input.Submitted) -> None:
         """What was typed; an error leaves the line open."""
         event.stop()
         try:
-            self._do_typed(event.value.strip())
+            self._run_prompt(event.value.strip())
         except LoopdbgError as problem:
-            self.say(self.driver.told(problem))
+            self.say(self.session_worker.error_text(problem))
             return
         except ValueError as problem:
             self.say(str(problem))
             return
         self._close_prompt()
 
-    def _do_typed(self, text: str) -> None:
-        tensor = self.subject.tensor
-        if self._asked in ("compare", "iteration"):
-            self._to_iteration(text)
+    def _run_prompt(self, text: str) -> None:
+        tensor = self.inspector_state.tensor
+        if self._prompt_kind in ("compare", "iteration"):
+            self._run_iteration_prompt(text)
         elif tensor is None:
             return
-        elif self._asked == "slice":
-            self.grid.show_part(Part.parse(text, tensor.shape))
+        elif self._prompt_kind == "slice":
+            self.grid.show_part(TensorSlice.parse(text, tensor.shape))
             self.say("")
-        elif self._asked == "find":
-            self._search(test_for(text, tensor.dtype), f"element '{text}'")
-        elif self._asked == "save":
-            path = self.driver.console.files.check(text, "save")
+        elif self._prompt_kind == "find":
+            self._search(parse_predicate(text, tensor.dtype), f"element '{text}'")
+        elif self._prompt_kind == "save":
+            path = self.session_worker.console.file_access.resolve_path(text, "save")
             save_npy(path, tensor)
             self.say(f"saved as {path}")
 
-    def _to_iteration(self, text: str) -> None:
-        if self._asked == "compare" and not text:
+    def _run_iteration_prompt(self, text: str) -> None:
+        if self._prompt_kind == "compare" and not text:
             self.grid.show_difference(None, None)
         elif not text.isdecimal():
             raise ValueError(f"'{text}' is no iteration; type a number from 0 on")
-        elif self._asked == "iteration":
-            self.go_to(int(text))
+        elif self._prompt_kind == "iteration":
+            self.go_to_iteration(int(text))
         else:
-            self.subject.compare_with(int(text), self._show_difference)
+            self.inspector_state.compare_with(int(text), self._show_difference)
 
     def _close_prompt(self) -> None:
         self.prompt.display = False
         self.set_focus(None)
-        self.call_after_refresh(self._look_around)
+        self.call_after_refresh(self._refresh_context)
 
     # -- taking it elsewhere
 
     def action_copy_cell(self) -> None:
-        tensor = self.subject.tensor
-        if tensor is None or not self.grid.elements:
+        tensor = self.inspector_state.tensor
+        if tensor is None or not self.grid.has_elements:
             self.say("there is no element to copy")
             return
-        text = scalar_text(tensor.use(lambda whole: np.array(whole[self.grid.place]))[()])
+        text = scalar_text(tensor.with_array(lambda whole: np.array(whole[self.grid.cursor_index]))[()])
         self.app.copy_to_clipboard(text)
         self.say(f"copied {text}")
 
     def action_copy_part(self) -> None:
-        tensor, part = self.subject.tensor, self.grid.look.part
+        tensor, part = self.inspector_state.tensor, self.grid.viewport.part
         if tensor is None:
             self.say("there is no tensor to copy")
             return
-        if part.size > _MOST_COPIED:
-            self.say(f"{grouped(part.size)} elements are too many for text; take a slice, or save it")
+        if part.size > _COPY_MAX_ELEMENTS:
+            self.say(f"{group_digits(part.size)} elements are too many for text; take a slice, or save it")
             return
         text = numpy_text(part.read(tensor))
         self.app.copy_to_clipboard(text)
         self.say(f"copied {len(text)} characters: {text[:40]}{'…' if len(text) > 40 else ''}")
 
     @property
-    def _breaks(self) -> bool:
-        return self.target.of not in (Of.SCAN, Of.OUTPUT) and self.subject.item is None
+    def _can_break(self) -> bool:
+        return self.target.kind not in (ValueKind.SCAN, ValueKind.OUTPUT) and self.inspector_state.item_index is None
 
     def action_break_if(self) -> None:
         """Back to the console, with a breakpoint on this element begun."""
-        if not self._breaks:
+        if not self._can_break:
             self.say("a breakpoint asks for values of the body")
             return
-        place = self.grid.place if self.grid.elements else ()
+        place = self.grid.cursor_index if self.grid.has_elements else ()
         index = f"[{', '.join(map(str, place))}]" if place else ""
-        self.leave(f"break if {quote(self.target.name)}{index} ")
+        self.dismiss_once(f"break if {quote(self.target.name)}{index} ")
 
     # -- above it, and back
 
     def action_help(self) -> None:
-        self.app.push_screen(HelpScreen(self.actions, Place.INSPECTOR, opened="inspect-help"))
+        self.app.push_screen(HelpScreen(self.actions, ScreenKind.INSPECTOR, opened="inspect-help"))
 
     def action_leave(self) -> None:
         if self.prompt.display:
             self._close_prompt()
-        elif self.subject.item is not None:
-            self.grid.show_item(self.subject.close_item())
-        elif self.has_class("-plot") and not self._large_plot:
+        elif self.inspector_state.item_index is not None:
+            self.grid.show_item(self.inspector_state.close_item())
+        elif self.has_class("-plot") and not self._opened_as_plot:
             self.action_plot()
         else:
-            self.leave(None)
+            self.dismiss_once(None)

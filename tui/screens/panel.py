@@ -10,9 +10,9 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from ..actions import Action, Place
-from ..screen.text import printable
-from .above import Above, TextScreen
+from ..actions import Action, ScreenKind
+from ..render.formatting import escape_unprintable
+from .modal_base import ModalBase, TextScreen
 
 
 class PanelScreen(TextScreen[None]):
@@ -22,7 +22,7 @@ class PanelScreen(TextScreen[None]):
     def __init__(self, actions: Sequence[Action], opened: str, title: str, lines: Sequence[str]) -> None:
         super().__init__(actions, opened)
         self._title = title
-        self._lines = [printable(line) for line in lines]
+        self._lines = [escape_unprintable(line) for line in lines]
 
     @property
     def text(self) -> str:
@@ -36,39 +36,39 @@ class PanelScreen(TextScreen[None]):
             parts: list[str | tuple[str, str]] = [(first, "bold $accent")]
             parts += ["\n\n", "\n".join(rest)] if rest else []
             yield Static(Content.assemble(*parts))
-        yield self.keys
+        yield self.key_bar
 
     def on_key(self, event: events.Key) -> None:
         """A key that the panel itself has no use for."""
-        first = any(event.key in one.keys for one in self.actions if one.first)
+        first = any(event.key in one.keys for one in self.actions if one.priority)
         if first or event.key in self._bindings.key_to_bindings:
             return
         event.stop()
         if self.is_current:
-            self.leave()
+            self.dismiss_once()
             self.app.call_later(self.app.simulate_key, event.key)
 
 
-class LeaveScreen(Above[bool]):
+class QuitConfirmScreen(ModalBase[bool]):
     """Asks whether to leave though something would be lost."""
 
     def __init__(self, actions: Sequence[Action], lost: Sequence[str]) -> None:
-        super().__init__(Place.LEAVE, actions)
-        self._lost = [printable(line) for line in lost]
+        super().__init__(ScreenKind.LEAVE, actions)
+        self._lost_edits = [escape_unprintable(line) for line in lost]
 
     @property
     def text(self) -> str:
         """What it says."""
-        return "\n".join(["Leaving forgets what was set by hand:", *(f"  {line}" for line in self._lost)])
+        return "\n".join(["Leaving forgets what was set by hand:", *(f"  {line}" for line in self._lost_edits)])
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="panel") as box:
             box.border_title = "Leave?"
             yield Static(Content(self.text))
-        yield self.keys
+        yield self.key_bar
 
     def action_leave(self) -> None:
-        self.leave(True)
+        self.dismiss_once(True)
 
     def action_stay(self) -> None:
-        self.leave(False)
+        self.dismiss_once(False)

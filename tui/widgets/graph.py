@@ -11,38 +11,38 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from ..screen.graph_places import Chip, Places
-from ..screen.lines import Line, Role
-from .kept import keep_rows
-from .resized import SizeAware
-from .strips import Looks
+from ..render.graphview.layout import GraphLayout, PlacedBox
+from ..render.styled_text import Role, StyledLine
+from .cached_styles import cache_rows
+from .size_aware import SizeAware
+from .strips import StyleResolver
 
 
 class GraphView(SizeAware, ScrollView, can_focus=True, inherit_bindings=False):
     """Lines in a window. ``places``: where the boxes stand in them."""
 
-    class Picked(Message):
+    class BoxClicked(Message):
         """A box was clicked; ``twice``: two times."""
 
         def __init__(self, box: int, twice: bool) -> None:
             super().__init__()
             self.box = box
-            self.twice = twice
+            self.is_double = twice
 
-    class Resized(Message):
+    class GraphResized(Message):
         """It has another size."""
 
     def __init__(self, id: str) -> None:
         super().__init__(id=id)
-        keep_rows(self)
-        self.places: Places | None = None
-        self._lines: Sequence[Line] = ()
-        self._looks = Looks(self)
+        cache_rows(self)
+        self.graph_layout: GraphLayout | None = None
+        self._lines: Sequence[StyledLine] = ()
+        self._style_resolver = StyleResolver(self)
         self._strips: dict[int, Strip] = {}
 
-    def show(self, lines: Sequence[Line], places: Places) -> None:
+    def show_graph(self, lines: Sequence[StyledLine], places: GraphLayout) -> None:
         """Show other lines."""
-        before, self._lines, self.places = self._lines, lines, places
+        before, self._lines, self.graph_layout = self._lines, lines, places
         size = Size(places.width, places.height)
         if size != self.virtual_size:
             self._strips.clear()
@@ -52,12 +52,12 @@ class GraphView(SizeAware, ScrollView, can_focus=True, inherit_bindings=False):
         top = round(self.scroll_y)
         for row in range(top, min(top + self.size.height, max(len(lines), len(before)))):
             old = before[row] if row < len(before) else None
-            if old is None or row >= len(lines) or not lines[row].looks_like(old):
+            if old is None or row >= len(lines) or not lines[row].draws_same_as(old):
                 self.refresh_line(row + self._margin.y)
         self._strips = {
             row: strip
             for row, strip in self._strips.items()
-            if row < min(len(lines), len(before)) and lines[row].looks_like(before[row])
+            if row < min(len(lines), len(before)) and lines[row].draws_same_as(before[row])
         }
 
     @property
@@ -76,11 +76,11 @@ class GraphView(SizeAware, ScrollView, can_focus=True, inherit_bindings=False):
         """All that it says."""
         return "\n".join(line.text for line in self._lines)
 
-    def bring(self, box: int) -> None:
+    def scroll_to_box(self, box: int) -> None:
         """Scroll so far that a box is seen, with what is around it."""
-        if self.places is None:
+        if self.graph_layout is None:
             return
-        chip = self.places.chips[box]
+        chip = self.graph_layout.placed_boxes[box]
         region = Region(max(0, chip.left - 4), max(0, chip.top - 3), chip.width + 8, chip.height + 6) + self._margin
         self.scroll_to_region(region, animate=False, force=True, immediate=True)
 
@@ -93,33 +93,35 @@ class GraphView(SizeAware, ScrollView, can_focus=True, inherit_bindings=False):
         """See :class:`~textual.widget.Widget`."""
         super().notify_style_update()
         self._strips.clear()
-        self._looks.forget()
+        self._style_resolver.clear()
 
     def render_line(self, y: int) -> Strip:
         """See :class:`~textual.scroll_view.ScrollView`."""
         row, width = y - self.origin.y, self.size.width
         if not 0 <= row < len(self._lines):
-            return Strip.blank(width, self._looks.of())
+            return Strip.blank(width, self._style_resolver.style_for())
         if row not in self._strips:
-            before = Line(((" " * self._margin.x, Role.PLAIN), *self._lines[row].spans), self._lines[row].current)
-            self._strips[row] = self._looks.strip(before, max(self.virtual_size.width, width))
+            before = StyledLine(((" " * self._margin.x, Role.PLAIN), *self._lines[row].spans), self._lines[row].current)
+            self._strips[row] = self._style_resolver.to_strip(before, max(self.virtual_size.width, width))
         return self._strips[row].crop(self.scroll_offset.x, self.scroll_offset.x + width)
 
     def size_changed(self) -> None:
         """See :class:`.resized.SizeAware`."""
         self._strips.clear()
-        self.post_message(self.Resized())
+        self.post_message(self.GraphResized())
 
     def on_click(self, event: events.Click) -> None:
         """Once puts the cursor on a box, twice opens it."""
         offset = event.get_content_offset(self)
-        if offset is None or self.places is None:
+        if offset is None or self.graph_layout is None:
             return
         column, row = offset - self.origin
-        found = next((k for k, chip in enumerate(self.places.chips) if _holds(chip, column, row)), None)
+        found = next(
+            (k for k, chip in enumerate(self.graph_layout.placed_boxes) if _contains_cell(chip, column, row)), None
+        )
         if found is not None:
-            self.post_message(self.Picked(found, event.chain == 2))
+            self.post_message(self.BoxClicked(found, event.chain == 2))
 
 
-def _holds(chip: Chip, column: int, row: int) -> bool:
+def _contains_cell(chip: PlacedBox, column: int, row: int) -> bool:
     return chip.left <= column < chip.right and chip.top <= row < chip.top + chip.height

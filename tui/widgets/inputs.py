@@ -8,85 +8,87 @@ from typing import Any
 
 import numpy as np
 
-from ...debugger.statistics.tensor import LARGE
-from ...debugger.words.names import named
+from ...debugger.describe.value_names import display_name
+from ...debugger.statistics.tensor_ref import REFERENCE_MIN_BYTES
 from ...runtime.graph import Graph, Value, walk
-from ..screen.cells import NOT_YET, SET, short_value, type_of
-from ..screen.layout import LINE, Need
-from ..screen.lines import Column, Line, Role, Span, Widest, line, table
-from ..screen.targets import ValueTarget
-from ..screen.view import Shown, graph_of
+from ..render.pane_layout import ONE_LINE, SpaceRequest
+from ..render.stop_view import ScreenState, graph_of
+from ..render.styled_text import Role, Span, StyledLine, TableColumn, WidestColumns, styled_line, table_lines
+from ..render.targets import ValueTarget
+from ..render.value_cells import EDITED_SIGN, NOT_COMPUTED_SIGN, short_value, value_type_text
 from .pane import Pane
 
 _COLUMNS = (
-    Column("name", 4, names=True),
-    Column("type", 6, rank=1),
-    Column("value", 8),
-    Column("from", 6, rank=2, names=True),
+    TableColumn("name", 4, holds_names=True),
+    TableColumn("type", 6, rank=1),
+    TableColumn("value", 8),
+    TableColumn("from", 6, rank=2, holds_names=True),
 )
-_Row = tuple[list[Span], ValueTarget]
+_InputRow = tuple[list[Span], ValueTarget]
 #: Below this width the value says what it can of its type.
-_NARROW = 34
+_FULL_TABLE_MIN_WIDTH = 34
 #: Constants of so many elements stand in the body itself.
-_IN_PLACE = 3
+_INLINE_CONSTANT_MAX_ELEMENTS = 3
 
 
-class Inputs(Pane):
+class InputsPane(Pane):
     """One row for each value; constants that the body shows in place are left out."""
 
     def __init__(self, id: str) -> None:
         super().__init__("Inputs", id)
-        self._widest = Widest()
+        self._column_widths = WidestColumns()
 
-    def need(self, shown: Shown) -> Need | None:
+    def space_request(self, shown: ScreenState) -> SpaceRequest | None:
         loop = shown.frame.frame.loop
         ports = (*loop.sliced_inputs, *loop.invariants) if loop is not None else ()
-        count = len(ports) + len(_captured(shown))
-        return Need(1, count) if count else LINE
+        count = len(ports) + len(_captured_values(shown))
+        return SpaceRequest(1, count) if count else ONE_LINE
 
-    def brief(self, shown: Shown) -> Sequence[Span]:
+    def one_line_spans(self, shown: ScreenState) -> Sequence[Span]:
         told: list[Span] = []
-        for (name, kind, value, _), _ in _rows(shown, _NARROW):
-            told += [name, (" ", Role.PLAIN), value if value[0] != NOT_YET else kind, ("   ", Role.PLAIN)]
+        for (name, kind, value, _), _ in _input_rows(shown, _FULL_TABLE_MIN_WIDTH):
+            told += [name, (" ", Role.PLAIN), value if value[0] != NOT_COMPUTED_SIGN else kind, ("   ", Role.PLAIN)]
         return told or [("none", Role.DIM)]
 
-    def build(self, shown: Shown, width: int, height: int) -> Sequence[Line]:
+    def build(self, shown: ScreenState, width: int, height: int) -> Sequence[StyledLine]:
         frame = shown.frame.frame
         self.set_title("Inputs of the body" if frame.loop else "Inputs", shown.inputs_note)
-        rows = _rows(shown, width)
+        rows = _input_rows(shown, width)
         if not rows:
-            return [line(("none", Role.DIM))]
+            return [styled_line(("none", Role.DIM))]
         cells, targets = [list(row) for row, _ in rows], [target for _, target in rows]
         for row, target in zip(cells, targets, strict=True):
             if target.name in shown.frame.edited:
-                row[2] = (f"{SET} {row[2][0]}", row[2][1])
-        sizes = self._widest.of(frame.path, width)
-        if width < _NARROW:
-            return table((_COLUMNS[0], _COLUMNS[2]), [[row[0], row[2]] for row in cells], width, False, targets, sizes)
-        return table(_COLUMNS, cells, width, False, targets, sizes)
+                row[2] = (f"{EDITED_SIGN} {row[2][0]}", row[2][1])
+        sizes = self._column_widths.sizer_for(frame.path, width)
+        if width < _FULL_TABLE_MIN_WIDTH:
+            return table_lines(
+                (_COLUMNS[0], _COLUMNS[2]), [[row[0], row[2]] for row in cells], width, False, targets, sizes
+            )
+        return table_lines(_COLUMNS, cells, width, False, targets, sizes)
 
 
-def _rows(shown: Shown, width: int) -> list[_Row]:
-    return [*_sliced(shown, width), *_invariants(shown, width), *_captures(shown, width)]
+def _input_rows(shown: ScreenState, width: int) -> list[_InputRow]:
+    return [*_sliced_rows(shown, width), *_invariant_rows(shown, width), *_capture_rows(shown, width)]
 
 
-def _row(name: str, value: Any, origin: str, width: int, there: bool = True, dim: bool = False) -> list[Span]:
+def _input_row(name: str, value: Any, origin: str, width: int, there: bool = True, dim: bool = False) -> list[Span]:
     role = Role.DIM if dim else Role.PLAIN
     return [
         (name, role if dim else Role.NAME),
-        (type_of(value) if there else "", Role.DIM),
-        (_value(value, width) if there else NOT_YET, role),
+        (value_type_text(value) if there else "", Role.DIM),
+        (_value_cell(value, width) if there else NOT_COMPUTED_SIGN, role),
         (origin, Role.DIM),
     ]
 
 
-def _value(value: Any, width: int) -> str:
-    if width < _NARROW:
+def _value_cell(value: Any, width: int) -> str:
+    if width < _FULL_TABLE_MIN_WIDTH:
         return short_value(value, max(10, width * 3 // 5))
     return short_value(value, max(12, width * 2 // 5), shape=False)
 
 
-def _sliced(shown: Shown, width: int) -> Iterator[_Row]:
+def _sliced_rows(shown: ScreenState, width: int) -> Iterator[_InputRow]:
     """The outer tensors that the loop cuts, and the part that the iteration gets, or at a boundary the next one."""
     frame = shown.frame.frame
     outside = shown.depth - 1 if shown.depth else len(shown.view.frames) - 1
@@ -94,51 +96,60 @@ def _sliced(shown: Shown, width: int) -> Iterator[_Row]:
     for sliced in frame.loop.sliced_inputs if frame.loop is not None else ():
         outer = around.get(sliced.outer.name, sliced.outer.constant)
         part = "all parts read" if frame.stopped_by is not None else f"part {frame.iteration}"
-        kind = type_of(outer, sliced.outer.type)
-        row = [(named(sliced.outer), Role.NAME), (kind, Role.DIM), (part, Role.VALUE), ("sliced", Role.DIM)]
-        yield row, ValueTarget(sliced.outer.name, outside, declared=sliced.outer)
+        kind = value_type_text(outer, sliced.outer.type)
+        row = [(display_name(sliced.outer), Role.NAME), (kind, Role.DIM), (part, Role.VALUE), ("sliced", Role.DIM)]
+        yield row, ValueTarget(sliced.outer.name, outside, graph_value=sliced.outer)
 
 
-def _invariants(shown: Shown, width: int) -> Iterator[_Row]:
+def _invariant_rows(shown: ScreenState, width: int) -> Iterator[_InputRow]:
     loop = shown.frame.frame.loop
     values = shown.frame.values
     for port in loop.invariants if loop is not None else ():
         name = port.inner.name
-        row = _row(named(port.inner), values.get(name), named(port.outer), width, name in values)
-        yield row, ValueTarget(name, shown.depth, declared=port.inner)
+        row = _input_row(display_name(port.inner), values.get(name), display_name(port.outer), width, name in values)
+        yield row, ValueTarget(name, shown.depth, graph_value=port.inner)
 
 
 @lru_cache(maxsize=16)
-def _read_in(graph: Graph) -> Mapping[str, Value]:
+def _read_values(graph: Graph) -> Mapping[str, Value]:
     """What the nodes of a body read, by name: the same at every stop."""
     return {value.name: value for node in walk(graph) for value in node.inputs if value}
 
 
-def _captured(shown: Shown) -> list[tuple[Value, Any]]:
+def _captured_values(shown: ScreenState) -> list[tuple[Value, Any]]:
     """What the body reads from outside, constants after what is computed, the small ones left out."""
     frame = shown.frame.frame
-    read = _read_in(graph_of(frame, shown.main))
+    read = _read_values(graph_of(frame, shown.main_graph))
     found = [(read[name], value) for name, value in frame.captures]
     given = [(declared, value) for declared, value in found if declared.constant is None]
-    return given + [(declared, value) for declared, value in found if declared.constant is not None and _large(value)]
+    return given + [
+        (declared, value) for declared, value in found if declared.constant is not None and _is_large(value)
+    ]
 
 
-def _large(value: Any) -> bool:
-    return not hasattr(value, "size") or value.size > _IN_PLACE
+def _is_large(value: Any) -> bool:
+    return not hasattr(value, "size") or value.size > _INLINE_CONSTANT_MAX_ELEMENTS
 
 
-def _captures(shown: Shown, width: int) -> Iterator[_Row]:
+def _capture_rows(shown: ScreenState, width: int) -> Iterator[_InputRow]:
     origin = "captured" if shown.frame.frame.loop else ""
-    for declared, value in _captured(shown):
+    for declared, value in _captured_values(shown):
         constant = declared.constant is not None
-        if constant and isinstance(value, np.ndarray) and value.nbytes < LARGE and not value.dtype.hasobject:
-            row = _constant(declared, width, value.dtype, value.shape, value.tobytes())
+        if (
+            constant
+            and isinstance(value, np.ndarray)
+            and value.nbytes < REFERENCE_MIN_BYTES
+            and not value.dtype.hasobject
+        ):
+            row = _constant_row(declared, width, value.dtype, value.shape, value.tobytes())
         else:
-            row = _row(named(declared), value, "constant" if constant else origin, width, dim=constant)
-        yield row, ValueTarget(declared.name, shown.depth, declared=declared)
+            row = _input_row(display_name(declared), value, "constant" if constant else origin, width, dim=constant)
+        yield row, ValueTarget(declared.name, shown.depth, graph_value=declared)
 
 
 @lru_cache(maxsize=256)
-def _constant(declared: Value, width: int, dtype: np.dtype[Any], shape: tuple[int, ...], content: bytes) -> list[Span]:
+def _constant_row(
+    declared: Value, width: int, dtype: np.dtype[Any], shape: tuple[int, ...], content: bytes
+) -> list[Span]:
     """The row of a constant that is not large: the same from stop to stop, until it is set to something else."""
-    return _row(named(declared), np.frombuffer(content, dtype).reshape(shape), "constant", width, dim=True)
+    return _input_row(display_name(declared), np.frombuffer(content, dtype).reshape(shape), "constant", width, dim=True)

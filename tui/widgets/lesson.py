@@ -9,8 +9,8 @@ from textual.content import Content
 from textual.events import Resize
 from textual.widgets import Static
 
-from ...debugger.lessons.lesson import Paragraph, fitted
-from ..screen.text import printable
+from ...debugger.lessons.lesson import Paragraph, wrap_paragraphs
+from ..render.formatting import escape_unprintable
 
 
 @dataclass(frozen=True)
@@ -23,11 +23,11 @@ class CardView:
     heading: str
     paragraphs: tuple[Paragraph, ...]
     reply: tuple[str, ...] = ()
-    covered: bool = False
+    source_covered: bool = False
     quiet: bool = False
-    still: bool = False
-    asks: bool = False
-    again: bool = False
+    frozen: bool = False
+    takes_answer: bool = False
+    repeatable: bool = False
 
 
 class LessonPane(Static):
@@ -50,30 +50,35 @@ class LessonPane(Static):
         self.text = ""
         self._card: CardView | None = None
 
-    def put(self, card: CardView) -> None:
+    def show_card(self, card: CardView) -> None:
         """Show a card."""
         if card == self._card:
             return
         self._card = card
-        self.border_title = Content(printable(f"{card.title}   {card.heading}"))
-        keys = [*(["a answer"] if card.asks else []), "h hint", *(["A again"] if card.again else []), "L next card"]
-        keys += [] if card.still else ["G picture"]
+        self.border_title = Content(escape_unprintable(f"{card.title}   {card.heading}"))
+        keys = [
+            *(["a answer"] if card.takes_answer else []),
+            "h hint",
+            *(["A again"] if card.repeatable else []),
+            "L next card",
+        ]
+        keys += [] if card.frozen else ["G picture"]
         self.border_subtitle = Content(f"{'  '.join(keys)}  : scene B, card 2, lesson 3")
-        self._write()
+        self._refresh_text()
 
     def on_resize(self, event: Resize) -> None:
         """Lines are broken anew."""
-        self._write()
+        self._refresh_text()
 
-    def _write(self) -> None:
+    def _refresh_text(self) -> None:
         if self._card is None:
             return
-        text = "\n".join(map(printable, self._lines(self._card)))
+        text = "\n".join(map(escape_unprintable, self._card_lines(self._card)))
         if text != self.text:
             self.text = text
             self.update(Content(text))
 
-    def _lines(self, card: CardView) -> Sequence[str]:
+    def _card_lines(self, card: CardView) -> Sequence[str]:
         width = max(self.content_size.width or self.app.size.width - 4, 20)
         told: tuple[Paragraph, ...] = (*card.paragraphs, *(("", *card.reply) if card.reply else ()))
-        return fitted(told, width)
+        return wrap_paragraphs(told, width)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from textual import events
 from textual.widgets import Input
 
-from ..screen.text import printable
+from ..render.formatting import escape_unprintable
 
 
 def pasted_lines(text: str) -> list[str]:
     """The lines of a pasted text, without empty ones: white space as spaces, other characters that no key types as
     escapes."""
     lines = ("".join(" " if sign.isspace() else sign for sign in line).strip() for line in text.splitlines())
-    return [printable(line) for line in lines if line]
+    return [escape_unprintable(line) for line in lines if line]
 
 
 class LineInput(Input):

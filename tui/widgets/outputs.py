@@ -4,47 +4,49 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...debugger.words.names import quote
-from ..screen.cells import short_value, type_of
-from ..screen.layout import Need
-from ..screen.lines import Column, Line, Role, Span, line, table
-from ..screen.targets import Of, ValueTarget
-from ..screen.view import Shown
+from ...debugger.describe.value_names import quote
+from ..render.pane_layout import SpaceRequest
+from ..render.stop_view import ScreenState
+from ..render.styled_text import Role, Span, StyledLine, TableColumn, styled_line, table_lines
+from ..render.targets import ValueKind, ValueTarget
+from ..render.value_cells import short_value, value_type_text
 from .pane import Pane
 
-_COLUMNS = (Column("name", 4, names=True), Column("type", 6), Column("value", 8))
+_COLUMNS = (TableColumn("name", 4, holds_names=True), TableColumn("type", 6), TableColumn("value", 8))
 
 
-class Outputs(Pane):
+class OutputsPane(Pane):
     """One row for each output."""
 
     def __init__(self, id: str) -> None:
         super().__init__("Outputs", id)
 
-    def need(self, shown: Shown) -> Need | None:
+    def space_request(self, shown: ScreenState) -> SpaceRequest | None:
         outputs = shown.view.snapshot.outputs
-        return None if outputs is None else Need(1, max(1, len(outputs)))
+        return None if outputs is None else SpaceRequest(1, max(1, len(outputs)))
 
-    def brief(self, shown: Shown) -> Sequence[Span]:
+    def one_line_spans(self, shown: ScreenState) -> Sequence[Span]:
         told: list[Span] = []
         for name, value in shown.view.snapshot.outputs or ():
             told += [(quote(name), Role.NAME), (f" {short_value(value, 16)}   ", Role.VALUE)]
         return told or [("none", Role.DIM)]
 
-    def build(self, shown: Shown, width: int, height: int) -> Sequence[Line]:
+    def build(self, shown: ScreenState, width: int, height: int) -> Sequence[StyledLine]:
         outputs = shown.view.snapshot.outputs
         self.set_title("Outputs", "r restarts")
         if outputs is None:
-            return [line(("the model has not ended yet", Role.DIM))]
+            return [styled_line(("the model has not ended yet", Role.DIM))]
         if not outputs:
-            return [line(("none", Role.DIM))]
-        names = max(len(quote(name)) + len(type_of(value)) for name, value in outputs) + 4
+            return [styled_line(("none", Role.DIM))]
+        names = max(len(quote(name)) + len(value_type_text(value)) for name, value in outputs) + 4
         rows: list[list[Span]] = [
             [
                 (quote(name), Role.NAME),
-                (type_of(value), Role.DIM),
+                (value_type_text(value), Role.DIM),
                 (short_value(value, max(12, width - names)), Role.VALUE),
             ]
             for name, value in outputs
         ]
-        return table(_COLUMNS, rows, width, header=False, targets=[ValueTarget(n, 0, Of.OUTPUT) for n, _ in outputs])
+        return table_lines(
+            _COLUMNS, rows, width, header=False, targets=[ValueTarget(n, 0, ValueKind.OUTPUT) for n, _ in outputs]
+        )

@@ -24,10 +24,10 @@ from onnx import AttributeProto, GraphProto, ModelProto, TensorProto
 
 from ...atomic_file import atomic_binary, write_bytes
 from ...errors import ModelError, UnsupportedError, UsageError, one_line
-from ...files import Held, inside
 from ...graph import Array
 from ...record import record
-from .external import ELEMENTS_PER_BYTE
+from ...stable_file import StableFile, path_inside_folder
+from .external_data import ELEMENTS_PER_BYTE
 
 #: Data of tensors that one message holds; with more, tensors of MIN_EXTERNAL_BYTES and larger are in another file.
 MAX_INLINE_BYTES = 1 << 30
@@ -35,7 +35,7 @@ MIN_EXTERNAL_BYTES = 1 << 10
 #: Tensors begin at pages, so that runtimes can map the file into memory.
 _ALIGNMENT_BYTES = 1 << 12
 _CHUNK_BYTES = 1 << 24
-_NO_TYPE = (TensorProto.UNDEFINED, TensorProto.STRING)
+_TYPES_WITHOUT_RAW_DATA = (TensorProto.UNDEFINED, TensorProto.STRING)
 
 
 class ScratchFolder:
@@ -90,9 +90,9 @@ class TensorWriter:
                 start = _align(file)
                 for first in range(0, data.size, _CHUNK_BYTES):
                     file.write(data[first : first + _CHUNK_BYTES].data)
-            _refer(tensor, "tensors.data", start, data.size)
+            _set_external_location(tensor, "tensors.data", start, data.size)
         except OSError as error:
-            raise _no_scratch(error) from None
+            raise _no_scratch_error(error) from None
         return tensor
 
     def model(self, proto: ModelProto) -> OnnxModel:
@@ -109,7 +109,7 @@ def read_model(path: Path) -> OnnxModel:
     """
     source = OnnxModel(read_source(path), path.parent)
     try:
-        return _inlined(source)
+        return _inline_external_data(source)
     except ModelError as error:
         raise ModelError(f"{path}: {error}") from None
 
@@ -130,7 +130,7 @@ def read_source(path: Path) -> ModelProto:
         raise ModelError(f"{path}: cannot be read: {one_line(error)}") from None
 
 
-def serialized(model: OnnxModel) -> bytes | None:
+def serialize_model(model: OnnxModel) -> bytes | None:
     """All of a model as one message; None: it is large, and has to be written to a file.
 
     Raises:
@@ -139,7 +139,9 @@ def serialized(model: OnnxModel) -> bytes | None:
     """
     if is_large(model.proto):
         return None
-    return _encode(_inlined(OnnxModel(_copy(model.proto), model.folder)).proto if model.folder else model.proto)
+    return _encode(
+        _inline_external_data(OnnxModel(_copy(model.proto), model.folder)).proto if model.folder else model.proto
+    )
 
 
 def write_model(model: OnnxModel, path: Path) -> None:
@@ -150,7 +152,7 @@ def write_model(model: OnnxModel, path: Path) -> None:
         ModelError: a file with its data cannot be read.
         UnsupportedError: it has too much data that cannot be in another file.
     """
-    whole = serialized(model)
+    whole = serialize_model(model)
     if whole is not None:
         write_bytes(path, whole)
         return
@@ -172,7 +174,7 @@ def write_model(model: OnnxModel, path: Path) -> None:
                 else:
                     file.write(tensor.raw_data)
                     tensor.ClearField("raw_data")
-                _refer(tensor, location, start, file.tell() - start)
+                _set_external_location(tensor, location, start, file.tell() - start)
         write_bytes(path, _encode(model.proto))
     finally:
         for tensor, before in moved:
@@ -194,7 +196,7 @@ def scratch_file(model: OnnxModel) -> tuple[Path, ScratchFolder]:
         else:
             write_bytes(path, _encode(model.proto))
     except OSError as error:
-        raise _no_scratch(error) from None
+        raise _no_scratch_error(error) from None
     return path, scratch
 
 
@@ -210,7 +212,7 @@ def is_external(tensor: TensorProto) -> bool:
 
 def byte_count(tensor: TensorProto) -> int:
     """The size of a tensor's data, from its type and shape; 0 for strings, whose data cannot be external."""
-    if tensor.data_type in _NO_TYPE:
+    if tensor.data_type in _TYPES_WITHOUT_RAW_DATA:
         return 0
     try:
         dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type)
@@ -223,11 +225,11 @@ def byte_count(tensor: TensorProto) -> int:
 def tensors(proto: ModelProto) -> Iterator[TensorProto]:
     """All tensors of a model whose data can be external: initializers and attributes, in inner graphs and functions
     too."""
-    yield from _of_graph(proto.graph)
+    yield from _tensors_of_graph(proto.graph)
     for function in proto.functions:
-        yield from _of_attributes(function.attribute_proto)
+        yield from _tensors_of_attributes(function.attribute_proto)
         for node in function.node:
-            yield from _of_attributes(node.attribute)
+            yield from _tensors_of_attributes(node.attribute)
 
 
 def without_external_data(proto: ModelProto) -> ModelProto:
@@ -241,22 +243,22 @@ def without_external_data(proto: ModelProto) -> ModelProto:
     return copy
 
 
-def _of_graph(graph: GraphProto) -> Iterator[TensorProto]:
+def _tensors_of_graph(graph: GraphProto) -> Iterator[TensorProto]:
     yield from graph.initializer
     for node in graph.node:
-        yield from _of_attributes(node.attribute)
+        yield from _tensors_of_attributes(node.attribute)
 
 
-def _of_attributes(attributes: Iterable[AttributeProto]) -> Iterator[TensorProto]:
+def _tensors_of_attributes(attributes: Iterable[AttributeProto]) -> Iterator[TensorProto]:
     for attribute in attributes:
         if attribute.HasField("t"):
             yield attribute.t
         yield from attribute.tensors
         for graph in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
-            yield from _of_graph(graph)
+            yield from _tensors_of_graph(graph)
 
 
-def _inlined(model: OnnxModel) -> OnnxModel:
+def _inline_external_data(model: OnnxModel) -> OnnxModel:
     """The model with its external data in the messages, which this changes, where they are not large."""
     external = [tensor for tensor in tensors(model.proto) if is_external(tensor)]
     if not external:
@@ -278,7 +280,7 @@ def load_external_data(tensor: TensorProto, folder: Path) -> None:
     try:
         onnx.external_data_helper.load_external_data_for_tensor(tensor, str(folder))
     except (OSError, ValueError, onnx.checker.ValidationError) as error:
-        raise _unreadable(tensor, error) from None
+        raise _unreadable_error(tensor, error) from None
     tensor.data_location = TensorProto.DEFAULT
     del tensor.external_data[:]
 
@@ -288,7 +290,7 @@ def _external_chunks(model: OnnxModel, tensor: TensorProto) -> Iterator[Array]:
     entries = {entry.key: entry.value for entry in tensor.external_data}
     assert model.folder is not None
     try:
-        with Held(inside(model.folder, entries.get("location", ""))) as source:
+        with StableFile(path_inside_folder(model.folder, entries.get("location", ""))) as source:
             start = int(entries.get("offset", 0))
             length = int(entries.get("length", source.size - start))
             if start < 0 or length < 0 or start + length > source.size:
@@ -298,14 +300,14 @@ def _external_chunks(model: OnnxModel, tensor: TensorProto) -> Iterator[Array]:
                 source.read_into(start + first, chunk)
                 yield chunk
     except (OSError, ValueError) as error:
-        raise _unreadable(tensor, error) from None
+        raise _unreadable_error(tensor, error) from None
 
 
-def _unreadable(tensor: TensorProto, error: Exception) -> ModelError:
+def _unreadable_error(tensor: TensorProto, error: Exception) -> ModelError:
     return ModelError(f"the data of '{tensor.name}' cannot be read: {one_line(error)}")
 
 
-def _refer(tensor: TensorProto, location: str, offset: int, length: int) -> None:
+def _set_external_location(tensor: TensorProto, location: str, offset: int, length: int) -> None:
     del tensor.external_data[:]
     for key, value in (("location", location), ("offset", str(offset)), ("length", str(length))):
         tensor.external_data.add(key=key, value=value)
@@ -337,7 +339,7 @@ def _encode(proto: ModelProto) -> bytes:
     return data
 
 
-def _no_scratch(error: OSError) -> UsageError:
+def _no_scratch_error(error: OSError) -> UsageError:
     return UsageError(
         f"the data of a large model cannot be written to the temporary folder {tempfile.gettempdir()}:"
         f" {error.strerror or one_line(error)}; set TMPDIR to a folder with more space"

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...files import Part
 from ...graph import Array
-from .wire import DecodeError, define
+from ...stable_file import FileSlice
+from .wire_format import DecodeError, define_messages
 
 if TYPE_CHECKING:
     from onnx import (
@@ -38,8 +38,8 @@ __all__ = [
     "StringStringEntryProto",
     "TensorProto",
     "TypeProto",
-    "own",
-    "owned",
+    "as_own_model",
+    "copy_raw_data",
 ]
 
 #: The types of attributes, by their words.
@@ -83,10 +83,10 @@ _SCHEMA = {
 }
 _ENUMS = {"AttributeType": frozenset(ATTRIBUTE_KINDS.values()), "DataLocation": frozenset([0, 1])}
 #: Those that the onnx package gets to see as well.
-_KEPT = frozenset({"ModelProto", "NodeProto", "AttributeProto", "TensorProto"})
+_SERIALIZABLE = frozenset({"ModelProto", "NodeProto", "AttributeProto", "TensorProto"})
 
 if not TYPE_CHECKING:
-    _made = define(_SCHEMA, _KEPT, _ENUMS)
+    _made = define_messages(_SCHEMA, _SERIALIZABLE, _ENUMS)
     AttributeProto = _made["AttributeProto"]
     FunctionProto = _made["FunctionProto"]
     GraphProto = _made["GraphProto"]
@@ -101,11 +101,11 @@ if not TYPE_CHECKING:
     TensorProto.STRING, TensorProto.EXTERNAL = 8, 1
 
 
-def owned(tensor: TensorProto) -> Array:
+def copy_raw_data(tensor: TensorProto) -> Array:
     """The bytes of ``raw_data``, apart from the file and so that any numbers may begin there."""
     data: Any = tensor.raw_data
     out = np.empty(len(data), np.uint8)
-    if isinstance(data, Part):
+    if isinstance(data, FileSlice):
         data.read_into(out)
     else:
         out[:] = np.frombuffer(data, np.uint8)
@@ -113,7 +113,7 @@ def owned(tensor: TensorProto) -> Array:
     return out
 
 
-def own(message: Any) -> ModelProto:
+def as_own_model(message: Any) -> ModelProto:
     """A model as one of this module: it may be of the onnx package."""
     if isinstance(message, ModelProto):
         return message

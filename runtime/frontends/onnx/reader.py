@@ -17,32 +17,32 @@ from typing import Any
 import numpy as np
 
 from ...errors import LoopdbgError, ModelError, UnsupportedError, one_line
-from ...files import Held
-from ...graph import ANY, Array, Graph, Node, Note, Operation, System, TensorType, Value, loops
-from ...ops.type_groups import mixed_types
-from ...text import counted
-from ..recurrent import open_loops
-from . import loops as control_flow
-from .blocks import NCHWC, block_of, block_of_this_machine, in_blocks
-from .external import Beside
-from .functions import InferredTypes, function_of
-from .limits import check_calls, check_depth
-from .metadata import source_of
-from .notes import Sources, graph_notes, hidden_name
-from .order import in_order
-from .proto import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, own
-from .scope import Context, FunctionKey, NameScope, all_names, function_key
-from .unsupported import Exclusion
-from .values import array, attributes, dense, domain_of
+from ...graph import ANY_TYPE, Array, Graph, Node, Note, Operation, System, TensorType, Value, loops
+from ...ops.type_constraints import find_mixed_types
+from ...stable_file import StableFile
+from ...text import count_text
+from ..recurrent import expand_recurrent_operators
+from . import control_flow
+from .expansion_limits import check_expanded_size, check_text_depth
+from .external_data import ExternalDataReader
+from .function_bodies import InferredTypes, function_body_for
+from .name_scope import FunctionCallContext, FunctionKey, NameScope, all_names, function_key
+from .nchwc_layout import NCHWC_DOMAIN, infer_block_channels, native_block_channels, with_block_channels
+from .node_order import topological_node_order
+from .node_origin import node_origin_source
+from .peer_notes import OnnxProducerMap, graph_notes, hidden_name_note
+from .proto import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, as_own_model
+from .proto_decoding import canonical_domain, decode_attributes, sparse_to_array, tensor_to_array
+from .unsupported_types import UnsupportedTypePruner
 
 #: The domain of onnxruntime's own operators.
 MICROSOFT = "com.microsoft"
 #: Versions of operator sets are small numbers that ONNX itself holds in 32 bits.
-_NO_OPSET = 1 << 31
+_OPSET_VERSION_LIMIT = 1 << 31
 #: A file of so many blanks, or of nothing else, is empty.
-_BLANK = 4096
+_BLANK_CHECK_BYTES = 4096
 #: Protobuf, which all text becomes first, holds no larger models.
-_MOST_TEXT = 1 << 31
+_MAX_TEXT_BYTES = 1 << 31
 #: Inner graphs of any other operator are not ours to run.
 _CONTROL_FLOW = ("Loop", "Scan", "If", "SequenceMap")
 
@@ -55,49 +55,51 @@ def read(path: str | os.PathLike[str]) -> Graph:
         UnsupportedError: a legal model with something that cannot be run here.
     """
     where = os.fspath(path)
-    form = _form(os.path.splitext(where)[1].lower())
+    form = _file_format(os.path.splitext(where)[1].lower())
     try:
-        with Held(where) as file:
-            return from_proto(_model(file, form, where), where)
+        with StableFile(where) as file:
+            return from_proto(_parse_model(file, form, where), where)
     except OSError as error:
         raise ModelError(f"{where}: cannot be read: {error.strerror or one_line(error)}") from None
     except MemoryError:
         raise ModelError(f"{where}: it is larger than the memory that there is, or damaged") from None
 
 
-def _model(file: Held, form: str, where: str) -> ModelProto:
+def _parse_model(file: StableFile, form: str, where: str) -> ModelProto:
     """The model that a file holds; ``where`` begins every message."""
-    start = bytes(file.piece(0, min(_BLANK, file.size)))
+    start = bytes(file.read_range(0, min(_BLANK_CHECK_BYTES, file.size)))
     if not start.strip():
         raise ModelError(f"{where}: the file is empty; export the model again")
     try:
-        data = None if form == "protobuf" else _text(file)
+        data = None if form == "protobuf" else _read_text(file)
         if data is not None and form == "onnxtxt":
-            check_depth(data)
+            check_text_depth(data)
     except UnsupportedError as error:
         raise UnsupportedError(f"{where}, {error}") from None
     try:
-        model = ModelProto.FromString(file) if data is None else _from_text(data, form)
+        model = ModelProto.FromString(file) if data is None else _parse_text(data, form)
     except (OSError, MemoryError):
         raise
     except Exception as error:  # each of the four parsers has errors of its own
         why = _printable(one_line(error))
-        raise ModelError(f"{where}: not an ONNX model in {form} form: {why}; {_hint(start, form)}") from None
+        raise ModelError(
+            f"{where}: not an ONNX model in {form} form: {why}; {_parse_failure_hint(start, form)}"
+        ) from None
     if not model.HasField("graph"):
-        raise ModelError(f"{where}: holds no graph, so it is not an ONNX model; {_hint(start, form)}")
+        raise ModelError(f"{where}: holds no graph, so it is not an ONNX model; {_parse_failure_hint(start, form)}")
     return model
 
 
-def _text(file: Held) -> bytes:
+def _read_text(file: StableFile) -> bytes:
     """All of a file that is text."""
-    if file.size > _MOST_TEXT:
+    if file.size > _MAX_TEXT_BYTES:
         raise UnsupportedError(
-            f"it has {file.size} bytes; text of more than {_MOST_TEXT} is not read: save it as .onnx"
+            f"it has {file.size} bytes; text of more than {_MAX_TEXT_BYTES} is not read: save it as .onnx"
         )
-    return bytes(file.piece(0, file.size))
+    return bytes(file.read_range(0, file.size))
 
 
-def _form(suffix: str) -> str:
+def _file_format(suffix: str) -> str:
     """In which form a file of this suffix holds a model."""
     if suffix in (".onnx", ".pb"):
         return "protobuf"
@@ -106,15 +108,15 @@ def _form(suffix: str) -> str:
     return onnx.serialization.registry.get_format_from_file_extension(suffix) or "protobuf"
 
 
-def _from_text(data: bytes, form: str) -> ModelProto:
+def _parse_text(data: bytes, form: str) -> ModelProto:
     import onnx
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # "The onnxtxt format is experimental"
-        return own(onnx.load_model_from_string(data, format=form))
+        return as_own_model(onnx.load_model_from_string(data, format=form))
 
 
-def _hint(start: bytes, form: str) -> str:
+def _parse_failure_hint(start: bytes, form: str) -> str:
     """What to do about a file that cannot be parsed."""
     start = start[:200].lstrip()
     if start.startswith(b"version https://git-lfs"):
@@ -142,14 +144,16 @@ def from_proto(model: ModelProto, where: str, folder: Path | None = None) -> Gra
         ModelError: the specification rejects the model.
         UnsupportedError: a legal model with something that cannot be run here.
     """
-    model = own(model)
+    model = as_own_model(model)
     try:
         for name in (n for proto in (model.graph, *model.functions) for n in all_names(proto)):
             if not isinstance(name, str):  # protobuf gives bytes for text that is not UTF-8
                 raise ModelError(f"the name {name!r} is not UTF-8, so the file is damaged; export the model again")
-        check_calls(model)
-        graph = _Reader(model, Beside(folder or os.path.dirname(os.path.abspath(where)))).main()
-        open_loops(graph)
+        check_expanded_size(model)
+        graph = _OnnxGraphReader(
+            model, ExternalDataReader(folder or os.path.dirname(os.path.abspath(where)))
+        ).read_main_graph()
+        expand_recurrent_operators(graph)
         return graph
     except LoopdbgError as error:
         raise type(error)(f"{where}: {_printable(str(error))}") from None
@@ -162,9 +166,9 @@ def _printable(message: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in message)
 
 
-def _types_refused(graph: Graph) -> Iterator[Note]:
+def _mixed_type_notes(graph: Graph) -> Iterator[Note]:
     """Types that do not go together, which the specification rejects and loopdbg runs."""
-    for mixed in mixed_types(graph):
+    for mixed in find_mixed_types(graph):
         yield Note("B44", f"{mixed}; the specification wants one type: onnxruntime and OpenVINO refuse the model.")
     for loop in loops(graph):
         number = loop.iteration
@@ -177,42 +181,42 @@ def _types_refused(graph: Graph) -> Iterator[Note]:
             )
 
 
-class _Reader:
-    def __init__(self, model: ModelProto, beside: Beside) -> None:
+class _OnnxGraphReader:
+    def __init__(self, model: ModelProto, beside: ExternalDataReader) -> None:
         self.model = model
-        self.beside = beside
+        self.external_data = beside
         self.functions: dict[FunctionKey, FunctionProto] = {function_key(f): f for f in model.functions}
-        self.sources = Sources()
-        self.types = InferredTypes(model)
+        self.producers = OnnxProducerMap()
+        self.inferred_types = InferredTypes(model)
         self.notes: list[str] = []
 
-    def main(self) -> Graph:
+    def read_main_graph(self) -> Graph:
         """The main graph: inputs with an initializer need not be given (IR specification, "Initializers")."""
         opsets = _opsets(self.model.opset_import)
         if not opsets and self.model.ir_version < 3:
             opsets = {"": 1}  # before IR 3 there were no operator sets to import
         proto = self.model.graph
         graph = Graph(proto.name, system=System.ONNX, opsets=opsets)
-        scope = NameScope(graph, proto, Context(opsets))
-        initializers = self.initializers(proto, "")
-        graph.inputs = [self.parameter(scope, info) for info in proto.input]
+        scope = NameScope(graph, proto, FunctionCallContext(opsets))
+        initializers = self.read_initializers(proto, "")
+        graph.inputs = [self.read_parameter(scope, info) for info in proto.input]
         names = [info.name for info in proto.input]
         graph.defaults = {name: initializers.pop(name) for name in names if name in initializers}
-        self.constants(scope, initializers)
-        self.fill(scope)
+        self.add_constants(scope, initializers)
+        self.read_nodes_and_outputs(scope)
         names = [info.name for info in proto.output]
         if names != [value.name for value in graph.outputs]:
             graph.output_names = names
-        Exclusion(scope.unsupported).apply(graph)
-        graph.notes = list(dict.fromkeys([*graph.notes, *self.notes, *_types_refused(graph), *graph_notes(graph)]))
+        UnsupportedTypePruner(scope.unsupported).apply(graph)
+        graph.notes = list(dict.fromkeys([*graph.notes, *self.notes, *_mixed_type_notes(graph), *graph_notes(graph)]))
         return graph
 
     @cached_property
-    def block(self) -> int:
+    def block_channels(self) -> int:
         """Of how many channels a block of onnxruntime's images is."""
-        found = block_of(self.model)
+        found = infer_block_channels(self.model)
         if found is None:
-            found = block_of_this_machine()
+            found = native_block_channels()
             self.notes.append(
                 f"onnxruntime wrote it for one kind of processor, with channels in blocks of 8 or 16, and nothing in it"
                 f" tells which: they are read as {found}, as on this machine. Written with ORT_ENABLE_EXTENDED instead"
@@ -220,7 +224,7 @@ class _Reader:
             )
         return found
 
-    def subgraph(
+    def read_subgraph(
         self, proto: GraphProto, outer: NameScope, attribute: str, place: str, given: int, wanted: str, at: str
     ) -> Graph:
         """The body of a loop or a branch of an If, with ``given`` parameters (``wanted`` says which); the graph is an
@@ -229,7 +233,7 @@ class _Reader:
         A body input that has an initializer in the body may be left out (docs/semantics.md 3.3); a constant then.
         Before IR 4 each initializer had to be listed among the inputs.
         """
-        initializers = self.initializers(proto, place)
+        initializers = self.read_initializers(proto, place)
         inputs = list(proto.input)
         required = [info for info in inputs if info.name not in initializers]
         if len(inputs) != given and len(required) == given:
@@ -238,99 +242,102 @@ class _Reader:
             inputs = inputs[:given]
         if len(inputs) != given:
             raise ModelError(
-                f"{at}: its graph '{proto.name}' has {counted(len(inputs), 'input')}; it needs {given}: {wanted}"
+                f"{at}: its graph '{proto.name}' has {count_text(len(inputs), 'input')}; it needs {given}: {wanted}"
             )
         graph = Graph(proto.name, system=System.ONNX, opsets=outer.context.opsets)
         path = None if outer.path is None else (*outer.path, (outer.position, attribute))
         scope = NameScope(graph, proto, outer.context, place, parent=outer, path=path)
-        graph.inputs = [self.parameter(scope, info) for info in inputs]
+        graph.inputs = [self.read_parameter(scope, info) for info in inputs]
         for info in inputs:
             initializers.pop(info.name, None)
-        self.constants(scope, initializers)
-        self.fill(scope)
+        self.add_constants(scope, initializers)
+        self.read_nodes_and_outputs(scope)
         return graph
 
-    def initializers(self, proto: GraphProto, place: str) -> dict[str, Array]:
+    def read_initializers(self, proto: GraphProto, place: str) -> dict[str, Array]:
         found: dict[str, Array] = {}
         for tensor in proto.initializer:
             if tensor.name in found:
                 raise ModelError(f"there are two initializers '{tensor.name}'{place}; remove one")
-            found[tensor.name] = array(tensor, self.beside, f"initializer '{tensor.name}'{place}")
+            found[tensor.name] = tensor_to_array(tensor, self.external_data, f"initializer '{tensor.name}'{place}")
         for sparse in proto.sparse_initializer:
             name = sparse.values.name
             if name in found:
                 raise ModelError(f"there are two initializers '{name}'{place}; remove one")
-            found[name] = dense(sparse, self.beside, f"sparse initializer '{name}'{place}")
+            found[name] = sparse_to_array(sparse, self.external_data, f"sparse initializer '{name}'{place}")
         return found
 
-    def parameter(self, scope: NameScope, info: Any) -> Value:
+    def read_parameter(self, scope: NameScope, info: Any) -> Value:
         """An input of a graph; it may hide an outer value (docs/semantics.md 3.4)."""
         if not info.name:
-            raise ModelError(f"an input{scope.place or ' of the model'} has no name; name it")
+            raise ModelError(f"an input{scope.location_text or ' of the model'} has no name; name it")
         if info.name in scope.values:
-            raise ModelError(f"there are two inputs '{info.name}'{scope.place}; rename one")
+            raise ModelError(f"there are two inputs '{info.name}'{scope.location_text}; rename one")
         value = Value(f"{scope.context.prefix}{info.name}")
-        scope.declare(value, info.type if info.HasField("type") else None, f"input '{info.name}'{scope.place}")
+        scope.set_declared_type(
+            value, info.type if info.HasField("type") else None, f"input '{info.name}'{scope.location_text}"
+        )
         self.note_hidden(scope, "input", info.name)
         scope.values[info.name] = value
         return value
 
     def note_hidden(self, scope: NameScope, kind: str, name: str) -> None:
         """Report an input or initializer that hides a visible outer value; a node output that does is refused."""
-        if scope.hidden_by(name) is not None:
-            self.notes.append(hidden_name(kind, name, scope.place))
+        if scope.scope_hidden_by(name) is not None:
+            self.notes.append(hidden_name_note(kind, name, scope.location_text))
 
-    def constants(self, scope: NameScope, initializers: Mapping[str, Array]) -> None:
+    def add_constants(self, scope: NameScope, initializers: Mapping[str, Array]) -> None:
         for name, data in initializers.items():
             self.note_hidden(scope, "initializer", name)
             value = Value(f"{scope.context.prefix}{name}", TensorType(data.dtype, data.shape), data)
             scope.graph.constants.append(value)
             scope.values[name] = value
 
-    def fill(self, scope: NameScope) -> None:
+    def read_nodes_and_outputs(self, scope: NameScope) -> None:
         """Read the nodes of a scope's graph, then its outputs."""
-        self.nodes(scope)
+        self.read_nodes(scope)
         for info in scope.proto.output:
             if not info.name:
-                raise ModelError(f"an output{scope.place or ' of the model'} has no name; name the value it is")
-            value = scope.find(info.name, f"the list of outputs{scope.place or ' of the model'}")
+                raise ModelError(f"an output{scope.location_text or ' of the model'} has no name; name the value it is")
+            value = scope.find(info.name, f"the list of outputs{scope.location_text or ' of the model'}")
             if value is None:
-                raise ModelError(f"output '{info.name}'{scope.place} is an input that the call leaves out")
-            if value.type is ANY:
+                raise ModelError(f"output '{info.name}'{scope.location_text} is an input that the call leaves out")
+            if value.type is ANY_TYPE:
                 # A value of an outer graph that says nothing of itself there: what the body declares it to be counts.
-                scope.declare(value, scope.types.get(info.name), f"output '{info.name}'{scope.place}")
+                scope.set_declared_type(value, scope.types.get(info.name), f"output '{info.name}'{scope.location_text}")
             scope.graph.outputs.append(value)
 
-    def nodes(self, scope: NameScope) -> None:
-        order = in_order(scope.proto.node)
+    def read_nodes(self, scope: NameScope) -> None:
+        order = topological_node_order(scope.proto.node)
         if any(position != k for k, position in enumerate(order)):
             inside = "onnxruntime sorts the main graph alone and refuses this body"
-            told = inside if scope.place else "onnxruntime sorts them as well"
+            told = inside if scope.location_text else "onnxruntime sorts them as well"
             self.notes.append(
                 Note(
-                    "B36" if scope.place else "",
-                    f"the nodes{scope.place or ' of the model'} stand in an order in which they cannot run, and were"
+                    "B36" if scope.location_text else "",
+                    f"the nodes{scope.location_text or ' of the model'} stand in an order in which they cannot run, "
+                    "and were"
                     f" sorted; {told} (the ONNX specification demands a file in order).",
                 )
             )
         for position in order:
             scope.position = position
-            self.node(scope.proto.node[position], scope)
+            self.read_node(scope.proto.node[position], scope)
         scope.position = len(scope.proto.node)
 
-    def node(self, proto: NodeProto, scope: NameScope) -> None:
+    def read_node(self, proto: NodeProto, scope: NameScope) -> None:
         header = self._header(proto, scope)
         # Of most nodes nobody asks for the line, which takes longer to read than the rest of what they are called.
-        at = f"{header.describe()}{scope.place}"
-        header.source = source_of(proto, scope.context.source)
+        at = f"{header.describe()}{scope.location_text}"
+        header.source = node_origin_source(proto, scope.context.source)
         try:
-            self._read(proto, header, scope, at)
+            self._read_node(proto, header, scope, at)
         except LoopdbgError as error:
-            raise type(error)(str(error).replace(at, f"{header.describe()}{scope.place}", 1)) from None
+            raise type(error)(str(error).replace(at, f"{header.describe()}{scope.location_text}", 1)) from None
 
     def _header(self, proto: NodeProto, scope: NameScope) -> Node:
         """What a node is called, and the version of its operator."""
-        domain = domain_of(proto.domain)
+        domain = canonical_domain(proto.domain)
         version = scope.context.opsets.get(domain, 0)
         header = Node(scope.node_name(proto), proto.op_type, domain, version, [], [])
         if version or function_key(proto) in self.functions:
@@ -342,54 +349,54 @@ class _Reader:
                 " import that domain: version 1 is taken, as onnxruntime takes it (its quantizer writes such bodies)."
             )
             return header
-        header.source = source_of(proto, scope.context.source)
+        header.source = node_origin_source(proto, scope.context.source)
         line = f" ({header.origin})" if header.origin.file else ""
         raise ModelError(
-            f"{proto.op_type} '{header.name}'{line}{scope.place}: the model imports no operator set of its"
+            f"{proto.op_type} '{header.name}'{line}{scope.location_text}: the model imports no operator set of its"
             f" domain '{domain or 'ai.onnx'}'; add it to opset_import"
         )
 
-    def _read(self, proto: NodeProto, header: Node, scope: NameScope, at: str) -> None:
+    def _read_node(self, proto: NodeProto, header: Node, scope: NameScope, at: str) -> None:
         """Read what a node is fed and what it gives, and its attributes and graphs. ``at``: what messages call it."""
         context, domain, function = scope.context, header.domain, self.functions.get(function_key(proto))
         header.inputs = [scope.find(name, at) if name else None for name in proto.input]
         if function is not None:
-            self.call(proto, function, header, scope, at)
+            self.inline_function(proto, function, header, scope, at)
             return
         if domain != "" or proto.op_type not in _CONTROL_FLOW:
-            function = function_of(proto, header, scope, self.types, at)
+            function = function_body_for(proto, header, scope, self.inferred_types, at)
             if function is not None:
-                self.call(proto, function, header, scope, at, defined=True)
+                self.inline_function(proto, function, header, scope, at, defined=True)
                 return
-        plain, graphs = attributes(proto, header.version, context.attributes, self.beside, at)
-        header.outputs = [scope.value(name) if name else None for name in proto.output]
+        plain, graphs = decode_attributes(proto, header.version, context.attributes, self.external_data, at)
+        header.outputs = [scope.new_value(name) if name else None for name in proto.output]
         if domain == "" and proto.op_type in _CONTROL_FLOW:
 
             def inner(name: str, given: int, wanted: str) -> Graph:
                 if name not in graphs:
                     raise ModelError(f"{at} lacks its attribute '{name}', a graph")
-                place = f" in the {name.replace('_', ' ')} of {proto.op_type} '{header.name}'{scope.place}"
-                return self.subgraph(graphs[name], scope, name, place, given, wanted, at)
+                place = f" in the {name.replace('_', ' ')} of {proto.op_type} '{header.name}'{scope.location_text}"
+                return self.read_subgraph(graphs[name], scope, name, place, given, wanted, at)
 
-            made = control_flow.build(header, plain, inner, self.sources, at)
+            made = control_flow.build_control_flow(header, plain, inner, self.producers, at)
         elif graphs:
             raise UnsupportedError(
                 f"{at} has a graph as its attribute '{next(iter(graphs))}'; of the operators with graphs only"
                 f" {', '.join(_CONTROL_FLOW)} are supported: express it by these"
             )
-        elif domain == NCHWC:
-            made = [in_blocks(header, plain, self.block)]
+        elif domain == NCHWC_DOMAIN:
+            made = [with_block_channels(header, plain, self.block_channels)]
         else:
             made = [Operation(**vars(header), attributes=plain)]
         for node in made:
             node.source = header.source
-            self.sources.add(node)
+            self.producers.add(node)
         scope.graph.nodes += made
         for name, value in zip(proto.output, header.outputs, strict=True):
             if value is not None:
                 scope.define(name, value, at)
 
-    def call(
+    def inline_function(
         self, proto: NodeProto, function: FunctionProto, header: Node, scope: NameScope, at: str, defined: bool = False
     ) -> None:
         """Inline a model-local function (IR specification, "Model Local Functions"), or one by which ONNX defines an
@@ -399,7 +406,7 @@ class _Reader:
         on a SequenceMap inside a loop, and copies the weights. Here a node keeps its own function's opset.
         """
         key = function_key(proto)
-        if key in scope.context.calls:
+        if key in scope.context.call_stack:
             raise ModelError(f"{at} calls a function that it is part of; ONNX functions cannot be recursive")
         for what, actual, formal in (
             ("inputs", proto.input, function.input),
@@ -410,17 +417,17 @@ class _Reader:
         opsets = _opsets(function.opset_import)
         if defined:  # such a function imports no more than it names
             opsets = {**scope.context.opsets, **opsets}
-        context = Context(
+        context = FunctionCallContext(
             opsets or scope.context.opsets,
             f"{header.name}/",
-            _bind(proto, function, scope.context.attributes),
-            (*scope.context.calls, key),
+            _bind_attributes(proto, function, scope.context.attributes),
+            (*scope.context.call_stack, key),
             header.source,
         )
-        place = f" in function {function.name} of '{header.name}'{scope.place}"
+        place = f" in function {function.name} of '{header.name}'{scope.location_text}"
         inside = NameScope(scope.graph, function, context, place, caller=scope, path=None)
         if defined:  # the graphs of a node became part of the function, with what they take from outside
-            inside.beyond = scope
+            inside.fallback_scope = scope
         for k, name in enumerate(function.input):
             inside.values[name] = header.inputs[k] if k < len(header.inputs) else None
         pairs = zip(proto.output, function.output, strict=False)  # a call may leave out the last ones
@@ -431,15 +438,15 @@ class _Reader:
             if name in scope.types:
                 inside.types[formal] = scope.types[name]
         first = len(scope.graph.nodes)
-        self.nodes(inside)
+        self.read_nodes(inside)
         for name, formal in outputs:
-            scope.define(name, inside.find(formal, f"the list of outputs{inside.place}"), at)
+            scope.define(name, inside.find(formal, f"the list of outputs{inside.location_text}"), at)
         if defined:
-            plain, graphs = attributes(proto, header.version, scope.context.attributes, self.beside, at)
+            plain, graphs = decode_attributes(proto, header.version, scope.context.attributes, self.external_data, at)
             header.outputs = [scope.values[name] if name else None for name in proto.output]
             if not graphs:
                 original = Operation(**vars(header), attributes=plain)
-                scope.graph.opened.update((node, original) for node in scope.graph.nodes[first:])
+                scope.graph.expanded_from.update((node, original) for node in scope.graph.nodes[first:])
 
 
 def _opsets(imports: Any) -> dict[str, int]:
@@ -448,9 +455,9 @@ def _opsets(imports: Any) -> dict[str, int]:
     Raises:
         ModelError: a version that no operator set can have.
     """
-    found = {domain_of(entry.domain): int(entry.version) for entry in imports}
+    found = {canonical_domain(entry.domain): int(entry.version) for entry in imports}
     for domain, version in found.items():
-        if not 0 < version < _NO_OPSET:
+        if not 0 < version < _OPSET_VERSION_LIMIT:
             raise ModelError(
                 f"it imports version {version} of the operator set '{domain or 'ai.onnx'}', which cannot be; correct"
                 " opset_import"
@@ -458,7 +465,7 @@ def _opsets(imports: Any) -> dict[str, int]:
     return found
 
 
-def _bind(
+def _bind_attributes(
     call: NodeProto, function: FunctionProto, outer: Mapping[str, AttributeProto] | None
 ) -> dict[str, AttributeProto]:
     """What a function's attributes stand for in one call: what it gives, else the function's defaults."""

@@ -16,17 +16,17 @@ from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto,
 from ...atomic_file import atomic_binary, write_bytes
 from ...errors import ModelError, UnsupportedError
 from ...graph import Array, Graph, Loop, Node, TensorType, Value, walk
-from ..changes import Changes
+from ..model_edits import ModelEdits
 from .model_file import read_source
-from .places import Place, Places
+from .name_scope import NameScope
 from .proto import FunctionProto
-from .scope import NameScope
+from .source_map import OnnxNodeLocation, OnnxSourceMap
 
 #: Before this version of the IR every initializer has to stand among the inputs.
-_INITIALIZERS_APART = 4
+_MIN_IR_INITIALIZERS_ALONE = 4
 
 
-def rewritten(source: Path, graph: Graph, changes: Changes, target: Path) -> Path:
+def write_edited_copy(source: Path, graph: Graph, changes: ModelEdits, target: Path) -> Path:
     """Write the copy; its data in files beside the source stay there.
 
     Raises:
@@ -35,51 +35,51 @@ def rewritten(source: Path, graph: Graph, changes: Changes, target: Path) -> Pat
         UnsupportedError: a value has no place in the file where it could be changed.
     """
     model = read_source(source)
-    writer = _Writer(Places(model, source, graph), graph)
+    writer = _OnnxEditor(OnnxSourceMap(model, source, graph), graph)
     for value, data in changes.constants.items():
-        writer.constant(value, data)
-    for (loop, param), data in changes.begins.items():
-        writer.port(loop, loop.body.inputs.index(param), data, param.name)
-    for loop, count in changes.trips.items():
-        writer.port(loop, 0, _like(loop.trip_count, count, np.int64), "trip_count")
-    for loop, condition in changes.conditions.items():
-        writer.port(loop, 1, _like(loop.initial_condition, condition, np.bool_), "condition")
+        writer.set_constant(value, data)
+    for (loop, param), data in changes.initial_values.items():
+        writer.set_input(loop, loop.body.inputs.index(param), data, param.name)
+    for loop, count in changes.trip_counts.items():
+        writer.set_input(loop, 0, _scalar_like(loop.trip_count, count, np.int64), "trip_count")
+    for loop, condition in changes.initial_conditions.items():
+        writer.set_input(loop, 1, _scalar_like(loop.initial_condition, condition, np.bool_), "condition")
     write_bytes(target, model.SerializeToString())
     return target
 
 
-def _like(value: Value | None, number: Any, usual: Any) -> Array:
+def _scalar_like(value: Value | None, number: Any, usual: Any) -> Array:
     """A number of the type that a value declares."""
     kind = value.type if value is not None and isinstance(value.type, TensorType) else TensorType()
     return np.full((1,) * len(kind.shape or ()), number, usual if kind.dtype is None else kind.dtype)
 
 
-class _Writer:
+class _OnnxEditor:
     """Changes the messages of a model."""
 
-    def __init__(self, places: Places, graph: Graph) -> None:
-        self.places = places
-        self.makers = {value: node for node in walk(graph) for value in node.outputs if value is not None}
-        self.taken = set(_all_names(places.source))
+    def __init__(self, places: OnnxSourceMap, graph: Graph) -> None:
+        self.source_map = places
+        self.producers = {value: node for node in walk(graph) for value in node.outputs if value is not None}
+        self.used_names = set(_all_names(places.source))
 
-    def constant(self, value: Value, data: Array) -> None:
+    def set_constant(self, value: Value, data: Array) -> None:
         """Let a constant hold something else."""
-        node = self.makers.get(value)
+        node = self.producers.get(value)
         if node is not None:
-            self._once(self._place(node).scope, f"'{value.name}'")
-            _set_constant(self._place(node).proto, data)
+            self._require_single_call(self._locate(node).scope, f"'{value.name}'")
+            _set_constant(self._locate(node).proto, data)
             return
-        for scope in self.places.scopes_around():
-            graph = self.places.graph_of(scope)
-            if isinstance(graph, GraphProto) and self._replaced(graph, scope, value, data):
+        for scope in self.source_map.all_scopes():
+            graph = self.source_map.scope_message(scope)
+            if isinstance(graph, GraphProto) and self._replace_initializer(graph, scope, value, data):
                 return
         raise UnsupportedError(f"'{value.name}' stands in the file in no form in which it could be changed")
 
-    def _replaced(self, graph: GraphProto, scope: NameScope, value: Value, data: Array) -> bool:
-        for name in self.places.names(scope, value):
+    def _replace_initializer(self, graph: GraphProto, scope: NameScope, value: Value, data: Array) -> bool:
+        for name in self.source_map.names_for_value(scope, value):
             for tensor in graph.initializer:
                 if tensor.name == name:
-                    self._fill(graph, tensor, data)
+                    self._fill_tensor(graph, tensor, data)
                     return True
             for k, sparse in enumerate(graph.sparse_initializer):
                 if sparse.values.name == name:
@@ -88,7 +88,7 @@ class _Writer:
                     return True
         return False
 
-    def _fill(self, graph: GraphProto, tensor: TensorProto, data: Array) -> None:
+    def _fill_tensor(self, graph: GraphProto, tensor: TensorProto, data: Array) -> None:
         reshaped = list(tensor.dims) != list(data.shape)
         made = numpy_helper.from_array(data, tensor.name)
         made.doc_string = tensor.doc_string
@@ -99,63 +99,71 @@ class _Writer:
                 for size in data.shape:
                     info.type.tensor_type.shape.dim.add(dim_value=size)
 
-    def port(self, loop: Loop, k: int, data: Array, role: str) -> None:
+    def set_input(self, loop: Loop, k: int, data: Array, role: str) -> None:
         """Give a loop a constant at an input port."""
-        place = self._place(loop)
-        if place.proto.op_type not in ("Loop", "Scan") or loop.made_of or (loop.op_type, loop.version) == ("Scan", 8):
+        place = self._locate(loop)
+        if (
+            place.proto.op_type not in ("Loop", "Scan")
+            or loop.derived_from
+            or (loop.op_type, loop.version) == ("Scan", 8)
+        ):
             raise UnsupportedError(f"the file has {place.proto.op_type} '{loop.name}' in place of a loop")
-        self._once(place.scope, f"loop '{loop.name}'")
-        name = self._fresh(f"{role}_set")
+        self._require_single_call(place.scope, f"loop '{loop.name}'")
+        name = self._unused_name(f"{role}_set")
         while len(place.proto.input) <= k:
             place.proto.input.append("")
         place.proto.input[k] = name
         tensor = numpy_helper.from_array(data, name)
-        around = self.places.graph_of(place.scope)
+        around = self.source_map.scope_message(place.scope)
         if not isinstance(around, GraphProto):
             node = onnx.helper.make_node("Constant", [], [name], value=tensor)
             around.node.insert(0, node)
             return
         around.initializer.append(tensor)
-        if self.places.source.ir_version < _INITIALIZERS_APART:
+        if self.source_map.source.ir_version < _MIN_IR_INITIALIZERS_ALONE:
             kind = onnx.helper.np_dtype_to_tensor_dtype(data.dtype)
             around.input.append(onnx.helper.make_tensor_value_info(name, kind, data.shape))
 
-    def _place(self, node: Node) -> Place:
-        place = self.places.of(node)
+    def _locate(self, node: Node) -> OnnxNodeLocation:
+        place = self.source_map.locate(node)
         if place is None:
             raise UnsupportedError(f"the file has no node of {node.describe()}")
         return place
 
-    def _once(self, scope: NameScope, what: str) -> None:
+    def _require_single_call(self, scope: NameScope, what: str) -> None:
         """Hold that a change to a function is one to a single call of it."""
         while scope.parent is not None:
             scope = scope.parent
         if not isinstance(scope.proto, FunctionProto):
             return
-        calls = sum(one.proto is scope.proto for one in self.places.scopes_around())
+        calls = sum(one.proto is scope.proto for one in self.source_map.all_scopes())
         if calls > 1:
             raise UnsupportedError(
                 f"{what} is in the function '{scope.proto.name}', which is called {calls} times; inline the functions"
                 " of the model (onnx.inliner), and change it there"
             )
 
-    def _fresh(self, base: str) -> str:
+    def _unused_name(self, base: str) -> str:
         name, number = base, 1
-        while name in self.taken:
+        while name in self.used_names:
             number += 1
             name = f"{base}_{number}"
-        self.taken.add(name)
+        self.used_names.add(name)
         return name
 
 
 def _set_constant(node: NodeProto, data: Array) -> None:
     """Let a Constant node hold something else; its other attributes stay."""
-    kept = [AttributeProto.FromString(one.SerializeToString()) for one in node.attribute if one.name not in _VALUES]
+    kept = [
+        AttributeProto.FromString(one.SerializeToString())
+        for one in node.attribute
+        if one.name not in _VALUE_ATTRIBUTES
+    ]
     del node.attribute[:]
     node.attribute.extend([onnx.helper.make_attribute("value", numpy_helper.from_array(data)), *kept])
 
 
-_VALUES = frozenset(
+_VALUE_ATTRIBUTES = frozenset(
     ("value", "sparse_value", "value_float", "value_floats", "value_int", "value_ints", "value_string", "value_strings")
 )
 
@@ -174,7 +182,7 @@ def _all_names(model: ModelProto) -> Iterator[str]:
         yield from names(graph)
 
 
-def copied(model: Path, source: Path, target: Path) -> list[Path]:
+def copy_external_data(model: Path, source: Path, target: Path) -> list[Path]:
     """Copy the files that hold the data of a model beside ``model``, which will be moved into the folder ``target``;
     returns the copies. A file that ``target`` has already is not copied.
 
@@ -185,7 +193,7 @@ def copied(model: Path, source: Path, target: Path) -> list[Path]:
     if os.path.realpath(source) == os.path.realpath(target):
         return []
     made = []
-    for name in dict.fromkeys(_locations(read_source(model))):
+    for name in dict.fromkeys(_external_locations(read_source(model))):
         there, copy = target / name, model.parent / name
         if there.exists() and not filecmp.cmp(source / name, there, shallow=False):
             raise ModelError(
@@ -199,7 +207,7 @@ def copied(model: Path, source: Path, target: Path) -> list[Path]:
     return made
 
 
-def _locations(message: Any) -> Iterator[str]:
+def _external_locations(message: Any) -> Iterator[str]:
     """The files that tensors of a message have their data in."""
     for field, found in message.ListFields():
         if field.message_type is None:
@@ -209,4 +217,4 @@ def _locations(message: Any) -> Iterator[str]:
                 if part.data_location == TensorProto.EXTERNAL:
                     yield next(entry.value for entry in part.external_data if entry.key == "location")
             else:
-                yield from _locations(part)
+                yield from _external_locations(part)

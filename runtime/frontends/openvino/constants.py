@@ -14,9 +14,9 @@ import numpy as np
 
 from ... import dtypes
 from ...errors import ModelError, UnsupportedError, one_line
-from ...files import Held
 from ...graph import Array, TensorType
-from .xml import Document, Layer
+from ...stable_file import StableFile
+from .ir_document import IrDocument, IrLayer
 
 Bytes = np.ndarray[tuple[Any, ...], np.dtype[np.uint8]]
 #: Two to a byte, the first one in the low four bits (docs/semantics.md 7.2).
@@ -28,7 +28,7 @@ _NF4 = (
     *(0.24611230194568634, 0.33791524171829224, 0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0),
 )
 #: Types that only constants have, what they are read as, and how many numbers stand in how many bytes.
-_STORED = {
+_PACKED_TYPES = {
     "u1": ("uint8", 8, 1),
     "bin": ("uint8", 8, 1),
     "u2": ("uint2", 4, 1),
@@ -41,19 +41,19 @@ _DYNAMIC = ("dynamic", "undefined", "unspecified")
 
 
 #: Constants that lie in each other may together be so many times as large as the file, and some more.
-_OVERLAP, _MORE = 2, 1 << 26
+_MAX_OVERLAP_FACTOR, _OVERLAP_SLACK_BYTES = 2, 1 << 26
 
 
-class Blobs:
+class IrConstantReader:
     """The ``.bin`` beside a model, or ``weights``, opened when the first constant needs it: ``with Blobs(...)``."""
 
-    def __init__(self, document: Document, weights: Path | None = None) -> None:
+    def __init__(self, document: IrDocument, weights: Path | None = None) -> None:
         self.document = document
         self.path = document.path.with_suffix(".bin") if weights is None else weights
-        self._file: Held | None = None
+        self._file: StableFile | None = None
         #: What was read: begin and size -> bytes. Writers keep equal constants once.
-        self._known: dict[tuple[int, int], Bytes] = {}
-        self._taken = 0
+        self._bytes_by_range: dict[tuple[int, int], Bytes] = {}
+        self._bytes_read = 0
 
     def __enter__(self) -> Self:
         return self
@@ -66,7 +66,7 @@ class Blobs:
         except OSError as changed:
             raise ModelError(f"{self.path}: cannot be read: {changed.strerror}") from None
 
-    def constant(self, layer: Layer) -> Array:
+    def read_constant(self, layer: IrLayer) -> Array:
         """The data of a ``Const`` (or ``Constant``) layer, read-only.
 
         Element type and shape come from ``<data>`` or, where they stand only on the output port, from there
@@ -76,9 +76,9 @@ class Blobs:
             ModelError: an attribute is missing, the ``.bin`` is missing or too short, or the size too small.
             UnsupportedError: an element type without a NumPy or ``ml_dtypes`` counterpart, or strings.
         """
-        word = _word(layer).lower()
-        stored = _STORED.get(word)
-        declared = tensor_type(self.document, layer, stored[0] if stored else None)
+        word = _element_type_text(layer).lower()
+        stored = _PACKED_TYPES.get(word)
+        declared = declared_type(self.document, layer, stored[0] if stored else None)
         dtype, shape = declared.dtype, declared.shape
         if dtype is None:
             raise self.document.error(layer.element, f"{layer}: a constant needs an element_type")
@@ -95,9 +95,9 @@ class Blobs:
         needed = (count + 1) // 2 if packed else count * dtype.itemsize
         if stored:
             needed = -(-count // stored[1]) * stored[2]
-        raw = self._blob(layer, needed, declared)
+        raw = self._constant_bytes(layer, needed, declared)
         if stored:
-            array = _unpacked(word, raw)[:count].astype(dtype)
+            array = _unpack(word, raw)[:count].astype(dtype)
         elif packed:
             array = np.stack([raw & 0xF, raw >> 4], axis=-1).reshape(-1)[:count]
             # ml_dtypes keeps a four-bit number in a byte of its own and reads only the low four bits.
@@ -109,7 +109,7 @@ class Blobs:
         array.flags.writeable = False
         return array.reshape(dims)
 
-    def _blob(self, layer: Layer, needed: int, declared: TensorType) -> Bytes:
+    def _constant_bytes(self, layer: IrLayer, needed: int, declared: TensorType) -> Bytes:
         """The bytes of a constant, checked against what its type needs and what the file has."""
         document = self.document
         offset, size = (self._number(layer, word) for word in ("offset", "size"))
@@ -129,14 +129,14 @@ class Blobs:
                 f"{layer}: offset {offset} + size {size} reach beyond the end of {self.path} "
                 f"({self._file.size} bytes); is it cut short, or of another model?",
             )
-        found = self._known.get((offset, needed))
+        found = self._bytes_by_range.get((offset, needed))
         if found is None:
-            found = self._known[offset, needed] = self._read(layer, self._file, offset, needed)
+            found = self._bytes_by_range[offset, needed] = self._read(layer, self._file, offset, needed)
         return found
 
-    def _read(self, layer: Layer, file: Held, offset: int, size: int) -> Bytes:
-        self._taken += size
-        if self._taken > _OVERLAP * file.size + _MORE:
+    def _read(self, layer: IrLayer, file: StableFile, offset: int, size: int) -> Bytes:
+        self._bytes_read += size
+        if self._bytes_read > _MAX_OVERLAP_FACTOR * file.size + _OVERLAP_SLACK_BYTES:
             raise self.document.error(
                 layer.element, f"{layer}: the constants up to here lie in each other, and are larger than {self.path}"
             )
@@ -149,15 +149,15 @@ class Blobs:
         out.flags.writeable = False
         return out
 
-    def _number(self, layer: Layer, word: str) -> int:
+    def _number(self, layer: IrLayer, word: str) -> int:
         data = layer.element.find("data")
         if data is None:
             raise self.document.error(layer.element, f"{layer} lacks its <data> with offset and size")
         return self.document.integer(data, word, str(layer))
 
-    def _open(self, layer: Layer) -> Held:
+    def _open(self, layer: IrLayer) -> StableFile:
         try:
-            return Held(self.path)
+            return StableFile(self.path)
         except FileNotFoundError:
             raise self.document.error(
                 layer.element,
@@ -170,7 +170,7 @@ class Blobs:
             ) from None
 
 
-def element_type(document: Document, layer: Layer, word: str | None) -> np.dtype[Any] | None:
+def element_type(document: IrDocument, layer: IrLayer, word: str | None) -> np.dtype[Any] | None:
     """The dtype of ``f32`` or ``FP32``; None where the type is left open.
 
     Raises:
@@ -179,17 +179,17 @@ def element_type(document: Document, layer: Layer, word: str | None) -> np.dtype
     if not word or word.lower() in _DYNAMIC:
         return None
     try:
-        return dtypes.from_openvino(word)
+        return dtypes.dtype_from_openvino(word)
     except UnsupportedError as error:
         raise document.unsupported(layer.element, f"{layer}: {error}; store it as another type") from None
 
 
-def _word(layer: Layer) -> str:
+def _element_type_text(layer: IrLayer) -> str:
     port = layer.outputs[0] if layer.outputs else None
     return layer.data.get("element_type") or (port.precision if port else None) or ""
 
 
-def _unpacked(word: str, raw: Bytes) -> Array:
+def _unpack(word: str, raw: Bytes) -> Array:
     """Numbers of less than a byte, or of one and a part (docs/semantics.md 7.2)."""
     if word in ("u1", "bin"):
         return np.unpackbits(raw)
@@ -208,7 +208,7 @@ def _unpacked(word: str, raw: Bytes) -> Array:
     return np.asarray(numbers.reshape(-1))
 
 
-def tensor_type(document: Document, layer: Layer, stored: str | None = None) -> TensorType:
+def declared_type(document: IrDocument, layer: IrLayer, stored: str | None = None) -> TensorType:
     """The type of a Parameter or a Const: ``<data>`` first, then its output port (docs/semantics.md 7.2).
 
     ``stored``: what a constant of its type is read as.
@@ -216,7 +216,7 @@ def tensor_type(document: Document, layer: Layer, stored: str | None = None) -> 
     port = layer.outputs[0] if layer.outputs else None
     shape = layer.data.get("shape")
     return TensorType(
-        dtypes.dtype(stored) if stored else element_type(document, layer, _word(layer)),
+        dtypes.dtype_from_name(stored) if stored else element_type(document, layer, _element_type_text(layer)),
         # A port without <dim> is a scalar here: one of any rank states its shape "..." in <data>.
         document.shape(layer, shape) if shape is not None else (port.dims if port else ()),
         {} if shape is None else document.bounds(layer, shape),

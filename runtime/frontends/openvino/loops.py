@@ -23,8 +23,8 @@ from ...graph import (
     Value,
 )
 from ...record import record
-from .notes import notes
-from .xml import BackEdgeEntry, Document, Entry, Layer, Network, ids
+from .ir_document import BackEdgeEntry, IrDocument, IrLayer, IrNetwork, PortMapEntry, format_ids
+from .peer_notes import loop_notes
 
 
 @record(frozen=True)
@@ -32,13 +32,13 @@ class LayerScope:
     """A graph that has been built, with its Parameters and Results by layer id, in document order."""
 
     graph: Graph
-    network: Network
+    network: IrNetwork
     parameters: dict[int, Value]
     results: dict[int, Value]
 
 
-def check_internal(
-    document: Document, layer: Layer, entry: Entry | BackEdgeEntry, id: int, what: str, body: Network
+def check_body_layer(
+    document: IrDocument, layer: IrLayer, entry: PortMapEntry | BackEdgeEntry, id: int, what: str, body: IrNetwork
 ) -> None:
     """An entry may name a Parameter (or a Result) of the body, nothing else.
 
@@ -47,14 +47,14 @@ def check_internal(
     """
     found = body.layers.get(id)
     if found is None or found.kind != what.lower():
-        known = ids(layer.id for layer in body.layers.values() if layer.kind == what.lower())
+        known = format_ids(layer.id for layer in body.layers.values() if layer.kind == what.lower())
         said = "no layer of the body" if found is None else f"{found}, not a {what}"
         raise document.error(
             entry.element, f"{layer}: {entry}: layer {id} is {said}; the body's {what}s have the ids {known}"
         )
 
 
-def external_input(document: Document, layer: Layer, entry: Entry, inputs: Mapping[int, Value]) -> Value:
+def outer_value(document: IrDocument, layer: IrLayer, entry: PortMapEntry, inputs: Mapping[int, Value]) -> Value:
     """The outer value at an input port, looked up by the port's id (docs/semantics.md 7.1).
 
     Raises:
@@ -64,7 +64,7 @@ def external_input(document: Document, layer: Layer, entry: Entry, inputs: Mappi
     if entry.external not in known:
         raise document.error(
             entry.element,
-            f"{layer}: {entry}: it has no input port {entry.external}; its input ports are {ids(known)}",
+            f"{layer}: {entry}: it has no input port {entry.external}; its input ports are {format_ids(known)}",
         )
     if entry.external not in inputs:
         raise document.error(entry.element, f"{layer}: {entry}: nothing is connected to input port {entry.external}")
@@ -76,8 +76,8 @@ class LoopBuilder:
 
     def __init__(
         self,
-        document: Document,
-        layer: Layer,
+        document: IrDocument,
+        layer: IrLayer,
         inputs: Mapping[int, Value],
         outputs: Mapping[int, Value],
         body: LayerScope,
@@ -91,7 +91,7 @@ class LoopBuilder:
         self.is_loop = layer.kind == "loop"
         self.constants: list[Value] = []
         #: The back edge that each Result feeds, the first of several. Two Results may return one value.
-        self.edge_of: dict[int, BackEdge] = {}
+        self.back_edge_by_result: dict[int, BackEdge] = {}
         self.loop = Loop(
             name=layer.name,
             op_type=layer.type,
@@ -128,7 +128,7 @@ class LoopBuilder:
             )
             if not self.loop.counted_by_slices:
                 self.loop.fixed_trips = self._fixed_trips(scans)
-        self.loop.notes = notes(self.loop, ports)
+        self.loop.notes = loop_notes(self.loop, ports)
         return self.loop
 
     def _special_input(self, rank: int, what: str) -> Value:
@@ -141,7 +141,7 @@ class LoopBuilder:
             )
         return self.inputs[ports[rank].id]
 
-    def _condition(self, taken: list[Entry]) -> Value:
+    def _condition(self, taken: list[PortMapEntry]) -> Value:
         marked = [entry for entry in taken if entry.purpose == "execution_condition"]
         if not marked:
             raise self.document.error(
@@ -153,40 +153,40 @@ class LoopBuilder:
             raise self.document.error(
                 marked[1].element,
                 f"{self.layer}: two body Results are marked as the execution condition, layers "
-                f"{ids(entry.internal for entry in marked)}",
+                f"{format_ids(entry.internal for entry in marked)}",
             )
         self._check_result(marked[0])
         return self.body.results[marked[0].internal]
 
-    def _check_result(self, entry: Entry) -> None:
-        check_internal(self.document, self.layer, entry, entry.internal, "Result", self.body.network)
+    def _check_result(self, entry: PortMapEntry) -> None:
+        check_body_layer(self.document, self.layer, entry, entry.internal, "Result", self.body.network)
 
     def _back_edges(self) -> dict[int, BackEdgeEntry]:
         """The back edges by the Parameter that they lead to."""
         edges: dict[int, BackEdgeEntry] = {}
         for edge in self.document.back_edges(self.layer):
-            check_internal(self.document, self.layer, edge, edge.source, "Result", self.body.network)
-            check_internal(self.document, self.layer, edge, edge.target, "Parameter", self.body.network)
+            check_body_layer(self.document, self.layer, edge, edge.source, "Result", self.body.network)
+            check_body_layer(self.document, self.layer, edge, edge.target, "Parameter", self.body.network)
             if edge.target in edges:
                 raise self.document.error(
                     edge.element,
-                    f"{self.layer}: {edge}: a second back edge into body Parameter {self._name(edge.target)}",
+                    f"{self.layer}: {edge}: a second back edge into body Parameter {self._parameter_name(edge.target)}",
                 )
             edges[edge.target] = edge
         return edges
 
-    def _name(self, parameter: int) -> str:
+    def _parameter_name(self, parameter: int) -> str:
         return f"'{self.body.network.layers[parameter].name}' (layer {parameter})"
 
-    def _parameters(self, fed: list[Entry], edges: Mapping[int, BackEdgeEntry]) -> dict[Value, int]:
+    def _parameters(self, fed: list[PortMapEntry], edges: Mapping[int, BackEdgeEntry]) -> dict[Value, int]:
         """Say for every body Parameter what it is given.
 
         Returned: the external input port that each reads, in the order of the port map.
         """
-        by_parameter: dict[int, list[Entry]] = {id: [] for id in self.body.parameters}
+        by_parameter: dict[int, list[PortMapEntry]] = {id: [] for id in self.body.parameters}
         iteration: set[int] = set()
         for entry in fed:
-            check_internal(self.document, self.layer, entry, entry.internal, "Parameter", self.body.network)
+            check_body_layer(self.document, self.layer, entry, entry.internal, "Parameter", self.body.network)
             if self.is_loop and entry.purpose == "current_iteration":
                 iteration.add(entry.internal)
             elif entry.external >= 0:  # -1: not connected to the loop's inputs (Loop-5)
@@ -201,14 +201,14 @@ class LoopBuilder:
             if len(entries) > 1:
                 raise self.document.error(
                     entries[1].element,
-                    f"{self.layer}: two port_map inputs feed body Parameter {self._name(id)}",
+                    f"{self.layer}: two port_map inputs feed body Parameter {self._parameter_name(id)}",
                 )
             if entries:
-                self._fed(entries[0], parameter, edge)
+                self._feed_parameter(entries[0], parameter, edge)
             elif edge is not None:
                 raise self.document.error(
                     edge.element,
-                    f"{self.layer}: {edge}: body Parameter {self._name(id)} has no value for iteration 0; "
+                    f"{self.layer}: {edge}: body Parameter {self._parameter_name(id)} has no value for iteration 0; "
                     "a back edge needs a port_map input for its target",
                 )
             elif self.is_loop:  # point 5 of Loop-5's description
@@ -216,15 +216,15 @@ class LoopBuilder:
             else:
                 raise self.document.error(
                     self.body.network.layers[id].element,
-                    f"{self.layer}: no port_map input feeds body Parameter {self._name(id)}",
+                    f"{self.layer}: no port_map input feeds body Parameter {self._parameter_name(id)}",
                 )
-        self._iteration([id for id in self.body.parameters if id in iteration], edges)
+        self._set_iteration_parameter([id for id in self.body.parameters if id in iteration], edges)
         fed = [entry for entry in fed if entry.external >= 0 and entry.internal not in iteration]
         return {self.body.parameters[entry.internal]: entry.external for entry in fed}
 
-    def _fed(self, entry: Entry, parameter: Value, edge: BackEdgeEntry | None) -> None:
+    def _feed_parameter(self, entry: PortMapEntry, parameter: Value, edge: BackEdgeEntry | None) -> None:
         """A Parameter that an outer value feeds: sliced, carried, both, or invariant."""
-        outer = external_input(self.document, self.layer, entry, self.inputs)
+        outer = outer_value(self.document, self.layer, entry, self.inputs)
         source: Value | SlicedInput = outer
         if entry.axis is not None:
             if entry.stride == 0:
@@ -241,16 +241,16 @@ class LoopBuilder:
             source = SlicedInput(outer, parameter, entry.axis, start, end, entry.stride, entry.part_size)
         if edge is not None:
             # With a slice too: part 0 first, the back edge afterwards (docs/semantics.md 2.1).
-            self._carry(source, parameter, edge)
+            self._add_back_edge(source, parameter, edge)
         elif isinstance(source, SlicedInput):
             self.loop.sliced_inputs.append(source)
         else:
             self.loop.invariants.append(Invariant(source, parameter))
 
-    def _iteration(self, candidates: list[int], edges: Mapping[int, BackEdgeEntry]) -> None:
+    def _set_iteration_parameter(self, candidates: list[int], edges: Mapping[int, BackEdgeEntry]) -> None:
         """The Parameter that receives the iteration number, if there is one."""
         if len(candidates) > 1:
-            listed = " and ".join(self._name(id) for id in candidates)
+            listed = " and ".join(self._parameter_name(id) for id in candidates)
             raise self.document.error(
                 self.layer.element,
                 f"{self.layer}: one body Parameter at most is the current iteration, but {listed} are marked "
@@ -264,7 +264,7 @@ class LoopBuilder:
             if (declared.dtype is not None and declared.dtype.kind not in "iu") or prod(sizes) != 1:
                 raise self.document.error(
                     self.body.network.layers[id].element,
-                    f"{self.layer}: body Parameter {self._name(id)} is {declared} and no port_map input feeds"
+                    f"{self.layer}: body Parameter {self._parameter_name(id)} is {declared} and no port_map input feeds"
                     " it; the current iteration is one integer",
                 )
             if id not in edges:
@@ -277,16 +277,16 @@ class LoopBuilder:
         zero = np.zeros([1] * len(declared.shape or ()), declared.dtype or np.int64)
         initial = Value(f"{self.layer.name}/{parameter.name}/initial", TensorType(zero.dtype, zero.shape), zero)
         self.constants.append(initial)
-        self._carry(initial, parameter, edge)
+        self._add_back_edge(initial, parameter, edge)
 
-    def _carry(self, initial: Value | SlicedInput, parameter: Value, edge: BackEdgeEntry) -> None:
+    def _add_back_edge(self, initial: Value | SlicedInput, parameter: Value, edge: BackEdgeEntry) -> None:
         carried = BackEdge(initial, parameter, self.body.results[edge.source])
         self.loop.back_edges.append(carried)
-        self.edge_of.setdefault(edge.source, carried)
+        self.back_edge_by_result.setdefault(edge.source, carried)
 
-    def _outputs(self, taken: list[Entry]) -> list[Entry]:
+    def _outputs(self, taken: list[PortMapEntry]) -> list[PortMapEntry]:
         """Say for every output port where it comes from. Returned: the concatenated ones, by output port."""
-        by_port: dict[int, Entry] = {}
+        by_port: dict[int, PortMapEntry] = {}
         for entry in taken:
             self._check_result(entry)
             if entry.external < 0:  # for internal needs only (docs/semantics.md 7.1)
@@ -295,7 +295,7 @@ class LoopBuilder:
                 raise self.document.error(
                     entry.element,
                     f"{self.layer}: {entry}: it has no output port {entry.external}; "
-                    f"its output ports are {ids(self.outputs)}",
+                    f"its output ports are {format_ids(self.outputs)}",
                 )
             if entry.external in by_port:
                 raise self.document.error(entry.element, f"{self.layer}: {entry}: a second entry for this output port")
@@ -308,7 +308,9 @@ class LoopBuilder:
                 )
             result = self.body.results[output.internal]
             if output.axis is None:
-                self.loop.last_values.append(LastValueOutput(result, outer, self.edge_of.get(output.internal)))
+                self.loop.last_values.append(
+                    LastValueOutput(result, outer, self.back_edge_by_result.get(output.internal))
+                )
                 continue
             if output.stride == 0:
                 raise self.document.error(
@@ -321,7 +323,7 @@ class LoopBuilder:
             )
         return [by_port[port] for port in self.outputs if by_port[port].axis is not None]
 
-    def _fixed_trips(self, scans: list[Entry]) -> int:
+    def _fixed_trips(self, scans: list[PortMapEntry]) -> int:
         """How often a TensorIterator without sliced inputs runs.
 
         As its first concatenated output says, or once.

@@ -14,22 +14,22 @@ from typing import TypeVar
 
 from ...errors import LoopdbgError
 from ...graph import Graph, If, Loop, Node, Operation, System, TensorType, Value, bodies, own_values
-from ..recurrent import open_loops
-from .constants import Blobs, element_type, tensor_type
-from .loops import LayerScope, LoopBuilder, check_internal, external_input
-from .origin import source_of
-from .variables import Variables
-from .xml import Document, Element, Layer, Network, Port, ids, names
+from ..recurrent import expand_recurrent_operators
+from .constants import IrConstantReader, declared_type, element_type
+from .ir_document import Element, IrDocument, IrLayer, IrNetwork, PortKey, format_ids, split_tensor_names
+from .layer_origin import layer_origin_source
+from .loops import LayerScope, LoopBuilder, check_body_layer, outer_value
+from .variables import VariableConnector
 
 #: Layers with graphs inside, and the first opset that has them (docs/semantics.md 7.2).
-_SINCE = {"loop": 5, "tensoriterator": 1, "if": 8}
+_FIRST_OPSET_WITH_SUBGRAPH = {"loop": 5, "tensoriterator": 1, "if": 8}
 #: Those that are loops, or become loops.
 _LOOPS = frozenset({"loop", "tensoriterator", "lstmsequence", "grusequence", "rnnsequence"})
 #: Layers whose other outputs take longer to compute than the first one, and are left out where nobody reads them.
-_SPARED = frozenset({"maxpool"})
+_LAYERS_WITH_COSTLY_OUTPUTS = frozenset({"maxpool"})
 #: Layers that are no nodes: they are the graph's own inputs, constants and outputs.
 _NOT_NODES = ("parameter", "const", "constant", "result")
-_Kind = TypeVar("_Kind", bound="Builder")
+_Kind = TypeVar("_Kind", bound="IrGraphBuilder")
 
 
 def read(path: Path, weights: Path | None = None) -> Graph:
@@ -44,37 +44,37 @@ def read(path: Path, weights: Path | None = None) -> Graph:
         ModelError: the file is broken, no IR v10 or v11, or against the spec; the text has file and line.
         UnsupportedError: a constant of a type that nothing here can hold.
     """
-    return built(Builder, Document(Path(path)), weights)[0]
+    return build_graph(IrGraphBuilder, IrDocument(Path(path)), weights)[0]
 
 
-def built(kind: type[_Kind], document: Document, weights: Path | None) -> tuple[Graph, _Kind]:
+def build_graph(kind: type[_Kind], document: IrDocument, weights: Path | None) -> tuple[Graph, _Kind]:
     """The graph of a document, and what built it; as :func:`read`."""
-    with Blobs(document, weights) as blobs:
+    with IrConstantReader(document, weights) as blobs:
         builder = kind(document, blobs)
-        scope = builder.scope(document.root, document.root.get("name") or document.path.stem, "the model")
+        scope = builder.build_scope(document.root, document.root.get("name") or document.path.stem, "the model")
     graph = scope.graph
     graph.opsets = dict(sorted(builder.opsets.items(), key=lambda item: item[1]))
     _name_inputs(document, scope)
     graph.output_names = _output_names(document, scope)
     builder.variables.connect(graph)
     try:
-        open_loops(graph)
+        expand_recurrent_operators(graph)
     except LoopdbgError as error:
         raise type(error)(f"{document.path}: {error}") from None
-    _tell_apart(graph, set())
+    _make_names_unique(graph, set())
     return graph, builder
 
 
-class Builder:
+class IrGraphBuilder:
     """Turns one document into graphs, inner ones along with the layers that hold them."""
 
-    def __init__(self, document: Document, blobs: Blobs) -> None:
+    def __init__(self, document: IrDocument, blobs: IrConstantReader) -> None:
         self.document = document
-        self.blobs = blobs
+        self.constant_reader = blobs
         self.opsets: dict[str, int] = {}
-        self.variables = Variables(document)
+        self.variables = VariableConnector(document)
 
-    def scope(
+    def build_scope(
         self,
         element: Element,
         name: str,
@@ -90,21 +90,21 @@ class Builder:
         network = self.document.network(element, where, outer)
         graph = Graph(name, system=System.OPENVINO)
         scope = LayerScope(graph, network, {}, {})
-        values: dict[Port, Value] = {}
+        values: dict[PortKey, Value] = {}
         for layer in network.layers.values():
             if layer.kind == "parameter" and captures and layer.id in captures:
                 made = [captures[layer.id]] * len(layer.outputs)
             else:
-                made = self._values(layer)
+                made = self._layer_values(layer)
                 if layer.kind == "parameter":
-                    parameter = made[0] if made else Value(layer.name, tensor_type(self.document, layer))
+                    parameter = made[0] if made else Value(layer.name, declared_type(self.document, layer))
                     graph.inputs.append(parameter)
                     scope.parameters[layer.id] = parameter
                 elif layer.kind in ("const", "constant"):
                     graph.constants += made
             values.update({(layer.id, port.id): value for port, value in zip(layer.outputs, made, strict=True)})
-        for layer in self._in_order(network):
-            graph.nodes.append(self._node(layer, network, values, graph))
+        for layer in self._topological_order(network):
+            graph.nodes.append(self._build_node(layer, network, values, graph))
             if len(layer.outputs) > 1:
                 _name_outputs(layer, network, values, graph.nodes[-1])
         for layer in network.layers.values():
@@ -116,7 +116,7 @@ class Builder:
                 graph.outputs.append(values[source])
         return scope
 
-    def _values(self, layer: Layer) -> list[Value]:
+    def _layer_values(self, layer: IrLayer) -> list[Value]:
         """What a layer puts out, by output port."""
         if layer.kind in ("parameter", "const", "constant"):
             if len(layer.outputs) > 1:
@@ -124,8 +124,8 @@ class Builder:
             if not layer.outputs:
                 return []
             if layer.kind == "parameter":
-                return [Value(layer.name, tensor_type(self.document, layer))]
-            array = self.blobs.constant(layer)
+                return [Value(layer.name, declared_type(self.document, layer))]
+            array = self.constant_reader.read_constant(layer)
             return [Value(layer.name, TensorType(array.dtype, array.shape), array)]
         several = len(layer.outputs) > 1
         values = []
@@ -135,7 +135,7 @@ class Builder:
             values.append(Value(f"{layer.name}.{index}" if several else layer.name, declared))
         return values
 
-    def _in_order(self, network: Network) -> list[Layer]:
+    def _topological_order(self, network: IrNetwork) -> list[IrLayer]:
         """The layers that are nodes, sources before users, otherwise as they stand in the document.
 
         Raises:
@@ -150,7 +150,7 @@ class Builder:
                 waits[target] += 1
         ready = [(rank[id], id) for id in rank if not waits[id]]
         heapq.heapify(ready)
-        order: list[Layer] = []
+        order: list[IrLayer] = []
         while ready:
             _, id = heapq.heappop(ready)
             order.append(network.layers[id])
@@ -171,12 +171,12 @@ class Builder:
             )
         return order
 
-    def _node(self, layer: Layer, network: Network, values: Mapping[Port, Value], graph: Graph) -> Node:
-        node = self._made(layer, network, values, graph)
-        node.source = source_of(layer)
+    def _build_node(self, layer: IrLayer, network: IrNetwork, values: Mapping[PortKey, Value], graph: Graph) -> Node:
+        node = self._create_node(layer, network, values, graph)
+        node.source = layer_origin_source(layer)
         return node
 
-    def _made(self, layer: Layer, network: Network, values: Mapping[Port, Value], graph: Graph) -> Node:
+    def _create_node(self, layer: IrLayer, network: IrNetwork, values: Mapping[PortKey, Value], graph: Graph) -> Node:
         if layer.opset:
             self.opsets[layer.version] = layer.opset
         inputs = {
@@ -185,23 +185,23 @@ class Builder:
             if (layer.id, port.id) in network.sources
         }
         outputs = {port.id: values[layer.id, port.id] for port in layer.outputs}
-        if layer.kind not in _SINCE:
-            if layer.kind in _SPARED:
+        if layer.kind not in _FIRST_OPSET_WITH_SUBGRAPH:
+            if layer.kind in _LAYERS_WITH_COSTLY_OUTPUTS:
                 read = set(network.sources.values())
                 first = layer.outputs[0].id if layer.outputs else -1
                 outputs = {port: out for port, out in outputs.items() if port == first or (layer.id, port) in read}
-            operation = self._operation(layer, inputs, outputs)
+            operation = self._build_operation(layer, inputs, outputs)
             if layer.kind in ("readvalue", "assign"):
-                self.variables.note(layer, operation)
+                self.variables.add_layer(layer, operation)
             return operation
-        since = _SINCE[layer.kind]
+        since = _FIRST_OPSET_WITH_SUBGRAPH[layer.kind]
         if layer.opset < since:
             raise self.document.error(
                 layer.element, f"{layer}: {layer.version} has no {layer.type}; it exists from opset{since} on"
             )
         if layer.kind == "if":
-            return self._if(layer, network, inputs, outputs)
-        body = self.scope(
+            return self._build_if(layer, network, inputs, outputs)
+        body = self.build_scope(
             self.document.body(layer, "body"),
             f"{layer.name}/body",
             f"the body of {layer}",
@@ -213,11 +213,13 @@ class Builder:
         graph.constants += builder.constants
         return loop
 
-    def _operation(self, layer: Layer, inputs: Mapping[int, Value], outputs: Mapping[int, Value]) -> Operation:
+    def _build_operation(self, layer: IrLayer, inputs: Mapping[int, Value], outputs: Mapping[int, Value]) -> Operation:
         # Ports at the end that nothing is connected to are absent inputs, as for OpenVINO; a gap is an error.
         missing = [port.id for port in layer.inputs[: len(inputs)] if port.id not in inputs]
         if missing:
-            raise self.document.error(layer.element, f"nothing is connected to input port {ids(missing)} of {layer}")
+            raise self.document.error(
+                layer.element, f"nothing is connected to input port {format_ids(missing)} of {layer}"
+            )
         return Operation(
             name=layer.name,
             op_type=layer.type,
@@ -228,11 +230,13 @@ class Builder:
             attributes=layer.data,
         )
 
-    def _if(self, layer: Layer, network: Network, inputs: Mapping[int, Value], outputs: Mapping[int, Value]) -> If:
+    def _build_if(
+        self, layer: IrLayer, network: IrNetwork, inputs: Mapping[int, Value], outputs: Mapping[int, Value]
+    ) -> If:
         """If-8. A branch's Parameters are the outer values themselves, so the condition is the only input."""
         if not layer.inputs or layer.inputs[0].id not in inputs:
             raise self.document.error(layer.element, f"{layer}: its input 0, the condition, is not connected")
-        branches = [self._branch(layer, network, inputs, which) for which in ("then", "else")]
+        branches = [self._build_branch(layer, network, inputs, which) for which in ("then", "else")]
         return If(
             name=layer.name,
             op_type=layer.type,
@@ -244,7 +248,7 @@ class Builder:
             else_branch=branches[1],
         )
 
-    def _branch(self, layer: Layer, network: Network, inputs: Mapping[int, Value], which: str) -> Graph:
+    def _build_branch(self, layer: IrLayer, network: IrNetwork, inputs: Mapping[int, Value], which: str) -> Graph:
         document, where = self.document, f"the {which} branch of {layer}"
         element = document.body(layer, f"{which}_body")
         fed, taken = document.port_map(layer, f"{which}_port_map")
@@ -252,10 +256,10 @@ class Builder:
         for entry in fed:
             if entry.internal in captures:
                 raise document.error(entry.element, f"{layer}: {entry}: a second input for this {which} Parameter")
-            captures[entry.internal] = external_input(document, layer, entry, inputs)
-        scope = self.scope(element, f"{layer.name}/{which}", where, captures, network.layers)
+            captures[entry.internal] = outer_value(document, layer, entry, inputs)
+        scope = self.build_scope(element, f"{layer.name}/{which}", where, captures, network.layers)
         for entry in fed:
-            check_internal(document, layer, entry, entry.internal, "Parameter", scope.network)
+            check_body_layer(document, layer, entry, entry.internal, "Parameter", scope.network)
         for id in scope.parameters:
             inner = scope.network.layers[id]
             raise document.error(inner.element, f"{layer}: no {which}_port_map input feeds {inner} (layer {id})")
@@ -265,12 +269,12 @@ class Builder:
             ports = list(range(len(ports)))
         results: dict[int, Value] = {}
         for entry in taken:
-            check_internal(document, layer, entry, entry.internal, "Result", scope.network)
+            check_body_layer(document, layer, entry, entry.internal, "Result", scope.network)
             if entry.external not in ports:
                 raise document.error(
                     entry.element,
                     f"{layer}: {entry}: it has no output port {entry.external}; its output ports are "
-                    f"{ids(port.id for port in layer.outputs)}",
+                    f"{format_ids(port.id for port in layer.outputs)}",
                 )
             if entry.external in results:
                 raise document.error(entry.element, f"{layer}: {entry}: a second entry for this output port")
@@ -282,7 +286,7 @@ class Builder:
         return scope.graph
 
 
-def _tell_apart(graph: Graph, taken: set[str], known: Collection[Value] = ()) -> None:
+def _make_names_unique(graph: Graph, taken: set[str], known: Collection[Value] = ()) -> None:
     """Give every value of a scope a name of its own; ``taken``: names of the graph around the branch of an If, and
     ``known`` what it has from there.
 
@@ -299,12 +303,12 @@ def _tell_apart(graph: Graph, taken: set[str], known: Collection[Value] = ()) ->
     for node in graph.nodes:
         for _, inner in bodies(node):
             if isinstance(node, Loop):
-                _tell_apart(inner, set())
+                _make_names_unique(inner, set())
             else:
-                _tell_apart(inner, set(taken), {*known, *own})
+                _make_names_unique(inner, set(taken), {*known, *own})
 
 
-def _name_outputs(layer: Layer, network: Network, values: Mapping[Port, Value], node: Node) -> None:
+def _name_outputs(layer: IrLayer, network: IrNetwork, values: Mapping[PortKey, Value], node: Node) -> None:
     """Call what a layer gives as its tensors are called, which tells one output from another: where that is more than a
     number, and nothing else beside it, or in the body of a loop, goes by it."""
     taken = {other.name for other in network.layers.values() if other.kind != "result" and other is not layer}
@@ -316,7 +320,7 @@ def _name_outputs(layer: Layer, network: Network, values: Mapping[Port, Value], 
         taken.add(value.name)
 
 
-def _any_name(document: Document, layer: Layer, port: Port, own: str) -> str:
+def _any_name(document: IrDocument, layer: IrLayer, port: PortKey, own: str) -> str:
     """What OpenVINO's ``any_name`` gives for a tensor: the alphabetically first of its names.
 
     IR v10 adds the layer's own name to them (observed in 2026.4); v11 does without it.
@@ -326,10 +330,10 @@ def _any_name(document: Document, layer: Layer, port: Port, own: str) -> str:
     return min(known, default=own)
 
 
-def _name_inputs(document: Document, scope: LayerScope) -> None:
+def _name_inputs(document: IrDocument, scope: LayerScope) -> None:
     """Give the model's inputs the names under which OpenVINO's users know them; the tensor's other names, and that of
     the layer, go as well."""
-    taken: dict[str, Layer] = {}
+    taken: dict[str, IrLayer] = {}
     others: dict[str, str] = {}
     for id, value in scope.parameters.items():
         layer = scope.network.layers[id]
@@ -342,7 +346,7 @@ def _name_inputs(document: Document, scope: LayerScope) -> None:
     scope.graph.aliases = {other: name for other, name in others.items() if other not in taken}
 
 
-def _output_names(document: Document, scope: LayerScope) -> list[str]:
+def _output_names(document: IrDocument, scope: LayerScope) -> list[str]:
     """``output_names`` of a v11 Result, else what the tensor or the layer that feeds the Result is called."""
     chosen: list[str] = []
     for id, value in scope.results.items():
@@ -351,7 +355,7 @@ def _output_names(document: Document, scope: LayerScope) -> list[str]:
         feeding = scope.network.layers[source[0]]
         own = feeding.name if len(feeding.outputs) == 1 else value.name
         name = _any_name(document, feeding, source, own)
-        dedicated = names(layer.element.get("output_names"))
+        dedicated = split_tensor_names(layer.element.get("output_names"))
         if dedicated and document.version > 10:
             name = min(dedicated)
         # Two Results may share a tensor; outputs are told apart by name.

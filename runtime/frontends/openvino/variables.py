@@ -30,28 +30,28 @@ from ...graph import (
     bodies,
     walk,
 )
-from ...graph.origins import Origins
-from ...ops.constants import Constants
+from ...graph.producers import ProducerMap
+from ...ops.constant_folding import ConstantFolder
 from .constants import element_type
-from .xml import Document, Layer
+from .ir_document import IrDocument, IrLayer
 
 #: What a variable is at some place: its value and, where that cannot be said before it runs, whether there is one.
-State = tuple[Value, ...]
+VariableState = tuple[Value, ...]
 
 
-class Variables:
+class VariableConnector:
     """The ReadValues and Assigns of one document, until the whole graph is there."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: IrDocument) -> None:
         self._document = document
         self._types: dict[str, TensorType] = {}
         self._reads: dict[Operation, str] = {}
         self._assigns: dict[Operation, str] = {}
-        self._layers: dict[Node, Layer] = {}
+        self._layers: dict[Node, IrLayer] = {}
         #: What a variable is before anything is assigned; None where a node computes that.
         self._initial: dict[str, Array | None] = {}
 
-    def note(self, layer: Layer, operation: Operation) -> None:
+    def add_layer(self, layer: IrLayer, operation: Operation) -> None:
         """Take a ReadValue or an Assign.
 
         Raises:
@@ -60,7 +60,7 @@ class Variables:
         name = layer.data.get("variable_id")
         if not name:
             raise self._document.error(layer.element, f"{layer} lacks its attribute 'variable_id'")
-        declared = self._type(layer)
+        declared = self._variable_type(layer)
         reads = layer.kind == "readvalue"
         if reads or name not in self._types:
             self._types[name] = declared
@@ -69,7 +69,7 @@ class Variables:
         (self._reads if reads else self._assigns)[operation] = name
         self._layers[operation] = layer
 
-    def _type(self, layer: Layer) -> TensorType:
+    def _variable_type(self, layer: IrLayer) -> TensorType:
         """Of the attributes (version 6), or of a port."""
         ports = (*layer.outputs, *layer.inputs)
         word, shape = layer.data.get("variable_type"), layer.data.get("variable_shape")
@@ -87,10 +87,10 @@ class Variables:
             ModelError: a variable is assigned twice.
         """
         taken = {value.name for value in graph.inputs}
-        constants = Constants(Origins.of(graph), graph.system)
+        constants = ConstantFolder(ProducerMap.for_graph(graph), graph.system)
         for name in self._types:
             self._initial[name] = initial = self._constant(name, constants)
-            state = self._state(name, graph, taken)
+            state = self._add_variable_inputs(name, graph, taken)
             # Where a node computes what it is before that, nothing is read of it then but its type.
             values = (self._zeros(name) if initial is None else initial, np.array(False))
             defaults = {one.name: value for one, value in zip(state, values, strict=False)}
@@ -98,15 +98,15 @@ class Variables:
             variable = Variable(name, *state)
             variable.initial = self._computed(name)
             graph.variables.append(variable)
-            after = self._through(graph, name, state)
+            after = self._thread_through_graph(graph, name, state)
             if after is not state:
                 variable.assigned = after[0]
                 graph.outputs.append(after[0])
                 graph.output_names.append(variable.output_name)
 
-    def _constant(self, name: str, constants: Constants) -> Array | None:
+    def _constant(self, name: str, constants: ConstantFolder) -> Array | None:
         """What a variable is before anything is assigned, where all of its ReadValues say the same constant."""
-        found = [constants.of(read.inputs[0]) if read.inputs else self._zeros(name) for read in self._of(name)]
+        found = [constants.value_of(read.inputs[0]) if read.inputs else self._zeros(name) for read in self._of(name)]
         first = found[0] if found else self._zeros(name)
         same = all(one is not None and first is not None and np.array_equal(one, first) for one in found)
         return first if same else None
@@ -123,7 +123,7 @@ class Variables:
     def _of(self, name: str) -> Iterator[Operation]:
         return (read for read, of in self._reads.items() if of == name)
 
-    def _state(self, name: str, graph: Graph, taken: set[str]) -> State:
+    def _add_variable_inputs(self, name: str, graph: Graph, taken: set[str]) -> VariableState:
         """A variable as inputs of a graph.
 
         What a graph reads is called as the variable is: its input where that is known before it runs, otherwise what
@@ -149,7 +149,7 @@ class Variables:
         graph.inputs += state
         return tuple(state)
 
-    def _through(self, graph: Graph, name: str, before: State) -> State:
+    def _thread_through_graph(self, graph: Graph, name: str, before: VariableState) -> VariableState:
         """Lead a variable through a graph; returns what it is at its end, ``before`` where nothing assigns it."""
         after = before
         for node in graph.nodes:
@@ -159,10 +159,12 @@ class Variables:
                     # Where it needs no initial value, the variable has it already.
                     node.inputs[:] = [*before, *(node.inputs[:1] if len(before) > 1 else ())]
                 elif self._assigns.get(node) == name and node.inputs[0] is not None:
-                    made = (node.inputs[0], *(self._true(graph) for _ in before[1:]))
-            elif self._uses(node, name):
+                    made = (node.inputs[0], *(self._true_constant(graph) for _ in before[1:]))
+            elif self._uses_variable(node, name):
                 made = (
-                    self._carried(node, name, before) if isinstance(node, Loop) else self._branched(node, name, before)
+                    self._thread_through_loop(node, name, before)
+                    if isinstance(node, Loop)
+                    else self._thread_through_if(node, name, before)
                 )
             if made is not before and after is not before:
                 where = self._layers.get(node)
@@ -171,21 +173,21 @@ class Variables:
             after = made if made is not before else after
         return after
 
-    def _uses(self, node: Node, name: str) -> bool:
+    def _uses_variable(self, node: Node, name: str) -> bool:
         inner = (one for _, body in bodies(node) for one in walk(body) if isinstance(one, Operation))
         return any(self._reads.get(one) == name or self._assigns.get(one) == name for one in inner)
 
-    def _true(self, graph: Graph) -> Value:
+    def _true_constant(self, graph: Graph) -> Value:
         made = Value("assigned", TensorType(np.dtype(np.bool_), ()), np.array(True))
         graph.constants.append(made)
         return made
 
-    def _carried(self, loop: Node, name: str, before: State) -> State:
+    def _thread_through_loop(self, loop: Node, name: str, before: VariableState) -> VariableState:
         """Lead a variable through a loop: from one iteration to the next."""
         assert isinstance(loop, Loop)
         body = loop.body
-        inner = self._state(name, body, {value.name for value in body.inputs})
-        after = self._through(body, name, inner)
+        inner = self._add_variable_inputs(name, body, {value.name for value in body.inputs})
+        after = self._thread_through_graph(body, name, inner)
         loop.inputs += before
         loop.input_ports += [NO_PORT] * len(before)
         if after is inner:
@@ -201,9 +203,9 @@ class Variables:
         body.output_names += [f"{param.name} (assigned)" for param in inner]
         return made
 
-    def _branched(self, node: Node, name: str, before: State) -> State:
+    def _thread_through_if(self, node: Node, name: str, before: VariableState) -> VariableState:
         """Lead a variable through an If: a branch that does not assign it leaves it as it is."""
-        afters = [self._through(branch, name, before) for _, branch in bodies(node)]
+        afters = [self._thread_through_graph(branch, name, before) for _, branch in bodies(node)]
         if all(after is before for after in afters):
             return before
         for (_, branch), after in zip(bodies(node), afters, strict=True):

@@ -10,27 +10,27 @@ import numpy as np
 
 from ...errors import ModelError
 from ...graph import System, TensorType, Value
-from ...ops.cells import Step, activations
-from ...ops.recurrent_openvino import CellAttributes
-from ...ops.registry import Floats, attributes_of
-from ...ops.sequences import (
-    Shape,
+from ...ops.openvino_recurrent_cells import CellAttributes
+from ...ops.recurrent_cells import CellStep, parse_activations
+from ...ops.recurrent_layout import (
+    RecurrentLayout,
     onnx_weights,
     openvino_weights,
     quantized_weights,
 )
+from ...ops.registry import Floats, inherit_attributes
 from ...record import record
 
 V = Value | None
 
 
 @record(frozen=True)
-class Layer:
+class RecurrentLayer:
     """A recurrent operator in the words of both systems. ``states`` are initial ones; ``weights``: which of
     ``ops/sequences`` takes W, R, B and peepholes apart."""
 
-    shape: Shape
-    steps: Sequence[Step]
+    shape: RecurrentLayout
+    steps: Sequence[CellStep]
     backwards: Sequence[bool]
     x: Value
     lengths: V
@@ -39,11 +39,11 @@ class Layer:
     r: Value
     b: V
     peepholes: V
-    weights: Callable[..., Any]
+    split_weights: Callable[..., Any]
     #: Where Y has its directions.
     direction_axis: int
     #: Scales and zero points of W and R, which are whole numbers then.
-    quantized: Sequence[V] = ()
+    quantization_params: Sequence[V] = ()
 
     @property
     def dtype(self) -> np.dtype[Any] | None:
@@ -51,9 +51,9 @@ class Layer:
         peepholes. Of W and R too, unless they are whole numbers; those go with scales of T, and T is float32 then.
         None where nothing declares it."""
         typed = [self.x, *self.states, self.b, self.peepholes]
-        typed += self.quantized[::2] or [self.w, self.r]
+        typed += self.quantization_params[::2] or [self.w, self.r]
         kinds = (value.type for value in typed if value is not None and isinstance(value.type, TensorType))
-        fallback = np.dtype(np.float32) if self.quantized else None
+        fallback = np.dtype(np.float32) if self.quantization_params else None
         return next((kind.dtype for kind in kinds if kind.dtype is not None), fallback)
 
 
@@ -73,21 +73,23 @@ class _OnnxAttributes:
 
 
 def _onnx_layer(
-    step: Step, defaults: Sequence[str], inputs: Sequence[Any], how: _OnnxAttributes, peepholes: V = None
-) -> Layer:
+    step: CellStep, defaults: Sequence[str], inputs: Sequence[Any], how: _OnnxAttributes, peepholes: V = None
+) -> RecurrentLayer:
     x, w, r, b, lengths, *states = inputs
-    backwards = _backwards(how.direction)
+    backwards = _direction_flags(how.direction)
     each, count = len(defaults), len(backwards)
     names = list(how.activations or list(defaults) * count)
     if len(names) != each * count:
         raise ModelError(f"{len(names)} activations instead of {each * count}")
-    functions = activations(names, how.activation_alpha or (), how.activation_beta or ())
+    functions = parse_activations(names, how.activation_alpha or (), how.activation_beta or ())
     steps = [replace(step, functions=functions[d * each : (d + 1) * each], clip=how.clip) for d in range(count)]
-    shape = Shape(step.kind, count, bool(how.layout), how.hidden_size)
-    return Layer(shape, steps, backwards, x, lengths, states, w, r, b, peepholes, onnx_weights, 2 if how.layout else 1)
+    shape = RecurrentLayout(step.kind, count, bool(how.layout), how.hidden_size)
+    return RecurrentLayer(
+        shape, steps, backwards, x, lengths, states, w, r, b, peepholes, onnx_weights, 2 if how.layout else 1
+    )
 
 
-def _backwards(direction: str) -> list[bool]:
+def _direction_flags(direction: str) -> list[bool]:
     """For each direction: whether it runs backwards."""
     known = {"forward": [False], "foward": [False], "reverse": [True], "bidirectional": [False, True]}
     if direction.lower() not in known:  # "foward": GRU-1's own default
@@ -98,7 +100,7 @@ def _backwards(direction: str) -> list[bool]:
 _LSTM = ("Sigmoid", "Tanh", "Tanh")
 
 
-@attributes_of(_OnnxAttributes)
+@inherit_attributes(_OnnxAttributes)
 def _lstm(
     _: None,
     x: Value,
@@ -112,13 +114,13 @@ def _lstm(
     *,
     input_forget: int = 0,
     **attributes: Any,
-) -> Layer:
-    step = Step("LSTM", (), "iofc", "f" if input_forget else "")
+) -> RecurrentLayer:
+    step = CellStep("LSTM", (), "iofc", "f" if input_forget else "")
     inputs = (x, w, r, b, sequence_lens, initial_h, initial_c)
     return _onnx_layer(step, _LSTM, inputs, _OnnxAttributes(**attributes), peepholes)
 
 
-@attributes_of(_OnnxAttributes)
+@inherit_attributes(_OnnxAttributes)
 def _gru(
     _: None,
     x: Value,
@@ -130,13 +132,13 @@ def _gru(
     *,
     linear_before_reset: int = 0,
     **attributes: Any,
-) -> Layer:
-    step = Step("GRU", (), linear_before_reset=bool(linear_before_reset))
+) -> RecurrentLayer:
+    step = CellStep("GRU", (), linear_before_reset=bool(linear_before_reset))
     inputs = (x, w, r, b, sequence_lens, initial_h)
     return _onnx_layer(step, ("Sigmoid", "Tanh"), inputs, _OnnxAttributes(**attributes))
 
 
-@attributes_of(_OnnxAttributes)
+@inherit_attributes(_OnnxAttributes)
 def _rnn(
     _: None,
     x: Value,
@@ -146,15 +148,15 @@ def _rnn(
     sequence_lens: V | None = None,
     initial_h: V | None = None,
     **attributes: Any,
-) -> Layer:
+) -> RecurrentLayer:
     """The attribute's own default names activations for two directions; one direction takes the first."""
     how = _OnnxAttributes(**attributes)
-    names = None if how.activations is None else how.activations[: len(_backwards(how.direction))]
+    names = None if how.activations is None else how.activations[: len(_direction_flags(how.direction))]
     inputs = (x, w, r, b, sequence_lens, initial_h)
-    return _onnx_layer(Step("RNN", ()), ("Tanh",), inputs, replace(how, activations=names))
+    return _onnx_layer(CellStep("RNN", ()), ("Tanh",), inputs, replace(how, activations=names))
 
 
-@attributes_of(_lstm, "layout", "output_sequence")
+@inherit_attributes(_lstm, "layout", "output_sequence")
 def _dynamic_quantize_lstm(
     _: None,
     x: Value,
@@ -170,25 +172,30 @@ def _dynamic_quantize_lstm(
     r_scale: Value,
     r_zero: V | None = None,
     **attributes: Any,
-) -> Layer:
+) -> RecurrentLayer:
     """com.microsoft's: X as a whole, and h in each step, are quantized for their products."""
-    layer: Layer = _lstm(None, x, w, r, b, sequence_lens, initial_h, initial_c, peepholes, **attributes)
+    layer: RecurrentLayer = _lstm(None, x, w, r, b, sequence_lens, initial_h, initial_c, peepholes, **attributes)
     quantized = (w_scale, w_zero, r_scale, r_zero)
-    return replace(layer, shape=replace(layer.shape, turned=True), weights=quantized_weights, quantized=quantized)
+    return replace(
+        layer,
+        shape=replace(layer.shape, reversed_direction=True),
+        split_weights=quantized_weights,
+        quantization_params=quantized,
+    )
 
 
 def _openvino_layer(
-    step: Step, direction: str, how: CellAttributes, inputs: Sequence[Any], peepholes: V = None
-) -> Layer:
+    step: CellStep, direction: str, how: CellAttributes, inputs: Sequence[Any], peepholes: V = None
+) -> RecurrentLayer:
     """X [B, T, I], states [B, D, H], W [D, gates * H, I], R, B; Y [B, D, T, H]."""
     x, lengths, states, w, r, b = inputs
-    backwards = _backwards(direction)
+    backwards = _direction_flags(direction)
     count = len(backwards)
-    shape = Shape(step.kind, count, True, how.hidden_size)
-    return Layer(shape, [step] * count, backwards, x, lengths, states, w, r, b, peepholes, openvino_weights, 1)
+    shape = RecurrentLayout(step.kind, count, True, how.hidden_size)
+    return RecurrentLayer(shape, [step] * count, backwards, x, lengths, states, w, r, b, peepholes, openvino_weights, 1)
 
 
-@attributes_of(CellAttributes)
+@inherit_attributes(CellAttributes)
 def _lstm_sequence(
     _: None,
     x: Value,
@@ -204,16 +211,16 @@ def _lstm_sequence(
     activations: str = "sigmoid,tanh,tanh",
     input_forget: bool = False,
     **attributes: Any,
-) -> Layer:
+) -> RecurrentLayer:
     """Peepholes f, i, o and ``input_forget`` (i = 1 - f) are those of opset 1."""
     how = CellAttributes(**attributes)
     functions = how.functions(activations, 3)
-    step = Step("LSTM", functions, "fico", "i" if input_forget else "", how.clip)
+    step = CellStep("LSTM", functions, "fico", "i" if input_forget else "", how.clip)
     inputs = (x, sequence_lengths, (initial_h, initial_c), w, r, b)
     return _openvino_layer(step, direction, how, inputs, peepholes)
 
 
-@attributes_of(CellAttributes)
+@inherit_attributes(CellAttributes)
 def _gru_sequence(
     _: None,
     x: Value,
@@ -227,14 +234,14 @@ def _gru_sequence(
     activations: str = "sigmoid,tanh",
     linear_before_reset: bool = False,
     **attributes: Any,
-) -> Layer:
+) -> RecurrentLayer:
     how = CellAttributes(**attributes)
     functions = how.functions(activations, 2)
-    step = Step("GRU", functions, clip=how.clip, linear_before_reset=linear_before_reset)
+    step = CellStep("GRU", functions, clip=how.clip, linear_before_reset=linear_before_reset)
     return _openvino_layer(step, direction, how, (x, sequence_lengths, (initial_h,), w, r, b))
 
 
-@attributes_of(CellAttributes)
+@inherit_attributes(CellAttributes)
 def _rnn_sequence(
     _: None,
     x: Value,
@@ -247,15 +254,15 @@ def _rnn_sequence(
     direction: str,
     activations: str = "tanh",
     **attributes: Any,
-) -> Layer:
+) -> RecurrentLayer:
     how = CellAttributes(**attributes)
     functions = how.functions(activations, 1)
-    step = Step("RNN", functions, clip=how.clip)
+    step = CellStep("RNN", functions, clip=how.clip)
     return _openvino_layer(step, direction, how, (x, sequence_lengths, (initial_h,), w, r, b))
 
 
 #: Operator (OpenVINO's reader looks types up without regard to case) -> (the first opset that has it, what it says).
-_OPERATORS: dict[tuple[System, str], tuple[int, Callable[..., Layer]]] = {
+_OPERATORS: dict[tuple[System, str], tuple[int, Callable[..., RecurrentLayer]]] = {
     (System.ONNX, "LSTM"): (1, _lstm),
     (System.ONNX, "GRU"): (1, _gru),
     (System.ONNX, "RNN"): (1, _rnn),

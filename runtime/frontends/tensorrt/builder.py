@@ -5,25 +5,25 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import ModelError
-from .building import Building, current, no_engine
+from .build_checks import check_nesting, check_network
+from .builder_config import IBuilderConfig, IHostMemory
+from .builder_enums import NetworkDefinitionCreationFlag, TensorIOMode
 from .callbacks import ILogger
-from .config import IBuilderConfig, IHostMemory
 from .dims import Dims
 from .enums import DataType
-from .gone import missing
 from .layer import ITensor
 from .nesting import Nesting
 from .network import INetworkDefinition
-from .place import ArgumentError, place
-from .profile import IOptimizationProfile
-from .rules import check, check_nested
-from .setting_enums import NetworkDefinitionCreationFlag, TensorIOMode
+from .optimization_profile import IOptimizationProfile
+from .removed_api import missing_api_error
+from .script_location import ArgumentError, caller_location
+from .script_state import ScriptState, current_state, no_engine_error
 
 #: What a script may write to a file in place of an engine: whoever loads that is told.
-_NO_ENGINE = b"no engine: loopdbg builds no engine: run this script with TensorRT itself to get one\n"
+_NO_ENGINE_BYTES = b"no engine: loopdbg builds no engine: run this script with TensorRT itself to get one\n"
 
 
-_SETTINGS = ("logger", "max_threads", "error_recorder", "gpu_allocator")
+_SETTABLE_ATTRIBUTES = ("logger", "max_threads", "error_recorder", "gpu_allocator")
 
 
 class Builder:
@@ -37,7 +37,7 @@ class Builder:
 
     def __init__(self, logger: ILogger) -> None:
         if not isinstance(logger, ILogger):
-            raise ArgumentError(f"{place()}: Builder takes a trt.Logger, not {logger!r:.60}")
+            raise ArgumentError(f"{caller_location()}: Builder takes a trt.Logger, not {logger!r:.60}")
         self.logger = logger
         self.max_threads = 1
         self.error_recorder: Any = None
@@ -46,24 +46,24 @@ class Builder:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        raise missing("Builder", name, dir(self))
+        raise missing_api_error("Builder", name, dir(self))
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name not in _SETTINGS and not hasattr(type(self), name):
-            raise missing("Builder", name, [*dir(self), *_SETTINGS])
+        if name not in _SETTABLE_ATTRIBUTES and not hasattr(type(self), name):
+            raise missing_api_error("Builder", name, [*dir(self), *_SETTABLE_ATTRIBUTES])
         object.__setattr__(self, name, value)
 
     def create_network(self, flags: int = 0) -> INetworkDefinition:
         """An empty network; ``flags``: bits of NetworkDefinitionCreationFlag."""
         if isinstance(flags, bool) or not hasattr(flags, "__index__"):
             raise ArgumentError(
-                f"{place()}: create_network takes flags as a number, such as"
+                f"{caller_location()}: create_network takes flags as a number, such as"
                 f" 1 << int(trt.NetworkDefinitionCreationFlag.STRONGLY_TYPED), not {flags!r:.60}"
             )
         known = 1 << len(NetworkDefinitionCreationFlag)
         if not 0 <= int(flags) < known:
-            raise ArgumentError(f"{place()}: create_network: TensorRT has no flags {int(flags):#x}")
-        building = current()
+            raise ArgumentError(f"{caller_location()}: create_network: TensorRT has no flags {int(flags):#x}")
+        building = current_state()
         network = INetworkDefinition(f"Unnamed Network {len(building.networks)}")
         network._flags, network._builder = int(flags), self
         building.networks.append(network)
@@ -74,22 +74,22 @@ class Builder:
 
     def create_optimization_profile(self) -> IOptimizationProfile:
         profile = IOptimizationProfile()
-        current().profiles.append(profile)
+        current_state().profiles.append(profile)
         return profile
 
     def build_serialized_network(self, network: INetworkDefinition, config: IBuilderConfig) -> IHostMemory:
         """Hold the network to the rules of a build. What comes back is no engine."""
-        _finish(current(), network, config, "build_serialized_network")
-        return IHostMemory(_NO_ENGINE)
+        _record_build(current_state(), network, config, "build_serialized_network")
+        return IHostMemory(_NO_ENGINE_BYTES)
 
     def build_serialized_network_to_stream(
         self, network: INetworkDefinition, config: IBuilderConfig, writer: Any
     ) -> bool:
-        _finish(current(), network, config, "build_serialized_network_to_stream")
+        _record_build(current_state(), network, config, "build_serialized_network_to_stream")
         return True
 
     def build_engine_with_config(self, network: INetworkDefinition, config: IBuilderConfig) -> ICudaEngine:
-        _finish(current(), network, config, "build_engine_with_config")
+        _record_build(current_state(), network, config, "build_engine_with_config")
         return ICudaEngine(network)
 
     def is_network_supported(self, network: INetworkDefinition, config: IBuilderConfig) -> bool:
@@ -115,23 +115,25 @@ def validate(network: INetworkDefinition) -> None:
     Raises:
         ModelError: TensorRT would refuse it.
     """
-    check(network)
-    check_nested(Nesting(network))
+    check_network(network)
+    check_nesting(Nesting(network))
     if not network.outputs:
-        raise ModelError(f"{place()}: the network has no output; mark_output(tensor) marks one")
+        raise ModelError(f"{caller_location()}: the network has no output; mark_output(tensor) marks one")
 
 
-def _finish(building: Building, network: Any, config: Any, what: str) -> None:
+def _record_build(building: ScriptState, network: Any, config: Any, what: str) -> None:
     if not isinstance(network, INetworkDefinition):
-        raise ArgumentError(f"{place()}: {what} takes a network, not {network!r:.60}")
+        raise ArgumentError(f"{caller_location()}: {what} takes a network, not {network!r:.60}")
     if not isinstance(config, IBuilderConfig):
-        raise ArgumentError(f"{place()}: {what} takes a config of builder.create_builder_config(), not {config!r:.60}")
+        raise ArgumentError(
+            f"{caller_location()}: {what} takes a config of builder.create_builder_config(), not {config!r:.60}"
+        )
     validate(network)
-    building.built.append((network, list(config._profiles)))
-    building.note(f"{place().origin()}: {what} held the network to TensorRT's rules; no engine is built.")
+    building.built_networks.append((network, list(config._profiles)))
+    building.note(f"{caller_location().origin()}: {what} held the network to TensorRT's rules; no engine is built.")
 
 
-class _Engine:
+class _UnavailableEngine:
     """Whatever needs an engine: the use of anything of it is an error that says so."""
 
     def __init__(self, *_: Any, **__: Any) -> None:
@@ -140,7 +142,7 @@ class _Engine:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        raise no_engine(f"{type(self).__name__}.{name}")
+        raise no_engine_error(f"{type(self).__name__}.{name}")
 
     def __enter__(self) -> Any:
         return self
@@ -149,7 +151,7 @@ class _Engine:
         pass
 
 
-class ICudaEngine(_Engine):
+class ICudaEngine(_UnavailableEngine):
     """No engine, but what its inputs and outputs are is known from the network."""
 
     def __init__(self, network: INetworkDefinition) -> None:
@@ -189,21 +191,21 @@ class ICudaEngine(_Engine):
         return DataType.FLOAT if tensor is None else tensor.dtype
 
     def serialize(self) -> IHostMemory:
-        return IHostMemory(_NO_ENGINE)
+        return IHostMemory(_NO_ENGINE_BYTES)
 
 
-class IExecutionContext(_Engine):
+class IExecutionContext(_UnavailableEngine):
     """Runs an engine."""
 
 
-class Runtime(_Engine):
+class Runtime(_UnavailableEngine):
     """Loads engines."""
 
     def deserialize_cuda_engine(self, serialized_engine: Any) -> Any:
-        raise no_engine("Runtime.deserialize_cuda_engine")
+        raise no_engine_error("Runtime.deserialize_cuda_engine")
 
 
-class EngineInspector(_Engine):
+class EngineInspector(_UnavailableEngine):
     """Inspects an engine."""
 
 

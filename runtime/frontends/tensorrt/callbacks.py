@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any, ClassVar
 
-from .setting_enums import Severity as _Severity
+from .builder_enums import Severity as _Severity
 
 
 class ILogger:
@@ -34,28 +34,28 @@ class Logger(ILogger):
 
     def log(self, severity: _Severity, msg: str) -> None:
         if severity <= self.min_severity:
-            print(f"[TRT] [{_LETTERS[severity]}] {msg}", file=sys.stderr)
+            print(f"[TRT] [{_SEVERITY_LETTERS[severity]}] {msg}", file=sys.stderr)
 
 
-_LETTERS = dict(zip(_Severity, "FEWIV", strict=True))
+_SEVERITY_LETTERS = dict(zip(_Severity, "FEWIV", strict=True))
 
 
-class Callback:
+class CallbackBase:
     """A class for scripts to derive from."""
 
     def __init__(self, *_: Any, **__: Any) -> None:
         pass
 
 
-class IProgressMonitor(Callback):
+class IProgressMonitor(CallbackBase):
     """Told of the steps of a build."""
 
 
-class IErrorRecorder(Callback):
+class IErrorRecorder(CallbackBase):
     """Told of errors."""
 
 
-class IProfiler(Callback):
+class IProfiler(CallbackBase):
     """Told how long layers take."""
 
 
@@ -63,35 +63,35 @@ class Profiler(IProfiler):
     """Prints that."""
 
 
-class IOutputAllocator(Callback):
+class IOutputAllocator(CallbackBase):
     """Memory for outputs."""
 
 
-class IDebugListener(Callback):
+class IDebugListener(CallbackBase):
     """Told of debug tensors."""
 
 
-class IGpuAllocator(Callback):
+class IGpuAllocator(CallbackBase):
     """Memory of the GPU."""
 
 
-class IGpuAsyncAllocator(Callback):
+class IGpuAsyncAllocator(CallbackBase):
     """The same, in order of a stream."""
 
 
-class IStreamReader(Callback):
+class IStreamReader(CallbackBase):
     """Where an engine is read from."""
 
 
-class IStreamReaderV2(Callback):
+class IStreamReaderV2(CallbackBase):
     """The same."""
 
 
-class IStreamWriter(Callback):
+class IStreamWriter(CallbackBase):
     """Where an engine is written to."""
 
 
-class IInt8Calibrator(Callback):
+class IInt8Calibrator(CallbackBase):
     """Gives a build batches to calibrate with; here layers compute in the types that they have."""
 
 
@@ -111,21 +111,21 @@ class IInt8MinMaxCalibrator(IInt8Calibrator):
     """Another."""
 
 
-class IAlgorithmSelector(Callback):
+class IAlgorithmSelector(CallbackBase):
     """Chooses among the kernels of a build."""
 
 
-class IAlgorithm(Callback):
+class IAlgorithm(CallbackBase):
     """One of these kernels."""
 
 
-class IAlgorithmContext(Callback):
+class IAlgorithmContext(CallbackBase):
     """What one is chosen for."""
 
 
-class IAlgorithmIOInfo(Callback):
+class IAlgorithmIOInfo(CallbackBase):
     """What one reads or writes."""
 
 
-class IAlgorithmVariant(Callback):
+class IAlgorithmVariant(CallbackBase):
     """Which one it is."""

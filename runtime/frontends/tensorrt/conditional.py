@@ -7,26 +7,26 @@ from typing import ClassVar
 
 from ...errors import ModelError
 from ...graph import TensorType, Value
-from .attribute import Attribute
+from .checked_attribute import CheckedAttribute
+from .constant_folding import constant_value
 from .enums import LayerType
-from .folding import constant_of
-from .layer import ILayer, ITensor, Network, tensor_argument
-from .place import place
-from .scope import Scope
+from .layer import ILayer, ITensor, NetworkBase, tensor_argument
+from .lowering_scope import LoweringScope
+from .script_location import caller_location
 
 
 class IIfConditional:
     """A conditional: a condition, inputs, and outputs that each join a tensor of either branch."""
 
-    def __init__(self, network: Network, number: int) -> None:
+    def __init__(self, network: NetworkBase, number: int) -> None:
         self._network, self.number = network, number
         self._name = ""
-        self.place = place()
+        self.script_location = caller_location()
         self.conditions: list[IConditionLayer] = []
         self.inputs: list[IIfConditionalInputLayer] = []
         self.outputs: list[IIfConditionalOutputLayer] = []
 
-    name = Attribute[str]("_name", unset=lambda conditional: f"conditional_{conditional.number}")
+    name = CheckedAttribute[str]("_name", unset=lambda conditional: f"conditional_{conditional.number}")
 
     def set_condition(self, condition: ITensor) -> IConditionLayer:
         """What decides which branch is taken."""
@@ -49,7 +49,7 @@ class IIfConditional:
 
     def error(self, text: str) -> ModelError:
         """What is wrong with it, told with its name and its line of the script."""
-        return ModelError(f"{self.place}: {self}: {text}")
+        return ModelError(f"{self.script_location}: {self}: {text}")
 
     def __repr__(self) -> str:
         return f"IIfConditional '{self.name}'"
@@ -58,7 +58,7 @@ class IIfConditional:
 class IIfConditionalBoundaryLayer(ILayer):
     """What stands at the boundary of a conditional."""
 
-    FOLDS: ClassVar[bool] = False
+    FOLDABLE: ClassVar[bool] = False
 
     def __init__(self, conditional: IIfConditional, inputs: Sequence[ITensor | None], outputs: int = 1) -> None:
         self._conditional = conditional
@@ -92,7 +92,7 @@ class IIfConditionalInputLayer(IIfConditionalBoundaryLayer):
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
         return [types[0]]
 
-    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+    def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         return [scope.op("Identity", inputs[0])]
 
 
@@ -106,10 +106,13 @@ class IIfConditionalOutputLayer(IIfConditionalBoundaryLayer):
         one, other = types
         if one.dtype is not None and other.dtype is not None and one.dtype != other.dtype:
             raise self.error(
-                f"the true branch gives {one.dtype}, {self.input(0)}, the false branch {other.dtype}, {self.input(1)}; "
+                f"the true branch gives {one.dtype}, {self.required_input(0)}, the false branch {other.dtype}, "
+                f"{self.required_input(1)}; "
                 "they must be of one type"
             )
-        condition = constant_of(self._conditional.conditions[0].input(0)) if self._conditional.conditions else None
+        condition = (
+            constant_value(self._conditional.conditions[0].required_input(0)) if self._conditional.conditions else None
+        )
         if condition is not None and condition.size == 1:
             # Known when the network is built: the other branch is not there.
             return [one if condition.reshape(()) else other]
@@ -117,8 +120,9 @@ class IIfConditionalOutputLayer(IIfConditionalBoundaryLayer):
             return [TensorType(one.dtype)]
         if one.excludes(other):
             raise self.error(
-                f"the true branch gives {one.shape_text()}, {self.input(0)}, the false branch {other.shape_text()}, "
-                f"{self.input(1)}; they must have one shape, unless the condition is a constant"
+                f"the true branch gives {one.shape_text()}, {self.required_input(0)}, the false branch "
+                f"{other.shape_text()}, "
+                f"{self.required_input(1)}; they must have one shape, unless the condition is a constant"
             )
         shape = tuple(a if a == b else None for a, b in zip(one.shape, other.shape, strict=True))
         return [TensorType(one.dtype, shape)]

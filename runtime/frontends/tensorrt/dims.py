@@ -6,7 +6,7 @@ import operator
 from collections.abc import Iterable, Iterator
 from typing import Any, overload
 
-from .place import ArgumentError, place
+from .script_location import ArgumentError, caller_location
 
 MAX_DIMS = 8
 
@@ -22,7 +22,7 @@ class Dims:
     def __init__(self, shape: Iterable[int] = ()) -> None:
         self._sizes = [operator.index(size) for size in shape]
         if len(self._sizes) > MAX_DIMS:
-            raise ValueError(f"{place()}: a shape has at most {MAX_DIMS} dimensions, not {len(self._sizes)}")
+            raise ValueError(f"{caller_location()}: a shape has at most {MAX_DIMS} dimensions, not {len(self._sizes)}")
         self._valid = True
 
     @classmethod
@@ -75,31 +75,33 @@ def sizes_of(shape: Any, what: str) -> tuple[int, ...]:
     try:
         return tuple(Dims(shape)) if not isinstance(shape, Dims) else tuple(shape[: len(shape)])
     except TypeError:
-        raise ArgumentError(f"{place()}: {what} must be Dims or a sequence of integers, not {shape!r}") from None
+        raise ArgumentError(
+            f"{caller_location()}: {what} must be Dims or a sequence of integers, not {shape!r}"
+        ) from None
 
 
-def _of_rank(name: str, rank: int) -> Any:
+def _fixed_rank_class(name: str, rank: int) -> Any:
     """The class of shapes of so many dimensions."""
 
     def start(self: Dims, *given: Any) -> None:
         shape = given[0] if len(given) == 1 and hasattr(given[0], "__iter__") else given or (0,) * rank
         Dims.__init__(self, shape)
         if len(self) != rank:
-            raise ValueError(f"{place()}: {name} has {rank} dimensions, not {len(self)}")
+            raise ValueError(f"{caller_location()}: {name} has {rank} dimensions, not {len(self)}")
 
     return type(name, (Dims,), {"__init__": start, "__doc__": f"A shape of {rank} dimensions."})
 
 
-Dims2, Dims3, Dims4 = (_of_rank(f"Dims{rank}", rank) for rank in (2, 3, 4))
+Dims2, Dims3, Dims4 = (_fixed_rank_class(f"Dims{rank}", rank) for rank in (2, 3, 4))
 
 
-def _extent(axis: int) -> Any:
+def _extent_property(axis: int) -> Any:
     """The property for one dimension."""
     return property(operator.itemgetter(axis), lambda dims, extent: operator.setitem(dims, axis, extent))
 
 
-class DimsHW(_of_rank("DimsHW", 2)):  # type: ignore[misc]
+class DimsHW(_fixed_rank_class("DimsHW", 2)):  # type: ignore[misc]
     """Height and width."""
 
-    h = _extent(0)
-    w = _extent(1)
+    h = _extent_property(0)
+    w = _extent_property(1)

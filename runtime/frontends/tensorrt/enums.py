@@ -8,18 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from ...dtypes import dtype as dtype_of
-from .gone import missing
+from ...dtypes import dtype_from_name as dtype_of
+from .removed_api import missing_api_error
 
 
-class _Meta(EnumMeta):
+class _ApiEnumMeta(EnumMeta):
     def __getattr__(cls, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        raise missing(cls.__name__, name, cls.__members__)
+        raise missing_api_error(cls.__name__, name, cls.__members__)
 
 
-class BoundEnum(Enum, metaclass=_Meta):
+class PybindEnum(Enum, metaclass=_ApiEnumMeta):
     """Behaves as the enums of the Python bindings do: numbers only by ``int()``, equal only to their own kind."""
 
     def __int__(self) -> int:
@@ -29,7 +29,7 @@ class BoundEnum(Enum, metaclass=_Meta):
 
 
 @functools.total_ordering
-class FlagEnum(BoundEnum):
+class FlagEnum(PybindEnum):
     """One of the few that have an order and can be combined."""
 
     def __lt__(self, other: Any) -> bool:
@@ -47,7 +47,7 @@ class FlagEnum(BoundEnum):
     __ror__, __rand__, __rxor__ = __or__, __and__, __xor__
 
 
-class DataType(BoundEnum):
+class DataType(PybindEnum):
     FLOAT = 0
     HALF = 1
     INT8 = 2
@@ -64,7 +64,7 @@ class DataType(BoundEnum):
     @property
     def itemsize(self) -> float:
         """Bytes an element."""
-        bits = _BITS[self.name]
+        bits = _BIT_WIDTHS[self.name]
         return bits // 8 if bits >= 8 else bits / 8
 
 
@@ -82,9 +82,9 @@ _NAMES = {
     DataType.FP4: "float4_e2m1fn",
     DataType.E8M0: "float8_e8m0fnu",
 }
-_TYPES = {name: data_type for data_type, name in _NAMES.items()}
-_BITS = {"FLOAT": 32, "HALF": 16, "BF16": 16, "FP8": 8, "FP4": 4, "E8M0": 8}
-_BITS |= {"INT64": 64, "INT32": 32, "INT8": 8, "UINT8": 8, "INT4": 4, "BOOL": 8}
+_DATA_TYPES = {name: data_type for data_type, name in _NAMES.items()}
+_BIT_WIDTHS = {"FLOAT": 32, "HALF": 16, "BF16": 16, "FP8": 8, "FP4": 4, "E8M0": 8}
+_BIT_WIDTHS |= {"INT64": 64, "INT32": 32, "INT8": 8, "UINT8": 8, "INT4": 4, "BOOL": 8}
 
 
 def numpy_type(data_type: DataType) -> np.dtype[Any]:
@@ -94,10 +94,10 @@ def numpy_type(data_type: DataType) -> np.dtype[Any]:
 
 def data_type(dtype: np.dtype[Any]) -> DataType | None:
     """TensorRT's type; None where it has none."""
-    return _TYPES.get(dtype.name)
+    return _DATA_TYPES.get(dtype.name)
 
 
-class ElementWiseOperation(BoundEnum):
+class ElementWiseOperation(PybindEnum):
     SUM = 0
     PROD = 1
     MAX = 2
@@ -114,7 +114,7 @@ class ElementWiseOperation(BoundEnum):
     LESS = 13
 
 
-class UnaryOperation(BoundEnum):
+class UnaryOperation(PybindEnum):
     EXP = 0
     LOG = 1
     SQRT = 2
@@ -142,7 +142,7 @@ class UnaryOperation(BoundEnum):
     ISNAN = 24
 
 
-class ActivationType(BoundEnum):
+class ActivationType(PybindEnum):
     RELU = 0
     SIGMOID = 1
     TANH = 2
@@ -159,7 +159,7 @@ class ActivationType(BoundEnum):
     GELU_TANH = 13
 
 
-class ReduceOperation(BoundEnum):
+class ReduceOperation(PybindEnum):
     SUM = 0
     PROD = 1
     MAX = 2
@@ -168,18 +168,18 @@ class ReduceOperation(BoundEnum):
     NONE = 5
 
 
-class TopKOperation(BoundEnum):
+class TopKOperation(PybindEnum):
     MAX = 0
     MIN = 1
 
 
-class MatrixOperation(BoundEnum):
+class MatrixOperation(PybindEnum):
     NONE = 0
     TRANSPOSE = 1
     VECTOR = 2
 
 
-class SampleMode(BoundEnum):
+class SampleMode(PybindEnum):
     STRICT_BOUNDS = 0
     WRAP = 1
     CLAMP = 2
@@ -187,112 +187,112 @@ class SampleMode(BoundEnum):
     REFLECT = 4
 
 
-class GatherMode(BoundEnum):
+class GatherMode(PybindEnum):
     DEFAULT = 0
     ELEMENT = 1
     ND = 2
 
 
-class ScatterMode(BoundEnum):
+class ScatterMode(PybindEnum):
     ELEMENT = 0
     ND = 1
 
 
-class FillOperation(BoundEnum):
+class FillOperation(PybindEnum):
     LINSPACE = 0
     RANDOM_UNIFORM = 1
     RANDOM_NORMAL = 2
 
 
-class LoopOutput(BoundEnum):
+class LoopOutput(PybindEnum):
     LAST_VALUE = 0
     CONCATENATE = 1
     REVERSE = 2
 
 
-class TripLimit(BoundEnum):
+class TripLimit(PybindEnum):
     COUNT = 0
     WHILE = 1
 
 
-class CumulativeOperation(BoundEnum):
+class CumulativeOperation(PybindEnum):
     SUM = 0
 
 
-class PaddingMode(BoundEnum):
+class PaddingMode(PybindEnum):
     EXPLICIT_ROUND_DOWN = 0
     EXPLICIT_ROUND_UP = 1
     SAME_UPPER = 2
     SAME_LOWER = 3
 
 
-class PoolingType(BoundEnum):
+class PoolingType(PybindEnum):
     MAX = 0
     AVERAGE = 1
     MAX_AVERAGE_BLEND = 2
 
 
-class ScaleMode(BoundEnum):
+class ScaleMode(PybindEnum):
     UNIFORM = 0
     CHANNEL = 1
     ELEMENTWISE = 2
 
 
-class InterpolationMode(BoundEnum):
+class InterpolationMode(PybindEnum):
     NEAREST = 0
     LINEAR = 1
     CUBIC = 2
 
 
-class ResizeCoordinateTransformation(BoundEnum):
+class ResizeCoordinateTransformation(PybindEnum):
     ALIGN_CORNERS = 0
     ASYMMETRIC = 1
     HALF_PIXEL = 2
 
 
-class ResizeSelector(BoundEnum):
+class ResizeSelector(PybindEnum):
     FORMULA = 0
     UPPER = 1
 
 
-class ResizeRoundMode(BoundEnum):
+class ResizeRoundMode(PybindEnum):
     HALF_UP = 0
     HALF_DOWN = 1
     FLOOR = 2
     CEIL = 3
 
 
-class BoundingBoxFormat(BoundEnum):
+class BoundingBoxFormat(PybindEnum):
     CORNER_PAIRS = 0
     CENTER_SIZES = 1
 
 
-class AttentionNormalizationOp(BoundEnum):
+class AttentionNormalizationOp(PybindEnum):
     NONE = 0
     SOFTMAX = 1
 
 
-class CausalMaskKind(BoundEnum):
+class CausalMaskKind(PybindEnum):
     NONE = 0
     UPPER_LEFT = 1
     LOWER_RIGHT = 2
 
 
-class AttentionIOForm(BoundEnum):
+class AttentionIOForm(PybindEnum):
     PADDED_BHND = 0
     PACKED_NHD = 1
 
 
-class KVCacheMode(BoundEnum):
+class KVCacheMode(PybindEnum):
     LINEAR = 0
 
 
-class MoEActType(BoundEnum):
+class MoEActType(PybindEnum):
     NONE = 0
     SILU = 1
 
 
-class CollectiveOperation(BoundEnum):
+class CollectiveOperation(PybindEnum):
     ALL_REDUCE = 0
     ALL_GATHER = 1
     BROADCAST = 2
@@ -303,7 +303,7 @@ class CollectiveOperation(BoundEnum):
     SCATTER = 7
 
 
-class LayerType(BoundEnum):
+class LayerType(PybindEnum):
     CONVOLUTION = 0
     CAST = 1
     ACTIVATION = 2

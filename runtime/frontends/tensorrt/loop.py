@@ -7,28 +7,28 @@ from typing import ClassVar
 
 from ...errors import ModelError
 from ...graph import Dim, TensorType
-from .attribute import Attribute
+from .checked_attribute import CheckedAttribute
+from .constant_folding import constant_int
 from .enums import LayerType, LoopOutput, TripLimit
-from .folding import constant_int
-from .layer import ILayer, ITensor, Network, enum_argument, tensor_argument
-from .place import place
+from .layer import ILayer, ITensor, NetworkBase, enum_argument, tensor_argument
+from .script_location import caller_location
 
-_UNKNOWN = TensorType()
+_UNKNOWN_TYPE = TensorType()
 
 
 class ILoop:
     """A loop: its limits, iterators, recurrences and outputs, each in the order in which they were added."""
 
-    def __init__(self, network: Network, number: int) -> None:
+    def __init__(self, network: NetworkBase, number: int) -> None:
         self._network, self.number = network, number
         self._name = ""
-        self.place = place()
+        self.script_location = caller_location()
         self.limits: list[ITripLimitLayer] = []
         self.iterators: list[IIteratorLayer] = []
         self.recurrences: list[IRecurrenceLayer] = []
         self.outputs: list[ILoopOutputLayer] = []
 
-    name = Attribute[str]("_name", unset=lambda loop: f"loop_{loop.number}")
+    name = CheckedAttribute[str]("_name", unset=lambda loop: f"loop_{loop.number}")
 
     def add_trip_limit(self, tensor: ITensor, kind: TripLimit) -> ITripLimitLayer:
         """Limit the trips: by a count, or to as long as a condition holds that is tested before each iteration."""
@@ -67,7 +67,7 @@ class ILoop:
 
     def error(self, text: str) -> ModelError:
         """What is wrong with it, told with its name and its line of the script."""
-        return ModelError(f"{self.place}: {self}: {text}")
+        return ModelError(f"{self.script_location}: {self}: {text}")
 
     def __repr__(self) -> str:
         return f"ILoop '{self.name}'"
@@ -76,7 +76,7 @@ class ILoop:
 class ILoopBoundaryLayer(ILayer):
     """What stands at the boundary of a loop."""
 
-    FOLDS: ClassVar[bool] = False
+    FOLDABLE: ClassVar[bool] = False
 
     def __init__(self, loop: ILoop, inputs: Sequence[ITensor | None], outputs: int = 1) -> None:
         self._loop = loop
@@ -129,7 +129,7 @@ class IIteratorLayer(ILoopBoundaryLayer):
             return [TensorType(types[0].dtype)]
         if not 0 <= self.axis < len(shape):
             raise self.error(
-                f"its axis is {self.axis}, and {self.input(0)} has the shape {types[0].shape_text()}"
+                f"its axis is {self.axis}, and {self.required_input(0)} has the shape {types[0].shape_text()}"
                 + (f"; it may be 0 to {len(shape) - 1}" if shape else "; a scalar has no parts")
             )
         return [TensorType(types[0].dtype, (*shape[: self.axis], *shape[self.axis + 1 :]))]
@@ -140,12 +140,12 @@ class IRecurrenceLayer(ILoopBoundaryLayer):
 
     KIND: ClassVar[str] = "Recurrence"
     TYPE: ClassVar[LayerType] = LayerType.RECURRENCE
-    MORE_INPUTS: ClassVar[int] = 1
+    EXTRA_INPUTS: ClassVar[int] = 1
 
     def __init__(self, loop: ILoop, initial_value: ITensor) -> None:
         super().__init__(loop, [initial_value])
 
-    def typed_by(self) -> Iterable[ITensor | None]:
+    def inference_inputs(self) -> Iterable[ITensor | None]:
         return self._inputs[:1]
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
@@ -157,7 +157,7 @@ class ILoopOutputLayer(ILoopBoundaryLayer):
 
     KIND: ClassVar[str] = "LoopOutput"
     TYPE: ClassVar[LayerType] = LayerType.LOOP_OUTPUT
-    MORE_INPUTS: ClassVar[int] = 1
+    EXTRA_INPUTS: ClassVar[int] = 1
 
     axis: int = 0
 
@@ -166,7 +166,7 @@ class ILoopOutputLayer(ILoopBoundaryLayer):
         self.axis = axis
         self._kind = kind
         #: It was LAST_VALUE before it got a length.
-        self._converted = False
+        self._was_last_value = False
 
     @property
     def kind(self) -> LoopOutput:
@@ -180,7 +180,7 @@ class ILoopOutputLayer(ILoopBoundaryLayer):
     def set_input(self, index: int, tensor: ITensor) -> None:
         super().set_input(index, tensor)
         if index == 1 and self._kind is LoopOutput.LAST_VALUE:
-            self._kind, self._converted = LoopOutput.CONCATENATE, True
+            self._kind, self._was_last_value = LoopOutput.CONCATENATE, True
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
         if self._kind is LoopOutput.LAST_VALUE or types[0].shape is None:
@@ -188,7 +188,8 @@ class ILoopOutputLayer(ILoopBoundaryLayer):
         shape: list[Dim] = list(types[0].shape)
         if not 0 <= self.axis <= len(shape):
             raise self.error(
-                f"its axis is {self.axis}; stacking {self.input(0)} of shape {types[0].shape_text()} adds an axis, "
+                f"its axis is {self.axis}; stacking {self.required_input(0)} of shape {types[0].shape_text()} adds an "
+                "axis, "
                 f"which may be 0 to {len(shape)}"
             )
         shape.insert(self.axis, constant_int(self.length))

@@ -7,23 +7,23 @@ from functools import wraps
 from typing import Any
 
 from ...errors import ModelError
+from .builder_enums import NetworkDefinitionCreationFlag
 from .conditional import IIfConditional
 from .enums import DataType
-from .gone import missing
-from .layer import ILayer, ITensor, Network, enum_argument, tensor_argument
+from .inert_properties import InertNetworkProperties
+from .layer import ILayer, ITensor, NetworkBase, enum_argument, tensor_argument
 from .loop import ILoop
-from .place import ArgumentError, place
-from .setting_enums import NetworkDefinitionCreationFlag
-from .settings import NetworkSettings
+from .removed_api import missing_api_error
+from .script_location import ArgumentError, caller_location
 
 
-def adds(function: Callable[..., Any]) -> Callable[..., Any]:
+def network_method(function: Callable[..., Any]) -> Callable[..., Any]:
     """Make a function the network's method of its name."""
-    setattr(INetworkDefinition, function.__name__, _whole(function))
+    setattr(INetworkDefinition, function.__name__, _undo_on_error(function))
     return function
 
 
-def _whole(add: Callable[..., Any]) -> Callable[..., Any]:
+def _undo_on_error(add: Callable[..., Any]) -> Callable[..., Any]:
     """A layer whose arguments are refused is not there."""
 
     @wraps(add)
@@ -38,7 +38,7 @@ def _whole(add: Callable[..., Any]) -> Callable[..., Any]:
     return added
 
 
-class INetworkDefinition(NetworkSettings, Network):
+class INetworkDefinition(InertNetworkProperties, NetworkBase):
     """A network. Layers, inputs and outputs in the order in which they were added."""
 
     def __init__(self, name: str = "Unnamed Network 0") -> None:
@@ -46,7 +46,7 @@ class INetworkDefinition(NetworkSettings, Network):
         self.name = name
         self.loops: list[ILoop] = []
         self.conditionals: list[IIfConditional] = []
-        self.place = place()
+        self.script_location = caller_location()
         #: What the model is told about: one sentence each.
         self.notes: list[str] = []
 
@@ -57,16 +57,16 @@ class INetworkDefinition(NetworkSettings, Network):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        raise missing("INetworkDefinition", name, dir(type(self)))
+        raise missing_api_error("INetworkDefinition", name, dir(type(self)))
 
     # -- inputs and outputs
 
     def add_input(self, name: str, dtype: DataType, shape: Any) -> ITensor:
         """An input of the network; -1 in its shape is a dimension that is not known."""
         if not isinstance(name, str):
-            raise ArgumentError(f"{place()}: add_input: the name must be a string, not {name!r}")
+            raise ArgumentError(f"{caller_location()}: add_input: the name must be a string, not {name!r}")
         if any(tensor.name == name for tensor in self.inputs):
-            raise ModelError(f"{place()}: add_input: there is an input '{name}' already")
+            raise ModelError(f"{caller_location()}: add_input: there is an input '{name}' already")
         tensor = ITensor(self, None, len(self.inputs), name)
         self.inputs.append(tensor)
         self.set_input_type(tensor, enum_argument(DataType, dtype, f"add_input('{name}'): dtype"), shape)
@@ -76,7 +76,9 @@ class INetworkDefinition(NetworkSettings, Network):
         """Let a tensor be a result of the network."""
         tensor_argument(self, tensor, "mark_output")
         if tensor._layer is None:
-            raise ModelError(f"{place()}: mark_output: {tensor} is an input of the network; add_identity makes another")
+            raise ModelError(
+                f"{caller_location()}: mark_output: {tensor} is an input of the network; add_identity makes another"
+            )
         if tensor not in self.outputs:
             self.outputs.append(tensor)
 

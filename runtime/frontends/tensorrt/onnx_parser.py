@@ -10,15 +10,15 @@ import os
 from typing import Any
 
 from ...errors import LoopdbgError, one_line
-from ...graph import Graph, System, TensorType, Value, bodies, captured
-from ...ops.registry import find
+from ...graph import Graph, System, TensorType, Value, bodies, captured_values
+from ...ops.registry import find_definition
+from .builder_enums import ErrorCodeTRT, OnnxParserFlag
 from .callbacks import ILogger
 from .enums import data_type, numpy_type
-from .imported import ImportedConstant, ImportedLayer
 from .layer import ITensor
 from .network import INetworkDefinition
-from .place import ArgumentError, place
-from .setting_enums import ErrorCodeTRT, OnnxParserFlag
+from .onnx_layers import OnnxConstantLayer, OnnxNodeLayer
+from .script_location import ArgumentError, caller_location
 
 
 class ParserError:
@@ -66,10 +66,10 @@ class OnnxParser:
 
     def __init__(self, network: Any, logger: Any) -> None:
         if not isinstance(network, INetworkDefinition) or not isinstance(logger, ILogger):
-            raise ArgumentError(f"{place()}: OnnxParser takes a network and a trt.Logger")
+            raise ArgumentError(f"{caller_location()}: OnnxParser takes a network and a trt.Logger")
         self._network: INetworkDefinition = network
         self._errors: list[ParserError] = []
-        self._layers: dict[str, ImportedLayer] = {}
+        self._layers: dict[str, OnnxNodeLayer] = {}
         self.flags = 0
 
     def parse(self, model: Any, path: str | None = None) -> bool:
@@ -81,22 +81,22 @@ class OnnxParser:
         try:
             proto = ModelProto.FromString(bytes(model))
         except Exception as error:  # what protobuf raises is its own
-            return self._failed(f"{where}: not an ONNX model: {one_line(error)}")
+            return self._add_error(f"{where}: not an ONNX model: {one_line(error)}")
         if not proto.HasField("graph"):
-            return self._failed(f"{where}: holds no graph, so it is not an ONNX model")
+            return self._add_error(f"{where}: holds no graph, so it is not an ONNX model")
         try:
-            return self._take(from_proto(proto, where))
+            return self._add_graph(from_proto(proto, where))
         except LoopdbgError as error:
-            return self._failed(str(error))
+            return self._add_error(str(error))
 
     def parse_from_file(self, model: str) -> bool:
         """Read a model file."""
         from ..onnx.reader import read
 
         try:
-            return self._take(read(model))
+            return self._add_graph(read(model))
         except LoopdbgError as error:
-            return self._failed(str(error))
+            return self._add_error(str(error))
 
     def parse_with_weight_descriptors(self, model: Any) -> bool:
         return self.parse(model)
@@ -107,7 +107,7 @@ class OnnxParser:
         return trial.parse(model, path), []
 
     def supports_operator(self, op_name: str) -> bool:
-        return find(System.ONNX, "", op_name, 1 << 16) is not None
+        return find_definition(System.ONNX, "", op_name, 1 << 16) is not None
 
     @property
     def num_errors(self) -> int:
@@ -144,11 +144,11 @@ class OnnxParser:
     def __exit__(self, *_: object) -> None:
         pass
 
-    def _failed(self, text: str) -> bool:
+    def _add_error(self, text: str) -> bool:
         self._errors.append(ParserError(text))
         return False
 
-    def _take(self, graph: Graph) -> bool:
+    def _add_graph(self, graph: Graph) -> bool:
         """Add a graph to the network."""
         network = self._network
         tensors: dict[Value, ITensor] = {}
@@ -156,9 +156,9 @@ class OnnxParser:
         for value in given:
             kind = value.type
             if not isinstance(kind, TensorType) or kind.dtype is None or data_type(kind.dtype) is None:
-                return self._failed(f"input '{value.name}' is {kind}, which TensorRT has no type for")
+                return self._add_error(f"input '{value.name}' is {kind}, which TensorRT has no type for")
         if graph.variables:
-            return self._failed("the model keeps state from run to run, which TensorRT has no way to say")
+            return self._add_error("the model keeps state from run to run, which TensorRT has no way to say")
         for value in given:
             kind = value.type
             assert isinstance(kind, TensorType)
@@ -176,10 +176,10 @@ class OnnxParser:
                 value.type = TensorType(value.constant.dtype, value.constant.shape)
         defaults = [value for value in graph.inputs if value.constant is not None]
         for value in (*graph.constants, *defaults):
-            tensors[value] = ImportedConstant(network, value)._outputs[0]
+            tensors[value] = OnnxConstantLayer(network, value)._outputs[0]
         for node in graph.nodes:
-            needed = [value for _, inner in bodies(node) for value in captured(inner)]
-            layer = ImportedLayer(network, node, [*node.inputs, *needed], tensors, graph.opened.get(node))
+            needed = [value for _, inner in bodies(node) for value in captured_values(inner)]
+            layer = OnnxNodeLayer(network, node, [*node.inputs, *needed], tensors, graph.expanded_from.get(node))
             self._layers[node.name] = layer
             tensors.update((value, layer._outputs[k]) for k, value in enumerate(layer._values))
         names = graph.output_names or [value.name for value in graph.outputs]

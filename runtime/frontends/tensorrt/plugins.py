@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .callbacks import Callback
-from .setting_enums import PluginFieldType
+from .builder_enums import PluginFieldType
+from .callbacks import CallbackBase
 
 
 class PluginField:
@@ -23,25 +23,25 @@ class PluginFieldCollection(list[PluginField]):
     """The parameters of a plugin."""
 
 
-class IPluginCreator(Callback):
+class IPluginCreator(CallbackBase):
     """Makes a plugin in an older form."""
 
     def create_plugin(self, name: str, field_collection: Any) -> None:
         """What a script's own creator makes of these."""
 
 
-class IPluginCreatorV3One(Callback):
+class IPluginCreatorV3One(CallbackBase):
     """Makes a plugin."""
 
     def create_plugin(self, name: str, field_collection: Any, phase: Any) -> None:
         """What a script's own creator makes of these."""
 
 
-class IPluginCapability(Callback):
+class IPluginCapability(CallbackBase):
     """Part of a plugin."""
 
 
-class IPluginV2(Callback):
+class IPluginV2(CallbackBase):
     """A plugin in its oldest form."""
 
 
@@ -49,7 +49,7 @@ class IPluginV2DynamicExt(IPluginV2):
     """A plugin in an older form."""
 
 
-class IPluginV3(Callback):
+class IPluginV3(CallbackBase):
     """A plugin."""
 
 
@@ -65,21 +65,21 @@ class IPluginV3OneRuntime(IPluginCapability):
     """Part of a plugin."""
 
 
-class IPluginResourceContext(Callback):
+class IPluginResourceContext(CallbackBase):
     """What a plugin is given of an engine."""
 
 
-class IExprBuilder(Callback):
+class IExprBuilder(CallbackBase):
     """Builds sizes of a plugin's outputs."""
 
 
-class DimsExprs(Callback):
+class DimsExprs(CallbackBase):
     """Such sizes."""
 
 
-class PluginTensorDesc(Callback):
+class PluginTensorDesc(CallbackBase):
     """What a plugin is told of a tensor."""
 
 
-class DynamicPluginTensorDesc(Callback):
+class DynamicPluginTensorDesc(CallbackBase):
     """The same, with bounds."""

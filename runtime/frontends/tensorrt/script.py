@@ -16,23 +16,23 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ...errors import LoopdbgError, ModelError, Terminated, UnsupportedError, one_line
+from ...errors import LoopdbgError, ModelError, TerminationExit, UnsupportedError, one_line
 from ...graph import Graph
-from ...programs import belongs, compiled, modules_beside
-from ...text import counted, did_you_mean
+from ...python_scripts import compile_script, import_from_folder, is_script_file
+from ...text import count_text, did_you_mean
 from .builder import Builder
-from .building import Building, NoEngineError, building
 from .callbacks import Logger
-from .lower import lower
+from .mock_module import mock_tensorrt
 from .network import INetworkDefinition
-from .standin import standing_in
-from .threads import watched
-from .usual import take_profiles
+from .network_lowering import lower_network
+from .opt_profile_shapes import apply_profiles
+from .script_state import NoEngineError, ScriptState, new_script_state
+from .script_threads import track_threads
 
 #: What is called where no function is named.
-_BUILD = "build"
+_BUILD_FUNCTION = "build"
 #: Modules that scripts use engines with: without them the part that builds the network still makes sense.
-_FOR_ENGINES = ("pycuda", "cuda", "cupy", "polygraphy", "torch", "nvtx", "onnx_graphsurgeon")
+_ENGINE_MODULES = ("pycuda", "cuda", "cupy", "polygraphy", "torch", "nvtx", "onnx_graphsurgeon")
 
 
 def read(path: str | os.PathLike[str], function: str = "") -> Graph:
@@ -48,25 +48,31 @@ def read(path: str | os.PathLike[str], function: str = "") -> Graph:
     script = Path(path)
     if function and not function.isidentifier():
         raise ModelError(f"{script}:{function}: '{function}' cannot be the name of a function; give {script}:FUNCTION")
-    tree, code = compiled(script)
-    called = function or (_BUILD if _BUILD in _defined(tree) else "")
+    tree, code = compile_script(script)
+    called = function or (_BUILD_FUNCTION if _BUILD_FUNCTION in _top_level_names(tree) else "")
     folder = script.parent
 
     def own(file: str) -> bool:
-        return belongs(file, folder)
+        return is_script_file(file, folder)
 
-    with building() as made, modules_beside(folder), _surroundings(script), standing_in(), watched(own) as left:
-        network = _Script(script, made).network(code, called)
+    with (
+        new_script_state() as made,
+        import_from_folder(folder),
+        _script_environment(script),
+        mock_tensorrt(),
+        track_threads(own) as left,
+    ):
+        network = _ScriptRun(script, made).build_network(code, called)
         running = left()
         if running:
             raise ModelError(f"{script}: {running[0]} still runs where the script has ended; join it before")
-        graph = lower(network, script.stem)
-    take_profiles(graph, made.profiles_of(network))
+        graph = lower_network(network, script.stem)
+    apply_profiles(graph, made.profiles_of(network))
     graph.notes += [note for note in made.notes if note not in graph.notes]
     return graph
 
 
-def _defined(tree: ast.Module) -> set[str]:
+def _top_level_names(tree: ast.Module) -> set[str]:
     """The names that the script itself binds, wherever at its top level."""
     found: set[str] = set()
     for node in ast.walk(ast.Module([_without_bodies(one) for one in tree.body], [])):
@@ -86,46 +92,46 @@ def _without_bodies(node: ast.stmt) -> ast.stmt:
     return node
 
 
-class _Script:
+class _ScriptRun:
     """One run of a script."""
 
-    def __init__(self, path: Path, made: Building) -> None:
-        self.path, self.made = path, made
+    def __init__(self, path: Path, made: ScriptState) -> None:
+        self.path, self.state = path, made
 
-    def network(self, code: types.CodeType, called: str) -> INetworkDefinition:
+    def build_network(self, code: types.CodeType, called: str) -> INetworkDefinition:
         """Run the script, and the function that is called, if any; returns what it built."""
         # What is called is asked for as from another module: the script's own main part is not wanted then.
         module = types.ModuleType("__main__" if not called else self._module_name())
         module.__file__ = str(self.path)
         returned: Any = None
         target: INetworkDefinition | None = None
-        with _as_module(module):
+        with _registered_module(module):
             try:
                 exec(code, module.__dict__)
                 if called:
-                    function = self._function(module, called)
+                    function = self._find_function(module, called)
                     target, arguments = self._arguments(function, called)
                     returned = function(**arguments)
             except NoEngineError as error:
-                if not self.made.built and not (target is not None and _filled(target)):
+                if not self.state.built_networks and not (target is not None and _is_nonempty(target)):
                     raise
-                self.made.note(f"The script was left where it uses an engine: {error.what}.")
+                self.state.note(f"The script was left where it uses an engine: {error.what}.")
             except LoopdbgError as error:
-                raise self._located(error) from None
-            except Terminated:
+                raise self._with_location(error) from None
+            except TerminationExit:
                 raise
             except SystemExit as error:
-                self._exited(error)
+                self._check_exit_code(error)
             except KeyboardInterrupt as error:
-                raise ModelError(f"{self._at(error)}: interrupted while the script ran") from None
+                raise ModelError(f"{self._error_location(error)}: interrupted while the script ran") from None
             except ModuleNotFoundError as error:
-                raise self._lacking(error) from None
+                raise self._missing_module_error(error) from None
             except BaseException as error:
-                told = f"{type(error).__name__}: {one_line(error)}{_slip(error)}"
-                raise ModelError(f"{self._at(error)}: {told}") from None
+                told = f"{type(error).__name__}: {one_line(error)}{_spelling_hint(error)}"
+                raise ModelError(f"{self._error_location(error)}: {told}") from None
         if isinstance(returned, INetworkDefinition):
             return returned
-        return self._chosen(called, target, _functions(module))
+        return self._choose_network(called, target, _defined_functions(module))
 
     def _module_name(self) -> str:
         stem = self.path.stem
@@ -133,11 +139,11 @@ class _Script:
 
     # -- the function
 
-    def _function(self, module: types.ModuleType, name: str) -> Any:
+    def _find_function(self, module: types.ModuleType, name: str) -> Any:
         found = module.__dict__.get(name)
         if callable(found):
             return found
-        own = _functions(module)
+        own = _defined_functions(module)
         have = f"it has {', '.join(map(repr, own))}" if own else "it has no function"
         what = "has no function" if found is None else "calls something else than a function"
         raise ModelError(f"{self.path} {what} '{name}'{did_you_mean(name, own) or f'; {have}'}")
@@ -169,8 +175,10 @@ class _Script:
 
     # -- what it built
 
-    def _chosen(self, called: str, target: INetworkDefinition | None, functions: list[str]) -> INetworkDefinition:
-        networks = [network for network in self.made.networks if _filled(network)]
+    def _choose_network(
+        self, called: str, target: INetworkDefinition | None, functions: list[str]
+    ) -> INetworkDefinition:
+        networks = [network for network in self.state.networks if _is_nonempty(network)]
         if target is not None and target in networks:
             return target
         if len(networks) == 1:
@@ -186,7 +194,7 @@ class _Script:
                 hint += f"; or name one of its functions, as in {self.path}:{functions[-1]}"
             raise ModelError(f"{self.path}: {what} builds no network; {hint}")
         told = "; ".join(
-            f"'{network.name}' of line {network.place.line}, {counted(len(network.layers), 'layer')}"
+            f"'{network.name}' of line {network.script_location.line}, {count_text(len(network.layers), 'layer')}"
             for network in networks
         )
         raise ModelError(
@@ -196,46 +204,46 @@ class _Script:
 
     # -- what went wrong
 
-    def _exited(self, error: SystemExit) -> None:
+    def _check_exit_code(self, error: SystemExit) -> None:
         """A script may end itself when all is well."""
         if error.code in (None, 0):
             return
         told = f"({error.code!r})" if not isinstance(error.code, str) else f": {one_line(error)}"
-        raise ModelError(f"{self._at(error)}: the script ended itself with sys.exit{told}") from None
+        raise ModelError(f"{self._error_location(error)}: the script ended itself with sys.exit{told}") from None
 
-    def _lacking(self, error: ModuleNotFoundError) -> ModelError:
+    def _missing_module_error(self, error: ModuleNotFoundError) -> ModelError:
         name = error.name or str(error)
         top = name.partition(".")[0]
-        told = f"{self._at(error)}: the script needs the module '{name}', which is not installed; "
+        told = f"{self._error_location(error)}: the script needs the module '{name}', which is not installed; "
         if top == "tensorrt":
             return UnsupportedError(f"{told}of TensorRT only the module 'tensorrt' is here, without plugins")
-        if top in _FOR_ENGINES:
+        if top in _ENGINE_MODULES:
             return UnsupportedError(
                 f"{told}install it, or import it where the engine is used: only what builds the network is needed here"
             )
         return ModelError(f"{told}install it where loopdbg is installed, or put it beside the script")
 
-    def _located(self, error: LoopdbgError) -> LoopdbgError:
+    def _with_location(self, error: LoopdbgError) -> LoopdbgError:
         """An error of ours; those of the API tell their line already."""
-        at = self._lines(error)
+        at = self._traceback_lines(error)
         if not at or any(error.what.startswith(f"{file}:") for file, _, _ in at):
             return error
-        return type(error).at(self._at(error), error)
+        return type(error).at(self._error_location(error), error)
 
-    def _lines(self, error: BaseException) -> list[tuple[str, int, str]]:
+    def _traceback_lines(self, error: BaseException) -> list[tuple[str, int, str]]:
         """The lines of the script's own files that an error came through: file, line, function."""
         found = []
         trace = error.__traceback__
         while trace is not None:
             code = trace.tb_frame.f_code
-            if code.co_filename == str(self.path) or belongs(code.co_filename, self.path.parent):
+            if code.co_filename == str(self.path) or is_script_file(code.co_filename, self.path.parent):
                 found.append((code.co_filename, trace.tb_lineno, code.co_name))
             trace = trace.tb_next
         return found
 
-    def _at(self, error: BaseException) -> str:
+    def _error_location(self, error: BaseException) -> str:
         """Where in the script: its innermost line, and how it came there."""
-        lines = self._lines(error)
+        lines = self._traceback_lines(error)
         if not lines:
             return str(self.path)
         file, line, _ = lines[-1]
@@ -246,7 +254,7 @@ class _Script:
         return f"{file}:{line}{inside}{called}"
 
 
-def _functions(module: types.ModuleType) -> list[str]:
+def _defined_functions(module: types.ModuleType) -> list[str]:
     """The functions that a script defines."""
     return [
         name
@@ -255,19 +263,19 @@ def _functions(module: types.ModuleType) -> list[str]:
     ]
 
 
-def _slip(error: BaseException) -> str:
+def _spelling_hint(error: BaseException) -> str:
     """What may have been meant by a name that is not there."""
     if isinstance(error, AttributeError) and error.name and error.obj is not None:
         return did_you_mean(error.name, [one for one in dir(error.obj) if not one.startswith("_")])
     return ""
 
 
-def _filled(network: INetworkDefinition) -> bool:
+def _is_nonempty(network: INetworkDefinition) -> bool:
     return bool(network.layers or network.inputs)
 
 
 @contextlib.contextmanager
-def _as_module(module: types.ModuleType) -> Iterator[None]:
+def _registered_module(module: types.ModuleType) -> Iterator[None]:
     """The module is known by its name while it runs: dataclasses and pickles ask for it."""
     before = sys.modules.get(module.__name__)
     sys.modules[module.__name__] = module
@@ -281,7 +289,7 @@ def _as_module(module: types.ModuleType) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _surroundings(script: Path) -> Iterator[None]:
+def _script_environment(script: Path) -> Iterator[None]:
     """What a script finds around it: its name as the only argument, stderr to print to."""
     arguments, folder = sys.argv, os.getcwd()
     sys.argv = [str(script)]

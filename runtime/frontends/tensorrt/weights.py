@@ -8,10 +8,10 @@ import numpy as np
 
 from ...graph import Array
 from .enums import DataType, data_type, numpy_type
-from .place import ArgumentError, place
+from .script_location import ArgumentError, caller_location
 
 #: NumPy's types that convert to TensorRT's.
-_CONVERT = ("float32", "float16", "int64", "int32", "int8", "bool", "uint8")
+_ACCEPTED_DTYPES = ("float32", "float16", "int64", "int32", "int8", "bool", "uint8")
 
 
 class Weights:
@@ -20,17 +20,21 @@ class Weights:
     def __init__(self, a: Any = DataType.FLOAT, ptr: int | None = None, count: int = 0, *, type: Any = None) -> None:
         a = a if type is None else type
         if isinstance(a, DataType):
-            self._array: Array = _copied(a, ptr, count) if ptr else np.empty(0, numpy_type(a))
+            self._array: Array = _copy_from_address(a, ptr, count) if ptr else np.empty(0, numpy_type(a))
             return
         if not isinstance(a, np.ndarray):
-            raise ArgumentError(f"{place()}: Weights takes a NumPy array or a DataType, not {type(a).__name__}")
-        if a.dtype.name not in _CONVERT and data_type(a.dtype) is None:
+            raise ArgumentError(
+                f"{caller_location()}: Weights takes a NumPy array or a DataType, not {type(a).__name__}"
+            )
+        if a.dtype.name not in _ACCEPTED_DTYPES and data_type(a.dtype) is None:
             raise ValueError(
-                f"{place()}: NumPy type {a.dtype} does not convert to a type of TensorRT; it takes "
-                f"{', '.join(_CONVERT)}"
+                f"{caller_location()}: NumPy type {a.dtype} does not convert to a type of TensorRT; it takes "
+                f"{', '.join(_ACCEPTED_DTYPES)}"
             )
         if not a.flags.c_contiguous:
-            raise ValueError(f"{place()}: the array of Weights must be contiguous; np.ascontiguousarray makes it that")
+            raise ValueError(
+                f"{caller_location()}: the array of Weights must be contiguous; np.ascontiguousarray makes it that"
+            )
         self._array = a
 
     @property
@@ -55,7 +59,7 @@ class Weights:
         return self._array.size
 
 
-def _copied(kind: DataType, address: int, count: int) -> Array:
+def _copy_from_address(kind: DataType, address: int, count: int) -> Array:
     """A copy of what lies at an address: an array's ``ctypes.data``, most often."""
     import ctypes
 
@@ -81,12 +85,13 @@ def array_of(weights: Any, what: str) -> Array:
         return weights.numpy()
     if not isinstance(weights, np.ndarray):
         raise ArgumentError(
-            f"{place()}: {what} must be trt.Weights or a NumPy array, not {type(weights).__name__}; np.array makes one"
+            f"{caller_location()}: {what} must be trt.Weights or a NumPy array, not {type(weights).__name__}; "
+            "np.array makes one"
         )
     if data_type(weights.dtype) is None:
         raise ArgumentError(
-            f"{place()}: {what}: NumPy type {weights.dtype} does not convert to a type of TensorRT; it takes "
-            f"{', '.join(_CONVERT)}"
+            f"{caller_location()}: {what}: NumPy type {weights.dtype} does not convert to a type of TensorRT; it takes "
+            f"{', '.join(_ACCEPTED_DTYPES)}"
         )
     return weights
 

@@ -12,16 +12,16 @@ typedef struct {
 } loopdbg_attention;
 
 /* True where a mask, if there is one, hides all keys from first to end - 1. */
-static inline int loopdbg_hidden(float const *mask, npy_intp first, npy_intp end) {
+static inline int loopdbg_is_masked(float const *mask, npy_intp first, npy_intp end) {
     for (npy_intp j = first; j < end; j++)
         if (!mask || mask[j] != -__builtin_inff()) return 0;
     return 1;
 }
 
 #define BODY "../attention/attention_lanes.h"
-#include "../dispatch/each_width.h"
+#include "../dispatch/foreach_target.h"
 
-enum { LOOPDBG_MOST_HEAD = 1024 };
+enum { LOOPDBG_MAX_HEAD_WIDTH = 1024 };
 
 /* q, k, v, fixed numbers, a mask that is added where there is one -> out; scratch: a float for each key and 16 more.
  * extra: batches, query heads, key heads, queries, keys, width of a query, width of a value, the position of the first
@@ -37,11 +37,12 @@ static int loopdbg_attend(loopdbg_call *call) {
     int masked = (int)fixed[9];
     float const *mask = masked ? (float const *)LOOPDBG_ARG(call, 4) : NULL;
     float *out = (float *)LOOPDBG_ARG(call, 4 + masked), *scores = (float *)LOOPDBG_ARG(call, 5 + masked);
-    float padded[LOOPDBG_MOST_HEAD + LOOPDBG_LANES];
-    loopdbg_attention how = {loopdbg_float((npy_intp)fixed[0]), loopdbg_float((npy_intp)fixed[1]), (int)fixed[8]};
+    float padded[LOOPDBG_MAX_HEAD_WIDTH + LOOPDBG_LANES];
+    loopdbg_attention how = {loopdbg_float_from_bits((npy_intp)fixed[0]), loopdbg_float_from_bits((npy_intp)fixed[1]),
+                             (int)fixed[8]};
     npy_intp q_step = fixed[4] ? heads * n : n, k_step = fixed[5] ? groups * n : n;
     npy_intp v_step = fixed[6] ? groups * width : width, out_step = fixed[7] ? heads * width : width;
-    if (n > LOOPDBG_MOST_HEAD) return 1;
+    if (n > LOOPDBG_MAX_HEAD_WIDTH) return 1;
     for (npy_intp b = 0; b < batches; b++)
         for (npy_intp h = 0; h < heads; h++) {
             npy_intp g = h / (heads / groups);
@@ -56,7 +57,7 @@ static int loopdbg_attend(loopdbg_call *call) {
                 if (first > keys) first = keys;
                 memcpy(padded, query, (size_t)n * sizeof(float));
                 memset(padded + n, 0, LOOPDBG_LANES * sizeof(float));
-                WIDEST(attend)
+                DISPATCH(attend)
                 (padded, head_keys, k_step, head_values, v_step, mask ? mask + b * x[8] + h * x[9] + i * x[10] : NULL, scores,
                  y, keys, first, end, n, width, &how);
             }

@@ -1,7 +1,7 @@
 /* Attention of single queries, for one width: see lanes.h and attention.h. */
 #include "../dispatch/lanes_math.h"
 
-/* Sums of N keys' lanes at once, each in the order of loopdbg_sum16: halves of two vectors are added, and lie side by side
+/* Sums of N keys' lanes at once, each in the order of loopdbg_sum_lanes: halves of two vectors are added, and lie side by side
  * afterwards. */
 #if N == 16
 #define HALVES_8(a, b) \
@@ -87,7 +87,7 @@ static void NAME(attend)(float const *q, float const *keys, npy_intp key_stride,
             for (int w = 0; w < LOOPDBG_LANES / N; w++) lanes[w] += *(V const *)(q + i + w * N) * v[w];
         }
         for (int w = 0; w < LOOPDBG_LANES / N; w++) *(V *)(lane + w * N) = lanes[w];
-        scores[j] = loopdbg_sum16(lane) * how->scale;
+        scores[j] = loopdbg_sum_lanes(lane) * how->scale;
     }
     if (how->softcap > 0)
         for (j = 0; j < count; j++) scores[j] = tanhf(scores[j] / how->softcap) * how->softcap;
@@ -95,7 +95,7 @@ static void NAME(attend)(float const *q, float const *keys, npy_intp key_stride,
         for (j = 0; j < count; j++) scores[j] += mask[j];
     for (j = 0; j < first; j++) scores[j] += -__builtin_inff();
     for (j = end; j < count; j++) scores[j] += -__builtin_inff();
-    if (how->zeros && loopdbg_hidden(mask, first, end)) memset(scores, 0, (size_t)count * sizeof(float));
+    if (how->zeros && loopdbg_is_masked(mask, first, end)) memset(scores, 0, (size_t)count * sizeof(float));
     else total = NAME(powers)(scores, count, NAME(greatest)(scores, count), scores);
     npy_intp c = 0;
 #if N == 16

@@ -16,7 +16,7 @@
 #include <string.h>
 #include "../call.h"
 #include "../dispatch/processor.h"
-#include "../threads/team.h"
+#include "../threads/parallel_for.h"
 
 /* An axis: at which input each phase begins, and the residues of output positions. */
 typedef struct {
@@ -103,7 +103,9 @@ static void conv_read(conv *c, loopdbg_call *call) {
 }
 
 /* Whether threads share so much: there is scratch memory for as many as there were when the node was bound. */
-static int conv_shares(conv const *c, double work) { return loopdbg_is_shared(work) && loopdbg_team->workers <= c->workers; }
+static int conv_shares(conv const *c, double work) {
+    return loopdbg_is_worth_sharing(work) && loopdbg_thread_pool->workers <= c->workers;
+}
 
 static void conv_residues(conv const *c, int job, residue *r) {
     for (int a = 2; a >= 0; a--) {
@@ -181,7 +183,7 @@ static void conv_winograd_taps(float const *w, npy_intp ocg, npy_intp icg, float
 static inline npy_intp conv_among(npy_intp lane, npy_intp lanes) { return lane < 0 ? 0 : lane < lanes ? lane : lanes; }
 
 #define BODY "../conv/conv_lanes.h"
-#include "../dispatch/each_width.h"
+#include "../dispatch/foreach_target.h"
 
 /* Whether products with the zeros of margins would be seen: those of infinite weights are NaN. ``bits``: of an exponent. */
 #define SEEN(type, bits)                                                                                               \
@@ -198,15 +200,15 @@ static inline npy_intp conv_among(npy_intp lane, npy_intp lanes) { return lane <
 static int loopdbg_conv_f32(loopdbg_call *call) {
     conv c;
     conv_read(&c, call);
-    if (call->extra[2] && !c.direct && SEEN(uint32_t, 0x7F800000)) return WIDEST(conv_run_within_f32)(call, &c);
-    return WIDEST(conv_run_f32)(call, &c);
+    if (call->extra[2] && !c.direct && SEEN(uint32_t, 0x7F800000)) return DISPATCH(conv_run_within_f32)(call, &c);
+    return DISPATCH(conv_run_f32)(call, &c);
 }
 
 static int loopdbg_conv_f64(loopdbg_call *call) {
     conv c;
     conv_read(&c, call);
-    if (call->extra[2] && !c.direct && SEEN(uint64_t, 0x7FF0000000000000)) return WIDEST(conv_run_within_f64)(call, &c);
-    return WIDEST(conv_run_f64)(call, &c);
+    if (call->extra[2] && !c.direct && SEEN(uint64_t, 0x7FF0000000000000)) return DISPATCH(conv_run_within_f64)(call, &c);
+    return DISPATCH(conv_run_f64)(call, &c);
 }
 #undef SEEN
 
@@ -223,8 +225,8 @@ static int loopdbg_conv_winograd(loopdbg_call *call) {
     if (ready) c.result++;
     float *out = (float *)LOOPDBG_ARG(call, c.result);
     char *scratch = LOOPDBG_ARG(call, c.result + 1);
-    if (WIDEST(conv_winograd_f32)(&c, &how, x, w, ready, bias, out, scratch)) return 0;
-    return WIDEST(conv_run_f32)(call, &c);
+    if (DISPATCH(conv_winograd_f32)(&c, &how, x, w, ready, bias, out, scratch)) return 0;
+    return DISPATCH(conv_run_f32)(call, &c);
 }
 
 #endif

@@ -215,8 +215,8 @@ static void OWN(pack_piece)(void const *what, npy_intp piece, int worker) {
 static void OWN(pack_all)(conv const *c, T const *x, T *packed, npy_intp n0, npy_intp bn, npy_intp d0, npy_intp h0) {
     OWN(packing) job = {c, x, packed, n0, bn, d0, h0, c->icg};
     double const work = 8.0 * (double)(c->icg * c->channel); /* each is read and written, in pieces of rows */
-    if (conv_shares(c, work)) job.most = loopdbg_in_a_piece(c->icg, 4);
-    loopdbg_share(OWN(pack_piece), &job, loopdbg_pieces(c->icg, job.most), work, 0);
+    if (conv_shares(c, work)) job.most = loopdbg_items_per_task(c->icg, 4);
+    loopdbg_parallel_for(OWN(pack_piece), &job, loopdbg_task_count(c->icg, job.most), work, 0);
 }
 
 /* The last vector's positions go one by one if they are no more than these, and all channels do. */
@@ -473,17 +473,17 @@ static void OWN(multiply)(conv const *c, T const *x, npy_intp const *off, npy_in
         OWN(multiply_piece)(&job, 0, 0);
         return;
     }
-    npy_intp const groups = loopdbg_pieces(count, CONV_GROUP);
+    npy_intp const groups = loopdbg_task_count(count, CONV_GROUP);
     job.most = CONV_GROUP;
     /* Vectors that are put together of parts are put together for each stretch. */
-    npy_intp const pieces = v->dense ? loopdbg_team->workers : 4 * loopdbg_team->workers;
+    npy_intp const pieces = v->dense ? loopdbg_thread_pool->workers : 4 * loopdbg_thread_pool->workers;
     if (groups < pieces) {
         npy_intp const wanted = (pieces + groups - 1) / groups, least = (c->ocg + 15) / 16;
         job.stretches = wanted < least ? wanted : least;
         job.channels = ((c->ocg + job.stretches - 1) / job.stretches + 7) / 8 * 8;
-        job.stretches = loopdbg_pieces(c->ocg, job.channels);
+        job.stretches = loopdbg_task_count(c->ocg, job.channels);
     }
-    loopdbg_share(OWN(multiply_piece), &job, groups * job.stretches, work, 0);
+    loopdbg_parallel_for(OWN(multiply_piece), &job, groups * job.stretches, work, 0);
 }
 
 #undef EACH
@@ -506,7 +506,7 @@ static void OWN(gather)(conv const *c, residue const *r, T const *w, npy_intp K,
     }
 }
 
-#include "conv_depth.h"
+#include "depthwise.h"
 
 /* Rows and positions of a residue's band. 0: there are none. */
 static inline int OWN(band)(conv const *c, residue const *r, npy_intp d0, npy_intp h0, npy_intp *n) {

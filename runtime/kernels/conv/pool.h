@@ -36,19 +36,19 @@ static void pool_taps(int64_t const *t, int axis, npy_intp start, npy_intp *firs
     X(i64, int64_t, INT64_MIN)
 
 #define BODY "../conv/pool_lanes.h"
-#include "../dispatch/each_width.h"
+#include "../dispatch/foreach_target.h"
 
 /* Inputs: x, table. Output: y. Scratch. Extra: channels.
  * With places: a second output; extra: channels, channel size as counted, then ``place``. */
 #define MAXIMA(type, T, LEAST)                                                                                           \
     static int loopdbg_pool_max_##type(loopdbg_call *call) {                                                             \
-        WIDEST(pool_max_##type)                                                                                          \
+        DISPATCH(pool_max_##type)                                                                                          \
         ((T const *)LOOPDBG_ARG(call, 0), (int64_t const *)LOOPDBG_ARG(call, 1), (T *)LOOPDBG_ARG(call, 2),              \
          (T *)LOOPDBG_ARG(call, 3), call->extra[0]);                                                                     \
         return 0;                                                                                                        \
     }                                                                                                                    \
     static int loopdbg_pool_places_##type(loopdbg_call *call) {                                                          \
-        WIDEST(pool_places_##type)                                                                                       \
+        DISPATCH(pool_places_##type)                                                                                       \
         ((T const *)LOOPDBG_ARG(call, 0), (int64_t const *)LOOPDBG_ARG(call, 1), (T *)LOOPDBG_ARG(call, 2),              \
          (int64_t *)LOOPDBG_ARG(call, 3), call->extra[0], call->extra[1], call->extra + 2);                              \
         return 0;                                                                                                        \
@@ -58,7 +58,7 @@ POOL_TYPES(MAXIMA)
 
 #define SUMS(type, T)                                                                                                    \
     static int loopdbg_pool_sum_##type(loopdbg_call *call) {                                                             \
-        WIDEST(pool_sum_##type)                                                                                          \
+        DISPATCH(pool_sum_##type)                                                                                          \
         ((T const *)LOOPDBG_ARG(call, 0), (int64_t const *)LOOPDBG_ARG(call, 1), (T *)LOOPDBG_ARG(call, 2),              \
          (T *)LOOPDBG_ARG(call, 3), call->extra[0]);                                                                     \
         return 0;                                                                                                        \

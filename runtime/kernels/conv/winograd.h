@@ -166,9 +166,10 @@ static int OWN(winograd)(conv const *c, winograd const *how, T const *x, T const
         for (npy_intp k = 0; k < icg; k++) off[k] = k * WINOGRAD_ROW(job.vectors);
         double const work = 16.0 * (double)(job.vectors * L) * (double)icg;
         int const shares = conv_shares(c, work * (double)c->ocg);
-        if (shares) job.most = loopdbg_in_a_piece(icg, 2);
-        (shares ? loopdbg_share : loopdbg_share_alone)(OWN(winograd_in), &job, loopdbg_pieces(icg, job.most), 8 * work, 0);
-        (shares ? loopdbg_share : loopdbg_share_alone)(OWN(winograd_out), &job, c->ocg / 8, work * (double)c->ocg, 0);
+        if (shares) job.most = loopdbg_items_per_task(icg, 2);
+        (shares ? loopdbg_parallel_for : loopdbg_serial_for)(OWN(winograd_in), &job, loopdbg_task_count(icg, job.most),
+                                                             8 * work, 0);
+        (shares ? loopdbg_parallel_for : loopdbg_serial_for)(OWN(winograd_out), &job, c->ocg / 8, work * (double)c->ocg, 0);
     }
     return !infinite;
 }

@@ -5,20 +5,20 @@
 
 #include <stdint.h>
 #include <string.h>
-#include "bytes.h"
+#include "fast_memcpy.h"
 #include "../call.h"
-#include "../elements/numbers.h"
+#include "../element_types/type_lists.h"
 #include "../dispatch/processor.h"
 
 #define BODY "../data_movement/data_dependent_lanes.h"
-#include "../dispatch/each_width.h"
+#include "../dispatch/foreach_target.h"
 
-static npy_intp loopdbg_marks(char const *x, npy_intp n, npy_intp size, int is_float, uint64_t *marks) {
+static npy_intp loopdbg_nonzero_bits(char const *x, npy_intp n, npy_intp size, int is_float, uint64_t *marks) {
     switch (size) {
-        case 1: return WIDEST(marks_8)((uint8_t const *)x, n, UINT8_MAX, marks);
-        case 2: return WIDEST(marks_16)((uint16_t const *)x, n, is_float ? INT16_MAX : UINT16_MAX, marks);
-        case 4: return WIDEST(marks_32)((uint32_t const *)x, n, is_float ? INT32_MAX : UINT32_MAX, marks);
-        default: return WIDEST(marks_64)((uint64_t const *)x, n, is_float ? INT64_MAX : UINT64_MAX, marks);
+        case 1: return DISPATCH(marks_8)((uint8_t const *)x, n, UINT8_MAX, marks);
+        case 2: return DISPATCH(marks_16)((uint16_t const *)x, n, is_float ? INT16_MAX : UINT16_MAX, marks);
+        case 4: return DISPATCH(marks_32)((uint32_t const *)x, n, is_float ? INT32_MAX : UINT32_MAX, marks);
+        default: return DISPATCH(marks_64)((uint64_t const *)x, n, is_float ? INT64_MAX : UINT64_MAX, marks);
     }
 }
 
@@ -39,7 +39,7 @@ static npy_intp loopdbg_marks(char const *x, npy_intp n, npy_intp size, int is_f
             int##BITS##_t *low = rows + d * count, *high = low - count;                                       \
             npy_intp extent = extents[d - 1];                                                                 \
             if (n <= UINT32_MAX && extent > 1)                                                                \
-                WIDEST(split_##BITS)(high, low, count, (uint32_t)extent);                                     \
+                DISPATCH(split_##BITS)(high, low, count, (uint32_t)extent);                                     \
             else                                                                                              \
                 for (npy_intp j = 0; j < count; j++) {                                                        \
                     high[j] = (int##BITS##_t)(low[j] / extent);                                               \
@@ -55,7 +55,7 @@ DATA_DEPENDENT_PLACES(64)
 static int loopdbg_non_zero(loopdbg_call *call) {
     npy_intp n = call->extra[0], rank = call->extra[3];
     uint64_t *marks = (uint64_t *)LOOPDBG_ARG(call, 3);
-    npy_intp count = loopdbg_marks(LOOPDBG_ARG(call, 0), n, call->extra[1], (int)call->extra[2], marks);
+    npy_intp count = loopdbg_nonzero_bits(LOOPDBG_ARG(call, 0), n, call->extra[1], (int)call->extra[2], marks);
     char *rows = LOOPDBG_ARG(call, 1);
     *(int64_t *)LOOPDBG_ARG(call, 2) = count;
     if (!count || !rank) return 0;
@@ -70,15 +70,15 @@ static int loopdbg_non_zero(loopdbg_call *call) {
 }
 
 /* The blocks that are marked, one behind the other; returns where the next one would be. */
-static inline char *loopdbg_keep_marked(char *out, char const *x, uint64_t const *marks, npy_intp n, size_t block) {
+static inline char *loopdbg_copy_selected(char *out, char const *x, uint64_t const *marks, npy_intp n, size_t block) {
     for (npy_intp k = 0; k < n; k += 64) {
         uint64_t word = marks[k / 64];
         char const *from = x + k * block;
         if (word == UINT64_MAX) {
-            loopdbg_bytes(out, from, 64 * block);
+            loopdbg_memcpy(out, from, 64 * block);
             out += 64 * block;
         } else
-            for (; word; word &= word - 1, out += block) loopdbg_bytes(out, from + __builtin_ctzll(word) * block, block);
+            for (; word; word &= word - 1, out += block) loopdbg_memcpy(out, from + __builtin_ctzll(word) * block, block);
     }
     return out;
 }
@@ -91,19 +91,20 @@ static int loopdbg_compress(loopdbg_call *call) {
     char const *x = LOOPDBG_ARG(call, 0);
     char *out = LOOPDBG_ARG(call, 2);
     uint64_t *marks = (uint64_t *)LOOPDBG_ARG(call, 4);
-    *(int64_t *)LOOPDBG_ARG(call, 3) = loopdbg_marks(LOOPDBG_ARG(call, 1), n, call->extra[4], (int)call->extra[5], marks);
+    *(int64_t *)LOOPDBG_ARG(call, 3) =
+        loopdbg_nonzero_bits(LOOPDBG_ARG(call, 1), n, call->extra[4], (int)call->extra[5], marks);
     for (npy_intp k = length; k < n; k++)
         if (marks[k / 64] >> k % 64 & 1) return 1; /* there is no such part */
     n = n < length ? n : length;
     for (npy_intp o = 0; o < call->extra[0]; o++, x += length * block) {
         switch (block) { /* copies of a length that is known: 3x */
-            case 1: out = loopdbg_keep_marked(out, x, marks, n, 1); break;
-            case 2: out = loopdbg_keep_marked(out, x, marks, n, 2); break;
-            case 4: out = loopdbg_keep_marked(out, x, marks, n, 4); break;
-            case 8: out = loopdbg_keep_marked(out, x, marks, n, 8); break;
-            case 12: out = loopdbg_keep_marked(out, x, marks, n, 12); break;
-            case 16: out = loopdbg_keep_marked(out, x, marks, n, 16); break;
-            default: out = loopdbg_keep_marked(out, x, marks, n, block);
+            case 1: out = loopdbg_copy_selected(out, x, marks, n, 1); break;
+            case 2: out = loopdbg_copy_selected(out, x, marks, n, 2); break;
+            case 4: out = loopdbg_copy_selected(out, x, marks, n, 4); break;
+            case 8: out = loopdbg_copy_selected(out, x, marks, n, 8); break;
+            case 12: out = loopdbg_copy_selected(out, x, marks, n, 12); break;
+            case 16: out = loopdbg_copy_selected(out, x, marks, n, 16); break;
+            default: out = loopdbg_copy_selected(out, x, marks, n, block);
         }
     }
     return 0;
@@ -113,19 +114,19 @@ static int loopdbg_compress(loopdbg_call *call) {
 typedef struct {
     uint64_t key;
     int64_t place;
-} loopdbg_keyed;
+} loopdbg_sort_entry;
 
 #define DATA_DEPENDENT_WHOLE(ID, T, U, FIRST)                                                                 \
-    static void loopdbg_keys_##ID(T const *x, npy_intp n, loopdbg_keyed *out) {                               \
-        for (npy_intp j = 0; j < n; j++) out[j] = (loopdbg_keyed){(U)((U)x[j] ^ (U)(FIRST)), j};              \
+    static void loopdbg_keys_##ID(T const *x, npy_intp n, loopdbg_sort_entry *out) {                               \
+        for (npy_intp j = 0; j < n; j++) out[j] = (loopdbg_sort_entry){(U)((U)x[j] ^ (U)(FIRST)), j};              \
     }
 #define DATA_DEPENDENT_FLOAT(BITS, INFINITY)                                                                  \
-    static void loopdbg_keys_f##BITS(uint##BITS##_t const *x, npy_intp n, loopdbg_keyed *out) {               \
+    static void loopdbg_keys_f##BITS(uint##BITS##_t const *x, npy_intp n, loopdbg_sort_entry *out) {               \
         uint##BITS##_t const sign = (uint##BITS##_t)((uint##BITS##_t)1 << (BITS - 1));                        \
         for (npy_intp j = 0; j < n; j++) {                                                                    \
             uint##BITS##_t bits = x[j], size = bits & (uint##BITS##_t)~sign;                                  \
             uint##BITS##_t key = (bits & sign) && size ? (uint##BITS##_t)~bits : size | sign;                 \
-            out[j] = (loopdbg_keyed){size > (INFINITY) ? (uint##BITS##_t)-1 : key, j};                        \
+            out[j] = (loopdbg_sort_entry){size > (INFINITY) ? (uint##BITS##_t)-1 : key, j};                        \
         }                                                                                                     \
     }
 DATA_DEPENDENT_WHOLE(u8, uint8_t, uint8_t, 0)
@@ -141,14 +142,14 @@ DATA_DEPENDENT_FLOAT(32, 0x7F800000)
 DATA_DEPENDENT_FLOAT(64, UINT64_C(0x7FF0000000000000))
 
 /* So few are sorted by inserting them. */
-enum { LOOPDBG_FEW_KEYS = 48 };
+enum { LOOPDBG_INSERTION_SORT_MAX = 48 };
 
 /* Sort by key, equal ones as they stand, with room for as many; returns where they are then. */
-static loopdbg_keyed *loopdbg_sort_keys(loopdbg_keyed *a, loopdbg_keyed *b, npy_intp n, int bytes) {
+static loopdbg_sort_entry *loopdbg_sort_keys(loopdbg_sort_entry *a, loopdbg_sort_entry *b, npy_intp n, int bytes) {
     npy_intp counts[256];
-    if (n <= LOOPDBG_FEW_KEYS) {
+    if (n <= LOOPDBG_INSERTION_SORT_MAX) {
         for (npy_intp k = 1; k < n; k++) {
-            loopdbg_keyed one = a[k];
+            loopdbg_sort_entry one = a[k];
             npy_intp j = k;
             for (; j > 0 && a[j - 1].key > one.key; j--) a[j] = a[j - 1];
             a[j] = one;
@@ -166,13 +167,13 @@ static loopdbg_keyed *loopdbg_sort_keys(loopdbg_keyed *a, loopdbg_keyed *b, npy_
             at += more;
         }
         for (npy_intp k = 0; k < n; k++) b[counts[a[k].key >> shift & 255]++] = a[k];
-        loopdbg_keyed *other = a;
+        loopdbg_sort_entry *other = a;
         a = b, b = other;
     }
     return a;
 }
 
-static inline void loopdbg_put_int(char *out, npy_intp k, int64_t value, npy_intp size) {
+static inline void loopdbg_store_int(char *out, npy_intp k, int64_t value, npy_intp size) {
     if (size == 8) ((int64_t *)out)[k] = value;
     else ((int32_t *)out)[k] = (int32_t)value;
 }
@@ -185,7 +186,7 @@ static int loopdbg_unique(loopdbg_call *call) {
     char const *x = LOOPDBG_ARG(call, 0);
     char *values = LOOPDBG_ARG(call, 1), *first = LOOPDBG_ARG(call, 2), *which = LOOPDBG_ARG(call, 3);
     char *times = LOOPDBG_ARG(call, 4);
-    loopdbg_keyed *keys = (loopdbg_keyed *)LOOPDBG_ARG(call, 6), *sorted;
+    loopdbg_sort_entry *keys = (loopdbg_sort_entry *)LOOPDBG_ARG(call, 6), *sorted;
     switch ((char)call->extra[2]) {
         case '?':
         case 'B': loopdbg_keys_u8((uint8_t const *)x, n, keys); break;
@@ -204,21 +205,21 @@ static int loopdbg_unique(loopdbg_call *call) {
     sorted = loopdbg_sort_keys(keys, keys + n, n, (int)size);
     if (!call->extra[3]) {
         /* By their first places: each element's ``key`` becomes the first place of its value, in the order of places. */
-        loopdbg_keyed *by_place = sorted == keys ? keys + n : keys;
+        loopdbg_sort_entry *by_place = sorted == keys ? keys + n : keys;
         for (npy_intp k = 0, begin = 0; k < n; k++) {
             if (sorted[k].key != sorted[begin].key) begin = k;
-            by_place[sorted[k].place] = (loopdbg_keyed){(uint64_t)sorted[begin].place, 0};
+            by_place[sorted[k].place] = (loopdbg_sort_entry){(uint64_t)sorted[begin].place, 0};
         }
         for (npy_intp k = 0; k < n; k++) {
-            loopdbg_keyed *own = by_place + by_place[k].key;
+            loopdbg_sort_entry *own = by_place + by_place[k].key;
             if (own == by_place + k) {
                 own->place = count;
                 memcpy(values + count * size, x + k * size, size);
-                loopdbg_put_int(first, count, k, wide);
-                loopdbg_put_int(times, count, 0, times_wide);
+                loopdbg_store_int(first, count, k, wide);
+                loopdbg_store_int(times, count, 0, times_wide);
                 count++;
             }
-            loopdbg_put_int(which, k, own->place, wide);
+            loopdbg_store_int(which, k, own->place, wide);
             if (times_wide == 8) ((int64_t *)times)[own->place]++;
             else ((int32_t *)times)[own->place]++;
         }
@@ -226,9 +227,9 @@ static int loopdbg_unique(loopdbg_call *call) {
         for (npy_intp k = 0; k < n; count++) {
             npy_intp begin = k;
             memcpy(values + count * size, x + sorted[k].place * size, size);
-            loopdbg_put_int(first, count, sorted[k].place, wide);
-            for (; k < n && sorted[k].key == sorted[begin].key; k++) loopdbg_put_int(which, sorted[k].place, count, wide);
-            loopdbg_put_int(times, count, k - begin, times_wide);
+            loopdbg_store_int(first, count, sorted[k].place, wide);
+            for (; k < n && sorted[k].key == sorted[begin].key; k++) loopdbg_store_int(which, sorted[k].place, count, wide);
+            loopdbg_store_int(times, count, k - begin, times_wide);
         }
     *(int64_t *)LOOPDBG_ARG(call, 5) = count;
     return 0;

@@ -25,8 +25,8 @@ static inline int loopdbg_apart(char const *in, npy_intp step, npy_intp around, 
 }
 
 /* Do results lie apart from what is folded? Axes: extent, then a stride for output, input and output. */
-static inline int loopdbg_fold_apart(char **args, npy_intp const *dims, npy_intp const *steps, npy_intp const *axes, int count,
-                                     npy_intp size) {
+static inline int loopdbg_fold_is_disjoint(char **args, npy_intp const *dims, npy_intp const *steps, npy_intp const *axes,
+                                           int count, npy_intp size) {
     char const *low[2] = {args[0], args[1]}, *high[2] = {args[0] + size, args[1] + size};
     for (int k = -1; k < count; k++)
         for (int j = 0; j < 2; j++) {

@@ -1,6 +1,6 @@
 /* How wide this processor works. Loops over rows are written once, in a header with a body that is included for each
  * width; all keep 16 lanes (4 vectors of 4, 2 of 8, one of 16), whose sums are added in one order. What is said by
- * PRODUCT_AND is rounded once with AVX2 and AVX-512, which give the same bits, and twice on other processors; everything
+ * MULTIPLY_ADD is rounded once with AVX2 and AVX-512, which give the same bits, and twice on other processors; everything
  * else gives the same bits on all. */
 #ifndef LOOPDBG_LANES_H
 #define LOOPDBG_LANES_H
@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <numpy/npy_common.h>
-#include "../elements/exp.h"
+#include "../elementwise/exp_polynomial.h"
 #include "processor.h"
 
 enum { LOOPDBG_LANES = 16 };
@@ -24,7 +24,7 @@ typedef uint32_t loopdbg_u8 __attribute__((vector_size(32), aligned(4), may_alia
 typedef uint32_t loopdbg_u16 __attribute__((vector_size(64), aligned(4), may_alias));
 
 /* The float in the bits of a number. */
-static inline float loopdbg_float(npy_intp bits) {
+static inline float loopdbg_float_from_bits(npy_intp bits) {
     uint32_t low = (uint32_t)bits;
     float value;
     memcpy(&value, &low, sizeof value);
@@ -32,7 +32,7 @@ static inline float loopdbg_float(npy_intp bits) {
 }
 
 /* The sum of 16 lanes. */
-static inline float loopdbg_sum16(float const *lane) {
+static inline float loopdbg_sum_lanes(float const *lane) {
     float sum[8];
     for (int k = 0; k < 8; k++) sum[k] = lane[k] + lane[k + 8];
     for (int k = 0; k < 4; k++) sum[k] += sum[k + 4];

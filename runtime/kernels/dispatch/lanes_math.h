@@ -10,9 +10,9 @@ INLINE V NAME(exp)(V x) {
     /* Neither subnormal nor infinite, as nearly all are: a third less to do, and the same bits. */
     __m256 size = _mm256_andnot_ps(_mm256_set1_ps(-0.0f), (__m256)x);
     if (!_mm256_movemask_ps(_mm256_cmp_ps(size, _mm256_set1_ps(87.0f), _CMP_NLE_UQ))) {
-        V moved = LOOPDBG_EXP_SHIFTED(PRODUCT_AND, ALL, x), n = moved - LOOPDBG_EXP_MIDDLE, value;
-        V rest = LOOPDBG_EXP_REST(PRODUCT_AND, ALL, x, n);
-        LOOPDBG_EXP_POLYNOMIAL(PRODUCT_AND, ALL, rest, value);
+        V moved = LOOPDBG_EXP_SHIFTED(MULTIPLY_ADD, ALL, x), n = moved - LOOPDBG_EXP_ROUND_BIAS, value;
+        V rest = LOOPDBG_EXP_REMAINDER(MULTIPLY_ADD, ALL, x, n);
+        LOOPDBG_EXP_POLYNOMIAL(MULTIPLY_ADD, ALL, rest, value);
         return (V)((VI)value + ((VI)moved << 23));
     }
 #endif
@@ -21,17 +21,17 @@ INLINE V NAME(exp)(V x) {
     __mmask16 inside = _mm512_cmp_ps_mask((__m512)x, (__m512)low, _CMP_NLT_UQ);
     x = (V)_mm512_maskz_min_ps(inside, (__m512)high, (__m512)x); /* the second where one is NaN */
 #else
-    VI below = (VI)LESS(x, low);
-    x = AT_MOST(high, (V)(~below & (VI)x));
+    VI below = (VI)LESS_MASK(x, low);
+    x = CLAMP_MAX(high, (V)(~below & (VI)x));
 #endif
-    V shifted = LOOPDBG_EXP_SHIFTED(PRODUCT_AND, ALL, x), whole = shifted - LOOPDBG_EXP_MIDDLE, y;
-    V r = LOOPDBG_EXP_REST(PRODUCT_AND, ALL, x, whole);
-    LOOPDBG_EXP_POLYNOMIAL(PRODUCT_AND, ALL, r, y);
+    V shifted = LOOPDBG_EXP_SHIFTED(MULTIPLY_ADD, ALL, x), whole = shifted - LOOPDBG_EXP_ROUND_BIAS, y;
+    V r = LOOPDBG_EXP_REMAINDER(MULTIPLY_ADD, ALL, x, whole);
+    LOOPDBG_EXP_POLYNOMIAL(MULTIPLY_ADD, ALL, r, y);
 #if N == 16
     return (V)_mm512_maskz_scalef_ps(inside, (__m512)y, (__m512)whole);
 #else
     /* In two halves: the result may be subnormal. */
-    VI power = (VI)shifted - LOOPDBG_EXP_BITS, half = power >> 1;
+    VI power = (VI)shifted - LOOPDBG_EXP_ROUND_BIAS_BITS, half = power >> 1;
     y = y * (V)((half + 127) << 23) * (V)((power - half + 127) << 23);
     return (V)(~below & (VI)y);
 #endif
@@ -76,12 +76,12 @@ INLINE void NAME(store)(float *y, npy_intp count, V const v[LOOPDBG_LANES / N]) 
 #endif
 }
 
-/* The 16 lanes as loopdbg_sum16 adds them, and their greatest in the same order. */
+/* The 16 lanes as loopdbg_sum_lanes adds them, and their greatest in the same order. */
 #if N == 4
 INLINE float NAME(sum)(V const v[LOOPDBG_LANES / N]) {
     float lane[LOOPDBG_LANES];
     for (int q = 0; q < LOOPDBG_LANES / N; q++) *(V *)(lane + q * N) = v[q];
-    return loopdbg_sum16(lane);
+    return loopdbg_sum_lanes(lane);
 }
 
 INLINE float NAME(most)(V const v[LOOPDBG_LANES / N]) {

@@ -18,23 +18,23 @@ typedef struct {
 } loopdbg_processor;
 
 /* One in a process; each module is given it when it is imported (processor.pyx). */
-static loopdbg_processor const loopdbg_any_processor = {4, LOOPDBG_BYTES_ANY};
-__attribute__((weak, visibility("hidden"))) loopdbg_processor const *loopdbg_here = &loopdbg_any_processor;
+static loopdbg_processor const loopdbg_baseline_processor = {4, LOOPDBG_BYTES_ANY};
+__attribute__((weak, visibility("hidden"))) loopdbg_processor const *loopdbg_cpu = &loopdbg_baseline_processor;
 
 /* What each_width.h made of a function, or of an array, for this processor; what it made of what multiplies bytes. */
 #if defined(LOOPDBG_X86)
-#define WIDEST(name)                                                                                                   \
-    (loopdbg_here->width == 16  ? loopdbg_##name##_avx512                                                              \
-     : loopdbg_here->width == 8 ? loopdbg_##name##_avx2                                                                \
+#define DISPATCH(name)                                                                                                   \
+    (loopdbg_cpu->width == 16  ? loopdbg_##name##_avx512                                                              \
+     : loopdbg_cpu->width == 8 ? loopdbg_##name##_avx2                                                                \
                                 : loopdbg_##name##_any)
-#define WIDEST_BYTES(name)                                                                                             \
-    (loopdbg_here->bytes >= LOOPDBG_BYTES_VNNI       ? loopdbg_##name##_vnni                                           \
-     : loopdbg_here->bytes == LOOPDBG_BYTES_AVXVNNI ? loopdbg_##name##_avxvnni                                         \
-     : loopdbg_here->bytes == LOOPDBG_BYTES_AVX2    ? loopdbg_##name##_avx2                                            \
+#define DISPATCH_INT8(name)                                                                                             \
+    (loopdbg_cpu->bytes >= LOOPDBG_BYTES_VNNI       ? loopdbg_##name##_vnni                                           \
+     : loopdbg_cpu->bytes == LOOPDBG_BYTES_AVXVNNI ? loopdbg_##name##_avxvnni                                         \
+     : loopdbg_cpu->bytes == LOOPDBG_BYTES_AVX2    ? loopdbg_##name##_avx2                                            \
                                                     : loopdbg_##name##_any)
 #else
-#define WIDEST(name) loopdbg_##name##_any
-#define WIDEST_BYTES(name) loopdbg_##name##_any
+#define DISPATCH(name) loopdbg_##name##_any
+#define DISPATCH_INT8(name) loopdbg_##name##_any
 #endif
 
 /* What is part of each function that calls it, whatever that is compiled for. */

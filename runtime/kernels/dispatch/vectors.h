@@ -19,38 +19,38 @@
 #endif
 
 /* c + a * b, with one rounding where the processor has that. */
-#undef PRODUCT_AND
+#undef MULTIPLY_ADD
 #if N == 16
-#define PRODUCT_AND(a, b, c) ((V)_mm512_fmadd_ps((__m512)(a), (__m512)(b), (__m512)(c)))
+#define MULTIPLY_ADD(a, b, c) ((V)_mm512_fmadd_ps((__m512)(a), (__m512)(b), (__m512)(c)))
 #elif N == 8
-#define PRODUCT_AND(a, b, c) ((V)_mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(c)))
+#define MULTIPLY_ADD(a, b, c) ((V)_mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(c)))
 #else
-#define PRODUCT_AND LOOPDBG_ROUNDED_EACH
+#define MULTIPLY_ADD LOOPDBG_MULTIPLY_ADD_UNFUSED
 #endif
-/* LESS and SAME say where something is so, PICK takes a there and b elsewhere. AT_MOST and AT_LEAST leave a NaN. */
-#undef LESS
-#undef SAME
-#undef PICK
-#undef AT_MOST
-#undef AT_LEAST
+/* LESS and SAME say where something is so, PICK takes a there and b elsewhere. CLAMP_MAX and CLAMP_MIN leave a NaN. */
+#undef LESS_MASK
+#undef EQUAL_MASK
+#undef BLEND
+#undef CLAMP_MAX
+#undef CLAMP_MIN
 #if N == 16
-#define LESS(a, b) _mm512_cmp_ps_mask((__m512)(a), (__m512)(b), _CMP_LT_OQ)
-#define SAME(a, b) _mm512_cmp_ps_mask((__m512)(a), (__m512)(b), _CMP_EQ_OQ)
-#define PICK(mask, a, b) ((V)_mm512_mask_blend_ps(mask, (__m512)(b), (__m512)(a)))
-#define AT_MOST(limit, x) ((V)_mm512_min_ps((__m512)(limit), (__m512)(x)))
-#define AT_LEAST(limit, x) ((V)_mm512_max_ps((__m512)(limit), (__m512)(x)))
+#define LESS_MASK(a, b) _mm512_cmp_ps_mask((__m512)(a), (__m512)(b), _CMP_LT_OQ)
+#define EQUAL_MASK(a, b) _mm512_cmp_ps_mask((__m512)(a), (__m512)(b), _CMP_EQ_OQ)
+#define BLEND(mask, a, b) ((V)_mm512_mask_blend_ps(mask, (__m512)(b), (__m512)(a)))
+#define CLAMP_MAX(limit, x) ((V)_mm512_min_ps((__m512)(limit), (__m512)(x)))
+#define CLAMP_MIN(limit, x) ((V)_mm512_max_ps((__m512)(limit), (__m512)(x)))
 #elif N == 8
-#define LESS(a, b) _mm256_cmp_ps((__m256)(a), (__m256)(b), _CMP_LT_OQ)
-#define SAME(a, b) _mm256_cmp_ps((__m256)(a), (__m256)(b), _CMP_EQ_OQ)
-#define PICK(mask, a, b) ((V)_mm256_blendv_ps((__m256)(b), (__m256)(a), mask))
-#define AT_MOST(limit, x) ((V)_mm256_min_ps((__m256)(limit), (__m256)(x)))
-#define AT_LEAST(limit, x) ((V)_mm256_max_ps((__m256)(limit), (__m256)(x)))
+#define LESS_MASK(a, b) _mm256_cmp_ps((__m256)(a), (__m256)(b), _CMP_LT_OQ)
+#define EQUAL_MASK(a, b) _mm256_cmp_ps((__m256)(a), (__m256)(b), _CMP_EQ_OQ)
+#define BLEND(mask, a, b) ((V)_mm256_blendv_ps((__m256)(b), (__m256)(a), mask))
+#define CLAMP_MAX(limit, x) ((V)_mm256_min_ps((__m256)(limit), (__m256)(x)))
+#define CLAMP_MIN(limit, x) ((V)_mm256_max_ps((__m256)(limit), (__m256)(x)))
 #else
-#define LESS(a, b) ((VI)((a) < (b)))
-#define SAME(a, b) ((VI)((a) == (b)))
-#define PICK(mask, a, b) ((V)(((mask) & (VI)(a)) | (~(mask) & (VI)(b))))
-#define AT_MOST(limit, x) PICK(LESS(limit, x), limit, x)
-#define AT_LEAST(limit, x) PICK(LESS(x, limit), limit, x)
+#define LESS_MASK(a, b) ((VI)((a) < (b)))
+#define EQUAL_MASK(a, b) ((VI)((a) == (b)))
+#define BLEND(mask, a, b) ((V)(((mask) & (VI)(a)) | (~(mask) & (VI)(b))))
+#define CLAMP_MAX(limit, x) BLEND(LESS_MASK(limit, x), limit, x)
+#define CLAMP_MIN(limit, x) BLEND(LESS_MASK(x, limit), limit, x)
 #endif
 
 #if N != 4

@@ -6,8 +6,8 @@
 
 /* The loops of that name, or NULL. */
 loopdbg_loop loopdbg_function(char const *name);
-loopdbg_halves_loop loopdbg_halves_function(char const *name);
+loopdbg_half_loop loopdbg_half_function(char const *name);
 /* x^c; a loop of two inputs. */
-void loopdbg_each_power(char **args, npy_intp const *dims, npy_intp const *steps);
+void loopdbg_power_f32(char **args, npy_intp const *dims, npy_intp const *steps);
 
 #endif

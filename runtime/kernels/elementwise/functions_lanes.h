@@ -1,6 +1,6 @@
 /* Functions of float32, element by element, for one width: see lanes.h and functions.h. */
 #include "../dispatch/lanes_math.h"
-#include "../elements/halves_lanes.h"
+#include "../element_types/half_precision_lanes.h"
 
 #define ALL(x) ((V){0} + (x))
 #define SIGN_OF(x) ((VI)(x) & INT32_MIN)
@@ -8,8 +8,8 @@
 
 /* What is positive and finite, subnormal numbers too, as 2^whole times what lies around 1, from the root of a half on. */
 INLINE V NAME(mantissa)(V x, V *whole) {
-    V apart = PICK(LESS(x, ALL(1.17549435e-38f)), ALL(23.0f), ALL(0.0f));
-    VI bits = (VI)PICK(LESS(x, ALL(1.17549435e-38f)), x * 8388608.0f, x) - 0x3F3504F3;
+    V apart = BLEND(LESS_MASK(x, ALL(1.17549435e-38f)), ALL(23.0f), ALL(0.0f));
+    VI bits = (VI)BLEND(LESS_MASK(x, ALL(1.17549435e-38f)), x * 8388608.0f, x) - 0x3F3504F3;
     *whole = __builtin_convertvector(bits >> 23, V) - apart;
     return (V)((bits & 0x7FFFFF) + 0x3F3504F3);
 }
@@ -18,25 +18,25 @@ INLINE V NAME(mantissa)(V x, V *whole) {
 INLINE V NAME(log_of_positive)(V x) {
     V whole, square, y, f = NAME(mantissa)(x, &whole) - 1.0f;
     square = f * f;
-    y = PRODUCT_AND(ALL(7.0376836292e-2f), f, ALL(-1.1514610310e-1f));
-    y = PRODUCT_AND(y, f, ALL(1.1676998740e-1f));
-    y = PRODUCT_AND(y, f, ALL(-1.2420140846e-1f));
-    y = PRODUCT_AND(y, f, ALL(1.4249322787e-1f));
-    y = PRODUCT_AND(y, f, ALL(-1.6668057665e-1f));
-    y = PRODUCT_AND(y, f, ALL(2.0000714765e-1f));
-    y = PRODUCT_AND(y, f, ALL(-2.4999993993e-1f));
-    y = PRODUCT_AND(y, f, ALL(3.3333331174e-1f));
+    y = MULTIPLY_ADD(ALL(7.0376836292e-2f), f, ALL(-1.1514610310e-1f));
+    y = MULTIPLY_ADD(y, f, ALL(1.1676998740e-1f));
+    y = MULTIPLY_ADD(y, f, ALL(-1.2420140846e-1f));
+    y = MULTIPLY_ADD(y, f, ALL(1.4249322787e-1f));
+    y = MULTIPLY_ADD(y, f, ALL(-1.6668057665e-1f));
+    y = MULTIPLY_ADD(y, f, ALL(2.0000714765e-1f));
+    y = MULTIPLY_ADD(y, f, ALL(-2.4999993993e-1f));
+    y = MULTIPLY_ADD(y, f, ALL(3.3333331174e-1f));
     y = y * f * square;
-    y = PRODUCT_AND(whole, ALL(-2.12194440e-4f), y);
-    y = PRODUCT_AND(square, ALL(-0.5f), y);
-    return PRODUCT_AND(whole, ALL(0.693359375f), f + y);
+    y = MULTIPLY_ADD(whole, ALL(-2.12194440e-4f), y);
+    y = MULTIPLY_ADD(square, ALL(-0.5f), y);
+    return MULTIPLY_ADD(whole, ALL(0.693359375f), f + y);
 }
 INLINE V NAME(log)(V x) {
     V y = NAME(log_of_positive)(x);
-    y = PICK(SAME(x, ALL(0.0f)), ALL(-__builtin_inff()), y);
-    y = PICK(SAME(x, ALL(__builtin_inff())), x, y);
-    y = PICK(LESS(x, ALL(0.0f)), ALL(__builtin_nanf("")), y);
-    return PICK(SAME(x, x), y, x);
+    y = BLEND(EQUAL_MASK(x, ALL(0.0f)), ALL(-__builtin_inff()), y);
+    y = BLEND(EQUAL_MASK(x, ALL(__builtin_inff())), x, y);
+    y = BLEND(LESS_MASK(x, ALL(0.0f)), ALL(__builtin_nanf("")), y);
+    return BLEND(EQUAL_MASK(x, x), y, x);
 }
 
 /* log(1 + u) for u from 0 to 1: what 1 + u rounds away is put back. */
@@ -48,30 +48,30 @@ INLINE V NAME(log_one_and)(V u) {
 /* log(1 + exp(x)). */
 INLINE V NAME(softplus)(V x) {
     V y = NAME(log_one_and)(NAME(exp)((V)((VI)x | INT32_MIN)));
-    return AT_LEAST(ALL(0.0f), x) + PICK(SAME(x, x), y, ALL(0.0f));
+    return CLAMP_MIN(ALL(0.0f), x) + BLEND(EQUAL_MASK(x, x), y, ALL(0.0f));
 }
 
 /* exp(x) - 1, with all its digits where x is small: 2^n times (exp(r) - 1), and 2^n - 1. */
 INLINE V NAME(expm1)(V x) {
-    V a = AT_LEAST(ALL(-25.0f), AT_MOST(ALL(89.0f), x));
-    V shifted = LOOPDBG_EXP_SHIFTED(PRODUCT_AND, ALL, a), whole = shifted - LOOPDBG_EXP_MIDDLE, y;
-    V r = LOOPDBG_EXP_REST(PRODUCT_AND, ALL, a, whole);
-    V half = (V)(((VI)shifted - LOOPDBG_EXP_BITS + 126) << 23);
-    LOOPDBG_EXP_CURVE(PRODUCT_AND, ALL, r, (r * r), y);
-    y = PRODUCT_AND(y, r * r, r);
-    y = 2.0f * PRODUCT_AND(half, y, half - 0.5f);
-    return PICK(LESS(ALL(5.9604645e-8f), WITHOUT_SIGN(x)), y, PICK(SAME(x, x), x, y));
+    V a = CLAMP_MIN(ALL(-25.0f), CLAMP_MAX(ALL(89.0f), x));
+    V shifted = LOOPDBG_EXP_SHIFTED(MULTIPLY_ADD, ALL, a), whole = shifted - LOOPDBG_EXP_ROUND_BIAS, y;
+    V r = LOOPDBG_EXP_REMAINDER(MULTIPLY_ADD, ALL, a, whole);
+    V half = (V)(((VI)shifted - LOOPDBG_EXP_ROUND_BIAS_BITS + 126) << 23);
+    LOOPDBG_EXP_TAIL_POLYNOMIAL(MULTIPLY_ADD, ALL, r, (r * r), y);
+    y = MULTIPLY_ADD(y, r * r, r);
+    y = 2.0f * MULTIPLY_ADD(half, y, half - 0.5f);
+    return BLEND(LESS_MASK(ALL(5.9604645e-8f), WITHOUT_SIGN(x)), y, BLEND(EQUAL_MASK(x, x), x, y));
 }
 
 /* As e / (e + 1), e = (exp(2 x) - 1) / 2, which needs none of the cases of expm1: at most 2.61 units in the last place,
  * small results too. */
 INLINE V NAME(tanh)(V x) {
-    V a = AT_MOST(ALL(20.0f), WITHOUT_SIGN(x + x)), e;
-    V shifted = LOOPDBG_EXP_SHIFTED(PRODUCT_AND, ALL, a), whole = shifted - LOOPDBG_EXP_MIDDLE;
-    V r = LOOPDBG_EXP_REST(PRODUCT_AND, ALL, a, whole);
+    V a = CLAMP_MAX(ALL(20.0f), WITHOUT_SIGN(x + x)), e;
+    V shifted = LOOPDBG_EXP_SHIFTED(MULTIPLY_ADD, ALL, a), whole = shifted - LOOPDBG_EXP_ROUND_BIAS;
+    V r = LOOPDBG_EXP_REMAINDER(MULTIPLY_ADD, ALL, a, whole);
     V half = (V)(((VI)shifted + 126) << 23);
-    LOOPDBG_EXP_CURVE(PRODUCT_AND, ALL, r, (r * r), e);
-    e = PRODUCT_AND(half, PRODUCT_AND(e, r * r, r), half - 0.5f);
+    LOOPDBG_EXP_TAIL_POLYNOMIAL(MULTIPLY_ADD, ALL, r, (r * r), e);
+    e = MULTIPLY_ADD(half, MULTIPLY_ADD(e, r * r, r), half - 0.5f);
     return (V)((VI)(e / (e + 1.0f)) | SIGN_OF(x));
 }
 
@@ -79,33 +79,33 @@ INLINE V NAME(tanh)(V x) {
  * results. NumPy's four loops for it take four times as long. */
 INLINE V NAME(sigmoid)(V x) {
     V e = NAME(exp)((V)((VI)x | INT32_MIN));
-    return PICK(LESS(x, ALL(0.0f)), e, ALL(1.0f)) / (1.0f + e);
+    return BLEND(LESS_MASK(x, ALL(0.0f)), e, ALL(1.0f)) / (1.0f + e);
 }
 
 /* 1.8 units in the last place at most: by a polynomial of x^2 below 0.92, and 1 - 2^another above. erff takes ten times as
  * long. */
 INLINE V NAME(erf)(V x) {
-    V a = WITHOUT_SIGN(x), near = AT_MOST(ALL(3.95f), a), square = near * near, small, p, whole, e;
-    small = PRODUCT_AND(ALL(-6.00410334e-4f), square, ALL(4.99591278e-3f));
-    small = PRODUCT_AND(small, square, ALL(-2.67686173e-2f));
-    small = PRODUCT_AND(small, square, ALL(1.12818778e-1f));
-    small = PRODUCT_AND(small, square, ALL(-3.76125008e-1f));
-    small = PRODUCT_AND(small, square, ALL(1.28379151e-1f));
-    small = PRODUCT_AND(small, near, near);
-    p = PRODUCT_AND(ALL(-1.77605741e-3f), near, ALL(2.22463477e-2f));
-    p = PRODUCT_AND(p, near, ALL(-1.30749032e-1f));
-    p = PRODUCT_AND(p, near, ALL(-9.39863324e-1f));
-    p = PRODUCT_AND(p, near, ALL(-1.61535954f));
-    p = PRODUCT_AND(p, near, ALL(-2.91492022e-3f));
-    whole = p + LOOPDBG_EXP_MIDDLE;
-    p = p - (whole - LOOPDBG_EXP_MIDDLE);
-    e = PRODUCT_AND(ALL(1.32723851e-3f), p, ALL(9.67143476e-3f));
-    e = PRODUCT_AND(e, p, ALL(5.55070452e-2f));
-    e = PRODUCT_AND(e, p, ALL(2.40222439e-1f));
-    e = PRODUCT_AND(e, p, ALL(6.93147004e-1f));
-    e = PRODUCT_AND(e, p, ALL(1.0f));
+    V a = WITHOUT_SIGN(x), near = CLAMP_MAX(ALL(3.95f), a), square = near * near, small, p, whole, e;
+    small = MULTIPLY_ADD(ALL(-6.00410334e-4f), square, ALL(4.99591278e-3f));
+    small = MULTIPLY_ADD(small, square, ALL(-2.67686173e-2f));
+    small = MULTIPLY_ADD(small, square, ALL(1.12818778e-1f));
+    small = MULTIPLY_ADD(small, square, ALL(-3.76125008e-1f));
+    small = MULTIPLY_ADD(small, square, ALL(1.28379151e-1f));
+    small = MULTIPLY_ADD(small, near, near);
+    p = MULTIPLY_ADD(ALL(-1.77605741e-3f), near, ALL(2.22463477e-2f));
+    p = MULTIPLY_ADD(p, near, ALL(-1.30749032e-1f));
+    p = MULTIPLY_ADD(p, near, ALL(-9.39863324e-1f));
+    p = MULTIPLY_ADD(p, near, ALL(-1.61535954f));
+    p = MULTIPLY_ADD(p, near, ALL(-2.91492022e-3f));
+    whole = p + LOOPDBG_EXP_ROUND_BIAS;
+    p = p - (whole - LOOPDBG_EXP_ROUND_BIAS);
+    e = MULTIPLY_ADD(ALL(1.32723851e-3f), p, ALL(9.67143476e-3f));
+    e = MULTIPLY_ADD(e, p, ALL(5.55070452e-2f));
+    e = MULTIPLY_ADD(e, p, ALL(2.40222439e-1f));
+    e = MULTIPLY_ADD(e, p, ALL(6.93147004e-1f));
+    e = MULTIPLY_ADD(e, p, ALL(1.0f));
     e = 1.0f - (V)((VI)e + ((VI)whole << 23));
-    e = PICK(LESS(ALL(0.92f), near), e, small);
+    e = BLEND(LESS_MASK(ALL(0.92f), near), e, small);
     return (V)((VI)e | SIGN_OF(x));
 }
 
@@ -125,7 +125,7 @@ typedef float NAME(half) __attribute__((vector_size(N * 2), aligned(4), may_alia
 #define PRODUCT_AND_DOUBLES(a, b, c) ((NAME(doubles))_mm256_fmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(c)))
 #define BETWEEN(low, x, high) ((NAME(doubles))_mm256_max_pd((__m256d)(low), _mm256_min_pd((__m256d)(high), (__m256d)(x))))
 #else
-#define PRODUCT_AND_DOUBLES LOOPDBG_ROUNDED_EACH
+#define PRODUCT_AND_DOUBLES LOOPDBG_MULTIPLY_ADD_UNFUSED
 #define BETWEEN(low, x, high) NAME(between)(low, x, high)
 static inline NAME(doubles) NAME(between)(NAME(doubles) low, NAME(doubles) x, NAME(doubles) high) {
     for (int k = 0; k < N / 2; k++) x[k] = x[k] < low[k] ? low[k] : x[k] > high[k] ? high[k] : x[k];
@@ -169,16 +169,17 @@ INLINE V NAME(power)(V x, V exponent) {
 /* Does NAME(power) do for all of these? */
 INLINE int NAME(plain_powers)(V x, V c) {
 #if N == 16
-    __mmask16 plain = LESS(ALL(0.0f), x) & LESS(x, ALL(__builtin_inff())) & LESS(WITHOUT_SIGN(c), ALL(__builtin_inff()));
-    return plain == 0xFFFF && !(SAME(c, ALL(2.0f)) | SAME(c, ALL(3.0f)) | SAME(c, ALL(0.5f)));
+    __mmask16 plain =
+        LESS_MASK(ALL(0.0f), x) & LESS_MASK(x, ALL(__builtin_inff())) & LESS_MASK(WITHOUT_SIGN(c), ALL(__builtin_inff()));
+    return plain == 0xFFFF && !(EQUAL_MASK(c, ALL(2.0f)) | EQUAL_MASK(c, ALL(3.0f)) | EQUAL_MASK(c, ALL(0.5f)));
 #elif N == 8
-    __m256 plain = _mm256_and_ps(LESS(ALL(0.0f), x), LESS(x, ALL(__builtin_inff())));
-    plain = _mm256_and_ps(plain, LESS(WITHOUT_SIGN(c), ALL(__builtin_inff())));
-    __m256 other = _mm256_or_ps(_mm256_or_ps(SAME(c, ALL(2.0f)), SAME(c, ALL(3.0f))), SAME(c, ALL(0.5f)));
+    __m256 plain = _mm256_and_ps(LESS_MASK(ALL(0.0f), x), LESS_MASK(x, ALL(__builtin_inff())));
+    plain = _mm256_and_ps(plain, LESS_MASK(WITHOUT_SIGN(c), ALL(__builtin_inff())));
+    __m256 other = _mm256_or_ps(_mm256_or_ps(EQUAL_MASK(c, ALL(2.0f)), EQUAL_MASK(c, ALL(3.0f))), EQUAL_MASK(c, ALL(0.5f)));
     return _mm256_movemask_ps(_mm256_andnot_ps(other, plain)) == 0xFF;
 #else
     int plain = 1;
-    for (int k = 0; k < N; k++) plain &= loopdbg_is_plain_power(x[k], c[k]);
+    for (int k = 0; k < N; k++) plain &= loopdbg_is_vector_power(x[k], c[k]);
     return plain;
 #endif
 }
@@ -209,7 +210,7 @@ static void NAME(power_each)(char **args, npy_intp const *dims, npy_intp const *
             *(V *)(c + k * N) = w[k];
             *(V *)(out + k * N) = NAME(power)(v[k], w[k]);
             for (int l = k * N; l < k * N + N; l++)
-                if (!loopdbg_is_plain_power(x[l], c[l])) out[l] = loopdbg_power_one(x[l], c[l]);
+                if (!loopdbg_is_vector_power(x[l], c[l])) out[l] = loopdbg_scalar_power(x[l], c[l]);
         }
         if (steps[2] == size) {
             for (int k = 0; k < LOOPDBG_LANES / N; k++) v[k] = *(V const *)(out + k * N);
@@ -269,11 +270,11 @@ INLINE int NAME(some_nan)(V const v[LOOPDBG_LANES / N]) {
                                                                          int brain) {                         \
         float near[LOOPDBG_LANES] = {0};                                                                      \
         V v[LOOPDBG_LANES / N];                                                                               \
-        for (npy_intp k = 0; k < count; k++) near[k] = brain ? loopdbg_from_brain(x[k]) : loopdbg_from_half(x[k]); \
+        for (npy_intp k = 0; k < count; k++) near[k] = brain ? loopdbg_float_from_bfloat16(x[k]) : loopdbg_float_from_half(x[k]); \
         NAME(load)(near, LOOPDBG_LANES, 0, v);                                                                \
         for (int q = 0; q < LOOPDBG_LANES / N; q++) v[q] = NAME(FUNCTION)(v[q]);                              \
         NAME(store)(near, LOOPDBG_LANES, v);                                                                  \
-        for (npy_intp k = 0; k < count; k++) y[k] = brain ? loopdbg_to_brain(near[k]) : loopdbg_to_half_f32(near[k]); \
+        for (npy_intp k = 0; k < count; k++) y[k] = brain ? loopdbg_bfloat16_from_float(near[k]) : loopdbg_half_from_float(near[k]); \
     }                                                                                                         \
     INLINE void NAME(FUNCTION##_of)(uint16_t const *x, uint16_t *y, npy_intp n, \
                                                                                int brain) {                   \

@@ -11,17 +11,17 @@
 #include <string.h>
 #include <numpy/npy_common.h>
 
-#include "../data_movement/bytes.h"
+#include "../data_movement/fast_memcpy.h"
 #include "inner_loops.h"
 #include "functions.h"
-#include "../reduce/highs.h"
-#include "narrow.h"
-#include "../elements/numbers.h"
+#include "../reduce/rowwise_minmax.h"
+#include "half_loops.h"
+#include "../element_types/type_lists.h"
 #include "../dispatch/processor.h"
 #include "scalar_ops.h"
-#include "../data_movement/side_by_side.h"
-#include "../reduce/sums.h"
-#include "../data_movement/two_axes.h"
+#include "../data_movement/interleave_rows.h"
+#include "../reduce/pairwise_sum.h"
+#include "../data_movement/row_loops.h"
 
 /* copy: data = element size in bytes */
 #define COPY_BODY(T)                                                                                          \
@@ -36,7 +36,7 @@ void loopdbg_copy(char **args, npy_intp const *dims, npy_intp const *steps, void
     char const *src = args[0];
     char *dst = args[1];
     if (steps[0] == size && steps[1] == size) {
-        loopdbg_bytes(dst, src, (size_t)(n * size));
+        loopdbg_memcpy(dst, src, (size_t)(n * size));
         return;
     }
     if (steps[0] == 0 && steps[1] == size) switch (size) { /* fills: 4 to 20x the general loop, which reads each time */
@@ -94,7 +94,7 @@ WHOLE(f64, double)
     CAST(far_##ID, FROM, TO, EXPRESSION)                                                                      \
     LOOP(ID) {                                                                                                \
         if (steps[0] == sizeof(FROM) && steps[1] == sizeof(TO))                                               \
-            WIDEST(near_##ID)((FROM const *)args[0], (TO *)args[1], dims[0]);                                 \
+            DISPATCH(near_##ID)((FROM const *)args[0], (TO *)args[1], dims[0]);                                 \
         else                                                                                                  \
             far_##ID(args, dims, steps, data);                                                                \
     }
@@ -138,10 +138,10 @@ static void powers_f64(char **args, npy_intp const *dims, npy_intp const *steps)
     }
 }
 /* Rows of no more elements than this lie side by side. */
-enum { LOOPDBG_SHORTEST = 7 };
+enum { LOOPDBG_MAX_SHORT_ROW = 7 };
 
-#define BODY "../elementwise/loops_lanes.h"
-#include "../dispatch/each_width.h"
+#define BODY "../elementwise/inner_loops_lanes.h"
+#include "../dispatch/foreach_target.h"
 
 #define CAST_FROM(C, N, T) CASTS_OF_INTEGER(CAST, CAST_NEAR, N, T)
 INTEGERS(CAST_FROM)
@@ -150,28 +150,28 @@ CAST_FROM('?', bool, uint8_t)
 FLOATS(CAST_FROM_FLOAT)
 
 void loopdbg_where(char **args, npy_intp const *dims, npy_intp const *steps, void *data) {
-    WIDEST(where)(args, dims, steps, data);
+    DISPATCH(where)(args, dims, steps, data);
 }
 
 /* float16 and bfloat16: whatever is no float goes through float32. */
 #define CAST_HALF(C, N, T)                                                                                    \
-    CAST(cast_f16_##N, uint16_t, T, AS_##N(f32, loopdbg_from_half(v)))                                        \
-    CAST(cast_##N##_f16, T, uint16_t, loopdbg_to_half_f32((float)v))                                          \
-    CAST(cast_bf16_##N, uint16_t, T, AS_##N(f32, loopdbg_from_brain(v)))                                      \
-    CAST(cast_##N##_bf16, T, uint16_t, loopdbg_to_brain((float)v))
+    CAST(cast_f16_##N, uint16_t, T, AS_##N(f32, loopdbg_float_from_half(v)))                                        \
+    CAST(cast_##N##_f16, T, uint16_t, loopdbg_half_from_float((float)v))                                          \
+    CAST(cast_bf16_##N, uint16_t, T, AS_##N(f32, loopdbg_float_from_bfloat16(v)))                                      \
+    CAST(cast_##N##_bf16, T, uint16_t, loopdbg_bfloat16_from_float((float)v))
 INTEGERS(CAST_HALF)
-CAST(cast_f16_f64, uint16_t, double, loopdbg_from_half(v))
+CAST(cast_f16_f64, uint16_t, double, loopdbg_float_from_half(v))
 CAST(cast_f16_bool, uint16_t, uint8_t, (v & 0x7fffu) != 0)
-CAST(cast_f64_f16, double, uint16_t, loopdbg_to_half_f64(v))
+CAST(cast_f64_f16, double, uint16_t, loopdbg_half_from_double(v))
 CAST(cast_f16_f16, uint16_t, uint16_t, v)
-CAST(cast_bool_f16, uint8_t, uint16_t, loopdbg_to_half_f32((float)(v != 0)))
-CAST(cast_bf16_f64, uint16_t, double, loopdbg_from_brain(v))
+CAST(cast_bool_f16, uint8_t, uint16_t, loopdbg_half_from_float((float)(v != 0)))
+CAST(cast_bf16_f64, uint16_t, double, loopdbg_float_from_bfloat16(v))
 CAST(cast_bf16_bool, uint16_t, uint8_t, (v & 0x7fffu) != 0)
-CAST(cast_f64_bf16, double, uint16_t, loopdbg_to_brain((float)v))
+CAST(cast_f64_bf16, double, uint16_t, loopdbg_bfloat16_from_float((float)v))
 CAST(cast_bf16_bf16, uint16_t, uint16_t, v)
-CAST(cast_bool_bf16, uint8_t, uint16_t, loopdbg_to_brain((float)(v != 0)))
-CAST(cast_f16_bf16, uint16_t, uint16_t, loopdbg_to_brain(loopdbg_from_half(v)))
-CAST(cast_bf16_f16, uint16_t, uint16_t, loopdbg_to_half_f32(loopdbg_from_brain(v)))
+CAST(cast_bool_bf16, uint8_t, uint16_t, loopdbg_bfloat16_from_float((float)(v != 0)))
+CAST(cast_f16_bf16, uint16_t, uint16_t, loopdbg_bfloat16_from_float(loopdbg_float_from_half(v)))
+CAST(cast_bf16_f16, uint16_t, uint16_t, loopdbg_half_from_float(loopdbg_float_from_bfloat16(v)))
 
 #define CAST_CASE(FROM, C, N) case C: return cast_##FROM##_##N;
 #define CAST_TO(C, N, T)                                                                                      \
@@ -232,28 +232,28 @@ LOOP(erf_f64) {
     for (npy_intp i = 0; i < dims[0]; i++, a += steps[0], out += steps[1]) *(double *)out = erf(*(double const *)a);
 }
 
-#define POWER_PICK(C, N, T) if (type == C && !strcmp(name, "power")) return WIDEST(power_##N);
-#define EACH_PICK(ID, FUNCTION, C, T, R, EXPRESSION) if (type == C && !strcmp(name, FUNCTION)) return WIDEST(each_##ID);
-#define MAP_PICK(ID, FUNCTION, C, T, R, EXPRESSION) if (type == C && !strcmp(name, FUNCTION)) return WIDEST(map_##ID);
-loopdbg_loop loopdbg_map(char const *name, char type) {
+#define POWER_PICK(C, N, T) if (type == C && !strcmp(name, "power")) return DISPATCH(power_##N);
+#define EACH_PICK(ID, FUNCTION, C, T, R, EXPRESSION) if (type == C && !strcmp(name, FUNCTION)) return DISPATCH(each_##ID);
+#define MAP_PICK(ID, FUNCTION, C, T, R, EXPRESSION) if (type == C && !strcmp(name, FUNCTION)) return DISPATCH(map_##ID);
+loopdbg_loop loopdbg_strided_loop(char const *name, char type) {
     SCALAR_FLOATS(MAP_PICK)
     EACH_OF(EACH_PICK)
     FLOATS(POWER_PICK)
     return type == 'f' ? loopdbg_function(name) : NULL;
 }
 
-#define ROWS_PICK_EACH(PICK, N)                                                                               \
-    if (!strcmp(name, "add")) return PICK(rows_add_##N);                                                      \
-    if (!strcmp(name, "subtract")) return PICK(rows_subtract_##N);                                            \
-    if (!strcmp(name, "multiply")) return PICK(rows_multiply_##N);                                            \
-    if (!strcmp(name, "divide")) return PICK(rows_divide_##N);                                                \
-    if (!strcmp(name, "maximum")) return PICK(rows_maximum_##N);                                              \
-    if (!strcmp(name, "minimum")) return PICK(rows_minimum_##N);
+#define ROWS_PICK_EACH(BLEND, N)                                                                               \
+    if (!strcmp(name, "add")) return BLEND(rows_add_##N);                                                      \
+    if (!strcmp(name, "subtract")) return BLEND(rows_subtract_##N);                                            \
+    if (!strcmp(name, "multiply")) return BLEND(rows_multiply_##N);                                            \
+    if (!strcmp(name, "divide")) return BLEND(rows_divide_##N);                                                \
+    if (!strcmp(name, "maximum")) return BLEND(rows_maximum_##N);                                              \
+    if (!strcmp(name, "minimum")) return BLEND(rows_minimum_##N);
 #define ROWS_PICK(C, N, T)                                                                                    \
     case C:                                                                                                   \
-        ROWS_PICK_EACH(WIDEST, N)                                                                             \
+        ROWS_PICK_EACH(DISPATCH, N)                                                                             \
         break;
-loopdbg_loop loopdbg_rows(char const *name, char type) {
+loopdbg_loop loopdbg_row_loop(char const *name, char type) {
     switch (type) {
         FLOATS(ROWS_PICK)
         case 'e': ROWS_PICK_EACH(, f16) break;
@@ -264,12 +264,12 @@ loopdbg_loop loopdbg_rows(char const *name, char type) {
 
 #define FOLD_NEIGHBOURS(C, N, T)                                                                              \
     case C:                                                                                                   \
-        if (!strcmp(name, "add")) return rows ? WIDEST(rows_sum_##N) : fold_sum_##N;                          \
-        if (!strcmp(name, "maximum")) return rows ? WIDEST(rows_max_##N) : WIDEST(fold_max_##N);              \
-        if (!strcmp(name, "minimum")) return rows ? WIDEST(rows_min_##N) : WIDEST(fold_min_##N);              \
+        if (!strcmp(name, "add")) return rows ? DISPATCH(rows_sum_##N) : fold_sum_##N;                          \
+        if (!strcmp(name, "maximum")) return rows ? DISPATCH(rows_max_##N) : DISPATCH(fold_max_##N);              \
+        if (!strcmp(name, "minimum")) return rows ? DISPATCH(rows_min_##N) : DISPATCH(fold_min_##N);              \
         break;
 #define FOLD_NARROW(N) !strcmp(name, "maximum") ? rows_max_##N : !strcmp(name, "minimum") ? rows_min_##N : NULL
-loopdbg_loop loopdbg_fold_neighbours(char const *name, char type, int rows) {
+loopdbg_loop loopdbg_fold_contiguous(char const *name, char type, int rows) {
     switch (type) {
         FLOATS(FOLD_NEIGHBOURS)
         case 'e': return rows ? FOLD_NARROW(f16) : NULL;
@@ -283,7 +283,7 @@ loopdbg_loop loopdbg_fold_neighbours(char const *name, char type, int rows) {
 #define PICK_MODULO(C, N, T) case C: return modulo_##N;
 #define PICK_FLOOR(C, N, T) case C: return floor_divide_##N;
 #define PICK_POWER(C, N, T) case C: return integer_power_##N;
-loopdbg_loop loopdbg_own(char const *name, char type) {
+loopdbg_loop loopdbg_native_loop_for(char const *name, char type) {
     /* clang-format off */
     if (!strcmp(name, "trunc_divide")) switch (type) { INTEGERS(PICK_DIVIDE) }
     if (!strcmp(name, "trunc_remainder")) switch (type) { INTEGERS(PICK_REMAINDER) }
@@ -295,4 +295,4 @@ loopdbg_loop loopdbg_own(char const *name, char type) {
     return type == 'f' ? loopdbg_function(name) : NULL;
 }
 
-loopdbg_loop loopdbg_turn(npy_intp size) { return size == 4 ? loopdbg_turn_4 : size == 2 ? loopdbg_turn_8 : NULL; }
+loopdbg_loop loopdbg_transpose(npy_intp size) { return size == 4 ? loopdbg_turn_4 : size == 2 ? loopdbg_turn_8 : NULL; }

@@ -34,17 +34,17 @@ static void loopdbg_quantize_rows(loopdbg_quantize_row row, char const *x, npy_i
 }
 
 #define BODY "../int8/quantize_lanes.h"
-#include "../dispatch/each_width.h"
+#include "../dispatch/foreach_target.h"
 
 /* x, scales, zero points, y; one, outer, extent, inner, block, least, greatest, bits, type. */
 static int loopdbg_quantize(loopdbg_call *call) {
     npy_intp size = call->extra[7] > 255 ? 2 : 1;
     loopdbg_quantize_row row = NULL;
     switch ((char)call->extra[8]) {
-        case 'b': row = WIDEST(quantize_i8); break;
-        case 'B': row = WIDEST(quantize_u8); break;
-        case 'h': row = WIDEST(quantize_i16); break;
-        case 'H': row = WIDEST(quantize_u16); break;
+        case 'b': row = DISPATCH(quantize_i8); break;
+        case 'B': row = DISPATCH(quantize_u8); break;
+        case 'h': row = DISPATCH(quantize_i16); break;
+        case 'H': row = DISPATCH(quantize_u16); break;
         default: return 1;
     }
     loopdbg_quantize_rows(row, LOOPDBG_ARG(call, 0), 4, LOOPDBG_ARG(call, 3), size, (float const *)LOOPDBG_ARG(call, 1),
@@ -59,9 +59,9 @@ static int loopdbg_requantize(loopdbg_call *call) {
     float z = is_signed ? (float)*(int8_t const *)zero : (float)*(uint8_t const *)zero;
     if (!step) columns *= rows, rows = 1;
     for (npy_intp r = 0; r < rows; r++)
-        WIDEST(requantize_row)((int32_t const *)LOOPDBG_ARG(call, 0) + r * columns,
-                               (uint8_t *)LOOPDBG_ARG(call, 3) + r * columns, columns, (float const *)LOOPDBG_ARG(call, 1),
-                               step, z, is_signed ? -128.0f : 0.0f);
+        DISPATCH(requantize_row)((int32_t const *)LOOPDBG_ARG(call, 0) + r * columns,
+                                 (uint8_t *)LOOPDBG_ARG(call, 3) + r * columns, columns, (float const *)LOOPDBG_ARG(call, 1),
+                                 step, z, is_signed ? -128.0f : 0.0f);
     return 0;
 }
 
@@ -78,11 +78,11 @@ static int loopdbg_dequantize(loopdbg_call *call) {
     npy_intp size = 1, numbers[7];
     loopdbg_quantize_row row = NULL;
     switch ((char)call->extra[5]) {
-        case 'b': row = WIDEST(dequantize_i8); break;
-        case 'B': row = WIDEST(dequantize_u8); break;
-        case 'h': row = WIDEST(dequantize_i16), size = 2; break;
-        case 'H': row = WIDEST(dequantize_u16), size = 2; break;
-        case 'i': row = WIDEST(dequantize_i32), size = 4; break;
+        case 'b': row = DISPATCH(dequantize_i8); break;
+        case 'B': row = DISPATCH(dequantize_u8); break;
+        case 'h': row = DISPATCH(dequantize_i16), size = 2; break;
+        case 'H': row = DISPATCH(dequantize_u16), size = 2; break;
+        case 'i': row = DISPATCH(dequantize_i32), size = 4; break;
         case 't': row = loopdbg_dequantize_table; break;
         default: return 1;
     }
@@ -100,9 +100,9 @@ static int loopdbg_quantize_dynamic(loopdbg_call *call) {
     uint8_t *zero = (uint8_t *)LOOPDBG_ARG(call, 3);
     npy_intp const numbers[8] = {1, 1, 1, call->extra[0], 0, 0, 255, 255};
     float low, high;
-    WIDEST(quantize_range)(x, call->extra[0], &low, &high);
+    DISPATCH(quantize_range)(x, call->extra[0], &low, &high);
     loopdbg_quantize_parameters(low, high, scale, zero);
-    WIDEST(quantize_u8)((char const *)x, LOOPDBG_ARG(call, 1), call->extra[0], scale, (char const *)zero, 0, numbers);
+    DISPATCH(quantize_u8)((char const *)x, LOOPDBG_ARG(call, 1), call->extra[0], scale, (char const *)zero, 0, numbers);
     return 0;
 }
 

@@ -11,7 +11,7 @@
 #define LOOPDBG_NEAREST(v) (((v) + 0x1.8p23f) - 0x1.8p23f)
 
 #define BODY "../int8/quantize_range_lanes.h"
-#include "../dispatch/each_width.h"
+#include "../dispatch/foreach_target.h"
 
 static inline uint8_t loopdbg_zero_point(float at) {
     at = at < 255.0f ? at : 255.0f;

@@ -1,4 +1,4 @@
-"""The loops over small tensors that ``benchmarks/xla_vectors.py`` writes anew in JAX give what the models give."""
+"""The loops over small tensors that ``benchmarks/xla_vector_twins.py`` writes anew in JAX give what the models give."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from loopdbg.runtime.model import Model
 sys.path.append(str(Path(__file__).resolve().parents[3] / "benchmarks"))
 
 import vector_models
-import xla
+import xla_twins
 
 
 @pytest.mark.parametrize("name", ["newton", "rk4", "quaternion", "rotation", "hashing", "beams"])
 def test_a_twin_gives_what_its_model_gives(name: str) -> None:
     case = getattr(vector_models, name)(30)
-    run, outputs, _ = xla.prepare(case, case.inputs(), None)
+    run, outputs, _ = xla_twins.prepare(case, case.inputs(), None)
     expected = Model(reader.from_proto(case.build(), name)).run(case.inputs())
     found = outputs(run())
     assert found.keys() == expected.keys()

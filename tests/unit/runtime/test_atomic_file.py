@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from command_line import run_code
+from cli_runner import run_python_code
 from loopdbg.runtime import atomic_file
 from loopdbg.runtime.atomic_file import (
     atomic_binary,
@@ -27,7 +27,7 @@ from loopdbg.runtime.atomic_file import (
     write_bytes,
     write_text,
 )
-from loopdbg.runtime.signals import signals_held
+from loopdbg.runtime.signal_deferral import defer_signals
 
 Ends = Callable[[], object]
 
@@ -145,7 +145,7 @@ for path in ("/dev/stdout", "/dev/fd/1", "/dev/null"):
 """
     with out.open("wb") as file:
         number = file.fileno()
-        ran = run_code(code, stdout=number)
+        ran = run_python_code(code, stdout=number)
     assert (ran.status, ran.err) == (0, "")
     assert out.read_text() == "/dev/stdout\ndata\n/dev/fd/1\ndata\n/dev/null\n"
     assert os.listdir(tmp_path) == ["out"]
@@ -245,7 +245,7 @@ def test_signals_wait_while_files_are_moved(tmp_path: Path, monkeypatch: pytest.
 def test_signals_held_keeps_what_is_ignored() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        with signals_held():
+        with defer_signals():
             signal.raise_signal(signal.SIGHUP)
         assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     finally:
@@ -281,7 +281,7 @@ except KeyboardInterrupt:
     print(len(os.listdir("{tmp_path}")))
 atomic_file.discard = discard
 """
-    assert run_code(code).out == "1\n"
+    assert run_python_code(code).out == "1\n"
     assert os.listdir(tmp_path) == []
 
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from command_line import finish, loopdbg, run_code, start
+from cli_runner import run_cli, run_python_code, start_cli, wait_for_exit
 from loopdbg.runtime.errors import UsageError
-from loopdbg.tui import config, settings
-from loopdbg.tui.cli.colours import painted
-from models import SAMPLES
-from pseudo_terminal import terminal
+from loopdbg.tui import config, user_state
+from loopdbg.tui.cli.ansi_colors import colorize
+from pseudo_terminal import open_loopdbg
+from text_models import SAMPLES
 
 NEWTON = SAMPLES / "newton_sqrt.onnx"
 _STYLE = re.compile(r"\x1b\[[0-9;]*m")
@@ -40,12 +40,12 @@ Write = Callable[[str], Path]
 
 def test_values_are_read(write: Write) -> None:
     write('theme = "light"\ncolor = "never"\nrtol = 1e-3\natol = 0\npeer = "openvino:GPU"\n[keys]\nstep = "f10"\n')
-    assert [config.value(one.name) for one in config.SETTINGS] == ["light", "never", 1e-3, 0.0, "openvino:GPU"]
-    assert settings.theme() == "loopdbg-light" and settings.keymap() == {"step": ("f10",)}
+    assert [config.setting_value(one.name) for one in config.SETTINGS] == ["light", "never", 1e-3, 0.0, "openvino:GPU"]
+    assert user_state.selected_theme() == "loopdbg-light" and user_state.keymap() == {"step": ("f10",)}
 
 
 def test_nothing_is_set_where_there_is_no_file(write: Write) -> None:
-    assert all(config.value(one.name) is None for one in config.SETTINGS) and settings.keymap() == {}
+    assert all(config.setting_value(one.name) is None for one in config.SETTINGS) and user_state.keymap() == {}
 
 
 @pytest.mark.parametrize(
@@ -66,20 +66,20 @@ def test_nothing_is_set_where_there_is_no_file(write: Write) -> None:
 def test_what_makes_no_sense_is_one_error(text: str, told: str, write: Write) -> None:
     path = write(text)
     with pytest.raises(UsageError, match=told) as raised:
-        config.told()
+        config.read_config()
     assert str(raised.value).startswith(f"{path}: ") and "\n" not in str(raised.value)
 
 
 @pytest.mark.parametrize("words", [["config"], ["diff", NEWTON, NEWTON]])
 def test_commands_tell_of_it(words: list[str], write: Write, capsys: pytest.CaptureFixture[str]) -> None:
     path = write("rtol = -1")
-    ran = loopdbg(capsys, *words)
-    assert ran.status == 2 and ran.complaint.startswith(f"{path}: rtol = -1: ")
+    ran = run_cli(capsys, *words)
+    assert ran.status == 2 and ran.error_line.startswith(f"{path}: rtol = -1: ")
 
 
 def test_the_list(write: Write, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     path = write('rtol = 1e-4\n[keys]\nstep = ["f10", "s"]\n')
-    ran = loopdbg(capsys, "config")
+    ran = run_cli(capsys, "config")
     rows = {line.split()[0]: line for line in ran.out.splitlines()}
     assert ran.status == 0 and rows.keys() == {*(one.name for one in config.SETTINGS), "keys", "file:"}
     assert re.match(rf"rtol +0\.0001 +{re.escape(str(path))} +the relative tolerance", rows["rtol"])
@@ -87,15 +87,15 @@ def test_the_list(write: Write, capsys: pytest.CaptureFixture[str], monkeypatch:
     assert re.match(rf"keys +step=f10 s +{re.escape(str(path))} ", rows["keys"])
     assert rows["file:"] == f"file: {path}"
     monkeypatch.setenv("NO_COLOR", "1")
-    told = json.loads(loopdbg(capsys, "config", "--json").out)
+    told = json.loads(run_cli(capsys, "config", "--json").out)
     assert told["file"] == str(path) and told["exists"] is True
     assert told["settings"]["rtol"] == {"value": 1e-4, "from": str(path)}
     assert told["settings"]["color"] == {"value": "never", "from": "NO_COLOR"}
 
 
-def test_wrong_keys_are_told_by_the_list(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_keys_are_listed(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
     write('[keys]\nstepp = "x"\n')
-    assert "there is no action 'stepp'; did you mean 'step'" in loopdbg(capsys, "config").complaint
+    assert "there is no action 'stepp'; did you mean 'step'" in run_cli(capsys, "config").error_line
 
 
 def test_the_tolerance_that_is_set(write: Write, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -104,18 +104,18 @@ def test_the_tolerance_that_is_set(write: Write, capsys: pytest.CaptureFixture[s
     reference = tmp_path / "wrong.npz"
     np.savez(reference, x=np.float32([1.6, 1.4, 1.4, 1.4, 1.4]))
     words = ("diff", NEWTON, reference, "--input", "a=2", "--input", "tol=1e-6")
-    assert loopdbg(capsys, *words).status == 6
+    assert run_cli(capsys, *words).status == 6
     write("rtol = 0.1\n")
-    assert loopdbg(capsys, *words).status == 0
-    assert loopdbg(capsys, *words, "--rtol", "1e-6").status == 6, "an option goes before it"
+    assert run_cli(capsys, *words).status == 0
+    assert run_cli(capsys, *words, "--rtol", "1e-6").status == 6, "an option goes before it"
 
 
 def test_the_peer_that_is_set(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("onnxruntime", reason="the peer onnxruntime is not installed")
     words = ("diff", NEWTON, "--input", "a=2", "--input", "tol=1e-6")
-    assert "diff needs two things to compare" in loopdbg(capsys, *words).complaint
+    assert "diff needs two things to compare" in run_cli(capsys, *words).error_line
     write('peer = "onnxruntime"\n')
-    ran = loopdbg(capsys, *words)
+    ran = run_cli(capsys, *words)
     assert ran.status == 0 and ran.out.startswith("same: newton_sqrt.onnx and onnxruntime ")
 
 
@@ -141,7 +141,7 @@ def test_what_decides_about_colours(
     terminal: bool, environment: dict[str, str], file: str, colours: bool, by: str, write: Write
 ) -> None:
     write(file)
-    decided, what = config.colours(terminal, environment)
+    decided, what = config.color_decision(terminal, environment)
     assert decided is colours and what.endswith(by)
 
 
@@ -157,35 +157,35 @@ def test_what_decides_about_colours(
     ],
 )
 def test_a_line_with_colours_is_the_line(line: str) -> None:
-    assert painted(line) != line and _STYLE.sub("", painted(line)) == line
-    assert painted(line).endswith("\x1b[0m") or "\x1b[0m" in painted(line)
+    assert colorize(line) != line and _STYLE.sub("", colorize(line)) == line
+    assert colorize(line).endswith("\x1b[0m") or "\x1b[0m" in colorize(line)
 
 
 @pytest.mark.parametrize(
     "line", ["root   float32 []    1.4142135", "nandini = inflate(x)", "loop 'nan' of nan_count", ""]
 )
 def test_what_is_nothing_special_has_none(line: str) -> None:
-    assert painted(line) == line
+    assert colorize(line) == line
 
 
 def test_run_has_colours_on_a_terminal_alone(tmp_path: Path) -> None:
     words = ("run", str(NEWTON), "--break", "err < 1e-3", "-ex", "continue")
-    with terminal(tmp_path, *words, columns=120) as found:
-        assert found.ended() == 3
-        assert "\x1b[1mbreakpoint 1 (" in found.seen
-    with terminal(tmp_path, *words, columns=120, NO_COLOR="1") as found:
-        assert found.ended() == 3
-        assert "breakpoint 1 (" in found.seen and not _STYLE.search(found.seen)
-    assert not _STYLE.search(finish(start(*words)).out)
-    assert "\x1b[1mbreakpoint 1 (" in finish(start(*words, environment={"FORCE_COLOR": "1"})).out
+    with open_loopdbg(tmp_path, *words, columns=120) as found:
+        assert found.wait_until_exit() == 3
+        assert "\x1b[1mbreakpoint 1 (" in found.output
+    with open_loopdbg(tmp_path, *words, columns=120, NO_COLOR="1") as found:
+        assert found.wait_until_exit() == 3
+        assert "breakpoint 1 (" in found.output and not _STYLE.search(found.output)
+    assert not _STYLE.search(wait_for_exit(start_cli(*words)).out)
+    assert "\x1b[1mbreakpoint 1 (" in wait_for_exit(start_cli(*words, environment={"FORCE_COLOR": "1"})).out
 
 
 def test_json_has_no_colours() -> None:
-    ran = finish(start("run", NEWTON, "--json", environment={"FORCE_COLOR": "1"}))
+    ran = wait_for_exit(start_cli("run", NEWTON, "--json", environment={"FORCE_COLOR": "1"}))
     assert ran.status == 0 and json.loads(ran.out)["outputs"].keys() == {"root", "xs"}
 
 
 def test_a_pipe_reads_no_settings() -> None:
     code = "import sys\nfrom loopdbg.tui.cli import main\nmain(sys.argv[1:])\nprint('tomllib' in sys.modules)"
-    ran = run_code(code, "run", NEWTON)
+    ran = run_python_code(code, "run", NEWTON)
     assert ran.out.splitlines()[-1] == "False"

@@ -5,32 +5,32 @@ from __future__ import annotations
 import importlib
 from types import ModuleType
 
-_FAMILIES = (
+_FAMILY_MODULES = (
     "constant",
     "elementwise",
     "pointwise",
     "shape",
     "slice",
-    "join",
+    "concatenation",
     "fill",
     "reduce",
     "indexing",
-    "products",
+    "matmul",
     "scale",
     "convolution",
     "resize",
-    "boxes",
+    "nms",
     "quantize",
     "attention",
-    "refused",
+    "unsupported",
 )
 
 
-def load() -> None:
+def load_families() -> None:
     """Import all families."""
-    modules()
+    family_modules()
 
 
-def modules() -> list[ModuleType]:
+def family_modules() -> list[ModuleType]:
     """All families."""
-    return [importlib.import_module(f".{family}", __package__) for family in _FAMILIES]
+    return [importlib.import_module(f".{family}", __package__) for family in _FAMILY_MODULES]

@@ -8,14 +8,22 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ....graph import TensorType, Value
-from ..attribute import Attribute, plain
+from ..checked_attribute import CheckedAttribute, ownerless_check
 from ..enums import AttentionIOForm, AttentionNormalizationOp, CausalMaskKind, KVCacheMode, LayerType
-from ..gone import missing
 from ..layer import ILayer, ITensor, enum_argument, tensor_argument
-from ..network import INetworkDefinition, adds
-from ..place import ArgumentError, place
-from ..scope import Scope
-from .arguments import bool_argument, int_argument, known, needs, one_of, one_type, rank_of
+from ..lowering_scope import LoweringScope
+from ..network import INetworkDefinition, network_method
+from ..removed_api import missing_api_error
+from ..script_location import ArgumentError, caller_location
+from .argument_checks import (
+    bool_argument,
+    checked_rank,
+    enum_check,
+    int_argument,
+    require_dtype_kind,
+    require_equal_dtypes,
+    static_shape,
+)
 
 
 class IAttentionOutputLayer(ILayer):
@@ -23,19 +31,19 @@ class IAttentionOutputLayer(ILayer):
 
     KIND: ClassVar[str] = "Attention"
     TYPE: ClassVar[LayerType] = LayerType.ATTENTION_OUTPUT
-    MORE_INPUTS: ClassVar[int] = 1
+    EXTRA_INPUTS: ClassVar[int] = 1
 
     norm_op: AttentionNormalizationOp = AttentionNormalizationOp.SOFTMAX
     causal_kind: CausalMaskKind = CausalMaskKind.NONE
 
-    def least_inputs(self) -> int:
+    def max_inputs(self) -> int:
         return 4
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
-        one_type(self, types[:3])
-        needs(self, 0, types[0], "float")
+        require_equal_dtypes(self, types[:3])
+        require_dtype_kind(self, 0, types[0], "float")
         for k in range(3):
-            rank_of(self, k, types[k], 4, 4)
+            checked_rank(self, k, types[k], 4, 4)
         query, key, value = (kind.shape for kind in types[:3])
         if query is None or key is None or value is None:
             return [TensorType(types[0].dtype)]
@@ -48,14 +56,14 @@ class IAttentionOutputLayer(ILayer):
                 " fit: they are [batch, heads, length, size]"
             )
         if len(types) > 3 and self.get_input(3) is not None:
-            rank_of(self, 3, types[3], 4, 4)
+            checked_rank(self, 3, types[3], 4, 4)
             if types[3].dtype is not None and types[3].dtype not in (np.bool_, types[0].dtype):
                 raise self.error(
-                    f"its mask, {self.input(3)}, is {types[3].dtype.name}: it may be bool, or as the query"
+                    f"its mask, {self.required_input(3)}, is {types[3].dtype.name}: it may be bool, or as the query"
                 )
         return [TensorType(types[0].dtype, (*query[:3], value[3]))]
 
-    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+    def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         given = [*inputs, None][:4]
         softmax = self.norm_op is AttentionNormalizationOp.SOFTMAX
         return [
@@ -90,13 +98,13 @@ class IAttention:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        raise missing("IAttention", name, dir(self))
+        raise missing_api_error("IAttention", name, dir(self))
 
-    name = Attribute[str]("name", of="_layer")
-    norm_op = Attribute[AttentionNormalizationOp]("norm_op", one_of(AttentionNormalizationOp), of="_layer")
-    causal_kind = Attribute[CausalMaskKind]("causal_kind", one_of(CausalMaskKind), of="_layer")
-    causal = Attribute[bool](
-        "causal_kind", plain(_causal_kind), lambda kind: kind is not CausalMaskKind.NONE, of="_layer"
+    name = CheckedAttribute[str]("name", of="_layer")
+    norm_op = CheckedAttribute[AttentionNormalizationOp]("norm_op", enum_check(AttentionNormalizationOp), of="_layer")
+    causal_kind = CheckedAttribute[CausalMaskKind]("causal_kind", enum_check(CausalMaskKind), of="_layer")
+    causal = CheckedAttribute[bool](
+        "causal_kind", ownerless_check(_causal_kind), lambda kind: kind is not CausalMaskKind.NONE, of="_layer"
     )
 
     @property
@@ -137,7 +145,7 @@ def _attention(
     return IAttention(layer)
 
 
-@adds
+@network_method
 def add_attention(
     network: INetworkDefinition,
     query: ITensor,
@@ -151,7 +159,7 @@ def add_attention(
     return _attention(network, (query, key, value), norm_op, kind)
 
 
-@adds
+@network_method
 def add_attention_v2(
     network: INetworkDefinition,
     query: ITensor,
@@ -170,31 +178,31 @@ class IRotaryEmbeddingLayer(ILayer):
 
     KIND: ClassVar[str] = "RotaryEmbedding"
     TYPE: ClassVar[LayerType] = LayerType.ROTARY_EMBEDDING
-    MORE_INPUTS: ClassVar[int] = 1
+    EXTRA_INPUTS: ClassVar[int] = 1
 
     interleaved: bool = False
     rotary_embedding_dim: int = 0
 
-    def least_inputs(self) -> int:
+    def max_inputs(self) -> int:
         return 4
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
-        one_type(self, types[:3])
-        needs(self, 0, types[0], "float")
-        rank_of(self, 0, types[0], 4, 4)
+        require_equal_dtypes(self, types[:3])
+        require_dtype_kind(self, 0, types[0], "float")
+        checked_rank(self, 0, types[0], 4, 4)
         wanted = 3 if self.get_input(3) is None else 2
         for k in (1, 2):
-            rank_of(self, k, types[k], wanted, wanted)
+            checked_rank(self, k, types[k], wanted, wanted)
         if self.get_input(3) is not None:
-            needs(self, 3, types[3], "index")
-            rank_of(self, 3, types[3], 2, 2)
+            require_dtype_kind(self, 3, types[3], "index")
+            checked_rank(self, 3, types[3], 2, 2)
         size = None if types[0].shape is None else types[0].shape[3]
         turned = self.rotary_embedding_dim or size
         if isinstance(size, int) and isinstance(turned, int) and (turned > size or turned % 2 or turned < 0):
             raise self.error(f"it turns {turned} of {size} elements; that has to be an even number, and not more")
         return [types[0]]
 
-    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+    def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         given = [*inputs, None][:4]
         return [
             scope.op(
@@ -207,7 +215,7 @@ class IRotaryEmbeddingLayer(ILayer):
         ]
 
 
-@adds
+@network_method
 def add_rotary_embedding(
     network: INetworkDefinition,
     input: ITensor,
@@ -238,11 +246,11 @@ class IKVCacheUpdateLayer(ILayer):
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
         cache, update, indices = types
-        one_type(self, [cache, update])
-        rank_of(self, 0, cache, 4, 4)
-        rank_of(self, 1, update, 4, 4)
-        needs(self, 2, indices, "index")
-        rank_of(self, 2, indices, 1, 1)
+        require_equal_dtypes(self, [cache, update])
+        checked_rank(self, 0, cache, 4, 4)
+        checked_rank(self, 1, update, 4, 4)
+        require_dtype_kind(self, 2, indices, "index")
+        checked_rank(self, 2, indices, 1, 1)
         if cache.shape is not None and update.shape is not None:
             pairs = [(a, b) for k, (a, b) in enumerate(zip(cache.shape, update.shape, strict=True)) if k != 2]
             long, short = cache.shape[2], update.shape[2]
@@ -252,16 +260,18 @@ class IKVCacheUpdateLayer(ILayer):
                     f"an update {update.shape_text()} does not fit a cache {cache.shape_text()}: only axis 2 may be"
                     " shorter"
                 )
-            count = known(indices.shape)
+            count = static_shape(indices.shape)
             if count is not None and isinstance(cache.shape[0], int) and count[0] != cache.shape[0]:
-                raise self.error(f"it has {count[0]} indices, {self.input(2)}, for a batch of {cache.shape[0]}")
+                raise self.error(
+                    f"it has {count[0]} indices, {self.required_input(2)}, for a batch of {cache.shape[0]}"
+                )
         return [cache]
 
-    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+    def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         return [scope.op("KVCacheUpdate", *inputs, domain="tensorrt")]
 
 
-@adds
+@network_method
 def add_kv_cache_update(
     network: INetworkDefinition, cache: ITensor, update: ITensor, write_indices: ITensor, cache_mode: KVCacheMode
 ) -> IKVCacheUpdateLayer:
@@ -272,5 +282,5 @@ def add_kv_cache_update(
         tensor_argument(network, write_indices, "add_kv_cache_update: write_indices"),
     ]
     if not isinstance(cache_mode, KVCacheMode):
-        raise ArgumentError(f"{place()}: add_kv_cache_update: cache_mode must be trt.KVCacheMode.LINEAR")
+        raise ArgumentError(f"{caller_location()}: add_kv_cache_update: cache_mode must be trt.KVCacheMode.LINEAR")
     return IKVCacheUpdateLayer(network, tensors)

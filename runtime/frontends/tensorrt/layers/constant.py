@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ....graph import Array, TensorType, Value
-from ..attribute import Attribute, plain
+from ..checked_attribute import CheckedAttribute, ownerless_check
 from ..dims import Dims, sizes_of
 from ..enums import LayerType
 from ..layer import ILayer
-from ..network import INetworkDefinition, adds
-from ..scope import Scope
+from ..lowering_scope import LoweringScope
+from ..network import INetworkDefinition, network_method
 from ..weights import array_of
 
 
@@ -29,9 +29,11 @@ class IConstantLayer(ILayer):
         self._shape = sizes_of(shape, "add_constant: the shape")
         self._array = array_of(weights, "add_constant: the weights")
 
-    shape = Attribute[Dims]("_shape", plain(sizes_of), Dims, what="the shape")
+    shape = CheckedAttribute[Dims]("_shape", ownerless_check(sizes_of), Dims, what="the shape")
     #: The numbers, in one dimension.
-    weights = Attribute[Array]("_array", plain(array_of), lambda array: array.reshape(-1), what="the weights")
+    weights = CheckedAttribute[Array](
+        "_array", ownerless_check(array_of), lambda array: array.reshape(-1), what="the weights"
+    )
 
     def _data(self) -> Array:
         shape, count = self._shape, self._array.size
@@ -46,14 +48,14 @@ class IConstantLayer(ILayer):
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
         return [TensorType(self._array.dtype, self._data().shape)]
 
-    def known(self) -> Sequence[Array] | None:
+    def constant_outputs(self) -> Sequence[Array] | None:
         return [self._data()]
 
-    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+    def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         return [scope.constant(self._data())]
 
 
-@adds
+@network_method
 def add_constant(network: INetworkDefinition, shape: Any, weights: Any) -> IConstantLayer:
     """A constant of a shape; the weights are an array, or trt.Weights."""
     return IConstantLayer(network, shape, weights)

@@ -9,61 +9,67 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ....graph import Array, Dim, TensorType, Value
-from ....ops.tensorrt import told_beyond, window_beyond
-from ..attribute import Attribute, plain
+from ....ops.tensorrt import has_window_past_end, window_past_end_error
+from ..checked_attribute import CheckedAttribute, ownerless_check
 from ..dims import MAX_DIMS, Dims
 from ..enums import LayerType, PaddingMode, PoolingType
-from ..layer import ILayer, ITensor, Network, enum_argument, tensor_argument
-from ..network import INetworkDefinition, adds
-from ..place import ArgumentError, place
-from ..scope import Scope
+from ..layer import ILayer, ITensor, NetworkBase, enum_argument, tensor_argument
+from ..lowering_scope import LoweringScope
+from ..network import INetworkDefinition, network_method
+from ..script_location import ArgumentError, caller_location
 from ..weights import flat_array_of
-from .arguments import int_argument, ints_argument, needs, number_argument, one_of, rank_of
+from .argument_checks import checked_rank, enum_check, int_argument, ints_argument, number_argument, require_dtype_kind
 
 _INT64 = np.dtype(np.int64)
 _UP, _SAME_UPPER, _SAME_LOWER = PaddingMode.EXPLICIT_ROUND_UP, PaddingMode.SAME_UPPER, PaddingMode.SAME_LOWER
 
 
-class Sliding(ILayer):
+class SlidingWindowLayer(ILayer):
     """A window with strides and padding; ``*_nd`` have a number for each axis behind the channels."""
 
     padding_mode: PaddingMode = PaddingMode.EXPLICIT_ROUND_DOWN
 
-    def __init__(self, network: Network, inputs: Sequence[ITensor], window: Any, what: str) -> None:
+    def __init__(self, network: NetworkBase, inputs: Sequence[ITensor], window: Any, what: str) -> None:
         super().__init__(network, inputs)
         self._window = ints_argument(window, f"{self}: {what}")
         axes = len(self._window)
         if axes not in (2, 3) or min(self._window) < 1:
-            raise ArgumentError(f"{place()}: {self}: {what} has two or three positive numbers, not {self._window}")
+            raise ArgumentError(
+                f"{caller_location()}: {self}: {what} has two or three positive numbers, not {self._window}"
+            )
         self._stride = self._dilation = (1,) * axes
         self._pre = self._post = (0,) * axes
 
-    def _numbers(self, given: Any, what: str, least: int) -> tuple[int, ...]:
+    def _check_numbers(self, given: Any, what: str, least: int) -> tuple[int, ...]:
         found = ints_argument(given, what)
         if len(found) != len(self._window) or min(found) < least:
-            raise ArgumentError(f"{place()}: {what} has {len(self._window)} numbers from {least} on, not {found}")
+            raise ArgumentError(
+                f"{caller_location()}: {what} has {len(self._window)} numbers from {least} on, not {found}"
+            )
         return found
 
-    def _padding(self, given: Any, what: str) -> tuple[int, ...]:
-        return self._numbers(given, what, 0)
+    def _check_padding(self, given: Any, what: str) -> tuple[int, ...]:
+        return self._check_numbers(given, what, 0)
 
-    def _positive(self, given: Any, what: str) -> tuple[int, ...]:
-        return self._numbers(given, what, 1)
+    def _check_positive(self, given: Any, what: str) -> tuple[int, ...]:
+        return self._check_numbers(given, what, 1)
 
-    stride_nd = Attribute[Dims]("_stride", _positive, Dims)
-    padding_nd = Attribute[Dims]("_pre", _padding, Dims, also="_post")
-    pre_padding = Attribute[Dims]("_pre", _padding, Dims)
-    post_padding = Attribute[Dims]("_post", _padding, Dims)
+    stride_nd = CheckedAttribute[Dims]("_stride", _check_positive, Dims)
+    padding_nd = CheckedAttribute[Dims]("_pre", _check_padding, Dims, also="_post")
+    pre_padding = CheckedAttribute[Dims]("_pre", _check_padding, Dims)
+    post_padding = CheckedAttribute[Dims]("_post", _check_padding, Dims)
 
-    def spatial(self, kind: TensorType) -> tuple[Dim, ...] | None:
+    def spatial_shape(self, kind: TensorType) -> tuple[Dim, ...] | None:
         """The sizes behind the channels; all axes in front of those are batches."""
-        rank_of(self, 0, kind, len(self._window) + 2, MAX_DIMS)
+        checked_rank(self, 0, kind, len(self._window) + 2, MAX_DIMS)
         return None if kind.shape is None else tuple(kind.shape[-len(self._window) :])
 
-    def batched(self, scope: Scope, x: Value | None, slide: Callable[[Value | None], Value]) -> Value:
+    def with_one_batch_axis(
+        self, scope: LoweringScope, x: Value | None, slide: Callable[[Value | None], Value]
+    ) -> Value:
         """What ``slide`` gives for one axis of batches, for as many as there are."""
         behind = len(self._window) + 1
-        if len(self.input(0).type.shape or ()) <= behind + 1:
+        if len(self.required_input(0).type.shape or ()) <= behind + 1:
             return slide(x)
 
         def part(of: Value, start: int, end: int) -> Value:
@@ -77,42 +83,42 @@ class Sliding(ILayer):
 
     def pads(self, k: int, size: Dim) -> tuple[int, int] | None:
         """The padding of an axis, before and behind; None: it follows from a size that is not known."""
-        if not self._is_same():
+        if not self._is_same_padding():
             return self._pre[k], self._post[k]
         if not isinstance(size, int):
             return None
         stride = self._stride[k]
-        return self._halves((size - 1) // stride * stride + self._reach(k) - size)
+        return self._split_padding((size - 1) // stride * stride + self._window_extent(k) - size)
 
-    def _is_same(self) -> bool:
+    def _is_same_padding(self) -> bool:
         """Does the padding follow from the sizes?"""
         mode = enum_argument(PaddingMode, self.padding_mode, f"{self}: padding_mode")
         return mode in (_SAME_UPPER, _SAME_LOWER)
 
-    def _halves(self, total: int) -> tuple[int, int]:
+    def _split_padding(self, total: int) -> tuple[int, int]:
         """A padding before and behind; what is odd lies behind with SAME_UPPER, before with SAME_LOWER."""
         less, more = max(total, 0) // 2, (max(total, 0) + 1) // 2
         return (less, more) if self.padding_mode is _SAME_UPPER else (more, less)
 
-    def _reach(self, k: int) -> int:
+    def _window_extent(self, k: int) -> int:
         """The elements of an axis from the first to the last one under a window."""
         return 1 + self._dilation[k] * (self._window[k] - 1)
 
-    def padding(self) -> dict[str, Any]:
+    def padding_attributes(self) -> dict[str, Any]:
         """The padding in ONNX's attributes; if it follows from sizes that only a run tells, by its rule."""
-        spatial = self.spatial(self.input(0).type) or (None,) * len(self._window)
+        spatial = self.spatial_shape(self.required_input(0).type) or (None,) * len(self._window)
         found = [self.pads(k, size) for k, size in enumerate(spatial)]
         known = [pads for pads in found if pads is not None]
         if len(known) < len(found):
             return {"auto_pad": self.padding_mode.name}
         return {"pads": [pre for pre, _ in known] + [post for _, post in known]}
 
-    def slid(self, k: int, size: Dim) -> int | None:
+    def window_count(self, k: int, size: Dim) -> int | None:
         """How many places the window has along an axis."""
         pads = self.pads(k, size)
         if not isinstance(size, int) or pads is None:
             return None
-        stride, reach = self._stride[k], self._reach(k)
+        stride, reach = self._stride[k], self._window_extent(k)
         free = size + sum(pads) - reach
         if free < 0:
             raise self.error(f"its window reaches over {reach} elements, and axis {k + 2} has {size + sum(pads)}")
@@ -121,10 +127,10 @@ class Sliding(ILayer):
         return (-(-free // stride) if self.padding_mode is _UP else free // stride) + 1
 
 
-class _Convolution(Sliding):
+class _ConvolutionBase(SlidingWindowLayer):
     """What both directions have: weights, groups, dilation. Inputs 1 and 2 may give kernel and bias."""
 
-    MORE_INPUTS: ClassVar[int] = 2
+    EXTRA_INPUTS: ClassVar[int] = 2
 
     num_output_maps: int = 0
     num_groups: int = 1
@@ -136,10 +142,10 @@ class _Convolution(Sliding):
         self.num_output_maps = maps
         self.kernel, self.bias = kernel, bias
 
-    kernel = Attribute[Array]("_kernel", plain(flat_array_of))
-    bias = Attribute[Array]("_bias", plain(flat_array_of))
-    kernel_size_nd = Attribute[Dims]("_window", Sliding._positive, Dims)
-    dilation_nd = Attribute[Dims]("_dilation", Sliding._positive, Dims)
+    kernel = CheckedAttribute[Array]("_kernel", ownerless_check(flat_array_of))
+    bias = CheckedAttribute[Array]("_bias", ownerless_check(flat_array_of))
+    kernel_size_nd = CheckedAttribute[Dims]("_window", SlidingWindowLayer._check_positive, Dims)
+    dilation_nd = CheckedAttribute[Dims]("_dilation", SlidingWindowLayer._check_positive, Dims)
 
     def kernel_shape(self, channels: int) -> tuple[int, ...]:
         """The shape of the weights for so many input channels."""
@@ -151,15 +157,15 @@ class _Convolution(Sliding):
         groups, maps = self.num_groups, self.num_output_maps
         if not isinstance(channels, int):
             if kind.shape is not None:
-                raise self.error(f"the channels of {self.input(0)} have to be known: {kind.shape_text()}")
+                raise self.error(f"the channels of {self.required_input(0)} have to be known: {kind.shape_text()}")
             return None
         if maps < 1 or groups < 1 or channels % groups or maps % groups:
             raise self.error(f"{channels} channels and {maps} output maps cannot be in {groups} groups")
         return channels
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
-        needs(self, 0, types[0], "float")
-        spatial = self.spatial(types[0])
+        require_dtype_kind(self, 0, types[0], "float")
+        spatial = self.spatial_shape(types[0])
         channels = self._channels(types[0])
         dtype = types[0].dtype
         if channels is None or spatial is None or types[0].shape is None:
@@ -174,24 +180,24 @@ class _Convolution(Sliding):
                 if array.size:
                     raise self.error(f"its {what} is given twice: by weights, and by input {index}")
                 if have is not None and any(isinstance(n, int) and n != m for n, m in zip(have, wanted, strict=False)):
-                    raise self.error(f"its {what}, {self.input(index)}, has to have the shape {list(wanted)}")
+                    raise self.error(f"its {what}, {self.required_input(index)}, has to have the shape {list(wanted)}")
                 continue
             if array.size != math.prod(wanted) and (array.size or what == "kernel"):
                 raise self.error(
                     f"its {what} has {array.size} weights; the shape {list(wanted)} needs {math.prod(wanted)}"
                 )
             if array.size and dtype is not None and array.dtype != dtype:
-                raise self.error(f"its {what} is {array.dtype.name}, and {self.input(0)} {dtype.name}")
+                raise self.error(f"its {what} is {array.dtype.name}, and {self.required_input(0)} {dtype.name}")
         sizes = [self.extent(k, size) for k, size in enumerate(spatial)]
         batches = types[0].shape[: -len(self._window) - 1]
         return [TensorType(dtype, (*batches, self.num_output_maps, *sizes))]
 
     def extent(self, k: int, size: Dim) -> int | None:
         """The size of an axis of the output."""
-        return self.slid(k, size)
+        return self.window_count(k, size)
 
-    def _operands(self, scope: Scope, inputs: Sequence[Value | None]) -> list[Value | None]:
-        channels = self._channels(self.input(0).type) or 1
+    def _operands(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> list[Value | None]:
+        channels = self._channels(self.required_input(0).type) or 1
         given = [*inputs, None, None][:3]
         if given[1] is None:
             given[1] = scope.constant(self._kernel.reshape(self.kernel_shape(channels)))
@@ -199,8 +205,8 @@ class _Convolution(Sliding):
             given[2] = scope.constant(self._bias)
         return given
 
-    def _lowered(
-        self, scope: Scope, op: str, inputs: Sequence[Value | None], padding: dict[str, Any]
+    def _lower_convolution(
+        self, scope: LoweringScope, op: str, inputs: Sequence[Value | None], padding: dict[str, Any]
     ) -> Sequence[Value]:
         x, *weights = self._operands(scope, inputs)
         attributes = {
@@ -210,10 +216,10 @@ class _Convolution(Sliding):
             "group": self.num_groups,
             **padding,
         }
-        return [self.batched(scope, x, lambda one: scope.op(op, one, *weights, **attributes))]
+        return [self.with_one_batch_axis(scope, x, lambda one: scope.op(op, one, *weights, **attributes))]
 
 
-class IConvolutionLayer(_Convolution):
+class IConvolutionLayer(_ConvolutionBase):
     """A convolution."""
 
     KIND: ClassVar[str] = "Convolution"
@@ -222,18 +228,18 @@ class IConvolutionLayer(_Convolution):
     def kernel_shape(self, channels: int) -> tuple[int, ...]:
         return (self.num_output_maps, channels // self.num_groups, *self._window)
 
-    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
-        padding = self.padding()
+    def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+        padding = self.padding_attributes()
         if self.padding_mode is _UP:
             # Zeros behind for less than a stride: the last place is reached, and no further one.
             axes = len(self._window)
             padding["pads"] = [
                 n + (self._stride[k - axes] - 1 if k >= axes else 0) for k, n in enumerate(padding["pads"])
             ]
-        return self._lowered(scope, "Conv", inputs, padding)
+        return self._lower_convolution(scope, "Conv", inputs, padding)
 
 
-class IDeconvolutionLayer(_Convolution):
+class IDeconvolutionLayer(_ConvolutionBase):
     """The transpose of a convolution: its padding trims the output."""
 
     KIND: ClassVar[str] = "Deconvolution"
@@ -243,21 +249,25 @@ class IDeconvolutionLayer(_Convolution):
         return (channels, self.num_output_maps // self.num_groups, *self._window)
 
     def pads(self, k: int, size: Dim) -> tuple[int, int] | None:
-        return self._halves(self._reach(k) - self._stride[k]) if self._is_same() else (self._pre[k], self._post[k])
+        return (
+            self._split_padding(self._window_extent(k) - self._stride[k])
+            if self._is_same_padding()
+            else (self._pre[k], self._post[k])
+        )
 
     def extent(self, k: int, size: Dim) -> int | None:
         if not isinstance(size, int):
             return None
-        found = (size - 1) * self._stride[k] + self._reach(k) - sum(self.pads(k, size) or ())
+        found = (size - 1) * self._stride[k] + self._window_extent(k) - sum(self.pads(k, size) or ())
         if found < 0:
             raise self.error(f"its padding trims all of axis {k + 2}, and more")
         return found
 
-    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
-        return self._lowered(scope, "ConvTranspose", inputs, self.padding())
+    def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+        return self._lower_convolution(scope, "ConvTranspose", inputs, self.padding_attributes())
 
 
-@adds
+@network_method
 def add_convolution_nd(
     network: INetworkDefinition, input: ITensor, num_output_maps: int, kernel_shape: Any, kernel: Any, bias: Any = None
 ) -> IConvolutionLayer:
@@ -267,7 +277,7 @@ def add_convolution_nd(
     return IConvolutionLayer(network, input, maps, kernel_shape, kernel, bias)
 
 
-@adds
+@network_method
 def add_deconvolution_nd(
     network: INetworkDefinition, input: ITensor, num_output_maps: int, kernel_shape: Any, kernel: Any, bias: Any = None
 ) -> IDeconvolutionLayer:
@@ -277,7 +287,7 @@ def add_deconvolution_nd(
     return IDeconvolutionLayer(network, input, maps, kernel_shape, kernel, bias)
 
 
-class IPoolingLayer(Sliding):
+class IPoolingLayer(SlidingWindowLayer):
     """The greatest element of each window, the mean, or a blend of both."""
 
     KIND: ClassVar[str] = "Pooling"
@@ -290,34 +300,34 @@ class IPoolingLayer(Sliding):
         super().__init__(network, [input], window, "window_size")
         self._pooling = type
 
-    type = Attribute[PoolingType]("_pooling", one_of(PoolingType))
-    window_size_nd = Attribute[Dims]("_window", Sliding._positive, Dims)
+    type = CheckedAttribute[PoolingType]("_pooling", enum_check(PoolingType))
+    window_size_nd = CheckedAttribute[Dims]("_window", SlidingWindowLayer._check_positive, Dims)
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
-        needs(self, 0, types[0], "float")
-        spatial = self.spatial(types[0])
+        require_dtype_kind(self, 0, types[0], "float")
+        spatial = self.spatial_shape(types[0])
         number_argument(self.blend_factor, f"{self}: blend_factor")
         if spatial is None or types[0].shape is None:
             return [TensorType(types[0].dtype)]
-        sizes = [self.slid(k, size) for k, size in enumerate(spatial)]
+        sizes = [self.window_count(k, size) for k, size in enumerate(spatial)]
         if self.padding_mode is _UP:
             for k, size in enumerate(spatial):
                 given = self._window[k], self._stride[k], self._pre[k], self._post[k]
-                if isinstance(size, int) and window_beyond(size, *given):
-                    raise self.error(told_beyond(k + 2, size))
+                if isinstance(size, int) and has_window_past_end(size, *given):
+                    raise self.error(window_past_end_error(k + 2, size))
         return [TensorType(types[0].dtype, (*types[0].shape[: -len(self._window)], *sizes))]
 
-    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+    def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         attributes: dict[str, Any] = {
             "kernel_shape": list(self._window),
             "strides": list(self._stride),
             "ceil_mode": int(self.padding_mode is _UP),
-            **self.padding(),
+            **self.padding_attributes(),
         }
-        return [self.batched(scope, inputs[0], lambda x: self._pooled(scope, x, attributes))]
+        return [self.with_one_batch_axis(scope, inputs[0], lambda x: self._lower_pooling(scope, x, attributes))]
 
-    def _pooled(self, scope: Scope, x: Value | None, attributes: dict[str, Any]) -> Value:
-        if self.padding_mode is _UP and None in (self.spatial(self.input(0).type) or (None,)):
+    def _lower_pooling(self, scope: LoweringScope, x: Value | None, attributes: dict[str, Any]) -> Value:
+        if self.padding_mode is _UP and None in (self.spatial_shape(self.required_input(0).type) or (None,)):
             settings = {"window": self._window, "stride": self._stride, "pre": self._pre, "post": self._post}
             x = scope.op("PoolReach", x, domain="tensorrt", **{name: list(told) for name, told in settings.items()})
         if self._pooling is PoolingType.MAX:
@@ -331,7 +341,7 @@ class IPoolingLayer(Sliding):
         return scope.op("Add", most, scope.op("Mul", mean, scope.constant(blend, dtype)))
 
 
-@adds
+@network_method
 def add_pooling_nd(network: INetworkDefinition, input: ITensor, type: PoolingType, window_size: Any) -> IPoolingLayer:
     """Pooling over two or three axes."""
     tensor_argument(network, input, "add_pooling_nd: input")

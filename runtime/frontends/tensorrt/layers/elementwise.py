@@ -10,8 +10,8 @@ import numpy as np
 from ....graph import Dim, TensorType, Value
 from ..enums import ElementWiseOperation, LayerType
 from ..layer import ILayer, ITensor, enum_argument, tensor_argument
-from ..network import INetworkDefinition, adds
-from ..scope import Scope
+from ..lowering_scope import LoweringScope
+from ..network import INetworkDefinition, network_method
 
 _OP = ElementWiseOperation
 _SIMPLE = {
@@ -55,7 +55,8 @@ class IElementWiseLayer(ILayer):
         shape = broadcast(a.shape, b.shape)
         if shape is None:
             raise self.error(
-                f"the shapes {a.shape_text()} of {self.input(0)} and {b.shape_text()} of {self.input(1)} do not fit: "
+                f"the shapes {a.shape_text()} of {self.required_input(0)} and {b.shape_text()} of "
+                f"{self.required_input(1)} do not fit: "
                 "they must have one rank, and sizes that are equal or 1"
             )
         return [TensorType(dtype, shape)]
@@ -63,14 +64,14 @@ class IElementWiseLayer(ILayer):
     def _check_types(self, a: np.dtype[np.generic], b: np.dtype[np.generic]) -> None:
         if a != b:
             raise self.error(
-                f"operation {self.op.name} must have inputs of one type, and {self.input(0)} is {a.name}, "
-                f"{self.input(1)} {b.name}; add_cast converts"
+                f"operation {self.op.name} must have inputs of one type, and {self.required_input(0)} is {a.name}, "
+                f"{self.required_input(1)} {b.name}; add_cast converts"
             )
         if (a == np.bool_) != (self.op in _LOGICAL) and not (a == np.bool_ and self.op is _OP.EQUAL):
             need = "boolean inputs" if self.op in _LOGICAL else "numbers"
-            raise self.error(f"operation {self.op.name} requires {need}, and {self.input(0)} is {a.name}")
+            raise self.error(f"operation {self.op.name} requires {need}, and {self.required_input(0)} is {a.name}")
 
-    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+    def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         a, b = inputs
         if self.op is _OP.FLOOR_DIV:
             kind = self._inferred[0].dtype
@@ -99,7 +100,7 @@ def broadcast(a: Sequence[Dim], b: Sequence[Dim]) -> tuple[Dim, ...] | None:
     return tuple(sizes)
 
 
-@adds
+@network_method
 def add_elementwise(
     network: INetworkDefinition, input1: ITensor, input2: ITensor, op: ElementWiseOperation
 ) -> IElementWiseLayer:

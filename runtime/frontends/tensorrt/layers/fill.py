@@ -7,16 +7,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ....dtypes import to_onnx
+from ....dtypes import dtype_to_onnx
 from ....graph import TensorType, Value
-from ..attribute import Attribute, Check, plain
+from ..checked_attribute import Check, CheckedAttribute, ownerless_check
+from ..constant_folding import constant_value
 from ..dims import Dims
 from ..enums import DataType, FillOperation, LayerType, numpy_type
-from ..folding import constant_of
 from ..layer import ILayer, enum_argument
-from ..network import INetworkDefinition, adds
-from ..scope import Scope
-from .arguments import ints_argument, known, needs, one_type, rank_of
+from ..lowering_scope import LoweringScope
+from ..network import INetworkDefinition, network_method
+from .argument_checks import checked_rank, ints_argument, require_dtype_kind, require_equal_dtypes, static_shape
 
 _INT64 = np.dtype(np.int64)
 _LINSPACE = FillOperation.LINSPACE
@@ -27,7 +27,7 @@ _TYPES = {
 }
 
 
-def _number_or_kept(field: str) -> Check:
+def _number_check(field: str) -> Check:
     """Anything but a number is ignored, as TensorRT does."""
 
     def check(layer: IFillLayer, given: Any, what: str) -> Any:
@@ -43,7 +43,7 @@ class IFillLayer(ILayer):
 
     KIND: ClassVar[str] = "Fill"
     TYPE: ClassVar[LayerType] = LayerType.FILL
-    MORE_INPUTS: ClassVar[int] = 3
+    EXTRA_INPUTS: ClassVar[int] = 3
 
     operation: FillOperation = _LINSPACE
     to_type: DataType = DataType.FLOAT
@@ -55,12 +55,12 @@ class IFillLayer(ILayer):
         self._alpha: float | int = 0.0
         self._beta: float | int = 1.0
 
-    def least_inputs(self) -> int:
+    def max_inputs(self) -> int:
         return 3
 
-    shape = Attribute[Dims]("_shape", plain(ints_argument), Dims, unset=Dims.unset, input=0)
-    alpha = Attribute[float | int]("_alpha", _number_or_kept("_alpha"))
-    beta = Attribute[float | int]("_beta", _number_or_kept("_beta"))
+    shape = CheckedAttribute[Dims]("_shape", ownerless_check(ints_argument), Dims, unset=Dims.unset, input=0)
+    alpha = CheckedAttribute[float | int]("_alpha", _number_check("_alpha"))
+    beta = CheckedAttribute[float | int]("_beta", _number_check("_beta"))
 
     def is_alpha_beta_int64(self) -> bool:
         return isinstance(self._alpha, int) and isinstance(self._beta, int)
@@ -71,24 +71,26 @@ class IFillLayer(ILayer):
             raise self.error("inputs 1 and 2, alpha and beta, have to be given both or not at all")
         dtype = numpy_type(self.to_type)
         if given[1]:
-            one_type(self, [TensorType(), *types[1:3]])
-            rank_of(self, 1, types[1], 0, 0)
+            require_equal_dtypes(self, [TensorType(), *types[1:3]])
+            checked_rank(self, 1, types[1], 0, 0)
             wanted = 1 if self.operation is _LINSPACE else 0
-            rank_of(self, 2, types[2], wanted, wanted)
+            checked_rank(self, 2, types[2], wanted, wanted)
             dtype = types[1].dtype or dtype
         if dtype not in [numpy_type(kind) for kind in _TYPES[self.operation]]:
             may = ", ".join(kind.name for kind in _TYPES[self.operation])
             raise self.error(f"{self.operation.name} gives {may}, not {dtype.name}")
         if given[0]:
-            needs(self, 0, types[0], "index")
-            rank_of(self, 0, types[0], 1, 1)
-            found = constant_of(self.get_input(0))
+            require_dtype_kind(self, 0, types[0], "index")
+            checked_rank(self, 0, types[0], 1, 1)
+            found = constant_value(self.get_input(0))
             if found is not None:
                 shape: tuple[int | None, ...] = tuple(int(size) for size in found)
             else:
-                length = known(types[0].shape)
+                length = static_shape(types[0].shape)
                 if length is None:
-                    raise self.error(f"how many dimensions it has, the length of {self.input(0)}, has to be known")
+                    raise self.error(
+                        f"how many dimensions it has, the length of {self.required_input(0)}, has to be known"
+                    )
                 shape = (None,) * length[0]
         else:
             shape = self._shape
@@ -100,7 +102,7 @@ class IFillLayer(ILayer):
             )
         return [TensorType(dtype, shape)]
 
-    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+    def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         dtype = self._inferred[0].dtype
         assert dtype is not None
         given = [*inputs, *(None,) * (3 - len(inputs))]
@@ -114,14 +116,14 @@ class IFillLayer(ILayer):
         if given[1] is None:
             low, high = float(self._alpha), float(self._beta)
             if uniform:
-                return [scope.op("RandomUniformLike", base, dtype=to_onnx(dtype), low=low, high=high)]
-            return [scope.op("RandomNormalLike", base, dtype=to_onnx(dtype), mean=low, scale=high)]
-        drawn = scope.op("RandomUniformLike" if uniform else "RandomNormalLike", base, dtype=to_onnx(dtype))
+                return [scope.op("RandomUniformLike", base, dtype=dtype_to_onnx(dtype), low=low, high=high)]
+            return [scope.op("RandomNormalLike", base, dtype=dtype_to_onnx(dtype), mean=low, scale=high)]
+        drawn = scope.op("RandomUniformLike" if uniform else "RandomNormalLike", base, dtype=dtype_to_onnx(dtype))
         span = scope.op("Sub", given[2], given[1]) if uniform else given[2]
         return [scope.op("Add", scope.op("Mul", drawn, span), given[1])]
 
 
-@adds
+@network_method
 def add_fill(
     network: INetworkDefinition, shape: Any, op: FillOperation, output_type: DataType = DataType.FLOAT
 ) -> IFillLayer:

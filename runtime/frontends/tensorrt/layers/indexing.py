@@ -8,12 +8,19 @@ from typing import ClassVar
 import numpy as np
 
 from ....graph import Dim, TensorType, Value
+from ..constant_folding import constant_int, constant_value
 from ..enums import DataType, GatherMode, LayerType, ScatterMode, numpy_type
-from ..folding import constant_int, constant_of
 from ..layer import ILayer, ITensor, enum_argument, tensor_argument
-from ..network import INetworkDefinition, adds
-from ..scope import Scope
-from .arguments import axis_argument, int_argument, known, needs, one_type, rank_of
+from ..lowering_scope import LoweringScope
+from ..network import INetworkDefinition, network_method
+from .argument_checks import (
+    axis_argument,
+    checked_rank,
+    int_argument,
+    require_dtype_kind,
+    require_equal_dtypes,
+    static_shape,
+)
 
 _INT64 = np.dtype(np.int64)
 
@@ -36,17 +43,21 @@ class IGatherLayer(ILayer):
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
         data, indices = types
-        needs(self, 1, indices, "index")
-        rank_of(self, 0, data, 1)
+        require_dtype_kind(self, 1, indices, "index")
+        checked_rank(self, 0, data, 1)
         batched = self.num_elementwise_dims
         if batched not in (0, 1) or (batched and self.mode is GatherMode.ELEMENT):
             raise self.error(f"num_elementwise_dims is {batched}, which mode {self.mode.name} cannot have")
         if data.shape is None or indices.shape is None:
             return [TensorType(data.dtype)]
-        shape = {GatherMode.DEFAULT: self._default, GatherMode.ELEMENT: self._element, GatherMode.ND: self._tuples}
+        shape = {
+            GatherMode.DEFAULT: self._default_shape,
+            GatherMode.ELEMENT: self._element_shape,
+            GatherMode.ND: self._nd_shape,
+        }
         return [TensorType(data.dtype, shape[self.mode](types, data.shape, indices.shape))]
 
-    def _default(self, types: Sequence[TensorType], x: Sequence[Dim], index: Sequence[Dim]) -> tuple[Dim, ...]:
+    def _default_shape(self, types: Sequence[TensorType], x: Sequence[Dim], index: Sequence[Dim]) -> tuple[Dim, ...]:
         axis = axis_argument(self, self.axis, len(x))
         if not self.num_elementwise_dims:
             return (*x[:axis], *index, *x[axis + 1 :])
@@ -54,62 +65,64 @@ class IGatherLayer(ILayer):
             raise self.error(f"with num_elementwise_dims 1 axis 0 is that of batches: its axis is {axis}")
         first = index[0] if x[0] == 1 else x[0]
         if isinstance(x[0], int) and isinstance(index[0], int) and 1 not in (x[0], index[0]) and x[0] != index[0]:
-            raise self._differ(types)
+            raise self._shape_mismatch_error(types)
         return (first, *x[1:axis], *index[1:], *x[axis + 1 :])
 
-    def _element(self, types: Sequence[TensorType], x: Sequence[Dim], index: Sequence[Dim]) -> tuple[Dim, ...]:
+    def _element_shape(self, types: Sequence[TensorType], x: Sequence[Dim], index: Sequence[Dim]) -> tuple[Dim, ...]:
         axis = axis_argument(self, self.axis, len(x))
         if len(x) != len(index):
             raise self.error(
-                f"mode ELEMENT takes indices of the data's rank, and {self.input(1)} is {types[1].shape_text()},"
-                f" {self.input(0)} {types[0].shape_text()}"
+                f"mode ELEMENT takes indices of the data's rank, and {self.required_input(1)} is "
+                f"{types[1].shape_text()},"
+                f" {self.required_input(0)} {types[0].shape_text()}"
             )
         for k, (a, b) in enumerate(zip(x, index, strict=True)):
             if k != axis and isinstance(a, int) and isinstance(b, int) and b > a:
-                raise self._differ(types)
+                raise self._shape_mismatch_error(types)
         return tuple(index)
 
-    def _tuples(self, types: Sequence[TensorType], x: Sequence[Dim], index: Sequence[Dim]) -> tuple[Dim, ...]:
+    def _nd_shape(self, types: Sequence[TensorType], x: Sequence[Dim], index: Sequence[Dim]) -> tuple[Dim, ...]:
         batched = self.num_elementwise_dims
         count = index[-1] if index else None
         if not isinstance(count, int):
-            raise self.error(f"mode ND needs to know how long the last axis of {self.input(1)} is")
+            raise self.error(f"mode ND needs to know how long the last axis of {self.required_input(1)} is")
         if not 0 < count <= len(x) - batched:
             raise self.error(
                 f"mode ND takes 1 to {len(x) - batched} numbers for an element of {types[0].shape_text()}, and the last"
-                f" axis of {self.input(1)}, {types[1].shape_text()}, has {count}"
+                f" axis of {self.required_input(1)}, {types[1].shape_text()}, has {count}"
             )
         if batched and isinstance(x[0], int) and isinstance(index[0], int) and x[0] != index[0]:
-            raise self._differ(types)
+            raise self._shape_mismatch_error(types)
         return (*index[:-1], *x[batched + count :])
 
-    def _differ(self, types: Sequence[TensorType]) -> Exception:
+    def _shape_mismatch_error(self, types: Sequence[TensorType]) -> Exception:
         return self.error(
-            f"indices {self.input(1)} of shape {types[1].shape_text()} do not fit {self.input(0)} of shape"
+            f"indices {self.required_input(1)} of shape {types[1].shape_text()} do not fit {self.required_input(0)} "
+            "of shape"
             f" {types[0].shape_text()}"
         )
 
-    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+    def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         batched = self.num_elementwise_dims
         if self.mode is GatherMode.ND:
             return [scope.op("GatherND", *inputs, domain="tensorrt", batched=batched)]
         if self.mode is GatherMode.ELEMENT:
             return [scope.op("GatherElements", *inputs, domain="tensorrt", axis=self.axis)]
-        if not batched and self._stays_inside():
+        if not batched and self._indices_in_bounds():
             return [scope.op("Gather", *inputs, axis=self.axis)]
         return [scope.op("Gather", *inputs, domain="tensorrt", axis=self.axis, batched=batched)]
 
-    def _stays_inside(self) -> bool:
+    def _indices_in_bounds(self) -> bool:
         """The indices are constants, and none is outside."""
-        indices = constant_of(self.input(1))
-        shape = self.input(0).type.shape
+        indices = constant_value(self.required_input(1))
+        shape = self.required_input(0).type.shape
         extent = None if shape is None else shape[self.axis]
         return (
             indices is not None and isinstance(extent, int) and bool(((-extent <= indices) & (indices < extent)).all())
         )
 
 
-@adds
+@network_method
 def add_gather(network: INetworkDefinition, input: ITensor, indices: ITensor, axis: int) -> IGatherLayer:
     """Parts of a tensor along an axis."""
     tensor_argument(network, input, "add_gather: input")
@@ -117,7 +130,7 @@ def add_gather(network: INetworkDefinition, input: ITensor, indices: ITensor, ax
     return IGatherLayer(network, input, indices, int_argument(axis, "add_gather: axis"), GatherMode.DEFAULT)
 
 
-@adds
+@network_method
 def add_gather_v2(network: INetworkDefinition, input: ITensor, indices: ITensor, mode: GatherMode) -> IGatherLayer:
     """Parts or elements of a tensor."""
     tensor_argument(network, input, "add_gather_v2: input")
@@ -140,8 +153,8 @@ class IScatterLayer(ILayer):
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
         data, indices, updates = types
-        needs(self, 1, indices, "index")
-        one_type(self, [data, TensorType(), updates])
+        require_dtype_kind(self, 1, indices, "index")
+        require_equal_dtypes(self, [data, TensorType(), updates])
         x, index, new = data.shape, indices.shape, updates.shape
         if x is None or index is None or new is None:
             return [data]
@@ -150,14 +163,16 @@ class IScatterLayer(ILayer):
             wanted: tuple[Dim, ...] | None = tuple(index)
             if len(index) != len(x):
                 raise self.error(
-                    f"mode ELEMENT takes indices of the data's rank, and {self.input(1)} is {indices.shape_text()},"
-                    f" {self.input(0)} {data.shape_text()}"
+                    f"mode ELEMENT takes indices of the data's rank, and {self.required_input(1)} is "
+                    f"{indices.shape_text()},"
+                    f" {self.required_input(0)} {data.shape_text()}"
                 )
         else:
             count = index[-1] if index else None
             if not isinstance(count, int) or not 0 < count <= len(x):
                 raise self.error(
-                    f"mode ND takes 1 to {len(x)} numbers for a place in {data.shape_text()}, and {self.input(1)} is"
+                    f"mode ND takes 1 to {len(x)} numbers for a place in {data.shape_text()}, and "
+                    f"{self.required_input(1)} is"
                     f" {indices.shape_text()}"
                 )
             wanted = (*index[:-1], *x[count:])
@@ -169,13 +184,13 @@ class IScatterLayer(ILayer):
             raise self.error(f"its updates have the shape {updates.shape_text()}, and the indices need {told}")
         return [data]
 
-    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+    def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         if self.mode is ScatterMode.ND:
             return [scope.op("ScatterND", inputs[0], scope.op("Cast", inputs[1], to=7), inputs[2])]
         return [scope.op("ScatterElements", *inputs, axis=self.axis)]
 
 
-@adds
+@network_method
 def add_scatter(
     network: INetworkDefinition, data: ITensor, indices: ITensor, updates: ITensor, mode: ScatterMode
 ) -> IScatterLayer:
@@ -202,12 +217,14 @@ class IOneHotLayer(ILayer):
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
         indices, values, depth = types
-        needs(self, 0, indices, "index")
-        rank_of(self, 1, values, 1, 1)
-        if known(values.shape) not in (None, (2,)):
-            raise self.error(f"its values are two, [off, on], and {self.input(1)} has the shape {values.shape_text()}")
-        needs(self, 2, depth, "index")
-        rank_of(self, 2, depth, 0, 0)
+        require_dtype_kind(self, 0, indices, "index")
+        checked_rank(self, 1, values, 1, 1)
+        if static_shape(values.shape) not in (None, (2,)):
+            raise self.error(
+                f"its values are two, [off, on], and {self.required_input(1)} has the shape {values.shape_text()}"
+            )
+        require_dtype_kind(self, 2, depth, "index")
+        checked_rank(self, 2, depth, 0, 0)
         if indices.shape is None:
             return [TensorType(values.dtype)]
         rank = len(indices.shape)
@@ -217,12 +234,12 @@ class IOneHotLayer(ILayer):
         shape.insert(self.axis % (rank + 1), constant_int(self.get_input(2)))
         return [TensorType(values.dtype, tuple(shape))]
 
-    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+    def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         indices, values, depth = inputs
         return [scope.op("OneHot", indices, depth, values, axis=self.axis)]
 
 
-@adds
+@network_method
 def add_one_hot(
     network: INetworkDefinition, indices: ITensor, values: ITensor, depth: ITensor, axis: int
 ) -> IOneHotLayer:
@@ -249,11 +266,11 @@ class INonZeroLayer(ILayer):
         rank = None if types[0].shape is None else len(types[0].shape)
         return [TensorType(numpy_type(self.indices_type), (rank, None))]
 
-    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+    def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         return [scope.cast(scope.op("NonZero", *inputs), numpy_type(self.indices_type))]
 
 
-@adds
+@network_method
 def add_non_zero(network: INetworkDefinition, input: ITensor, indices_type: DataType = DataType.INT32) -> INonZeroLayer:
     """Where a tensor is not zero."""
     layer = INonZeroLayer(network, [tensor_argument(network, input, "add_non_zero: input")])

@@ -8,44 +8,44 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ....graph import TensorType, Value
-from ....ops.support import is_integer
-from ..attribute import Attribute
+from ....ops.operator_helpers import is_integer
+from ..checked_attribute import CheckedAttribute
 from ..enums import ActivationType, DataType, LayerType, UnaryOperation, numpy_type
 from ..layer import ILayer, ITensor, enum_argument, tensor_argument
-from ..network import INetworkDefinition, adds
-from ..scope import Scope
-from .arguments import needs, one_of, one_type
+from ..lowering_scope import LoweringScope
+from ..network import INetworkDefinition, network_method
+from .argument_checks import enum_check, require_dtype_kind, require_equal_dtypes
 from .elementwise import broadcast
 
-_UN = UnaryOperation
-_UNARY = {
-    _UN.EXP: "Exp",
-    _UN.LOG: "Log",
-    _UN.SQRT: "Sqrt",
-    _UN.RECIP: "Reciprocal",
-    _UN.ABS: "Abs",
-    _UN.NEG: "Neg",
-    _UN.SIN: "Sin",
-    _UN.COS: "Cos",
-    _UN.TAN: "Tan",
-    _UN.SINH: "Sinh",
-    _UN.COSH: "Cosh",
-    _UN.ASIN: "Asin",
-    _UN.ACOS: "Acos",
-    _UN.ATAN: "Atan",
-    _UN.ASINH: "Asinh",
-    _UN.ACOSH: "Acosh",
-    _UN.ATANH: "Atanh",
-    _UN.CEIL: "Ceil",
-    _UN.FLOOR: "Floor",
-    _UN.ERF: "Erf",
-    _UN.NOT: "Not",
-    _UN.SIGN: "Sign",
-    _UN.ROUND: "Round",
-    _UN.ISINF: "IsInf",
-    _UN.ISNAN: "IsNaN",
+_UNARY_OPERATION = UnaryOperation
+_UNARY_OPERATORS = {
+    _UNARY_OPERATION.EXP: "Exp",
+    _UNARY_OPERATION.LOG: "Log",
+    _UNARY_OPERATION.SQRT: "Sqrt",
+    _UNARY_OPERATION.RECIP: "Reciprocal",
+    _UNARY_OPERATION.ABS: "Abs",
+    _UNARY_OPERATION.NEG: "Neg",
+    _UNARY_OPERATION.SIN: "Sin",
+    _UNARY_OPERATION.COS: "Cos",
+    _UNARY_OPERATION.TAN: "Tan",
+    _UNARY_OPERATION.SINH: "Sinh",
+    _UNARY_OPERATION.COSH: "Cosh",
+    _UNARY_OPERATION.ASIN: "Asin",
+    _UNARY_OPERATION.ACOS: "Acos",
+    _UNARY_OPERATION.ATAN: "Atan",
+    _UNARY_OPERATION.ASINH: "Asinh",
+    _UNARY_OPERATION.ACOSH: "Acosh",
+    _UNARY_OPERATION.ATANH: "Atanh",
+    _UNARY_OPERATION.CEIL: "Ceil",
+    _UNARY_OPERATION.FLOOR: "Floor",
+    _UNARY_OPERATION.ERF: "Erf",
+    _UNARY_OPERATION.NOT: "Not",
+    _UNARY_OPERATION.SIGN: "Sign",
+    _UNARY_OPERATION.ROUND: "Round",
+    _UNARY_OPERATION.ISINF: "IsInf",
+    _UNARY_OPERATION.ISNAN: "IsNaN",
 }
-_NUMBERS = (_UN.ABS, _UN.NEG, _UN.SIGN)
+_INTEGER_OPERATIONS = (_UNARY_OPERATION.ABS, _UNARY_OPERATION.NEG, _UNARY_OPERATION.SIGN)
 
 
 class IUnaryLayer(ILayer):
@@ -54,7 +54,7 @@ class IUnaryLayer(ILayer):
     KIND: ClassVar[str] = "Unary"
     TYPE: ClassVar[LayerType] = LayerType.UNARY
 
-    op: UnaryOperation = _UN.EXP
+    op: UnaryOperation = _UNARY_OPERATION.EXP
 
     def __init__(self, network: INetworkDefinition, input: ITensor, op: UnaryOperation) -> None:
         super().__init__(network, [input])
@@ -62,31 +62,40 @@ class IUnaryLayer(ILayer):
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
         enum_argument(UnaryOperation, self.op, f"{self}: op")
-        needs(self, 0, types[0], "bool" if self.op is _UN.NOT else "number" if self.op in _NUMBERS else "float")
-        tells = self.op in (_UN.ISINF, _UN.ISNAN)
+        require_dtype_kind(
+            self,
+            0,
+            types[0],
+            "bool" if self.op is _UNARY_OPERATION.NOT else "number" if self.op in _INTEGER_OPERATIONS else "float",
+        )
+        tells = self.op in (_UNARY_OPERATION.ISINF, _UNARY_OPERATION.ISNAN)
         return [TensorType(np.dtype(np.bool_) if tells else types[0].dtype, types[0].shape)]
 
-    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
-        return [scope.op(_UNARY[self.op], *inputs)]
+    def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+        return [scope.op(_UNARY_OPERATORS[self.op], *inputs)]
 
 
-@adds
+@network_method
 def add_unary(network: INetworkDefinition, input: ITensor, op: UnaryOperation) -> IUnaryLayer:
     """A function of one tensor, element by element."""
     tensor_argument(network, input, "add_unary: input")
     return IUnaryLayer(network, input, enum_argument(UnaryOperation, op, "add_unary: op"))
 
 
-_ACT = ActivationType
+_ACTIVATION_TYPE = ActivationType
 #: Without parameters, or with alpha alone under ONNX's name for it.
-_PLAIN = {
-    _ACT.RELU: "Relu",
-    _ACT.SIGMOID: "Sigmoid",
-    _ACT.TANH: "Tanh",
-    _ACT.SOFTSIGN: "Softsign",
-    _ACT.GELU_ERF: "Gelu",
+_ACTIVATIONS_WITHOUT_PARAMETERS = {
+    _ACTIVATION_TYPE.RELU: "Relu",
+    _ACTIVATION_TYPE.SIGMOID: "Sigmoid",
+    _ACTIVATION_TYPE.TANH: "Tanh",
+    _ACTIVATION_TYPE.SOFTSIGN: "Softsign",
+    _ACTIVATION_TYPE.GELU_ERF: "Gelu",
 }
-_WITH_ALPHA = {_ACT.LEAKY_RELU: "LeakyRelu", _ACT.ELU: "Elu", _ACT.THRESHOLDED_RELU: "ThresholdedRelu"}
+_ACTIVATIONS_WITH_ALPHA = {
+    _ACTIVATION_TYPE.LEAKY_RELU: "LeakyRelu",
+    _ACTIVATION_TYPE.ELU: "Elu",
+    _ACTIVATION_TYPE.THRESHOLDED_RELU: "ThresholdedRelu",
+}
 
 
 class IActivationLayer(ILayer):
@@ -102,14 +111,14 @@ class IActivationLayer(ILayer):
         super().__init__(network, [input])
         self._activation = type
 
-    type = Attribute[ActivationType]("_activation", one_of(ActivationType))
+    type = CheckedAttribute[ActivationType]("_activation", enum_check(ActivationType))
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
-        whole = self._activation is _ACT.RELU and types[0].dtype is not None and is_integer(types[0].dtype)
-        needs(self, 0, types[0], "number" if whole else "float")
+        whole = self._activation is _ACTIVATION_TYPE.RELU and types[0].dtype is not None and is_integer(types[0].dtype)
+        require_dtype_kind(self, 0, types[0], "number" if whole else "float")
         return [types[0]]
 
-    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+    def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         kind, x = self._activation, inputs[0]
         dtype = self._inferred[0].dtype
         alpha, beta = float(self.alpha), float(self.beta)
@@ -117,19 +126,19 @@ class IActivationLayer(ILayer):
         def times(value: Value | None, by: float) -> Value | None:
             return value if by == 1 else scope.op("Mul", value, scope.constant(by, dtype))
 
-        if kind in _PLAIN:
-            return [scope.op(_PLAIN[kind], x)]
-        if kind in _WITH_ALPHA:
-            return [scope.op(_WITH_ALPHA[kind], x, alpha=alpha)]
-        if kind is _ACT.GELU_TANH:
+        if kind in _ACTIVATIONS_WITHOUT_PARAMETERS:
+            return [scope.op(_ACTIVATIONS_WITHOUT_PARAMETERS[kind], x)]
+        if kind in _ACTIVATIONS_WITH_ALPHA:
+            return [scope.op(_ACTIVATIONS_WITH_ALPHA[kind], x, alpha=alpha)]
+        if kind is _ACTIVATION_TYPE.GELU_TANH:
             return [scope.op("Gelu", x, approximate="tanh")]
-        if kind is _ACT.SELU:
+        if kind is _ACTIVATION_TYPE.SELU:
             return [scope.op("Selu", x, alpha=alpha, gamma=beta)]
-        if kind is _ACT.HARD_SIGMOID:
+        if kind is _ACTIVATION_TYPE.HARD_SIGMOID:
             return [scope.op("HardSigmoid", x, alpha=alpha, beta=beta)]
-        if kind is _ACT.SOFTPLUS:
+        if kind is _ACTIVATION_TYPE.SOFTPLUS:
             return [scope.op("Mul", scope.op("Softplus", times(x, beta)), scope.constant(alpha, dtype))]
-        if kind is _ACT.SCALED_TANH:
+        if kind is _ACTIVATION_TYPE.SCALED_TANH:
             return [scope.op("Mul", scope.op("Tanh", times(x, beta)), scope.constant(alpha, dtype))]
         low, high = scope.constant(alpha, dtype), scope.constant(beta, dtype)
         if alpha <= beta:
@@ -137,7 +146,7 @@ class IActivationLayer(ILayer):
         return [scope.op("Max", low, scope.op("Min", high, x))]
 
 
-@adds
+@network_method
 def add_activation(network: INetworkDefinition, input: ITensor, type: ActivationType) -> IActivationLayer:
     """An activation, element by element."""
     tensor_argument(network, input, "add_activation: input")
@@ -151,8 +160,8 @@ class IParametricReLULayer(ILayer):
     TYPE: ClassVar[LayerType] = LayerType.PARAMETRIC_RELU
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
-        needs(self, 0, types[0], "float")
-        one_type(self, types)
+        require_dtype_kind(self, 0, types[0], "float")
+        require_equal_dtypes(self, types)
         x, slopes = (kind.shape for kind in types)
         if x is not None and slopes is not None:
             shape = broadcast(x, slopes)
@@ -163,11 +172,11 @@ class IParametricReLULayer(ILayer):
                 )
         return [types[0]]
 
-    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+    def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         return [scope.op("PRelu", *inputs)]
 
 
-@adds
+@network_method
 def add_parametric_relu(network: INetworkDefinition, input: ITensor, slopes: ITensor) -> IParametricReLULayer:
     """A ReLU with slopes for what is negative."""
     tensor_argument(network, input, "add_parametric_relu: input")
@@ -183,10 +192,11 @@ class ISelectLayer(ILayer):
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
         condition, then, other = types
-        needs(self, 0, condition, "bool")
+        require_dtype_kind(self, 0, condition, "bool")
         if then.dtype is not None and other.dtype is not None and then.dtype != other.dtype:
             raise self.error(
-                f"both choices must be of one type, and {self.input(1)} is {then.dtype.name}, {self.input(2)}"
+                f"both choices must be of one type, and {self.required_input(1)} is {then.dtype.name}, "
+                f"{self.required_input(2)}"
                 f" {other.dtype.name}; add_cast converts"
             )
         if condition.shape is None or then.shape is None or other.shape is None:
@@ -195,17 +205,19 @@ class ISelectLayer(ILayer):
         shape = None if both is None else broadcast(condition.shape, both)
         if shape is None:
             raise self.error(
-                f"the shapes {condition.shape_text()} of {self.input(0)}, {then.shape_text()} of {self.input(1)} and"
-                f" {other.shape_text()} of {self.input(2)} do not fit: they must have one rank, and sizes that are"
+                f"the shapes {condition.shape_text()} of {self.required_input(0)}, {then.shape_text()} of "
+                f"{self.required_input(1)} and"
+                f" {other.shape_text()} of {self.required_input(2)} do not fit: they must have one rank, and sizes "
+                "that are"
                 " equal or 1"
             )
         return [TensorType(then.dtype, shape)]
 
-    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+    def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         return [scope.op("Where", *inputs)]
 
 
-@adds
+@network_method
 def add_select(
     network: INetworkDefinition, condition: ITensor, then_input: ITensor, else_input: ITensor
 ) -> ISelectLayer:
@@ -225,11 +237,11 @@ class IIdentityLayer(ILayer):
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
         return [types[0]]
 
-    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+    def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         return [scope.op("Identity", *inputs)]
 
 
-@adds
+@network_method
 def add_identity(network: INetworkDefinition, input: ITensor) -> IIdentityLayer:
     """A copy."""
     tensor_argument(network, input, "add_identity: input")
@@ -251,12 +263,12 @@ class ICastLayer(ILayer):
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
         return [TensorType(numpy_type(enum_argument(DataType, self.to_type, f"{self}: to_type")), types[0].shape)]
 
-    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+    def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         value: Any = inputs[0]
         return [scope.cast(value, numpy_type(self.to_type))]
 
 
-@adds
+@network_method
 def add_cast(network: INetworkDefinition, input: ITensor, to_type: DataType) -> ICastLayer:
     """A conversion to another type."""
     tensor_argument(network, input, "add_cast: input")

@@ -7,22 +7,22 @@ from typing import ClassVar
 
 import numpy as np
 
-from ....dtypes import to_onnx
+from ....dtypes import dtype_to_onnx
 from ....graph import TensorType, Value
-from ....ops.support import is_float
+from ....ops.operator_helpers import is_float
 from ..enums import DataType, LayerType, numpy_type
 from ..layer import ILayer, ITensor, enum_argument, tensor_argument
-from ..network import INetworkDefinition, adds
-from ..scope import Scope
-from .arguments import axis_argument, known, needs
+from ..lowering_scope import LoweringScope
+from ..network import INetworkDefinition, network_method
+from .argument_checks import axis_argument, require_dtype_kind, static_shape
 
 _NARROW = (DataType.INT8, DataType.FP8, DataType.INT4)
 
 
-class _Quantization(ILayer):
+class _QuantizationBase(ILayer):
     """What both have: a scale, for all or along an axis, and a zero point as input 2."""
 
-    MORE_INPUTS: ClassVar[int] = 1
+    EXTRA_INPUTS: ClassVar[int] = 1
 
     axis: int = -1
     to_type: DataType = DataType.INT8
@@ -31,48 +31,50 @@ class _Quantization(ILayer):
         super().__init__(network, [input, scale])
         self.to_type = to_type
 
-    def least_inputs(self) -> int:
+    def max_inputs(self) -> int:
         return 3
 
     def _check_scale(self, types: Sequence[TensorType]) -> None:
-        needs(self, 1, types[1], "float")
+        require_dtype_kind(self, 1, types[1], "float")
         x, scale = types[0].shape, types[1].shape
         if x is None or not scale:
             return
         if len(scale) == 1 and scale != (1,):
             axis = axis_argument(self, self.axis, len(x), "its axis, which a scale of several numbers needs,")
             if isinstance(x[axis], int) and isinstance(scale[0], int) and x[axis] != scale[0]:
-                raise self.error(f"its scale has {scale[0]} numbers, and axis {axis} of {self.input(0)} {x[axis]}")
+                raise self.error(
+                    f"its scale has {scale[0]} numbers, and axis {axis} of {self.required_input(0)} {x[axis]}"
+                )
         elif len(scale) > 1:
             raise self.error(f"its scale has the shape {types[1].shape_text()}: only one number, or one axis, is here")
 
-    def _scale(self, scope: Scope, value: Value | None) -> Value:
+    def _scale(self, scope: LoweringScope, value: Value | None) -> Value:
         """The scale as ONNX has it: a scalar, or one axis."""
-        shape = known(self.input(1).type.shape)
+        shape = static_shape(self.required_input(1).type.shape)
         if shape == (1,):
             return scope.op("Reshape", value, scope.constant([], np.int64))
         assert value is not None
         return value
 
     def _axis(self) -> int | None:
-        shape = self.input(1).type.shape
+        shape = self.required_input(1).type.shape
         return self.axis if shape and shape != (1,) else None
 
 
-class IQuantizeLayer(_Quantization):
+class IQuantizeLayer(_QuantizationBase):
     """``clamp(round(x / scale) + zero_point)``, halves to even."""
 
     KIND: ClassVar[str] = "Quantize"
     TYPE: ClassVar[LayerType] = LayerType.QUANTIZE
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
-        needs(self, 0, types[0], "float")
+        require_dtype_kind(self, 0, types[0], "float")
         self._check_scale(types)
         if self.to_type not in (*_NARROW, DataType.UINT8):
             raise self.error(f"it gives INT8, UINT8, FP8 or INT4, not {self.to_type.name}")
         return [TensorType(numpy_type(self.to_type), types[0].shape)]
 
-    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+    def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         kind = numpy_type(self.to_type)
         zero = inputs[2] if len(inputs) > 2 else None
         return [
@@ -82,12 +84,12 @@ class IQuantizeLayer(_Quantization):
                 self._scale(scope, inputs[1]),
                 None if zero is None else self._scale(scope, scope.cast(zero, kind)),
                 axis=self._axis(),
-                output_dtype=to_onnx(kind),
+                output_dtype=dtype_to_onnx(kind),
             )
         ]
 
 
-class IDequantizeLayer(_Quantization):
+class IDequantizeLayer(_QuantizationBase):
     """``(x - zero_point) * scale``."""
 
     KIND: ClassVar[str] = "Dequantize"
@@ -96,25 +98,25 @@ class IDequantizeLayer(_Quantization):
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
         dtype = types[0].dtype
         if dtype is not None and dtype not in [numpy_type(kind) for kind in (*_NARROW, DataType.UINT8)]:
-            raise self.error(f"it takes INT8, UINT8, FP8 or INT4, and {self.input(0)} is {dtype.name}")
+            raise self.error(f"it takes INT8, UINT8, FP8 or INT4, and {self.required_input(0)} is {dtype.name}")
         self._check_scale(types)
         if not is_float(numpy_type(self.to_type)):
             raise self.error(f"it gives a floating-point type, not {self.to_type.name}")
         return [TensorType(numpy_type(self.to_type), types[0].shape)]
 
-    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+    def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         kind = numpy_type(self.to_type)
         zero = inputs[2] if len(inputs) > 2 else None
-        given = self.input(0).type.dtype
+        given = self.required_input(0).type.dtype
         if zero is not None and given is not None:
             zero = self._scale(scope, scope.cast(zero, given))
         scale = self._scale(scope, inputs[1])
-        held = self.input(1).type.dtype
+        held = self.required_input(1).type.dtype
         found = scope.op("DequantizeLinear", inputs[0], scale, zero, axis=self._axis())
         return [found if held == kind else scope.cast(found, kind)]
 
 
-@adds
+@network_method
 def add_quantize(
     network: INetworkDefinition, input: ITensor, scale: ITensor, output_type: DataType = DataType.INT8
 ) -> IQuantizeLayer:
@@ -124,7 +126,7 @@ def add_quantize(
     return IQuantizeLayer(network, input, scale, enum_argument(DataType, output_type, "add_quantize: output_type"))
 
 
-@adds
+@network_method
 def add_dequantize(
     network: INetworkDefinition, input: ITensor, scale: ITensor, output_type: DataType = DataType.FLOAT
 ) -> IDequantizeLayer:

@@ -8,25 +8,32 @@ from typing import ClassVar
 import numpy as np
 
 from ....graph import Dim, TensorType, Value
-from ..attribute import Attribute, plain
+from ..checked_attribute import CheckedAttribute, ownerless_check
+from ..constant_folding import constant_int
 from ..enums import CumulativeOperation, DataType, LayerType, ReduceOperation, TopKOperation, numpy_type
-from ..folding import constant_int
 from ..layer import ILayer, ITensor, enum_argument, tensor_argument
-from ..network import INetworkDefinition, adds
-from ..scope import Scope
-from .arguments import axes_of_mask, bool_argument, int_argument, needs, rank_of, third_from_end
+from ..lowering_scope import LoweringScope
+from ..network import INetworkDefinition, network_method
+from .argument_checks import (
+    axes_from_mask,
+    bool_argument,
+    checked_rank,
+    int_argument,
+    require_dtype_kind,
+    third_from_end,
+)
 
-_RED = ReduceOperation
-_ONNX = {
-    _RED.SUM: "ReduceSum",
-    _RED.PROD: "ReduceProd",
-    _RED.MAX: "ReduceMax",
-    _RED.MIN: "ReduceMin",
-    _RED.AVG: "ReduceMean",
+_OPERATION = ReduceOperation
+_ONNX_OPERATORS = {
+    _OPERATION.SUM: "ReduceSum",
+    _OPERATION.PROD: "ReduceProd",
+    _OPERATION.MAX: "ReduceMax",
+    _OPERATION.MIN: "ReduceMin",
+    _OPERATION.AVG: "ReduceMean",
 }
 _INT64 = np.dtype(np.int64)
 #: The greatest k of TensorRT's top-k.
-_MOST = 3840
+_MAX_TOPK = 3840
 
 
 class IReduceLayer(ILayer):
@@ -35,7 +42,7 @@ class IReduceLayer(ILayer):
     KIND: ClassVar[str] = "Reduce"
     TYPE: ClassVar[LayerType] = LayerType.REDUCE
 
-    op: ReduceOperation = _RED.SUM
+    op: ReduceOperation = _OPERATION.SUM
     axes: int = 0
     keep_dims: bool = False
 
@@ -46,13 +53,13 @@ class IReduceLayer(ILayer):
         self.op, self.axes, self.keep_dims = op, axes, keep_dims
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
-        needs(self, 0, types[0], "number")
-        if self.op not in _ONNX:
+        require_dtype_kind(self, 0, types[0], "number")
+        if self.op not in _ONNX_OPERATORS:
             raise self.error("operation NONE reduces nothing; it is for collectives of several GPUs")
-        rank = rank_of(self, 0, types[0], 1)
+        rank = checked_rank(self, 0, types[0], 1)
         if rank is None or types[0].shape is None:
             return [TensorType(types[0].dtype)]
-        axes = axes_of_mask(self, self.axes, rank)
+        axes = axes_from_mask(self, self.axes, rank)
         sizes: list[Dim] = []
         for k, size in enumerate(types[0].shape):
             if k not in axes:
@@ -61,12 +68,14 @@ class IReduceLayer(ILayer):
                 sizes.append(1)
         return [TensorType(types[0].dtype, tuple(sizes))]
 
-    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
-        axes = axes_of_mask(self, self.axes, len(self.input(0).type.shape or ()) or self.axes.bit_length())
-        return [scope.op(_ONNX[self.op], inputs[0], scope.constant(axes, _INT64), keepdims=int(self.keep_dims))]
+    def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+        axes = axes_from_mask(self, self.axes, len(self.required_input(0).type.shape or ()) or self.axes.bit_length())
+        return [
+            scope.op(_ONNX_OPERATORS[self.op], inputs[0], scope.constant(axes, _INT64), keepdims=int(self.keep_dims))
+        ]
 
 
-@adds
+@network_method
 def add_reduce(
     network: INetworkDefinition, input: ITensor, op: ReduceOperation, axes: int, keep_dims: bool
 ) -> IReduceLayer:
@@ -82,7 +91,7 @@ class ITopKLayer(ILayer):
 
     KIND: ClassVar[str] = "TopK"
     TYPE: ClassVar[LayerType] = LayerType.TOPK
-    MORE_INPUTS: ClassVar[int] = 1
+    EXTRA_INPUTS: ClassVar[int] = 1
 
     op: TopKOperation = TopKOperation.MAX
     axes: int = 0
@@ -96,51 +105,51 @@ class ITopKLayer(ILayer):
         self._k = k
 
     #: -1 where a tensor gives it.
-    k = Attribute[int]("_k", plain(int_argument), unset=lambda layer: -1, input=1)
+    k = CheckedAttribute[int]("_k", ownerless_check(int_argument), unset=lambda layer: -1, input=1)
 
     def _axis(self, rank: int) -> int:
-        axes = axes_of_mask(self, self.axes, rank)
+        axes = axes_from_mask(self, self.axes, rank)
         if len(axes) != 1 or axes[0] < rank - 4:
             raise self.error(f"its axes are the mask {self.axes:#b}: it takes one axis, of the last four")
         return axes[0]
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
-        needs(self, 0, types[0], "number")
+        require_dtype_kind(self, 0, types[0], "number")
         k: int | None = self._k
         if self.get_input(1) is not None:
-            needs(self, 1, types[1], "index")
-            rank_of(self, 1, types[1], 0, 0)
+            require_dtype_kind(self, 1, types[1], "index")
+            checked_rank(self, 1, types[1], 0, 0)
             k = constant_int(self.get_input(1))
-        if k is not None and not 0 < k <= _MOST:
-            raise self.error(f"k is {k}; it may be 1 to {_MOST}")
+        if k is not None and not 0 < k <= _MAX_TOPK:
+            raise self.error(f"k is {k}; it may be 1 to {_MAX_TOPK}")
         kind = numpy_type(enum_argument(DataType, self.indices_type, f"{self}: indices_type"))
         if self.indices_type not in (DataType.INT32, DataType.INT64):
             raise self.error(f"indices_type is {self.indices_type.name}; it may be INT32 or INT64")
-        rank = rank_of(self, 0, types[0], 1)
+        rank = checked_rank(self, 0, types[0], 1)
         if rank is None or types[0].shape is None:
             return [TensorType(types[0].dtype), TensorType(kind)]
         shape = list(types[0].shape)
         axis = self._axis(rank)
         size = shape[axis]
         if k is not None and isinstance(size, int) and k > size:
-            raise self.error(f"k is {k}, and axis {axis} of {self.input(0)} has only {size} elements")
+            raise self.error(f"k is {k}, and axis {axis} of {self.required_input(0)} has only {size} elements")
         shape[axis] = k
         return [TensorType(types[0].dtype, tuple(shape)), TensorType(kind, tuple(shape))]
 
-    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+    def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         given = inputs[1] if len(inputs) > 1 else None
         one = scope.constant([1], _INT64)
         k = scope.constant([self._k], _INT64) if given is None else None
         if k is None:
             k = scope.op("Reshape", scope.op("Cast", given, to=7), one)
-        axis = self._axis(len(self.input(0).type.shape or ()))
+        axis = self._axis(len(self.required_input(0).type.shape or ()))
         values, places = scope.ops(
             "TopK", [inputs[0], k], 2, axis=axis, largest=int(self.op is TopKOperation.MAX), sorted=1
         )
         return [values, scope.cast(places, numpy_type(self.indices_type))]
 
 
-@adds
+@network_method
 def add_topk(
     network: INetworkDefinition,
     input: ITensor,
@@ -170,26 +179,28 @@ class ISoftMaxLayer(ILayer):
         return 1 << third_from_end(self)
 
     #: The mask of the axis.
-    axes = Attribute[int]("_mask", plain(int_argument), unset=_default_mask, what="axes, a mask such as 1 << 0,")
+    axes = CheckedAttribute[int](
+        "_mask", ownerless_check(int_argument), unset=_default_mask, what="axes, a mask such as 1 << 0,"
+    )
 
     def _axis(self, rank: int) -> int:
-        axes = axes_of_mask(self, self.axes, rank)
+        axes = axes_from_mask(self, self.axes, rank)
         if len(axes) != 1:
             raise self.error(f"its axes are the mask {self.axes:#b}: it takes one axis")
         return axes[0]
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
-        needs(self, 0, types[0], "float")
-        rank = rank_of(self, 0, types[0], 1)
+        require_dtype_kind(self, 0, types[0], "float")
+        rank = checked_rank(self, 0, types[0], 1)
         if rank is not None:
             self._axis(rank)
         return [types[0]]
 
-    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+    def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         return [scope.op("Softmax", inputs[0], axis=self._axis(len(self._inferred[0].shape or ())))]
 
 
-@adds
+@network_method
 def add_softmax(network: INetworkDefinition, input: ITensor) -> ISoftMaxLayer:
     """Softmax; ``layer.axes`` is the mask of its axis."""
     return ISoftMaxLayer(network, tensor_argument(network, input, "add_softmax: input"))
@@ -203,10 +214,10 @@ class IRaggedSoftMaxLayer(ILayer):
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
         x, bounds = types
-        needs(self, 0, x, "float")
-        needs(self, 1, bounds, "index")
-        rank_of(self, 0, x, 3, 3)
-        rank_of(self, 1, bounds, 3, 3)
+        require_dtype_kind(self, 0, x, "float")
+        require_dtype_kind(self, 1, bounds, "index")
+        checked_rank(self, 0, x, 3, 3)
+        checked_rank(self, 1, bounds, 3, 3)
         if x.shape is not None and bounds.shape is not None:
             pairs = zip((*x.shape[:2], 1), bounds.shape, strict=True)
             if any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in pairs):
@@ -215,11 +226,11 @@ class IRaggedSoftMaxLayer(ILayer):
                 )
         return [x]
 
-    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+    def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         return [scope.op("RaggedSoftmax", *inputs, domain="tensorrt")]
 
 
-@adds
+@network_method
 def add_ragged_softmax(network: INetworkDefinition, input: ITensor, bounds: ITensor) -> IRaggedSoftMaxLayer:
     """Softmax over rows of different lengths."""
     tensor_argument(network, input, "add_ragged_softmax: input")
@@ -249,22 +260,22 @@ class ICumulativeLayer(ILayer):
         self.op, self.exclusive, self.reverse = op, exclusive, reverse
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
-        needs(self, 0, types[0], "number")
-        needs(self, 1, types[1], "index")
-        rank_of(self, 1, types[1], 0, 0)
+        require_dtype_kind(self, 0, types[0], "number")
+        require_dtype_kind(self, 1, types[1], "index")
+        checked_rank(self, 1, types[1], 0, 0)
         axis = constant_int(self.get_input(1))
         if axis is None:
-            raise self.error(f"its axis has to be constant, and {self.input(1)} is not")
-        rank = rank_of(self, 0, types[0], 1)
+            raise self.error(f"its axis has to be constant, and {self.required_input(1)} is not")
+        rank = checked_rank(self, 0, types[0], 1)
         if rank is not None and not -rank <= axis < rank:
             raise self.error(f"its axis is {axis}; it may be {-rank} to {rank - 1}")
         return [types[0]]
 
-    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+    def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         return [scope.op("CumSum", *inputs, exclusive=int(self.exclusive), reverse=int(self.reverse))]
 
 
-@adds
+@network_method
 def add_cumulative(
     network: INetworkDefinition,
     input: ITensor,

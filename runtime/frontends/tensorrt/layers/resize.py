@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ....graph import Dim, TensorType, Value
-from ..attribute import Attribute
+from ..checked_attribute import CheckedAttribute
+from ..constant_folding import constant_value
 from ..dims import Dims
 from ..enums import (
     InterpolationMode,
@@ -19,12 +20,18 @@ from ..enums import (
     ResizeSelector,
     SampleMode,
 )
-from ..folding import constant_of
 from ..layer import ILayer, ITensor, enum_argument, tensor_argument
-from ..network import INetworkDefinition, adds
-from ..place import ArgumentError, place
-from ..scope import Scope
-from .arguments import ints_argument, known, needs, number_argument, one_type, rank_of
+from ..lowering_scope import LoweringScope
+from ..network import INetworkDefinition, network_method
+from ..script_location import ArgumentError, caller_location
+from .argument_checks import (
+    checked_rank,
+    ints_argument,
+    number_argument,
+    require_dtype_kind,
+    require_equal_dtypes,
+    static_shape,
+)
 
 _INT64 = np.dtype(np.int64)
 _MODES = {InterpolationMode.NEAREST: "nearest", InterpolationMode.LINEAR: "linear", InterpolationMode.CUBIC: "cubic"}
@@ -48,7 +55,7 @@ class IResizeLayer(ILayer):
 
     KIND: ClassVar[str] = "Resize"
     TYPE: ClassVar[LayerType] = LayerType.RESIZE
-    MORE_INPUTS: ClassVar[int] = 1
+    EXTRA_INPUTS: ClassVar[int] = 1
 
     resize_mode: InterpolationMode = InterpolationMode.NEAREST
     coordinate_transformation: ResizeCoordinateTransformation = ResizeCoordinateTransformation.ASYMMETRIC
@@ -62,28 +69,28 @@ class IResizeLayer(ILayer):
         self._shape: tuple[int, ...] | None = None
         self._scales: tuple[float, ...] | None = None
 
-    def _free(self, what: str) -> None:
+    def _check_no_shape_tensor(self, what: str) -> None:
         if self.get_input(1) is not None:
             raise self.error(f"input 1 gives its shape already, so {what} cannot be set")
 
-    def _sizes_given(self, shape: Any, what: str) -> tuple[int, ...]:
-        self._free("shape")
+    def _parse_shape(self, shape: Any, what: str) -> tuple[int, ...]:
+        self._check_no_shape_tensor("shape")
         return ints_argument(shape, what)
 
-    def _scales_given(self, scales: Any, what: str) -> tuple[float, ...]:
-        self._free("scales")
+    def _parse_scales(self, scales: Any, what: str) -> tuple[float, ...]:
+        self._check_no_shape_tensor("scales")
         if isinstance(scales, str) or not hasattr(scales, "__iter__"):
-            raise ArgumentError(f"{place()}: {what} must be a list of numbers, not {scales!r:.60}")
+            raise ArgumentError(f"{caller_location()}: {what} must be a list of numbers, not {scales!r:.60}")
         return tuple(number_argument(scale, f"{self}: a scale") for scale in scales)
 
-    shape = Attribute[Dims]("_shape", _sizes_given, Dims, unset=Dims.unset, clears="_scales")
-    scales = Attribute[list[float]]("_scales", _scales_given, list, unset=lambda layer: [], clears="_shape")
+    shape = CheckedAttribute[Dims]("_shape", _parse_shape, Dims, unset=Dims.unset, clears="_scales")
+    scales = CheckedAttribute[list[float]]("_scales", _parse_scales, list, unset=lambda layer: [], clears="_shape")
 
-    def _sizes(self, kind: TensorType) -> tuple[Dim, ...] | None:
+    def _output_shape(self, kind: TensorType) -> tuple[Dim, ...] | None:
         """The shape of the output: that of the input where nothing is said."""
         shape = kind.shape or ()
         if self.get_input(1) is not None:
-            found = constant_of(self.get_input(1))
+            found = constant_value(self.get_input(1))
             return (None,) * len(shape) if found is None else tuple(int(size) for size in found.reshape(-1))
         if self._shape is not None:
             return self._shape
@@ -95,7 +102,7 @@ class IResizeLayer(ILayer):
         return shape
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
-        needs(self, 0, types[0], "float")
+        require_dtype_kind(self, 0, types[0], "float")
         for kind, value in (
             (InterpolationMode, self.resize_mode),
             (ResizeCoordinateTransformation, self.coordinate_transformation),
@@ -104,15 +111,15 @@ class IResizeLayer(ILayer):
         ):
             enum_argument(kind, value, f"{self}")
         if self.get_input(1) is not None:
-            needs(self, 1, types[1], "index")
-            rank_of(self, 1, types[1], 1, 1)
-        rank = rank_of(self, 0, types[0], 1)
+            require_dtype_kind(self, 1, types[1], "index")
+            checked_rank(self, 1, types[1], 1, 1)
+        rank = checked_rank(self, 0, types[0], 1)
         if rank is None or types[0].shape is None:
             return [TensorType(types[0].dtype)]
-        sizes = self._sizes(types[0]) or ()
+        sizes = self._output_shape(types[0]) or ()
         given = len(self._scales) if self._scales else len(sizes)
         if given != rank:
-            raise self.error(f"it is given {given} sizes or scales, and {self.input(0)} has {rank} dimensions")
+            raise self.error(f"it is given {given} sizes or scales, and {self.required_input(0)} has {rank} dimensions")
         most = _AXES.get(self.resize_mode, rank)
         for axis in range(rank - most):
             before, after = types[0].shape[axis], sizes[axis]
@@ -120,7 +127,7 @@ class IResizeLayer(ILayer):
                 raise self.error(f"{self.resize_mode.name} resizes the last {most} axes, and axis {axis} changes too")
         return [TensorType(types[0].dtype, sizes)]
 
-    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+    def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         mode = _COORDINATES[self.coordinate_transformation]
         if mode == "half_pixel" and self.selector_for_single_pixel is ResizeSelector.UPPER:
             mode = "pytorch_half_pixel"
@@ -131,17 +138,17 @@ class IResizeLayer(ILayer):
             "exclude_outside": int(self.exclude_outside),
             "cubic_coeff_a": float(self.cubic_coeff),
         }
-        sizes = known(self._inferred[0].shape)
+        sizes = static_shape(self._inferred[0].shape)
         if self.get_input(1) is not None:
             return [scope.op("Resize", inputs[0], None, None, scope.cast(inputs[1], _INT64), **attributes)]
         if sizes is not None:
             # TensorRT computes coordinates from the sizes, also where scales were given.
             return [scope.op("Resize", inputs[0], None, None, scope.constant(sizes, _INT64), **attributes)]
-        scales = scope.constant(self._scales or (1.0,) * len(self.input(0).type.shape or ()), np.float32)
+        scales = scope.constant(self._scales or (1.0,) * len(self.required_input(0).type.shape or ()), np.float32)
         return [scope.op("Resize", inputs[0], None, scales, **attributes)]
 
 
-@adds
+@network_method
 def add_resize(network: INetworkDefinition, input: ITensor) -> IResizeLayer:
     """Resize; what to is a property, or input 1."""
     return IResizeLayer(network, tensor_argument(network, input, "add_resize: input"))
@@ -161,29 +168,31 @@ class IGridSampleLayer(ILayer):
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
         image, grid = types
-        one_type(self, types)
-        needs(self, 0, image, "float")
-        rank_of(self, 0, image, 4, 4)
-        rank_of(self, 1, grid, 4, 4)
+        require_equal_dtypes(self, types)
+        require_dtype_kind(self, 0, image, "float")
+        checked_rank(self, 0, image, 4, 4)
+        checked_rank(self, 1, grid, 4, 4)
         if self.sample_mode not in self._OUTSIDE:
             raise self.error(f"sample_mode is {self.sample_mode}; it may be CLAMP, FILL or REFLECT")
         enum_argument(InterpolationMode, self.interpolation_mode, f"{self}: interpolation_mode")
         if image.shape is None or grid.shape is None:
             return [TensorType(image.dtype)]
         if isinstance(grid.shape[3], int) and grid.shape[3] != 2:
-            raise self.error(f"its grid, {self.input(1)}, has the shape {grid.shape_text()}: the last axis is x and y")
+            raise self.error(
+                f"its grid, {self.required_input(1)}, has the shape {grid.shape_text()}: the last axis is x and y"
+            )
         batches = image.shape[0], grid.shape[0]
         if isinstance(batches[0], int) and isinstance(batches[1], int) and batches[0] != batches[1]:
             raise self.error(f"there are {batches[0]} images and {batches[1]} grids")
         return [TensorType(image.dtype, (*image.shape[:2], *grid.shape[1:3]))]
 
-    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+    def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         outside = self._OUTSIDE[self.sample_mode]
         mode = _MODES[self.interpolation_mode]
         return [scope.op("GridSample", *inputs, mode=mode, padding_mode=outside, align_corners=int(self.align_corners))]
 
 
-@adds
+@network_method
 def add_grid_sample(network: INetworkDefinition, input: ITensor, grid: ITensor) -> IGridSampleLayer:
     """Sample an image at the places of a grid."""
     tensor_argument(network, input, "add_grid_sample: input")

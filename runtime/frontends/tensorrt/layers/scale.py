@@ -9,16 +9,25 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ....graph import Array, TensorType, Value
-from ..attribute import Attribute, plain
+from ..checked_attribute import CheckedAttribute, ownerless_check
 from ..enums import DataType, LayerType, ScaleMode
 from ..layer import ILayer, ITensor, enum_argument, tensor_argument
-from ..network import INetworkDefinition, adds
-from ..scope import Scope
+from ..lowering_scope import LoweringScope
+from ..network import INetworkDefinition, network_method
 from ..weights import flat_array_of
-from .arguments import axes_of_mask, axis_argument, int_argument, known, needs, number_argument, one_type, rank_of
+from .argument_checks import (
+    axes_from_mask,
+    axis_argument,
+    checked_rank,
+    int_argument,
+    number_argument,
+    require_dtype_kind,
+    require_equal_dtypes,
+    static_shape,
+)
 
 _INT64 = np.dtype(np.int64)
-_PARTS = {"shift": 0.0, "scale": 1.0, "power": 1.0}
+_DEFAULT_WEIGHTS = {"shift": 0.0, "scale": 1.0, "power": 1.0}
 
 
 class IScaleLayer(ILayer):
@@ -40,16 +49,20 @@ class IScaleLayer(ILayer):
             axis = max(0, len(input.type.shape or (0,) * 4) - 3)
         self.channel_axis = axis
 
-    shift, scale, power = (Attribute[Array](f"_{part}", plain(flat_array_of)) for part in _PARTS)
+    shift, scale, power = (
+        CheckedAttribute[Array](f"_{part}", ownerless_check(flat_array_of)) for part in _DEFAULT_WEIGHTS
+    )
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
         enum_argument(ScaleMode, self.mode, f"{self}: mode")
-        needs(self, 0, types[0], "float")
-        rank = rank_of(self, 0, types[0], 4)
-        for what in _PARTS:
+        require_dtype_kind(self, 0, types[0], "float")
+        rank = checked_rank(self, 0, types[0], 4)
+        for what in _DEFAULT_WEIGHTS:
             array = getattr(self, what)
             if array.size and types[0].dtype is not None and array.dtype != types[0].dtype:
-                raise self.error(f"its {what} is {array.dtype.name}, and {self.input(0)} {types[0].dtype.name}")
+                raise self.error(
+                    f"its {what} is {array.dtype.name}, and {self.required_input(0)} {types[0].dtype.name}"
+                )
             if rank is not None and array.size:
                 self._shape(types[0], array, what)
         return [types[0]]
@@ -65,27 +78,27 @@ class IScaleLayer(ILayer):
             channels = shape[axis]
             count, each = channels if isinstance(channels, int) else array.size, f"one for each channel, axis {axis}"
         else:
-            inner = known(shape[axis:])
+            inner = static_shape(shape[axis:])
             if inner is None:
                 raise self.error(f"mode ELEMENTWISE needs to know the sizes from axis {axis} on of {kind.shape_text()}")
             count, each = math.prod(inner), f"one for each element from axis {axis} on"
         if array.size != count:
             raise self.error(f"its {what} has {array.size} numbers; mode {self.mode.name} takes {count}, {each}")
         if self.mode is ScaleMode.ELEMENTWISE:
-            return known(shape[axis:]) or ()
+            return static_shape(shape[axis:]) or ()
         return (array.size, *behind) if self.mode is ScaleMode.CHANNEL else (1,)
 
-    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+    def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         value: Any = inputs[0]
         kind = self._inferred[0]
         for what, op in (("scale", "Mul"), ("shift", "Add"), ("power", "Pow")):
             array = getattr(self, what)
-            if array.size and not (array == _PARTS[what]).all():
+            if array.size and not (array == _DEFAULT_WEIGHTS[what]).all():
                 value = scope.op(op, value, scope.constant(array.reshape(self._shape(kind, array, what))))
         return [scope.op("Identity", value) if value is inputs[0] else value]
 
 
-@adds
+@network_method
 def add_scale(
     network: INetworkDefinition,
     input: ITensor,
@@ -100,7 +113,7 @@ def add_scale(
     return IScaleLayer(network, input, mode, (shift, scale, power), None)
 
 
-@adds
+@network_method
 def add_scale_nd(
     network: INetworkDefinition,
     input: ITensor,
@@ -138,18 +151,20 @@ class INormalizationLayer(ILayer):
         return self._v2
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
-        one_type(self, types)
-        needs(self, 0, types[0], "float")
+        require_equal_dtypes(self, types)
+        require_dtype_kind(self, 0, types[0], "float")
         number_argument(self.epsilon, f"{self}: epsilon")
-        rank = rank_of(self, 0, types[0], 2)
+        rank = checked_rank(self, 0, types[0], 2)
         if rank is None or types[0].shape is None:
             return [types[0]]
-        axes = axes_of_mask(self, self.axes, rank)
+        axes = axes_from_mask(self, self.axes, rank)
         groups = self.num_groups
         channels = types[0].shape[1]
         if groups != 1:
             if not isinstance(channels, int) or groups < 1 or channels % groups:
-                raise self.error(f"num_groups is {groups}, and axis 1 of {self.input(0)} has {channels} channels")
+                raise self.error(
+                    f"num_groups is {groups}, and axis 1 of {self.required_input(0)} has {channels} channels"
+                )
             if axes[0] < 2:
                 raise self.error(f"with num_groups {groups} its axes, {axes}, have to lie behind the channels, axis 1")
         for k, what in ((1, "scale"), (2, "bias")):
@@ -165,16 +180,17 @@ class INormalizationLayer(ILayer):
             )
             if not fits:
                 raise self.error(
-                    f"its {what}, {self.input(k)}, has the shape {types[k].shape_text()}: it must have the rank of"
+                    f"its {what}, {self.required_input(k)}, has the shape {types[k].shape_text()}: it must have the "
+                    "rank of"
                     f" {types[0].shape_text()}, and sizes that are equal to"
                     f" {TensorType(None, tuple(wanted)).shape_text()} or 1"
                 )
         return [types[0]]
 
-    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+    def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         x, scale, bias = inputs
         shape = self._inferred[0].shape or ()
-        axes = list(axes_of_mask(self, self.axes, len(shape)))
+        axes = list(axes_from_mask(self, self.axes, len(shape)))
         dtype = self._inferred[0].dtype
         grouped = self.num_groups != 1
         original = x
@@ -208,7 +224,7 @@ def _normalization(name: str, network: INetworkDefinition, given: Sequence[Any],
     return INormalizationLayer(network, tensors, mask, name.endswith("v2"))
 
 
-@adds
+@network_method
 def add_normalization(
     network: INetworkDefinition, input: ITensor, scale: ITensor, bias: ITensor, axesMask: int
 ) -> INormalizationLayer:
@@ -216,7 +232,7 @@ def add_normalization(
     return _normalization("add_normalization", network, (input, scale, bias), axesMask)
 
 
-@adds
+@network_method
 def add_normalization_v2(
     network: INetworkDefinition, input: ITensor, scale: ITensor, bias: ITensor, axesMask: int
 ) -> INormalizationLayer:
@@ -242,13 +258,13 @@ class ILRNLayer(ILayer):
         self.window_size, self.alpha, self.beta, self.k = window, alpha, beta, k
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
-        needs(self, 0, types[0], "float")
-        rank_of(self, 0, types[0], 3, 4)
+        require_dtype_kind(self, 0, types[0], "float")
+        checked_rank(self, 0, types[0], 3, 4)
         if not 1 <= self.window_size <= 15 or not self.window_size % 2:
             raise self.error(f"its window is {self.window_size}; it may be an odd number from 1 to 15")
         return [types[0]]
 
-    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+    def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         value: Any = inputs[0]
         whole = len(self._inferred[0].shape or ()) == 4
         zero = scope.constant([0], _INT64)
@@ -259,7 +275,7 @@ class ILRNLayer(ILayer):
         return [value if whole else scope.op("Squeeze", value, zero)]
 
 
-@adds
+@network_method
 def add_lrn(network: INetworkDefinition, input: ITensor, window: int, alpha: float, beta: float, k: float) -> ILRNLayer:
     """Normalise across neighbouring channels."""
     tensor_argument(network, input, "add_lrn: input")

@@ -9,15 +9,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ....graph import Array, Dim, TensorType, Value
-from ..attribute import Attribute, plain
+from ..checked_attribute import CheckedAttribute, ownerless_check
+from ..constant_folding import constant_value
 from ..dims import MAX_DIMS, Dims, sizes_of
 from ..enums import LayerType
-from ..folding import constant_of
 from ..layer import ILayer, ITensor, tensor_argument
-from ..network import INetworkDefinition, adds
+from ..lowering_scope import LoweringScope
+from ..network import INetworkDefinition, network_method
 from ..permutation import Permutation
-from ..scope import Scope
-from .arguments import known, needs, rank_of
+from .argument_checks import checked_rank, require_dtype_kind, static_shape
 
 _INT64 = np.dtype(np.int64)
 
@@ -32,15 +32,15 @@ class IShapeLayer(ILayer):
         shape = types[0].shape
         return [TensorType(_INT64, (None if shape is None else len(shape),))]
 
-    def known(self) -> Sequence[Array] | None:
-        shape = known(self.input(0).type.shape)
+    def constant_outputs(self) -> Sequence[Array] | None:
+        shape = static_shape(self.required_input(0).type.shape)
         return None if shape is None else [np.array(shape, _INT64)]
 
-    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+    def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         return [scope.op("Shape", *inputs)]
 
 
-@adds
+@network_method
 def add_shape(network: INetworkDefinition, input: ITensor) -> IShapeLayer:
     """The shape of a tensor."""
     return IShapeLayer(network, [tensor_argument(network, input, "add_shape: input")])
@@ -59,7 +59,7 @@ class IShuffleLayer(ILayer):
 
     KIND: ClassVar[str] = "Shuffle"
     TYPE: ClassVar[LayerType] = LayerType.SHUFFLE
-    MORE_INPUTS: ClassVar[int] = 1
+    EXTRA_INPUTS: ClassVar[int] = 1
 
     #: A 0 in ``reshape_dims`` stands for the size of the input there.
     zero_is_placeholder: bool = True
@@ -70,20 +70,20 @@ class IShuffleLayer(ILayer):
         self._second: Permutation | None = None
         self._dims: tuple[int, ...] | None = None
 
-    first_transpose = Attribute[Permutation]("_first", _permutation, unset=_identity)
-    second_transpose = Attribute[Permutation]("_second", _permutation, unset=_identity)
-    reshape_dims = Attribute[Dims]("_dims", plain(sizes_of), Dims, unset=Dims.unset, input=1)
+    first_transpose = CheckedAttribute[Permutation]("_first", _permutation, unset=_identity)
+    second_transpose = CheckedAttribute[Permutation]("_second", _permutation, unset=_identity)
+    reshape_dims = CheckedAttribute[Dims]("_dims", ownerless_check(sizes_of), Dims, unset=Dims.unset, input=1)
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
         shape = types[0].shape
         if shape is not None and self._first is not None:
             order = self._order(self._first, len(shape), "first_transpose")
             shape = tuple(shape[axis] for axis in order)
-        dims = self._wanted(types)
+        dims = self._reshape_target(types)
         if dims is not None:
-            shape = self._reshaped(shape, dims)
+            shape = self._reshaped_shape(shape, dims)
         elif len(types) > 1:
-            shape = self._by_tensor(types[1])
+            shape = self._shape_from_tensor(types[1])
         if shape is not None and self._second is not None:
             order = self._order(self._second, len(shape), "second_transpose")
             shape = tuple(shape[axis] for axis in order)
@@ -95,19 +95,19 @@ class IShuffleLayer(ILayer):
             raise self.error(f"{what} is {tuple(order)}, which is no order of {rank} axes")
         return order
 
-    def _wanted(self, types: Sequence[TensorType]) -> tuple[int, ...] | None:
+    def _reshape_target(self, types: Sequence[TensorType]) -> tuple[int, ...] | None:
         if len(types) < 2:
             return self._dims
-        found = constant_of(self.input(1))
+        found = constant_value(self.required_input(1))
         return None if found is None else tuple(int(size) for size in found.reshape(-1))
 
-    def _by_tensor(self, kind: TensorType) -> tuple[Dim, ...] | None:
-        needs(self, 1, kind, "index")
-        rank_of(self, 1, kind, 1, 1)
+    def _shape_from_tensor(self, kind: TensorType) -> tuple[Dim, ...] | None:
+        require_dtype_kind(self, 1, kind, "index")
+        checked_rank(self, 1, kind, 1, 1)
         length = None if kind.shape is None else kind.shape[0]
         return (None,) * length if isinstance(length, int) else None
 
-    def _reshaped(self, shape: tuple[Dim, ...] | None, dims: Sequence[int]) -> tuple[Dim, ...]:
+    def _reshaped_shape(self, shape: tuple[Dim, ...] | None, dims: Sequence[int]) -> tuple[Dim, ...]:
         found: list[Dim] = []
         if any(size < -1 for size in dims) or list(dims).count(-1) > 1:
             raise self.error(f"reshape_dims are {tuple(dims)}: one of them may be -1, none less than that")
@@ -121,8 +121,8 @@ class IShuffleLayer(ILayer):
                 found.append(None if shape is None else shape[k])
             else:
                 found.append(size)
-        have = known(shape)
-        rest = known([size for size in found if size != -1])
+        have = static_shape(shape)
+        rest = static_shape([size for size in found if size != -1])
         if -1 in found:
             volume = None if rest is None else math.prod(rest)
             if volume == 0:
@@ -131,19 +131,19 @@ class IShuffleLayer(ILayer):
             if have is not None and volume is not None:
                 inferred, left = divmod(math.prod(have), volume)
                 if left:
-                    raise self._volume(shape, dims)
+                    raise self._volume_error(shape, dims)
             found[found.index(-1)] = inferred
         elif have is not None and rest is not None and math.prod(have) != math.prod(rest):
-            raise self._volume(shape, dims)
+            raise self._volume_error(shape, dims)
         return tuple(found)
 
-    def _volume(self, shape: Any, dims: Sequence[int]) -> Exception:
+    def _volume_error(self, shape: Any, dims: Sequence[int]) -> Exception:
         told = TensorType(None, shape).shape_text()
         return self.error(f"reshape would change volume: {told} does not fit into reshape_dims {tuple(dims)}")
 
-    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+    def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         value: Any = inputs[0]
-        shape = self.input(0).type.shape
+        shape = self.required_input(0).type.shape
         if self._first is not None and shape is not None:
             value = scope.op("Transpose", value, perm=self._order(self._first, len(shape), "first_transpose"))
         target: Value | None = None
@@ -159,7 +159,7 @@ class IShuffleLayer(ILayer):
         return [value]
 
 
-@adds
+@network_method
 def add_shuffle(network: INetworkDefinition, input: ITensor) -> IShuffleLayer:
     """Transpose, reshape, transpose."""
     return IShuffleLayer(network, tensor_argument(network, input, "add_shuffle: input"))
@@ -169,7 +169,7 @@ class _AxesLayer(ILayer):
     """Takes its axes from a constant tensor."""
 
     def _axes(self, rank: int) -> list[int] | None:
-        found = constant_of(self.input(1))
+        found = constant_value(self.required_input(1))
         if found is None:
             return None
         axes = [int(axis) for axis in found.reshape(-1)]
@@ -177,14 +177,14 @@ class _AxesLayer(ILayer):
             raise self.error(f"its axes are {axes}: they must differ, and lie in {-rank} to {rank - 1}")
         return sorted(axis % rank for axis in axes)
 
-    def typed(self, types: Sequence[TensorType]) -> None:
-        needs(self, 1, types[1], "index")
-        rank_of(self, 1, types[1], 0, 1)
-        if constant_of(self.input(1)) is None:
-            raise self.error(f"its axes have to be constant, and {self.input(1)} is not")
+    def check_axes_type(self, types: Sequence[TensorType]) -> None:
+        require_dtype_kind(self, 1, types[1], "index")
+        checked_rank(self, 1, types[1], 0, 1)
+        if constant_value(self.required_input(1)) is None:
+            raise self.error(f"its axes have to be constant, and {self.required_input(1)} is not")
 
-    def count(self, types: Sequence[TensorType]) -> int:
-        found = constant_of(self.input(1))
+    def axis_count(self, types: Sequence[TensorType]) -> int:
+        found = constant_value(self.required_input(1))
         return 0 if found is None else found.size
 
 
@@ -195,18 +195,20 @@ class ISqueezeLayer(_AxesLayer):
     TYPE: ClassVar[LayerType] = LayerType.SQUEEZE
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
-        self.typed(types)
+        self.check_axes_type(types)
         shape = types[0].shape
         if shape is None:
             return [TensorType(types[0].dtype)]
         axes = self._axes(len(shape)) or []
         for axis in axes:
             if isinstance(shape[axis], int) and shape[axis] != 1:
-                raise self.error(f"axis {axis} of {self.input(0)}, {types[0].shape_text()}, is not 1, so it stays")
+                raise self.error(
+                    f"axis {axis} of {self.required_input(0)}, {types[0].shape_text()}, is not 1, so it stays"
+                )
         return [TensorType(types[0].dtype, tuple(size for k, size in enumerate(shape) if k not in axes))]
 
-    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
-        shape = self.input(0).type.shape
+    def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+        shape = self.required_input(0).type.shape
         axes = self._axes(len(shape or ())) or []
         return [scope.op("Squeeze", inputs[0], scope.constant(axes, _INT64))]
 
@@ -218,11 +220,11 @@ class IUnsqueezeLayer(_AxesLayer):
     TYPE: ClassVar[LayerType] = LayerType.UNSQUEEZE
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
-        self.typed(types)
+        self.check_axes_type(types)
         shape = types[0].shape
         if shape is None:
             return [TensorType(types[0].dtype)]
-        rank = len(shape) + self.count(types)
+        rank = len(shape) + self.axis_count(types)
         if rank > MAX_DIMS:
             raise self.error(f"the result would have {rank} dimensions, and {MAX_DIMS} are the most")
         found: list[Dim] = list(shape)
@@ -230,19 +232,19 @@ class IUnsqueezeLayer(_AxesLayer):
             found.insert(axis, 1)
         return [TensorType(types[0].dtype, tuple(found))]
 
-    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+    def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         axes = self._axes(len(self._inferred[0].shape or ())) or []
         return [scope.op("Unsqueeze", inputs[0], scope.constant(axes, _INT64))]
 
 
-@adds
+@network_method
 def add_squeeze(network: INetworkDefinition, input: ITensor, axes: ITensor) -> ISqueezeLayer:
     """Drop axes of size 1; ``axes`` is a tensor."""
     tensor_argument(network, input, "add_squeeze: input")
     return ISqueezeLayer(network, [input, tensor_argument(network, axes, "add_squeeze: axes")])
 
 
-@adds
+@network_method
 def add_unsqueeze(network: INetworkDefinition, input: ITensor, axes: ITensor) -> IUnsqueezeLayer:
     """Add axes of size 1; ``axes`` is a tensor."""
     tensor_argument(network, input, "add_unsqueeze: input")

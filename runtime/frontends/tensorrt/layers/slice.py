@@ -8,24 +8,24 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ....graph import Dim, TensorType, Value
-from ..attribute import Attribute, plain
+from ..checked_attribute import CheckedAttribute, ownerless_check
+from ..constant_folding import constant_value
 from ..dims import Dims
 from ..enums import LayerType, SampleMode
-from ..folding import constant_of
 from ..layer import ILayer, ITensor, enum_argument, tensor_argument
-from ..network import INetworkDefinition, adds
-from ..scope import Scope
-from .arguments import ints_argument, known, needs, rank_of
+from ..lowering_scope import LoweringScope
+from ..network import INetworkDefinition, network_method
+from .argument_checks import checked_rank, ints_argument, require_dtype_kind, static_shape
 
 _INT64 = np.dtype(np.int64)
-_OUTSIDE = {
+_SAMPLE_MODES = {
     SampleMode.STRICT_BOUNDS: "error",
     SampleMode.WRAP: "wrap",
     SampleMode.CLAMP: "clamp",
     SampleMode.FILL: "fill",
     SampleMode.REFLECT: "reflect",
 }
-_PARTS = ("start", "shape", "stride")
+_PARAMETER_NAMES = ("start", "shape", "stride")
 
 
 class ISliceLayer(ILayer):
@@ -33,33 +33,33 @@ class ISliceLayer(ILayer):
 
     KIND: ClassVar[str] = "Slice"
     TYPE: ClassVar[LayerType] = LayerType.SLICE
-    MORE_INPUTS: ClassVar[int] = 5
+    EXTRA_INPUTS: ClassVar[int] = 5
 
     mode: SampleMode = SampleMode.STRICT_BOUNDS
 
     def __init__(self, network: INetworkDefinition, input: ITensor, *given: Any) -> None:
         super().__init__(network, [input])
         self._start, self._shape, self._stride = (
-            ints_argument(one, f"add_slice: {what}") for one, what in zip(given, _PARTS, strict=True)
+            ints_argument(one, f"add_slice: {what}") for one, what in zip(given, _PARAMETER_NAMES, strict=True)
         )
         self._axes: tuple[int, ...] | None = None
 
     start, shape, stride, axes = (
-        Attribute[Dims](f"_{part}", plain(ints_argument), Dims, unset=Dims.unset, input=index)
+        CheckedAttribute[Dims](f"_{part}", ownerless_check(ints_argument), Dims, unset=Dims.unset, input=index)
         for part, index in (("start", 1), ("shape", 2), ("stride", 3), ("axes", 5))
     )
 
     @property
-    def _given(self) -> tuple[tuple[int, ...], ...]:
+    def _parameters(self) -> tuple[tuple[int, ...], ...]:
         return self._start, self._shape, self._stride
 
     # -- what is sliced
 
-    def _over(self, rank: int) -> list[int]:
+    def _sliced_axes(self, rank: int) -> list[int]:
         """The axes that start, shape and stride are about."""
         axes = self._axes
         if self.get_input(5) is not None:
-            found = constant_of(self.get_input(5))
+            found = constant_value(self.get_input(5))
             if found is None:
                 raise self.error(f"its axes have to be constant, and {self.get_input(5)} is not")
             axes = tuple(int(axis) for axis in found.reshape(-1))
@@ -69,37 +69,38 @@ class ISliceLayer(ILayer):
             raise self.error(f"its axes are {axes}: they must differ, and lie in {-rank} to {rank - 1}")
         return [axis % rank for axis in axes]
 
-    def _part(self, part: int) -> tuple[int, ...] | None:
+    def _known_parameter(self, part: int) -> tuple[int, ...] | None:
         """Start, shape or stride, where it is known."""
         tensor = self.get_input(part + 1)
         if tensor is None:
-            return self._given[part]
-        found = constant_of(tensor)
+            return self._parameters[part]
+        found = constant_value(tensor)
         return None if found is None else tuple(int(n) for n in found.reshape(-1))
 
     def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
         enum_argument(SampleMode, self.mode, f"{self}: mode")
         for index, kind in enumerate(types):
             if index in (1, 2, 3, 5) and self.get_input(index) is not None:
-                needs(self, index, kind, "index")
-                rank_of(self, index, kind, 1, 1)
+                require_dtype_kind(self, index, kind, "index")
+                checked_rank(self, index, kind, 1, 1)
         if self.get_input(4) is not None:
             if self.mode is not SampleMode.FILL:
                 raise self.error(f"input 4 is what mode FILL fills with, and the mode is {self.mode.name}")
             if types[4].dtype is not None and types[0].dtype is not None and types[4].dtype != types[0].dtype:
                 raise self.error(
-                    f"it fills {types[0].dtype.name} with {types[4].dtype.name}, {self.input(4)}; add_cast converts"
+                    f"it fills {types[0].dtype.name} with {types[4].dtype.name}, {self.required_input(4)}; add_cast "
+                    "converts"
                 )
         shape = types[0].shape
         if shape is None:
             return [TensorType(types[0].dtype)]
-        over = self._over(len(shape))
-        parts = [self._part(part) for part in range(3)]
-        for what, found in zip(_PARTS, parts, strict=True):
+        over = self._sliced_axes(len(shape))
+        parts = [self._known_parameter(part) for part in range(3)]
+        for what, found in zip(_PARAMETER_NAMES, parts, strict=True):
             if found is not None and len(found) != len(over):
                 if self._axes is None and self.get_input(5) is None:
                     raise self.error(
-                        f"its {what} has {len(found)} numbers, and {self.input(0)} {len(shape)} dimensions:"
+                        f"its {what} has {len(found)} numbers, and {self.required_input(0)} {len(shape)} dimensions:"
                         f" {types[0].shape_text()}"
                     )
                 raise self.error(f"its {what} has {len(found)} numbers for {len(over)} axes")
@@ -112,10 +113,10 @@ class ISliceLayer(ILayer):
             if sizes[k] < 0:
                 raise self.error(f"its shape is {tuple(sizes)}: no size can be negative")
             if start is not None and stride is not None:
-                self._inside(axis, shape[axis], start[k], sizes[k], stride[k])
+                self._check_bounds(axis, shape[axis], start[k], sizes[k], stride[k])
         return [TensorType(types[0].dtype, tuple(result))]
 
-    def _inside(self, axis: int, extent: Dim, start: int, size: int, stride: int) -> None:
+    def _check_bounds(self, axis: int, extent: Dim, start: int, size: int, stride: int) -> None:
         """Hold what is known to the bounds."""
         if self.mode is not SampleMode.STRICT_BOUNDS or not isinstance(extent, int) or not size:
             return
@@ -123,34 +124,42 @@ class ISliceLayer(ILayer):
         for place in (start, last):
             if not 0 <= place < extent:
                 raise self.error(
-                    f"it takes element {place} of axis {axis} of {self.input(0)}, which has {extent}: start {start},"
+                    f"it takes element {place} of axis {axis} of {self.required_input(0)}, which has {extent}: start "
+                    f"{start},"
                     f" {size} elements, stride {stride}"
                 )
 
-    def lower(self, scope: Scope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+    def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
         x = inputs[0]
-        shape = self.input(0).type.shape or ()
-        over = self._over(len(shape))
-        start, sizes, stride = (self._part(part) for part in range(3))
+        shape = self.required_input(0).type.shape or ()
+        over = self._sliced_axes(len(shape))
+        start, sizes, stride = (self._known_parameter(part) for part in range(3))
         plain = self.mode is SampleMode.STRICT_BOUNDS and start is not None and sizes is not None and stride is not None
-        if plain and known([shape[axis] for axis in over]) is not None and all(stride or ()) and all(sizes or ()):
+        if (
+            plain
+            and static_shape([shape[axis] for axis in over]) is not None
+            and all(stride or ())
+            and all(sizes or ())
+        ):
             assert start is not None and sizes is not None and stride is not None
             ends = [
                 end if (end := first + size * step) >= 0 else -(1 << 62)
                 for first, size, step in zip(start, sizes, stride, strict=True)
             ]
             return [scope.op("Slice", x, *(scope.constant(part, _INT64) for part in (start, ends, over, stride)))]
-        bounds = [self._tensor(scope, inputs, part) for part in range(3)]
+        bounds = [self._parameter_tensor(scope, inputs, part) for part in range(3)]
         fill = inputs[4] if len(inputs) > 4 else None
-        return [scope.op("Slice", x, *bounds, fill, domain="tensorrt", axes=tuple(over), outside=_OUTSIDE[self.mode])]
+        return [
+            scope.op("Slice", x, *bounds, fill, domain="tensorrt", axes=tuple(over), outside=_SAMPLE_MODES[self.mode])
+        ]
 
-    def _tensor(self, scope: Scope, inputs: Sequence[Value | None], part: int) -> Value | None:
+    def _parameter_tensor(self, scope: LoweringScope, inputs: Sequence[Value | None], part: int) -> Value | None:
         if len(inputs) > part + 1 and inputs[part + 1] is not None:
             return inputs[part + 1]
-        return scope.constant(self._given[part], _INT64)
+        return scope.constant(self._parameters[part], _INT64)
 
 
-@adds
+@network_method
 def add_slice(network: INetworkDefinition, input: ITensor, start: Any, shape: Any, stride: Any) -> ISliceLayer:
     """Part of a tensor: where it starts, its shape, its strides."""
     return ISliceLayer(network, tensor_argument(network, input, "add_slice: input"), start, shape, stride)

@@ -8,7 +8,7 @@ import pytest
 
 import loopdbg
 from loopdbg.debugger.session.session import Reason
-from models import BRANCHES, COUNT, NESTED, model
+from text_models import BRANCHES, COUNT, NESTED, model
 
 
 def start(text: str, **inputs: Any) -> loopdbg.Session:
@@ -29,7 +29,7 @@ def stops(session: loopdbg.Session) -> list[int]:
 
 def inner(session: loopdbg.Session) -> str:
     """The inner loop as a place names it: both loops have one name."""
-    return f"'{session._inside.places.loops[1].path}'"
+    return f"'{session._internals.symbols.loops[1].path}'"
 
 
 def test_at_an_iteration() -> None:
@@ -77,7 +77,7 @@ def test_before_a_node_by_value_name_line_and_type() -> None:
         assert session.frame.iteration == 0
         assert stops(session) == [1, 2]
     session = count(M=3)
-    line = session._inside.places.source.line_of(session.frame.nodes[1].node)
+    line = session._internals.symbols.pseudo_code.line_of(session.frame.nodes[1].node)
     assert line is not None
     session.breakpoints.add(f"line {line.number}")
     assert stops(session) == [0, 1, 2]
@@ -290,10 +290,10 @@ def test_going_back_finds_the_stops_that_going_on_made(place: str) -> None:
     session.breakpoints.add(place)
     ahead = []
     while session.continue_().reason is not Reason.DONE:
-        ahead.append(session._inside.position)
+        ahead.append(session._internals.position)
     behind = []
     while session.reverse_continue().reason is not Reason.START:
-        behind.append(session._inside.position)
+        behind.append(session._internals.position)
     assert behind == ahead[::-1]
     assert session.frame.iteration == 0 and session.frame.at_boundary
 
@@ -303,10 +303,10 @@ def test_going_back_finds_changes() -> None:
     session.watch("i // 4")
     ahead = []
     while session.continue_().reason is not Reason.DONE:
-        ahead.append(session._inside.position)
+        ahead.append(session._internals.position)
     behind = []
     while session.reverse_continue().reason is not Reason.START:
-        behind.append(session._inside.position)
+        behind.append(session._internals.position)
     assert behind == ahead[::-1] and len(ahead) == 3
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loopdbg.debugger.expression.language import ExpressionError, assign, parse_target
+from loopdbg.debugger.expression.language import ExpressionError, parse_target, replace_value
 
-from .scopes import SCOPE, value
+from .sample_scope import SAMPLE_SCOPE, value
 
 
 @pytest.mark.parametrize(
@@ -37,9 +37,9 @@ from .scopes import SCOPE, value
 )
 def test_assignments(place: str, new: str, expected: Any) -> None:
     target = parse_target(place)
-    old = SCOPE.values[target.name]
+    old = SAMPLE_SCOPE.values[target.name]
     before = old.copy()
-    result = assign(old, target, value(new), SCOPE)
+    result = replace_value(old, target, value(new), SAMPLE_SCOPE)
     assert result.dtype == old.dtype and result.shape == old.shape
     np.testing.assert_array_equal(result, np.array(expected, old.dtype))
     assert old.tobytes() == before.tobytes()
@@ -77,32 +77,32 @@ def test_assignments(place: str, new: str, expected: Any) -> None:
 def test_assignments_that_would_lose_something(place: str, new: str, problem: str) -> None:
     target = parse_target(place)
     with pytest.raises(ExpressionError, match=re.escape(problem)) as caught:
-        assign(SCOPE.values[target.name], target, value(new), SCOPE)
+        replace_value(SAMPLE_SCOPE.values[target.name], target, value(new), SAMPLE_SCOPE)
     assert caught.value.text == place
 
 
 def test_a_number_too_large_for_any_float_does_not_fit() -> None:
     with pytest.raises(ExpressionError, match="does not fit into float32"):
-        assign(SCOPE.values["h"], parse_target("h"), 10**400, SCOPE)
+        replace_value(SAMPLE_SCOPE.values["h"], parse_target("h"), 10**400, SAMPLE_SCOPE)
 
 
 def test_assignments_to_sequences() -> None:
-    seq = SCOPE.values["seq"]
-    result = assign(seq, parse_target("seq[0]"), np.float64(2), SCOPE)
+    seq = SAMPLE_SCOPE.values["seq"]
+    result = replace_value(seq, parse_target("seq[0]"), np.float64(2), SAMPLE_SCOPE)
     np.testing.assert_array_equal(result[0], np.full(3, 2, np.float32))
     assert result[0].dtype == np.float32 and not seq[0].any()
-    result = assign(seq, parse_target("seq[1, 0, 1]"), 9, SCOPE)
+    result = replace_value(seq, parse_target("seq[1, 0, 1]"), 9, SAMPLE_SCOPE)
     np.testing.assert_array_equal(result[1], [[1, 9], [1, 1]])
-    assert len(assign(seq, parse_target("seq"), seq[:1], SCOPE)) == 1
-    assert assign(None, parse_target("nothing"), np.array(1), SCOPE) == 1
+    assert len(replace_value(seq, parse_target("seq"), seq[:1], SAMPLE_SCOPE)) == 1
+    assert replace_value(None, parse_target("nothing"), np.array(1), SAMPLE_SCOPE) == 1
 
 
 def test_targets() -> None:
-    assert (parse_target("h").name, parse_target("h").state, parse_target("h").index) == ("h", False, ())
-    assert (parse_target("cond").name, parse_target("cond").state) == ("cond", True)
-    assert (parse_target("`cond`").name, parse_target("`cond`").state) == ("cond", False)
-    assert parse_target("trip_count").state
-    assert parse_target("h[0, n - 4:]").entries(SCOPE) == (0, slice(1, None, None))
+    assert (parse_target("h").name, parse_target("h").is_loop_state, parse_target("h").index) == ("h", False, ())
+    assert (parse_target("cond").name, parse_target("cond").is_loop_state) == ("cond", True)
+    assert (parse_target("`cond`").name, parse_target("`cond`").is_loop_state) == ("cond", False)
+    assert parse_target("trip_count").is_loop_state
+    assert parse_target("h[0, n - 4:]").entries(SAMPLE_SCOPE) == (0, slice(1, None, None))
     for text, problem in (
         ("iter", "cannot be set at column 1 of 'iter'; a value of that name is written `iter`"),
         ("h + 1", "only a name, or a name with an index, can be set"),

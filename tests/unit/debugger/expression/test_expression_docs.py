@@ -11,10 +11,10 @@ import pytest
 
 import loopdbg
 from loopdbg.debugger.expression.functions import FUNCTIONS
-from loopdbg.debugger.expression.language import ExpressionError, parse, show
-from loopdbg.debugger.expression.parser import PAST_FUNCTIONS
+from loopdbg.debugger.expression.language import ExpressionError, format_value, parse
+from loopdbg.debugger.expression.parser import TIME_SHIFT_FUNCTIONS
 from loopdbg.debugger.expression.tokens import CONSTANTS, OPERATOR_WORDS, STATE_WORDS
-from loopdbg.debugger.values.scope import FrameScope
+from loopdbg.debugger.scope.frame_scope import FrameScope
 
 ROOT = Path(__file__).parents[4]
 PAGE = (ROOT / "docs" / "expressions.md").read_text(encoding="utf-8")
@@ -45,7 +45,7 @@ def test_example(model: str, iteration: int, text: str, expected: str) -> None:
     at = session(model, iteration)
     scope = FrameScope(at.frame, at.frame.history)
     try:
-        shown = show(parse(text).evaluate(scope))
+        shown = format_value(parse(text).evaluate(scope))
     except ExpressionError as error:
         shown = f"! {error.problem}"
     assert shown == expected
@@ -54,7 +54,7 @@ def test_example(model: str, iteration: int, text: str, expected: str) -> None:
 def test_the_table_lists_every_function() -> None:
     table = PAGE.split("## Functions")[1].split("```")[0]
     listed = {name for row in re.findall(r"^\| (`.*?) \|", table, re.M) for name in re.findall(r"`(\w+)\(", row)}
-    assert listed == {*FUNCTIONS, *PAST_FUNCTIONS}
+    assert listed == {*FUNCTIONS, *TIME_SHIFT_FUNCTIONS}
     for name, function in FUNCTIONS.items():
         assert f"`{function.usage}`" in table, name
 

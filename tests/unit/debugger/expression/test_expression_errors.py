@@ -8,7 +8,7 @@ import pytest
 
 from loopdbg.debugger.expression.language import ExpressionError, parse
 
-from .scopes import error
+from .sample_scope import error
 
 
 @pytest.mark.parametrize(
@@ -108,11 +108,11 @@ def test_the_text_is_empty() -> None:
 
 
 def test_the_caret() -> None:
-    assert error("abs(hh) > 3").pointed() == "abs(hh) > 3\n    ^ unknown name 'hh'; did you mean 'h'?"
+    assert error("abs(hh) > 3").caret_text() == "abs(hh) > 3\n    ^ unknown name 'hh'; did you mean 'h'?"
     # Wide characters take two columns, tabs and line ends are shown as escapes.
-    assert error("'日本' == hh").pointed() == "'日本' == hh\n" + " " * 10 + "^ unknown name 'hh'; did you mean 'h'?"
-    assert error("1 +\n hh").pointed().split("\n")[0] == r"1 +\n hh"
-    assert error("1 +\n hh").pointed().split("\n")[1].startswith(" " * 6 + "^")
+    assert error("'日本' == hh").caret_text() == "'日本' == hh\n" + " " * 10 + "^ unknown name 'hh'; did you mean 'h'?"
+    assert error("1 +\n hh").caret_text().split("\n")[0] == r"1 +\n hh"
+    assert error("1 +\n hh").caret_text().split("\n")[1].startswith(" " * 6 + "^")
 
 
 def test_a_long_text_is_shown_around_the_place() -> None:
@@ -121,6 +121,6 @@ def test_a_long_text_is_shown_around_the_place() -> None:
     assert re.fullmatch(
         r"unknown name 'hh' at column 161 of '…( \+ n|n \+ |[n +]){5,}hh.*…'; did you mean 'h'\?", found.message
     )
-    shown, caret = found.pointed().split("\n")
+    shown, caret = found.caret_text().split("\n")
     assert shown[caret.index("^") :].startswith("hh + n")
     assert len(shown) < 80

@@ -12,12 +12,12 @@ from loopdbg.debugger.expression.language import (
     ExpressionError,
     NoValueError,
     ScopeError,
+    format_value,
     parse,
-    show,
 )
 from loopdbg.runtime.errors import UsageError
 
-from .scopes import SCOPE, H, Values, error, value
+from .sample_scope import SAMPLE_SCOPE, H, SampleScope, error, value
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,7 @@ def test_values_of_tensors() -> None:
 
 def test_results_are_copies() -> None:
     array = np.zeros(3)
-    scope = Values(a=array)
+    scope = SampleScope(a=array)
     for text in ("a + 0", "a[:]", "a[...]", "abs(a)", "[1, 2, 3] + a"):
         parse(text).evaluate(scope)[0] = 7
     assert not array.any()
@@ -233,7 +233,7 @@ def test_the_last_operand_is_not_looked_at_where_the_first_decide() -> None:
         value("true and late > 3")
 
 
-def test_a_value_that_is_not_there_is_told_from_an_unknown_name() -> None:
+def test_unavailable_value_differs_from_unknown_name() -> None:
     with pytest.raises(ScopeError):
         value("late")
     assert not isinstance(error("hh"), ScopeError)
@@ -242,24 +242,24 @@ def test_a_value_that_is_not_there_is_told_from_an_unknown_name() -> None:
 
 
 def test_shown_on_one_line() -> None:
-    assert show(value("x")) == "2.5"
-    assert show(value("x > 1")) == "true"
-    assert show(value("h")) == "[[1.0, -2.0, 3.5], [0.0, 8.0, 2.0]]"
-    assert show(value("h"), 20) == "float32 [2,3]  min -2 max 8 mean 2.08"
-    assert show(value("shape(h)")) == "[2, 3]"
-    assert show(value("seq")) == "[[0.0, 0.0, 0.0], [[1.0, 1.0], [1.0, 1.0]]]"
-    assert show(value("seq"), 10) == "[2 items]"
-    assert show(value("s")) == '["yes", "no"]'
-    assert show(value("dtype(h)")) == '"float32"'
-    assert show(value("nothing")) == "none"
-    assert show(value("empty")) == "empty [0,3]"
-    assert show(value("inf")) == "inf"
+    assert format_value(value("x")) == "2.5"
+    assert format_value(value("x > 1")) == "true"
+    assert format_value(value("h")) == "[[1.0, -2.0, 3.5], [0.0, 8.0, 2.0]]"
+    assert format_value(value("h"), 20) == "float32 [2,3]  min -2 max 8 mean 2.08"
+    assert format_value(value("shape(h)")) == "[2, 3]"
+    assert format_value(value("seq")) == "[[0.0, 0.0, 0.0], [[1.0, 1.0], [1.0, 1.0]]]"
+    assert format_value(value("seq"), 10) == "[2 items]"
+    assert format_value(value("s")) == '["yes", "no"]'
+    assert format_value(value("dtype(h)")) == '"float32"'
+    assert format_value(value("nothing")) == "none"
+    assert format_value(value("empty")) == "empty [0,3]"
+    assert format_value(value("inf")) == "inf"
 
 
 def test_conditions_are_one_truth_value() -> None:
-    assert parse("flag").truth(SCOPE) is True
-    assert parse("x > 2").truth(SCOPE) is True
-    assert parse("all(h > 2)").truth(SCOPE) is False
+    assert parse("flag").truth(SAMPLE_SCOPE) is True
+    assert parse("x > 2").truth(SAMPLE_SCOPE) is True
+    assert parse("all(h > 2)").truth(SAMPLE_SCOPE) is False
     for text, problem in (
         ("h > 2", "6 truth values where one is needed"),
         ("x", r"float32 \[\] where true or false is needed"),
@@ -268,9 +268,9 @@ def test_conditions_are_one_truth_value() -> None:
         ("seq", "a list of 2 where true or false is needed"),
     ):
         with pytest.raises(ExpressionError, match=problem):
-            parse(text).truth(SCOPE)
+            parse(text).truth(SAMPLE_SCOPE)
     with pytest.raises(ExpressionError, match="none where true or false is needed"):
-        parse("cond").truth(Values(condition=None))
+        parse("cond").truth(SampleScope(condition=None))
 
 
 def test_what_an_expression_reads() -> None:
@@ -285,11 +285,11 @@ def test_what_an_expression_reads() -> None:
 
 def test_other_expressions_in_place_of_names() -> None:
     pattern = parse("any(abs(x - prev(x)) >= level) or x == `x y`")
-    filled = pattern.filled(x=parse("h[0, x] * 2"), level=0.5)
+    filled = pattern.substitute(x=parse("h[0, x] * 2"), level=0.5)
     assert filled.names == {"h", "x", "x y"}
     assert pattern.names == {"x", "level", "x y"}
-    assert parse("prev(x) + x").filled(x=parse("k[0] * 3")).evaluate(SCOPE) == 4.5
-    assert parse("[x, -x][0] + max(x)").filled(x=2.5).evaluate(SCOPE) == 5
+    assert parse("prev(x) + x").substitute(x=parse("k[0] * 3")).evaluate(SAMPLE_SCOPE) == 4.5
+    assert parse("[x, -x][0] + max(x)").substitute(x=2.5).evaluate(SAMPLE_SCOPE) == 5
 
 
 def test_escapes() -> None:
@@ -300,6 +300,6 @@ def test_escapes() -> None:
 
 
 def test_a_trip_count() -> None:
-    scope = Values(trip_count=20)
+    scope = SampleScope(trip_count=20)
     assert parse("trip_count - iter").evaluate(scope) == 8
     assert parse("iter / trip_count").evaluate(scope) == 0.6

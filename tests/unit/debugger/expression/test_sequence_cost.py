@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loopdbg.debugger.expression.calculator import MAX_WORK
+from loopdbg.debugger.expression.calculator import MAX_WORK_ELEMENTS
 from loopdbg.debugger.expression.evaluate import Evaluator
 from loopdbg.debugger.expression.parser import parse_tree
 
-ITEM = np.zeros(MAX_WORK // 32, np.float32)
+ITEM = np.zeros(MAX_WORK_ELEMENTS // 32, np.float32)
 #: Together more than the limit of one evaluation.
 LONG = [ITEM] * 40
 
 
-class Held:
+class SingleValueScope:
     """A scope with one value."""
 
     iteration, trip_count, condition = 0, None, None
@@ -29,7 +29,7 @@ class Held:
 
     previous = initial = history = value
 
-    def at(self, name: str, iteration: int) -> Any:
+    def value_at(self, name: str, iteration: int) -> Any:
         return LONG
 
 
@@ -46,6 +46,6 @@ class Held:
     ],
 )
 def test_only_items_used_count(text: str, value: object, items: int) -> None:
-    evaluator = Evaluator(text, Held())
+    evaluator = Evaluator(text, SingleValueScope())
     assert evaluator.value(parse_tree(text)) == value
-    assert items * ITEM.size <= evaluator.calculator.worked <= items * ITEM.size + 3
+    assert items * ITEM.size <= evaluator.calculator.computed_elements <= items * ITEM.size + 3

@@ -9,38 +9,40 @@ from typing import Any
 import numpy as np
 import pytest
 
-import in_onnxruntime
-import in_openvino
 import loopdbg
-from learning import Class, reaching
+import onnxruntime_peer
+import openvino_peer
+from lesson_driver import LessonDriver, solution_commands
 from loopdbg.debugger.lessons.course import (
-    absent,
-    again,
-    at_once,
+    absent_condition,
     captures,
-    condition,
-    dialects,
-    limits,
-    nested,
-    parts,
+    condition_timing,
+    nested_loops,
+    repeated_body,
+    simultaneous_back_edges,
+    tensor_iterator_parts,
+    three_systems,
+    two_limits,
 )
-from loopdbg.debugger.lessons.course.table import ALL, LESSONS
-from loopdbg.debugger.lessons.lesson import Card, Kind, Lesson
-from loopdbg.debugger.lessons.question import CHOICES, Question, StateQuestion, ValueQuestion, show
+from loopdbg.debugger.lessons.course.catalog import LESSONS, LESSONS_BY_NUMBER
+from loopdbg.debugger.lessons.lesson import Card, CardKind, Lesson
+from loopdbg.debugger.lessons.question import CHOICE_COUNT, Question, StateQuestion, ValueQuestion, format_answer
 from loopdbg.debugger.lessons.scene import Scene
 from loopdbg.runtime.graph import StoppedBy
 
 #: Every card that judges an answer.
-CARDS = [(f"{lesson.number}.{k + 1}", card) for lesson in ALL.values() for k, card in enumerate(lesson.cards)]
-JUDGED = [(name, card) for name, card in CARDS if card.kind.judged and card.asks]
+CARDS = [
+    (f"{lesson.number}.{k + 1}", card) for lesson in LESSONS_BY_NUMBER.values() for k, card in enumerate(lesson.cards)
+]
+JUDGED = [(name, card) for name, card in CARDS if card.kind.graded and card.has_question]
 DRAWS = 3
 
 
-def drawn(card: Card, count: int = DRAWS, seed: int = 0) -> Iterator[Question]:
+def drawn_questions(card: Card, count: int = DRAWS, seed: int = 0) -> Iterator[Question]:
     """The question of a card, with so many numbers."""
     random = Random(seed)
     for _ in range(count):
-        question = card.asked(random)
+        question = card.draw_question(random)
         assert question is not None
         yield question
 
@@ -48,10 +50,10 @@ def drawn(card: Card, count: int = DRAWS, seed: int = 0) -> Iterator[Question]:
 def questions() -> Iterator[tuple[str, Question]]:
     """Those of all cards as they are drawn, and those that are guessed first."""
     for name, card in CARDS:
-        if card.kind is Kind.QUIZ:
+        if card.kind is CardKind.QUIZ:
             continue
-        if card.kind.judged and card.asks:
-            yield from ((f"{name} {k}", question) for k, question in enumerate(drawn(card)))
+        if card.kind.graded and card.has_question:
+            yield from ((f"{name} {k}", question) for k, question in enumerate(drawn_questions(card)))
         elif card.question is not None:
             yield name, card.question
 
@@ -61,7 +63,7 @@ VALUES = [(name, q) for name, q in questions() if isinstance(q, ValueQuestion)]
 
 def scenes() -> Iterator[tuple[str, Scene]]:
     """All that is opened, and what is asked about."""
-    for lesson in ALL.values():
+    for lesson in LESSONS_BY_NUMBER.values():
         yield from ((f"{lesson.number} {letter}", scene) for letter, scene in lesson.scenes.items())
     yield from ((name, question.scene) for name, question in questions())
 
@@ -70,26 +72,33 @@ def peer_outputs(scene: Scene) -> dict[str, Any]:
     """What the scene's own runtime gives."""
     if scene.path.suffix == ".py":
         # TensorRT's own runtime is none that a test has: the same as a model of ONNX.
-        scene = dialects.AHEAD.given(**scene.inputs)
-    given = scene.arrays(scene.load())
+        scene = three_systems.LATE_CONDITION_SCENE.with_inputs(**scene.inputs)
+    given = scene.input_arrays(scene.load())
     if scene.model.endswith(".xml"):
-        return in_openvino.named(scene.path, given)
+        return openvino_peer.run_by_name(scene.path, given)
     import onnx.parser
 
     if scene.path.suffix == ".onnxtxt":
-        return in_onnxruntime.run(onnx.parser.parse_model(scene.path.read_text(encoding="utf-8")), given)
-    return in_onnxruntime.run(scene.path, given)
+        return onnxruntime_peer.run(onnx.parser.parse_model(scene.path.read_text(encoding="utf-8")), given)
+    return onnxruntime_peer.run(scene.path, given)
 
 
 #: Where a lesson says that a runtime does otherwise, and modes of which no peer has the table's meaning.
-OTHERWISE = {absent.B.model, absent.C.model, "cut_tail.xml", "cut_range.xml", "cut_from_end.xml", "cut_range_back.xml"}
+OTHERWISE = {
+    absent_condition.B.model,
+    absent_condition.C.model,
+    "cut_tail.xml",
+    "cut_range.xml",
+    "cut_from_end.xml",
+    "cut_range_back.xml",
+}
 IGNORING = {"onnx_adds_2.onnxtxt", "onnx_doubles_2.onnxtxt"}
 
 
 def _alike(scene: Scene) -> bool:
     """A peer runs it, and does the same."""
-    of_tensorrt = scene.path.suffix == ".py" and scene.model != dialects.TENSORRT.model
-    ends = scene.played.ended is not StoppedBy.LIMIT
+    of_tensorrt = scene.path.suffix == ".py" and scene.model != three_systems.TENSORRT_SCENE.model
+    ends = scene.reference_run.stopped_by is not StoppedBy.LIMIT
     return ends and not of_tensorrt and scene.model not in OTHERWISE | IGNORING
 
 
@@ -98,23 +107,23 @@ ALIKE = [(name, scene) for name, scene in scenes() if _alike(scene)]
 
 @pytest.mark.parametrize(("name", "scene"), ALIKE, ids=[name for name, _ in ALIKE])
 def test_scenes_give_what_their_own_runtime_gives(name: str, scene: Scene) -> None:
-    ours = scene.played.run.outputs
+    ours = scene.reference_run.run.outputs
     for output, value in peer_outputs(scene).items():
         np.testing.assert_allclose(ours[output], value, rtol=1e-5, atol=1e-7)
         assert ours[output].shape == value.shape
 
 
 def test_where_a_lesson_says_that_a_runtime_differs_it_does() -> None:
-    rows = peer_outputs(absent.B)["rows"]
-    assert rows.tolist() == [1, 2, 3] and absent.ASK.answer == 6
-    assert absent.ASK.judge(str(len(rows))).text.startswith("So it would be with true")
+    rows = peer_outputs(absent_condition.B)["rows"]
+    assert rows.tolist() == [1, 2, 3] and absent_condition.QUESTION.answer == 6
+    assert absent_condition.QUESTION.grade(str(len(rows))).text.startswith("So it would be with true")
 
 
-def test_openvino_cuts_otherwise_where_lesson_17_says_so() -> None:
+def test_openvino_slices_differently_as_lesson_17_states() -> None:
     cut = Scene("cut_tail.xml", {"x": [1, 2, 3, 4, 5, 6]})
-    note = parts.LESSON.note
+    note = tensor_iterator_parts.LESSON.write_note
     assert note is not None and "reads from element 0" in note(cut, lambda scene, peer: "")
-    assert (cut.played["tens"], peer_outputs(cut)["tens"].tolist()) == ([30, 40, 50, 60], [10, 20, 30, 40])
+    assert (cut.reference_run["tens"], peer_outputs(cut)["tens"].tolist()) == ([30, 40, 50, 60], [10, 20, 30, 40])
     for refused in ("cut_range.xml", "cut_from_end.xml"):
         with pytest.raises(RuntimeError, match="different iterations numbers"):
             peer_outputs(Scene(refused, cut.inputs))
@@ -126,20 +135,20 @@ def test_the_right_answer_is_right_and_says_why(name: str, question: ValueQuesti
     if isinstance(question.answer, list):
         typed += [" ".join(map(str, question.answer)), f"({', '.join(map(str, question.answer))})"]
     for text in typed:
-        reply = question.judge(text)
-        assert reply.right and len(reply.text) > 10, text
+        reply = question.grade(text)
+        assert reply.correct and len(reply.text) > 10, text
 
 
 @pytest.mark.parametrize(("name", "question"), VALUES, ids=[name for name, _ in VALUES])
 def test_every_wrong_rule_has_a_reply(name: str, question: ValueQuestion) -> None:
-    assert question.rules
-    for value, _ in question.rules:
-        reply = question.judge(show(value))
-        assert not reply.right and reply.text
-    other = question.judge("-987654")
-    assert not other.right and other.text.startswith("Not -987654. ") and len(other.text) > 30
-    if question.choice:
-        assert len(question.choices) == CHOICES and len({*map(str, question.choices.values())}) == CHOICES
+    assert question.wrong_answers
+    for value, _ in question.wrong_answers:
+        reply = question.grade(format_answer(value))
+        assert not reply.correct and reply.text
+    other = question.grade("-987654")
+    assert not other.correct and other.text.startswith("Not -987654. ") and len(other.text) > 30
+    if question.multiple_choice:
+        assert len(question.choices) == CHOICE_COUNT and len({*map(str, question.choices.values())}) == CHOICE_COUNT
 
 
 #: Wrong answers as the curriculum has them: lesson, what is typed, a piece of the reply.
@@ -176,10 +185,10 @@ TYPED = [
 
 @pytest.mark.parametrize(("number", "typed", "says"), TYPED)
 def test_wrong_answers_are_met_where_they_come_from(number: int, typed: str, says: str) -> None:
-    lesson = ALL[number]
-    assert isinstance(lesson, Lesson) and isinstance(lesson.ask, ValueQuestion)
-    klass = Class(number, ask=lesson.ask)
-    klass.to("Ask")
+    lesson = LESSONS_BY_NUMBER[number]
+    assert isinstance(lesson, Lesson) and isinstance(lesson.question, ValueQuestion)
+    klass = LessonDriver(number, ask=lesson.question)
+    klass.open_card("Ask")
     said = klass(f"answer {typed}")
     assert "✗" in said and says in said, said
 
@@ -200,10 +209,10 @@ OTHERS = [
 
 @pytest.mark.parametrize(("number", "inputs", "answer"), OTHERS)
 def test_other_numbers_have_other_answers(number: int, inputs: dict[str, Any], answer: Any) -> None:
-    lesson = ALL[number]
-    assert isinstance(lesson, Lesson) and isinstance(lesson.ask, ValueQuestion)
-    klass = Class(number, ask=lesson.ask.given(**inputs))
-    klass.to("Ask")
+    lesson = LESSONS_BY_NUMBER[number]
+    assert isinstance(lesson, Lesson) and isinstance(lesson.question, ValueQuestion)
+    klass = LessonDriver(number, ask=lesson.question.with_inputs(**inputs))
+    klass.open_card("Ask")
     assert "✓ Right" in klass(f"answer {answer}")
 
 
@@ -211,14 +220,14 @@ def test_other_numbers_have_other_answers(number: int, inputs: dict[str, Any], a
 
 
 ASKED: dict[tuple[int, int], StateQuestion] = {
-    (1, 0): again.times(5, 3),
-    (1, 1): again.value(5, 0, 4),
-    (5, 0): limits.question(5),
-    (5, 1): limits.question(9),
-    (8, 0): captures.question(1, 13),
-    (8, 1): captures.question(2, 20),
-    (11, 0): nested.question(3, 1, 3),
-    (11, 1): nested.question(4, 2, 6),
+    (1, 0): repeated_body.run_count_question(5, 3),
+    (1, 1): repeated_body.carried_value_question(5, 0, 4),
+    (5, 0): two_limits.iteration_count_question(5),
+    (5, 1): two_limits.iteration_count_question(9),
+    (8, 0): captures.final_value_question(1, 13),
+    (8, 1): captures.final_value_question(2, 20),
+    (11, 0): nested_loops.position_question(3, 1, 3),
+    (11, 1): nested_loops.position_question(4, 2, 6),
 }
 STATES = [
     (1, 0, ["step 3", "answer here"], "✓ Right. 3 have run, numbers 0 to 2"),
@@ -264,62 +273,62 @@ STATES = [
 
 @pytest.mark.parametrize(("number", "which", "lines", "says"), STATES)
 def test_states_are_judged_where_they_are_reached(number: int, which: int, lines: list[str], says: str) -> None:
-    klass = Class(number, ask=ASKED[number, which])
-    klass.to("Ask")
+    klass = LessonDriver(number, ask=ASKED[number, which])
+    klass.open_card("Ask")
     said = klass(*lines)
     assert "error" not in said
     if says:
         assert says in said.replace("  ", " "), said
-        assert klass.learner.answered == says.startswith("✓")
+        assert klass.learner.solved == says.startswith("✓")
     else:
-        assert not klass.learner.answered
+        assert not klass.learner.solved
 
 
 def counted(scene: Scene, **inputs: Any) -> int:
     """How many rows a scan output of ONNX Runtime has."""
-    return len(peer_outputs(scene.given(**inputs))["counts"])
+    return len(peer_outputs(scene.with_inputs(**inputs))["counts"])
 
 
 def test_what_lesson_5_counts_as_reached_is_so_in_onnxruntime() -> None:
     five = [{"limit": 13}, {"limit": 15}, {"step": 4}, {"start": 5}, {"start": 7}, {"max_trips": 5}]
-    assert [counted(limits.SCENE, **one) for one in five] == [5] * len(five)
-    assert [counted(limits.SCENE, limit=limit) for limit in (12, 16, 24, 25, 27, 28)] == [4, 6, 8, 9, 9, 10]
-    assert counted(limits.SCENE, max_trips=9) == 7
+    assert [counted(two_limits.SCENE, **one) for one in five] == [5] * len(five)
+    assert [counted(two_limits.SCENE, limit=limit) for limit in (12, 16, 24, 25, 27, 28)] == [4, 6, 8, 9, 9, 10]
+    assert counted(two_limits.SCENE, max_trips=9) == 7
 
 
 def test_lesson_8_as_plain_arithmetic() -> None:
     """Nothing but this debugger changes a capture between two iterations."""
     scene = captures.SCENE
-    assert scene.played["x_last"] == 1 + 3 * 1 and scene.played.received("grow", "x", 2) + 10 == 13
+    assert scene.reference_run["x_last"] == 1 + 3 * 1 and scene.reference_run.carried_value("grow", "x", 2) + 10 == 13
 
 
 def test_openvino_trades_one_after_another_where_lesson_7_says_so(tmp_path: Any) -> None:
     from loopdbg.tui.cli import main
 
-    scene = at_once.SCENE
-    note = next(one for one in LESSONS if one.number == 7).note
+    scene = simultaneous_back_edges.SCENE
+    note = next(one for one in LESSONS if one.number == 7).write_note
     assert note is not None and "(2, 2)" in note(scene, lambda scene, peer: "")
     # 6: there is a difference.
     assert main(["diff", str(scene.path), "--against", "openvino"]) == 6
 
 
 @pytest.mark.parametrize(("number", "telling"), [(6, "ONNX Runtime and OpenVINO test"), (7, "OpenVINO's CPU plugin")])
-def test_what_runtimes_do_is_told_however_one_comes_to_the_answer(number: int, telling: str) -> None:
-    klass = Class(number)
-    klass.to("Ask")
+def test_runtime_behavior_is_explained_for_every_answer(number: int, telling: str) -> None:
+    klass = LessonDriver(number)
+    klass.open_card("Ask")
     assert telling not in klass("answer 77 77").replace("\n", " ")
     for _ in range(2):
         klass("again")
-        assert telling in klass.right()
+        assert telling in klass.answer_correctly()
     klass("again", "hint", "hint")
     assert telling in klass("hint")
-    klass.to("Remember")
+    klass.open_card("Remember")
     assert telling in klass.card
 
 
-def test_inputs_of_a_scene_come_from_beside_the_model_where_it_names_none() -> None:
+def test_scene_uses_sidecar_inputs_by_default() -> None:
     scene = Scene("counter.onnx")
-    assert scene.played.iterations == condition.SCENE.played.iterations == 7
+    assert scene.reference_run.iterations == condition_timing.SCENE.reference_run.iterations == 7
 
 
 def test_a_model_that_is_not_installed_is_one_clear_error() -> None:
@@ -327,18 +336,26 @@ def test_a_model_that_is_not_installed_is_one_clear_error() -> None:
         Scene("nowhere.onnx").load()
 
 
-STATED = [(name, card) for name, card in JUDGED if isinstance(next(drawn(card)), StateQuestion)]
+STATED = [(name, card) for name, card in JUDGED if isinstance(next(drawn_questions(card)), StateQuestion)]
 
 
 @pytest.mark.parametrize(("name", "card"), STATED, ids=[name for name, _ in STATED])
 def test_state_questions_are_reached_by_their_last_hint(name: str, card: Card) -> None:
     number = int(name.partition(".")[0])
-    for question in drawn(card, 8):
+    for question in drawn_questions(card, 8):
         assert isinstance(question, StateQuestion)
-        klass = Class(number, ask=question) if isinstance(ALL[number], Lesson) else Class(number)
-        if isinstance(ALL[number], Lesson):
-            klass.to("Ask")
-        assert "✓ Right" in klass(*reaching(question)), (question.text, reaching(question), klass.said)
+        klass = (
+            LessonDriver(number, ask=question)
+            if isinstance(LESSONS_BY_NUMBER[number], Lesson)
+            else LessonDriver(number)
+        )
+        if isinstance(LESSONS_BY_NUMBER[number], Lesson):
+            klass.open_card("Ask")
+        assert "✓ Right" in klass(*solution_commands(question)), (
+            question.text,
+            solution_commands(question),
+            klass.output_lines,
+        )
 
 
 # -- what guessing gets
@@ -347,7 +364,7 @@ def test_state_questions_are_reached_by_their_last_hint(name: str, card: Card) -
 def guesses(card: Card, count: int) -> Iterator[tuple[Question, str]]:
     """Questions, and answers to them that nobody thought about: a letter, or what others of these were answered."""
     random = Random(11)
-    asked = list(drawn(card, count, seed=5))
+    asked = list(drawn_questions(card, count, seed=5))
     pool = [answer for question in asked if isinstance(question, ValueQuestion) for answer in plausible(question)]
     for question in asked:
         choices = list(question.choices)
@@ -356,17 +373,17 @@ def guesses(card: Card, count: int) -> Iterator[tuple[Question, str]]:
 
 def plausible(question: ValueQuestion) -> list[Any]:
     """What one may think of: the right answer, and what the wrong rules give."""
-    return [question.answer, *(value for value, _ in question.rules if not isinstance(value, str))]
+    return [question.answer, *(value for value, _ in question.wrong_answers if not isinstance(value, str))]
 
 
-GUESSED = [(name, card) for name, card in JUDGED if not isinstance(next(drawn(card)), StateQuestion)]
+GUESSED = [(name, card) for name, card in JUDGED if not isinstance(next(drawn_questions(card)), StateQuestion)]
 #: Of 50 answers of which a quarter is right by chance not more than so many are, but once in a thousand.
 MOST = 22
 
 
 @pytest.mark.parametrize(("name", "card"), GUESSED, ids=[name for name, _ in GUESSED])
 def test_fifty_guesses_pass_no_more_than_chance(name: str, card: Card) -> None:
-    assert sum(question.judge(typed).right for question, typed in guesses(card, 50)) <= MOST
+    assert sum(question.grade(typed).correct for question, typed in guesses(card, 50)) <= MOST
 
 
 @pytest.mark.parametrize(("name", "card"), GUESSED, ids=[name for name, _ in GUESSED])
@@ -374,9 +391,9 @@ def test_no_answer_is_right_each_time(name: str, card: Card) -> None:
     """Neither one letter, nor one value: the question moves when it is asked again."""
     if card.row is not None:
         return
-    asked = list(drawn(card, 60, seed=3))
+    asked = list(drawn_questions(card, 60, seed=3))
     for letter in asked[0].choices:
-        assert sum(question.judge(letter).right for question in asked) <= 27
+        assert sum(question.grade(letter).correct for question in asked) <= 27
     answers = [str(question.answer) for question in asked]  # type: ignore[attr-defined]
     assert max(map(answers.count, answers)) <= 27
     assert len({question.text for question in asked}) > 3
@@ -385,8 +402,8 @@ def test_no_answer_is_right_each_time(name: str, card: Card) -> None:
 @pytest.mark.parametrize(("number", "card"), [(1, "Ask"), (11, "Ask")])
 def test_fifty_places_pass_no_more_than_chance(number: int, card: str) -> None:
     random, passed = Random(7), 0
-    klass = Class(number)
-    klass.to(card)
+    klass = LessonDriver(number)
+    klass.open_card(card)
     for _ in range(50):
         klass(*(["into"] * random.randint(1, 6) if number == 11 else []), f"step {random.randint(1, 8)}")
         passed += "✓ Right" in klass("answer here")
@@ -397,8 +414,8 @@ def test_fifty_places_pass_no_more_than_chance(number: int, card: str) -> None:
 @pytest.mark.parametrize(("number", "what"), [(5, "limit"), (8, "start")])
 def test_fifty_changes_pass_no_more_than_chance(number: int, what: str) -> None:
     random, passed = Random(7), 0
-    klass = Class(number)
-    klass.to("Ask")
+    klass = LessonDriver(number)
+    klass.open_card("Ask")
     for _ in range(50):
         passed += "✓ Right" in klass("step 2" if number == 8 else "", f"set {what} = {random.randint(1, 30)}", "finish")
         klass("again")
@@ -406,24 +423,24 @@ def test_fifty_changes_pass_no_more_than_chance(number: int, what: str) -> None:
 
 
 def test_one_question_takes_one_answer() -> None:
-    klass = Class(3)
-    klass.to("Ask")
+    klass = LessonDriver(3)
+    klass.open_card("Ask")
     klass("answer 0")
-    assert "this question is answered; again asks with other numbers" in klass.right()
-    assert not klass.learner.answered and klass.learner.progress[3].tries == 1
+    assert "this question is answered; again asks with other numbers" in klass.answer_correctly()
+    assert not klass.learner.solved and klass.learner.progress[3].tries == 1
 
 
-STILL = [(name, card) for name, card in GUESSED if card.kind is not Kind.QUIZ]
+STILL = [(name, card) for name, card in GUESSED if card.kind is not CardKind.QUIZ]
 
 
 @pytest.mark.parametrize(("name", "card"), STILL, ids=[name for name, _ in STILL])
 def test_nothing_runs_that_would_show_the_answer(name: str, card: Card) -> None:
     number, _, k = name.partition(".")
-    klass = Class(int(number))
+    klass = LessonDriver(int(number))
     klass(f"card {k}")
     for line in ("step", "finish", "continue", "next", "goto 1", "why", "list", "info loops", "set x = 1", "history x"):
         assert klass(line).startswith("error: "), line
     session = klass.console.session
     assert not session.done
     assert all(total.iterations == 0 for total in session.totals)
-    assert "Right" in klass.right() and not klass("restart").startswith("error")
+    assert "Right" in klass.answer_correctly() and not klass("restart").startswith("error")

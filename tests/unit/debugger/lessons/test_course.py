@@ -11,16 +11,24 @@ from random import Random
 
 import pytest
 
-from learning import VOICE, Class
-from loopdbg.debugger.lessons.classify import MOST, ModeQuestion, mode
-from loopdbg.debugger.lessons.course import quiz
-from loopdbg.debugger.lessons.course.table import ALL, LESSONS
-from loopdbg.debugger.lessons.lesson import HEIGHT, WIDTH, Kind, Lesson, Quiz, Tasks, fitted
-from loopdbg.debugger.lessons.modes import ROWS, Row, table
+from lesson_driver import KEY_WORDING, LessonDriver
+from loopdbg.debugger.describe.termination import LoopKind
+from loopdbg.debugger.describe.vocabulary.glossary import glossary_entry
+from loopdbg.debugger.lessons.course import mode_quiz
+from loopdbg.debugger.lessons.course.catalog import LESSONS, LESSONS_BY_NUMBER
+from loopdbg.debugger.lessons.lesson import (
+    CARD_MAX_LINES,
+    CARD_WIDTH_CHARS,
+    CardKind,
+    ExerciseSet,
+    Lesson,
+    Quiz,
+    wrap_paragraphs,
+)
+from loopdbg.debugger.lessons.loop_modes import LOOP_MODES, LoopMode, modes_of_system
+from loopdbg.debugger.lessons.mode_question import MAX_ITERATIONS, ModeQuestion, mode_question_generator
 from loopdbg.debugger.lessons.question import StateQuestion
-from loopdbg.debugger.lessons.scene import MODELS
-from loopdbg.debugger.words.endings import LoopKind
-from loopdbg.debugger.words.vocabulary.field import meaning
+from loopdbg.debugger.lessons.scene import MODELS_FOLDER
 from loopdbg.runtime.graph import System
 
 #: Lines of a card of the practice at most.
@@ -35,112 +43,118 @@ def test_there_are_twelve_for_an_hour() -> None:
 
 
 def test_what_comes_after_them_is_numbered_on() -> None:
-    assert list(ALL) == [*range(1, 24)] and isinstance(ALL[23], Quiz)
+    assert list(LESSONS_BY_NUMBER) == [*range(1, 24)] and isinstance(LESSONS_BY_NUMBER[23], Quiz)
 
 
-@pytest.mark.parametrize("number", ALL)
+@pytest.mark.parametrize("number", LESSONS_BY_NUMBER)
 def test_a_card_has_few_lines_of_76_columns(number: int) -> None:
     """In the hour six; with a loop as its file has it, or a table, as many as a small screen has room for."""
-    learner = Class(number).learner
+    learner = LessonDriver(number).learner
     for card in range(len(learner.cards)):
         for _ in range(3):
-            learner.turn(card)
-            lines = learner.lines()
-            assert len(lines) <= (HEIGHT if number <= 12 else TALL), (learner.heading, lines)
-            assert max(map(len, lines)) <= WIDTH, (learner.heading, lines)
+            learner.open_card(card)
+            lines = learner.card_lines()
+            assert len(lines) <= (CARD_MAX_LINES if number <= 12 else TALL), (learner.heading, lines)
+            assert max(map(len, lines)) <= CARD_WIDTH_CHARS, (learner.heading, lines)
 
 
 def test_text_takes_the_width_that_there_is() -> None:
-    learner = Class(9).learner
-    learner.turn(1)
-    assert len(learner.lines(200)) < len(learner.lines(76)) < len(learner.lines(50))
-    assert max(map(len, learner.lines(200))) > 150
+    learner = LessonDriver(9).learner
+    learner.open_card(1)
+    assert len(learner.card_lines(200)) < len(learner.card_lines(76)) < len(learner.card_lines(50))
+    assert max(map(len, learner.card_lines(200))) > 150
 
 
 def test_every_mode_of_the_three_tables_is_asked() -> None:
     """By the quiz each time, by the lessons among their draws; what is shown is in the row that is asked for."""
     for seed in range(5):
-        cards = quiz.dealt(Random(seed))
-        assert {card.row for card in cards if card.row is not None} == set(ROWS) and len(cards) == 21
+        cards = mode_quiz.deal_quiz_cards(Random(seed))
+        assert {card.row for card in cards if card.row is not None} == set(LOOP_MODES) and len(cards) == 21
         for card in cards[:20]:
-            question = card.asked(Random(seed))
+            question = card.draw_question(Random(seed))
             assert isinstance(question, ModeQuestion) and question.row is card.row
     for number, system in ((14, System.ONNX), (15, System.OPENVINO), (16, System.TENSORRT)):
-        asked = [card for card in ALL[number].cards if card.kind is Kind.ASK]
-        drawn = {q.row for card in asked for k in range(12) if isinstance(q := card.asked(Random(k)), ModeQuestion)}
-        assert drawn == set(table(system)) and len(drawn) == (4 if system is System.TENSORRT else 5)
+        asked = [card for card in LESSONS_BY_NUMBER[number].cards if card.kind is CardKind.ASK]
+        drawn = {
+            q.row for card in asked for k in range(12) if isinstance(q := card.draw_question(Random(k)), ModeQuestion)
+        }
+        assert drawn == set(modes_of_system(system)) and len(drawn) == (4 if system is System.TENSORRT else 5)
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.system.value} {row.kind.value}")
-def test_a_mode_does_what_its_row_says(row: Row) -> None:
+@pytest.mark.parametrize("row", LOOP_MODES, ids=lambda row: f"{row.system.value} {row.kind.value}")
+def test_a_mode_does_what_its_row_says(row: LoopMode) -> None:
     """Run: by how many iterations, with a first condition that is true, and with one that is false."""
     n, usual = 8, 4
     counts = {
-        LoopKind.ENDLESS: (MOST, MOST),
+        LoopKind.ENDLESS: (MAX_ITERATIONS, MAX_ITERATIONS),
         LoopKind.WHILE: (usual, 0),
         LoopKind.DO_WHILE: (usual, 1),
         LoopKind.FOR: (n, n),
         LoopKind.FOR_WHILE: (usual, 0),
     }[row.kind]
     for k in range(8):
-        question = mode(row.system, row.kind)(Random(k))
+        question = mode_question_generator(row.system, row.kind)(Random(k))
         assert isinstance(question, ModeQuestion)
         scene = replace(question.scene, inputs={"n": n, "x0": 1, "limit": 9})
-        late = scene.given(x0=9)
-        assert (scene.played.iterations, late.played.iterations) == counts
-        short = scene.given(n=2).played.iterations
-        assert short == {LoopKind.ENDLESS: MOST, LoopKind.FOR: 2, LoopKind.FOR_WHILE: 2}.get(row.kind, usual)
+        late = scene.with_inputs(x0=9)
+        assert (scene.reference_run.iterations, late.reference_run.iterations) == counts
+        short = scene.with_inputs(n=2).reference_run.iterations
+        assert short == {LoopKind.ENDLESS: MAX_ITERATIONS, LoopKind.FOR: 2, LoopKind.FOR_WHILE: 2}.get(row.kind, usual)
 
 
 def test_a_mode_is_shown_as_its_file_has_it_and_the_listing_is_covered() -> None:
-    klass = Class(14, seed=2)
+    klass = LessonDriver(14, seed=2)
     klass("card 4")
-    told = " ".join(klass.learner.lines())
+    told = " ".join(klass.learner.card_lines())
     assert "M: " in told and "cond: " in told and "the body yields as its condition: more = x_next < limit" in told
-    assert klass.learner.covered and "which row" in told.lower()
-    said = klass.right()
+    assert klass.learner.hides_listing and "which row" in told.lower()
+    said = klass.answer_correctly()
     assert (
         "✓ Right. In row (" in squeezed(said)
         and "With these inputs it " in squeezed(said)
-        and not klass.learner.covered
+        and not klass.learner.hides_listing
     )
 
 
 @pytest.mark.parametrize("system", [System.ONNX, System.OPENVINO, System.TENSORRT])
 def test_a_wrong_mode_is_held_against_what_it_does_when_it_runs(system: System) -> None:
     for k in range(12):
-        question = mode(system)(Random(k))
+        question = mode_question_generator(system)(Random(k))
         assert isinstance(question, ModeQuestion)
         for letter, word in question.choices.items():
-            reply = question.judge(letter)
-            assert reply.right == (word == question.answer)
-            if not reply.right:
+            reply = question.grade(letter)
+            assert reply.correct == (word == question.answer)
+            if not reply.correct:
                 other, this = re.findall(r"(?:makes (\d+) iteration|(does not end))", reply.text)[:2]
                 assert other != this, reply.text
 
 
 @EVERY
 def test_a_lesson_brings_at_most_four_words_which_help_explains(lesson: Lesson) -> None:
-    assert len(lesson.words) <= 4
-    for word in lesson.words:
-        assert meaning(word) is not None, word
+    assert len(lesson.terms) <= 4
+    for word in lesson.terms:
+        assert glossary_entry(word) is not None, word
 
 
 @EVERY
 def test_no_word_is_used_before_the_lesson_that_brings_it(lesson: Lesson) -> None:
-    later = {word for one in LESSONS if one.number > lesson.number for word in one.words}
+    later = {word for one in LESSONS if one.number > lesson.number for word in one.terms}
     # What a lesson says of the world outside may name what comes later.
-    cards = [card for card in lesson.cards if card.kind not in (Kind.REMEMBER, Kind.RECALL)]
-    texts = [line for card in cards for line in fitted(card.paragraphs(card.asked(Random(1))), WIDTH)]
-    text = " ".join([*texts, *(step.told for card in cards for step in card.steps)]).lower()
+    cards = [card for card in lesson.cards if card.kind not in (CardKind.REMEMBER, CardKind.RECALL)]
+    texts = [
+        line
+        for card in cards
+        for line in wrap_paragraphs(card.paragraphs(card.draw_question(Random(1))), CARD_WIDTH_CHARS)
+    ]
+    text = " ".join([*texts, *(step.description for card in cards for step in card.steps)]).lower()
     for word in later - {"part", "absent", "frame", "entry"}:
         assert not re.search(rf"\b{word.lower()}s?\b", text), word
 
 
 @EVERY
 def test_do_is_done_by_its_keys_and_look_shows_what_it_promises(lesson: Lesson) -> None:
-    klass = Class(lesson.number)
-    klass.to("Do")
+    klass = LessonDriver(lesson.number)
+    klass.open_card("Do")
     seen: list[str] = []
     for step in klass.learner.card.steps:
         for _ in range(step.times):
@@ -151,12 +165,14 @@ def test_do_is_done_by_its_keys_and_look_shows_what_it_promises(lesson: Lesson) 
             seen = [said, klass("list all"), klass("frame"), klass("info values"), klass("why")]
             if len(klass.console.session.frames) > 1:
                 seen.append(klass("backtrace"))
-    assert all(line.startswith("✓") for line in klass.learner.lines() if line[:1] in "✓·"), klass.learner.lines()
+    assert all(line.startswith("✓") for line in klass.learner.card_lines() if line[:1] in "✓·"), (
+        klass.learner.card_lines()
+    )
     outputs = klass.console.session.outputs or {}
     seen += [f"{name} {value.dtype} {list(value.shape)} {value.tolist()}" for name, value in outputs.items()]
     everything = squeezed(" ".join(seen)).replace("int64", "i64")
-    klass.to("Look")
-    for promised in re.findall(r"`([^`]+)`", " ".join(klass.learner.lines())):
+    klass.open_card("Look")
+    for promised in re.findall(r"`([^`]+)`", " ".join(klass.learner.card_lines())):
         # What the title of the screen says the console says of the moment.
         assert squeezed(promised) in everything, promised
 
@@ -165,12 +181,17 @@ def squeezed(text: str) -> str:
     return " ".join(text.split())
 
 
-ASKING = [(number, k) for number, one in ALL.items() for k, card in enumerate(one.cards) if card.kind is Kind.ASK]
+ASKING = [
+    (number, k)
+    for number, one in LESSONS_BY_NUMBER.items()
+    for k, card in enumerate(one.cards)
+    if card.kind is CardKind.ASK
+]
 
 
 @pytest.mark.parametrize(("number", "card"), ASKING)
 def test_hints_go_from_where_to_look_to_the_answer(number: int, card: int) -> None:
-    klass = Class(number)
+    klass = LessonDriver(number)
     klass(f"card {card + 1}")
     question = klass.learner.question
     hints = [klass("hint").replace(" `again` asks with other numbers.", "") for _ in range(4)]
@@ -179,32 +200,38 @@ def test_hints_go_from_where_to_look_to_the_answer(number: int, card: int) -> No
         assert str(question.answer) in hints[2]  # type: ignore[union-attr]
         assert "this question is answered" in klass("answer 1")
         klass("again")
-        assert "✓ Right" in klass.right()
+        assert "✓ Right" in klass.answer_correctly()
 
 
-PRACTICE = [number for number, one in ALL.items() if isinstance(one, Tasks) and any(card.steps for card in one.cards)]
+PRACTICE = [
+    number
+    for number, one in LESSONS_BY_NUMBER.items()
+    if isinstance(one, ExerciseSet) and any(card.steps for card in one.cards)
+]
 
 
 @pytest.mark.parametrize("number", PRACTICE)
 def test_do_of_the_practice_is_done_by_its_keys(number: int) -> None:
-    klass = Class(number)
-    klass.to("Do")
+    klass = LessonDriver(number)
+    klass.open_card("Do")
     for step in klass.learner.card.steps:
         for _ in range(step.times):
             said = klass(step.keys if " " in step.keys else step.command)
             assert not said.startswith("error"), (step, said)
-    assert all(line.startswith("✓") for line in klass.learner.lines() if line[:1] in "✓·"), klass.learner.lines()
+    assert all(line.startswith("✓") for line in klass.learner.card_lines() if line[:1] in "✓·"), (
+        klass.learner.card_lines()
+    )
 
 
-def test_what_a_front_end_calls_its_keys_is_said_in_its_words() -> None:
-    assert VOICE("`←` and `n`, then `W`") == "`back` and `n`, then `why`"
+def test_key_wording_per_front_end() -> None:
+    assert KEY_WORDING("`←` and `n`, then `W`") == "`back` and `n`, then `why`"
 
 
 def test_the_package_takes_every_model_along() -> None:
     """What the wheel and the sdist are told to hold covers what lies there."""
     told = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]["package-data"]
     patterns = (*told["loopdbg.lesson_models"], "*.py")
-    files = [path.name for path in MODELS.iterdir() if path.is_file()]
+    files = [path.name for path in MODELS_FOLDER.iterdir() if path.is_file()]
     assert len(files) > 30
     assert [name for name in files if not any(fnmatch(name, pattern) for pattern in patterns)] == []
     manifest = (ROOT / "MANIFEST.in").read_text(encoding="utf-8").split()
@@ -212,6 +239,6 @@ def test_the_package_takes_every_model_along() -> None:
 
 
 def test_every_model_of_a_scene_is_there() -> None:
-    scenes = [scene for lesson in ALL.values() for scene in lesson.scenes.values()]
-    cards = [card.scene for lesson in ALL.values() for card in lesson.cards]
+    scenes = [scene for lesson in LESSONS_BY_NUMBER.values() for scene in lesson.scenes.values()]
+    cards = [card.scene for lesson in LESSONS_BY_NUMBER.values() for card in lesson.cards]
     assert [scene.model for scene in (*scenes, *cards) if not scene.path.is_file()] == []

@@ -7,33 +7,33 @@ from pathlib import Path
 
 import pytest
 
-from learning import Class
-from loopdbg.debugger.lessons.classify import ModeQuestion
-from loopdbg.debugger.lessons.course import again, condition, limits
-from loopdbg.debugger.lessons.course.table import ALL, LESSONS
-from loopdbg.debugger.lessons.progress import Progress
+from lesson_driver import LessonDriver
+from loopdbg.debugger.lessons.course import condition_timing, repeated_body, two_limits
+from loopdbg.debugger.lessons.course.catalog import LESSONS, LESSONS_BY_NUMBER
+from loopdbg.debugger.lessons.mode_question import ModeQuestion
+from loopdbg.debugger.lessons.progress import LearnerProgress
 from loopdbg.debugger.lessons.question import StateQuestion, ValueQuestion
 
 
 def test_a_lesson_from_its_first_card_to_its_last() -> None:
-    klass = Class(3, ask=condition.ASK.given(limit=22))
+    klass = LessonDriver(3, ask=condition_timing.QUESTION.with_inputs(limit=22))
     assert klass.learner.heading == "card 1 of 5: Say first"
     assert "Kept: 18. It is not judged" in klass("answer 18")
     klass("card")
-    assert klass.learner.lines()[0] == "· s        six times: count goes 15 → 18"
+    assert klass.learner.card_lines()[0] == "· s        six times: count goes 15 → 18"
     klass("step 5")
-    assert klass.learner.lines()[0].startswith("·")
+    assert klass.learner.card_lines()[0].startswith("·")
     klass("s", "n", "n", "why")
-    assert all(line.startswith("✓") for line in klass.learner.lines())
+    assert all(line.startswith("✓") for line in klass.learner.card_lines())
     klass("card")
     assert "You said first: 18. It is 21: Iteration 6 has run" in squeezed(klass.card)
     klass("card")
-    assert "✗ Iteration 7 has run" in klass("answer 21") and 3 not in klass.learner.progress.done
+    assert "✗ Iteration 7 has run" in klass("answer 21") and 3 not in klass.learner.progress.done_lessons
     klass("again")
     assert "✓ Right. Iteration 7 runs" in squeezed(klass("answer 24"))
     klass("card")
     assert "Remember" in klass.learner.heading
-    assert 3 in klass.learner.progress.done and klass.learner.progress[3].tries == 2
+    assert 3 in klass.learner.progress.done_lessons and klass.learner.progress[3].tries == 2
     klass("card")
     assert klass.learner.title.startswith("Lesson 4 of 23")
 
@@ -43,39 +43,39 @@ def squeezed(text: str) -> str:
 
 
 def test_a_guess_is_kept_and_never_judged() -> None:
-    klass = Class(1)
+    klass = LessonDriver(1)
     for guess in ("12", "15", "99"):
         assert "✓" not in klass(f"answer {guess}") and "✗" not in klass(f"answer {guess}")
     assert klass.learner.progress[1].guess == "99" and klass.learner.progress[1].tries == 0
-    klass.to("Look")
+    klass.open_card("Look")
     assert "You said first: 99. It is 15" in klass.card
 
 
 def test_steps_are_ticked_in_whatever_way_they_are_typed() -> None:
-    klass = Class(2)
+    klass = LessonDriver(2)
     klass("card", "next 2", "n")
-    assert [line[0] for line in klass.learner.lines()[1:]] == list("✓✓✓··")
+    assert [line[0] for line in klass.learner.card_lines()[1:]] == list("✓✓✓··")
     klass("fin", "restart", "step")
-    assert [line[0] for line in klass.learner.lines()[1:]] == list("✓✓✓✓✓")
+    assert [line[0] for line in klass.learner.card_lines()[1:]] == list("✓✓✓✓✓")
 
 
 def test_a_step_of_many_says_how_often_it_was_done() -> None:
-    klass = Class(3)
+    klass = LessonDriver(3)
     klass("card", "step 2")
-    assert klass.learner.lines()[0] == "· s        six times: count goes 15 → 18 (2 of 6)"
+    assert klass.learner.card_lines()[0] == "· s        six times: count goes 15 → 18 (2 of 6)"
 
 
 def test_a_step_is_done_in_its_own_scene_alone() -> None:
-    klass = Class(12)
-    klass.to("Do")
+    klass = LessonDriver(12)
+    klass.open_card("Do")
     klass("scene B", "finish")
-    assert [line[0] for line in klass.learner.lines()] == list("·✓✓·")
+    assert [line[0] for line in klass.learner.card_lines()] == list("·✓✓·")
     klass("scene A", "finish")
-    assert [line[0] for line in klass.learner.lines()] == list("✓✓✓·")
+    assert [line[0] for line in klass.learner.card_lines()] == list("✓✓✓·")
 
 
 def test_scenes_are_opened_by_letter() -> None:
-    klass = Class(4)
+    klass = LessonDriver(4)
     klass("card", "finish")
     assert klass("scene b").startswith("before iteration 0")
     assert klass("print x0", "finish") == "0 loop 'halve' ends after 1 iteration: the condition is false"
@@ -88,22 +88,22 @@ def test_scenes_are_opened_by_letter() -> None:
 
 
 def test_what_is_asked_once_more_has_its_own_scene_and_leaves_it() -> None:
-    klass = Class(5)
+    klass = LessonDriver(5)
     assert klass.learner.heading == "card 1 of 6: Once more"
     assert klass.console.session.model.name == "twice.onnxtxt"
     question = klass.learner.question
     assert isinstance(question, ValueQuestion)
-    assert "✗ That is got" in klass(f"answer {question.scene.played['got']}")
+    assert "✗ That is got" in klass(f"answer {question.scene.reference_run['got']}")
     klass("again")
-    assert "✓" in klass.right()
+    assert "✓" in klass.answer_correctly()
     assert klass.learner.progress[5].tries == 0
     klass("card")
     assert klass.console.session.model.name == "counter.onnx"
 
 
 def test_a_place_counts_where_it_is_claimed() -> None:
-    klass = Class(1, ask=again.times(5, 3))
-    klass.to("Ask")
+    klass = LessonDriver(1, ask=repeated_body.run_count_question(5, 3))
+    klass.open_card("Ask")
     assert "✓" not in klass("step 3") and "✗" not in klass("step")
     assert "✗ Here 4 have run" in klass("answer here")
     assert "this question is answered" in klass("back", "answer here")
@@ -111,9 +111,9 @@ def test_a_place_counts_where_it_is_claimed() -> None:
     assert "✓ Right. 3 have run" in klass("answer here")
 
 
-def test_what_was_tried_is_said_once_and_again_where_it_is_asked_for() -> None:
-    klass = Class(5, ask=limits.question(5))
-    klass.to("Ask")
+def test_tried_answer_is_repeated_only_on_request() -> None:
+    klass = LessonDriver(5, ask=two_limits.iteration_count_question(5))
+    klass.open_card("Ask")
     assert "6: in iteration 4" in klass("set limit = 16", "finish")
     assert "6: in iteration 4" not in klass("print count")
     assert "✗ It ran 6: in iteration 4" in klass("answer here")
@@ -121,8 +121,8 @@ def test_what_was_tried_is_said_once_and_again_where_it_is_asked_for() -> None:
     assert "✓" not in klass("print count")
 
 
-def test_before_the_question_is_open_nothing_is_said_of_where_one_stands() -> None:
-    klass = Class(1)
+def test_no_position_before_question_opens() -> None:
+    klass = LessonDriver(1)
     assert klass("step 3") == "before iteration 3 of loop 'add3'"
 
 
@@ -143,11 +143,11 @@ def test_before_the_question_is_open_nothing_is_said_of_where_one_stands() -> No
     ],
 )
 def test_what_makes_no_sense_is_one_clear_error(card: str, typed: str, error: str) -> None:
-    klass = Class(2)
-    klass.to(card)
-    before = klass.learner.lines()
+    klass = LessonDriver(2)
+    klass.open_card(card)
+    before = klass.learner.card_lines()
     assert klass(typed).startswith(f"error: {error}")
-    assert klass.learner.lines() == before
+    assert klass.learner.card_lines() == before
 
 
 @pytest.mark.parametrize(
@@ -160,95 +160,97 @@ def test_what_makes_no_sense_is_one_clear_error(card: str, typed: str, error: st
     ],
 )
 def test_where_nothing_is_asked_a_hint_says_what_to_do(card: str, hint: str) -> None:
-    klass = Class(2)
-    klass.to(card)
+    klass = LessonDriver(2)
+    klass.open_card(card)
     assert klass("hint").startswith(hint)
 
 
 def test_a_hint_among_things_to_do_is_the_next_one_of_them() -> None:
-    klass = Class(2)
-    klass.to("Do")
+    klass = LessonDriver(2)
+    klass.open_card("Do")
     klass("next")
     assert klass("hint").startswith("Next is `n`: what was received is 1 still")
     klass("next", "next", "step", "finish")
     assert klass("hint") == "All of it is done. Go on with the next card."
-    klass = Class(6)
-    klass.to("Do")
+    klass = LessonDriver(6)
+    klass.open_card("Do")
     klass("finish", "scene B", "step")
     assert klass("hint") == "Next is `s` (2 of 3): three times: more is false."
 
 
 def test_again_names_the_card_that_asks() -> None:
-    klass = Class(5)
-    klass.to("Do")
+    klass = LessonDriver(5)
+    klass.open_card("Do")
     assert klass("again") == "error: again is for the question of a lesson, which card 5 asks"
 
 
 def test_the_commands_of_a_lesson_are_completed_and_explained() -> None:
-    klass = Class(1)
+    klass = LessonDriver(1)
     assert klass.console.complete("les") == ["lesson"]
     assert "answer X" in klass("help") and klass("help hint").startswith("hint   where to look")
     assert klass("help trip count").startswith("trip count: ")
 
 
 def test_a_covered_listing_shows_once_there_is_a_guess() -> None:
-    klass = Class(7)
-    assert klass.learner.covered
+    klass = LessonDriver(7)
+    assert klass.learner.hides_listing
     klass("answer 2 1")
-    assert not klass.learner.covered and klass.learner.progress[7].guess == "[2, 1]"
-    assert not Class(6).learner.covered
+    assert not klass.learner.hides_listing and klass.learner.progress[7].guess == "[2, 1]"
+    assert not LessonDriver(6).learner.hides_listing
 
 
 def test_every_lesson_can_be_gone_through_card_by_card() -> None:
-    klass = Class(1)
+    klass = LessonDriver(1)
     seen = []
     while True:
-        seen.append((klass.learner.lesson.number, klass.learner.number))
+        seen.append((klass.learner.lesson.number, klass.learner.card_index))
         if "That was the last card" in klass("card"):
             break
-    assert seen == [(number, k) for number, lesson in ALL.items() for k in range(len(lesson.cards))]
+    assert seen == [(number, k) for number, lesson in LESSONS_BY_NUMBER.items() for k in range(len(lesson.cards))]
     assert seen[-1] == (23, 20)
 
 
 def test_after_the_hour(tmp_path: Path) -> None:
-    klass = Class(13, tmp_path / "lessons.json")
+    klass = LessonDriver(13, tmp_path / "lessons.json")
     klass.learner.progress[2].tries = 3
     assert "✓ Right. Iteration 137 made it" in squeezed(klass("break nan", "continue", "answer here"))
     klass("card")
     question = klass.learner.question
     assert isinstance(question, ValueQuestion)
-    assert "The condition is false before that" in klass("answer 9999") or "Not 9999" in squeezed(" ".join(klass.said))
+    assert "The condition is false before that" in klass("answer 9999") or "Not 9999" in squeezed(
+        " ".join(klass.output_lines)
+    )
     klass("again")
-    assert "✓ Right." in klass.right()
+    assert "✓ Right." in klass.answer_correctly()
     klass("card")
-    assert "✓ Right. 0 iterations ran" in klass.right()
+    assert "✓ Right. 0 iterations ran" in klass.answer_correctly()
     klass("card")
     assert "A model of your own" in klass.card
     klass("card")
-    assert klass.learner.lines() == [
+    assert klass.learner.card_lines() == [
         "That was all of it. What took a second try, for tomorrow:",
         "  learn 2   Two values, one edge",
     ]
-    assert 13 in klass.learner.progress.done
+    assert 13 in klass.learner.progress.done_lessons
 
 
 def test_whoever_answered_nothing_is_not_praised(tmp_path: Path) -> None:
-    klass = Class(13, tmp_path / "lessons.json")
+    klass = LessonDriver(13, tmp_path / "lessons.json")
     klass("card", "answer 77", "card", "card", "card")
-    told = squeezed(" ".join(klass.learner.lines()))
+    told = squeezed(" ".join(klass.learner.card_lines()))
     assert "Without a right answer so far: card 1, 2, 3" in told and "came right" not in told
-    assert 13 not in klass.learner.progress.done
+    assert 13 not in klass.learner.progress.done_lessons
     klass("card 1", "break nan", "continue", "answer here", "card 2")
-    klass.right()
+    klass.answer_correctly()
     klass("card 3")
-    klass.right()
+    klass.answer_correctly()
     klass("card 5")
-    assert 13 in klass.learner.progress.done
-    assert "Lessons that are not: 1, 2, 3" in squeezed(" ".join(klass.learner.lines()))
+    assert 13 in klass.learner.progress.done_lessons
+    assert "Lessons that are not: 1, 2, 3" in squeezed(" ".join(klass.learner.card_lines()))
 
 
 def test_a_quiz_says_how_many_were_right_and_which_rows_were_missed(tmp_path: Path) -> None:
-    klass = Class(23, tmp_path / "lessons.json", seed=4)
+    klass = LessonDriver(23, tmp_path / "lessons.json", seed=4)
     assert klass.learner.heading == "card 1 of 21: Quiz" and klass.learner.title.startswith(
         "Lesson 23 of 23: Quiz: twenty"
     )
@@ -262,32 +264,32 @@ def test_a_quiz_says_how_many_were_right_and_which_rows_were_missed(tmp_path: Pa
             assert "this question is answered; card goes on" in klass("again", "answer a")
             rows.append(question.row)
         else:
-            assert "✓ Right" in klass.right()
+            assert "✓ Right" in klass.answer_correctly()
         klass("card")
-    lines = klass.learner.lines(200)
+    lines = klass.learner.card_lines(200)
     assert lines[0] == "18 of 20 answers are right. These rows were missed:"
     assert [line.split(": ")[0].split("  ")[-1] for line in lines[1:]] == [row.text for row in dict.fromkeys(rows)]
-    assert 23 in klass.learner.progress.done
-    assert Progress(tmp_path / "lessons.json")[23].missed == [3, 7]
-    later = Class(23, tmp_path / "lessons.json", seed=5)
-    assert later.learner.number == 0 and not later.learner.progress[23].missed, "dealt anew"
+    assert 23 in klass.learner.progress.done_lessons
+    assert LearnerProgress(tmp_path / "lessons.json")[23].missed == [3, 7]
+    later = LessonDriver(23, tmp_path / "lessons.json", seed=5)
+    assert later.learner.card_index == 0 and not later.learner.progress[23].missed, "dealt anew"
 
 
 def test_a_quiz_that_is_not_gone_through_is_not_done() -> None:
-    klass = Class(23)
-    klass.right()
+    klass = LessonDriver(23)
+    klass.answer_correctly()
     klass("card 21")
-    assert "Without a right answer so far: card 2, 3" in klass.card and 23 not in klass.learner.progress.done
+    assert "Without a right answer so far: card 2, 3" in klass.card and 23 not in klass.learner.progress.done_lessons
 
 
-@pytest.mark.parametrize("number", ALL)
+@pytest.mark.parametrize("number", LESSONS_BY_NUMBER)
 def test_numbers_are_those_of_the_seed(number: int) -> None:
     def cards(seed: int) -> list[list[str]]:
-        klass = Class(number, seed=seed)
+        klass = LessonDriver(number, seed=seed)
         told = []
         for k in range(len(klass.learner.cards)):
-            klass.learner.turn(k)
-            told.append(klass.learner.lines())
+            klass.learner.open_card(k)
+            told.append(klass.learner.card_lines())
         return told
 
     assert cards(1) == cards(1)
@@ -299,57 +301,57 @@ def test_numbers_are_those_of_the_seed(number: int) -> None:
 
 def test_what_is_done_is_kept_card_by_card(tmp_path: Path) -> None:
     path = tmp_path / "new" / "lessons.json"
-    klass = Class(1, path)
+    klass = LessonDriver(1, path)
     klass("answer 12", "card", "card")
-    later = Class(1, path)
+    later = LessonDriver(1, path)
     assert later.learner.heading == "card 3 of 5: Look" and "You said first: 12" in later.card
     later("card")
-    later.right()
-    assert Progress(path).done == {1}
-    assert Class(None, path).learner.lesson.number == 2
-    assert Class(1, path).learner.heading == "card 1 of 5: Say first", "one that is done begins anew"
+    later.answer_correctly()
+    assert LearnerProgress(path).done_lessons == {1}
+    assert LessonDriver(None, path).learner.lesson.number == 2
+    assert LessonDriver(1, path).learner.heading == "card 1 of 5: Say first", "one that is done begins anew"
 
 
 def test_a_lesson_left_behind_its_question_opens_at_it(tmp_path: Path) -> None:
     path = tmp_path / "lessons.json"
-    Class(1, path)("card 5")
-    assert Class(1, path).learner.heading == "card 4 of 5: Ask"
+    LessonDriver(1, path)("card 5")
+    assert LessonDriver(1, path).learner.heading == "card 4 of 5: Ask"
 
 
 def test_all_done_leads_to_what_comes_after(tmp_path: Path) -> None:
-    progress = Progress(tmp_path / "lessons.json")
+    progress = LearnerProgress(tmp_path / "lessons.json")
     for lesson in LESSONS:
         progress[lesson.number].done = True
     progress.save()
-    assert Class(None, progress.path).learner.title == "Lesson 13 of 23: After the hour (10 min)"
-    for number in ALL:
+    assert LessonDriver(None, progress.path).learner.title == "Lesson 13 of 23: After the hour (10 min)"
+    for number in LESSONS_BY_NUMBER:
         progress[number].done = True
     progress.save()
-    assert Class(None, progress.path).learner.lesson.number == 23
-    progress.forget()
-    assert Class(None, progress.path).learner.lesson.number == 1
+    assert LessonDriver(None, progress.path).learner.lesson.number == 23
+    progress.reset()
+    assert LessonDriver(None, progress.path).learner.lesson.number == 1
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"lessons": 5}', '{"lessons": {"x": {}}}', '{"lessons": {"1": 3}}'])
-def test_a_damaged_file_begins_anew_and_says_so(tmp_path: Path, text: str) -> None:
+def test_damaged_progress_file_restarts_with_message(tmp_path: Path, text: str) -> None:
     path = tmp_path / "lessons.json"
     path.write_text(text)
-    progress = Progress(path)
-    assert not progress.done and "is damaged; it begins anew" in progress.trouble
+    progress = LearnerProgress(path)
+    assert not progress.done_lessons and "is damaged; it begins anew" in progress.storage_error
     progress[1].done = True
     progress.save()
-    assert Progress(path).done == {1} and json.loads(path.read_text(encoding="utf-8"))["version"] == 1
+    assert LearnerProgress(path).done_lessons == {1} and json.loads(path.read_text(encoding="utf-8"))["version"] == 1
 
 
 def test_where_nothing_can_be_written_nothing_is_lost_while_it_runs(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
-    klass = Class(1, tmp_path / "file" / "lessons.json")
-    klass.to("Ask")
-    assert "✓" in klass.right() and 1 in klass.learner.progress.done
-    assert "is not kept" in klass.learner.progress.trouble
+    klass = LessonDriver(1, tmp_path / "file" / "lessons.json")
+    klass.open_card("Ask")
+    assert "✓" in klass.answer_correctly() and 1 in klass.learner.progress.done_lessons
+    assert "is not kept" in klass.learner.progress.storage_error
 
 
 def test_questions_are_of_either_kind() -> None:
     kinds = {1: StateQuestion, 5: StateQuestion, 8: StateQuestion, 11: StateQuestion}
     for lesson in LESSONS:
-        assert isinstance(lesson.ask, kinds.get(lesson.number, ValueQuestion))
+        assert isinstance(lesson.question, kinds.get(lesson.number, ValueQuestion))

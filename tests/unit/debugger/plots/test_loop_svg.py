@@ -8,11 +8,11 @@ import pytest
 from lxml import etree
 
 import loopdbg
-from browser import BROWSER, asked
-from command_line import loopdbg as command
-from loopdbg.debugger.plots.loop_svg import drawn, loop_svg
+from browser import BROWSER, evaluate_on_svg
+from cli_runner import run_cli as command
+from loopdbg.debugger.plots.loop_svg import draw_loop, loop_svg
 from loopdbg.runtime.graph import loops
-from models import SAMPLES, model, sample
+from text_models import SAMPLES, model, sample
 
 #: Where each arc begins and ends, and which texts leave the box that they stand in.
 MEASURE = """root => {
@@ -90,7 +90,7 @@ def test_names_out_of_a_file_are_text() -> None:
 @pytest.mark.skipif(BROWSER is None, reason="there is no Chromium")
 @pytest.mark.parametrize(("name", "steps"), [("newton_sqrt.onnx", 3), ("lstm.xml", 2)])
 def test_in_a_browser(name: str, steps: int, tmp_path: Path) -> None:
-    told = asked(picture(name, steps), MEASURE, tmp_path)
+    told = evaluate_on_svg(picture(name, steps), MEASURE, tmp_path)
     assert told["joined"] and told["inside"] and not told["overlap"] and not told["loose"]
     for source, target, begins, ends in told["joined"]:
         assert (begins, ends) == (source, target)
@@ -100,7 +100,7 @@ def test_in_a_browser(name: str, steps: int, tmp_path: Path) -> None:
 def test_a_large_body_in_a_browser(tmp_path: Path) -> None:
     lines = "\n".join(f"v{k} = Add(v{k - 1}, v{max(0, k - 7)})" for k in range(1, 300))
     main = model(f"test (float[1] v0) => (float[1] v299) {{ {lines} }}").graph
-    told = asked(loop_svg(main, None), MEASURE, tmp_path)
+    told = evaluate_on_svg(loop_svg(main, None), MEASURE, tmp_path)
     assert len(told["joined"]) > 500 and told["inside"] and not told["overlap"]
 
 
@@ -150,5 +150,5 @@ def test_what_the_command_cannot_draw(options: tuple[str, ...], said: str, tmp_p
 def test_of_a_large_body_what_is_near_a_value() -> None:
     lines = "\n".join(f"v{k} = Add(v{k - 1}, v{max(0, k - 7)})" for k in range(1, 300))
     main = model(f"test (float[1] v0) => (float[1] v299) {{ {lines} }}").graph
-    names = {source for source, _ in paths(drawn(main, None, {}, name="v150").svg(), "wire")}
+    names = {source for source, _ in paths(draw_loop(main, None, {}, name="v150").svg(), "wire")}
     assert "v150" in names and "v2" not in names and len(names) <= 60

@@ -13,13 +13,21 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
 import loopdbg
-from command_line import Ran
-from command_line import loopdbg as command
-from loopdbg.debugger.plots import frames
-from loopdbg.debugger.plots.figures import Curve, apart, curves, differences, heat, sides, together
-from loopdbg.debugger.statistics.history import History, Series
+from cli_runner import CliResult
+from cli_runner import run_cli as command
+from loopdbg.debugger.plots import frame_figures
+from loopdbg.debugger.plots.figures import (
+    Curve,
+    differences,
+    plot_comparison_sides,
+    plot_curves,
+    plot_difference,
+    plot_heatmap,
+    plot_overlaid,
+)
+from loopdbg.debugger.statistics.value_history import Series, ValueHistory
 from loopdbg.runtime.errors import UsageError
-from models import SAMPLES, sample
+from text_models import SAMPLES, sample
 
 
 def session(name: str, steps: int = 0) -> loopdbg.Session:
@@ -40,11 +48,11 @@ def drawn(figure: Figure) -> dict[str, tuple[list[float], list[float]]]:
     }
 
 
-def history(name: str, values: list[float], first: int = 0, bucket: int = 1) -> History:
+def history(name: str, values: list[float], first: int = 0, bucket: int = 1) -> ValueHistory:
     numbers = np.array(values, np.float64)
     good = np.where(np.isfinite(numbers), numbers, np.nan)
     series = Series(good, good, numbers, numbers, (~np.isfinite(numbers)).astype(np.float64))
-    return History(name, first + bucket * np.arange(len(values)), bucket, series)
+    return ValueHistory(name, first + bucket * np.arange(len(values)), bucket, series)
 
 
 def test_a_carried_value_over_iterations() -> None:
@@ -63,13 +71,13 @@ def test_a_tensor_is_drawn_by_its_norm() -> None:
     told = drawn(run.plot(name))
     expected = [float(np.linalg.norm(run.frame.history.value(name, k))) for k in range(4)]
     assert told[f"norm of {name}"][1] == pytest.approx(expected, rel=1e-5)
-    both = frames.norms(run.frame)
+    both = frame_figures.plot_norms(run.frame)
     assert len(both.axes) == 1 and len(drawn(both)) == 2 and both.axes[0].get_yscale() == "log"
 
 
 def test_the_condition_has_two_sides() -> None:
     run = session("newton_sqrt.onnx")
-    figure = frames.condition(run.frame)
+    figure = frame_figures.plot_condition(run.frame)
     told = drawn(figure)
     assert told["tol"][1] == pytest.approx([1e-6] * len(told["tol"][0]))
     assert len(told["err_new"][0]) == run.frame.iteration
@@ -93,15 +101,15 @@ def test_scan_outputs_and_tensors_are_pictures_of_their_elements() -> None:
 
 def test_what_is_not_finite_is_marked_and_buckets_show_their_range() -> None:
     one = history("h", [1.0, np.nan, 3.0, np.inf])
-    told = drawn(curves([Curve("h", one)], "title"))
+    told = drawn(plot_curves([Curve("h", one)], "title"))
     assert told["h: NaN or infinite"][0] == [1.0, 3.0]
     wide = history("h", list(range(100)), bucket=4)
-    figure = curves([Curve("h", wide)], "title")
+    figure = plot_curves([Curve("h", wide)], "title")
     assert figure.axes[0].collections, "a band"
     assert figure.axes[0].get_title("right") == "4 iterations a point"
     grid = np.array([[1.0, np.nan], [3.0, 4.0]])
-    assert "1 not finite" in heat(grid, "t", "row", "column").get_suptitle()
-    large = heat(np.zeros((3000, 2)), "t", "row", "column")
+    assert "1 not finite" in plot_heatmap(grid, "t", "row", "column").get_suptitle()
+    large = plot_heatmap(np.zeros((3000, 2)), "t", "row", "column")
     assert "every 3. row" in large.get_suptitle()
 
 
@@ -110,13 +118,13 @@ def test_what_is_not_finite_is_marked_and_buckets_show_their_range() -> None:
 def test_every_name_can_be_drawn(name: str) -> None:
     one, other = Curve(name, history(name, [1.0, 2.0])), Curve(f"{name} in other.onnx", history(name, [1.0, 2.5]))
     pictures = [
-        curves([one], name),
-        curves([one, other], name),
-        together([one, other], name),
-        together([one, other] * 3, name),
-        sides(one, "<", other, name),
-        apart([(one, other)] * 2, name),
-        heat(np.eye(3), name, "row", "column"),
+        plot_curves([one], name),
+        plot_curves([one, other], name),
+        plot_overlaid([one, other], name),
+        plot_overlaid([one, other] * 3, name),
+        plot_comparison_sides(one, "<", other, name),
+        plot_difference([(one, other)] * 2, name),
+        plot_heatmap(np.eye(3), name, "row", "column"),
     ]
     for picture in pictures:
         with warnings.catch_warnings(action="error"):  # such as that a layout does not fit
@@ -134,9 +142,9 @@ def test_every_name_can_be_drawn(name: str) -> None:
 def test_two_runs_are_apart_where_both_know_an_iteration() -> None:
     one, other = history("h", [1.0, 2.0, 3.0]), history("h", [2.0, 5.0, 7.0], first=1)
     assert [list(part) for part in differences(one, other)] == [[1, 2], [0.0, 2.0]]
-    told = drawn(apart([(Curve("a", one), Curve("b", other))], "t"))
+    told = drawn(plot_difference([(Curve("a", one), Curve("b", other))], "t"))
     assert told["difference"] == ([1.0, 2.0], [0.0, 2.0])
-    same = apart([(Curve("a", one), Curve("b", one))], "t")
+    same = plot_difference([(Curve("a", one), Curve("b", one))], "t")
     assert same.axes[1].texts[0].get_text() == "no difference"
 
 
@@ -144,11 +152,11 @@ def test_what_cannot_be_drawn_is_refused() -> None:
     run = session("newton_sqrt.onnx", 2)
     for draw, message in (
         (lambda: run.plot("xz"), "nothing called 'xz'"),
-        (lambda: frames.norms(run.frame), "carries no tensor"),
-        (lambda: frames.scan(run.frame, "no"), "nothing called 'no'"),
+        (lambda: frame_figures.plot_norms(run.frame), "carries no tensor"),
+        (lambda: frame_figures.plot_scan(run.frame, "no"), "nothing called 'no'"),
         (lambda: run.frame.plot("no"), "unknown name 'no'"),
-        (lambda: frames.value(run.frame, "s", np.array(["a"], object)), "holds no numbers"),
-        (lambda: frames.condition(session("lstm.xml", 1).frame), "no single comparison"),
+        (lambda: frame_figures.plot_value(run.frame, "s", np.array(["a"], object)), "holds no numbers"),
+        (lambda: frame_figures.plot_condition(session("lstm.xml", 1).frame), "no single comparison"),
     ):
         with pytest.raises(UsageError, match=message):
             draw()
@@ -159,7 +167,7 @@ def test_notebooks_draw_a_figure() -> None:
     assert data.startswith(b"\x89PNG")
 
 
-Plot = Callable[..., Ran]
+Plot = Callable[..., CliResult]
 
 
 @pytest.fixture
@@ -208,7 +216,7 @@ def test_weights_of_one_and_of_two_irs(tmp_path: Path, plot: Plot) -> None:
     assert told.status == 2 and f"no OpenVINO IR but {one} is read" in told.err
 
 
-def test_a_run_that_is_ended_is_drawn_and_told(tmp_path: Path, plot: Plot) -> None:
+def test_interrupted_run_is_drawn_and_labelled(tmp_path: Path, plot: Plot) -> None:
     given, picture = (SAMPLES / "newton_sqrt.onnx", "--max-iterations", "3", "-o"), tmp_path / "x.png"
     for words in ((), ("--against", SAMPLES / "newton_sqrt.onnx")):
         ran = plot(*given, picture, *words)
@@ -240,12 +248,12 @@ def test_one_clear_error(
 
 
 def test_the_console_draws_as_well(tmp_path: Path) -> None:
-    from talk import Talk
+    from console_recorder import ConsoleRecorder
 
-    talk = Talk(session("newton_sqrt.onnx", 3))
-    assert talk.one(f"plot err {tmp_path / 'e.png'}").strip() == f"drawn into {tmp_path / 'e.png'}"
+    talk = ConsoleRecorder(session("newton_sqrt.onnx", 3))
+    assert talk.last_line(f"plot err {tmp_path / 'e.png'}").strip() == f"drawn into {tmp_path / 'e.png'}"
     assert (tmp_path / "e.png").exists()
-    assert "name it" in talk.one(f"plot err {tmp_path / 'e.txt'}")
+    assert "name it" in talk.last_line(f"plot err {tmp_path / 'e.txt'}")
 
 
 #: An outer loop that carries nothing around one that does: TensorRT's, and ONNX's with an If in between.

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import loopdbg
-from loopdbg.debugger.reference.files import read_file
+from loopdbg.debugger.reference.reference_files import read_reference_file
 
 
 def tracks(reference: loopdbg.Reference) -> dict[tuple[str, str, str], dict[tuple[int, ...], Any]]:
@@ -77,17 +77,17 @@ def test_what_is_recorded_is_a_copy_and_can_be_asked_for_meanwhile() -> None:
     assert values[0,].tolist() == [0, 0] and values[1,].tolist() == [1, 1] and values[1,].dtype == np.float32
 
 
-class Tensor:
+class FakeTorchTensor:
     """A tensor as PyTorch has them: with a gradient, on a device, and no ``__array__`` until it is neither."""
 
     def __init__(self, data: Any, ready: bool = False) -> None:
         self.data, self.ready, self.dtype = data, ready, f"torch.{data.dtype.name}"
 
-    def detach(self) -> Tensor:
-        return Tensor(self.data)
+    def detach(self) -> FakeTorchTensor:
+        return FakeTorchTensor(self.data)
 
-    def cpu(self) -> Tensor:
-        return Tensor(self.data, ready=True)
+    def cpu(self) -> FakeTorchTensor:
+        return FakeTorchTensor(self.data, ready=True)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         if not self.ready:
@@ -111,7 +111,9 @@ class OnlyDlpack:
 def test_tensors_of_other_frameworks() -> None:
     rows = np.arange(3, dtype=np.float32)
     with loopdbg.record_reference() as ref:
-        ref.iteration(grad=Tensor(rows), packed=OnlyDlpack(rows), none=None, text="end", several=[rows, rows[:1]])
+        ref.iteration(
+            grad=FakeTorchTensor(rows), packed=OnlyDlpack(rows), none=None, text="end", several=[rows, rows[:1]]
+        )
     found = {track.name: track.values[0,] for track in ref.reference.tracks}
     assert found["grad"].tolist() == found["packed"].tolist() == [0, 1, 2] and found["packed"].flags.writeable
     assert found["none"] is None and found["text"].tolist() == "end" and found["text"].dtype == object
@@ -158,7 +160,7 @@ def test_a_file_is_written_when_the_block_ends_without_an_error(tmp_path: Path) 
     assert not (tmp_path / "broken.npz").exists()
     with loopdbg.record_reference(tmp_path / "ref.npz") as ref:
         ref.iteration(x=1)
-    assert read_file(tmp_path / "ref.npz").trips == {"loop": {(): 1}}
+    assert read_reference_file(tmp_path / "ref.npz").trips == {"loop": {(): 1}}
     with (
         pytest.raises(loopdbg.InputError, match="cannot be written"),
         loopdbg.record_reference(tmp_path / "no" / "ref.npz"),

@@ -10,7 +10,7 @@ import pytest
 import loopdbg
 from loopdbg.debugger.session import snapshot
 from loopdbg.runtime.frame import NodeState
-from models import BRANCHES, COUNT, NESTED, SUM, model
+from text_models import BRANCHES, COUNT, NESTED, SUM, model
 
 
 def start(text: str, **inputs: Any) -> loopdbg.Session:
@@ -192,11 +192,11 @@ def test_an_endless_loop_can_be_stepped() -> None:
 def test_a_snapshot_does_not_change_when_the_session_goes_on() -> None:
     session = start(SUM, M=3, v0=1.0)
     session.step()
-    before = snapshot.take(session)
+    before = snapshot.take_snapshot(session)
     edge, scan = before.frame.back_edges[0], before.frame.scans[0]
     session.step()
     assert (edge.previous, edge.value, scan.count, scan.shape) == (1, 1, 1, (1,))
-    after = snapshot.take(session)
+    after = snapshot.take_snapshot(session)
     assert (after.frame.back_edges[0].value, after.frame.scans[0].shape) == (2, (2,))
     assert [a.tolist() for a in after.frame.scans[0].tail] == [1, 4]
 
@@ -205,10 +205,10 @@ def test_a_snapshot_has_breakpoints_branches_and_the_time() -> None:
     session = start(COUNT, M=3, cond=True, v0=1, bound=42)
     session.breakpoints.add("iter 2")
     session.step()
-    before = snapshot.take(session)
+    before = snapshot.take_snapshot(session)
     session.set("v_in", 5)
     session.continue_()
-    after = snapshot.take(session)
+    after = snapshot.take_snapshot(session)
     assert [(one.title, one.hits) for one in before.breakpoints] == [("iter 2", 0)]
     assert [(one.title, one.hits) for one in after.breakpoints] == [("iter 2", 1)]
     assert [(one.number, one.parent, one.current) for one in before.branches] == [(1, None, True)]
@@ -230,7 +230,7 @@ def test_frames_follow_an_edit() -> None:
 
 def test_snapshots_name_captures() -> None:
     session = start(COUNT, M=3, cond=True, v0=1, bound=42)
-    assert dict(snapshot.take(session).frame.captures) == {"bound": 42}
+    assert dict(snapshot.take_snapshot(session).frame.captures) == {"bound": 42}
 
 
 def test_stepping_in_any_way_gives_the_same_outputs() -> None:
@@ -273,6 +273,6 @@ def test_an_if_is_not_done_while_its_branch_runs() -> None:
 
 def test_at_its_end_a_snapshot_has_what_the_loop_gives() -> None:
     session = start(COUNT, M=3, cond=True, v0=5, bound=99)
-    assert "v" not in snapshot.take(session).frame.values
+    assert "v" not in snapshot.take_snapshot(session).frame.values
     session.finish()
-    assert snapshot.take(session).frame.values["v"] == 8
+    assert snapshot.take_snapshot(session).frame.values["v"] == 8

@@ -9,37 +9,37 @@ import numpy as np
 import pytest
 
 import loopdbg
-from loopdbg.debugger.console.console import Console
-from loopdbg.debugger.diff.sides import ModelSide
-from loopdbg.debugger.diff.streams import Options, compare_sides
-from loopdbg.debugger.recording.reader import Trace
-from loopdbg.debugger.recording.recorder import Options as Recording
-from loopdbg.debugger.recording.recorder import Recorder
-from loopdbg.debugger.recording.replay import Replay
-from loopdbg.debugger.recording.resume import go_to, newest
-from loopdbg.debugger.why.why import why
-from loopdbg.debugger.words.ends import ends
-from loopdbg.debugger.words.node_text import Phrases
+from loopdbg.debugger.compare.running.boundary_merge import ComparisonOptions, compare_sides
+from loopdbg.debugger.compare.running.sides import ModelSide
+from loopdbg.debugger.describe.node_text import NodeFormatter
+from loopdbg.debugger.describe.termination_text import termination_sentences
+from loopdbg.debugger.frontends.console.console import Console
+from loopdbg.debugger.termination.explanation import explain_termination
+from loopdbg.debugger.trace.reader import Trace
+from loopdbg.debugger.trace.recorder import Recorder
+from loopdbg.debugger.trace.recorder import RecordOptions as Recording
+from loopdbg.debugger.trace.replay import Replay
+from loopdbg.debugger.trace.resume import find_resume_point, restore_engine
 from loopdbg.runtime.frontends.tensorrt.enums import TripLimit
 from loopdbg.runtime.graph import StoppedBy
-from loopdbg.runtime.graph.as_json import from_json, to_json
-from loopdbg.runtime.graph.origins import Origins
-from models import model
-from networks import Net, Op, out
-from recordings import assert_same_boundary, record
+from loopdbg.runtime.graph.graph_json import graph_from_json, graph_to_json
+from loopdbg.runtime.graph.producers import ProducerMap
+from recordings import assert_same_boundary, record_run
+from tensorrt_networks import NetworkBuilder, Op, output_of
+from text_models import model
 
 FEEDS: dict[str, Any] = {"x": np.float32(4), "n": np.int32(4), "rows": np.arange(8, dtype=np.float32).reshape(4, 2)}
 
 
 def doubling() -> loopdbg.Model:
     """Doubles x while it is below 32, n times at most."""
-    net = Net()
-    loop = net.counted(net.given("n", "int32"))
+    net = NetworkBuilder()
+    loop = net.counted_loop(net.input_tensor("n", "int32"))
     loop.name = "doubling"
-    r, doubled = net.carry(loop, net.given("x"), lambda r: net.ew(r, r))
-    below = net.ew(r, net.k(32.0), Op.LESS)
+    r, doubled = net.add_carried(loop, net.input_tensor("x"), lambda r: net.elementwise(r, r))
+    below = net.elementwise(r, net.const(32.0), Op.LESS)
     loop.add_trip_limit(below, TripLimit.WHILE)
-    row = out(loop.add_iterator(net.given("rows", shape=(4, 2))))
+    row = output_of(loop.add_iterator(net.input_tensor("rows", shape=(4, 2))))
     r.name, doubled.name, below.name, row.name = "r", "doubled", "below", "row"
     net.last(loop, r, "last")
     net.stack(loop, r, "xs", 6)
@@ -51,7 +51,7 @@ def start(**inputs: Any) -> loopdbg.Session:
     return loopdbg.debug(doubling(), {**FEEDS, **inputs})
 
 
-def said(session: loopdbg.Session, *commands: str) -> list[str]:
+def console_output(session: loopdbg.Session, *commands: str) -> list[str]:
     lines: list[str] = []
     console = Console(session, lines.append)
     for command in commands:
@@ -75,18 +75,18 @@ def test_a_boundary_knows_whether_its_iteration_runs() -> None:
 
 def test_nodes_of_the_condition_come_before_the_boundary_and_back() -> None:
     session = start()
-    forward = [session._inside.engine.position]
+    forward = [session._internals.engine.position]
     for _ in range(5):
         session.next_node()
-        forward.append(session._inside.engine.position)
+        forward.append(session._internals.engine.position)
     assert forward == sorted(forward)
-    names = [session._inside.engine.plan.code[position[-1]].node for position in forward[1:]]
+    names = [session._internals.engine.plan.code[position[-1]].node for position in forward[1:]]
     assert [node.outputs[0].name for node in names if node is not None][:3] == ["below", "doubled", "below"]
     for position in reversed(forward[:-1]):
         session.back_node()
         # Before the first node of an iteration is its boundary.
-        assert session._inside.engine.position <= position
-    assert session._inside.engine.position <= forward[1]
+        assert session._internals.engine.position <= position
+    assert session._internals.engine.position <= forward[1]
 
 
 def test_going_anywhere_gives_the_same() -> None:
@@ -105,7 +105,7 @@ def test_going_anywhere_gives_the_same() -> None:
 def test_what_is_set_at_a_boundary_decides_again(text: str, xs: list[float]) -> None:
     session = start()
     session.step(2)
-    said(session, f"set {text}")
+    console_output(session, f"set {text}")
     ended = len(xs) == 2
     assert session.frame.condition is not ended
     assert session.frame.stopped_by is (StoppedBy.CONDITION if ended else None)
@@ -118,8 +118,8 @@ def test_more_trips_where_the_count_ended_the_loop_ask_the_condition() -> None:
     session = start(n=np.int32(2))
     session.step(2)
     assert session.frame.stopped_by is StoppedBy.TRIP_COUNT
-    assert why(session).headline == "loop 'doubling' ended after 2 iterations: the trip count is 2"
-    said(session, "set trip_count = 4")
+    assert explain_termination(session).headline == "loop 'doubling' ended after 2 iterations: the trip count is 2"
+    console_output(session, "set trip_count = 4")
     assert (session.frame.stopped_by, session.frame.condition) == (None, True)
     session.step()
     assert session.frame.stopped_by is StoppedBy.CONDITION
@@ -127,11 +127,13 @@ def test_more_trips_where_the_count_ended_the_loop_ask_the_condition() -> None:
 
 def test_why_and_what_ends_it() -> None:
     session = start()
-    assert why(session).headline == "loop 'doubling' begins: below = r < 32.0 is true: 4.0 < 32.0"
+    assert explain_termination(session).headline == "loop 'doubling' begins: below = r < 32.0 is true: 4.0 < 32.0"
     session.step(3)
-    assert why(session).headline == ("loop 'doubling' ended after 3 iterations: below = r < 32.0 is false: 32.0 < 32.0")
+    assert explain_termination(session).headline == (
+        "loop 'doubling' ended after 3 iterations: below = r < 32.0 is false: 32.0 < 32.0"
+    )
     loop = session.model.loops[0].loop
-    assert list(ends(loop, Phrases(Origins.of(session.model.graph)))) == [
+    assert list(termination_sentences(loop, NodeFormatter(ProducerMap.for_graph(session.model.graph)))) == [
         "When below = r < 32.0 is false, or after n iterations, whichever comes first.",
         "It is asked before each iteration, about that iteration: where it is false, that one does not run.",
         "Nothing runs where n is 0 or the condition is false at first.",
@@ -141,15 +143,15 @@ def test_why_and_what_ends_it() -> None:
 def test_values_are_sequences() -> None:
     session = start()
     session.step(3)
-    assert said(session, "print below") == ["false", "sequence <true, true, true, false>"]
-    assert said(session, "print doubled")[1] == "sequence <8.0, 16.0, 32.0>, not needed at 3"
-    assert said(session, "print r")[1] == "sequence <4.0, 8.0, 16.0, 32.0>"
-    assert said(session, "print below@1") == ["true"]
-    assert said(session, "print prev(below)") == ["true"]
+    assert console_output(session, "print below") == ["false", "sequence <true, true, true, false>"]
+    assert console_output(session, "print doubled")[1] == "sequence <8.0, 16.0, 32.0>, not needed at 3"
+    assert console_output(session, "print r")[1] == "sequence <4.0, 8.0, 16.0, 32.0>"
+    assert console_output(session, "print below@1") == ["true"]
+    assert console_output(session, "print prev(below)") == ["true"]
 
 
 def test_the_listing_breaks_before_parts_are_cut() -> None:
-    lines = [line.split("│")[0].split("#")[0].strip(" ▶0123456789") for line in said(start(), "list")]
+    lines = [line.split("│")[0].split("#")[0].strip(" ▶0123456789") for line in console_output(start(), "list")]
     where = {text: k for k, text in enumerate(lines)}
     assert (
         where["below = r < 32."] < where["if not below: break"] < where["row = rows[i, :]"] < where["doubled = r + r"]
@@ -169,14 +171,14 @@ def test_a_recording_shows_what_the_session_shows(tmp_path: Path) -> None:
             assert [node.state for node in here.nodes] == [node.state for node in there.nodes]
             for name in ("r", "below", "row", *(["doubled"] if here.iteration else [])):
                 assert np.array_equal(here.values[name], there.values[name]), (here.iteration, name)
-            assert why(session).headline == why(replay.frame).headline
+            assert explain_termination(session).headline == explain_termination(replay.frame).headline
             session.step()
             replay.step()
 
 
 def test_boundaries_are_recorded_as_they_were(tmp_path: Path) -> None:
     for n in (2, 4):
-        trace, seen, _ = record(tmp_path / f"{n}.loopdb", doubling(), {**FEEDS, "n": np.int32(n)}, nodes=True)
+        trace, seen, _ = record_run(tmp_path / f"{n}.loopdb", doubling(), {**FEEDS, "n": np.int32(n)}, nodes=True)
         with trace:
             kept = list(trace.boundaries("main ▸ doubling"))
         assert len(kept) == len(seen) == n + 1 if n < 4 else 4
@@ -204,8 +206,8 @@ def test_a_run_goes_on_from_its_trace(tmp_path: Path, after: int) -> None:
         loaded.execute(FEEDS, on_iteration=hook)
     recorder.close()
     with Trace.open(path) as trace:
-        position = newest(trace._inside, loaded)
-        run = loaded.execute(FEEDS, begin=lambda engine: go_to(engine, position, trace._inside))
+        position = find_resume_point(trace._internals, loaded)
+        run = loaded.execute(FEEDS, begin=lambda engine: restore_engine(engine, position, trace._internals))
     whole = loaded.execute(FEEDS)
     assert all(np.array_equal(run.outputs[name], value) for name, value in whole.outputs.items())
     assert (run.loops[0].iterations, run.loops[0].stopped_by) == (3, StoppedBy.CONDITION)
@@ -218,8 +220,8 @@ def test_a_run_goes_on_from_its_trace(tmp_path: Path, after: int) -> None:
 def test_breakpoints_on_what_a_boundary_knows(condition: str, iteration: int) -> None:
     for native in (True, False):
         session = start()
-        session._inside.engine.binder.native = native
-        said(session, f"break if {condition}")
+        session._internals.engine.binder.native_enabled = native
+        console_output(session, f"break if {condition}")
         session.continue_()
         assert session.frame.iteration == iteration
 
@@ -240,18 +242,18 @@ def test_the_same_loop_in_onnx_carries_the_same() -> None:
         """
     )
     here, there = (ModelSide(one, feeds) for one, feeds in ((doubling(), FEEDS), (other, {"x": FEEDS["x"], "n": 4})))
-    found = compare_sides(here, there, Options())
+    found = compare_sides(here, there, ComparisonOptions())
     [loop] = found.loops
-    assert (loop.iterations, loop.differing, loop.trips, loop.same) == (3, 0, None, True)
-    assert not found.written
+    assert (loop.iterations, loop.differing_iterations, loop.trips, loop.same) == (3, 0, None, True)
+    assert not found.static_differences
     assert not found.outputs
     assert "the output 'xs' of test is padded to 6, and other has 3: the first 3 are compared" in found.notes
 
 
 def test_the_graph_as_json_is_the_same_loop() -> None:
-    graph = from_json(to_json(doubling().graph))
+    graph = graph_from_json(graph_to_json(doubling().graph))
     again = loopdbg.Model(graph)
     loop = again.loops[0].loop
-    assert (loop.tested, [scan.length is not None for scan in loop.scan_outputs]) == (1, [True, True])
-    assert loop.describe().startswith("ILoop 'doubling' (networks.py:")
+    assert (loop.condition_node_count, [scan.length is not None for scan in loop.scan_outputs]) == (1, [True, True])
+    assert loop.describe().startswith("ILoop 'doubling' (tensorrt_networks.py:")
     assert np.array_equal(again.run(FEEDS)["back"], doubling().run(FEEDS)["back"])

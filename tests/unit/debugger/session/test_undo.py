@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import loopdbg
-from models import SAMPLES
-from talk import Talk
+from console_recorder import ConsoleRecorder
+from text_models import SAMPLES
 
 MODEL = SAMPLES / "newton_sqrt.onnx"
 INPUTS = {"a": 2.0, "tol": 1e-6}
@@ -17,7 +17,7 @@ def session() -> loopdbg.Session:
     return loopdbg.debug(MODEL, INPUTS)
 
 
-def rest(one: loopdbg.Session) -> list[bytes]:
+def remaining_values(one: loopdbg.Session) -> list[bytes]:
     """All that comes from here on, to the bit."""
     found = []
     while not one.done:
@@ -30,7 +30,7 @@ def rest(one: loopdbg.Session) -> list[bytes]:
 def test_changes_at_several_places_are_taken_back_one_by_one() -> None:
     plain = session()
     plain.step(2)
-    here = rest(plain)
+    here = remaining_values(plain)
     one = session()
     one.step(2)
     one.set("x", 3.0)
@@ -47,7 +47,7 @@ def test_changes_at_several_places_are_taken_back_one_by_one() -> None:
     assert one.frame.carried["err"] != 0.5
     one.undo()
     assert (one.frame.iteration, one.branch.number) == (2, 1)
-    assert rest(one) == here
+    assert remaining_values(one) == here
     with pytest.raises(loopdbg.UsageError, match="nothing was set on this branch"):
         one.undo()
 
@@ -55,7 +55,7 @@ def test_changes_at_several_places_are_taken_back_one_by_one() -> None:
 def test_of_several_changes_at_one_place_the_last_alone_is_taken_back() -> None:
     with_one = session()
     with_one.set("x", 3.0)
-    expected = rest(with_one)
+    expected = remaining_values(with_one)
     one = session()
     one.set("x", 3.0)
     one.set("err", 4.0)
@@ -65,8 +65,8 @@ def test_of_several_changes_at_one_place_the_last_alone_is_taken_back() -> None:
     assert one.branch.edits == ["x = 3.0", "err = 4.0"] and one.frame.carried["x"] == 3.0
     one.undo()
     assert one.branch.edits == ["x = 3.0"] and one.frame.carried["err"] == 2.0
-    assert len(one.branch.changes) == 1
-    assert rest(one) == expected
+    assert len(one.branch.edit_records) == 1
+    assert remaining_values(one) == expected
 
 
 def test_what_was_taken_back_is_still_a_branch_and_more_can_be_set() -> None:
@@ -97,7 +97,7 @@ def test_going_back_and_on_keeps_what_was_not_taken_back() -> None:
 
 
 def test_the_console_says_what_it_took_back() -> None:
-    talk = Talk(session())
+    talk = ConsoleRecorder(session())
     talk("s", "set x = x + 1", "set err = 4", "s")
     assert talk("undo") == ["undone: err = 4", "before iteration 1 of loop 'sqrt'"]
     assert talk("undo") == ["undone: x = 2.5", "before iteration 1 of loop 'sqrt'"]

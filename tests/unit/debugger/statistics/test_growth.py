@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from loopdbg.debugger.statistics.change import change
-from loopdbg.debugger.statistics.growth import Growth
-from loopdbg.debugger.statistics.tensor import TensorRef
+from loopdbg.debugger.statistics.axis_growth import AxisGrowth
+from loopdbg.debugger.statistics.tensor_change import compute_change
+from loopdbg.debugger.statistics.tensor_ref import TensorRef
 
 
 @pytest.mark.parametrize(
@@ -24,8 +24,8 @@ from loopdbg.debugger.statistics.tensor import TensorRef
     ],
 )
 def test_shapes(before: tuple[int, ...], after: tuple[int, ...], told: str | None) -> None:
-    found = Growth.between(before, after)
-    assert (None if found is None else found.told) == told
+    found = AxisGrowth.from_shapes(before, after)
+    assert (None if found is None else found.label) == told
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
@@ -38,10 +38,10 @@ def test_what_both_have_is_compared_in_place(axis: int, shrinks: bool) -> None:
     place[axis] = 2
     short[tuple(place)] += 100
     before, after = (long, short) if shrinks else (short, long)
-    growth = Growth.between(before.shape, after.shape)
-    assert growth is not None and (growth.common, growth.more > 0) == (3, not shrinks)
-    shared = [growth.shared(TensorRef.of(one)) for one in (before, after)]
+    growth = AxisGrowth.from_shapes(before.shape, after.shape)
+    assert growth is not None and (growth.common_rows, growth.added_rows > 0) == (3, not shrinks)
+    shared = [growth.common_part(TensorRef.from_array(one)) for one in (before, after)]
     assert [one.shape for one in shared] == [short.shape] * 2
-    found = change(*shared)
+    found = compute_change(*shared)
     assert (found.size, found.size - found.same) == (short.size, 1)
-    assert np.unravel_index(growth.place(found.at, after.shape), after.shape) == tuple(place)
+    assert np.unravel_index(growth.flat_position(found.at, after.shape), after.shape) == tuple(place)

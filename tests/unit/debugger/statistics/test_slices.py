@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loopdbg.debugger.statistics.export import numpy_text, save_npy
-from loopdbg.debugger.statistics.numbers import Format, cell
-from loopdbg.debugger.statistics.search import next_place, not_finite
-from loopdbg.debugger.statistics.search import test_for as meant
-from loopdbg.debugger.statistics.slices import Part
-from loopdbg.debugger.statistics.tensor import TensorRef
-from loopdbg.debugger.text import scalar_text
+from loopdbg.debugger.statistics.element_search import find_next, is_not_finite
+from loopdbg.debugger.statistics.element_search import parse_predicate as meant
+from loopdbg.debugger.statistics.number_format import NumberFormat, format_element
+from loopdbg.debugger.statistics.tensor_export import numpy_text, save_npy
+from loopdbg.debugger.statistics.tensor_ref import TensorRef
+from loopdbg.debugger.statistics.tensor_slice import TensorSlice
+from loopdbg.debugger.value_text import scalar_text
 from loopdbg.runtime.errors import UsageError
 
 CUBE = np.arange(2 * 3 * 5).reshape(2, 3, 5)
@@ -39,13 +39,13 @@ CUBE = np.arange(2 * 3 * 5).reshape(2, 3, 5)
     ],
 )
 def test_a_slice_is_numpys(text: str) -> None:
-    part = Part.parse(f"h[{text}]" if not text.startswith("[") else text, CUBE.shape)
+    part = TensorSlice.parse(f"h[{text}]" if not text.startswith("[") else text, CUBE.shape)
     inner = text.strip("[]")
     expected = eval(f"cube[{inner or '...'}]", {"cube": CUBE})
     assert part.shape == np.shape(expected)
-    assert np.array_equal(part.read(TensorRef.of(CUBE)), expected)
-    again = Part.parse(part.text(CUBE.shape), CUBE.shape)
-    assert again.shape == part.shape and np.array_equal(again.read(TensorRef.of(CUBE)), expected)
+    assert np.array_equal(part.read(TensorRef.from_array(CUBE)), expected)
+    again = TensorSlice.parse(part.text(CUBE.shape), CUBE.shape)
+    assert again.shape == part.shape and np.array_equal(again.read(TensorRef.from_array(CUBE)), expected)
 
 
 @pytest.mark.parametrize(
@@ -63,30 +63,33 @@ def test_a_slice_is_numpys(text: str) -> None:
 )
 def test_what_is_no_slice_is_refused(text: str, message: str) -> None:
     with pytest.raises(UsageError, match=message.replace(".", r"\.")):
-        Part.parse(text, CUBE.shape)
+        TensorSlice.parse(text, CUBE.shape)
 
 
 @given(st.integers(0, 5), st.integers(0, 4))
 def test_a_place_in_the_table_is_a_place_in_the_tensor(row: int, column: int) -> None:
-    part = Part.parse(":, ::-1, :", CUBE.shape)
-    place = part.place(row, column)
-    assert part.find(place) == (row, column)
-    assert part.window(TensorRef.of(CUBE), range(row, row + 1), range(column, column + 1))[0][0] == CUBE[place]
-    assert Part.parse("0, ::2", CUBE.shape).find((1, 0, 0)) is None
-    assert Part.parse("0, ::2", CUBE.shape).find((0, 1, 0)) is None
+    part = TensorSlice.parse(":, ::-1, :", CUBE.shape)
+    place = part.tensor_index(row, column)
+    assert part.table_cell(place) == (row, column)
+    assert (
+        part.read_window(TensorRef.from_array(CUBE), range(row, row + 1), range(column, column + 1))[0][0]
+        == CUBE[place]
+    )
+    assert TensorSlice.parse("0, ::2", CUBE.shape).table_cell((1, 0, 0)) is None
+    assert TensorSlice.parse("0, ::2", CUBE.shape).table_cell((0, 1, 0)) is None
 
 
 def test_a_scalar_and_what_is_empty_have_a_table_too() -> None:
-    scalar = Part.whole(())
+    scalar = TensorSlice.full(())
     assert (scalar.rows, scalar.columns, scalar.size) == (1, 1, 1)
-    assert scalar.place(0, 0) == () and scalar.find(()) == (0, 0)
-    assert scalar.window(TensorRef.of(np.array(7)), range(1), range(1))[0].tolist() == [7]
-    assert Part.whole((0, 3)).size == 0
+    assert scalar.tensor_index(0, 0) == () and scalar.table_cell(()) == (0, 0)
+    assert scalar.read_window(TensorRef.from_array(np.array(7)), range(1), range(1))[0].tolist() == [7]
+    assert TensorSlice.full((0, 3)).size == 0
 
 
 def test_what_does_not_lie_in_order_is_read_in_order() -> None:
-    turned = TensorRef.of(CUBE.T)
-    assert np.array_equal(turned.flat(3, 9), CUBE.T.reshape(-1)[3:9])
+    turned = TensorRef.from_array(CUBE.T)
+    assert np.array_equal(turned.copy_range(3, 9), CUBE.T.reshape(-1)[3:9])
     assert np.array_equal(np.asarray(turned), CUBE.T) and turned[4, 2, 1] == CUBE[1, 2, 4]
 
 
@@ -96,22 +99,22 @@ def test_what_does_not_lie_in_order_is_read_in_order() -> None:
 )
 def test_values_are_found_as_they_are_typed(text: str, place: int | None) -> None:
     array = np.array([0, 0.1, np.inf, -3, np.nan], np.float32)
-    assert next_place(TensorRef.of(array), meant(text, array.dtype), 0) == place
+    assert find_next(TensorRef.from_array(array), meant(text, array.dtype), 0) == place
 
 
 def test_a_search_goes_round() -> None:
     array = np.zeros(200_000, np.float32)
     array[[5, 150_000]] = np.nan
-    ref = TensorRef.of(array)
-    assert next_place(ref, not_finite, 5) == 150_000
-    assert next_place(ref, not_finite, 150_000) == 5
-    assert next_place(ref, not_finite, -1) == 5
-    assert next_place(ref, not_finite, 5, lambda: False) is None
-    assert next_place(TensorRef.of(np.zeros(3, np.int32)), not_finite, 0) is None
+    ref = TensorRef.from_array(array)
+    assert find_next(ref, is_not_finite, 5) == 150_000
+    assert find_next(ref, is_not_finite, 150_000) == 5
+    assert find_next(ref, is_not_finite, -1) == 5
+    assert find_next(ref, is_not_finite, 5, lambda: False) is None
+    assert find_next(TensorRef.from_array(np.zeros(3, np.int32)), is_not_finite, 0) is None
     words = np.array(["a", "b"], object)
-    assert next_place(TensorRef.of(words), meant("'b'", words.dtype), 0) == 1
+    assert find_next(TensorRef.from_array(words), meant("'b'", words.dtype), 0) == 1
     flags = np.array([True, False])
-    assert next_place(TensorRef.of(flags), meant("false", flags.dtype), 0) == 1
+    assert find_next(TensorRef.from_array(flags), meant("false", flags.dtype), 0) == 1
 
 
 @pytest.mark.parametrize("text", ["", "abc", "> x"])
@@ -123,33 +126,33 @@ def test_what_cannot_be_looked_for_is_refused(text: str) -> None:
 @pytest.mark.parametrize(
     ("value", "how", "text"),
     [
-        (np.float32(0.12345678), Format.SHORT, "0.1235"),
-        (np.float32(-12.5), Format.SHORT, "-12.500"),
-        (np.float32(1e-9), Format.SHORT, "1.000e-09"),
-        (np.float64(1 / 3), Format.LONG, "0.33333333"),
-        (np.float32(0.1), Format.FULL, "0.1"),
-        (np.float32(0.1), Format.BITS, "0x3dcccccd"),
-        (np.float32(0.1), Format.EXPONENT, "1.000e-01"),
-        (np.float32(-0.0), Format.SHORT, "-0.0"),
-        (np.float32("nan"), Format.SHORT, "nan"),
-        (np.int64(12), Format.SHORT, "12"),
-        (np.int64(12), Format.EXPONENT, "1.200e+01"),
-        (np.int8(-1), Format.BITS, "0xff"),
-        (np.bool_(True), Format.SHORT, "true"),
-        (np.complex64(1 - 2j), Format.SHORT, "1.0000-2.0000j"),
-        (ml_dtypes.bfloat16(1.5), Format.SHORT, "1.5000"),
-        (ml_dtypes.bfloat16(1.0), Format.BITS, "0x3f80"),
-        ("a", Format.SHORT, '"a"'),
+        (np.float32(0.12345678), NumberFormat.SHORT, "0.1235"),
+        (np.float32(-12.5), NumberFormat.SHORT, "-12.500"),
+        (np.float32(1e-9), NumberFormat.SHORT, "1.000e-09"),
+        (np.float64(1 / 3), NumberFormat.LONG, "0.33333333"),
+        (np.float32(0.1), NumberFormat.FULL, "0.1"),
+        (np.float32(0.1), NumberFormat.BITS, "0x3dcccccd"),
+        (np.float32(0.1), NumberFormat.EXPONENT, "1.000e-01"),
+        (np.float32(-0.0), NumberFormat.SHORT, "-0.0"),
+        (np.float32("nan"), NumberFormat.SHORT, "nan"),
+        (np.int64(12), NumberFormat.SHORT, "12"),
+        (np.int64(12), NumberFormat.EXPONENT, "1.200e+01"),
+        (np.int8(-1), NumberFormat.BITS, "0xff"),
+        (np.bool_(True), NumberFormat.SHORT, "true"),
+        (np.complex64(1 - 2j), NumberFormat.SHORT, "1.0000-2.0000j"),
+        (ml_dtypes.bfloat16(1.5), NumberFormat.SHORT, "1.5000"),
+        (ml_dtypes.bfloat16(1.0), NumberFormat.BITS, "0x3f80"),
+        ("a", NumberFormat.SHORT, '"a"'),
     ],
 )
-def test_cells(value: object, how: Format, text: str) -> None:
-    assert cell(value, how, scalar_text(value)) == text
+def test_cells(value: object, how: NumberFormat, text: str) -> None:
+    assert format_element(value, how, scalar_text(value)) == text
 
 
 def test_formats_go_round() -> None:
-    how = Format.SHORT
-    seen = [how := how.next for _ in Format]
-    assert seen[-1] is Format.SHORT and len(set(seen)) == len(Format)
+    how = NumberFormat.SHORT
+    seen = [how := how.following for _ in NumberFormat]
+    assert seen[-1] is NumberFormat.SHORT and len(set(seen)) == len(NumberFormat)
 
 
 @settings(deadline=None)
@@ -180,20 +183,20 @@ def test_strings_for_numpy_read_back_and_too_much_is_refused() -> None:
 @pytest.mark.parametrize("array", [CUBE, CUBE.T, np.array(3.5), np.zeros((0, 2)), np.zeros(2_000_000, np.float32)])
 def test_files(tmp_path, array) -> None:  # type: ignore[no-untyped-def]
     path = tmp_path / "h.npy"
-    save_npy(path, TensorRef.of(array))
+    save_npy(path, TensorRef.from_array(array))
     back = np.load(path)
     assert back.dtype == array.dtype and np.array_equal(back, array)
     with pytest.raises(UsageError, match="there already"):
-        save_npy(path, TensorRef.of(array))
+        save_npy(path, TensorRef.from_array(array))
     with pytest.raises(UsageError, match="name it"):
-        save_npy(tmp_path / "h.txt", TensorRef.of(array))
+        save_npy(tmp_path / "h.txt", TensorRef.from_array(array))
     with pytest.raises(UsageError, match="cannot be written"):
-        save_npy(tmp_path / "no" / "h.npy", TensorRef.of(array))
+        save_npy(tmp_path / "no" / "h.npy", TensorRef.from_array(array))
 
 
 def test_files_of_other_types(tmp_path) -> None:  # type: ignore[no-untyped-def]
-    save_npy(tmp_path / "s.npy", TensorRef.of(np.array(["a", "bc"], object)))
+    save_npy(tmp_path / "s.npy", TensorRef.from_array(np.array(["a", "bc"], object)))
     assert np.load(tmp_path / "s.npy").tolist() == ["a", "bc"]
     half = np.array([1, 2], ml_dtypes.bfloat16)
-    save_npy(tmp_path / "b.npy", TensorRef.of(half))
+    save_npy(tmp_path / "b.npy", TensorRef.from_array(half))
     assert np.load(tmp_path / "b.npy").view(ml_dtypes.bfloat16).tolist() == half.tolist()

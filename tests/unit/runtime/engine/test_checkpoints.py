@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import loopdbg
-from engine_state import finish, step, visible
-from floors import fast, turn
+from comparable_values import exact_bits
+from engine_state import finish, step, visible_state
+from engine_tiers import optimizer_of, set_optimizer_options
 from loopdbg.runtime.engine.engine import Engine
-from models import BRANCHES, COUNT, NESTED, SAMPLES, SUM, model, sample
-from plain import bits
+from text_models import BRANCHES, COUNT, NESTED, SAMPLES, SUM, model, sample
 
 GROW = """
 g (int64 M, float[K] v0) => (float[R] v, float[S] s) {
@@ -152,7 +152,7 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
 
 def started(m: loopdbg.Model, inputs: dict[str, Any], hot_after: int = -1) -> Engine:
     engine = Engine(m.plan)
-    turn(engine, hot_after=hot_after)
+    set_optimizer_options(engine, hot_after=hot_after)
     engine.start(m.check(inputs))
     return engine
 
@@ -161,11 +161,11 @@ def check_every_stop(m: loopdbg.Model, inputs: dict[str, Any], most: int = 250, 
     """Save at every stop, then go to each in random order: all is as it was, and goes on as it went on."""
     engine = started(m, inputs)
     engine.set_limits(40)
-    moments = [(engine.checkpoints.take(), visible(engine))]
+    moments = [(engine.checkpoints.save(), visible_state(engine))]
     what = ("start", -1)
     while what[0] not in ("end", "error", "limit") and len(moments) < most:
         what = step(engine, nodes)
-        moments.append((engine.checkpoints.take(), visible(engine)))
+        moments.append((engine.checkpoints.save(), visible_state(engine)))
     positions = [checkpoint.position for checkpoint, _ in moments]
     assert positions == sorted(positions)
     fresh = started(m, inputs)
@@ -176,21 +176,21 @@ def check_every_stop(m: loopdbg.Model, inputs: dict[str, Any], most: int = 250, 
     others = [engine, fresh, Engine(m.plan)]
     for other in others[1:]:
         other.set_limits(40)
-    turn(others[1], hot_after=1)
-    turn(others[2], hot_after=1)
+    set_optimizer_options(others[1], hot_after=1)
+    set_optimizer_options(others[2], hot_after=1)
     for round_ in range(2 * len(moments)):
         checkpoint, seen = moments[chance.randrange(len(moments))]
         other = others[round_ % 3]
         other.checkpoints.restore(checkpoint)
-        assert visible(other) == seen
-        again = other.checkpoints.take()
+        assert visible_state(other) == seen
+        again = other.checkpoints.save()
         assert again.position == checkpoint.position
         if round_ % 4 == 0:
             assert finish(other, m) == expected
         elif round_ % 4 == 1:
             step(other, nodes)
             other.checkpoints.restore(again)
-            assert visible(other) == seen
+            assert visible_state(other) == seen
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -208,20 +208,20 @@ def test_a_scan_output_of_another_way_of_time_is_its_own() -> None:
     m = model(SUM)
     engine = started(m, {"M": 12, "v0": 1.0})
     slot = m.plan.loops[0].edges[0].param
-    moments = [engine.checkpoints.take() for _ in range(6) if step(engine, nodes=False)]
+    moments = [engine.checkpoints.save() for _ in range(6) if step(engine, nodes=False)]
     step(engine, nodes=False)
-    late = engine.checkpoints.take()
+    late = engine.checkpoints.save()
     expected = finish(engine, m)
     engine.checkpoints.restore(moments[3])
-    engine.changes.set(slot, np.float32(100))
-    other_way = [(engine.checkpoints.take(), visible(engine)) for _ in range(5) if step(engine, nodes=False)]
+    engine.editor.set(slot, np.float32(100))
+    other_way = [(engine.checkpoints.save(), visible_state(engine)) for _ in range(5) if step(engine, nodes=False)]
     changed = finish(engine, m)
     assert changed != expected
     engine.checkpoints.restore(late)
     assert finish(engine, m) == expected
     for checkpoint, seen in reversed(other_way):
         engine.checkpoints.restore(checkpoint)
-        assert visible(engine) == seen
+        assert visible_state(engine) == seen
         assert finish(engine, m) == changed
     engine.checkpoints.restore(moments[1])
     assert finish(engine, m) == expected
@@ -230,12 +230,12 @@ def test_a_scan_output_of_another_way_of_time_is_its_own() -> None:
 def test_scan_outputs_cost_their_size_once_however_many_checkpoints_there_are() -> None:
     m = model(SUM)
     engine = started(m, {"M": 2000, "v0": 1.0})
-    kept = [engine.checkpoints.take() for _ in range(2000) if step(engine, nodes=False)]
+    kept = [engine.checkpoints.save() for _ in range(2000) if step(engine, nodes=False)]
     sizes = [checkpoint.nbytes for checkpoint in kept]
     assert max(sizes[1000:]) < 2000
     # Gone over again, the elements are the same and are not kept again.
     engine.checkpoints.restore(kept[0])
-    again = [engine.checkpoints.take() for _ in range(1500) if step(engine, nodes=False)]
+    again = [engine.checkpoints.save() for _ in range(1500) if step(engine, nodes=False)]
     assert max(checkpoint.nbytes for checkpoint in again[100:]) < min(sizes[100:])
 
 
@@ -251,14 +251,14 @@ def test_large_tensors_that_did_not_change_are_shared() -> None:
     m = model(text)
     engine = started(m, {"M": 5, "x": np.arange(1000, dtype=np.float32), "v0": 0.0})
     step(engine, nodes=False)
-    first = engine.checkpoints.take()
+    first = engine.checkpoints.save()
     step(engine, nodes=False)
-    second = engine.checkpoints.take()
+    second = engine.checkpoints.save()
     assert first.nbytes > 4000 > second.nbytes
     del first
     engine.checkpoints.restore(second)
     assert finish(engine, m)[1] == {
-        k: bits(v) for k, v in m.run({"M": 5, "x": np.arange(1000, dtype=np.float32), "v0": 0.0}).items()
+        k: exact_bits(v) for k, v in m.run({"M": 5, "x": np.arange(1000, dtype=np.float32), "v0": 0.0}).items()
     }
 
 
@@ -266,7 +266,7 @@ def test_a_checkpoint_of_another_model_is_refused() -> None:
     engine = started(model(SUM), {"M": 3, "v0": 1.0})
     other = started(model(SUM), {"M": 3, "v0": 1.0})
     with pytest.raises(loopdbg.UsageError, match="another model"):
-        other.checkpoints.restore(engine.checkpoints.take())
+        other.checkpoints.restore(engine.checkpoints.save())
 
 
 def test_a_running_engine_is_saved_by_hooks_but_not_restored() -> None:
@@ -275,7 +275,7 @@ def test_a_running_engine_is_saved_by_hooks_but_not_restored() -> None:
     kept = []
 
     def hook(index: int) -> None:
-        kept.append(engine.checkpoints.take())
+        kept.append(engine.checkpoints.save())
         with pytest.raises(RuntimeError, match="running"):
             engine.checkpoints.restore(kept[0])
 
@@ -313,19 +313,19 @@ def test_a_tick_may_ask_for_a_stop_at_the_next_boundary(text: str) -> None:
     while (what := engine.resume())[0] != "end":
         assert what[0] == "boundary"
         assert engine.stack[-1] == what[1]
-        kept.append((engine.checkpoints.take(), visible(engine)))
+        kept.append((engine.checkpoints.save(), visible_state(engine)))
         engine.clear_stops()
-    assert fast(engine).program_runs >= len(kept) >= 2
+    assert optimizer_of(engine).program_runs >= len(kept) >= 2
     engine.on_tick = None
     expected = finish(engine, m)
     for checkpoint, seen in kept[::3]:
         other = started(m, inputs, hot_after=200)
         for e in (engine, other):
             e.checkpoints.restore(checkpoint)
-            assert visible(e) == seen
-            before = fast(e).program_runs
+            assert visible_state(e) == seen
+            before = optimizer_of(e).program_runs
             assert finish(e, m) == expected
-            assert fast(e).program_runs > before
+            assert optimizer_of(e).program_runs > before
 
 
 def test_a_tick_may_save_and_an_error_in_it_leaves_a_state_to_go_on_from() -> None:
@@ -334,7 +334,7 @@ def test_a_tick_may_save_and_an_error_in_it_leaves_a_state_to_go_on_from() -> No
     kept = []
 
     def tick() -> None:
-        kept.append(engine.checkpoints.take())
+        kept.append(engine.checkpoints.save())
         if len(kept) == 3:
             raise ZeroDivisionError
 
@@ -343,11 +343,11 @@ def test_a_tick_may_save_and_an_error_in_it_leaves_a_state_to_go_on_from() -> No
         engine.resume()
     engine.on_tick = None
     expected = m.run({"M": 15_000_000, "v0": 1.0})["v"]
-    assert finish(engine, m)[1] == {"v": bits(expected)}
+    assert finish(engine, m)[1] == {"v": exact_bits(expected)}
     for checkpoint in kept:
         engine.checkpoints.restore(checkpoint)
         assert engine.position == checkpoint.position
-        assert finish(engine, m)[1] == {"v": bits(expected)}
+        assert finish(engine, m)[1] == {"v": exact_bits(expected)}
 
 
 def test_what_is_known_of_many_elements_may_be_one_number() -> None:
@@ -367,7 +367,7 @@ def test_what_is_known_of_many_elements_may_be_one_number() -> None:
     engine.start(m.check({"M": 12, "v0": np.ones(2, np.float32), "e": np.ones(1, np.float32)}))
     kept = []
     while step(engine)[0] != "end":
-        kept.append((engine.checkpoints.take(), visible(engine)))
+        kept.append((engine.checkpoints.save(), visible_state(engine)))
     for checkpoint, shown in reversed(kept):
         engine.checkpoints.restore(checkpoint)
-        assert visible(engine) == shown
+        assert visible_state(engine) == shown

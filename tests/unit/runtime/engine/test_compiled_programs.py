@@ -11,15 +11,17 @@ import numpy as np
 import pytest
 
 import loopdbg
-from floors import fast, needs_fast
-from loopdbg.runtime.compiler import llvm
-from loopdbg.runtime.compiler.expressions import Value, Writer, write
+from engine_tiers import optimizer_of, requires_optimizer
+from loopdbg.runtime.compiler import llvm_jit
+from loopdbg.runtime.compiler.c_expressions import LlvmWriter, TypedValue, write_expression
 from loopdbg.runtime.engine.engine import Engine
-from models import model
+from text_models import model
 
 pytestmark = [
-    needs_fast,
-    pytest.mark.skipif(not llvm.is_there(), reason="llvmlite (extra fast) is not installed, or LOOPDBG_COMPILE=0"),
+    requires_optimizer,
+    pytest.mark.skipif(
+        not llvm_jit.is_available(), reason="llvmlite (extra fast) is not installed, or LOOPDBG_COMPILE=0"
+    ),
 ]
 
 NESTED = """g (int64 M, float x0) => (float x, float[S] s) {
@@ -39,14 +41,14 @@ INPUTS = {"M": 20_000, "x0": np.float32(0.3)}
 
 def started(m: loopdbg.Model, inputs: dict[str, Any], compile_after: float) -> Engine:
     engine = Engine(m.plan)
-    engine.fast.compile_after = compile_after
+    engine.optimizer.compile_after = compile_after
     engine.start(m.check(inputs))
     return engine
 
 
 def bits(m: loopdbg.Model, engine: Engine) -> dict[str, bytes]:
     assert engine.resume() == ("end", -1)
-    return {name: value.tobytes() for name, value in m._inside.results(engine).items()}
+    return {name: value.tobytes() for name, value in m._internals.results(engine).items()}
 
 
 def test_the_interpreter_goes_on_until_the_code_is_there() -> None:
@@ -61,7 +63,7 @@ def test_the_interpreter_goes_on_until_the_code_is_there() -> None:
             if thread.name == "loopdbg-compile":
                 thread.join()
     engine.start(m.check({**INPUTS, "M": 5000}))
-    assert fast(engine).compiled
+    assert optimizer_of(engine).compiled
     assert bits(m, engine) == first == expected
 
 
@@ -74,11 +76,11 @@ def test_a_program_that_a_time_slice_ended_goes_on_as_code_inside_an_inner_loop(
 
     def tick() -> None:
         depths.append(len(engine.stack))
-        engine.fast.compile_after = 0  # the next tick compiles what is suspended
+        engine.optimizer.compile_after = 0  # the next tick compiles what is suspended
 
     engine.on_tick = tick
     assert bits(m, engine) == expected
-    assert depths and fast(engine).compiled
+    assert depths and optimizer_of(engine).compiled
 
 
 def test_code_stops_where_the_interpreter_does() -> None:
@@ -91,7 +93,7 @@ def test_code_stops_where_the_interpreter_does() -> None:
         engine.stop_at(1, 3)
         assert engine.resume() == ("boundary", 1)
         seen.append((engine.loop_state(0), engine.loop_state(1), [engine.loops.totals(k)[:3] for k in (0, 1)]))
-        assert bool(fast(engine).compiled) == (compile_after == 0)
+        assert bool(optimizer_of(engine).compiled) == (compile_after == 0)
     assert seen[0] == seen[1]
 
 
@@ -102,7 +104,7 @@ def test_another_thread_interrupts_code() -> None:
     timer.start()
     assert engine.resume() == ("interrupt", -1)
     timer.join()
-    assert fast(engine).compiled
+    assert optimizer_of(engine).compiled
     iteration = engine.loop_state(0)[0]
     engine.clear_stops()
     engine.stop_at(0, iteration + 10)
@@ -112,21 +114,21 @@ def test_another_thread_interrupts_code() -> None:
 def test_programs_that_are_alike_share_code() -> None:
     m = model(NESTED)
     one, two = (started(m, {**INPUTS, "M": 300}, 0) for _ in range(2))
-    kept = set(llvm._kept)
+    kept = set(llvm_jit._cache)
     assert bits(m, one) == bits(m, two)
-    assert len(set(llvm._kept) - kept) <= 1
+    assert len(set(llvm_jit._cache) - kept) <= 1
 
 
 def test_a_forked_process_leaves_llvm_alone_that_was_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
     for held in (False, True):
         lock = threading.Lock()
-        monkeypatch.setattr(llvm, "wanted", True)
-        monkeypatch.setattr(llvm, "_lock", lock)
+        monkeypatch.setattr(llvm_jit, "enabled", True)
+        monkeypatch.setattr(llvm_jit, "_lock", lock)
         if held:
             lock.acquire()
-        llvm._forked()
-        assert llvm.wanted is not held
-        assert not llvm._lock.locked()
+        llvm_jit._after_fork()
+        assert llvm_jit.enabled is not held
+        assert not llvm_jit._lock.locked()
 
 
 def test_without_llvmlite_the_interpreter_does_it() -> None:
@@ -145,13 +147,13 @@ def test_without_llvmlite_the_interpreter_does_it() -> None:
 
 @pytest.mark.parametrize("text", ["a +", "a ** b", "c", "sin(a)", "a ? b"])
 def test_an_expression_outside_the_grammar_is_refused(text: str) -> None:
-    writer = Writer()
-    writer.begin("entry")
+    writer = LlvmWriter()
+    writer.begin_block("entry")
     with pytest.raises((ValueError, KeyError)):
-        write(text, {"a": Value("%a", "float"), "b": Value("%b", "float")}, "float", writer)
+        write_expression(text, {"a": TypedValue("%a", "float"), "b": TypedValue("%b", "float")}, "float", writer)
 
 
-def test_a_constant_that_a_hand_changes_is_read_anew() -> None:
+def test_edited_constant_is_reread() -> None:
     m = model(
         """g (int64 M, int64 v0) => (int64 v) <int64 two = {2}> {
           v = Loop <body = b (int64 i, bool c, int64 x) => (bool c, int64 y) {
@@ -165,10 +167,10 @@ def test_a_constant_that_a_hand_changes_is_read_anew() -> None:
         engine = started(m, {"M": 2000, "v0": 7}, compile_after)
         engine.stop_at(0, 900)
         assert engine.resume() == ("boundary", 0)
-        engine.changes.set([value.name for value in m.plan.slots].index("two"), np.int64(3))
+        engine.editor.set([value.name for value in m.plan.slots].index("two"), np.int64(3))
         engine.clear_stops()
         ended.append(bits(m, engine))
-        assert bool(fast(engine).compiled) == (compile_after == 0)
+        assert bool(optimizer_of(engine).compiled) == (compile_after == 0)
         engine.start(m.check({"M": 2000, "v0": 7}))
         ended.append(bits(m, engine))
     assert ended[:2] == ended[2:] and ended[0] != ended[1]
@@ -191,7 +193,7 @@ def test_branches_hand_on_values_of_any_size(dtype: str) -> None:
     given = {"M": 5000, "x0": np.array(1, m.inputs[1].type.dtype), "up": True}
     expected = bits(m, started(m, given, -1))
     engine = started(m, given, 0)
-    assert bits(m, engine) == expected and fast(engine).compiled
+    assert bits(m, engine) == expected and optimizer_of(engine).compiled
 
 
 NANS = [(1.0, np.nan), (np.nan, 1.0), (np.inf, np.inf), (1.0, -np.nan), (np.nan, -np.nan), (-np.nan, np.nan)]
@@ -223,7 +225,7 @@ def test_the_sign_of_nan_is_the_operators(body: str, op: str, dtype: str) -> Non
         given = {"M": 300, **{k: np.full(port.shape, v, port.dtype) for k, v in (("x0", x), ("y0", y), ("z", 0))}}
         expected = bits(m, started(m, given, -1))
         engine = started(m, given, 0)
-        assert bits(m, engine) == expected and fast(engine).compiled
+        assert bits(m, engine) == expected and optimizer_of(engine).compiled
 
 
 @pytest.mark.parametrize("dtype", ["float", "double", "int32", "int64"])
@@ -251,7 +253,7 @@ def test_vectors_of_any_length(shape: tuple[int, ...], dtype: str) -> None:
     given = {"M": 300, "x0": x0, "one": np.ones((), x0.dtype)}
     expected = bits(m, started(m, given, -1))
     engine = started(m, given, 0)
-    assert bits(m, engine) == expected and fast(engine).compiled
+    assert bits(m, engine) == expected and optimizer_of(engine).compiled
 
 
 @pytest.mark.parametrize("dtype", ["float", "double", "int32", "int64"])
@@ -284,7 +286,7 @@ def test_places_of_extremes_among_what_is_odd(operator: str, last: int, axis: in
         given = {"M": 300, "x0": x0}
         expected = bits(m, started(m, given, -1))
         engine = started(m, given, 0)
-        assert bits(m, engine) == expected and fast(engine).compiled
+        assert bits(m, engine) == expected and optimizer_of(engine).compiled
 
 
 @pytest.mark.parametrize("dtype", ["float", "double", "int32", "int64"])
@@ -319,8 +321,8 @@ def test_reductions_of_any_length(shape: tuple[int, int], axes: list[int], dtype
     with np.errstate(all="ignore"):
         expected = bits(m, started(m, inputs, -1))
         engine = started(m, inputs, 0)
-        assert bits(m, engine) == expected and fast(engine).compiled
+        assert bits(m, engine) == expected and optimizer_of(engine).compiled
         plain = Engine(m.plan)
-        plain.fast.hot_after = -1
+        plain.optimizer.hot_after = -1
         plain.start(m.check(inputs))
         assert bits(m, plain) == expected

@@ -13,13 +13,13 @@ import pytest
 
 import loopdbg
 from engine_state import CHook
-from floors import fast, runs_once
+from engine_tiers import optimizer_of, requires_unchecked_build
 from loopdbg.runtime.engine import engine as engines
 from loopdbg.runtime.engine import selfcheck
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.graph import StoppedBy
 from loopdbg.runtime.plan.plan import Opcode
-from models import BRANCHES, COUNT, NESTED, SUM, model, run
+from text_models import BRANCHES, COUNT, NESTED, SUM, model, run
 
 
 def native_nodes(m: loopdbg.Model) -> dict[str, bool]:
@@ -303,10 +303,10 @@ def test_native_and_python_instructions_agree() -> None:
         results = []
         for native in (True, False):
             engine = Engine(m.plan)
-            engine.binder.native = native
+            engine.binder.native_enabled = native
             engine.start(m.check(inputs))
             assert engine.resume() == ("end", -1)
-            results.append(m._inside.results(engine))
+            results.append(m._internals.results(engine))
         for name, value in results[0].items():
             np.testing.assert_array_equal(value, results[1][name])
 
@@ -403,7 +403,7 @@ def test_a_c_hook_sees_carried_values_and_can_stop() -> None:
     assert seen == [(0, 10), (1, 11), (2, 12)]
     engine.set_c_hook(0)
     assert engine.resume() == ("end", -1)
-    assert m._inside.results(engine)["v"] == 19
+    assert m._internals.results(engine)["v"] == 19
 
 
 ENDLESS = COUNT.replace("(M, cond, v0)", "( , cond, v0)")
@@ -467,7 +467,7 @@ def test_ctrl_c_before_a_run_asked_for_signals_stops_it() -> None:
     m = model(COUNT)
     inputs = m.check({"M": 1000, "cond": True, "v0": 0, "bound": 2000})
     engine = Engine(m.plan)
-    fast(engine)  # without it a run so short asks for nothing before its end
+    optimizer_of(engine)  # without it a run so short asks for nothing before its end
     engine.start(inputs)
     assert engine.resume() == ("end", -1)
     engine.start(inputs)  # everything is bound now, and no signal is asked for until the loop is hot
@@ -478,17 +478,19 @@ def test_ctrl_c_before_a_run_asked_for_signals_stops_it() -> None:
     assert 0 < engine.loop_state(0)[0] < 1000
     engine.clear_interrupt()
     assert engine.resume() == ("end", -1)
-    assert m._inside.results(engine)["v"] == 1000
+    assert m._internals.results(engine)["v"] == 1000
 
 
-@pytest.mark.skipif(not engines.checked, reason="only builds with bounds checks compare iterations with a plain engine")
+@pytest.mark.skipif(
+    not engines.is_checked_build, reason="only builds with bounds checks compare iterations with a plain engine"
+)
 @pytest.mark.parametrize("how", ["stop_anywhere", "interrupt"])
 def test_a_stop_that_is_asked_for_while_iterations_are_compared(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     m = model(COUNT)
     engine = Engine(m.plan)
-    fast(engine)
+    optimizer_of(engine)
     engine.start(m.check({"M": 1000, "cond": True, "v0": 0, "bound": 2000}))
-    state, asked = selfcheck.state, []
+    state, asked = selfcheck.execution_state, []
 
     def state_and_stop(of: Engine) -> list[Any]:
         """The plain engine has run; the other one is about to."""
@@ -502,7 +504,7 @@ def test_a_stop_that_is_asked_for_while_iterations_are_compared(how: str, monkey
     assert asked == [True] and engine.loop_state(0)[0] < 1000
     engine.clear_stops()
     assert engine.resume() == ("end", -1)
-    assert m._inside.results(engine)["v"] == 1000
+    assert m._internals.results(engine)["v"] == 1000
 
 
 def test_an_interrupt_stops_between_the_nodes_of_a_long_body() -> None:
@@ -559,7 +561,7 @@ def _inner(k: int, body: str, trips: str, start: str) -> str:
     }}> ({trips}, , {start})"""
 
 
-@runs_once
+@requires_unchecked_build
 def test_loops_nested_as_deep_as_a_file_can_hold() -> None:
     depth = 28
     text = "o0 = Add (u0, one)"
@@ -573,7 +575,7 @@ def test_loops_nested_as_deep_as_a_file_can_hold() -> None:
     assert list(result.outputs.values()) == [307]
     assert [loop.iterations for loop in result.loops] == [300] * depth
     assert m._engine is not None
-    assert fast(m._engine).program_runs == 1
+    assert optimizer_of(m._engine).program_runs == 1
 
 
 def test_why_an_inner_loop_ended_in_a_scalar_program() -> None:
@@ -593,7 +595,7 @@ def test_why_an_inner_loop_ended_in_a_scalar_program() -> None:
     inputs = {"M": 400, "five": 5, "yes": True}
     run = m.execute(inputs)
     assert m._engine is not None
-    assert fast(m._engine).program_runs
+    assert optimizer_of(m._engine).program_runs
     assert run.loops[1].reasons == {StoppedBy.TRIP_COUNT: 396, StoppedBy.CONDITION: 4}
     assert run.loops[1].stopped_by is StoppedBy.CONDITION
     assert m._engine.loop_state(1)[:2] == (2, 5)
@@ -672,7 +674,7 @@ def test_a_large_scan_output_is_collected_where_the_one_before_was() -> None:
     assert address(collected(m, 6.0, trips=401)) not in (first, second)
 
 
-def test_a_scan_output_that_somebody_still_looks_at_is_left_alone() -> None:
+def test_referenced_scan_output_is_not_overwritten() -> None:
     m = model(COLLECTS)
     seen = collected(m, 1.0)
     as_it_was = seen.copy()
@@ -683,26 +685,26 @@ def test_a_scan_output_that_somebody_still_looks_at_is_left_alone() -> None:
     np.testing.assert_array_equal(part, as_it_was[10:20, ::7])
 
 
-def gives(m: loopdbg.Model, x0: float) -> Any:
+def run_outputs(m: loopdbg.Model, x0: float) -> Any:
     """Run, and what came out."""
     return m.run({"M": 400, "x0": np.full(1000, x0, np.float32)})["xs"]
 
 
-def test_a_large_output_that_nobody_has_any_more_is_written_again() -> None:
+def test_unreferenced_large_output_is_reused() -> None:
     m = model(COLLECTS)
-    first = address(gives(m, 1.0))
+    first = address(run_outputs(m, 1.0))
     others = [np.empty(400 * 1000, np.float32) for _ in range(8)]
     for k in (2.0, 3.0, 4.0):
-        given = gives(m, k)
+        given = run_outputs(m, k)
         assert address(given) == first, others
         assert given[1, 0] == 2 * k
         del given
 
 
 @pytest.mark.parametrize("held", ["itself", "a part", "its bytes", "read only"])
-def test_an_output_that_somebody_has_stays_as_it_is(held: str) -> None:
+def test_referenced_output_is_unchanged(held: str) -> None:
     m = model(COLLECTS)
-    given = gives(m, 1.0)
+    given = run_outputs(m, 1.0)
     as_it_was, first = given.copy(), address(given)
     kept: Any = given
     if held == "a part":
@@ -712,7 +714,7 @@ def test_an_output_that_somebody_has_stays_as_it_is(held: str) -> None:
     elif held == "read only":
         given.flags.writeable, kept = False, None
     del given
-    others = [gives(m, k) for k in (2.0, 3.0)]
+    others = [run_outputs(m, k) for k in (2.0, 3.0)]
     assert first not in map(address, others) or kept is None
     assert [other[0, 0] for other in others] == [2.0, 3.0]
     assert all(other.flags.writeable for other in others)

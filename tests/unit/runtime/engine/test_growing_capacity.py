@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 import loopdbg
-from floors import needs_fast
-from fusing import by_nodes, same
-from loopdbg.runtime.engine.fast.ranges import varying
-from loopdbg.runtime.plan.bound import Bound, Input
-from loopdbg.runtime.plan.through import bind_to_memory
-from models import model
+from engine_tiers import requires_optimizer
+from fusion_checks import bits_equal, run_node_by_node
+from loopdbg.runtime.engine.optimized.shape_ranges import range_bindings
+from loopdbg.runtime.plan.kernel_binding import InputDescriptor, KernelBinding
+from loopdbg.runtime.plan.view_binding import bind_with_capacity
+from text_models import model
 
-from .growing import CACHE, F, inputs_of, loop, numbers
+from .growing_loops import CACHE, F, inputs_of, loop, numbers
 
 # Whoever takes no strides reads a copy.
 COPIED = loop(
@@ -40,12 +40,12 @@ def capacities(m: loopdbg.Model) -> dict[str, tuple[int, int]]:
     return {name: capacity for name, capacity in found.items() if capacity is not None}
 
 
-@needs_fast
+@requires_optimizer
 def test_rows_stay_where_they_are() -> None:
     m = model(CACHE)
     for trips in (20, 80, 20, 300):
         given = inputs_of("cache", trips)
-        same(m.run(given), by_nodes(m, given))
+        bits_equal(m.run(given), run_node_by_node(m, given))
         assert set(capacities(m)) == {"k", "v", "keys", "values"}
         assert all(axis == 2 and extent > trips + 1 for axis, extent in capacities(m).values())
 
@@ -54,17 +54,17 @@ def test_an_append_writes_its_rows_alone() -> None:
     concat = next(i.op for i in model(CACHE).plan.code if i.node is not None and i.node.op_type == "Concat")
     shapes, f32 = ((1, 2, 5, 4), (1, 2, 1, 4)), np.dtype(F)
 
-    def bound(capacity: tuple[int, int] | None) -> Bound:
-        inputs = [Input(k, f32, shape, None, list) for k, shape in enumerate(shapes)]
+    def bound(capacity: tuple[int, int] | None) -> KernelBinding:
+        inputs = [InputDescriptor(k, f32, shape, None, list) for k, shape in enumerate(shapes)]
         inputs[0].capacity = capacity
-        return bind_to_memory(concat, inputs, (0, (2, 64)))
+        return bind_with_capacity(concat, inputs, (0, (2, 64)))
 
     there, elsewhere = bound((2, 64)), bound((2, 32))
     assert there.in_place and [call.buffers[0].index for call in there.calls] == [1]
     assert not elsewhere.in_place and [call.buffers[0].index for call in elsewhere.calls] == [0, 1]
 
 
-@needs_fast
+@requires_optimizer
 def test_whoever_looks_sees_values_without_gaps() -> None:
     m = model(CACHE)
     given = inputs_of("cache", 30)
@@ -72,27 +72,27 @@ def test_whoever_looks_sees_values_without_gaps() -> None:
     assert capacities(m)
     seen = []
     for _ in range(2):
-        same(m.run(given, on_iteration=lambda frame: seen.append(frame.carried["k"].copy())), expected)
+        bits_equal(m.run(given, on_iteration=lambda frame: seen.append(frame.carried["k"].copy())), expected)
         assert not capacities(m)
-        same(m.run(given), expected)
+        bits_equal(m.run(given), expected)
         assert capacities(m)
     first = model(CACHE)
     first.run(given, on_iteration=lambda frame: None)
     assert not capacities(first)
-    same(first.run(given), expected)
+    bits_equal(first.run(given), expected)
     assert capacities(first)
     assert [k.shape[2] for k in seen[:31]] == list(range(1, 32))
     assert all(np.array_equal(k, expected["o0"][:, :, : k.shape[2]]) for k in seen)
 
 
 @pytest.mark.parametrize("length", [0, 1, 3, 4, 5, 17])
-def test_more_room_is_taken_when_it_is_full(monkeypatch: pytest.MonkeyPatch, length: int) -> None:
-    monkeypatch.setattr(varying, "least_capacity", 4)
+def test_full_buffer_gets_more_capacity(monkeypatch: pytest.MonkeyPatch, length: int) -> None:
+    monkeypatch.setattr(range_bindings, "min_growing_extent", 4)
     m = model(CACHE)
     for trips in (12, 50, 0, 1, 7, 50):
         given = inputs_of("cache", trips) | {v: numbers(1, 2, length, 4) for v in ("v0", "v1")}
-        same(m.run(given), by_nodes(m, given))
-        same(m.run(given), by_nodes(m, given, native=False))
+        bits_equal(m.run(given), run_node_by_node(m, given))
+        bits_equal(m.run(given), run_node_by_node(m, given, native=False))
 
 
 @pytest.mark.parametrize(
@@ -106,16 +106,16 @@ def test_more_room_is_taken_when_it_is_full(monkeypatch: pytest.MonkeyPatch, len
 def test_others_lie_as_ever(text: str, shape: tuple[int, ...]) -> None:
     m = model(text)
     given: dict[str, Any] = {"M": np.array(40)} | {name: numbers(*shape) for name in ("v0", "v1", "v2")}
-    same(m.run(given), by_nodes(m, given))
+    bits_equal(m.run(given), run_node_by_node(m, given))
     assert "keys" not in capacities(m)
 
 
-@needs_fast
+@requires_optimizer
 def test_readers_that_take_no_strides_get_a_copy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(varying, "least_capacity", 8)
+    monkeypatch.setattr(range_bindings, "min_growing_extent", 8)
     m = model(COPIED)
     given: dict[str, Any] = {"v0": numbers(2, 1), "e": numbers(2, 3)}
     for trips in (30, 4, 30):
-        expected = by_nodes(m, given | {"M": np.array(trips)})
-        same(m.run(given | {"M": np.array(trips)}), expected)
+        expected = run_node_by_node(m, given | {"M": np.array(trips)})
+        bits_equal(m.run(given | {"M": np.array(trips)}), expected)
         assert "y" in capacities(m)

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from engine_state import CHook
-from floors import needs_fast, runs_once
+from engine_tiers import requires_optimizer, requires_unchecked_build
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.plan.plan import Opcode
-from models import model
+from text_models import model
 
-from .growing import CASES, ROWS, F, Inputs, inputs_of, loop
+from .growing_loops import CASES, ROWS, F, Inputs, inputs_of, loop
 
-pytestmark = needs_fast
+pytestmark = requires_optimizer
 
 
 def addresses(text: str, inputs: Inputs, edge: int = 0) -> list[int]:
@@ -106,7 +106,7 @@ def test_thousands_of_shapes_take_no_memory() -> None:
     assert peak < 5 * 4 * trips
 
 
-@runs_once
+@requires_unchecked_build
 @pytest.mark.parametrize("case", ["append", "cache", "found", "kept", "chosen", "different", "branches"])
 def test_bindings_are_kept_for_when_a_loop_starts_small_again(case: str) -> None:
     """After two runs of every length a third one binds nothing: the operators' own functions are not called."""

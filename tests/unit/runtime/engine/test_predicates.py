@@ -9,30 +9,30 @@ import numpy as np
 import pytest
 
 import loopdbg
+from comparable_values import exact_bits
 from engine_state import resume
-from floors import fast, turn
+from engine_tiers import optimizer_of, set_optimizer_options
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.frame import Frame
-from loopdbg.runtime.ops.registry import Op
-from models import BRANCHES, COUNT, NESTED, SUM, model
-from plain import bits
+from loopdbg.runtime.ops.registry import ResolvedOperator
+from text_models import BRANCHES, COUNT, NESTED, SUM, model
 
 from .test_checkpoints import EDGES, GROW, INNER_SCANS, SEQUENCE
 
 Ask = Callable[..., Any]
 
 
-def question(function: Ask) -> Op:
-    return Op(function, {})
+def question(function: Ask) -> ResolvedOperator:
+    return ResolvedOperator(function, {})
 
 
-def above(bound: float) -> Op:
+def above_threshold(bound: float) -> ResolvedOperator:
     return question(lambda p, x: p.map(np.greater, x, p.constant(np.array(bound, x.dtype))))
 
 
 def started(m: loopdbg.Model, inputs: dict[str, Any], hot_after: int = -1) -> Engine:
     engine = Engine(m.plan)
-    turn(engine, hot_after=hot_after)
+    set_optimizer_options(engine, hot_after=hot_after)
     engine.start(m.check(inputs))
     return engine
 
@@ -46,7 +46,7 @@ def stops(engine: Engine) -> list[tuple[int, tuple[int, ...], tuple[int, ...]]]:
     """Every stop by a predicate until the end: loop, iterations of the stack, and which were true."""
     found = []
     while (what := resume(engine))[0] == "predicate":
-        found.append((what[1], tuple(engine.loop_state(k)[0] for k in engine.stack), engine.observers.hits))
+        found.append((what[1], tuple(engine.loop_state(k)[0] for k in engine.stack), engine.monitor.hits))
     assert what[0] == "end", what
     return found
 
@@ -58,29 +58,29 @@ HOT = pytest.mark.parametrize("hot_after", [-1, 1])
 def test_a_predicate_stops_at_the_first_boundary_where_it_is_true(hot_after: int) -> None:
     m = model(COUNT)
     engine = started(m, {"M": 60, "cond": True, "v0": 0, "bound": 50}, hot_after)
-    key = engine.observers.add_predicate(0, above(30), [slot(m, "v_in")])
+    key = engine.monitor.add_predicate(0, above_threshold(30), [slot(m, "v_in")])
     assert resume(engine) == ("predicate", 0)
-    assert engine.observers.hits == (key,)
-    assert engine.observers.is_fast(key)
+    assert engine.monitor.hits == (key,)
+    assert engine.monitor.is_native(key)
     frame = Frame(engine, 0)
     assert frame.at_boundary
     assert frame.iteration == frame.carried["v_in"] == 31
     assert frame.back_edges[0].previous == 30
-    assert fast(engine).program_runs > 0 or hot_after < 0
+    assert optimizer_of(engine).program_runs > 0 or hot_after < 0
     assert resume(engine) == ("predicate", 0)  # the same boundary does not stop again
     assert engine.loop_state(0)[0] == 32
-    engine.observers.enable_predicate(key, False)
+    engine.monitor.enable_predicate(key, False)
     assert resume(engine)[0] == "end"
     engine.start(m.check({"M": 60, "cond": True, "v0": 0, "bound": 50}))
     assert resume(engine)[0] == "end"
-    engine.observers.enable_predicate(key)
+    engine.monitor.enable_predicate(key)
     engine.start(m.check({"M": 60, "cond": True, "v0": 0, "bound": 50}))
     assert len(stops(engine)) == 50 - 30  # the boundary where the loop ends is one as well
-    engine.observers.remove_predicate(key)
+    engine.monitor.remove_predicate(key)
     engine.start(m.check({"M": 60, "cond": True, "v0": 0, "bound": 50}))
     assert stops(engine) == []
     with pytest.raises(loopdbg.UsageError, match="no predicate"):
-        engine.observers.remove_predicate(key)
+        engine.monitor.remove_predicate(key)
 
 
 @HOT
@@ -88,9 +88,9 @@ def test_several_predicates_and_which_are_true(hot_after: int) -> None:
     m = model(COUNT)
     engine = started(m, {"M": 20, "cond": True, "v0": 0, "bound": 100}, hot_after)
     v = slot(m, "v_in")
-    first = engine.observers.add_predicate(0, above(17), [v])
-    third = engine.observers.add_predicate(0, question(lambda p, x: p.map(np.equal, x, p.constant(np.int64(5)))), [v])
-    both = engine.observers.add_predicate(0, above(18), [v])
+    first = engine.monitor.add_predicate(0, above_threshold(17), [v])
+    third = engine.monitor.add_predicate(0, question(lambda p, x: p.map(np.equal, x, p.constant(np.int64(5)))), [v])
+    both = engine.monitor.add_predicate(0, above_threshold(18), [v])
     assert [(i, hits) for _, (i,), hits in stops(engine)] == [
         (5, (third,)),
         (18, (first,)),
@@ -104,7 +104,7 @@ def test_what_can_be_read_at_a_boundary(hot_after: int) -> None:
     m = model(SUM)
     engine = started(m, {"M": 40, "v0": 1.0}, hot_after)
     v = slot(m, "v_in")
-    previous, iteration = engine.observers.previous_slot(0, 0), engine.observers.iteration_slot(0)
+    previous, iteration = engine.monitor.previous_slot(0, 0), engine.monitor.iteration_slot(0)
     seen: list[tuple[Any, ...]] = []
 
     def same_as_frame(index: int) -> bool:
@@ -117,24 +117,24 @@ def test_what_can_be_read_at_a_boundary(hot_after: int) -> None:
         moved = p.map(np.subtract, now, before)
         return p.map(np.not_equal, moved, p.map(np.subtract, p.cast(i, now.dtype), p.constant(np.float32(1))))
 
-    wrong = engine.observers.add_predicate(0, question(jump), [v, previous, iteration], needs_body=True)
-    far = engine.observers.add_predicate(
+    wrong = engine.monitor.add_predicate(0, question(jump), [v, previous, iteration], needs_body=True)
+    far = engine.monitor.add_predicate(
         0,
         question(lambda p, i, n: p.map(np.equal, i, p.map(np.subtract, n, p.constant(np.int64(3))))),
-        [iteration, engine.observers.trip_count_slot(0)],
+        [iteration, engine.monitor.trip_count_slot(0)],
     )
-    late = engine.observers.add_predicate(0, above(36), [slot(m, "i")])
-    ends = engine.observers.add_predicate(
-        0, question(lambda p, c: p.map(np.logical_not, c)), [engine.observers.condition_slot(0)]
+    late = engine.monitor.add_predicate(0, above_threshold(36), [slot(m, "i")])
+    ends = engine.monitor.add_predicate(
+        0, question(lambda p, c: p.map(np.logical_not, c)), [engine.monitor.condition_slot(0)]
     )
     assert [(i, hits) for _, (i,), hits in stops(engine)] == [
         (37, (far, late)),
         *((i, (late,)) for i in (38, 39, 40)),
     ]
-    assert engine.observers.is_fast(wrong)
-    assert engine.observers.is_fast(ends)
+    assert engine.monitor.is_native(wrong)
+    assert engine.monitor.is_native(ends)
     assert not seen
-    assert fast(engine).program_runs > 0 or hot_after < 0
+    assert optimizer_of(engine).program_runs > 0 or hot_after < 0
 
 
 @HOT
@@ -142,15 +142,15 @@ def test_the_condition_and_a_body_value(hot_after: int) -> None:
     m = model(COUNT)
     inputs = {"M": 60, "cond": True, "v0": 0, "bound": 30}
     engine = started(m, inputs, hot_after)
-    flips = engine.observers.add_predicate(
-        0, question(lambda p, c: p.map(np.logical_not, c)), [engine.observers.condition_slot(0)]
+    flips = engine.monitor.add_predicate(
+        0, question(lambda p, c: p.map(np.logical_not, c)), [engine.monitor.condition_slot(0)]
     )
-    keeps = engine.observers.add_predicate(
+    keeps = engine.monitor.add_predicate(
         0, question(lambda p, k: p.map(np.logical_not, k)), [slot(m, "keep")], needs_body=True
     )
-    result = engine.observers.slot_at_boundary(0, slot(m, "v_out"))
+    result = engine.monitor.slot_at_boundary(0, slot(m, "v_out"))
     assert result == slot(m, "v_in")
-    exact = engine.observers.add_predicate(
+    exact = engine.monitor.add_predicate(
         0, question(lambda p, x: p.map(np.equal, x, p.constant(np.int64(12)))), [result], needs_body=True
     )
     assert [(i, hits) for _, (i,), hits in stops(engine)] == [(12, (exact,)), (30, (flips, keeps))]
@@ -168,11 +168,11 @@ def test_nested_loops_each_with_its_predicate(hot_after: int) -> None:
             p.map(np.equal, b, p.constant(np.int64(4))),
         )
     )
-    inner = engine.observers.add_predicate(1, both, [i, j])
-    begins = engine.observers.add_predicate(
-        1, question(lambda p, a: p.map(np.equal, a, p.constant(np.int64(0)))), [engine.observers.iteration_slot(1)]
+    inner = engine.monitor.add_predicate(1, both, [i, j])
+    begins = engine.monitor.add_predicate(
+        1, question(lambda p, a: p.map(np.equal, a, p.constant(np.int64(0)))), [engine.monitor.iteration_slot(1)]
     )
-    outer = engine.observers.add_predicate(0, above(50), [t])
+    outer = engine.monitor.add_predicate(0, above_threshold(50), [t])
     found = stops(engine)
     assert [stop for stop in found if stop[2] == (inner,)] == [(1, (3, 4), (inner,))]
     assert [stop[1] for stop in found if stop[2] == (begins,)] == [(k, 0) for k in range(5)]
@@ -203,31 +203,29 @@ def test_in_the_program_of_nested_loops(what: str) -> None:
         u, t = slot(m, "u"), slot(m, "t")
         equal = question(lambda p, a, b: p.map(np.equal, a, b))
         if what == "u above":
-            engine.observers.add_predicate(1, above(300), [u])
+            engine.monitor.add_predicate(1, above_threshold(300), [u])
         elif what == "entry":
-            engine.observers.add_predicate(1, equal, [slot(m, "j"), u])
+            engine.monitor.add_predicate(1, equal, [slot(m, "j"), u])
         elif what == "previous":
-            engine.observers.add_predicate(1, equal, [u, engine.observers.previous_slot(1, 0)], needs_body=True)
+            engine.monitor.add_predicate(1, equal, [u, engine.monitor.previous_slot(1, 0)], needs_body=True)
         elif what == "outer previous":
-            engine.observers.add_predicate(0, above(100), [engine.observers.previous_slot(0, 0)], needs_body=True)
+            engine.monitor.add_predicate(0, above_threshold(100), [engine.monitor.previous_slot(0, 0)], needs_body=True)
         else:
-            engine.observers.add_predicate(1, equal, [slot(m, "i"), engine.observers.iteration_slot(1)])
+            engine.monitor.add_predicate(1, equal, [slot(m, "i"), engine.monitor.iteration_slot(1)])
         results.append(stops(engine))
-        assert (fast(engine).program_runs > 0) == (hot_after > 0)
+        assert (optimizer_of(engine).program_runs > 0) == (hot_after > 0)
         assert t
     assert results[0] == results[1]
     assert results[0]
 
 
-def test_a_value_whose_shape_changes_is_bound_anew() -> None:
+def test_shape_change_rebinds() -> None:
     m = model(GROW)
     engine = started(m, {"M": 12, "v0": [1.0]})
     total = question(lambda p, x: p.map(np.greater, p.reduce(np.add, x, (0,), False), p.constant(np.float32(10))))
-    key = engine.observers.add_predicate(0, total, [slot(m, "x")])
+    key = engine.monitor.add_predicate(0, total, [slot(m, "x")])
     wide = question(lambda p, a, b: p.constant(np.array(a.shape[0] != b.shape[0] + 1)))
-    wrong = engine.observers.add_predicate(
-        0, wide, [slot(m, "x"), engine.observers.previous_slot(0, 0)], needs_body=True
-    )
+    wrong = engine.monitor.add_predicate(0, wide, [slot(m, "x"), engine.monitor.previous_slot(0, 0)], needs_body=True)
     found = stops(engine)
     assert [i for _, (i,), _ in found] == [*range(7, 13)]  # 1 + 1.5 i
     assert {hits for _, _, hits in found} == {(key,)}
@@ -245,14 +243,14 @@ def test_swapped_shared_and_passed_through_values() -> None:
     def check(index: int) -> None:
         frame = Frame(engine, index)
         if frame.iteration:
-            shown = [engine.observers.seen(0, engine.observers.previous_slot(0, k)) for k in range(4)]
-            assert [bits(x) for x in shown] == [bits(e.previous) for e in frame.back_edges]
+            shown = [engine.monitor.seen(0, engine.monitor.previous_slot(0, k)) for k in range(4)]
+            assert [exact_bits(x) for x in shown] == [exact_bits(e.previous) for e in frame.back_edges]
 
     engine.set_hook(check)
     slots = [
-        s for k, name in enumerate(("x", "y", "z", "w")) for s in (slot(m, name), engine.observers.previous_slot(0, k))
+        s for k, name in enumerate(("x", "y", "z", "w")) for s in (slot(m, name), engine.monitor.previous_slot(0, k))
     ]
-    engine.observers.add_predicate(0, differs, slots[6:], needs_body=True)  # w is passed through
+    engine.monitor.add_predicate(0, differs, slots[6:], needs_body=True)  # w is passed through
     assert stops(engine) == []
     assert not wrong
 
@@ -268,7 +266,7 @@ def test_sliced_inputs_and_inner_entries() -> None:
     m = model(INNER_SCANS)
     engine = started(m, {"M": 3, "x": [[1, 2], [3, 4], [5, 6], [7, 8]]})
     first = question(lambda p, row: p.map(np.greater, p.reduce(np.add, row, (0,), False), p.constant(np.float32(14))))
-    engine.observers.add_predicate(1, first, [slot(m, "row")])
+    engine.monitor.add_predicate(1, first, [slot(m, "row")])
     # The scan goes backwards: row [7, 8] comes first; at the last boundary the part before is still to be seen.
     assert [iterations for _, iterations, _ in stops(engine)] == [(k, 0) for k in range(3)]
 
@@ -282,25 +280,25 @@ def test_what_cannot_be_bound_is_asked_in_python() -> None:
         asked.append(engine.loop_state(index)[0])
         return len(engine.value(slot(m, "s"))) == 4
 
-    key = engine.observers.add_predicate(0, above(1), [slot(m, "s")], otherwise=otherwise)
+    key = engine.monitor.add_predicate(0, above_threshold(1), [slot(m, "s")], otherwise=otherwise)
     length = question(lambda p, s: np.array(len(s) == 5))
-    by_numpy = engine.observers.add_predicate(0, length, [slot(m, "s")])
+    by_numpy = engine.monitor.add_predicate(0, length, [slot(m, "s")])
     assert [(i, hits) for _, (i,), hits in stops(engine)] == [(4, (key,)), (5, (by_numpy,))]
     assert asked == list(range(7))
-    assert not engine.observers.is_fast(key)
+    assert not engine.monitor.is_native(key)
 
 
 def test_a_predicate_that_fails_says_so_and_the_run_can_go_on_without_it() -> None:
     m = model(SEQUENCE)
     engine = started(m, {"M": 6})
-    key = engine.observers.add_predicate(0, above(1), [slot(m, "s")])
+    key = engine.monitor.add_predicate(0, above_threshold(1), [slot(m, "s")])
     with pytest.raises(loopdbg.ExecutionError, match="a predicate at loop"):
         engine.resume()
-    engine.observers.remove_predicate(key)
+    engine.monitor.remove_predicate(key)
     assert resume(engine)[0] == "end"
     m = model(SUM)
     engine = started(m, {"M": 6, "v0": 0.0})
-    engine.observers.add_predicate(0, question(lambda p, x: p.map(np.add, x, x)), [slot(m, "v_in")])
+    engine.monitor.add_predicate(0, question(lambda p, x: p.map(np.add, x, x)), [slot(m, "v_in")])
     with pytest.raises(loopdbg.UsageError, match="must give one boolean, and this one gives float32"):
         engine.resume()
 
@@ -308,28 +306,28 @@ def test_a_predicate_that_fails_says_so_and_the_run_can_go_on_without_it() -> No
 def test_predicates_and_other_stops_at_one_boundary() -> None:
     m = model(COUNT)
     engine = started(m, {"M": 60, "cond": True, "v0": 0, "bound": 100}, 1)
-    key = engine.observers.add_predicate(0, above(6), [slot(m, "v_in")])
+    key = engine.monitor.add_predicate(0, above_threshold(6), [slot(m, "v_in")])
     engine.stop_at(0, 7)
     assert resume(engine) == ("predicate", 0)
     engine.clear_stops()
     engine.stop_at(0, 8)
-    engine.observers.enable_predicate(key, False)
+    engine.monitor.enable_predicate(key, False)
     assert resume(engine) == ("boundary", 0)
-    assert engine.observers.hits == ()
-    engine.observers.enable_predicate(key)
+    assert engine.monitor.hits == ()
+    engine.monitor.enable_predicate(key)
     engine.interrupt()
     assert resume(engine)[0] == "interrupt"
-    assert engine.observers.hits == (key,)
+    assert engine.monitor.hits == (key,)
 
 
 def test_the_iteration_of_another_loop_can_be_asked_and_its_previous_values_cannot() -> None:
     m = model(NEST)
     engine = started(m, {"M": 9, "K": 7}, 1)
     equal = question(lambda p, a, b: p.map(np.equal, a, b))
-    engine.observers.add_predicate(1, equal, [engine.observers.iteration_slot(0), engine.observers.iteration_slot(1)])
+    engine.monitor.add_predicate(1, equal, [engine.monitor.iteration_slot(0), engine.monitor.iteration_slot(1)])
     assert [iterations for _, iterations, _ in stops(engine)] == [(k, k) for k in range(8)]
     with pytest.raises(loopdbg.UsageError, match="only at its own boundaries"):
-        engine.observers.add_predicate(1, above(3), [engine.observers.previous_slot(0, 0)])
+        engine.monitor.add_predicate(1, above_threshold(3), [engine.monitor.previous_slot(0, 0)])
 
 
 def test_going_back_asks_again() -> None:
@@ -337,9 +335,9 @@ def test_going_back_asks_again() -> None:
     engine = started(m, {"M": 300, "cond": True, "v0": 0, "bound": 1000}, 1)
     engine.stop_at(0, 50)
     resume(engine)
-    checkpoint = engine.checkpoints.take()
+    checkpoint = engine.checkpoints.save()
     engine.clear_stops()
-    engine.observers.add_predicate(0, above(250), [slot(m, "v_in")])
+    engine.monitor.add_predicate(0, above_threshold(250), [slot(m, "v_in")])
     for _ in range(3):
         assert resume(engine) == ("predicate", 0)
         assert engine.loop_state(0)[0] == 251
@@ -349,7 +347,7 @@ def test_going_back_asks_again() -> None:
 # ------------------------------------------------------------------ records
 
 
-def by_hook(m: loopdbg.Model, inputs: dict[str, Any], loop: int, names: list[str]) -> list[tuple[Any, ...]]:
+def hook_record(m: loopdbg.Model, inputs: dict[str, Any], loop: int, names: list[str]) -> list[tuple[Any, ...]]:
     """Iteration, entry and values of every boundary of a loop, as a hook sees them."""
     rows: list[tuple[Any, ...]] = []
     engine = started(m, inputs)
@@ -358,7 +356,11 @@ def by_hook(m: loopdbg.Model, inputs: dict[str, Any], loop: int, names: list[str
         if index == loop:
             frame = Frame(engine, index)
             rows.append(
-                (frame.iteration, engine.loops.totals(index)[1] - 1, *(bits(frame.carried[name]) for name in names))
+                (
+                    frame.iteration,
+                    engine.loops.totals(index)[1] - 1,
+                    *(exact_bits(frame.carried[name]) for name in names),
+                )
             )
 
     engine.set_hook(hook)
@@ -367,9 +369,9 @@ def by_hook(m: loopdbg.Model, inputs: dict[str, Any], loop: int, names: list[str
 
 
 def rows_of(engine: Engine, key: int) -> list[tuple[Any, ...]]:
-    iterations, entries, values = engine.observers.recorded(key)
+    iterations, entries, values = engine.monitor.read_record(key)
     return [
-        (i, e, *(bits(np.array(value[k])) for value in values))
+        (i, e, *(exact_bits(np.array(value[k])) for value in values))
         for k, (i, e) in enumerate(zip(iterations.tolist(), entries.tolist(), strict=True))
     ]
 
@@ -393,10 +395,10 @@ def test_a_record_has_every_boundary(
     text: str, inputs: dict[str, Any], loop: int, names: list[str], hot_after: int
 ) -> None:
     m = model(text)
-    expected = by_hook(m, inputs, loop, names)
+    expected = hook_record(m, inputs, loop, names)
     engine = started(m, inputs, hot_after)
-    key = engine.observers.record(loop, [slot(m, name) for name in names])
-    both = engine.observers.record(loop, [slot(m, name) for name in names[:1]])
+    key = engine.monitor.add_record(loop, [slot(m, name) for name in names])
+    both = engine.monitor.add_record(loop, [slot(m, name) for name in names[:1]])
     # Stops in between change nothing.
     engine.stop_at(loop, 5)
     resume(engine)
@@ -404,37 +406,37 @@ def test_a_record_has_every_boundary(
     assert resume(engine)[0] == "end"
     assert rows_of(engine, key) == expected
     assert rows_of(engine, both) == [row[:3] for row in expected]
-    assert engine.observers.record_is_whole(key)
-    engine.observers.stop_recording(key)
+    assert engine.monitor.record_is_complete(key)
+    engine.monitor.remove_record(key)
     with pytest.raises(loopdbg.UsageError, match="no record"):
-        engine.observers.recorded(key)
+        engine.monitor.read_record(key)
 
 
 def test_views_of_a_record_stay_as_they_are() -> None:
     m = model(SUM)
     engine = started(m, {"M": 3000, "v0": 1.0}, 1)
-    key = engine.observers.record(0, [slot(m, "v_in")])
+    key = engine.monitor.add_record(0, [slot(m, "v_in")])
     engine.stop_at(0, 100)
     resume(engine)
-    iterations, _, (values,) = engine.observers.recorded(key)
+    iterations, _, (values,) = engine.monitor.read_record(key)
     before = values.copy()
     assert iterations.tolist() == list(range(101))
     assert not values.flags.writeable
-    checkpoint = engine.checkpoints.take()
+    checkpoint = engine.checkpoints.save()
     engine.clear_stops()
     resume(engine)
     np.testing.assert_array_equal(values, before)
-    longer = engine.observers.recorded(key)[2][0]
+    longer = engine.monitor.read_record(key)[2][0]
     engine.checkpoints.restore(checkpoint)
-    engine.observers.forget_recorded(key, 101)
-    engine.changes.set(slot(m, "v_in"), 0.0)
+    engine.monitor.truncate_record(key, 101)
+    engine.editor.set(slot(m, "v_in"), 0.0)
     resume(engine)
-    again = engine.observers.recorded(key)
+    again = engine.monitor.read_record(key)
     assert again[0].tolist() == list(range(3001))
     assert not np.array_equal(again[2][0], longer)
     np.testing.assert_array_equal(again[2][0][:101], before)
     assert longer[-1] == m.run({"M": 3000, "v0": 1.0})["v"]
-    engine.observers.stop_recording(key)
+    engine.monitor.remove_record(key)
     np.testing.assert_array_equal(values, before)
 
 
@@ -442,9 +444,9 @@ def test_views_of_a_record_stay_as_they_are() -> None:
 def test_a_record_of_the_newest_rows_only(hot_after: int) -> None:
     m = model(COUNT)
     engine = started(m, {"M": 5000, "cond": True, "v0": 0, "bound": 10**6}, hot_after)
-    key = engine.observers.record(0, [slot(m, "v_in")], keep=300)
+    key = engine.monitor.add_record(0, [slot(m, "v_in")], keep=300)
     resume(engine)
-    iterations, _, (values,) = engine.observers.recorded(key)
+    iterations, _, (values,) = engine.monitor.read_record(key)
     assert iterations.tolist() == list(range(4701, 5001))
     np.testing.assert_array_equal(values, iterations)
     assert values.base is not None
@@ -453,20 +455,18 @@ def test_a_record_of_the_newest_rows_only(hot_after: int) -> None:
 def test_a_value_that_changes_its_shape_ends_the_record() -> None:
     m = model(GROW)
     engine = started(m, {"M": 6, "v0": [1.0]})
-    key = engine.observers.record(0, [slot(m, "x")])
-    assert len(engine.observers.recorded(key)[0]) == 0
+    key = engine.monitor.add_record(0, [slot(m, "x")])
+    assert len(engine.monitor.read_record(key)[0]) == 0
     resume(engine)
-    assert not engine.observers.record_is_whole(key)
-    assert rows_of(engine, key) == [(0, 0, bits(np.float32([1])))]
+    assert not engine.monitor.record_is_complete(key)
+    assert rows_of(engine, key) == [(0, 0, exact_bits(np.float32([1])))]
 
 
 def test_records_and_predicates_together() -> None:
     m = model(NEST)
     engine = started(m, {"M": 20, "K": 10}, 1)
-    keys = [engine.observers.record(1, [slot(m, "u")]), engine.observers.record(0, [slot(m, "t")])]
-    engine.observers.add_predicate(
-        1, question(lambda p, u: p.map(np.equal, u, p.constant(np.int64(45)))), [slot(m, "u")]
-    )
+    keys = [engine.monitor.add_record(1, [slot(m, "u")]), engine.monitor.add_record(0, [slot(m, "t")])]
+    engine.monitor.add_predicate(1, question(lambda p, u: p.map(np.equal, u, p.constant(np.int64(45)))), [slot(m, "u")])
     assert stops(engine)
     for key, loop, name in zip(keys, (1, 0), ("u", "t"), strict=True):
-        assert rows_of(engine, key) == by_hook(m, {"M": 20, "K": 10}, loop, [name])
+        assert rows_of(engine, key) == hook_record(m, {"M": 20, "K": 10}, loop, [name])

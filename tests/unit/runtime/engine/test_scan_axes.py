@@ -9,7 +9,7 @@ import pytest
 
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.frame import Frame
-from models import model
+from text_models import model
 
 # The inner loop runs once for each row of x, on a tensor that the outer loop changes.
 TEXT = """
@@ -64,13 +64,13 @@ def test_a_checkpoint_keeps_the_parts_of_its_entry() -> None:
     engine.start(m.check(inputs))
     engine.stop_at(1, 1)
     assert engine.resume() == ("boundary", 1)
-    checkpoint = engine.checkpoints.take()
+    checkpoint = engine.checkpoints.save()
     engine.clear_stops()
     assert engine.resume() == ("end", -1)
-    wanted = m._inside.results(engine)
+    wanted = m._internals.results(engine)
     engine.checkpoints.restore(checkpoint)
     assert engine.resume() == ("end", -1)
-    for name, value in m._inside.results(engine).items():
+    for name, value in m._internals.results(engine).items():
         np.testing.assert_array_equal(value, wanted[name])
     np.testing.assert_array_equal(wanted["out"], 2 * np.stack([x, x + 100]))
 
@@ -86,12 +86,12 @@ def test_parts_that_a_checkpoint_keeps_are_not_those_of_the_next_entry() -> None
     for _ in range(4):  # boundaries 2, 3 and 4 of the first entry, and one of the second, which needed no Python
         assert engine.resume() == ("boundary", 1)
     engine.clear_stops()
-    kept = engine.checkpoints.take()
+    kept = engine.checkpoints.save()
     results = []
     for _ in range(2):
         np.testing.assert_array_equal(Frame(engine, 1).values["part"], (x + 200)[:, 2])
         assert engine.resume()[0] == "end"
-        results.append(m._inside.results(engine))
+        results.append(m._internals.results(engine))
         engine.checkpoints.restore(kept)
     for name, value in results[0].items():
         np.testing.assert_array_equal(value, results[1][name])

@@ -8,7 +8,7 @@ import numpy as np
 
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.plan.plan import Opcode
-from models import model
+from text_models import model
 
 COLLECT = """
 g (int64 M, float[256] x, seq(float[256]) start) => (seq(float[256]) out, float[M,256] all) {
@@ -56,7 +56,7 @@ def test_appends_share_what_is_there() -> None:
     for iteration in range(0, 2000, 10):
         engine.stop_at(0, iteration)
         engine.resume()
-        kept.append(engine.checkpoints.take())
+        kept.append(engine.checkpoints.save())
         seen.append(engine.value(edge.param))
         engine.clear_stops()
     held, _ = tracemalloc.get_traced_memory()
@@ -65,7 +65,7 @@ def test_appends_share_what_is_there() -> None:
     assert [len(values) for values in seen] == [1 + k for k in range(0, 2000, 10)]
     assert all(a is b for values in seen for a, b in zip(values, seen[-1], strict=False))
     engine.checkpoints.restore(kept[3])
-    engine.changes.set(edge.param, seen[1])
+    engine.editor.set(edge.param, seen[1])
     engine.resume()
     assert [len(values) for values in seen] == [1 + k for k in range(0, 2000, 10)]
     assert len(engine.value(edge.param)) == 11 + 2000 - 30

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from loopdbg.debugger.words.names import short_name_rows, short_names
+from loopdbg.debugger.describe.value_names import short_name_rows, short_names
 from loopdbg.runtime.graph import Graph, Value
-from loopdbg.runtime.graph.short_names import shorten
+from loopdbg.runtime.graph.short_names import assign_short_names
 
 
 def short(*names: str) -> list[str]:
     graph = Graph("g", inputs=[Value(name) for name in names])
-    shorten(graph)
-    return [value.short for value in graph.inputs]
+    assign_short_names(graph)
+    return [value.short_name for value in graph.inputs]
 
 
 def test_the_shortest_tail_that_is_unique() -> None:
@@ -37,11 +37,11 @@ def test_no_name_of_the_model_is_taken() -> None:
     assert found[0] == "x_MatMul"
 
 
-def test_what_many_begin_with_is_said_once() -> None:
+def test_common_prefix_is_dropped() -> None:
     graph = Graph("g", inputs=[Value("/model/layers.0/attn/Add_output_0"), Value("/model/layers.0/mlp/Add_output_0")])
-    shorten(graph)
+    assign_short_names(graph)
     names = short_names(graph.inputs)
-    assert names == {value.short: value.name for value in graph.inputs}
+    assert names == {value.short_name: value.name for value in graph.inputs}
     assert short_name_rows(names) == [
         ("…", "/model/layers.0/"),
         ("attn_Add", "…attn/Add_output_0"),

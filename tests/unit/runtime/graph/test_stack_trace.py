@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from loopdbg.runtime.graph import NOWHERE, Origin
-from loopdbg.runtime.graph.stack_trace import of_stack_trace
+from loopdbg.runtime.graph import UNKNOWN_ORIGIN, Origin
+from loopdbg.runtime.graph.stack_trace import origin_from_stack_trace
 
 PACKAGES = "/venv/lib/python3.11/site-packages"
 
 
-def test_the_body_of_a_loop_that_torch_wrote_anew() -> None:
-    told = of_stack_trace(
+def test_loop_body_rewritten_by_torch() -> None:
+    told = origin_from_stack_trace(
         'File "/home/me/model.py", line 168, in forward\n'
         "    return scan(combine, (zeros, zeros.clone()), x, dim=0)[1]\n"
         '  File "<eval_with_key>.119", line 17, in forward\n'
@@ -28,7 +28,7 @@ def test_the_body_of_a_loop_that_torch_wrote_anew() -> None:
 
 
 def test_a_line_of_torchscript_is_the_first_that_is_marked() -> None:
-    told = of_stack_trace(
+    told = origin_from_stack_trace(
         '  File "model.py", line 9\n    def forward(self, h):\n        a = self.lin(h)\n'
         "        return torch.tanh(\n               ~~~~~~~~~~~\n            a) * 0.5\n            ~~~~~~~~ <--- HERE\n"
     )
@@ -38,25 +38,25 @@ def test_a_line_of_torchscript_is_the_first_that_is_marked() -> None:
 def test_other_packages_hold_models_and_frameworks_do_not() -> None:
     library = f'File "{PACKAGES}/transformers/models/llama.py", line 5, in forward\n    x = self.norm(x)\n'
     torch = f'  File "{PACKAGES}/torch/nn/modules/rnn.py", line 1150, in forward\n    result = _VF.lstm()\n'
-    assert of_stack_trace(library + torch).line == 5
+    assert origin_from_stack_trace(library + torch).line == 5
     # A framework's line is better than none.
-    assert str(of_stack_trace(torch)) == "rnn.py:1150"
+    assert str(origin_from_stack_trace(torch)) == "rnn.py:1150"
 
 
 def test_a_path_of_another_system() -> None:
-    told = of_stack_trace('File "C:\\me\\nets\\model.py", line 3, in f\n    y = x + 1\n')
-    assert (told.file, told.base, told.code) == ("C:\\me\\nets\\model.py", "model.py", "y = x + 1")
+    told = origin_from_stack_trace('File "C:\\me\\nets\\model.py", line 3, in f\n    y = x + 1\n')
+    assert (told.file, told.file_name, told.code) == ("C:\\me\\nets\\model.py", "model.py", "y = x + 1")
 
 
 def test_text_that_is_no_stack() -> None:
     for text in ("", "Reshape for gemm_input", "File", 'File "<string>", line 3, in f', "a.py(x): f"):
-        assert of_stack_trace(text) is NOWHERE
+        assert origin_from_stack_trace(text) is UNKNOWN_ORIGIN
 
 
 def test_a_call_without_its_text() -> None:
-    assert of_stack_trace('File "a.py", line 3, in f\n    ^^^^\n') == Origin("a.py", 3, function="f")
+    assert origin_from_stack_trace('File "a.py", line 3, in f\n    ^^^^\n') == Origin("a.py", 3, function="f")
 
 
 def test_text_of_any_form_takes_no_longer_than_its_length() -> None:
     for text in ("\n" * 65_000, " " * 65_000, 'File "' * 10_000, ".py(" * 16_000, 'File "a", line 1\n~\n' * 3_000):
-        assert of_stack_trace(text).line <= 1
+        assert origin_from_stack_trace(text).line <= 1

@@ -9,38 +9,38 @@ import numpy as np
 import pytest
 
 from loopdbg.runtime.graph import Array, System
-from loopdbg.runtime.kernels import drivers
 from loopdbg.runtime.kernels import kernel as kernels
-from loopdbg.runtime.ops.eager import Eager
-from loopdbg.runtime.ops.primitives import Routine
-from loopdbg.runtime.ops.registry import find
+from loopdbg.runtime.kernels import loop_nest
+from loopdbg.runtime.ops.eager import EagerPrimitives
+from loopdbg.runtime.ops.primitives import RoutineCall
+from loopdbg.runtime.ops.registry import find_definition
 
 WHOLE = ("bool", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)))
 FLOATS = (np.float16, np.float32, np.float64)
 SIZES = (0, 1, 2, 31, 63, 64, 65, 128, 200, 1000)
 
 
-class Guarded(Eager):
+class GuardedBuffers(EagerPrimitives):
     """What routines write behind their results and scratch memory shows."""
 
-    def call(self, routine: Routine, inputs: Any) -> Any:
+    def call(self, routine: RoutineCall, inputs: Any) -> Any:
         around = [np.full(int(np.prod(shape)) + 16, 7, dtype) for shape, dtype in routine.outputs]
-        room, count = np.full(routine.scratch + 64, 77, np.uint8), np.empty((), np.int64)
+        room, count = np.full(routine.scratch_bytes + 64, 77, np.uint8), np.empty((), np.int64)
         results = [x[:-16].reshape(shape) for x, (shape, _) in zip(around, routine.outputs, strict=True)]
-        arrays = (*map(np.ascontiguousarray, inputs), *results, count, room[: routine.scratch])
-        assert drivers.run(kernels.routine_kernel(routine.name), arrays, extra=tuple(routine.numbers))
-        assert all((x[-16:] == x.dtype.type(7)).all() for x in around) and (room[routine.scratch :] == 77).all()
+        arrays = (*map(np.ascontiguousarray, inputs), *results, count, room[: routine.scratch_bytes])
+        assert loop_nest.run_kernel(kernels.routine_kernel(routine.name), arrays, extra=tuple(routine.params))
+        assert all((x[-16:] == x.dtype.type(7)).all() for x in around) and (room[routine.scratch_bytes :] == 77).all()
         made = []
-        for x, axis in zip(results, routine.along, strict=True):
+        for x, axis in zip(results, routine.growing_axes, strict=True):
             shape = x.shape if axis < 0 else (*x.shape[:axis], int(count), *x.shape[axis + 1 :])
             made.append(x.reshape(-1)[: int(np.prod(shape))].reshape(shape))
         return tuple(made)
 
 
 def run(op_type: str, *inputs: Array, p: Any = None, **attributes: Any) -> Any:
-    definition = find(System.ONNX, "", op_type, 21)
+    definition = find_definition(System.ONNX, "", op_type, 21)
     assert definition is not None
-    return definition.function(p or Guarded(), *inputs, **attributes)
+    return definition.function(p or GuardedBuffers(), *inputs, **attributes)
 
 
 def sparse(rng: np.random.Generator, n: int, dtype: Any, share: float) -> Array:
@@ -77,9 +77,9 @@ def test_places_where_a_quotient_is_hard_to_guess() -> None:
         for k in (*range(5), *rng.integers(0, len(x), 40).tolist(), len(x) - 1):
             x[k % len(x), [0, -1, int(rng.integers(extent))]] = True
         np.testing.assert_array_equal(run("NonZero", x), np.array(np.nonzero(x)), strict=True)
-        definition = find(System.OPENVINO, "", "NonZero", 3)
+        definition = find_definition(System.OPENVINO, "", "NonZero", 3)
         assert definition is not None
-        narrow = definition.function(Guarded(), x, output_type=np.dtype(np.int32))
+        narrow = definition.function(GuardedBuffers(), x, output_type=np.dtype(np.int32))
         np.testing.assert_array_equal(narrow, np.array(np.nonzero(x), np.int32), strict=True)
 
 
@@ -103,7 +103,7 @@ def test_what_differs(dtype: Any) -> None:
 @pytest.mark.parametrize("dtype", ["uint8", "int16", "float32", "float64", "complex128"])
 def test_what_a_condition_keeps(dtype: str) -> None:
     rng = np.random.default_rng(5)
-    p = Guarded()
+    p = GuardedBuffers()
     for n in SIZES:
         for width in (1, 2, 3, 5, 17, 64):
             x = rng.integers(0, 99, (2, n, width)).astype(dtype)
@@ -114,7 +114,8 @@ def test_what_a_condition_keeps(dtype: str) -> None:
                     numbers = (2, n, width * x.itemsize, m, 1, 0)
                     output = ((2, most, width), x.dtype)
                     (kept,) = p.call(
-                        Routine("data_dependent.compress", (output,), numbers, m + 8, along=(1,)), (x, condition)
+                        RoutineCall("data_dependent.compress", (output,), numbers, m + 8, growing_axes=(1,)),
+                        (x, condition),
                     )
                     np.testing.assert_array_equal(kept, np.compress(condition, x, 1), strict=True)
 
@@ -123,6 +124,6 @@ def test_a_condition_for_what_is_not_there() -> None:
     kept, count, room = np.empty((3, 2), np.float32), np.empty((), np.int64), np.empty(80, np.uint8)
     x, condition = np.ones((3, 2), np.float32), np.zeros(70, bool)
     arrays, numbers = (x, condition, kept, count, room), (1, 3, 8, 70, 1, 0)
-    assert drivers.run(kernels.routine_kernel("data_dependent.compress"), arrays, extra=numbers)
+    assert loop_nest.run_kernel(kernels.routine_kernel("data_dependent.compress"), arrays, extra=numbers)
     condition[66] = True
-    assert not drivers.run(kernels.routine_kernel("data_dependent.compress"), arrays, extra=numbers)
+    assert not loop_nest.run_kernel(kernels.routine_kernel("data_dependent.compress"), arrays, extra=numbers)

@@ -10,11 +10,11 @@ import pytest
 
 from loopdbg.runtime.errors import ModelError
 from loopdbg.runtime.graph import Array
-from loopdbg.runtime.ops.byte_panels import narrowed, panels, wide_product
-from loopdbg.runtime.ops.eager import Eager
+from loopdbg.runtime.ops.eager import EagerPrimitives
+from loopdbg.runtime.ops.int8_weight_packing import int32_product, pack_int32_weights, pack_weights
 from loopdbg.runtime.ops.integer_matmul import integer_product
 
-from .prepared import Prepared
+from .prepacked_primitives import PrepackedEager
 
 BYTES = (np.int8, np.uint8)
 #: Around what is done at once: 4, 16 and 64 products, 64 columns, 6, 16 and 32 rows.
@@ -51,7 +51,7 @@ def test_products(m: int, k: int, n: int) -> None:
         ]
         for a_zero, b_zero in zeros:
             expected = (wide(a) - wide(a_zero)) @ (wide(b) - wide(b_zero))
-            for p in (Eager(), Prepared()):
+            for p in (EagerPrimitives(), PrepackedEager()):
                 np.testing.assert_array_equal(integer_product(p, a, b, a_zero, b_zero), expected)
 
 
@@ -59,7 +59,7 @@ def test_products(m: int, k: int, n: int) -> None:
 @pytest.mark.parametrize(("a_shape", "b_shape"), STACKS)
 def test_stacks(a_shape: tuple[int, ...], b_shape: tuple[int, ...]) -> None:
     a, b = numbers(a_shape, np.uint8), numbers(b_shape, np.int8)
-    for p in (Eager(), Prepared()):
+    for p in (EagerPrimitives(), PrepackedEager()):
         result = integer_product(p, a, b)
         np.testing.assert_array_equal(result, wide(a) @ wide(b))
         if len(b_shape) > 1 and len(a_shape) > 1:
@@ -73,11 +73,11 @@ def test_sums_wrap_around() -> None:
     k = 2**18
     a, b = np.full((2, k), 255, np.uint8), np.full((k, 1), -128, np.int8)
     expected = np.full((2, 1), (-128 * 255 * k + 2**31) % 2**32 - 2**31, np.int64)
-    np.testing.assert_array_equal(integer_product(Eager(), a, b), expected)
+    np.testing.assert_array_equal(integer_product(EagerPrimitives(), a, b), expected)
 
 
 def test_panels_lie_in_cache_lines() -> None:
-    assert panels(numbers((5, 70), np.int8)).__array_interface__["data"][0] % 64 == 0
+    assert pack_weights(numbers((5, 70), np.int8)).__array_interface__["data"][0] % 64 == 0
 
 
 #: Least and greatest number of rows and of weights: bytes less a zero point, signed and not; then what are no bytes.
@@ -101,12 +101,12 @@ def test_wide_products_are_exact(m: int, k: int, n: int) -> None:
     for (low, high), ends in product(ROWS, WEIGHTS):
         a, b = between(low, high, (m, k)), between(*ends, (k, n))
         expected = (a.astype(np.int64) @ b.astype(np.int64)).astype(np.int32)
-        result = wide_product(Prepared(), a, b)
+        result = int32_product(PrepackedEager(), a, b)
         if not b.size:
             assert result is None
             continue
         np.testing.assert_array_equal(result, expected)
-        np.testing.assert_array_equal(wide_product(Prepared(), a.reshape(m, 1, k), b), expected.reshape(m, 1, n))
+        np.testing.assert_array_equal(int32_product(PrepackedEager(), a.reshape(m, 1, k), b), expected.reshape(m, 1, n))
 
 
 def between(low: int, high: int, shape: tuple[int, int]) -> Array:
@@ -119,15 +119,15 @@ def between(low: int, high: int, shape: tuple[int, int]) -> Array:
 @pytest.mark.parametrize("ends", [(-129, 127), (-256, -1), (0, 256), (-(2**31), 2**31 - 1)])
 def test_weights_that_are_no_bytes(ends: tuple[int, int]) -> None:
     weights = between(*ends, (4, 6))
-    assert not narrowed(weights).size
-    assert wide_product(Prepared(), between(0, 9, (2, 4)), weights) is None
+    assert not pack_int32_weights(weights).size
+    assert int32_product(PrepackedEager(), between(0, 9, (2, 4)), weights) is None
 
 
 def test_products_that_are_not_wide() -> None:
     a, b = between(0, 9, (2, 4)), between(0, 9, (4, 6))
-    assert wide_product(Eager(), a, b) is None
-    assert wide_product(Prepared(), a.astype(np.int64), b.astype(np.int64)) is None
-    assert wide_product(Prepared(), a, b[None]) is None
+    assert int32_product(EagerPrimitives(), a, b) is None
+    assert int32_product(PrepackedEager(), a.astype(np.int64), b.astype(np.int64)) is None
+    assert int32_product(PrepackedEager(), a, b[None]) is None
 
 
 @pytest.mark.parametrize(
@@ -141,4 +141,4 @@ def test_products_that_are_not_wide() -> None:
 )
 def test_what_does_not_fit(a: Array, b: Array, zeros: tuple[Array, ...], message: str) -> None:
     with pytest.raises(ModelError, match=message):
-        integer_product(Eager(), a, b, *zeros)
+        integer_product(EagerPrimitives(), a, b, *zeros)

@@ -11,24 +11,24 @@ import pytest
 
 from loopdbg.runtime.errors import ModelError
 from loopdbg.runtime.graph import Array
-from loopdbg.runtime.ops.byte_convolution import byte_sums, wide_sums
-from loopdbg.runtime.ops.eager import Eager
-from loopdbg.runtime.ops.windows import Windows, windows
+from loopdbg.runtime.ops.eager import EagerPrimitives
+from loopdbg.runtime.ops.int8_convolution import int8_window_sums, int32_window_sums
+from loopdbg.runtime.ops.window_geometry import WindowGeometry, window_geometry
 
-from .prepared import Prepared
+from .prepacked_primitives import PrepackedEager
 
 BYTES = (np.int8, np.uint8)
 
 
-def plain(x: Array, w: Array, groups: int, found: Windows) -> Array:
+def plain(x: Array, w: Array, groups: int, found: WindowGeometry) -> Array:
     """Numbers less their zero points, one tap after the other."""
     x, w = x.astype(np.int64), w.astype(np.int64)
     icg, ocg = w.shape[1], w.shape[0] // groups
-    behind = [after + stride for after, stride in zip(found.after, found.strides, strict=True)]
-    x = np.pad(x, [(0, 0), (0, 0), *zip(found.before, behind, strict=True)])
-    out = np.zeros((len(x), len(w), *found.out), np.int64)
+    behind = [after + stride for after, stride in zip(found.pads_after, found.strides, strict=True)]
+    x = np.pad(x, [(0, 0), (0, 0), *zip(found.pads_before, behind, strict=True)])
+    out = np.zeros((len(x), len(w), *found.output_shape), np.int64)
     for tap in np.ndindex(*found.kernel):
-        places = zip(tap, found.dilations, found.strides, found.out, strict=True)
+        places = zip(tap, found.dilations, found.strides, found.output_shape, strict=True)
         part = x[:, :, *(slice(t * d, t * d + (n - 1) * s + 1, s) for t, d, s, n in places)]
         for g in range(groups):
             own = slice(g * ocg, (g + 1) * ocg)
@@ -40,7 +40,7 @@ def spread(zeros: Array, rank: int) -> Array:
     return zeros.astype(np.int32).reshape(-1, *(1,) * (rank - 1))
 
 
-def cases(count: int, seed: int) -> Iterator[tuple[Windows, int, int, int, int]]:
+def cases(count: int, seed: int) -> Iterator[tuple[WindowGeometry, int, int, int, int]]:
     """Windows, images, groups, and channels a group: into it and out of it."""
     rng = np.random.default_rng(seed)
     while count:
@@ -49,10 +49,10 @@ def cases(count: int, seed: int) -> Iterator[tuple[Windows, int, int, int, int]]
         size = tuple(map(int, rng.integers(1, (90, 30, 9)[rank - 1], rank)))
         pads = tuple(map(int, rng.integers(0, 3, 2 * rank)))
         try:
-            found = windows(size, kernel, strides, pads, dilations)
+            found = window_geometry(size, kernel, strides, pads, dilations)
         except ModelError:
             continue
-        if 0 not in found.out:
+        if 0 not in found.output_shape:
             count -= 1
             yield (
                 found,
@@ -79,7 +79,7 @@ def test_bytes() -> None:
             w = between(rng, *ends[1], (groups * ocg, icg, *found.kernel), w_type)
             x_zero, w_zero = between(rng, *ends[0], (), x_type), between(rng, *ends[1], groups * ocg, w_type)
             np.testing.assert_array_equal(
-                byte_sums(Eager(), x, w, None, None, groups, found), plain(x, w, groups, found)
+                int8_window_sums(EagerPrimitives(), x, w, None, None, groups, found), plain(x, w, groups, found)
             )
             for zeros in (w_zero, w_zero[:1]):
                 expected = plain(
@@ -88,7 +88,9 @@ def test_bytes() -> None:
                     groups,
                     found,
                 )
-                np.testing.assert_array_equal(byte_sums(Eager(), x, w, x_zero, zeros, groups, found), expected)
+                np.testing.assert_array_equal(
+                    int8_window_sums(EagerPrimitives(), x, w, x_zero, zeros, groups, found), expected
+                )
 
 
 @pytest.mark.usefixtures("way")
@@ -99,17 +101,21 @@ def test_wide_integers_that_are_bytes(ends: tuple[int, int], of_weights: tuple[i
     for found, n, groups, icg, ocg in cases(6, 2):
         x = between(rng, *ends, (n, groups * icg, *found.size), np.int32)
         w = between(rng, *of_weights, (groups * ocg, icg, *found.kernel), np.int32)
-        np.testing.assert_array_equal(wide_sums(Prepared(), x, w, groups, found), plain(x, w, groups, found))
+        np.testing.assert_array_equal(
+            int32_window_sums(PrepackedEager(), x, w, groups, found), plain(x, w, groups, found)
+        )
 
 
 def test_what_is_done_in_another_way() -> None:
-    found = windows((9, 9), (3, 3))
+    found = window_geometry((9, 9), (3, 3))
     x, w = np.ones((1, 2, 9, 9), np.int32), np.ones((4, 2, 3, 3), np.int32)
-    assert wide_sums(Eager(), x, w, 1, found) is None
-    assert wide_sums(Prepared(), x, w * 256, 1, found) is None
-    assert wide_sums(Prepared(), x.astype(np.int64), w.astype(np.int64), 1, found) is None
-    assert byte_sums(Eager(), x, w, None, None, 1, found) is None
+    assert int32_window_sums(EagerPrimitives(), x, w, 1, found) is None
+    assert int32_window_sums(PrepackedEager(), x, w * 256, 1, found) is None
+    assert int32_window_sums(PrepackedEager(), x.astype(np.int64), w.astype(np.int64), 1, found) is None
+    assert int8_window_sums(EagerPrimitives(), x, w, None, None, 1, found) is None
     few = np.ones((2, 1, 3, 3), np.int8)
-    assert byte_sums(Eager(), x.astype(np.int8), few, None, None, 2, found) is None
+    assert int8_window_sums(EagerPrimitives(), x.astype(np.int8), few, None, None, 2, found) is None
     with pytest.raises(ModelError):
-        wide_sums(Prepared(), x * 256, w, 1, found)  # the routine fails, and a plan then runs the node in Python
+        int32_window_sums(
+            PrepackedEager(), x * 256, w, 1, found
+        )  # the routine fails, and a plan then runs the node in Python

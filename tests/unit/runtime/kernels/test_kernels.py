@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 
 from loopdbg.runtime.graph import Array, Graph, Operation, System, TensorType, Value
-from loopdbg.runtime.kernels.drivers import run
 from loopdbg.runtime.kernels.kernel import Kernel, cast_kernel, copy_kernel, where_kernel
+from loopdbg.runtime.kernels.loop_nest import run_kernel
 from loopdbg.runtime.model import Model
-from loopdbg.runtime.ops import arithmetic
-from loopdbg.runtime.ops.eager import Eager
+from loopdbg.runtime.ops import kernel_lookup
+from loopdbg.runtime.ops.eager import EagerPrimitives
 from loopdbg.runtime.ops.primitives import Elementwise
 from loopdbg.runtime.ops.registry import resolve
 
 
-class ByNumPy(Eager):
+class NumpyReference(EagerPrimitives):
     """What NumPy's own functions make of arrays."""
 
     def map(self, function: Elementwise, *inputs: Array) -> Array:
@@ -50,7 +50,7 @@ def check(op_type: str, *inputs: Array, **attributes: Any) -> None:
     model = Model(Graph("one_node", inputs=values, outputs=[node.outputs[0]], nodes=[node], system=System.ONNX))
     actual = next(iter(model.run({f"in{k}": x for k, x in enumerate(inputs)}).values()))
     with np.errstate(all="ignore"):
-        (expected,) = resolve(node, System.ONNX).apply(ByNumPy(), inputs)
+        (expected,) = resolve(node, System.ONNX).apply(NumpyReference(), inputs)
     assert actual.dtype == expected.dtype and actual.shape == expected.shape
     assert actual.tobytes() == expected.tobytes()
 
@@ -83,7 +83,7 @@ def test_broadcast_over_short_rows(dtype: Any, op_type: str, a: tuple[int, ...],
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 6, 7, 8])
 @pytest.mark.parametrize("function", [np.maximum, np.minimum, np.add, np.subtract, np.multiply, np.divide])
 def test_rows_of_a_few_elements(dtype: Any, n: int, function: np.ufunc) -> None:
-    kernel = arithmetic.elementwise(function, (np.dtype(dtype), np.dtype(dtype)))
+    kernel = kernel_lookup.elementwise_kernel(function, (np.dtype(dtype), np.dtype(dtype)))
     assert kernel is not None
     x, y = numbers(300, 9, dtype=dtype), numbers(40, 9, dtype=dtype, seed=1)
     x[::7, 0], y[::5, 1], x[3, 1], y[3, 0] = np.nan, np.nan, 0.0, -0.0
@@ -99,12 +99,12 @@ def test_rows_of_a_few_elements(dtype: Any, n: int, function: np.ufunc) -> None:
     ):
         with np.errstate(all="ignore"):
             expected = function(a, b)
-        result = arithmetic.compute(kernel, a, b)
+        result = kernel_lookup.run_elementwise(kernel, a, b)
         np.testing.assert_array_equal(result, expected)
 
 
 def test_rows_of_a_few_elements_into_what_is_read() -> None:
-    kernel = arithmetic.elementwise(np.add, (np.dtype(np.float32), np.dtype(np.float32)))
+    kernel = kernel_lookup.elementwise_kernel(np.add, (np.dtype(np.float32), np.dtype(np.float32)))
     x = np.arange(80, dtype=np.float32)
     for shift in (0, 1, 2):  # each row takes what came of the one before it, unless it is its own
         for n in (1, 2, 3):
@@ -112,7 +112,7 @@ def test_rows_of_a_few_elements_into_what_is_read() -> None:
             ahead = memory[shift:]
             for i in range(20 * n):
                 expected[shift + i] = expected[i] + x[i]
-            run(kernel, (memory, x, ahead), (n,), (4, 4, 4), ((20, 4 * n, 4 * n, 4 * n),))
+            run_kernel(kernel, (memory, x, ahead), (n,), (4, 4, 4), ((20, 4 * n, 4 * n, 4 * n),))
             np.testing.assert_array_equal(memory, expected)
 
 
@@ -194,7 +194,9 @@ def test_copies_that_turn(dtype: str, shape: tuple[int, ...]) -> None:
     x = np.arange(np.prod(shape)).reshape(shape).astype(dtype)
     for order in itertools.permutations(range(len(shape))):
         for view in (x.transpose(order), x[..., 1:].transpose(order), x[::-1, ::2].transpose(order)):
-            np.testing.assert_array_equal(arithmetic.compute(arithmetic.copy(view.dtype), view), view)
+            np.testing.assert_array_equal(
+                kernel_lookup.run_elementwise(kernel_lookup.copy_kernel(view.dtype), view), view
+            )
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "float64", "complex128"])
@@ -212,7 +214,9 @@ def test_where_takes_whole_rows(dtype: str, chance: float) -> None:
             (b[..., 1:], a[..., 1:]),
         ):
             condition = np.broadcast_to(which, np.broadcast_shapes(which.shape, x.shape, y.shape))
-            got = arithmetic.compute(arithmetic.where(a.dtype), condition, *np.broadcast_arrays(x, y))
+            got = kernel_lookup.run_elementwise(
+                kernel_lookup.where_kernel(a.dtype), condition, *np.broadcast_arrays(x, y)
+            )
             np.testing.assert_array_equal(got, np.where(condition, x, y))
 
 
@@ -226,15 +230,15 @@ def test_casts_of_neighbours_are_those_of_single_numbers(source: str, target: st
         x = numbers.astype(source) if source in "fd" else np.nan_to_num(numbers, posinf=9, neginf=-9).astype(source)
     if source == target:
         return
-    kernel = arithmetic.cast(x.dtype, np.dtype(target))
+    kernel = kernel_lookup.cast_kernel(x.dtype, np.dtype(target))
     assert kernel is not None
     steps = x.itemsize, np.dtype(target).itemsize
     singly = np.empty(x.shape, target)
     for k in range(len(x)):
-        assert run(kernel, (x[k : k + 1], singly[k : k + 1]), (1,), (3 * steps[0], 3 * steps[1]))
+        assert run_kernel(kernel, (x[k : k + 1], singly[k : k + 1]), (1,), (3 * steps[0], 3 * steps[1]))
     for first, count in ((0, len(x)), (1, 64), (3, 7), (5, 100)):
         together = np.zeros(count, target)
-        assert run(kernel, (x[first : first + count], together), (count,), steps)
+        assert run_kernel(kernel, (x[first : first + count], together), (count,), steps)
         assert together.tobytes() == singly[first : first + count].tobytes()
 
 
@@ -243,7 +247,7 @@ LOOPS = [
     pytest.param(function, kernel, np.dtype(char), id=f"{function.__name__}-{char}")
     for function in dict.fromkeys(UFUNCS)
     for char in "?bBhHiIlLefd"
-    if (kernel := arithmetic.elementwise(function, (np.dtype(char),) * function.nin)) is not None
+    if (kernel := kernel_lookup.elementwise_kernel(function, (np.dtype(char),) * function.nin)) is not None
     and kernel.exact  # others get neighbours alone
 ]
 
@@ -256,9 +260,9 @@ def test_elements_lie_any_steps_apart(function: np.ufunc, kernel: Kernel, dtype:
     for near, far in itertools.product(range(1, 7), range(1, 7)):
         inputs = tuple(a[: n * near : near].copy() for a in x)
         expected, out = np.zeros(n, kernel.out), np.zeros(n * far, kernel.out)
-        assert run(kernel, (*inputs, expected), (n,), sizes)
+        assert run_kernel(kernel, (*inputs, expected), (n,), sizes)
         apart = (near,) * function.nin + (far,)
-        assert run(kernel, (*x, out), (n,), tuple(step * size for step, size in zip(apart, sizes, strict=True)))
+        assert run_kernel(kernel, (*x, out), (n,), tuple(step * size for step, size in zip(apart, sizes, strict=True)))
         assert out[::far].tobytes() == expected.tobytes(), apart
         assert not np.delete(out, np.s_[::far]).any(), apart
 

@@ -9,7 +9,7 @@ from onnx import defs
 
 from loopdbg.runtime.errors import ModelError
 from loopdbg.runtime.graph import Operation, System, Value
-from loopdbg.runtime.ops.registry import attribute_kinds, definitions, find, resolve
+from loopdbg.runtime.ops.registry import attribute_kinds, definitions, find_definition, resolve
 
 #: Of no use, or of a kind that no annotation tells.
 OPEN = {"consumed_inputs", "sparse_value", "type"}
@@ -19,7 +19,7 @@ def test_annotations_are_right() -> None:
     checked = 0
     for system, domain, entry in definitions():
         for version in range(entry.since, defs.onnx_opset_version() + 1) if system is System.ONNX else ():
-            if find(system, domain, entry.op_type, version) is not entry:
+            if find_definition(system, domain, entry.op_type, version) is not entry:
                 continue
             if not defs.has(entry.op_type, version, domain):
                 continue

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from comparable_values import exact_bits
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.kernels.kernel import cast_kernel
 from loopdbg.runtime.plan.plan import Opcode
-from models import model
-from plain import bits
+from text_models import model
 
 HALF = np.dtype(np.float16)
 NAMES = {"float16": 10, "float32": 1, "float64": 11, "int8": 3, "int32": 6, "int64": 7, "uint8": 2, "bool": 9}
@@ -35,10 +35,10 @@ ALL = np.arange(65536, dtype=np.uint16).view(np.float16)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_every_float16_becomes_what_numpy_makes_of_it(dtype: str) -> None:
     x = ALL[~np.isnan(ALL)]
-    assert bits(converted(x, dtype)) == bits(x.astype(dtype))
+    assert exact_bits(converted(x, dtype)) == exact_bits(x.astype(dtype))
     nan = converted(ALL[np.isnan(ALL)], dtype)
     assert np.isnan(nan).all()
-    assert bits(converted(converted(x, dtype), HALF)) == bits(x)
+    assert exact_bits(converted(converted(x, dtype), HALF)) == exact_bits(x)
 
 
 @pytest.mark.parametrize(("dtype", "unsigned"), [("float32", np.uint32), ("float64", np.uint64)])
@@ -53,19 +53,19 @@ def test_floats_round_to_float16_as_numpy_rounds(dtype: str, unsigned: Any) -> N
         edges = np.array([65504, 65519.99, 65520, 65536, 1e9, 2**-24, 2**-25, 2**-26, 6e-8, 0.0, -0.0, np.inf], dtype)
         x = np.concatenate([some, exact, middles, *around, edges, -edges])
         x = x[~np.isnan(x)]
-        assert bits(converted(x, HALF)) == bits(x.astype(HALF))
+        assert exact_bits(converted(x, HALF)) == exact_bits(x.astype(HALF))
     assert np.isnan(converted(np.array([np.nan, -np.nan], dtype), HALF)).all()
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64", "bool"])
 def test_integers_and_booleans(dtype: str) -> None:
     x = np.random.default_rng(4).integers(0, 120, 500).astype(dtype)
-    assert bits(converted(x, HALF)) == bits(x.astype(HALF))
-    assert bits(converted(x.astype(HALF), dtype)) == bits(x.astype(HALF).astype(dtype))
+    assert exact_bits(converted(x, HALF)) == exact_bits(x.astype(HALF))
+    assert exact_bits(converted(x.astype(HALF), dtype)) == exact_bits(x.astype(HALF).astype(dtype))
     if dtype in ("int32", "int64"):
         large = np.random.default_rng(5).integers(-(2**31), 2**31, 5000).astype(dtype)
         with np.errstate(all="ignore"):
-            assert bits(converted(large, HALF)) == bits(large.astype(HALF))
+            assert exact_bits(converted(large, HALF)) == exact_bits(large.astype(HALF))
 
 
 def test_every_pair_with_float16_has_a_kernel() -> None:
@@ -103,11 +103,11 @@ def test_formulas_of_several_steps_are_native() -> None:
     assert engine is not None
     assert all(engine.binder.is_native(pc) for pc, i in enumerate(m.plan.code) if i.kind is Opcode.NODE)
     plain = Engine(m.plan)
-    plain.binder.native = False
+    plain.binder.native_enabled = False
     plain.start(m.check(inputs))
     plain.resume()
-    for name, value in m._inside.results(plain).items():
-        assert bits(native[name]) == bits(value)
+    for name, value in m._internals.results(plain).items():
+        assert exact_bits(native[name]) == exact_bits(value)
 
 
 @pytest.mark.parametrize("op", ["ArgMax", "ArgMin"])

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import loopdbg
-from engine_state import finish, step, visible
+from engine_state import finish, step, visible_state
 from loopdbg.runtime.engine.engine import Engine
 from loopdbg.runtime.graph import Operation, System, Value
-from loopdbg.runtime.ops.draws import Draws
-from loopdbg.runtime.ops.eager import Eager
+from loopdbg.runtime.ops.eager import EagerPrimitives
+from loopdbg.runtime.ops.random_source import RandomSource
 from loopdbg.runtime.ops.registry import is_random, resolve
-from models import model, run
+from text_models import model, run
 
 N = 40_000
 
@@ -25,7 +25,7 @@ def draw(op_type: str, *inputs: Any, system: System = System.ONNX, version: int 
     node = Operation("n", op_type, domain, version, values, [Value("y")], attributes)
     op = resolve(node, system)
     assert op.random
-    return op.apply(Eager(), [np.asarray(x) for x in inputs], draws=Draws("n", (3,)))[0]
+    return op.apply(EagerPrimitives(), [np.asarray(x) for x in inputs], draws=RandomSource("n", (3,)))[0]
 
 
 @pytest.mark.parametrize(("code", "dtype"), [(1, np.float32), (11, np.float64), (10, np.float16)])
@@ -126,7 +126,7 @@ def test_each_run_draws_the_same_and_each_iteration_something_else() -> None:
     np.testing.assert_array_equal(run(NOISE, **{**GIVEN, "M": 3})["s"], first["s"][:3])
 
 
-def test_a_dropout_in_a_loop_masks_anew_in_each_iteration() -> None:
+def test_dropout_in_loop_draws_new_mask_per_iteration() -> None:
     text = """
     g (int64 M, float[50] x) => (float[50] y, float[N, 50] s) {
       y, s = Loop <body = body (int64 i, bool c, float[50] a) => (bool c, float[50] a, float[50] d) {
@@ -148,7 +148,7 @@ def test_another_seed_of_the_run_draws_other_numbers_where_nodes_have_none() -> 
         engine.binder.seed = seed
         engine.start(m.check(GIVEN))
         engine.resume()
-        results.append(m._inside.results(engine)["s"])
+        results.append(m._internals.results(engine)["s"])
     assert not np.intersect1d(*results).size
 
 
@@ -158,12 +158,12 @@ def test_going_back_draws_the_same_again() -> None:
     engine.start(m.check(GIVEN))
     moments = []
     while step(engine)[0] != "end":
-        moments.append((engine.checkpoints.take(), visible(engine)))
+        moments.append((engine.checkpoints.save(), visible_state(engine)))
     expected = finish(engine, m)
     for k in (40, 3, 17, len(moments) - 2):
         engine.checkpoints.restore(moments[k][0])
         step(engine)
-        assert visible(engine) == moments[k + 1][1]
+        assert visible_state(engine) == moments[k + 1][1]
         assert finish(engine, m) == expected
 
 

@@ -8,33 +8,33 @@ import numpy as np
 import pytest
 
 from loopdbg.runtime.graph import Operation, System, TensorType, Value
-from loopdbg.runtime.kernels import drivers
-from loopdbg.runtime.ops.eager import Eager
-from loopdbg.runtime.ops.primitives import NotNative
-from loopdbg.runtime.ops.registry import Op, resolve
-from loopdbg.runtime.plan.bind import bind
-from loopdbg.runtime.plan.bound import Bound, Input
+from loopdbg.runtime.kernels import loop_nest
+from loopdbg.runtime.ops.eager import EagerPrimitives
+from loopdbg.runtime.ops.primitives import NoNativeKernel
+from loopdbg.runtime.ops.registry import ResolvedOperator, resolve
+from loopdbg.runtime.plan.kernel_binding import InputDescriptor, KernelBinding
+from loopdbg.runtime.plan.operator_binder import bind
 
 X = np.arange(2 * 3 * 4 * 5, dtype=np.float32).reshape(2, 3, 4, 5)
 
 
-def operator(system: System, count: int, **attributes: Any) -> Op:
+def operator(system: System, count: int, **attributes: Any) -> ResolvedOperator:
     values = [Value(f"v{k}", TensorType()) for k in range(count + 1)]
     return resolve(Operation("n", "Gather", "", 8, values[:count], values[count:], attributes), system)
 
 
-def bound(op: Op, x: Any, *constants: Any) -> Bound:
-    inputs = [Input(0, x.dtype, x.shape, None, lambda: x)]
-    inputs += [Input(k + 1, c.dtype, c.shape, c, lambda c=c: c) for k, c in enumerate(constants)]  # type: ignore[misc]
+def bound(op: ResolvedOperator, x: Any, *constants: Any) -> KernelBinding:
+    inputs = [InputDescriptor(0, x.dtype, x.shape, None, lambda: x)]
+    inputs += [InputDescriptor(k + 1, c.dtype, c.shape, c, lambda c=c: c) for k, c in enumerate(constants)]  # type: ignore[misc]
     return bind(op, inputs)
 
 
-def result(bound: Bound, x: Any) -> Any:
+def result(bound: KernelBinding, x: Any) -> Any:
     (call,) = bound.calls
     source, target = call.buffers
     out = np.full(target.shape, np.nan, np.float32)
     shifted = x.reshape(-1)[source.offset // 4 :]
-    assert drivers.run(call.kernel, (shifted, out), call.dims, call.steps, call.outer, call.extra)
+    assert loop_nest.run_kernel(call.kernel, (shifted, out), call.dims, call.steps, call.outer, call.extra)
     return out
 
 
@@ -49,7 +49,7 @@ def test_one_index_is_one_copy(system: System, axis: int, shape: tuple[int, ...]
     more = (index,) if system is System.ONNX else (index, np.array(axis))
     op = operator(system, 1 + len(more), **({"axis": axis} if system is System.ONNX else {}))
     found = bound(op, x, *more)
-    (expected,) = op.apply(Eager(), (x, *more))
+    (expected,) = op.apply(EagerPrimitives(), (x, *more))
     assert found.outputs[0].shape == expected.shape
     np.testing.assert_array_equal(result(found, np.ascontiguousarray(x)), expected)
 
@@ -66,7 +66,7 @@ def test_some_constant_indices_need_no_mask() -> None:
 
 
 def test_an_index_outside_is_left_to_python() -> None:
-    with pytest.raises(NotNative):
+    with pytest.raises(NoNativeKernel):
         bound(operator(System.ONNX, 2, axis=0), X, np.array(2))
     found = bound(operator(System.OPENVINO, 3), X, np.array(2), np.array(0))
     assert len(found.calls) > 1

@@ -14,18 +14,18 @@ import numpy as np
 import onnx.parser
 import pytest
 
-from command_line import Ran, loopdbg, run_code, save
-from loopdbg.tui.cli import time_limit
-from models import SAMPLES
+from cli_runner import CliResult, run_cli, run_python_code, save_text_model
+from loopdbg.tui.cli.execution import time_limit
+from text_models import SAMPLES
 
 NEWTON = SAMPLES / "newton_sqrt.onnx"
 POWER = SAMPLES / "power_iteration.onnx"
-Run = Callable[..., Ran]
+Run = Callable[..., CliResult]
 
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    return lambda *arguments: loopdbg(capsys, "run", *arguments)
+    return lambda *arguments: run_cli(capsys, "run", *arguments)
 
 
 def cases(path: Path) -> dict[str, Any]:
@@ -59,9 +59,7 @@ def test_an_assertion_that_does_not_hold(run: Run, tmp_path: Path) -> None:
     assert line in done.err.splitlines()
 
 
-def test_an_annotation_stands_at_the_line_of_the_node(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_annotation_is_at_node_line(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The path is the one that GitHub knows, whatever the exporter wrote."""
     (tmp_path / "net").mkdir()
     for suffix in (".onnx", ".py", ".inputs.npz"):
@@ -88,7 +86,7 @@ def test_a_breakpoint_that_is_hit_fails(run: Run, tmp_path: Path) -> None:
 
 def test_an_expression_that_is_never_tested_is_an_error(run: Run, tmp_path: Path) -> None:
     report = tmp_path / "report.xml"
-    model = save(tmp_path, ENDLESS)
+    model = save_text_model(tmp_path, ENDLESS)
     done = run(model, "--input", "n=0", "--input", "x=1", "--assert", "v2 < 0", "--junit", report)
     assert done.status == 2
     (error,) = cases(report)["--assert v2 < 0"].result
@@ -132,7 +130,7 @@ def test_texts_are_escaped_for_github(run: Run) -> None:
     assert "::error title=a%2Cb%3A%25.onnx%3A run::a,b:%25.onnx: no such file" in done.err
 
 
-def test_a_report_that_cannot_be_written_is_told(run: Run, tmp_path: Path) -> None:
+def test_unwritable_report_is_an_error(run: Run, tmp_path: Path) -> None:
     done = run(NEWTON, "--junit", tmp_path / "nowhere" / "report.xml")
     assert done.status == 2 and "report.xml: cannot be written: No such file" in done.err
 
@@ -152,7 +150,7 @@ STARTED = ("--input", "n=9000000000000000", "--input", "x=1")
 @pytest.mark.parametrize("more", [[], ["--assert", "v < 9e9"], ["--json"]], ids=["run", "session", "json"])
 def test_a_run_that_is_not_over_in_time(more: list[str], run: Run, tmp_path: Path) -> None:
     report = tmp_path / "report.xml"
-    model = save(tmp_path, ENDLESS)
+    model = save_text_model(tmp_path, ENDLESS)
     done = run(model, *STARTED, "--timeout", "0.3", "--junit", report, *more)
     assert done.status == 124
     assert "loopdbg: the run did not end within 0.3 s (--timeout): interrupted in loop" in done.err
@@ -187,14 +185,14 @@ def test_a_function_that_hangs_is_ended(run: Run, tmp_path: Path) -> None:
     words = [model, "--input", "x=1", "--operators", tmp_path / "hangs.py", "--timeout", "0.5", "--junit", report]
     done = run(*words)
     assert done.status == 124
-    assert done.complaint.startswith("the run did not end within 0.5 s (--timeout)")
+    assert done.error_line.startswith("the run did not end within 0.5 s (--timeout)")
     (error,) = cases(report)["run"].result
-    assert error.message == done.complaint
+    assert error.message == done.error_line
 
 
 NATIVE = """
 import ctypes
-from loopdbg.tui.cli.time_limit import TimeLimit
+from loopdbg.tui.cli.execution.time_limit import TimeLimit
 
 with TimeLimit(0.05, last=print):
     ctypes.CDLL(None).sleep(60)
@@ -204,14 +202,14 @@ with TimeLimit(0.05, last=print):
 def test_native_code_that_hangs_is_left() -> None:
     """It hears of no interrupt. What is to be told is told, and the process ends without asking."""
     began = time.monotonic()
-    ran = run_code(NATIVE)
+    ran = run_python_code(NATIVE)
     text = "the run did not end within 0.05 s (--timeout), and nothing answered an interrupt\n"
     assert (ran.status, ran.out, ran.err) == (124, text, f"loopdbg: {text}")
     assert time.monotonic() - began < 55
 
 
 def test_what_comes_before_the_run_is_ended_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(time_limit, "GRACE", 60.0)
+    monkeypatch.setattr(time_limit, "INTERRUPT_GRACE_SECONDS", 60.0)
     with pytest.raises(time_limit.OutOfTime, match=r"did not end within 0\.05 s"), time_limit.TimeLimit(0.05):
         for _ in range(6000):
             time.sleep(0.01)
@@ -220,4 +218,4 @@ def test_what_comes_before_the_run_is_ended_as_well(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("seconds", ["0", "-1", "nan", "soon"])
 def test_a_time_that_is_none(seconds: str, run: Run) -> None:
     done = run(NEWTON, f"--timeout={seconds}")
-    assert done.status == 2 and "--timeout" in done.complaint
+    assert done.status == 2 and "--timeout" in done.error_line

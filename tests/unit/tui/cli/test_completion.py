@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from command_line import loopdbg
+from cli_runner import run_cli
 from loopdbg.tui.cli import COMMANDS
-from pseudo_terminal import plain, started
+from pseudo_terminal import start_command, strip_escapes
 
 pytest.importorskip("shtab", reason="the extra completion is not installed")
 SHELLS = ("bash", "zsh", "fish")
@@ -28,7 +28,7 @@ def has(shell: str) -> str:
 def script(request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Path:
     """The script of a shell, in a folder with some files."""
     shell = request.param
-    ran = loopdbg(capsys, "completion", shell)
+    ran = run_cli(capsys, "completion", shell)
     assert ran.status == 0 and ran.err == ""
     path = tmp_path / f"completion.{shell}"
     path.write_text(ran.out)
@@ -87,29 +87,33 @@ def test_a_person_presses_tab(script: Path, tmp_path: Path, monkeypatch: pytest.
     shell = script.suffix[1:]
     path = has(shell)
     monkeypatch.chdir(tmp_path)
-    with started([path, *BARE[shell]], tmp_path, columns=200) as terminal:
+    with start_command([path, *BARE[shell]], tmp_path, columns=200) as terminal:
         terminal.press(BEGIN[shell].format(prompt=PROMPT, script=script))
-        terminal.wait(lambda seen: plain(seen).count(PROMPT) > 1 or plain(seen).rstrip(" ").endswith(PROMPT.strip()))
+        terminal.wait(
+            lambda seen: (
+                strip_escapes(seen).count(PROMPT) > 1 or strip_escapes(seen).rstrip(" ").endswith(PROMPT.strip())
+            )
+        )
         terminal.press("loopdbg run newton.o\t")
-        terminal.wait(lambda seen: "newton.onnx" in plain(seen))
+        terminal.wait(lambda seen: "newton.onnx" in strip_escapes(seen))
         terminal.press("--max-it\t")
-        terminal.wait(lambda seen: "--max-iterations" in plain(seen))
+        terminal.wait(lambda seen: "--max-iterations" in strip_escapes(seen))
         terminal.press("\x15loopdbg newton.x\t")
-        seen = terminal.wait(lambda seen: "newton.xml" in plain(seen))
-        assert "newton.txt" not in plain(seen)
+        seen = terminal.wait(lambda seen: "newton.xml" in strip_escapes(seen))
+        assert "newton.txt" not in strip_escapes(seen)
 
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_every_command_is_completed(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
-    told = loopdbg(capsys, "completion", shell).out
+    told = run_cli(capsys, "completion", shell).out
     assert [name for name in COMMANDS if name not in told] == []
 
 
 def test_another_shell(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "invalid choice: 'csh'" in loopdbg(capsys, "completion", "csh").complaint
+    assert "invalid choice: 'csh'" in run_cli(capsys, "completion", "csh").error_line
 
 
 def test_the_library_may_be_missing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setitem(sys.modules, "shtab", None)
-    ran = loopdbg(capsys, "completion", "bash")
-    assert (ran.status, ran.complaint) == (2, "completion needs the package shtab: pip install 'loopdbg[completion]'")
+    ran = run_cli(capsys, "completion", "bash")
+    assert (ran.status, ran.error_line) == (2, "completion needs the package shtab: pip install 'loopdbg[completion]'")

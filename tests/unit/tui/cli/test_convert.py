@@ -6,27 +6,27 @@ from pathlib import Path
 
 import pytest
 
-from command_line import loopdbg
-from models import SAMPLES
+from cli_runner import run_cli
+from text_models import SAMPLES
 
 
 def test_a_model_is_written_run_and_compared(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     target = tmp_path / "layers.py"
-    ran = loopdbg(capsys, "convert", SAMPLES / "two_layer_lstm.onnx", target)
+    ran = run_cli(capsys, "convert", SAMPLES / "two_layer_lstm.onnx", target)
     assert ran.status == 0
     assert ran.out.startswith(f"wrote {target}; ") and target.with_suffix(".npz").is_file()
     assert "import tensorrt as trt" in target.read_text(encoding="utf-8")
     inputs = SAMPLES / "two_layer_lstm.inputs.npz"
-    assert loopdbg(capsys, "run", target, "--inputs", inputs).status == 0
+    assert run_cli(capsys, "run", target, "--inputs", inputs).status == 0
 
 
 def test_nothing_is_overwritten_unasked(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     target = tmp_path / "n.py"
     arguments = ("convert", SAMPLES / "newton_sqrt.onnx", target, "--longest", 9)
-    assert loopdbg(capsys, *arguments).status == 0
-    again = loopdbg(capsys, *arguments)
-    assert again.status == 2 and "is there already; --force overwrites it" in again.complaint
-    assert loopdbg(capsys, *arguments, "--force").status == 0
+    assert run_cli(capsys, *arguments).status == 0
+    again = run_cli(capsys, *arguments)
+    assert again.status == 2 and "is there already; --force overwrites it" in again.error_line
+    assert run_cli(capsys, *arguments, "--force").status == 0
 
 
 @pytest.mark.parametrize(
@@ -43,14 +43,14 @@ def test_nothing_is_overwritten_unasked(capsys: pytest.CaptureFixture[str], tmp_
 def test_refusals(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str, target: str, status: int, why: str
 ) -> None:
-    ran = loopdbg(capsys, "convert", SAMPLES / name, tmp_path / target)
+    ran = run_cli(capsys, "convert", SAMPLES / name, tmp_path / target)
     assert ran.status == status
-    assert why in ran.complaint
+    assert why in ran.error_line
     assert not (tmp_path / target).exists()
 
 
 @pytest.mark.parametrize("folder", [".", "..", "/"])
 def test_a_folder_is_no_script(capsys: pytest.CaptureFixture[str], folder: str) -> None:
-    ran = loopdbg(capsys, "convert", SAMPLES / "newton_sqrt.onnx", folder)
+    ran = run_cli(capsys, "convert", SAMPLES / "newton_sqrt.onnx", folder)
     assert ran.status == 2
-    assert ran.complaint == f"{folder}: TensorRT networks are Python code; name it network.py"
+    assert ran.error_line == f"{folder}: TensorRT networks are Python code; name it network.py"

@@ -11,24 +11,24 @@ import onnx.parser
 import pytest
 from onnx import helper
 
-from command_line import loopdbg
-from loopdbg.debugger.formats.arrays import write as save
-from loopdbg.debugger.recording.reader import Trace
-from loopdbg.debugger.recording.replay import Replay
-from loopdbg.debugger.statistics.export import save_npy
-from loopdbg.debugger.statistics.tensor import TensorRef
+from cli_runner import run_cli
+from loopdbg.debugger.export_formats.npz import write as save
+from loopdbg.debugger.statistics.tensor_export import save_npy
+from loopdbg.debugger.statistics.tensor_ref import TensorRef
+from loopdbg.debugger.trace.reader import Trace
+from loopdbg.debugger.trace.replay import Replay
 from loopdbg.runtime import dtypes
 from loopdbg.runtime.graph import Array, TensorType
 from loopdbg.runtime.model import Port
-from loopdbg.tui.cli.input_files import read_npy, read_npz
+from loopdbg.tui.cli.model_inputs.files import read_npy, read_npz
 
-CODES = {name: code for code, name in dtypes._ONNX.items()}
-NAMES = sorted({*dtypes._ONNX.values(), *dtypes._OPENVINO.values()})
+CODES = {name: code for code, name in dtypes._ONNX_DTYPE_NAMES.items()}
+NAMES = sorted({*dtypes._ONNX_DTYPE_NAMES.values(), *dtypes._OPENVINO_DTYPE_NAMES.values()})
 
 
 def some(name: str) -> Array:
     """Elements of a type: of those of at most a byte every one."""
-    dtype = dtypes.dtype(name)
+    dtype = dtypes.dtype_from_name(name)
     if dtype.hasobject:
         return np.array([["a", ""], ["ä", "words"]], object)
     if dtype == np.bool_:
@@ -60,7 +60,7 @@ def test_what_is_saved_is_read_again(name: str, tmp_path: Path) -> None:
     # What NumPy alone makes of it has all its bytes.
     with np.load(tmp_path / "x.npz") as archive:
         assert archive["x"].shape == value.shape
-    save_npy(tmp_path / "x.npy", TensorRef.of(value))
+    save_npy(tmp_path / "x.npy", TensorRef.from_array(value))
     assert same(read_npy(tmp_path / "x.npy", TensorType(value.dtype, None)), value)
 
 
@@ -87,14 +87,14 @@ def test_outputs_are_inputs_of_the_next_run(
     graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "g", declared[:1], declared[1:])
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 25)], ir_version=12), "m.onnx")
     save(Path("in.npz"), {"x": value})
-    ran = loopdbg(capsys, "run", "m.onnx", "--inputs", "in.npz", "--output", "out.npz")
+    ran = run_cli(capsys, "run", "m.onnx", "--inputs", "in.npz", "--output", "out.npz")
     assert ran.status == 0, ran.err
     found = read_npz(Path("out.npz"), [Port("y", TensorType(value.dtype, None))])["y"]
     assert same(found, value)
-    ran = loopdbg(capsys, "run", "m.onnx", "--inputs", "out.npz")
+    ran = run_cli(capsys, "run", "m.onnx", "--inputs", "out.npz")
     assert "lacks the input 'x'" in ran.err, "it is called otherwise there"
     save(Path("again.npz"), {"x": found})
-    assert loopdbg(capsys, "run", "m.onnx", "--inputs", "again.npz").status == 0
+    assert run_cli(capsys, "run", "m.onnx", "--inputs", "again.npz").status == 0
 
 
 LOOP = """
@@ -110,7 +110,7 @@ agraph (float8e5m2[2] x0) => (float8e5m2[2] x, float8e5m2[3, 2] xs) {
 """
 
 
-@pytest.mark.parametrize("name", sorted(name for name in CODES if dtypes.is_foreign(dtypes.dtype(name))))
+@pytest.mark.parametrize("name", sorted(name for name in CODES if dtypes.is_ml_dtype(dtypes.dtype_from_name(name))))
 def test_recordings_keep_and_export_them(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -123,13 +123,13 @@ def test_recordings_keep_and_export_them(
         one.type.tensor_type.elem_type = CODES[name]
     onnx.save(made, "m.onnx")
     save(Path("in.npz"), {"x0": value})
-    ran = loopdbg(capsys, "run", "m.onnx", "--inputs", "in.npz", "--record", "t.loopdb")
+    ran = run_cli(capsys, "run", "m.onnx", "--inputs", "in.npz", "--record", "t.loopdb")
     assert ran.status == 0, ran.err
     with Trace.open(Path("t.loopdb")) as trace:
         replay = Replay(trace)
         replay.step()
         assert same(replay.frame.carried["x_in"], value)
-    assert loopdbg(capsys, "export", "t.loopdb", "out.npz").status == 0
+    assert run_cli(capsys, "export", "t.loopdb", "out.npz").status == 0
     with np.load("out.npz") as archive:
         exported = archive["x_in"]
     wide = value.astype(np.int8 if "int" in name else np.float32)

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from command_line import loopdbg, save
+from cli_runner import run_cli, save_text_model
 from loopdbg.runtime.errors import InterruptError, LimitError, LoopdbgError, UsageError
-from loopdbg.tui.cli import COMMANDS, guarded
-from models import COUNT, SAMPLES
+from loopdbg.tui.cli import COMMANDS, run_guarded
+from text_models import COUNT, SAMPLES
 
 # ------------------------------------------------------------------ usage
 
@@ -39,14 +39,14 @@ from models import COUNT, SAMPLES
     ],
 )
 def test_wrong_usage(capsys: pytest.CaptureFixture[str], arguments: list[str], why: str) -> None:
-    ran = loopdbg(capsys, *arguments)
+    ran = run_cli(capsys, *arguments)
     assert ran.status == 2
-    assert why in ran.complaint
+    assert why in ran.error_line
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["run", "--help"], ["run", "m.onnx", "-h"], ["info", "-h"]])
 def test_help(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
-    ran = loopdbg(capsys, *arguments)
+    ran = run_cli(capsys, *arguments)
     assert (ran.status, ran.err) == (0, "")
     assert ran.out.startswith("usage: loopdbg ")
     assert "exit status:" in ran.out
@@ -62,40 +62,40 @@ def test_every_option_has_a_help_text() -> None:
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     import loopdbg as package
 
-    assert loopdbg(capsys, "--version") == (0, f"loopdbg {package.__version__}\n", "")
+    assert run_cli(capsys, "--version") == (0, f"loopdbg {package.__version__}\n", "")
 
 
 def test_a_file_called_as_a_command(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    save(tmp_path, COUNT).rename(tmp_path / "run")
+    save_text_model(tmp_path, COUNT).rename(tmp_path / "run")
     monkeypatch.chdir(tmp_path)
     # Both are opened, which here lacks a terminal.
-    assert "use: loopdbg run ./run" in loopdbg(capsys, "./run").complaint
-    assert "use: loopdbg run" in loopdbg(capsys, save(tmp_path, COUNT, "model")).complaint
+    assert "use: loopdbg run ./run" in run_cli(capsys, "./run").error_line
+    assert "use: loopdbg run" in run_cli(capsys, save_text_model(tmp_path, COUNT, "model")).error_line
 
 
 def test_the_debugger_needs_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    ran = loopdbg(capsys, SAMPLES / "lstm.xml")
+    ran = run_cli(capsys, SAMPLES / "lstm.xml")
     assert ran.status == 2
-    assert ran.complaint == f"the debugger needs a terminal; without one use: loopdbg run {SAMPLES / 'lstm.xml'}"
+    assert ran.error_line == f"the debugger needs a terminal; without one use: loopdbg run {SAMPLES / 'lstm.xml'}"
 
 
 def test_a_mistyped_path_is_no_question_of_terminals(capsys: pytest.CaptureFixture[str]) -> None:
     for arguments in (["nowhere.onnx"], ["run", "nowhere.onnx"], ["info", "nowhere.onnx"]):
-        ran = loopdbg(capsys, *arguments)
+        ran = run_cli(capsys, *arguments)
         assert ran.status == 1
-        assert ran.complaint.startswith("nowhere.onnx: no such file")
+        assert ran.error_line.startswith("nowhere.onnx: no such file")
 
 
 def test_the_debugger_is_opened_with_model_and_inputs(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    app = pytest.importorskip("loopdbg.tui.cli.screen")
+    app = pytest.importorskip("loopdbg.tui.cli.app_launcher")
     seen = []
     monkeypatch.setattr("loopdbg.tui.cli.terminal._is_terminal", lambda stream: True)
-    monkeypatch.setattr(app, "run_app", lambda *arguments: seen.append(arguments) or 0)
-    ran = loopdbg(capsys, SAMPLES / "newton_sqrt.onnx", "--input", "a=3", "--max-iterations", 9)
+    monkeypatch.setattr(app, "run_model_app", lambda *arguments: seen.append(arguments) or 0)
+    ran = run_cli(capsys, SAMPLES / "newton_sqrt.onnx", "--input", "a=3", "--max-iterations", 9)
     assert (ran.status, ran.err) == (0, "")
     ((model, inputs, limit, *_),) = seen
     assert model.name == "newton_sqrt.onnx"
@@ -108,7 +108,7 @@ def test_the_debugger_is_opened_with_model_and_inputs(
 
 
 def broken_onnx(folder: Path) -> Path:
-    whole = save(folder, COUNT).read_bytes()
+    whole = save_text_model(folder, COUNT).read_bytes()
     (folder / "broken.onnx").write_bytes(whole[: len(whole) // 2])
     return folder / "broken.onnx"
 
@@ -134,7 +134,7 @@ def without_condition(text: str) -> str:
 
 
 def onnx(text: str) -> Callable[[Path], Path]:
-    return lambda folder: save(folder, text)
+    return lambda folder: save_text_model(folder, text)
 
 
 CHANGING_SCAN = """g (int64 M) => (float[N] s) {
@@ -167,15 +167,15 @@ def test_bad_models(
 ) -> None:
     model = write(tmp_path)
     inputs = ["--input", "M=3"] if model.suffix == ".onnx" and "M" in str(model.read_bytes()) else []
-    ran = loopdbg(capsys, "run", model, *inputs[: 2 if why == "'s'" else 0])
+    ran = run_cli(capsys, "run", model, *inputs[: 2 if why == "'s'" else 0])
     assert ran.status == 1
-    assert why in ran.complaint
+    assert why in ran.error_line
 
 
 def test_a_folder_is_no_model(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    ran = loopdbg(capsys, "run", tmp_path)
+    ran = run_cli(capsys, "run", tmp_path)
     assert ran.status == 1
-    assert ran.complaint.startswith(f"{tmp_path}: ")
+    assert ran.error_line.startswith(f"{tmp_path}: ")
 
 
 # ------------------------------------------------------------------ any error
@@ -203,7 +203,7 @@ def test_exit_statuses(capsys: pytest.CaptureFixture[str], error: BaseException,
     def fail() -> int:
         raise error
 
-    assert guarded(fail) == status
+    assert run_guarded(fail) == status
     assert capsys.readouterr().err == f"loopdbg: {line}\n"
 
 
@@ -211,13 +211,13 @@ def test_a_reader_that_left_is_no_error(capsys: pytest.CaptureFixture[str]) -> N
     def fail() -> int:
         raise BrokenPipeError
 
-    assert guarded(fail) == 0
+    assert run_guarded(fail) == 0
     assert capsys.readouterr().err == ""
 
 
 def test_a_traceback_on_request(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOOPDBG_TRACEBACK", "1")
-    ran = loopdbg(capsys, "run", "nowhere.onnx")
+    ran = run_cli(capsys, "run", "nowhere.onnx")
     assert ran.status == 1
     assert ran.err.startswith("Traceback")
     assert ran.err.splitlines()[-1].startswith("loopdbg: nowhere.onnx: no such file")

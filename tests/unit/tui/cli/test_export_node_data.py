@@ -11,8 +11,8 @@ import onnx
 import pytest
 
 import loopdbg
-from command_line import loopdbg as command
-from models import SAMPLES, sample
+from cli_runner import run_cli as command
+from text_models import SAMPLES, sample
 
 Capture = pytest.CaptureFixture[str]
 

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from command_line import loopdbg, save
-from models import COUNT, NESTED, SAMPLES, SUM
+from cli_runner import run_cli, save_text_model
+from text_models import COUNT, NESTED, SAMPLES, SUM
 
 MODELS = sorted(path.name for path in (*SAMPLES.glob("*.onnx"), *SAMPLES.glob("*.xml")))
 
 
 def info(capsys: pytest.CaptureFixture[str], model: Path) -> dict[str, Any]:
     """The object of ``loopdbg info --json``."""
-    ran = loopdbg(capsys, "info", model, "--json")
+    ran = run_cli(capsys, "info", model, "--json")
     assert (ran.status, ran.err) == (0, "")
     found: dict[str, Any] = json.loads(ran.out)
     return found
@@ -33,7 +33,7 @@ def row(text: str, title: str) -> list[str]:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_every_sample_model(capsys: pytest.CaptureFixture[str], name: str) -> None:
-    ran = loopdbg(capsys, "info", SAMPLES / name)
+    ran = run_cli(capsys, "info", SAMPLES / name)
     assert (ran.status, ran.err) == (0, "")
     found = info(capsys, SAMPLES / name)
     assert found["model"] == name
@@ -67,7 +67,7 @@ def test_kinds_of_loops(capsys: pytest.CaptureFixture[str], name: str, kinds: li
 
 
 def test_a_while_loop(capsys: pytest.CaptureFixture[str]) -> None:
-    text = loopdbg(capsys, "info", SAMPLES / "newton_sqrt.onnx").out
+    text = run_cli(capsys, "info", SAMPLES / "newton_sqrt.onnx").out
     assert text.splitlines()[0] == "newton_sqrt.onnx: ONNX (opset 16), 1 loop"
     assert row(text, "inputs") == ["a float32[]", "tol float32[]"]
     assert row(text, "loops") == ["sqrt Loop, while"]
@@ -84,12 +84,12 @@ def test_a_while_loop(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_types_that_follow_from_the_body(capsys: pytest.CaptureFixture[str]) -> None:
-    newton = loopdbg(capsys, "info", SAMPLES / "newton_sqrt.onnx").out
+    newton = run_cli(capsys, "info", SAMPLES / "newton_sqrt.onnx").out
     assert row(newton, "last-value outputs") == ["root = x_new float32[]", "last_err = err_new float32[]"]
     lstm = info(capsys, SAMPLES / "two_layer_lstm.onnx")
     rows = [port for loop in lstm["loops"] for port in loop["captures"] if port["name"] == "h1_rows"]
     assert [(port["dtype"], port["shape"]) for port in rows] == [("float32", [None, 16])]
-    mandelbrot = loopdbg(capsys, "info", SAMPLES / "mandelbrot.onnx").out
+    mandelbrot = run_cli(capsys, "info", SAMPLES / "mandelbrot.onnx").out
     assert row(mandelbrot, "scan outputs") == ["flat_counts = escape_count int64[?], stacked on a new axis 0"]
     assert "row_step type not declared" in row(mandelbrot, "captures")
 
@@ -125,7 +125,7 @@ def test_types_that_follow_in_part(
     text = UNDECLARED
     for k, kind in enumerate(types):
         text = text.replace(f"TYPE{k}", kind)
-    ran = loopdbg(capsys, "info", save(tmp_path, text))
+    ran = run_cli(capsys, "info", save_text_model(tmp_path, text))
     assert ran.status == 0
     ends = [line.partition(" = ")[2].split(",  ")[0] for line in ran.out.splitlines() if " = " in line]
     found = [end.split("   ")[-1].removesuffix(", stacked on a new axis 0") for end in ends if end[:2] in ("v2", "u2")]
@@ -133,7 +133,7 @@ def test_types_that_follow_in_part(
 
 
 def test_a_tensor_iterator(capsys: pytest.CaptureFixture[str]) -> None:
-    text = loopdbg(capsys, "info", SAMPLES / "lstm.xml").out
+    text = run_cli(capsys, "info", SAMPLES / "lstm.xml").out
     assert row(text, "kind") == ["for"]
     assert row(text, "ends") == ["After the last part of X (25 iterations)."]
     assert row(text, "sliced inputs") == [
@@ -144,32 +144,32 @@ def test_a_tensor_iterator(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_backward_one(capsys: pytest.CaptureFixture[str]) -> None:
-    text = loopdbg(capsys, "info", SAMPLES / "reverse_sum.xml").out
+    text = run_cli(capsys, "info", SAMPLES / "reverse_sum.xml").out
     assert "stride -1" in row(text, "sliced inputs")[0]
     assert row(text, "scan outputs")[0].endswith("concatenated on axis 0, the last iteration first")
 
 
 def test_invariant_inputs_and_constants(capsys: pytest.CaptureFixture[str]) -> None:
-    text = loopdbg(capsys, "info", SAMPLES / "loop_for_condition.xml").out
+    text = run_cli(capsys, "info", SAMPLES / "loop_for_condition.xml").out
     assert row(text, "invariant inputs") == ["growth ← growth float32[1]", "limit ← limit float32[1]"]
     assert row(text, "kind") == ["for with condition"]
     ends = " ".join(row(text, "ends"))
     assert ends.startswith("When below_limit = grow < limit is false, or after max_trips iterations, whichever")
     assert "-1 in max_trips means no limit." in ends
-    assert row(loopdbg(capsys, "info", SAMPLES / "loop_nested.xml").out, "trip count") == [
+    assert row(run_cli(capsys, "info", SAMPLES / "loop_nested.xml").out, "trip count") == [
         "8 (the constant 'trip_count')"
     ]
 
 
 def test_an_ignored_condition(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    text = loopdbg(capsys, "info", save(tmp_path, SUM)).out
+    text = run_cli(capsys, "info", save_text_model(tmp_path, SUM)).out
     assert row(text, "condition")[0].endswith("ignored, since the loop's cond is absent")
     assert row(text, "kind") == ["for"]
     assert row(text, "ends") == ["After exactly M iterations. Nothing runs where M is 0 or negative."]
 
 
 def test_nested_loops_are_a_tree(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    (outer,) = info(capsys, save(tmp_path, NESTED))["loops"]
+    (outer,) = info(capsys, save_text_model(tmp_path, NESTED))["loops"]
     (inner,) = outer["loops"]
     assert inner["path"] == f"{outer['path']} ▸ {inner['name']}"
     assert [capture["name"] for capture in outer["captures"]] == ["K"]
@@ -178,23 +178,23 @@ def test_nested_loops_are_a_tree(capsys: pytest.CaptureFixture[str], tmp_path: P
 
 
 def test_a_model_without_a_loop(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    model = save(tmp_path, "g (float[N] x) => (float[N] y) { y = Add (x, x) }")
-    text = loopdbg(capsys, "info", model).out
+    model = save_text_model(tmp_path, "g (float[N] x) => (float[N] y) { y = Add (x, x) }")
+    text = run_cli(capsys, "info", model).out
     assert text.splitlines()[0] == "model.onnx: ONNX (opset 21), no loop"
     assert row(text, "operators") == ["Add"]
 
 
 def test_what_cannot_be_run_is_listed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    model = save(tmp_path, COUNT.replace("Identity (v_in)", "Frobnicate (v_in)"))
-    text = loopdbg(capsys, "info", model).out
+    model = save_text_model(tmp_path, COUNT.replace("Identity (v_in)", "Frobnicate (v_in)"))
+    text = run_cli(capsys, "info", model).out
     (line,) = row(text, "unsupported")
     assert line.startswith("Frobnicate '") and " at main ▸ " in line
     assert [one["node"].split()[0] for one in info(capsys, model)["unsupported"]] == ["Frobnicate"]
-    assert loopdbg(capsys, "run", model).status == 1
+    assert run_cli(capsys, "run", model).status == 1
 
 
 def test_notes(capsys: pytest.CaptureFixture[str]) -> None:
-    text = loopdbg(capsys, "info", SAMPLES / "loop_do_while.xml").out
+    text = run_cli(capsys, "info", SAMPLES / "loop_do_while.xml").out
     for note in info(capsys, SAMPLES / "loop_do_while.xml")["loops"][0]["notes"]:
         assert note in row(text, "notes")
 
@@ -202,11 +202,11 @@ def test_notes(capsys: pytest.CaptureFixture[str]) -> None:
 def test_names_cannot_move_the_cursor(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     import onnx
 
-    model = save(tmp_path, COUNT)
+    model = save_text_model(tmp_path, COUNT)
     proto = onnx.load(model)
     proto.graph.node[0].name = "a\x1b[2Jb"
     onnx.save(proto, model)
-    assert "\x1b" not in loopdbg(capsys, "info", model).out
-    ran = loopdbg(capsys, "run", model, *(f"--input={one}" for one in ("M=3", "cond=true", "v0=1", "bound=9")))
+    assert "\x1b" not in run_cli(capsys, "info", model).out
+    ran = run_cli(capsys, "run", model, *(f"--input={one}" for one in ("M=3", "cond=true", "v0=1", "bound=9")))
     assert ran.status == 0
     assert "\x1b" not in ran.out

@@ -15,16 +15,16 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from command_line import Ran, loopdbg, save
+from cli_runner import CliResult, run_cli, save_text_model
 from loopdbg.runtime.errors import InputError
 from loopdbg.runtime.graph import OptionalType, SequenceType, TensorType, ValueType
-from loopdbg.tui.cli.input_values import parse
-from models import SAMPLES
+from loopdbg.tui.cli.model_inputs.value_parser import parse_value
+from text_models import SAMPLES
 
 PAIR = "g (float[2] x, int64 k) => (float[2] y, int64 l) { y = Identity (x) \n l = Identity (k) }"
 
 
-def outputs(ran: Ran) -> dict[str, Any]:
+def outputs(ran: CliResult) -> dict[str, Any]:
     """The outputs of a --json run, by name: (smallest, largest)."""
     assert ran.status == 0, ran.err
     return {name: (one["min"], one["max"]) for name, one in json.loads(ran.out)["outputs"].items()}
@@ -69,17 +69,17 @@ def tensor(dtype: Any, *shape: int | str | None) -> TensorType:
     ],
 )
 def test_values_keep_every_bit(declared: TensorType, text: str, value: Any) -> None:
-    found = parse("x", declared, text)
+    found = parse_value("x", declared, text)
     assert found.dtype == declared.dtype
     assert found.shape == np.shape(value)
     np.testing.assert_array_equal(found, value)
 
 
 def test_sequences_and_optionals() -> None:
-    found = parse("x", SequenceType(tensor(np.int64, None)), "[[1, 2], [3]]")
+    found = parse_value("x", SequenceType(tensor(np.int64, None)), "[[1, 2], [3]]")
     assert [one.tolist() for one in found] == [[1, 2], [3]]
-    assert parse("x", OptionalType(tensor(np.int64)), "none") is None
-    assert parse("x", OptionalType(tensor(np.int64)), "3").item() == 3
+    assert parse_value("x", OptionalType(tensor(np.int64)), "none") is None
+    assert parse_value("x", OptionalType(tensor(np.int64)), "3").item() == 3
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_sequences_and_optionals() -> None:
 )
 def test_values_that_cannot_be_read(declared: ValueType, text: str, why: str) -> None:
     with pytest.raises(InputError) as caught:
-        parse("x", declared, text)
+        parse_value("x", declared, text)
     assert why in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -116,42 +116,42 @@ def test_values_that_cannot_be_read(declared: ValueType, text: str, why: str) ->
 @pytest.mark.parametrize("sign", ["[", "9"])
 def test_values_without_end_cannot_be_read_either(sign: str) -> None:
     with pytest.raises(InputError, match="cannot read") as caught:
-        parse("x", tensor(np.float32), sign * 100_000)
+        parse_value("x", tensor(np.float32), sign * 100_000)
     assert len(str(caught.value)) < 300
 
 
 def test_numbers_lists_and_files(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    model = save(tmp_path, PAIR)
+    model = save_text_model(tmp_path, PAIR)
     np.save(tmp_path / "x.npy", np.array([7, 8], ">f4"))
-    ran = loopdbg(capsys, "run", model, "--json", "--input", f"x={tmp_path / 'x.npy'}", "--input", "k=5")
+    ran = run_cli(capsys, "run", model, "--json", "--input", f"x={tmp_path / 'x.npy'}", "--input", "k=5")
     assert outputs(ran) == {"y": (7, 8), "l": (5, 5)}
     assert ran.err == ""
 
 
 def test_names_may_hold_an_equals_sign(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    model = save(tmp_path, PAIR)
+    model = save_text_model(tmp_path, PAIR)
     proto = onnx.load(model)
     proto.graph.input[1].name = proto.graph.node[1].input[0] = "k=1"
     onnx.save(proto, model)
-    assert outputs(loopdbg(capsys, "run", model, "--json", "--input", "k=1=9"))["l"] == (9, 9)
+    assert outputs(run_cli(capsys, "run", model, "--json", "--input", "k=1=9"))["l"] == (9, 9)
 
 
 # ------------------------------------------------------------------ --inputs
 
 
 def test_an_npz_and_one_input_that_goes_before_it(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    model, source = save(tmp_path, PAIR), tmp_path / "in.npz"
+    model, source = save_text_model(tmp_path, PAIR), tmp_path / "in.npz"
     np.savez(source, x=np.array([1, 2], np.float32), k=np.int64(3))
-    assert outputs(loopdbg(capsys, "run", model, "--json", "--inputs", source)) == {"y": (1, 2), "l": (3, 3)}
-    ran = loopdbg(capsys, "run", model, "--json", "--inputs", source, "--input", "k=4")
+    assert outputs(run_cli(capsys, "run", model, "--json", "--inputs", source)) == {"y": (1, 2), "l": (3, 3)}
+    ran = run_cli(capsys, "run", model, "--json", "--inputs", source, "--input", "k=4")
     assert outputs(ran) == {"y": (1, 2), "l": (4, 4)}
     assert ran.err == ""
 
 
 def test_an_npz_with_more_than_is_needed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    model, source = save(tmp_path, PAIR), tmp_path / "in.npz"
+    model, source = save_text_model(tmp_path, PAIR), tmp_path / "in.npz"
     np.savez(source, x=np.zeros(2, np.float32), k=np.int64(3), expected=np.zeros(3))
-    ran = loopdbg(capsys, "run", model, "--inputs", source)
+    ran = run_cli(capsys, "run", model, "--inputs", source)
     assert ran.status == 0
     assert ran.err == f"note: {source}: ignored 'expected', which the model has no input for\n"
 
@@ -166,12 +166,12 @@ def folder_of_test_data(path: Path, **more: bytes) -> Path:
 
 
 def test_onnx_test_data(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    model, folder = save(tmp_path, PAIR), folder_of_test_data(tmp_path / "data", other_0=b"?")
-    assert outputs(loopdbg(capsys, "run", model, "--json", "--inputs", folder)) == {"y": (5, 6), "l": (7, 7)}
+    model, folder = save_text_model(tmp_path, PAIR), folder_of_test_data(tmp_path / "data", other_0=b"?")
+    assert outputs(run_cli(capsys, "run", model, "--json", "--inputs", folder)) == {"y": (5, 6), "l": (7, 7)}
 
 
 def test_onnx_test_data_of_a_sequence_and_an_optional(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    model = save(
+    model = save_text_model(
         tmp_path,
         """g (seq(float[N]) s, optional(float[2]) o) => (float[N] y, bool b) {
             zero = Constant <value_int = 0> ()
@@ -185,45 +185,45 @@ def test_onnx_test_data_of_a_sequence_and_an_optional(capsys: pytest.CaptureFixt
     (folder / "input_0.pb").write_bytes(sequence.SerializeToString())
     optional = numpy_helper.from_optional(np.array([1, 2], np.float32))
     (folder / "input_1.pb").write_bytes(optional.SerializeToString())
-    assert outputs(loopdbg(capsys, "run", model, "--json", "--inputs", folder)) == {"y": (1, 2), "b": (1, 1)}
+    assert outputs(run_cli(capsys, "run", model, "--json", "--inputs", folder)) == {"y": (1, 2), "b": (1, 1)}
     (folder / "input_1.pb").unlink()
-    assert outputs(loopdbg(capsys, "run", model, "--json", "--inputs", folder)) == {"y": (1, 2), "b": (0, 0)}
+    assert outputs(run_cli(capsys, "run", model, "--json", "--inputs", folder)) == {"y": (1, 2), "b": (0, 0)}
 
 
 # ------------------------------------------------------------------ none given
 
 
-def test_what_stands_beside_the_model(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    model = save(tmp_path, PAIR)
+def test_sidecar_inputs(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    model = save_text_model(tmp_path, PAIR)
     folder_of_test_data(tmp_path / "test_data_set_0")
-    ran = loopdbg(capsys, "run", model, "--json")
+    ran = run_cli(capsys, "run", model, "--json")
     assert outputs(ran)["l"] == (7, 7)
     assert ran.err == "inputs: from test_data_set_0 (beside the model)\n"
 
     np.savez(tmp_path / "model.inputs.npz", x=np.array([1, 2], np.float32), k=np.int64(3))
-    ran = loopdbg(capsys, "run", model, "--json")
+    ran = run_cli(capsys, "run", model, "--json")
     assert outputs(ran)["l"] == (3, 3)
     assert ran.err == "inputs: from model.inputs.npz (beside the model)\n"
 
-    ran = loopdbg(capsys, "run", model, "--json", "--input", "k=9")
+    ran = run_cli(capsys, "run", model, "--json", "--input", "k=9")
     assert outputs(ran) == {"y": (1, 2), "l": (9, 9)}
     assert ran.err == "inputs: x from model.inputs.npz (beside the model); k as given\n"
 
 
 def test_made_inputs_follow_the_seed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    model = save(tmp_path, PAIR)
-    first = loopdbg(capsys, "run", model, "--json")
+    model = save_text_model(tmp_path, PAIR)
+    first = run_cli(capsys, "run", model, "--json")
     assert first.err == "inputs: made with --seed 0: x float32[2], k int64[]\n"
-    assert outputs(first) == outputs(loopdbg(capsys, "run", model, "--json", "--seed", 0))
-    assert outputs(first)["y"] != outputs(loopdbg(capsys, "run", model, "--json", "--seed", 1))["y"]
+    assert outputs(first) == outputs(run_cli(capsys, "run", model, "--json", "--seed", 0))
+    assert outputs(first)["y"] != outputs(run_cli(capsys, "run", model, "--json", "--seed", 1))["y"]
     # One input that is given changes no other.
-    ran = loopdbg(capsys, "run", model, "--json", "--input", "k=3")
+    ran = run_cli(capsys, "run", model, "--json", "--input", "k=3")
     assert outputs(ran)["y"] == outputs(first)["y"]
     assert ran.err == "inputs: made with --seed 0: x float32[2]; k as given\n"
 
 
 def test_a_seed_asks_for_made_inputs(capsys: pytest.CaptureFixture[str]) -> None:
-    ran = loopdbg(capsys, "run", SAMPLES / "newton_sqrt.onnx", "--seed", 3)
+    ran = run_cli(capsys, "run", SAMPLES / "newton_sqrt.onnx", "--seed", 3)
     assert ran.err == "inputs: made with --seed 3: a float32[], tol float32[]\n"
 
 
@@ -235,20 +235,20 @@ SIZES = """g (float[N, D] a, float[N, 3] b, float[?] c) => (int64[2] sa, int64[2
 
 
 def test_unknown_dimensions(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    model = save(tmp_path, SIZES.replace("?", ""))
+    model = save_text_model(tmp_path, SIZES.replace("?", ""))
     proto = onnx.load(model)
     proto.graph.input[2].type.tensor_type.shape.dim.add()
     onnx.save(proto, model)
-    assert outputs(loopdbg(capsys, "run", model, "--json")) == {"sa": (1, 1), "sb": (1, 3), "sc": (1, 1)}
-    ran = loopdbg(capsys, "run", model, "--json", "--dim", "N=5", "--dim", "c:0=4")
+    assert outputs(run_cli(capsys, "run", model, "--json")) == {"sa": (1, 1), "sb": (1, 3), "sc": (1, 1)}
+    ran = run_cli(capsys, "run", model, "--json", "--dim", "N=5", "--dim", "c:0=4")
     assert outputs(ran) == {"sa": (1, 5), "sb": (3, 5), "sc": (4, 4)}
     assert ran.err == (
         "inputs: made with --seed 0: a float32[N,D] as [5,1], b float32[N,3] as [5,3], c float32[?] as [4]\n"
     )
     # What is given says how large N is.
-    ran = loopdbg(capsys, "run", model, "--json", "--input", "a=[[1], [2]]")
+    ran = run_cli(capsys, "run", model, "--json", "--input", "a=[[1], [2]]")
     assert outputs(ran) == {"sa": (1, 2), "sb": (2, 3), "sc": (1, 1)}
-    assert loopdbg(capsys, "run", model, "--json", "--dim", "D=0").status == 0
+    assert run_cli(capsys, "run", model, "--json", "--dim", "D=0").status == 0
 
 
 @pytest.mark.parametrize(
@@ -265,9 +265,9 @@ def test_unknown_dimensions(capsys: pytest.CaptureFixture[str], tmp_path: Path) 
 def test_dimensions_that_make_no_sense(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, dim: str, status: int, why: str
 ) -> None:
-    ran = loopdbg(capsys, "run", save(tmp_path, SIZES.replace("?", "4")), "--dim", dim)
+    ran = run_cli(capsys, "run", save_text_model(tmp_path, SIZES.replace("?", "4")), "--dim", dim)
     assert ran.status == status
-    assert why in ran.complaint
+    assert why in ran.error_line
 
 
 def test_every_element_type_can_be_made(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -276,8 +276,8 @@ def test_every_element_type_can_be_made(capsys: pytest.CaptureFixture[str], tmp_
     inputs = ", ".join(f"{kind}[2] x{k}" for k, kind in enumerate(kinds))
     results = ", ".join(f"{kind}[2] y{k}" for k, kind in enumerate(kinds))
     body = "\n".join(f"y{k} = Identity (x{k})" for k in range(len(kinds)))
-    model = save(tmp_path, f"g ({inputs}) => ({results}) {{ {body} }}", opset=24)
-    ran = loopdbg(capsys, "run", model, "--json")
+    model = save_text_model(tmp_path, f"g ({inputs}) => ({results}) {{ {body} }}", opset=24)
+    ran = run_cli(capsys, "run", model, "--json")
     assert ran.status == 0, ran.err
     assert "nan" not in ran.out
 
@@ -327,9 +327,9 @@ def test_inputs_that_do_not_fit(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     write_what_does_not_fit()
-    ran = loopdbg(capsys, "run", save(tmp_path, PAIR), *arguments)
+    ran = run_cli(capsys, "run", save_text_model(tmp_path, PAIR), *arguments)
     assert ran.status == status
-    assert why in ran.complaint
+    assert why in ran.error_line
 
 
 def write_what_does_not_fit() -> None:
@@ -359,23 +359,23 @@ def write_what_does_not_fit() -> None:
 
 
 def test_a_sidecar_that_does_not_fit(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    model = save(tmp_path, PAIR)
+    model = save_text_model(tmp_path, PAIR)
     np.savez(tmp_path / "model.inputs.npz", x=np.zeros(2, np.float32))
-    ran = loopdbg(capsys, "run", model)
+    ran = run_cli(capsys, "run", model)
     assert ran.status == 1
-    assert ran.complaint.startswith(
+    assert ran.error_line.startswith(
         "model.inputs.npz lacks the input 'k' (int64[]); it holds 'x'; add it, or give it as"
     )
-    assert loopdbg(capsys, "run", model, "--input", "k=3").status == 0
+    assert run_cli(capsys, "run", model, "--input", "k=3").status == 0
 
 
 def test_an_input_with_a_default_need_not_be_given(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    model = save(tmp_path, "g (float[2] x, float[1] w) => (float[2] y) { y = Mul (x, w) }")
+    model = save_text_model(tmp_path, "g (float[2] x, float[1] w) => (float[2] y) { y = Mul (x, w) }")
     proto = onnx.load(model)
     proto.graph.initializer.append(numpy_helper.from_array(np.array([10], np.float32), "w"))
     onnx.save(proto, model)
-    ran = loopdbg(capsys, "run", model, "--json", "--input", "x=[1, 2]")
+    ran = run_cli(capsys, "run", model, "--json", "--input", "x=[1, 2]")
     assert outputs(ran) == {"y": (10, 20)}
     assert ran.err == ""
     np.savez(tmp_path / "in.npz", x=np.ones(2, np.float32))
-    assert outputs(loopdbg(capsys, "run", model, "--json", "--inputs", tmp_path / "in.npz")) == {"y": (10, 10)}
+    assert outputs(run_cli(capsys, "run", model, "--json", "--inputs", tmp_path / "in.npz")) == {"y": (10, 10)}

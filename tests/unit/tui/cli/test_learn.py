@@ -8,37 +8,37 @@ from pathlib import Path
 
 import pytest
 
-from command_line import Ran, loopdbg
-from learning import VOICE, Class, reaching
-from loopdbg.debugger.lessons.lesson import fitted
+from cli_runner import CliResult, run_cli
+from lesson_driver import KEY_WORDING, LessonDriver, solution_commands
+from loopdbg.debugger.lessons.lesson import wrap_paragraphs
 from loopdbg.debugger.lessons.question import StateQuestion, ValueQuestion
 
 FILE = "lessons.json"
-Learn = Callable[..., Ran]
+Learn = Callable[..., CliResult]
 
 
 @pytest.fixture
 def learn(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Learn:
     """Opens a lesson, with what is done kept in a folder, and types lines into it."""
 
-    def opened(folder: Path, *arguments: str, typed: str = "") -> Ran:
+    def opened(folder: Path, *arguments: str, typed: str = "") -> CliResult:
         monkeypatch.setenv("LOOPDBG_CONFIG_DIR", str(folder))
         monkeypatch.setattr("sys.stdin", io.StringIO(typed))
-        return loopdbg(capsys, "learn", *arguments)
+        return run_cli(capsys, "learn", *arguments)
 
     return opened
 
 
 def first(seed: int) -> str:
     """What answers the question of lesson 1 with the numbers of a seed."""
-    klass = Class(1, seed=seed)
+    klass = LessonDriver(1, seed=seed)
     klass("card 4")
     assert isinstance(klass.learner.question, StateQuestion)
-    return "\n".join(["card 4", *reaching(klass.learner.question), ""])
+    return "\n".join(["card 4", *solution_commands(klass.learner.question), ""])
 
 
 def test_a_lesson_as_text_with_answers_from_a_pipe(learn: Learn, tmp_path: Path) -> None:
-    klass = Class(3, seed=0)
+    klass = LessonDriver(3, seed=0)
     klass("card 4", "again")
     question = klass.learner.question
     assert isinstance(question, ValueQuestion)
@@ -88,15 +88,15 @@ def test_the_first_lesson_that_is_not_done_is_opened(learn: Learn, tmp_path: Pat
 )
 def test_what_makes_no_sense_is_one_clear_error(learn: Learn, tmp_path: Path, words: list[str], told: str) -> None:
     ran = learn(tmp_path, *words)
-    assert ran.status == 2 and told in ran.complaint and "Traceback" not in ran.complaint
+    assert ran.status == 2 and told in ran.error_line and "Traceback" not in ran.error_line
 
 
-def test_an_endless_scene_hangs_nobody_up(learn: Learn, tmp_path: Path) -> None:
+def test_endless_scene_does_not_hang(learn: Learn, tmp_path: Path) -> None:
     ran = learn(tmp_path, "6", typed="scene C\nfinish\nstep 6\nwhy\n")
     assert ran.status == 0 and "error: " in ran.out and "never ends" in ran.out
 
 
-def test_an_unwritable_home_is_told_of_and_no_more(learn: Learn, tmp_path: Path) -> None:
+def test_unwritable_home_is_only_reported(learn: Learn, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     ran = learn(tmp_path / "file", "1", "--seed", "1", typed=first(1))
     assert ran.status == 0 and "✓ Right" in ran.out
@@ -122,19 +122,19 @@ def test_the_whole_course_as_text_with_all_answers_right(learn: Learn, tmp_path:
 
 def whole_course(seed: int) -> tuple[list[str], list[str]]:
     """What is typed to go through all lessons, and every line of their cards, margin included."""
-    klass = Class(1, seed=seed)
+    klass = LessonDriver(1, seed=seed)
     typed, cards = [], []
     while True:
         learner = klass.learner
-        told = [VOICE(one) if isinstance(one, str) else one for one in learner.card.paragraphs(learner.question)]
-        cards += [f"  {line}" for line in fitted(told, 76)]
+        told = [KEY_WORDING(one) if isinstance(one, str) else one for one in learner.card.paragraphs(learner.question)]
+        cards += [f"  {line}" for line in wrap_paragraphs(told, 76)]
         lines = [
             step.keys if " " in step.keys else step.command for step in learner.card.steps for _ in range(step.times)
         ]
-        if learner.card.kind.judged and learner.question is not None:
+        if learner.card.kind.graded and learner.question is not None:
             question = learner.question
             place = isinstance(question, StateQuestion)
-            lines += reaching(question) if place else [f"answer {question.answer}"]  # type: ignore[attr-defined, arg-type]
+            lines += solution_commands(question) if place else [f"answer {question.answer}"]  # type: ignore[attr-defined, arg-type]
         typed += [*lines, "card"]
         if "That was the last card" in klass(*lines, "card"):
             return typed[:-1], cards
@@ -149,4 +149,4 @@ def test_a_course_as_pages(learn: Learn, tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_written_is_one_clear_error(learn: Learn, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     ran = learn(tmp_path, "--export", "html", str(tmp_path / "file" / "pages"))
-    assert ran.status == 2 and "the pages cannot be written" in ran.complaint
+    assert ran.status == 2 and "the pages cannot be written" in ran.error_line

@@ -11,7 +11,7 @@ import onnx
 import onnx.parser
 import pytest
 
-from command_line import loopdbg as command
+from cli_runner import run_cli as command
 
 MODEL = """<ir_version: 10, opset_import: ["": 18, "test.brought": 1]>
 g (float[3] x) => (float[3] y) { y = test.brought.NAME <low = 0.5> (x) }"""
@@ -57,7 +57,7 @@ def test_operators_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str],
     given = ["--input", "x=[0, 1, 2]"]
     path, file = model(tmp_path, name), written(tmp_path, text)
     ran = command(capsys, "run", path, *given)
-    assert ran.status == 1 and "--operators FILE.py takes a Python function for it" in ran.complaint
+    assert ran.status == 1 and "--operators FILE.py takes a Python function for it" in ran.error_line
     ran = command(capsys, "run", path, *given, "--operators", file)
     assert ran.status == 0 and "[0.5, 1.0, 2.0]" in ran.out and "registering" not in ran.out
 
@@ -99,15 +99,15 @@ def test_each_file_has_its_own_modules(tmp_path: Path, capsys: pytest.CaptureFix
 )
 def test_files_that_have_none(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, said: str) -> None:
     ran = command(capsys, "run", model(tmp_path, "Floor"), "--operators", written(tmp_path, text))
-    assert ran.status in (1, 2) and said in ran.complaint
+    assert ran.status in (1, 2) and said in ran.error_line
 
 
 def test_they_are_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CI", "true")
     path, file = model(tmp_path, "Floor"), written(tmp_path, FUNCTION)
     ran = command(capsys, "run", path, "--input", "x=[0, 1, 2]", "--operators", file)
-    assert ran.status == 2 and "operators.py is a Python file, which can do what you can" in ran.complaint
+    assert ran.status == 2 and "operators.py is a Python file, which can do what you can" in ran.error_line
     ran = command(capsys, "run", path, "--input", "x=[0, 1, 2]", "--operators", file, "--trust-script")
     assert ran.status == 0
     ran = command(capsys, "run", path, "--operators", tmp_path / "no.py", "--trust-script")
-    assert "no.py: cannot be read: No such file" in ran.complaint
+    assert "no.py: cannot be read: No such file" in ran.error_line

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 import loopdbg
-from command_line import save
+from cli_runner import save_text_model
 from loopdbg import LoopTotals, Run, StoppedBy
-from loopdbg.tui.cli.progress import Late, Progress
-from models import NESTED, SAMPLES, SUM
+from loopdbg.tui.cli.progress import ProgressLine, ProgressLog
+from text_models import NESTED, SAMPLES, SUM
 
 
-class Story:
+class FakeRun:
     """A run whose clock and iterations are told."""
 
     def __init__(self, model: loopdbg.Model, *trip_counts: int | None) -> None:
@@ -22,7 +22,7 @@ class Story:
         self.stream = io.StringIO()
         self.model = model
         self.trip_counts = trip_counts
-        self.progress = Progress(self.stream, lambda: self.now)
+        self.progress = ProgressLine(self.stream, lambda: self.now)
 
     def at(self, seconds: float, *iterations: int) -> str:
         """The line that is drawn at that time; empty where none is."""
@@ -38,7 +38,7 @@ class Story:
 
 
 def test_short_runs_draw_nothing(tmp_path: Path) -> None:
-    story = Story(loopdbg.load(save(tmp_path, SUM)), 1000)
+    story = FakeRun(loopdbg.load(save_text_model(tmp_path, SUM)), 1000)
     with story.progress:
         assert story.at(0.01, 10) == ""
         assert story.at(0.9, 900) == ""
@@ -47,7 +47,7 @@ def test_short_runs_draw_nothing(tmp_path: Path) -> None:
 
 def test_a_trip_count_gives_share_and_eta(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
-    story = Story(loopdbg.load(save(tmp_path, SUM)), 100_000)
+    story = FakeRun(loopdbg.load(save_text_model(tmp_path, SUM)), 100_000)
     name = story.model.loops[0].name
     with story.progress:
         story.at(0, 0)
@@ -59,23 +59,23 @@ def test_a_trip_count_gives_share_and_eta(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_without_a_trip_count_there_is_no_eta(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
-    story = Story(loopdbg.load(SAMPLES / "loop_while.xml"), None)
+    story = FakeRun(loopdbg.load(SAMPLES / "loop_while.xml"), None)
     story.at(0, 0)
     assert story.at(2, 5_000_000) == "5000000 iterations of 'halving'  2.5M/s"
 
 
 def test_a_run_that_is_made_again_has_a_rate_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
-    story = Story(loopdbg.load(save(tmp_path, SUM)), 1000)
+    story = FakeRun(loopdbg.load(save_text_model(tmp_path, SUM)), 1000)
     story.at(0, 0)
     story.at(2, 800)
     assert story.at(3, 10) == f"10 of 1000 iterations of '{story.model.loops[0].name}'"
     assert story.at(4, 30).endswith("  20/s  3%  ETA 0:48")
 
 
-def test_what_a_run_is_for_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_shows_purpose(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
-    story = Story(loopdbg.load(SAMPLES / "lstm.xml"), 25)
+    story = FakeRun(loopdbg.load(SAMPLES / "lstm.xml"), 25)
     story.now += 2
     (plan,) = story.model.plan.loops
     totals = [LoopTotals(plan.loop.name, plan.path, 5, 1, None, {}, 25, 1.0)]
@@ -85,14 +85,14 @@ def test_what_a_run_is_for_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_parts_of_a_sliced_input_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
-    story = Story(loopdbg.load(SAMPLES / "lstm.xml"), 25)
+    story = FakeRun(loopdbg.load(SAMPLES / "lstm.xml"), 25)
     story.at(0, 0)
     assert story.at(2, 5) == "5 of 25 iterations of 'rnn'  2.5/s  20%  ETA 0:08"
 
 
-def test_a_nested_loop_is_told_with_the_one_around_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_of_nested_loop_shows_outer_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
-    story = Story(loopdbg.load(save(tmp_path, NESTED)), 10, 1000)
+    story = FakeRun(loopdbg.load(save_text_model(tmp_path, NESTED)), 10, 1000)
     outer, inner = (plan.loop.name for plan in story.model.plan.loops)
     story.at(0, 0, 0)
     line = story.at(4, 2, 2400)
@@ -101,13 +101,13 @@ def test_a_nested_loop_is_told_with_the_one_around_it(tmp_path: Path, monkeypatc
 
 def test_lines_fit_the_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "20")
-    story = Story(loopdbg.load(save(tmp_path, SUM)), 100_000)
+    story = FakeRun(loopdbg.load(save_text_model(tmp_path, SUM)), 100_000)
     story.at(0, 0)
     assert len(story.at(2, 4000)) == 19
 
 
 def test_between_loops_nothing_is_drawn(tmp_path: Path) -> None:
-    story = Story(loopdbg.load(save(tmp_path, SUM)))
+    story = FakeRun(loopdbg.load(save_text_model(tmp_path, SUM)))
     ended = LoopTotals("a", "a", 5, 1, StoppedBy.TRIP_COUNT, {}, 5, 1.0)
     story.now += 9
     story.progress.tick(Run(loops=[ended]))
@@ -115,8 +115,8 @@ def test_between_loops_nothing_is_drawn(tmp_path: Path) -> None:
 
 
 def test_in_a_pipe_there_is_a_line_now_and_then() -> None:
-    story = Story(loopdbg.load(SAMPLES / "newton_sqrt.onnx"), None)
-    story.progress = Late(story.stream, "inputs: made", lambda path: "it ends some day", lambda: story.now)
+    story = FakeRun(loopdbg.load(SAMPLES / "newton_sqrt.onnx"), None)
+    story.progress = ProgressLog(story.stream, "inputs: made", lambda path: "it ends some day", lambda: story.now)
     with story.progress:
         assert story.at(0.5, 50) == "" and story.at(9.9, 990) == ""
         assert story.at(10.5, 1050) == (

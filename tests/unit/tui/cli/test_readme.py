@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from command_line import loopdbg
-from ir import Net
-from loopdbg.debugger.lessons.course.table import COURSE
+from cli_runner import run_cli
+from ir_builder import IrNetBuilder
+from loopdbg.debugger.lessons.course.catalog import COURSE
 from loopdbg.runtime.errors import LoopdbgError
-from loopdbg.tui.cli import _choose
-from models import SAMPLES
+from loopdbg.tui.cli import _choose_command
+from text_models import SAMPLES
 
 README = Path(__file__).parents[4] / "README.md"
 _FENCE = re.compile(r"^```(\w*).*?\n(.*?)^```$", re.S | re.M)
@@ -67,7 +67,7 @@ def test_they_are_found() -> None:
 
 @pytest.mark.parametrize("line", LINES)
 def test_a_command_is_one(line: str) -> None:
-    command, rest = _choose(words_of(line))
+    command, rest = _choose_command(words_of(line))
     try:
         options = command.parser().parse(rest)
     except LoopdbgError as error:
@@ -94,13 +94,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
     outputs = load("newton_sqrt.onnx").run(given)
     np.savez("reference.npz", x=outputs["xs"])
-    keeps_a_sum(tmp_path)
+    write_variable_model(tmp_path)
     return tmp_path
 
 
-def keeps_a_sum(folder: Path) -> None:
+def write_variable_model(folder: Path) -> None:
     """``kept.xml``: an IR with a variable, and three requests to it."""
-    net = Net()
+    net = IrNetBuilder()
     x = net.parameter("2", name="x")
     variable = 'variable_id="sum" variable_type="f32" variable_shape="2"'
     before = net.layer("ReadValue", version="opset6", data=variable, shape="2")
@@ -113,10 +113,12 @@ def keeps_a_sum(folder: Path) -> None:
     np.savez(folder / "xs.npz", x=np.ones((3, 2), np.float32))
 
 
-@pytest.mark.parametrize("line", [line for line in OWN_LINES if _choose(words_of(line))[0].name not in ATTENDED])
+@pytest.mark.parametrize(
+    "line", [line for line in OWN_LINES if _choose_command(words_of(line))[0].name not in ATTENDED]
+)
 def test_a_command_runs(line: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = words_of(line)
-    ran = loopdbg(capsys, *words)
+    ran = run_cli(capsys, *words)
     assert ran.status == STATUS.get(words[0], 0), f"{line}\n{ran.out}{ran.err}"
     assert ran.out or words[0] in STATUS
 
@@ -129,12 +131,12 @@ def test_the_commands_for_the_samples_run_as_they_are_in_their_order(
     monkeypatch.setattr(sys, "stdin", io.StringIO(""))
     for line in SAMPLE_LINES:
         words = shlex.split(line)[1:]
-        if _choose(words)[0].name in ATTENDED:
+        if _choose_command(words)[0].name in ATTENDED:
             continue
-        ran = loopdbg(capsys, *words)
+        ran = run_cli(capsys, *words)
         assert ran.status == 0, f"{line}\n{ran.out}{ran.err}"
         assert ran.out or "-i" in words, line
 
 
 def test_the_number_of_lessons_is_that_of_the_course() -> None:
-    assert {int(number) for number in re.findall(r"(\d+) lessons", README.read_text("utf-8"))} == {COURSE.last}
+    assert {int(number) for number in re.findall(r"(\d+) lessons", README.read_text("utf-8"))} == {COURSE.last_number}

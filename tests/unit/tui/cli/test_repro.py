@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from command_line import loopdbg as command
-from loopdbg.tui.cli.progress import Line
-from models import SAMPLES
+from cli_runner import run_cli as command
+from loopdbg.tui.cli.progress import StatusLine
+from text_models import SAMPLES
 
 MODEL = SAMPLES / "vanishing_scale.onnx"
 
@@ -65,7 +65,7 @@ def test_few_tests_give_what_there_is(tmp_path: Path, capsys: pytest.CaptureFixt
     assert ran.status == 0 and "(1 test, ended by a limit)" in ran.out
 
 
-class Terminal:
+class FakeTerminal:
     """Keeps what is written."""
 
     def __init__(self, there: bool) -> None:
@@ -85,8 +85,8 @@ class Terminal:
 @pytest.mark.parametrize(("there", "told"), [(True, "\rsecond\x1b[K\r\x1b[K"), (False, "")])
 def test_a_line_that_moves(there: bool, told: str) -> None:
     now = [0.0]
-    stream = Terminal(there)
-    with Line(stream, lambda: now[0]) as line:  # type: ignore[arg-type]
+    stream = FakeTerminal(there)
+    with StatusLine(stream, lambda: now[0]) as line:  # type: ignore[arg-type]
         line.say("first")
         now[0] = 1.5
         line.say("second")

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from command_line import loopdbg, save
-from models import COUNT, NESTED, SAMPLES, SUM
+from cli_runner import run_cli, save_text_model
+from text_models import COUNT, NESTED, SAMPLES, SUM
 
 MODELS = sorted(path.name for path in (*SAMPLES.glob("*.onnx"), *SAMPLES.glob("*.xml")))
 
 
-def told(text: str) -> dict[str, Any]:
+def json_result(text: str) -> dict[str, Any]:
     """The one JSON object; strict, so that any reader can read it."""
 
     def refuse(word: str) -> None:
@@ -26,7 +26,7 @@ def told(text: str) -> dict[str, Any]:
 
 
 def test_outputs_iterations_and_times(capsys: pytest.CaptureFixture[str]) -> None:
-    ran = loopdbg(capsys, "run", SAMPLES / "newton_sqrt.onnx")
+    ran = run_cli(capsys, "run", SAMPLES / "newton_sqrt.onnx")
     first, *outputs = ran.out.splitlines()
     assert ran.status == 0
     assert first.startswith("newton_sqrt.onnx: 5 iterations of 'sqrt' in ")
@@ -38,14 +38,14 @@ def test_outputs_iterations_and_times(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_large_outputs_are_summarised(capsys: pytest.CaptureFixture[str]) -> None:
-    ran = loopdbg(capsys, "run", SAMPLES / "lstm.xml")
+    ran = run_cli(capsys, "run", SAMPLES / "lstm.xml")
     assert ran.status == 0
     assert "25 iterations of 'rnn'" in ran.out
     assert "  Y   float32 [1, 25, 256]   min -0." in ran.out
 
 
 def test_inner_loops_have_a_line_of_their_own(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    ran = loopdbg(capsys, "run", save(tmp_path, NESTED), "--input", "M=3", "--input", "K=4")
+    ran = run_cli(capsys, "run", save_text_model(tmp_path, NESTED), "--input", "M=3", "--input", "K=4")
     lines = ran.out.splitlines()
     assert lines[0].startswith("model.onnx: 3 iterations of ")
     assert lines[1].startswith("  12 iterations of ")
@@ -53,15 +53,15 @@ def test_inner_loops_have_a_line_of_their_own(capsys: pytest.CaptureFixture[str]
 
 
 def test_no_iterations(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    ran = loopdbg(capsys, "run", save(tmp_path, SUM), "--input", "M=0", "--input", "v0=2")
+    ran = run_cli(capsys, "run", save_text_model(tmp_path, SUM), "--input", "M=0", "--input", "v0=2")
     assert "each" not in ran.out
     assert "0 iterations of" in ran.out
     assert "  s   float32 [0]   []" in ran.out
 
 
 def test_a_model_without_a_loop_says_so(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    model = save(tmp_path, "g (float[2] x) => (float[2] y) { y = Add (x, x) }")
-    ran = loopdbg(capsys, "run", model, "--input", "x=[1, 2.5]")
+    model = save_text_model(tmp_path, "g (float[2] x) => (float[2] y) { y = Add (x, x) }")
+    ran = run_cli(capsys, "run", model, "--input", "x=[1, 2.5]")
     assert ran.out.splitlines()[0].endswith("; it has no loop")
     assert "[2.0, 5.0]" in ran.out
     assert ran.err == ""
@@ -69,8 +69,8 @@ def test_a_model_without_a_loop_says_so(capsys: pytest.CaptureFixture[str], tmp_
 
 @pytest.mark.parametrize("name", MODELS)
 def test_sample_models_as_json(capsys: pytest.CaptureFixture[str], name: str) -> None:
-    ran = loopdbg(capsys, "run", SAMPLES / name, "--json", "--max-iterations", 1000)
-    found = told(ran.out)
+    ran = run_cli(capsys, "run", SAMPLES / name, "--json", "--max-iterations", 1000)
+    found = json_result(ran.out)
     assert ran.status == (4 if name == "loop_infinite.xml" else 0)
     assert ran.out.count("\n") == 1
     assert set(found) == {"outputs", "loops", "seconds", "notes"}
@@ -84,7 +84,7 @@ def test_sample_models_as_json(capsys: pytest.CaptureFixture[str], name: str) ->
 
 
 def test_json_of_numbers(capsys: pytest.CaptureFixture[str]) -> None:
-    found = told(loopdbg(capsys, "run", SAMPLES / "newton_sqrt.onnx", "--json").out)
+    found = json_result(run_cli(capsys, "run", SAMPLES / "newton_sqrt.onnx", "--json").out)
     root = np.float32(1.4142135)
     assert found["outputs"]["root"] == {"shape": [], "dtype": "float32", "min": root, "max": root, "mean": root}
     assert found["loops"] == [{"name": "sqrt", "path": "main ▸ sqrt", "iterations": 5, "stopped_by": "condition"}]
@@ -92,8 +92,8 @@ def test_json_of_numbers(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_json_of_a_nested_loop_counts_its_entries(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    model = save(tmp_path, NESTED)
-    found = told(loopdbg(capsys, "run", model, "--json", "--input", "M=3", "--input", "K=4").out)
+    model = save_text_model(tmp_path, NESTED)
+    found = json_result(run_cli(capsys, "run", model, "--json", "--input", "M=3", "--input", "K=4").out)
     outer, inner = found["loops"]
     assert (outer["iterations"], outer["stopped_by"]) == (3, "trip_count")
     assert "entries" not in outer
@@ -112,14 +112,14 @@ def test_json_of_a_nested_loop_counts_its_entries(capsys: pytest.CaptureFixture[
 def test_json_stays_strict(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, values: str, expected: dict[str, Any]
 ) -> None:
-    model = save(tmp_path, "g (float[N] x) => (float[N] y) { y = Identity (x) }")
-    output = told(loopdbg(capsys, "run", model, "--json", "--input", f"x={values}").out)["outputs"]["y"]
+    model = save_text_model(tmp_path, "g (float[N] x) => (float[N] y) { y = Identity (x) }")
+    output = json_result(run_cli(capsys, "run", model, "--json", "--input", f"x={values}").out)["outputs"]["y"]
     assert {key: output[key] for key in output if key not in ("shape", "dtype")} == expected
 
 
 def test_large_integers_are_exact(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    model = save(tmp_path, "g (int64[2] x) => (int64[2] y) { y = Identity (x) }")
-    found = told(loopdbg(capsys, "run", model, "--json", "--input", f"x=[{2**62 + 1}, {-(2**63)}]").out)
+    model = save_text_model(tmp_path, "g (int64[2] x) => (int64[2] y) { y = Identity (x) }")
+    found = json_result(run_cli(capsys, "run", model, "--json", "--input", f"x=[{2**62 + 1}, {-(2**63)}]").out)
     assert (found["outputs"]["y"]["min"], found["outputs"]["y"]["max"]) == (-(2**63), 2**62 + 1)
 
 
@@ -130,8 +130,8 @@ SEQUENCE = """g (float[2] x) => (seq(float[2]) s, string[1] t) {
 
 
 def test_sequences_and_strings(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    model, target = save(tmp_path, SEQUENCE), tmp_path / "out.npz"
-    ran = loopdbg(capsys, "run", model, "--input", "x=[1, 2]", "--output", target)
+    model, target = save_text_model(tmp_path, SEQUENCE), tmp_path / "out.npz"
+    ran = run_cli(capsys, "run", model, "--input", "x=[1, 2]", "--output", target)
     assert ran.status == 0
     assert "  s        sequence of 2" in ran.out
     assert "    s[1]   float32 [2]" in ran.out
@@ -141,14 +141,14 @@ def test_sequences_and_strings(capsys: pytest.CaptureFixture[str], tmp_path: Pat
         assert sorted(saved.files) == ["s.0", "s.1", "t"]
         assert saved["s.1"].tolist() == [1, 2]
         assert saved["t"].tolist() == ["héllo"]
-    found = told(loopdbg(capsys, "run", model, "--input", "x=[1, 2]", "--json").out)["outputs"]
+    found = json_result(run_cli(capsys, "run", model, "--input", "x=[1, 2]", "--json").out)["outputs"]
     assert [element["max"] for element in found["s"]["sequence"]] == [2, 2]
     assert found["t"] == {"shape": [1], "dtype": "string", "min": None, "max": None, "mean": None}
 
 
 def test_outputs_are_saved_under_their_names(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     target = tmp_path / "y.npz"
-    ran = loopdbg(capsys, "run", SAMPLES / "lstm.xml", "--output", target)
+    ran = run_cli(capsys, "run", SAMPLES / "lstm.xml", "--output", target)
     assert ran.out.count(f"→ {target}") == 3
     with np.load(target) as saved:
         assert {name: saved[name].shape for name in saved.files} == {"Y": (1, 25, 256), "H": (1, 256), "C": (1, 256)}
@@ -159,13 +159,13 @@ def test_what_was_saved_can_be_given(capsys: pytest.CaptureFixture[str], tmp_pat
         x_ = Identity (x)
         s_ = Identity (s)
     }"""
-    model, first, second = save(tmp_path, text), tmp_path / "first.npz", tmp_path / "second.npz"
+    model, first, second = save_text_model(tmp_path, text), tmp_path / "first.npz", tmp_path / "second.npz"
     given = ["--input", "x=[1, 0.1]", "--input", "s=[[1, 2], [3, 4]]"]
-    before = loopdbg(capsys, "run", model, *given, "--output", first)
+    before = run_cli(capsys, "run", model, *given, "--output", first)
     with np.load(first) as saved:
         assert sorted(saved.files) == ["s_.0", "s_.1", "x_"]
         np.savez(second, **{name.replace("_", ""): saved[name] for name in saved.files})
-    after = loopdbg(capsys, "run", model, "--inputs", second, "--output", first)
+    after = run_cli(capsys, "run", model, "--inputs", second, "--output", first)
     assert after.status == 0
     assert "[1.0, 0.1]" in after.out
     assert after.out.splitlines()[1:] == before.out.splitlines()[1:]
@@ -175,47 +175,47 @@ def test_a_place_where_nothing_can_be_saved_is_found_before_the_run(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     for target in (tmp_path, tmp_path / "none" / "y.npz"):
-        ran = loopdbg(capsys, "run", SAMPLES / "newton_sqrt.onnx", "--output", target)
+        ran = run_cli(capsys, "run", SAMPLES / "newton_sqrt.onnx", "--output", target)
         assert ran.status == 2
-        assert str(target) in ran.complaint
+        assert str(target) in ran.error_line
 
 
 def test_a_limit(capsys: pytest.CaptureFixture[str]) -> None:
-    ran = loopdbg(capsys, "run", SAMPLES / "newton_sqrt.onnx", "--max-iterations", 3)
+    ran = run_cli(capsys, "run", SAMPLES / "newton_sqrt.onnx", "--max-iterations", 3)
     assert ran.status == 4
     assert "3 iterations of 'sqrt'" in ran.out and "stopped by a limit" in ran.out
     assert ran.err.splitlines()[-1] == "loopdbg: loop 'sqrt' reached the limit of 3 iterations without ending"
 
 
 def test_a_limit_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    ran = loopdbg(capsys, "run", SAMPLES / "newton_sqrt.onnx", "--max-iterations", 3, "--json")
-    found = told(ran.out)
+    ran = run_cli(capsys, "run", SAMPLES / "newton_sqrt.onnx", "--max-iterations", 3, "--json")
+    found = json_result(ran.out)
     assert ran.status == 4
     assert found["outputs"] == {}
     assert [(loop["iterations"], loop["stopped_by"]) for loop in found["loops"]] == [(3, "limit")]
 
 
 def test_a_loop_that_nothing_can_end_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    ran = loopdbg(capsys, "run", SAMPLES / "loop_infinite.xml", "--input", "start=0")
+    ran = run_cli(capsys, "run", SAMPLES / "loop_infinite.xml", "--input", "start=0")
     assert ran.status in (1, 4)
-    ran = loopdbg(capsys, "run", SAMPLES / "loop_infinite.xml", "--input", "start=[0]")
+    ran = run_cli(capsys, "run", SAMPLES / "loop_infinite.xml", "--input", "start=[0]")
     assert ran.status == 4
-    assert "--max-iterations N" in ran.complaint
+    assert "--max-iterations N" in ran.error_line
 
 
 def test_notes_about_real_runtimes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    model = save(tmp_path, COUNT)
+    model = save_text_model(tmp_path, COUNT)
     inputs = [f"--input={one}" for one in ("M=-7", "cond=true", "v0=1", "bound=3")]
-    ran = loopdbg(capsys, "run", model, *inputs)
+    ran = run_cli(capsys, "run", model, *inputs)
     assert ran.err.startswith("note: loop ") and "uninitialised" in ran.err
-    ran = loopdbg(capsys, "run", model, *inputs, "--json")
-    assert ["uninitialised" in note for note in told(ran.out)["notes"]] == [True]
+    ran = run_cli(capsys, "run", model, *inputs, "--json")
+    assert ["uninitialised" in note for note in json_result(ran.out)["notes"]] == [True]
     assert ran.err == ""
 
 
 def test_a_failing_node_is_one_line_that_tells_the_inputs(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    model = save(tmp_path, "g (float[4] x, int64[1] i) => (float[1] y) { y = Gather (x, i) }")
-    ran = loopdbg(capsys, "run", model, "--input", "i=[7]")
+    model = save_text_model(tmp_path, "g (float[4] x, int64[1] i) => (float[1] y) { y = Gather (x, i) }")
+    ran = run_cli(capsys, "run", model, "--input", "i=[7]")
     assert ran.status == 1
-    assert "Gather" in ran.complaint
-    assert ran.complaint.endswith("(inputs: made with --seed 0: x float32[4]; i as given)")
+    assert "Gather" in ran.error_line
+    assert ran.error_line.endswith("(inputs: made with --seed 0: x float32[4]; i as given)")

@@ -11,32 +11,32 @@ from pathlib import Path
 
 import pytest
 
-from command_line import Ran, finish, loopdbg, start
-from models import SAMPLES
-from pseudo_terminal import plain, started
+from cli_runner import CliResult, run_cli, start_cli, wait_for_exit
+from pseudo_terminal import start_command, strip_escapes
+from text_models import SAMPLES
 
 NEWTON = SAMPLES / "newton_sqrt.onnx"
 INPUTS = ("--input", "a=2", "--input", "tol=1e-6")
 
 
-def piped(data: Path | bytes, *words: object) -> Ran:
+def run_piped(data: Path | bytes, *words: object) -> CliResult:
     """A command line with that on its standard input, and no terminal."""
     with tempfile.TemporaryFile() as file:
         file.write(data.read_bytes() if isinstance(data, Path) else data)
         file.seek(0)
-        return finish(start(*words, stdin=file, start_new_session=True))
+        return wait_for_exit(start_cli(*words, stdin=file, start_new_session=True))
 
 
-def settled(ran: Ran) -> str:
+def normalize_output(ran: CliResult) -> str:
     return re.sub(r" in [\d.]+ \w+ \(.*? each\)", "", ran.out)
 
 
 def test_the_bits_are_those_of_the_file(capsys: pytest.CaptureFixture[str]) -> None:
-    of_the_file = loopdbg(capsys, "run", NEWTON, *INPUTS)
-    ran = piped(NEWTON, "run", "-", *INPUTS)
+    of_the_file = run_cli(capsys, "run", NEWTON, *INPUTS)
+    ran = run_piped(NEWTON, "run", "-", *INPUTS)
     assert (ran.status, ran.err) == (0, "")
-    assert settled(ran).splitlines()[1:] == settled(of_the_file).splitlines()[1:]
-    assert settled(ran).startswith("stdin.onnx: 5 iterations of 'sqrt'")
+    assert normalize_output(ran).splitlines()[1:] == normalize_output(of_the_file).splitlines()[1:]
+    assert normalize_output(ran).startswith("stdin.onnx: 5 iterations of 'sqrt'")
 
 
 @pytest.mark.parametrize(
@@ -50,15 +50,15 @@ def test_the_bits_are_those_of_the_file(capsys: pytest.CaptureFixture[str]) -> N
     ids=["openvino", "explain", "diff", "session"],
 )
 def test_every_command_takes_it(name: str, words: Sequence[object], told: str) -> None:
-    ran = piped(SAMPLES / name, *words)
+    ran = run_piped(SAMPLES / name, *words)
     assert ran.status == 0, ran.err
     assert told in ran.out
 
 
-def test_a_trace_is_told_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_trace_is_detected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     trace = tmp_path / "run.loopdb"
-    assert loopdbg(capsys, "run", NEWTON, *INPUTS, "--record", trace).status == 0
-    ran = piped(trace, "run", "-", "-ex", "goto 2", "--batch")
+    assert run_cli(capsys, "run", NEWTON, *INPUTS, "--record", trace).status == 0
+    ran = run_piped(trace, "run", "-", "-ex", "goto 2", "--batch")
     assert ran.status == 0 and "before iteration 2 of loop 'sqrt'" in ran.out
 
 
@@ -74,42 +74,42 @@ def test_a_trace_is_told_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str
     ids=["empty", "rubbish", "html", "two", "screen"],
 )
 def test_what_is_no_model_is_one_line(data: bytes, words: list[str], told: str) -> None:
-    ran = piped(data, *words)
+    ran = run_piped(data, *words)
     assert ran.status in (1, 2)
-    assert told in ran.complaint
+    assert told in ran.error_line
 
 
 def test_nothing_is_left_behind(tmp_path: Path) -> None:
-    process = start("run", "-", *INPUTS, stdin=NEWTON.open(), environment={"TMPDIR": str(tmp_path)})
-    assert finish(process).status == 0
+    process = start_cli("run", "-", *INPUTS, stdin=NEWTON.open(), environment={"TMPDIR": str(tmp_path)})
+    assert wait_for_exit(process).status == 0
     assert list(tmp_path.iterdir()) == []
 
 
-def in_a_shell(model: Path, *words: str) -> list[str]:
+def run_in_shell(model: Path, *words: str) -> list[str]:
     """Of a shell on a terminal: what it runs has the model on standard input, and the terminal to type at."""
     command = " ".join(shlex.quote(word) for word in (sys.executable, "-P", "-m", "loopdbg", *words))
     return ["sh", "-c", f"{command} < {shlex.quote(str(model))}"]
 
 
 def test_the_screen_has_its_keys_from_the_terminal(tmp_path: Path) -> None:
-    with started(in_a_shell(NEWTON, "-", *INPUTS), tmp_path, rows=36, columns=120) as found:
-        found.wait(lambda seen: "q quit" in plain(seen) and "before iteration 0" in plain(seen))
+    with start_command(run_in_shell(NEWTON, "-", *INPUTS), tmp_path, rows=36, columns=120) as found:
+        found.wait(lambda seen: "q quit" in strip_escapes(seen) and "before iteration 0" in strip_escapes(seen))
         found.press("s")
-        found.wait(lambda seen: "before iteration 1" in plain(seen) or "iteration 1" in plain(seen))
+        found.wait(lambda seen: "before iteration 1" in strip_escapes(seen) or "iteration 1" in strip_escapes(seen))
         found.press("q")
-        assert found.ended() == 0
+        assert found.wait_until_exit() == 0
 
 
 def test_the_console_asks_at_the_terminal(tmp_path: Path) -> None:
-    with started(in_a_shell(NEWTON, "run", "-", "-i", *INPUTS), tmp_path) as found:
-        found.wait(lambda seen: "(loopdbg) " in plain(seen))
+    with start_command(run_in_shell(NEWTON, "run", "-", "-i", *INPUTS), tmp_path) as found:
+        found.wait(lambda seen: "(loopdbg) " in strip_escapes(seen))
         found.press("step 2\n")
-        found.wait(lambda seen: "before iteration 2" in plain(seen))
+        found.wait(lambda seen: "before iteration 2" in strip_escapes(seen))
         found.press("quit\n")
-        assert found.ended() == 0
+        assert found.wait_until_exit() == 0
 
 
 def test_a_model_that_would_be_typed(tmp_path: Path) -> None:
-    with started([sys.executable, "-P", "-m", "loopdbg", "run", "-"], tmp_path, columns=200) as found:
-        assert found.ended() == 2
-        assert "- is a model from standard input, which is the terminal" in plain(found.seen)
+    with start_command([sys.executable, "-P", "-m", "loopdbg", "run", "-"], tmp_path, columns=200) as found:
+        assert found.wait_until_exit() == 2
+        assert "- is a model from standard input, which is the terminal" in strip_escapes(found.output)

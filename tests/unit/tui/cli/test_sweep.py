@@ -13,23 +13,23 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from command_line import Ran, finish, loopdbg, start
-from loopdbg.debugger.sweep import cluster
-from loopdbg.debugger.sweep.local import Batch
+from cli_runner import CliResult, run_cli, start_cli, wait_for_exit
+from loopdbg.debugger.sweep import dask_cluster
 from loopdbg.debugger.sweep.row import Status
-from loopdbg.debugger.sweep.summary import Bar, ModelSummary, bars
-from loopdbg.tui.cli.sweep_progress import Count, Lines
-from loopdbg.tui.cli.sweeping import exit_status
-from sweeping import LIMIT, NEWTON, rows_in, tricky
+from loopdbg.debugger.sweep.summary import HistogramBar, ModelSummary, histogram_bars
+from loopdbg.debugger.sweep.worker_pool import RowBatch
+from loopdbg.tui.cli.sweeps.execute import exit_status
+from loopdbg.tui.cli.sweeps.progress import SweepCounter, SweepProgressLog
+from sweep_cases import MAX_ITERATIONS, NEWTON, count_rows, write_tricky_cases
 
-RANDOM = ("sweep", NEWTON, "--random", 8, "--max-iterations", LIMIT, "-j", 1)
+RANDOM = ("sweep", NEWTON, "--random", 8, "--max-iterations", MAX_ITERATIONS, "-j", 1)
 
 
 def test_a_report_tells_statuses_iterations_and_what_to_look_at(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     rows = tmp_path / "out.csv"
-    ran = loopdbg(capsys, *RANDOM, "--measure", "err", "-o", rows)
+    ran = run_cli(capsys, *RANDOM, "--measure", "err", "-o", rows)
     assert ran.status == 4, "limits alone"
     lines = ran.out.splitlines()
     assert "on 8 cases of 'random-0': ok " in lines[0] and ", limit " in lines[0]
@@ -37,28 +37,28 @@ def test_a_report_tells_statuses_iterations_and_what_to_look_at(
     assert any(line.strip().startswith("err: ") for line in lines)
     assert f"8 rows in {rows}" in lines
     assert len(rows.read_text().splitlines()) == 9
-    again = loopdbg(capsys, *RANDOM, "-o", rows)
+    again = run_cli(capsys, *RANDOM, "-o", rows)
     assert (
-        again.complaint
+        again.error_line
         == f"{rows.with_suffix('.sweepdb')} is there already: --resume goes on with it, --force begins anew"
     )
-    assert loopdbg(capsys, *RANDOM, "--measure", "err", "-o", rows, "--resume").err.startswith("8 of 8 cases are in")
+    assert run_cli(capsys, *RANDOM, "--measure", "err", "-o", rows, "--resume").err.startswith("8 of 8 cases are in")
 
 
-def opened(capsys: pytest.CaptureFixture[str], command: str, *more: str) -> Ran:
+def opened(capsys: pytest.CaptureFixture[str], command: str, *more: str) -> CliResult:
     """What a command that a report tells prints, and those typed after it."""
     words = shlex.split(command)
     assert words[0] == "loopdbg" and "-i" in words
     words.remove("-i")  # nobody types here
-    return loopdbg(capsys, *words[1:], *(word for text in more for word in ("-ex", text)), "--batch")
+    return run_cli(capsys, *words[1:], *(word for text in more for word in ("-ex", text)), "--batch")
 
 
-def test_what_is_told_opens_the_case_where_it_went_wrong(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    model, operators, cases = tricky(tmp_path)
+def test_reported_command_opens_failing_case(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    model, operators, cases = write_tricky_cases(tmp_path)
     for name in ("b_crashes", "d_hangs"):
         (cases / f"{name}.npz").unlink()
     words = ("--inputs", cases, "--operators", operators, "--assert", "h >= 0", "--break", "nan")
-    ran = loopdbg(capsys, "sweep", model, *words, "--max-iterations", 50, "-j", 1, "--json")
+    ran = run_cli(capsys, "sweep", model, *words, "--max-iterations", 50, "-j", 1, "--json")
     assert ran.status == 7
     worst = {one["id"].rsplit("/", 1)[-1]: one for one in json.loads(ran.out)["worst"]}
     assert [one["status"] for one in worst.values()][:4] == ["error", "assert", "break", "limit"]
@@ -73,30 +73,30 @@ def test_what_is_told_opens_the_case_where_it_went_wrong(capsys: pytest.CaptureF
 def test_one_of_many_cases_is_run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = tmp_path / "all.npz"
     np.savez(path, a=np.float32([4, 9, 16]), tol=np.float32([1e-6] * 3))
-    ran = loopdbg(capsys, "run", NEWTON, "--inputs", path, "--batched", "--case", "x/all/1", "--json")
+    ran = run_cli(capsys, "run", NEWTON, "--inputs", path, "--batched", "--case", "x/all/1", "--json")
     assert json.loads(ran.out)["outputs"]["root"]["mean"] == 3.0
-    ran = loopdbg(capsys, "run", NEWTON, "--inputs", path, "--batched", "--case", "3")
-    assert (ran.status, ran.complaint) == (2, "all has no case '3'; they are numbered 0 to 2")
+    ran = run_cli(capsys, "run", NEWTON, "--inputs", path, "--batched", "--case", "3")
+    assert (ran.status, ran.error_line) == (2, "all has no case '3'; they are numbered 0 to 2")
     for words, why in (
         (("--case", "1"), "give the set of them as --inputs SET"),
         (("--inputs", path, "--batched"), "say which case as --case N"),
         (("--at", "soon"), "neither 'first' nor an iteration"),
     ):
-        assert why in loopdbg(capsys, "run", NEWTON, *words).complaint
+        assert why in run_cli(capsys, "run", NEWTON, *words).error_line
 
 
 @pytest.mark.parametrize(
     ("at", "told"),
     [("first", "gave NaN or Inf in iteration 137"), ("5", "iteration 5"), ("normalise:7", "iteration 7")],
 )
-def test_a_session_begins_where_it_is_told(capsys: pytest.CaptureFixture[str], at: str, told: str) -> None:
+def test_session_starts_at_given_position(capsys: pytest.CaptureFixture[str], at: str, told: str) -> None:
     model = Path(NEWTON).with_name("vanishing_scale.onnx")
-    assert told in loopdbg(capsys, "run", model, "--at", at, "--batch").out
+    assert told in run_cli(capsys, "run", model, "--at", at, "--batch").out
 
 
 def test_a_report_for_ci_is_read_as_one(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     report = tmp_path / "report.xml"
-    loopdbg(capsys, *RANDOM, "--junit", report)
+    run_cli(capsys, *RANDOM, "--junit", report)
     suite = xml.etree.ElementTree.parse(report).getroot()[0]
     assert suite.get("tests") == "8"
     failed = [case for case in suite if case.find("failure") is not None]
@@ -113,17 +113,17 @@ def test_only_rows_of_a_sweep_are_overwritten(capsys: pytest.CaptureFixture[str]
     other.write_text("mine")
     rows.write_text("id,mine\n1,2\n")
     for words in ((), ("--force",)):
-        assert f"{rows}" in loopdbg(capsys, *RANDOM, "-o", rows, *words).complaint
+        assert f"{rows}" in run_cli(capsys, *RANDOM, "-o", rows, *words).error_line
         assert rows.read_text() == "id,mine\n1,2\n", "not what a sweep wrote"
     rows.unlink()
-    assert loopdbg(capsys, *RANDOM, "-o", rows).status == 4
+    assert run_cli(capsys, *RANDOM, "-o", rows).status == 4
     if suffix != "sweepdb":
         beside.unlink()
-        assert loopdbg(capsys, *RANDOM, "-o", rows).complaint.endswith(
+        assert run_cli(capsys, *RANDOM, "-o", rows).error_line.endswith(
             "--force overwrites the rows of an earlier sweep"
         )
     before = rows.read_bytes()
-    assert loopdbg(capsys, *RANDOM, "--seed", 5, "-o", rows, "--force").status == 4
+    assert run_cli(capsys, *RANDOM, "--seed", 5, "-o", rows, "--force").status == 4
     assert rows.read_bytes() != before
     assert {path.name for path in tmp_path.iterdir()} == {rows.name, other.name, beside.name}
     assert other.read_text() == "mine"
@@ -131,14 +131,14 @@ def test_only_rows_of_a_sweep_are_overwritten(capsys: pytest.CaptureFixture[str]
 
 def test_rows_are_drawn(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     rows = tmp_path / "out.csv"
-    loopdbg(capsys, *RANDOM, "--measure", "err", "-o", rows)
+    run_cli(capsys, *RANDOM, "--measure", "err", "-o", rows)
     for path in (rows, rows.with_suffix(".sweepdb")):
         picture = tmp_path / f"{path.suffix[1:]}.png"
-        assert loopdbg(capsys, "plot", path, "-o", picture).status == 0
+        assert run_cli(capsys, "plot", path, "-o", picture).status == 0
         assert picture.read_bytes()[:4] == b"\x89PNG"
     (tmp_path / "other.csv").write_text("a,b\n1,2\n")
-    ran = loopdbg(capsys, "plot", tmp_path / "other.csv", "-o", tmp_path / "x.png")
-    assert ran.complaint.endswith("holds no rows of a sweep: it has no column 'id'")
+    ran = run_cli(capsys, "plot", tmp_path / "other.csv", "-o", tmp_path / "x.png")
+    assert ran.error_line.endswith("holds no rows of a sweep: it has no column 'id'")
 
 
 @pytest.mark.parametrize(
@@ -156,22 +156,22 @@ def test_what_makes_no_sense(
 ) -> None:
     if "--dask" in words:
         pytest.importorskip("distributed", reason="a cluster needs distributed")
-        monkeypatch.setattr(cluster, "_ANSWER", 0.2)
-    ran = loopdbg(capsys, "sweep", NEWTON, "--max-iterations", LIMIT, *words)
-    assert ran.status == 2 and why in ran.complaint
+        monkeypatch.setattr(dask_cluster, "_CONNECT_TIMEOUT_SECONDS", 0.2)
+    ran = run_cli(capsys, "sweep", NEWTON, "--max-iterations", MAX_ITERATIONS, *words)
+    assert ran.status == 2 and why in ran.error_line
 
 
 def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(tmp_path: Path) -> None:
     rows = tmp_path / "out.sweepdb"
-    process = start("sweep", NEWTON, "--random", 10**6, "--max-iterations", LIMIT, "-j", 1, "-o", rows)
-    while rows_in(rows) == 0:
+    process = start_cli("sweep", NEWTON, "--random", 10**6, "--max-iterations", MAX_ITERATIONS, "-j", 1, "-o", rows)
+    while count_rows(rows) == 0:
         assert process.poll() is None
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    ran = finish(process)
+    ran = wait_for_exit(process)
     assert ran.status == 130
     assert f"cases are done and kept in {rows}; the same command with --resume goes on" in ran.err
-    assert rows_in(rows) > 0
+    assert count_rows(rows) > 0
 
 
 @pytest.mark.parametrize(
@@ -194,10 +194,10 @@ def test_exit_statuses(statuses: str, status: int) -> None:
 def test_lines_tell_how_far_it_is_where_there_is_no_terminal() -> None:
     clock = SimpleNamespace(now=0.0)
     told: list[str] = []
-    count = Count(1000, Lines(lambda: clock.now, told.append).tell)
+    count = SweepCounter(1000, SweepProgressLog(lambda: clock.now, told.append).log)
     for now in (5.0, 10.0, 12.0, 20.0):
         clock.now = now
-        count.add(Batch(0, 100, [(0, 0, "0", None, 1, None, "limit")]))
+        count.add(RowBatch(0, 100, [(0, 0, "0", None, 1, None, "limit")]))
     assert told == [
         "loopdbg: 200 of 1000 cases, 20/s, 40 s left; limit 2",
         "loopdbg: 400 of 1000 cases, 20/s, 30 s left; limit 4",
@@ -205,13 +205,13 @@ def test_lines_tell_how_far_it_is_where_there_is_no_terminal() -> None:
 
 
 def test_bars_hold_all_counts() -> None:
-    assert bars([(3, 5), (9, 1)]) == [Bar(3, 3, 5), Bar(9, 9, 1)]
+    assert histogram_bars([(3, 5), (9, 1)]) == [HistogramBar(3, 3, 5), HistogramBar(9, 9, 1)]
     for counts in (
         [(k, 2) for k in range(50)],
         [(2**k, 1) for k in range(20)],
         [(0, 9), *((k, 1) for k in range(5, 900))],
     ):
-        found = bars(counts)
+        found = histogram_bars(counts)
         assert len(found) <= 12
         assert sum(bar.count for bar in found) == sum(count for _, count in counts)
-        assert found[0].least <= counts[0][0] and found[-1].most >= counts[-1][0]
+        assert found[0].low <= counts[0][0] and found[-1].high >= counts[-1][0]

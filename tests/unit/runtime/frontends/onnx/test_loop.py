@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from loopdbg.runtime.graph import Loop, System
-from models import loop_text
+from text_models import loop_text
 
-from .texts import names, read_loop, refused
+from .onnx_texts import assert_refused, read_loop, value_names
 
 
 @pytest.mark.parametrize("trip_count", ["m", ""])
@@ -15,8 +15,8 @@ from .texts import names, read_loop, refused
 @pytest.mark.parametrize("opset", [1, 11, 13, 16, 19, 21, 23, 24, 25])
 def test_trip_count_and_condition(trip_count: str, condition: str, opset: int) -> None:
     loop = read_loop(loop_text(call=f"a = Loop ({trip_count}, {condition}, v)"), opset)
-    assert names([loop.trip_count, loop.initial_condition]) == [trip_count or None, condition or None]
-    assert names(loop.inputs) == [trip_count or None, condition or None, "v"]
+    assert value_names([loop.trip_count, loop.initial_condition]) == [trip_count or None, condition or None]
+    assert value_names(loop.inputs) == [trip_count or None, condition or None, "v"]
     assert loop.iteration is loop.body.inputs[0]
     assert loop.condition_input is loop.body.inputs[1]
     # docs/semantics.md 3.2: without cond the body's condition is ignored.
@@ -60,7 +60,7 @@ def test_positions_count_not_names() -> None:
         inputs="int64 x, bool i, float ci", nodes="co = Identity (i) xo = Add (ci, ci)", outputs="bool co, float xo"
     )
     loop = read_loop(text)
-    assert names([loop.iteration, loop.condition_input, loop.back_edges[0].param]) == ["x", "i", "ci"]
+    assert value_names([loop.iteration, loop.condition_input, loop.back_edges[0].param]) == ["x", "i", "ci"]
 
 
 def test_a_body_may_return_its_inputs() -> None:
@@ -82,15 +82,15 @@ def test_one_result_may_feed_two_back_edges() -> None:
     )
     # With zero trips a and b differ: each knows its own edge.
     assert [last.edge for last in loop.last_values] == loop.back_edges
-    assert names([last.edge.initial for last in loop.last_values if last.edge]) == ["v", "w"]
+    assert value_names([last.edge.initial for last in loop.last_values if last.edge]) == ["v", "w"]
 
 
 def test_omitted_outputs_are_not_collected() -> None:
     loop = read_loop(TWO.replace("a, b, d, e =", ", b, , e =").replace("float a, float b, float[n] d,", "float b,"))
-    assert names(loop.outputs) == [None, "b", None, "e"]
+    assert value_names(loop.outputs) == [None, "b", None, "e"]
     assert len(loop.back_edges) == 2
-    assert names([last.outer for last in loop.last_values]) == ["b"]
-    assert names([scan.outer for scan in loop.scan_outputs]) == ["e"]
+    assert value_names([last.outer for last in loop.last_values]) == ["b"]
+    assert value_names([scan.outer for scan in loop.scan_outputs]) == ["e"]
 
 
 def test_no_carried_values() -> None:
@@ -103,8 +103,8 @@ def test_no_carried_values() -> None:
     )
     loop = read_loop(text)
     assert loop.back_edges == []
-    assert names([scan.outer for scan in loop.scan_outputs]) == ["a"]
-    refused(text, "Loop 'Loop_0' (opset 10) has 2 inputs", "at least 3", opset=10)
+    assert value_names([scan.outer for scan in loop.scan_outputs]) == ["a"]
+    assert_refused(text, "Loop 'Loop_0' (opset 10) has 2 inputs", "at least 3", opset=10)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_no_carried_values() -> None:
 def test_a_body_input_with_an_initializer_may_be_left_out(inputs: str) -> None:
     text = loop_text(inputs=inputs, nodes="co = Identity (ci) xo = Add (x, k)")
     loop = read_loop(text.replace("float xo) {", "float xo) <float k = {5}> {"))
-    assert names(loop.body.inputs) == ["i", "ci", "x"]
+    assert value_names(loop.body.inputs) == ["i", "ci", "x"]
     (constant,) = loop.body.constants
     assert constant.name == "k"
     assert constant.constant is not None
@@ -132,7 +132,7 @@ def test_a_body_input_with_an_initializer_may_be_given() -> None:
         given="int64 m, bool c, float v, float w",
     ).replace("float ko) {", "float ko) <float k = {5}> {")
     loop = read_loop(text)
-    assert names(loop.body.inputs) == ["i", "ci", "x", "k"]
+    assert value_names(loop.body.inputs) == ["i", "ci", "x", "k"]
     assert loop.body.constants == []
 
 
@@ -151,7 +151,7 @@ def test_nested_loops() -> None:
     loop = read_loop(loop_text(nodes=f"co = Identity (ci) {inner}"))
     nested = loop.body.nodes[2]
     assert isinstance(nested, Loop)
-    assert names(nested.inputs) == ["k", None, "x"]
+    assert value_names(nested.inputs) == ["k", None, "x"]
     # A capture is the outer value itself, through however many levels.
     cast, add = nested.body.nodes[1], nested.body.nodes[2]
     assert cast.inputs[0] is loop.iteration
@@ -213,4 +213,4 @@ REFUSED = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_refused(case: str) -> None:
     text, words = REFUSED[case]
-    refused(text, "Loop 'Loop_0' (opset 16)", *words)
+    assert_refused(text, "Loop 'Loop_0' (opset 16)", *words)

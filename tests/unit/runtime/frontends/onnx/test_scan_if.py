@@ -6,7 +6,7 @@ import pytest
 
 from loopdbg.runtime.graph import If, Loop
 
-from .texts import names, read, refused
+from .onnx_texts import assert_refused, read_text, value_names
 
 
 def scan_text(
@@ -25,7 +25,7 @@ def scan_text(
 
 
 def scan(text: str, opset: int = 16) -> Loop:
-    (loop,) = read(text, opset).nodes
+    (loop,) = read_text(text, opset).nodes
     assert isinstance(loop, Loop)
     return loop
 
@@ -43,13 +43,13 @@ def test_defaults(opset: int) -> None:
     ) * 5
     assert slices(loop) == [(0, 0, -1, 1)] * 2
     assert all(s.drop_axis and s.part_size == 1 for s in loop.sliced_inputs)
-    assert names([s.outer for s in loop.sliced_inputs]) == ["x", "y"]
+    assert value_names([s.outer for s in loop.sliced_inputs]) == ["x", "y"]
     assert [s.inner for s in loop.sliced_inputs] == loop.body.inputs[1:]
     (edge,) = loop.back_edges
-    assert names([edge.initial, edge.param, edge.result]) == ["k0", "ki", "ko"]
+    assert value_names([edge.initial, edge.param, edge.result]) == ["k0", "ki", "ko"]
     assert [(last.edge, last.outer) for last in loop.last_values] == [(edge, loop.outputs[0])]
     assert [(s.axis, s.stack, s.reverse) for s in loop.scan_outputs] == [(0, True, False)] * 2
-    assert names([s.outer for s in loop.scan_outputs]) == ["p", "q"]
+    assert value_names([s.outer for s in loop.scan_outputs]) == ["p", "q"]
 
 
 def test_axes_and_directions() -> None:
@@ -70,7 +70,7 @@ def test_scan_without_states_and_with_an_omitted_output() -> None:
             yo = Add (xi, xi) zo = Mul (xi, xi) }> (x) }"""
     )
     assert loop.back_edges == []
-    assert names([s.outer for s in loop.scan_outputs]) == ["y"]
+    assert value_names([s.outer for s in loop.scan_outputs]) == ["y"]
 
 
 REFUSED = {
@@ -108,21 +108,21 @@ REFUSED = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_refused(case: str) -> None:
     text, words = REFUSED[case]
-    refused(text, "Scan 'Scan_0' (opset 16)", *words)
+    assert_refused(text, "Scan 'Scan_0' (opset 16)", *words)
 
 
 def test_scan_of_opset_8() -> None:
     text = scan_text().replace("(k0, x, y)", "(lens, k0, x, y)")
     batch = scan(text.replace("g (", "g (int64[B] lens, "), opset=8)
-    assert names([s.outer for s in batch.sliced_inputs]) == ["k0", "x", "y", "lens"]
+    assert value_names([s.outer for s in batch.sliced_inputs]) == ["k0", "x", "y", "lens"]
     assert [(s.axis, s.stack) for s in batch.scan_outputs] == [(0, True)] * 3
     (sequence,) = (node for node in batch.body.nodes if isinstance(node, Loop))
     assert (batch.name, sequence.name) == ("Scan_0", "Scan_0/sequence")
     assert slices(sequence) == [(0, 0, -1, 1)] * 2
-    assert names([edge.param for edge in sequence.back_edges]) == ["ki"]
-    refused(scan_text(), "Scan exists from opset 8 on", opset=7)
-    refused(scan_text(call="k, p, q = Scan").replace("(k0, x, y)", "()"), "has no inputs", opset=8)
-    refused(scan_text(", scan_input_axes = [0, 0]"), "has an attribute 'scan_input_axes'", opset=8)
+    assert value_names([edge.param for edge in sequence.back_edges]) == ["ki"]
+    assert_refused(scan_text(), "Scan exists from opset 8 on", opset=7)
+    assert_refused(scan_text(call="k, p, q = Scan").replace("(k0, x, y)", "()"), "has no inputs", opset=8)
+    assert_refused(scan_text(", scan_input_axes = [0, 0]"), "has an attribute 'scan_input_axes'", opset=8)
 
 
 def if_text(then: str = "float t", other: str = "float e", call: str = "y = If", given: str = "(c)") -> str:
@@ -135,19 +135,19 @@ def if_text(then: str = "float t", other: str = "float e", call: str = "y = If",
 
 def test_a_branch_may_list_its_initializers_as_inputs() -> None:
     # Before IR 4 it had to.
-    (node,) = read(if_text(then="float t").replace("then_graph ()", "then_graph (float z = {5})")).nodes
+    (node,) = read_text(if_text(then="float t").replace("then_graph ()", "then_graph (float z = {5})")).nodes
     assert isinstance(node, If)
     assert node.then_branch.inputs == []
-    assert names(node.then_branch.constants) == ["z"]
+    assert value_names(node.then_branch.constants) == ["z"]
 
 
 def test_if() -> None:
-    graph = read(if_text())
+    graph = read_text(if_text())
     (node,) = graph.nodes
     assert isinstance(node, If)
     assert node.inputs == [graph.inputs[0]]
     assert (node.then_branch.name, node.else_branch.name) == ("then_graph", "else_graph")
-    assert names(node.then_branch.outputs + node.else_branch.outputs) == ["t", "e"]
+    assert value_names(node.then_branch.outputs + node.else_branch.outputs) == ["t", "e"]
     assert node.then_branch.nodes[0].inputs[0] is graph.inputs[1]
     assert node.outputs == graph.outputs
 
@@ -167,4 +167,4 @@ def test_if() -> None:
     ],
 )
 def test_refused_if(text: str, words: list[str]) -> None:
-    refused(text, "If 'If_0' (opset 16)", *words)
+    assert_refused(text, "If 'If_0' (opset 16)", *words)

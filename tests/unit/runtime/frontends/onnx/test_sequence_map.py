@@ -7,9 +7,9 @@ import pytest
 
 import loopdbg
 from loopdbg.runtime.graph import Loop, loops
-from models import loop_text
+from text_models import loop_text
 
-from .texts import names, operation, read, refused
+from .onnx_texts import assert_refused, operation, read_text, value_names
 
 MAP = """
 g (seq(float[N]) s, seq(float[N]) t, float[1] x) => (seq(float[N]) y, seq(int64[1]) z) {
@@ -20,7 +20,7 @@ g (seq(float[N]) s, seq(float[N]) t, float[1] x) => (seq(float[N]) y, seq(int64[
 
 
 def test_structure() -> None:
-    graph = read(MAP, 18)
+    graph = read_text(MAP, 18)
     assert [n.op_type for n in graph.nodes] == ["SequenceLength", "SequenceEmpty", "SequenceEmpty", "Loop"]
     loop = graph.nodes[-1]
     assert isinstance(loop, Loop)
@@ -31,8 +31,11 @@ def test_structure() -> None:
     assert [edge.param for edge in loop.back_edges] == loop.body.inputs[1:]
     assert [edge.result for edge in loop.back_edges] == loop.body.outputs
     assert [last.outer for last in loop.last_values] == loop.outputs == graph.outputs
-    assert [operation(graph, str(name)).attributes for name in names(loop.inputs[2:])] == [{"dtype": 1}, {"dtype": 7}]
-    ways_in = [(n.op_type, names(n.inputs), names(n.outputs)) for n in loop.body.nodes[:3]]
+    assert [operation(graph, str(name)).attributes for name in value_names(loop.inputs[2:])] == [
+        {"dtype": 1},
+        {"dtype": 7},
+    ]
+    ways_in = [(n.op_type, value_names(n.inputs), value_names(n.outputs)) for n in loop.body.nodes[:3]]
     assert ways_in == [
         ("SequenceAt", ["s", "map/iteration"], ["a"]),
         ("SequenceAt", ["t", "map/iteration"], ["b"]),
@@ -42,10 +45,13 @@ def test_structure() -> None:
 
 def test_run() -> None:
     s = [np.ones(2, np.float32), np.ones(3, np.float32)]
-    outputs = loopdbg.Model(read(MAP, 18)).run({"s": s, "t": s, "x": np.array([2], np.float32)})
+    outputs = loopdbg.Model(read_text(MAP, 18)).run({"s": s, "t": s, "x": np.array([2], np.float32)})
     assert [part.tolist() for part in outputs["y"]] == [[4, 4], [4, 4, 4]]
     assert [part.tolist() for part in outputs["z"]] == [[2], [3]]
-    assert loopdbg.Model(read(MAP, 18)).run({"s": [], "t": [], "x": np.array([2], np.float32)}) == {"y": [], "z": []}
+    assert loopdbg.Model(read_text(MAP, 18)).run({"s": [], "t": [], "x": np.array([2], np.float32)}) == {
+        "y": [],
+        "z": [],
+    }
 
 
 @pytest.mark.parametrize(
@@ -66,7 +72,7 @@ def test_sequences_are_known_without_declared_types(source: str) -> None:
     nodes = f"""co = Identity (ci) {source}
       r = SequenceMap <body: graph = sm (float a, float b) => (float ab) {{ k = Add (a, b) ab = Add (k, v) }}> (q, q)
       zero = Constant <value = int64 {{0}}> () xo = SequenceAt (r, zero)"""
-    graph = read(loop_text(nodes=nodes), 18)
+    graph = read_text(loop_text(nodes=nodes), 18)
     inner = list(loops(graph))[-1]
     assert [n.op_type for n in inner.body.nodes[:2]] == ["SequenceAt", "SequenceAt"]
     outputs = loopdbg.Model(graph).run({"m": 2, "c": True, "v": 1.0})
@@ -83,4 +89,4 @@ def test_sequences_are_known_without_declared_types(source: str) -> None:
     ],
 )
 def test_refused(text: str, words: list[str]) -> None:
-    refused(text, "SequenceMap 'map' (opset 18)", *words, opset=18)
+    assert_refused(text, "SequenceMap 'map' (opset 18)", *words, opset=18)

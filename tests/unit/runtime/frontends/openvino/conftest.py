@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from ir import Save, save_net
+from ir_builder import SaveNet, save_net
 
 
 @pytest.fixture
-def save(tmp_path: Path) -> Save:
+def save(tmp_path: Path) -> SaveNet:
     """Write a net (or any text) as ``model.xml`` with its ``.bin``."""
 
     return partial(save_net, tmp_path)

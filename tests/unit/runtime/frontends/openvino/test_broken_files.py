@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from lxml import etree
 
-from ir import (
-    Net,
-    Save,
-    branching,
+from ir_builder import (
+    IrNetBuilder,
+    SaveNet,
     check_consistent,
     counting_loop,
-    edge,
+    edge_element,
+    if_net,
     running_sum,
 )
 from loopdbg.runtime.errors import ModelError
@@ -66,32 +66,35 @@ def ir(layers: str = LAYER + RELU, edges: str = "", version: str = ' version="11
             "line 3: output port 0 of layer 'x': dimension \"two\" cannot be read",
         ),
         (
-            ir(edges=edge("0 0 5 0")),
+            ir(edges=edge_element("0 0 5 0")),
             "line 5: an edge of the model names to-layer 5, which is no layer of it",
         ),
-        (ir(edges=edge("4 0 1 0")), "line 5: an edge of the model names from-layer 4, which is no layer of it"),
+        (ir(edges=edge_element("4 0 1 0")), "line 5: an edge of the model names from-layer 4, which is no layer of it"),
         (
-            ir(edges=edge("0 3 1 0")),
+            ir(edges=edge_element("0 3 1 0")),
             r"line 5: an edge of the model names output port 3 of Parameter 'x' \(layer 0\), which has 0",
         ),
         (
-            ir(edges=edge("0 0 1 1")),
+            ir(edges=edge_element("0 0 1 1")),
             r"line 5: an edge of the model names input port 1 of ReLU 'a' \(layer 1\), which has 0",
         ),
         (
-            ir(edges=edge("0 0 0 0")),
+            ir(edges=edge_element("0 0 0 0")),
             r"an edge of the model names input port 0 of Parameter 'x' \(layer 0\), which has none",
         ),
         (
-            ir(edges=edge("0 0 1 0") + "\n" + edge("1 1 1 0")),
+            ir(edges=edge_element("0 0 1 0") + "\n" + edge_element("1 1 1 0")),
             "line 6: two edges lead to input port 0 of ReLU 'a'",
         ),
         (ir(edges='<edge from-layer="0"/>'), "line 5: an edge of the model lacks its attribute 'from-port'"),
-        (ir(edges=edge("1 1 1 0")), "line 3: layers wait for each other: ReLU 'a' -> ReLU 'a'; only the back edges"),
+        (
+            ir(edges=edge_element("1 1 1 0")),
+            "line 3: layers wait for each other: ReLU 'a' -> ReLU 'a'; only the back edges",
+        ),
         (
             ir(
                 LAYER + RELU.replace('<port id="0"/>', '<port id="0"/><port id="2"/>'),
-                edge("0 0 1 2"),
+                edge_element("0 0 1 2"),
             ),
             "line 3: nothing is connected to input port 0 of ReLU 'a'",
         ),
@@ -121,14 +124,14 @@ def ir(layers: str = LAYER + RELU, edges: str = "", version: str = ' version="11
         ),
     ],
 )
-def test_broken_files(save: Save, text: str, message: str) -> None:
+def test_broken_files(save: SaveNet, text: str, message: str) -> None:
     with pytest.raises(ModelError, match=f"model.xml, {message}" if message.startswith("line") else message) as e:
         read(save(text))
     assert "\n" not in str(e.value)
 
 
-def test_a_longer_cycle_is_shown_in_the_direction_of_the_data(save: Save) -> None:
-    net = Net()
+def test_a_longer_cycle_is_shown_in_the_direction_of_the_data(save: SaveNet) -> None:
+    net = IrNetBuilder()
     x = net.parameter(name="x")
     net.layer("Add", [x, (3, 1)], name="a")
     net.layer("Relu", [1], name="b")
@@ -144,8 +147,8 @@ def test_files_that_cannot_be_opened(tmp_path: Path, path: str) -> None:
         read(tmp_path / path)
 
 
-@pytest.mark.parametrize("make", [running_sum, counting_loop, branching], ids=["TensorIterator", "Loop", "If"])
-def test_whatever_is_wrong_the_error_is_one_line_for_a_person(save: Save, make: Callable[[], Net]) -> None:
+@pytest.mark.parametrize("make", [running_sum, counting_loop, if_net], ids=["TensorIterator", "Loop", "If"])
+def test_whatever_is_wrong_the_error_is_one_line_for_a_person(save: SaveNet, make: Callable[[], IrNetBuilder]) -> None:
     """Every attribute left out, emptied, made an unknown number or another id; every element left out."""
     path = save(make())
     intact = path.read_bytes()

@@ -9,11 +9,11 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from ir import (
+from ir_builder import (
     TRUE,
-    Net,
-    Save,
-    tensor,
+    IrNetBuilder,
+    SaveNet,
+    tensor_type,
 )
 from loopdbg.runtime.errors import ModelError, UnsupportedError
 from loopdbg.runtime.frontends.openvino.reader import read
@@ -22,7 +22,7 @@ from loopdbg.runtime.graph import (
 )
 
 
-def constant_file(save: Save, data: str, blob: bytes | None, port: str = "", type: str = "Const") -> Path:
+def constant_file(save: SaveNet, data: str, blob: bytes | None, port: str = "", type: str = "Const") -> Path:
     return save(
         '<net version="11"><layers>\n'
         f'<layer id="0" name="w" type="{type}" version="opset1"><data {data}/>\n'
@@ -61,7 +61,7 @@ PORT = 'precision="FP32"/>'
         ("f32", "0,3", b"", np.zeros((0, 3), "f4")),
     ],
 )
-def test_constants(save: Save, element: str, shape: str, blob: Any, expected: np.ndarray[Any, Any]) -> None:
+def test_constants(save: SaveNet, element: str, shape: str, blob: Any, expected: np.ndarray[Any, Any]) -> None:
     blob = blob if isinstance(blob, bytes) else blob.tobytes()
     data = f'element_type="{element}" shape="{shape}" offset="0" size="{len(blob)}"'
     graph = read(constant_file(save, data, blob, PORT))
@@ -87,20 +87,20 @@ def test_constants(save: Save, element: str, shape: str, blob: Any, expected: np
         ('offset="0" size="8" shape="1,2" element_type="f32"', 'precision="I64"><dim>99</dim></port>'),
     ],
 )
-def test_type_and_shape_of_constants(save: Save, type: str, data: str, port: str) -> None:
+def test_type_and_shape_of_constants(save: SaveNet, type: str, data: str, port: str) -> None:
     graph = read(constant_file(save, data, np.array([1, 2], "<f4").tobytes(), port, type))
     assert graph.constants[0].constant is not None
     assert graph.constants[0].constant.tolist() == [[1, 2]]
 
 
-def test_a_scalar_typed_by_its_port(save: Save) -> None:
+def test_a_scalar_typed_by_its_port(save: SaveNet) -> None:
     graph = read(constant_file(save, 'offset="0" size="4"', b"\x00\x00\x80\x3f", PORT))
     assert graph.constants[0].constant == np.float32(1)
-    assert tensor(graph.constants[0]).shape == ()
+    assert tensor_type(graph.constants[0]).shape == ()
 
 
-def test_constants_are_aligned_wherever_they_lie(save: Save) -> None:
-    net = Net()
+def test_constants_are_aligned_wherever_they_lie(save: SaveNet) -> None:
+    net = IrNetBuilder()
     for array in (np.array([1, 2], "f4"), TRUE, np.array([3, 4], "f4")):
         net.result(net.constant(array))
     first, _, last = (value.constant for value in read(save(net)).constants)
@@ -109,7 +109,7 @@ def test_constants_are_aligned_wherever_they_lie(save: Save) -> None:
     assert last.tolist() == [3, 4]
 
 
-def layers(save: Save, places: list[tuple[int, int]], blob: bytes) -> Path:
+def layers(save: SaveNet, places: list[tuple[int, int]], blob: bytes) -> Path:
     """Constants of bytes at these offsets, of these sizes."""
     port = '<output><port id="0" precision="U8"/></output>'
     return save(
@@ -124,14 +124,14 @@ def layers(save: Save, places: list[tuple[int, int]], blob: bytes) -> Path:
     )
 
 
-def test_equal_constants_are_in_memory_once(save: Save) -> None:
+def test_equal_constants_are_in_memory_once(save: SaveNet) -> None:
     one, other, within = (v.constant for v in read(layers(save, [(0, 4), (0, 4), (1, 2)], b"abcd")).constants)
     assert one is not None and other is not None and within is not None
     assert np.shares_memory(one, other)
     assert within.tobytes() == b"bc"
 
 
-def test_constants_that_lie_in_each_other_fill_no_memory(save: Save) -> None:
+def test_constants_that_lie_in_each_other_fill_no_memory(save: SaveNet) -> None:
     size = 1 << 22
     path = layers(save, [(k, size - k) for k in range(40)], b"")
     with path.with_suffix(".bin").open("r+b") as file:
@@ -140,8 +140,8 @@ def test_constants_that_lie_in_each_other_fill_no_memory(save: Save) -> None:
         read(path)
 
 
-def test_a_missing_bin_matters_only_when_a_constant_needs_it(save: Save) -> None:
-    net = Net()
+def test_a_missing_bin_matters_only_when_a_constant_needs_it(save: SaveNet) -> None:
+    net = IrNetBuilder()
     net.result(net.layer("Relu", [net.parameter()]))
     path = save(net)
     path.with_suffix(".bin").unlink()
@@ -180,7 +180,7 @@ def test_a_missing_bin_matters_only_when_a_constant_needs_it(save: Save) -> None
         ('element_type="dynamic" shape="1" offset="0" size="4"', b"1234", "a constant needs an element_type"),
     ],
 )
-def test_broken_constants(save: Save, data: str, blob: bytes | None, message: str) -> None:
+def test_broken_constants(save: SaveNet, data: str, blob: bytes | None, message: str) -> None:
     with pytest.raises(ModelError, match=f"model.xml, line 2: .*{message}"):
         read(constant_file(save, data, blob, PORT))
 
@@ -192,6 +192,6 @@ def test_broken_constants(save: Save, data: str, blob: bytes | None, message: st
         ("string", "Const 'w': string constants are not supported; give the strings as a model input"),
     ],
 )
-def test_constants_of_unsupported_types(save: Save, element: str, message: str) -> None:
+def test_constants_of_unsupported_types(save: SaveNet, element: str, message: str) -> None:
     with pytest.raises(UnsupportedError, match=f"model.xml, line 2: {message}"):
         read(constant_file(save, f'element_type="{element}" shape="8" offset="0" size="99"', b"x" * 99, PORT))

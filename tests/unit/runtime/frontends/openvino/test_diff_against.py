@@ -10,10 +10,19 @@ import numpy as np
 import pytest
 
 import loopdbg
-from ir import Net, Save, carried_net, counting_loop, into, loop_parts, out, running_sum
-from loopdbg.debugger.diff.findings import Comparison
-from loopdbg.debugger.diff.live import compare_live
-from loopdbg.debugger.diff.streams import Options
+from ir_builder import (
+    IrNetBuilder,
+    SaveNet,
+    carried_net,
+    counting_loop,
+    input_map_entry,
+    loop_sections,
+    output_map_entry,
+    running_sum,
+)
+from loopdbg.debugger.compare.live_peer.peer_comparison import compare_with_peer
+from loopdbg.debugger.compare.report.findings import Comparison
+from loopdbg.debugger.compare.running.boundary_merge import ComparisonOptions
 from loopdbg.debugger.peers.process import Peer
 
 ROWS = np.float32([[1, 1], [2, 2], [3, 3], [4, 4]])
@@ -27,14 +36,16 @@ def openvino() -> Iterator[Peer]:
         yield peer
 
 
-def against(openvino: Peer, save: Save, net: Net, *inputs: Any, version: int = 11) -> tuple[Comparison, Comparison]:
+def against(
+    openvino: Peer, save: SaveNet, net: IrNetBuilder, *inputs: Any, version: int = 11
+) -> tuple[Comparison, Comparison]:
     model = loopdbg.load(save(net, version))
     given = dict(zip((port.name for port in model.inputs), inputs, strict=True))
-    lockstep, free = compare_live(model, given, openvino, Options()).comparisons
+    lockstep, free = compare_with_peer(model, given, openvino, ComparisonOptions()).comparisons
     return lockstep, free
 
 
-PREDICTED: dict[str, tuple[str, Callable[[], Net], tuple[Any, ...]]] = {
+PREDICTED: dict[str, tuple[str, Callable[[], IrNetBuilder], tuple[Any, ...]]] = {
     "swapped values": ("B8", lambda: carried_net([1, 0]), (np.float32([1]), np.float32([2]))),
     "a slice that starts later": ("B22", lambda: running_sum('axis="0" start="1"', joined=""), (ROWS, START)),
     "a slice from the middle, backwards": (
@@ -46,7 +57,7 @@ PREDICTED: dict[str, tuple[str, Callable[[], Net], tuple[Any, ...]]] = {
 
 
 @pytest.mark.parametrize("case", PREDICTED)
-def test_what_differs_is_what_is_predicted(openvino: Peer, save: Save, case: str) -> None:
+def test_what_differs_is_what_is_predicted(openvino: Peer, save: SaveNet, case: str) -> None:
     if case == "swapped values" and "asan" in os.environ.get("LD_PRELOAD", ""):
         pytest.skip("OpenVINO's answer depends on where its memory comes from")
     rule, net, inputs = PREDICTED[case]
@@ -56,7 +67,7 @@ def test_what_differs_is_what_is_predicted(openvino: Peer, save: Save, case: str
     assert free.loops[0].trips is None
 
 
-SAME: dict[str, tuple[Callable[[], Net], tuple[Any, ...], int]] = {
+SAME: dict[str, tuple[Callable[[], IrNetBuilder], tuple[Any, ...], int]] = {
     "a TensorIterator": (running_sum, (ROWS, START), 4),
     "backwards": (
         lambda: running_sum('axis="0" start="-1" end="0" stride="-1"', 'axis="0" start="-1" end="0" stride="-1"'),
@@ -85,7 +96,7 @@ ONLY_11 = "values passed through"
 @pytest.mark.parametrize(
     ("case", "version"), [(case, n) for case in SAME for n in (10, 11) if (case, n) != (ONLY_11, 10)]
 )
-def test_the_same(openvino: Peer, save: Save, case: str, version: int) -> None:
+def test_the_same(openvino: Peer, save: SaveNet, case: str, version: int) -> None:
     net, inputs, iterations = SAME[case]
     lockstep, free = against(openvino, save, net(), *inputs, version=version)
     assert lockstep.same and free.same, (lockstep, free)
@@ -93,7 +104,7 @@ def test_the_same(openvino: Peer, save: Save, case: str, version: int) -> None:
     assert free.loops[0].right_trips == iterations and free.compared_outputs
 
 
-def test_float64_and_wide_integers(openvino: Peer, save: Save) -> None:
+def test_float64_and_wide_integers(openvino: Peer, save: SaveNet) -> None:
     lockstep, free = against(openvino, save, carried_net(["+"], element="f64"), np.float64([1 / 3]))
     assert lockstep.same and free.same and lockstep.loops[0].growth.largest > 1e-9
     assert any("B29" in note for note in lockstep.notes) and any("B29" in note for note in free.notes)
@@ -102,35 +113,39 @@ def test_float64_and_wide_integers(openvino: Peer, save: Save) -> None:
     assert free.empty and "does not fit 32 bits" in free.notes[0]
 
 
-def nested_in_an_if() -> Net:
+def nested_in_an_if() -> IrNetBuilder:
     """A Loop in the then branch; the else branch hands its input on."""
-    net = Net()
+    net = IrNetBuilder()
     c, x = net.parameter("", "boolean", name="c"), net.parameter("1", name="x")
-    then, other = net.inner(), net.inner()
+    then, other = net.body_builder(), net.body_builder()
     tx = then.parameter("1", name="tx")
     trips, true = then.constant(np.int64(3)), then.constant(np.array(True))
-    body = then.inner()
+    body = then.body_builder()
     total = body.parameter("1", name="total")
     grown = body.result(body.layer("Add", [total, body.constant(np.float32([2]))], name="grown", shape="1"))
     keep = body.result(body.constant(np.array([True])))
-    entries = [into(2, total), out(3, grown), out(-1, keep, 'purpose="execution_condition"')]
+    entries = [
+        input_map_entry(2, total),
+        output_map_entry(3, grown),
+        output_map_entry(-1, keep, 'purpose="execution_condition"'),
+    ]
     edge = f'<edge from-layer="{grown}" to-layer="{total}"/>'
     loop = then.layer(
-        "Loop", [trips, true, tx], name="inner", version="opset5", shape="1", extra=loop_parts(body, entries, edge)
+        "Loop", [trips, true, tx], name="inner", version="opset5", shape="1", extra=loop_sections(body, entries, edge)
     )
     tr = then.result(loop)
     ey = other.parameter("1", name="ey")
     er = other.result(other.layer("Relu", [ey], name="relu", shape="1"))
     extra = (
-        f"<then_port_map>{into(1, tx)}{out(2, tr)}</then_port_map>"
-        f"<else_port_map>{into(1, ey)}{out(2, er)}</else_port_map>"
+        f"<then_port_map>{input_map_entry(1, tx)}{output_map_entry(2, tr)}</then_port_map>"
+        f"<else_port_map>{input_map_entry(1, ey)}{output_map_entry(2, er)}</else_port_map>"
         f"<then_body>{then.text()}</then_body><else_body>{other.text()}</else_body>"
     )
     net.result(net.layer("If", [c, x], name="if", version="opset8", extra=extra, shape="1"))
     return net
 
 
-def test_a_loop_in_an_if(openvino: Peer, save: Save) -> None:
+def test_a_loop_in_an_if(openvino: Peer, save: SaveNet) -> None:
     lockstep, free = against(openvino, save, nested_in_an_if(), np.array(True), np.float32([1]))
     assert lockstep.same and free.same, (lockstep, free)
     assert lockstep.loops[0].left == "main ▸ if (then) ▸ inner" and lockstep.loops[0].iterations == 3
@@ -138,16 +153,16 @@ def test_a_loop_in_an_if(openvino: Peer, save: Save) -> None:
     assert not lockstep.loops and free.same
 
 
-def test_the_first_node_that_differs(openvino: Peer, save: Save) -> None:
+def test_the_first_node_that_differs(openvino: Peer, save: SaveNet) -> None:
     """OpenVINO's HSigmoid of NaN is a number (docs/peers.md)."""
-    net = Net()
+    net = IrNetBuilder()
     x = net.parameter("3", name="x")
-    body = net.inner()
+    body = net.body_builder()
     p = body.parameter("1", name="p")
     root = body.layer("Sqrt", [p], name="root", shape="1")
     soft = body.layer("HSigmoid", [root], name="soft", version="opset5", shape="1")
     last = body.layer("Add", [soft, body.constant(np.float32([1]))], name="last", shape="1")
-    parts = loop_parts(body, [into(0, p, 'axis="0"'), out(1, body.result(last), 'axis="0"')])
+    parts = loop_sections(body, [input_map_entry(0, p, 'axis="0"'), output_map_entry(1, body.result(last), 'axis="0"')])
     net.result(net.layer("TensorIterator", [x], name="ti", extra=parts, shape="3"))
     lockstep, free = against(openvino, save, net, np.float32([4, -1, 9]))
     (found,) = lockstep.loops

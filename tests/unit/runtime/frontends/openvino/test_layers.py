@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from command_line import loopdbg, run_code
-from ir import (
-    Net,
-    Save,
+from cli_runner import run_cli, run_python_code
+from ir_builder import (
+    IrNetBuilder,
+    SaveNet,
     check_consistent,
-    tensor,
+    tensor_type,
 )
 from loopdbg.runtime.errors import InputError, ModelError
 from loopdbg.runtime.frontends.openvino.reader import read
@@ -38,8 +38,8 @@ from loopdbg.runtime.model import load
         ("0,4", (0, 4)),
     ],
 )
-def test_parameter_shapes(save: Save, text: str, shape: tuple[int | None, ...] | None) -> None:
-    net = Net()
+def test_parameter_shapes(save: SaveNet, text: str, shape: tuple[int | None, ...] | None) -> None:
+    net = IrNetBuilder()
     net.result(net.layer("Parameter", data=f'shape="{text}" element_type="f16"'))
     graph = read(save(net))
     assert graph.inputs[0].type == TensorType(np.dtype(np.float16), shape)
@@ -48,21 +48,21 @@ def test_parameter_shapes(save: Save, text: str, shape: tuple[int | None, ...] |
 
 
 @pytest.mark.parametrize("text", ["2,", "x", "2;3", "-2", "1...5", ",", "9" * 19])
-def test_a_shape_that_cannot_be_read(save: Save, text: str) -> None:
-    net = Net()
+def test_a_shape_that_cannot_be_read(save: SaveNet, text: str) -> None:
+    net = IrNetBuilder()
     net.layer("Parameter", data=f'shape="{text}" element_type="f32"', name="x")
     with pytest.raises(ModelError, match=r"line 3: Parameter 'x': shape=.* cannot be read"):
         read(save(net))
 
 
-def test_a_parameter_of_unknown_type(save: Save) -> None:
-    net = Net()
+def test_a_parameter_of_unknown_type(save: SaveNet) -> None:
+    net = IrNetBuilder()
     net.result(net.layer("Parameter", data='shape="?" element_type="dynamic"'))
-    assert tensor(read(save(net)).inputs[0]).dtype is None
+    assert tensor_type(read(save(net)).inputs[0]).dtype is None
 
 
-def named_net() -> Net:
-    net = Net()
+def named_net() -> IrNetBuilder:
+    net = IrNetBuilder()
     x = net.parameter("2", name="x layer", names=r"zeta,alpha,with\, comma")
     y = net.parameter("2", name="y layer")
     split = net.layer("Split", [x, net.constant(np.int64(0))], 2, name="halves", data='num_splits="2"')
@@ -82,7 +82,7 @@ def named_net() -> Net:
         (10, ["alpha", "y layer"], ["halves.1", "sum", "Result_7", "y layer"]),
     ],
 )
-def test_names_are_openvino_s_any_name(save: Save, version: int, inputs: list[str], outputs: list[str]) -> None:
+def test_names_are_openvino_s_any_name(save: SaveNet, version: int, inputs: list[str], outputs: list[str]) -> None:
     graph = read(save(named_net(), version))
     assert [value.name for value in graph.inputs] == inputs
     assert graph.output_names == outputs
@@ -91,9 +91,9 @@ def test_names_are_openvino_s_any_name(save: Save, version: int, inputs: list[st
 
 
 @pytest.mark.parametrize("version", [10, 11])
-def test_names_are_those_that_openvino_gives(save: Save, version: int) -> None:
+def test_names_are_those_that_openvino_gives(save: SaveNet, version: int) -> None:
     ov = pytest.importorskip("openvino")
-    net = Net()
+    net = IrNetBuilder()
     x = net.parameter("2", name="x", names=r"zeta,alpha,with\, comma")
     y = net.parameter("2", name="y", names="y")
     split = net.layer("Split", [x, net.constant(np.int64(0))], 2, name="halves", data='num_splits="2"', names="h")
@@ -108,7 +108,7 @@ def test_names_are_those_that_openvino_gives(save: Save, version: int) -> None:
 
 
 def test_an_input_goes_by_all_names_of_its_tensor_and_by_its_layer_s(
-    save: Save, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    save: SaveNet, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     model = load(save(named_net()))
     x, y = np.float32([1, 2]), np.float32([3, 4])
@@ -117,22 +117,22 @@ def test_an_input_goes_by_all_names_of_its_tensor_and_by_its_layer_s(
         assert np.array_equal(model.run({name: x, "y layer": y})["total"], wanted)
     np.savez(tmp_path / "x.npz", **{"zeta": x, "y layer": y})
     for given in (["--inputs", tmp_path / "x.npz"], ["--input", "zeta=[1,2]", "--input", "y layer=[3,4]"]):
-        ran = loopdbg(capsys, "run", model.path, *given)
+        ran = run_cli(capsys, "run", model.path, *given)
         assert ran.status == 0 and "[4.0, 6.0]" in ran.out
     with pytest.raises(InputError, match="no input 'zeta'"):
         model.run({"alpha": x, "zeta": x, "y layer": y})
 
 
-def test_two_inputs_of_one_name(save: Save) -> None:
-    net = Net()
+def test_two_inputs_of_one_name(save: SaveNet) -> None:
+    net = IrNetBuilder()
     net.parameter(names="x")
     net.parameter(names="x")
     with pytest.raises(ModelError, match="line 4: two inputs of the model are called 'x'; rename one"):
         read(save(net))
 
 
-def test_operations_keep_their_attributes_as_text(save: Save) -> None:
-    net = Net()
+def test_operations_keep_their_attributes_as_text(save: SaveNet) -> None:
+    net = IrNetBuilder()
     split = net.layer(
         "VariadicSplit", [net.parameter()], 2, version="opset15", name="s", data='axis="-1" hint="x,y"', shape="1,?"
     )
@@ -146,38 +146,38 @@ def test_operations_keep_their_attributes_as_text(save: Save) -> None:
     assert read(save(net)).opsets == {"opset15": 15}
 
 
-def test_custom_operations_are_left_to_the_table_of_operators(save: Save) -> None:
-    net = Net()
+def test_custom_operations_are_left_to_the_table_of_operators(save: SaveNet) -> None:
+    net = IrNetBuilder()
     net.result(net.layer("MyOp", [net.parameter()], version="extension"))
     [node] = read(save(net)).nodes
     assert (node.domain, node.version) == ("extension", 0)
 
 
-def test_state_operations_are_plain_operations(save: Save) -> None:
-    net = Net()
+def test_state_operations_are_plain_operations(save: SaveNet) -> None:
+    net = IrNetBuilder()
     state = net.layer("ReadValue", [net.parameter()], version="opset6", data='variable_id="v"')
     net.layer("Assign", [state], version="opset6", data='variable_id="v"')
     net.result(state)
     assert [node.op_type for node in read(save(net)).nodes] == ["ReadValue", "Assign"]
 
 
-def test_order_is_topological_and_otherwise_that_of_the_document(save: Save) -> None:
-    net = Net()
+def test_order_is_topological_then_document_order(save: SaveNet) -> None:
+    net = IrNetBuilder()
     x = net.parameter(name="x")
     late = net.layer("Add", [None, None], name="late")
     net.layer("Relu", [x], name="a")
     early = net.layer("Relu", [x], name="b")
     net.layer("Relu", [late], name="c")
     net.layer("Relu", [x], name="d")
-    net.edge(early, 1, late, 0)
-    net.edge(early, 1, late, 1)
+    net.add_edge(early, 1, late, 0)
+    net.add_edge(early, 1, late, 1)
     graph = read(save(net))
     assert [node.name for node in graph.nodes] == ["a", "b", "late", "c", "d"]
     assert graph.nodes[2].inputs == [graph.nodes[1].outputs[0]] * 2
     check_consistent(graph)
 
 
-def test_ports_are_found_by_id(save: Save) -> None:
+def test_ports_are_found_by_id(save: SaveNet) -> None:
     graph = read(
         save(
             """<net version="10"><layers>
@@ -199,15 +199,15 @@ def test_ports_are_found_by_id(save: Save) -> None:
     assert [value.name for value in graph.inputs] == ["x", "y"]
 
 
-def test_trailing_ports_without_an_edge_are_absent_inputs(save: Save) -> None:
-    net = Net()
+def test_trailing_ports_without_an_edge_are_absent_inputs(save: SaveNet) -> None:
+    net = IrNetBuilder()
     net.result(net.layer("Pad", [net.parameter(), net.parameter(), None]))
     assert len(read(save(net)).nodes[0].inputs) == 2
 
 
 @pytest.mark.parametrize("read_places", [False, True])
-def test_places_of_maxima_are_computed_where_somebody_reads_them(save: Save, read_places: bool) -> None:
-    net = Net()
+def test_argmax_output_is_computed_only_if_read(save: SaveNet, read_places: bool) -> None:
+    net = IrNetBuilder()
     data = 'kernel="2" strides="2" pads_begin="0" pads_end="0"'
     x = net.parameter(shape="1,1,4")
     pool = net.layer("MaxPool", [x], 2, version="opset8", data=data)
@@ -223,8 +223,8 @@ def test_places_of_maxima_are_computed_where_somebody_reads_them(save: Save, rea
         np.testing.assert_array_equal(found[1], [[[1, 2]]])
 
 
-def test_ten_thousand_layers(save: Save) -> None:
-    net = Net()
+def test_ten_thousand_layers(save: SaveNet) -> None:
+    net = IrNetBuilder()
     x = net.parameter()
     for _ in range(10_000):
         x = net.layer("Relu", [x])
@@ -238,4 +238,4 @@ def test_reading_needs_neither_openvino_nor_onnx() -> None:
         "import sys; import loopdbg.runtime.frontends.openvino.reader; "
         "print([name for name in ('openvino', 'onnx', 'ml_dtypes', 'textual') if name in sys.modules])"
     )
-    assert run_code(code) == (0, "[]\n", "")
+    assert run_python_code(code) == (0, "[]\n", "")

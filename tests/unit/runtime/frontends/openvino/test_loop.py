@@ -7,17 +7,17 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from ir import (
+from ir_builder import (
     TRUE,
-    Net,
-    Save,
-    back,
+    IrNetBuilder,
+    SaveNet,
+    back_edges,
     check_consistent,
     counting_loop,
-    into,
-    loop_parts,
-    out,
-    the_loop,
+    input_map_entry,
+    loop_sections,
+    only_loop,
+    output_map_entry,
 )
 from loopdbg.runtime.errors import ModelError
 from loopdbg.runtime.frontends.openvino.reader import read
@@ -29,10 +29,10 @@ from loopdbg.runtime.graph import (
 
 @pytest.mark.parametrize("iteration", ['purpose="current_iteration"', "", None])
 @pytest.mark.parametrize("version", ["opset5", "opset16"])
-def test_loop(save: Save, iteration: str | None, version: str) -> None:
+def test_loop(save: SaveNet, iteration: str | None, version: str) -> None:
     """With i marked, with an entry of port -1 that has no purpose, and named by no entry (docs/semantics.md 5.1)."""
     graph = read(save(counting_loop(iteration=iteration, version=version)))
-    loop = the_loop(graph)
+    loop = only_loop(graph)
     start, step = graph.inputs
     i, total, inner_step = loop.body.inputs
     assert [value.name for value in graph.constants] == ["trips", "true"]
@@ -48,20 +48,25 @@ def test_loop(save: Save, iteration: str | None, version: str) -> None:
     check_consistent(graph)
 
 
-def test_the_first_two_inputs_are_told_by_order_and_may_feed_the_body_too(save: Save) -> None:
-    net = Net()
+def test_first_two_inputs_are_positional_and_may_feed_body(save: SaveNet) -> None:
+    net = IrNetBuilder()
     true, trips = net.constant(TRUE, name="true"), net.constant(np.int64(3), name="trips")
-    body = net.inner()
+    body = net.body_builder()
     condition, limit = body.parameter("", "boolean", name="condition"), body.parameter("", "i64", name="limit")
     result, count = body.result(condition), body.result(limit)
-    parts = loop_parts(
+    parts = loop_sections(
         body,
-        [into(1, condition), into(0, limit), out(2, result, 'purpose="execution_condition"'), out(3, count)],
-        back((result, condition)),
+        [
+            input_map_entry(1, condition),
+            input_map_entry(0, limit),
+            output_map_entry(2, result, 'purpose="execution_condition"'),
+            output_map_entry(3, count),
+        ],
+        back_edges((result, condition)),
     )
     net.result((net.layer("Loop", [trips, true], 2, version="opset5", extra=parts), 3))
     graph = read(save(net))
-    loop = the_loop(graph)
+    loop = only_loop(graph)
     assert loop.trip_count is not None and loop.initial_condition is not None
     assert (loop.trip_count.name, loop.initial_condition.name) == ("trips", "true")
     # The condition passed straight through, as in loop_2d_add.xml; it is an output besides.
@@ -71,10 +76,10 @@ def test_the_first_two_inputs_are_told_by_order_and_may_feed_the_body_too(save: 
 
 
 @pytest.mark.parametrize(("shape", "element"), [("", "i64"), ("1", "i32")])
-def test_a_current_iteration_with_a_back_edge_is_carried_from_0(save: Save, shape: str, element: str) -> None:
+def test_a_current_iteration_with_a_back_edge_is_carried_from_0(save: SaveNet, shape: str, element: str) -> None:
     """B30."""
     graph = read(save(counting_loop(iteration_type=(shape, element), carried_iteration=True)))
-    loop = the_loop(graph)
+    loop = only_loop(graph)
     assert loop.iteration is None
     carried = next(e for e in loop.back_edges if e.param is loop.body.inputs[0])
     assert isinstance(carried.initial, Value) and carried.initial.constant is not None
@@ -85,19 +90,19 @@ def test_a_current_iteration_with_a_back_edge_is_carried_from_0(save: Save, shap
     check_consistent(graph)
 
 
-def test_a_current_iteration_that_is_also_fed_is_the_iteration(save: Save) -> None:
+def test_a_current_iteration_that_is_also_fed_is_the_iteration(save: SaveNet) -> None:
     """B30: OpenVINO gives it 0, 1, 2, ... whatever else is connected."""
-    for entry in (into(2, 0), into(2, 0, 'purpose="current_iteration"')):
-        loop = the_loop(read(save(counting_loop([entry]))))
+    for entry in (input_map_entry(2, 0), input_map_entry(2, 0, 'purpose="current_iteration"')):
+        loop = only_loop(read(save(counting_loop([entry]))))
         assert loop.iteration is loop.body.inputs[0]
         assert len(loop.invariants) == 1
 
 
-def test_one_external_port_reaches_every_parameter_that_names_it(save: Save) -> None:
+def test_one_external_port_reaches_every_parameter_that_names_it(save: SaveNet) -> None:
     net = counting_loop()
     net.layers[4] = net.layers[4].replace('<input external_port_id="3"', '<input external_port_id="2"', 1)
     graph = read(save(net))
-    loop = the_loop(graph)
+    loop = only_loop(graph)
     assert loop.back_edges[0].initial is loop.invariants[0].outer is graph.inputs[0]
     assert loop.notes == [
         "OpenVINO would give input port 2 to body Parameter 'total' alone and leave 'step' without a value."
@@ -113,11 +118,11 @@ def test_one_external_port_reaches_every_parameter_that_names_it(save: Save) -> 
             'purpose="execution_condition" is required',
         ),
         (
-            lambda: counting_loop([out(-1, 4, 'purpose="execution_condition"')]),
+            lambda: counting_loop([output_map_entry(-1, 4, 'purpose="execution_condition"')]),
             "two body Results are marked as the execution condition, layers 4, 6",
         ),
         (
-            lambda: counting_loop([into(-1, 1, 'purpose="current_iteration"')]),
+            lambda: counting_loop([input_map_entry(-1, 1, 'purpose="current_iteration"')]),
             r"one body Parameter at most is the current iteration, but 'i' \(layer 0\) and 'total' \(layer 1\)",
         ),
         (
@@ -142,19 +147,19 @@ def test_one_external_port_reaches_every_parameter_that_names_it(save: Save) -> 
             "Loop 'loop': its input 1, the execution condition, is required and not connected",
         ),
         (
-            lambda: counting_loop([out(-1, 3, 'purpose="execution_condition"')], condition=""),
+            lambda: counting_loop([output_map_entry(-1, 3, 'purpose="execution_condition"')], condition=""),
             "layer 3 is Add 'new', not a Result; the body's Results have the ids 4, 6",
         ),
     ],
 )
-def test_broken_loops(save: Save, net: Callable[[], Net], message: str) -> None:
+def test_broken_loops(save: SaveNet, net: Callable[[], IrNetBuilder], message: str) -> None:
     with pytest.raises(ModelError, match=message) as error:
         read(save(net()))
     assert "model.xml, line " in str(error.value)
 
 
-def test_two_parameters_that_nothing_feeds(save: Save) -> None:
+def test_two_parameters_that_nothing_feeds(save: SaveNet) -> None:
     net = counting_loop(iteration=None)
-    net.layers[4] = net.layers[4].replace(into(3, 2), "")
+    net.layers[4] = net.layers[4].replace(input_map_entry(3, 2), "")
     with pytest.raises(ModelError, match=r"'i' \(layer 0\) and 'step' \(layer 2\) are marked as it or fed by no"):
         read(save(net))

@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ir import (
-    Change,
-    Net,
-    Save,
-    back,
+from ir_builder import (
+    IrNetBuilder,
+    SaveNet,
+    TextReplacement,
+    back_edges,
     check_consistent,
-    into,
-    loop_parts,
-    out,
+    input_map_entry,
+    loop_sections,
+    only_loop,
+    output_map_entry,
     running_sum,
-    spec_example,
-    the_loop,
+    specification_example,
 )
 from loopdbg.runtime.errors import ModelError
 from loopdbg.runtime.frontends.openvino.reader import read
@@ -26,9 +26,9 @@ from loopdbg.runtime.graph import (
 )
 
 
-def test_tensor_iterator(save: Save) -> None:
+def test_tensor_iterator(save: SaveNet) -> None:
     graph = read(save(running_sum()))
-    loop = the_loop(graph)
+    loop = only_loop(graph)
     x, start = graph.inputs
     part, total = loop.body.inputs
     [new] = [node.outputs[0] for node in loop.body.nodes]
@@ -52,34 +52,36 @@ def test_tensor_iterator(save: Save) -> None:
     check_consistent(graph)
 
 
-def test_slicing_attributes(save: Save) -> None:
+def test_slicing_attributes(save: SaveNet) -> None:
     backwards = 'axis="1" start="-1" end="0" stride="-2" part_size="2"'
-    loop = the_loop(read(save(running_sum(backwards, 'axis="1" start="-1" end="0" stride="-1"'))))
+    loop = only_loop(read(save(running_sum(backwards, 'axis="1" start="-1" end="0" stride="-1"'))))
     [sliced] = loop.sliced_inputs
     assert (sliced.axis, sliced.start, sliced.end, sliced.stride, sliced.part_size) == (1, -1, 0, -2, 2)
     assert loop.scan_outputs[0].reverse
     # Only the sign of the stride counts (docs/semantics.md 6.3).
-    assert not the_loop(read(save(running_sum(joined='axis="0" start="-1" end="0"')))).scan_outputs[0].reverse
+    assert not only_loop(read(save(running_sum(joined='axis="0" start="-1" end="0"')))).scan_outputs[0].reverse
 
 
-def test_missing_back_edges(save: Save) -> None:
+def test_missing_back_edges(save: SaveNet) -> None:
     path = save(running_sum(edges=lambda *_: ""))
     path.write_text(path.read_text(encoding="utf-8").replace("<back_edges></back_edges>", ""))
-    loop = the_loop(read(path))
+    loop = only_loop(read(path))
     assert loop.back_edges == []
     assert loop.invariants[0].outer.name == "start"
 
 
-def test_a_parameter_with_a_slice_and_a_back_edge_takes_part_0_first(save: Save) -> None:
-    net = Net()
+def test_a_parameter_with_a_slice_and_a_back_edge_takes_part_0_first(save: SaveNet) -> None:
+    net = IrNetBuilder()
     x = net.parameter("4", name="x")
-    body = net.inner()
+    body = net.body_builder()
     p = body.parameter("1", name="p")
     r = body.result(body.layer("Relu", [p]))
-    parts = loop_parts(body, [into(0, p, 'axis="0"'), out(1, r, 'axis="0"')], back((r, p)))
+    parts = loop_sections(
+        body, [input_map_entry(0, p, 'axis="0"'), output_map_entry(1, r, 'axis="0"')], back_edges((r, p))
+    )
     net.result(net.layer("TensorIterator", [x], extra=parts))
     graph = read(save(net))
-    loop = the_loop(graph)
+    loop = only_loop(graph)
     initial = loop.back_edges[0].initial
     assert isinstance(initial, SlicedInput)
     assert (initial.outer, initial.inner) == (graph.inputs[0], loop.body.inputs[0])
@@ -101,22 +103,24 @@ def test_a_parameter_with_a_slice_and_a_back_edge_takes_part_0_first(save: Save)
     ],
 )
 def test_a_tensor_iterator_without_slices_runs_as_its_first_concatenation_says(
-    save: Save, joined: list[str], trips: int
+    save: SaveNet, joined: list[str], trips: int
 ) -> None:
-    net = Net()
+    net = IrNetBuilder()
     x = net.parameter(name="x")
-    body = net.inner()
+    body = net.body_builder()
     p = body.parameter(name="p")
     r = body.result(body.layer("Relu", [p]))
-    entries = [out(len(joined) - k, r, f'axis="0" {text}') for k, text in enumerate(joined)] or [out(1, r)]
-    parts = loop_parts(body, [into(0, p), *entries], back((r, p)))
+    entries = [output_map_entry(len(joined) - k, r, f'axis="0" {text}') for k, text in enumerate(joined)] or [
+        output_map_entry(1, r)
+    ]
+    parts = loop_sections(body, [input_map_entry(0, p), *entries], back_edges((r, p)))
     net.layer("TensorIterator", [x], max(len(joined), 1), extra=parts)
-    loop = the_loop(read(save(net)))
+    loop = only_loop(read(save(net)))
     assert not loop.counted_by_slices
     assert loop.fixed_trips == trips
 
 
-def test_entries_name_ports_by_id_not_by_rank(save: Save) -> None:
+def test_entries_name_ports_by_id_not_by_rank(save: SaveNet) -> None:
     """Input ports 7 (x) and 3 (start), output ports 50 and 10."""
     net = running_sum()
     changes = [('<port id="0"/><port id="1"/>', '<port id="7"/><port id="3"/>')]
@@ -133,7 +137,7 @@ def test_entries_name_ports_by_id_not_by_rank(save: Save) -> None:
     for change in changes:
         net.layers[2] = net.layers[2].replace(*change, 1)
     graph = read(save(net))
-    node = the_loop(graph)
+    node = only_loop(graph)
     assert node.sliced_inputs[0].outer.name == "x"
     assert node.back_edges[0].initial is graph.inputs[1]
     assert node.scan_outputs[0].outer is node.outputs[0]
@@ -202,7 +206,7 @@ def test_entries_name_ports_by_id_not_by_rank(save: Save) -> None:
             r"no port_map input feeds body Parameter 'part' \(layer 0\)",
         ),
         (
-            ('<input external_port_id="1" internal_layer_id="1" />', into(1, 1) + into(0, 1)),
+            ('<input external_port_id="1" internal_layer_id="1" />', input_map_entry(1, 1) + input_map_entry(0, 1)),
             r"two port_map inputs feed body Parameter 'total' \(layer 1\)",
         ),
         (('axis="0"/>', 'axis="0" stride="0"/>'), 'stride="0" never ends'),
@@ -226,7 +230,7 @@ def test_entries_name_ports_by_id_not_by_rank(save: Save) -> None:
         ),
     ],
 )
-def test_broken_port_maps(save: Save, change: Change, message: str) -> None:
+def test_broken_port_maps(save: SaveNet, change: TextReplacement, message: str) -> None:
     path = save(running_sum())
     text = path.read_text(encoding="utf-8")
     assert change[0] in text
@@ -236,19 +240,19 @@ def test_broken_port_maps(save: Save, change: Change, message: str) -> None:
     assert "TensorIterator 'ti'" in str(error.value)
 
 
-def test_an_entry_for_a_port_without_an_edge(save: Save) -> None:
+def test_an_entry_for_a_port_without_an_edge(save: SaveNet) -> None:
     net = running_sum()
     net.edges = [text for text in net.edges if 'to-layer="2" to-port="1"' not in text]
     with pytest.raises(ModelError, match="nothing is connected to input port 1"):
         read(save(net))
 
 
-def test_the_written_spec_s_example(save: Save) -> None:
+def test_the_written_spec_s_example(save: SaveNet) -> None:
     shapes = (np.array([1, 512]), np.array([1, 1, 256]))
     weights = np.arange(1024 * 768 + 1024, dtype="<f4")
     blob = shapes[0].astype("<i8").tobytes() + weights.tobytes() + shapes[1].astype("<i8").tobytes()
-    graph = read(save(spec_example(), blob=blob))
-    loop = the_loop(graph)
+    graph = read(save(specification_example(), blob=blob))
+    loop = only_loop(graph)
     assert [str(value.type) for value in graph.inputs] == ["float32[1,25,512]", "float32[1,256]", "float32[1,256]"]
     assert [value.name for value in graph.inputs] == ["Parameter_0", "Parameter_1", "Parameter_2"]
     assert [str(value.type) for value in loop.body.inputs] == ["float32[1,1,512]", "float32[1,256]", "float32[1,256]"]

@@ -14,16 +14,16 @@ from openvino import opset6
 from openvino import opset13 as op
 
 import loopdbg
-from ir import Net
+from ir_builder import IrNetBuilder
 from loopdbg.runtime.errors import ModelError
-from loopdbg.runtime.graph.as_json import from_json, to_json
+from loopdbg.runtime.graph.graph_json import graph_from_json, graph_to_json
 from loopdbg.runtime.model import Model
-from models import floats
+from text_models import random_floats
 
 
-def summing(initial: bool = True, opset: int = 6) -> Net:
+def summing(initial: bool = True, opset: int = 6) -> IrNetBuilder:
     """``h`` begins with 10 * x (or zeros) and grows by x; y is twice as much."""
-    net = Net()
+    net = IrNetBuilder()
     x = net.parameter("2", name="x")
     data = 'variable_id="h"' + (' variable_type="f32" variable_shape="2"' if opset == 6 else "")
     ten = net.constant(np.array(10, np.float32))
@@ -86,15 +86,15 @@ def test_a_session_reads_the_state_and_leaves_it(tmp_path: Path) -> None:
 
 def test_a_graph_keeps_its_variables_in_a_trace(tmp_path: Path) -> None:
     model = loopdbg.load(summing().save(tmp_path))
-    again = from_json(to_json(model.graph))
+    again = graph_from_json(graph_to_json(model.graph))
     [variable] = again.variables
     assert (variable.name, variable.state.name) == ("h", "h (kept)")
     assert variable.initial in again.nodes[0].outputs
     assert again.variables[0].assigned in again.outputs
 
 
-def wrong(data: str, twice: bool = False) -> Net:
-    net = Net()
+def wrong(data: str, twice: bool = False) -> IrNetBuilder:
+    net = IrNetBuilder()
     x = net.parameter("2", name="x")
     h = net.layer("ReadValue", [x], version="opset3", data=data, shape="2")
     for _ in range(1 + twice):
@@ -106,7 +106,7 @@ def wrong(data: str, twice: bool = False) -> Net:
 @pytest.mark.parametrize(
     ("net", "message"), [(wrong(""), "variable_id"), (wrong('variable_id="h"', twice=True), "'h' is assigned twice")]
 )
-def test_what_is_wrong_is_said(tmp_path: Path, net: Net, message: str) -> None:
+def test_errors_are_reported(tmp_path: Path, net: IrNetBuilder, message: str) -> None:
     with pytest.raises(ModelError, match=message):
         loopdbg.load(net.save(tmp_path))
 
@@ -161,7 +161,7 @@ def test_a_variable_in_a_body_goes_from_iteration_to_iteration_and_run_to_run(tm
     request = openvino.Core().compile_model(model, "CPU").create_infer_request()
     ours = loopdbg.load(saved(model, tmp_path))
     for k in range(4):
-        given = {p.name: np.array(k != 1) if p.name == "c" else floats(*p.shape) for p in ours.inputs}
+        given = {p.name: np.array(k != 1) if p.name == "c" else random_floats(*p.shape) for p in ours.inputs}
         np.testing.assert_array_equal(ours.run(given)["y"], request.infer(given)[0])
     np.testing.assert_array_equal(next(iter(ours.state.values())), request.query_state()[0].state.data)
 
@@ -170,7 +170,7 @@ def test_a_variable_in_a_body_goes_from_iteration_to_iteration_and_run_to_run(tm
 def test_requests_are_a_loop_with_the_same_bits(tmp_path: Path, name: str) -> None:
     path = saved(BODIES[name](), tmp_path)
     one, several = loopdbg.load(path), loopdbg.load(path).over_requests()
-    given = {p.name: np.array([1, 0, 1, 1], bool) if p.name == "c" else floats(4, *p.shape) for p in one.inputs}
+    given = {p.name: np.array([1, 0, 1, 1], bool) if p.name == "c" else random_floats(4, *p.shape) for p in one.inputs}
     want = [one.run({name: value[k] for name, value in given.items()})["y"] for k in range(4)]
     np.testing.assert_array_equal(several.run(given)["y"], np.stack(want))
     assert {name: value.tolist() for name, value in one.state.items()} == {
@@ -217,13 +217,13 @@ def test_a_variable_that_the_model_does_not_have_is_an_error(tmp_path: Path) -> 
 
 def test_requests_are_pickled_as_requests(tmp_path: Path) -> None:
     model = loopdbg.load(summing().save(tmp_path)).over_requests()
-    given = {"x": floats(3, 2)}
+    given = {"x": random_floats(3, 2)}
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.run(given)["y"], model.run(given)["y"])
 
 
 def test_requests_need_variables_and_inputs(tmp_path: Path) -> None:
-    net = Net()
+    net = IrNetBuilder()
     net.result(net.parameter("2", name="x"))
     with pytest.raises(loopdbg.UsageError, match="keeps no variable"):
         loopdbg.load(net.save(tmp_path)).over_requests()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from networks import Net
+from tensorrt_networks import NetworkBuilder
 
 
 def test_recurrence_and_both_kinds_of_output() -> None:
-    net = Net()
-    loop = net.counted(5)
-    x, after = net.carry(loop, net.given("x", shape=(2,)), lambda r: net.ew(r, r))
+    net = NetworkBuilder()
+    loop = net.counted_loop(5)
+    x, after = net.add_carried(loop, net.input_tensor("x", shape=(2,)), lambda r: net.elementwise(r, r))
     net.last(loop, x, "last")
     net.stack(loop, after, "after", 5)
     net.stack(loop, x, "before", 5)

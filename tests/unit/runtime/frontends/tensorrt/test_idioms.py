@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from . import idioms
-from .scripts import opened
+from . import loop_idioms
+from .network_scripts import load_script
 
 random = np.random.default_rng(11)
 
 
 def run(folder: Path, script: str, **inputs: Any) -> dict[str, Any]:
-    model = opened(folder, script)
+    model = load_script(folder, script)
     return model.run({name: np.asarray(value) for name, value in inputs.items()})
 
 
@@ -34,38 +34,38 @@ def test_tensorrt_itself_is_not_there() -> None:
 
 
 def test_counted(tmp_path: Path) -> None:
-    got = run(tmp_path, idioms.COUNTED, inputT0=np.ones((1, 2), np.float32))
+    got = run(tmp_path, loop_idioms.COUNTED, inputT0=np.ones((1, 2), np.float32))
     assert got["last"].tolist() == [[32, 32]]
     assert got["all"][:, 0, 0].tolist() == [2, 4, 8, 16, 32, 0]
 
 
 def test_count_from_an_input(tmp_path: Path) -> None:
-    got = run(tmp_path, idioms.COUNT_FROM_INPUT, x=np.zeros(2, np.float32), n=np.array([3], np.int32))
+    got = run(tmp_path, loop_idioms.COUNT_FROM_INPUT, x=np.zeros(2, np.float32), n=np.array([3], np.int32))
     assert got["rows"].tolist() == [[1, 1], [2, 2], [3, 3]]
 
 
 def test_while_on_a_float_state(tmp_path: Path) -> None:
-    got = run(tmp_path, idioms.WHILE_ON_STATE, x=np.ones((1, 3), np.float32))
+    got = run(tmp_path, loop_idioms.WHILE_ON_STATE, x=np.ones((1, 3), np.float32))
     assert got["rows"][:, 0, 0].tolist() == [1, 2, 4, 8, 16, 0, 0]
     assert got["last"].tolist() == [[32, 32, 32]]
 
 
 def test_while_on_a_counter(tmp_path: Path) -> None:
     x = f(9, 2)
-    got = run(tmp_path, idioms.WHILE_ON_COUNTER, x=x)
+    got = run(tmp_path, loop_idioms.WHILE_ON_COUNTER, x=x)
     assert np.array_equal(got["rows"], np.concatenate([x[[1, 4, 7]], np.zeros((1, 2), np.float32)]))
 
 
 def test_iterate_and_accumulate(tmp_path: Path) -> None:
     x = f(4, 3)
-    got = run(tmp_path, idioms.ACCUMULATE, x=x)
+    got = run(tmp_path, loop_idioms.ACCUMULATE, x=x)
     assert np.array_equal(got["sums"], np.cumsum(x, 0))
     assert np.array_equal(got["total"], np.cumsum(x, 0)[-1])
 
 
 def test_reversal(tmp_path: Path) -> None:
     x = f(2, 3)
-    got = run(tmp_path, idioms.REVERSAL, x=x)
+    got = run(tmp_path, loop_idioms.REVERSAL, x=x)
     assert np.array_equal(got["flipped"], x[::-1, ::-1])
     assert np.array_equal(got["reverse"], x[:, ::-1])
 
@@ -81,7 +81,7 @@ def test_lstm(tmp_path: Path) -> None:
         c = sigmoid(fo) * c + sigmoid(i) * np.tanh(z)
         h = sigmoid(o) * np.tanh(c)
         rows.append(h)
-    model = opened(tmp_path, idioms.LSTM)
+    model = load_script(tmp_path, loop_idioms.LSTM)
     assert [loop.name for loop in model.loops] == ["lstm"]
     got = model.run({"x": x})
     np.testing.assert_allclose(got["y"], np.stack(rows, 1), rtol=1e-5, atol=1e-6)
@@ -92,7 +92,7 @@ def test_lstm(tmp_path: Path) -> None:
 @pytest.mark.parametrize("length", [0, 1, 5])
 def test_rnn_of_dynamic_sizes(length: int, tmp_path: Path) -> None:
     x, h = f(2, length, 3), f(2, 4)
-    got = run(tmp_path, idioms.DYNAMIC_RNN, x=x, h0=h)
+    got = run(tmp_path, loop_idioms.DYNAMIC_RNN, x=x, h0=h)
     rows = []
     for t in range(length):
         h = np.tanh(x[:, t] @ (np.arange(12).reshape(3, 4) / 10).astype(np.float32) + h / 2)
@@ -107,26 +107,26 @@ def test_rnn_of_dynamic_sizes(length: int, tmp_path: Path) -> None:
 
 def test_cumulative_sum(tmp_path: Path) -> None:
     x = f(2, 5, 3)
-    assert np.array_equal(run(tmp_path, idioms.CUMULATIVE_SUM, x=x)["y"], np.cumsum(x, 1))
+    assert np.array_equal(run(tmp_path, loop_idioms.CUMULATIVE_SUM, x=x)["y"], np.cumsum(x, 1))
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])
 def test_index_pairs(n: int, tmp_path: Path) -> None:
-    got = run(tmp_path, idioms.INDEX_PAIRS, n=np.array(n, np.int32))["pairs"]
+    got = run(tmp_path, loop_idioms.INDEX_PAIRS, n=np.array(n, np.int32))["pairs"]
     assert got.tolist() == [[row, column] for row in range(n) for column in range(row + 1, n)]
 
 
 @pytest.mark.parametrize("offsets", [[0, 2, 2, 6], [1, 3, 4, 5]])
 def test_bags(offsets: list[int], tmp_path: Path) -> None:
     x = f(6, 2)
-    got = run(tmp_path, idioms.BAGS, x=x, offsets=np.array(offsets, np.int32))["sums"]
+    got = run(tmp_path, loop_idioms.BAGS, x=x, offsets=np.array(offsets, np.int32))["sums"]
     bags = [x[a:b].sum(0) if a < b else [-1, -1] for a, b in itertools.pairwise(offsets)]
     np.testing.assert_allclose(got, np.array(bags), rtol=1e-5, atol=1e-6)
 
 
 def test_chunks(tmp_path: Path) -> None:
     x = f(6, 2)
-    got = run(tmp_path, idioms.CHUNKS, x=x)["y"]
+    got = run(tmp_path, loop_idioms.CHUNKS, x=x)["y"]
     grown = np.exp(x.reshape(3, 2, 2))
     np.testing.assert_allclose(got, (grown / grown.sum(1, keepdims=True)).reshape(6, 2), rtol=1e-5)
 
@@ -134,7 +134,7 @@ def test_chunks(tmp_path: Path) -> None:
 @pytest.mark.parametrize("rows", [1, 4, 6, 9])
 def test_online_softmax(rows: int, tmp_path: Path) -> None:
     q, k, v = f(2, 3), f(rows, 3), f(rows, 3)
-    got = run(tmp_path, idioms.ONLINE_SOFTMAX, q=q, k=k, v=v)["y"]
+    got = run(tmp_path, loop_idioms.ONLINE_SOFTMAX, q=q, k=k, v=v)["y"]
     scores = np.exp(q @ k.T)
     np.testing.assert_allclose(got, scores / scores.sum(1, keepdims=True) @ v, rtol=1e-4, atol=1e-5)
 
@@ -142,7 +142,7 @@ def test_online_softmax(rows: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize("length", [1, 4, 6])
 def test_characters(length: int, tmp_path: Path) -> None:
     x = f(6, 4)
-    got = run(tmp_path, idioms.CHARACTERS, data=x, seq_len=np.array(length, np.int32))
+    got = run(tmp_path, loop_idioms.CHARACTERS, data=x, seq_len=np.array(length, np.int32))
     weights = np.random.default_rng(2)
     states = weights.standard_normal((2, 4)).astype(np.float32)
     rows, finals = x, []
@@ -161,7 +161,7 @@ def test_characters(length: int, tmp_path: Path) -> None:
 
 def test_before_the_update_and_both_directions(tmp_path: Path) -> None:
     x = f(3, 2)
-    got = run(tmp_path, idioms.BOTH_DIRECTIONS, x=x)
+    got = run(tmp_path, loop_idioms.BOTH_DIRECTIONS, x=x)
     start = np.array([[10, 20]], np.float32)
     forward = np.cumsum(np.concatenate([start, x]), 0)
     backward = np.cumsum(np.concatenate([start, x[::-1]]), 0)

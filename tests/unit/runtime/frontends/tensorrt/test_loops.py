@@ -10,23 +10,23 @@ import pytest
 from loopdbg.runtime.errors import ExecutionError
 from loopdbg.runtime.frontends.tensorrt.enums import LoopOutput, TripLimit
 from loopdbg.runtime.graph import StoppedBy
-from networks import Net, Op, out
+from tensorrt_networks import NetworkBuilder, Op, output_of
 
 GUIDE = np.array([[2, 3, 5], [4, 6, 8]], np.float32)
 
 
-def run(net: Net, **inputs: Any) -> dict[str, Any]:
+def run(net: NetworkBuilder, **inputs: Any) -> dict[str, Any]:
     return net.model().run({name: np.asarray(value) for name, value in inputs.items()})
 
 
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("axis", [0, 1])
 def test_an_iterator_gives_rows_or_columns(axis: int, reverse: bool) -> None:
-    net = Net()
-    x = net.given("x", shape=(2, 3))
+    net = NetworkBuilder()
+    x = net.input_tensor("x", shape=(2, 3))
     count = GUIDE.shape[axis]
-    loop = net.counted(count)
-    part = out(loop.add_iterator(x, axis, reverse))
+    loop = net.counted_loop(count)
+    part = output_of(loop.add_iterator(x, axis, reverse))
     assert tuple(part.shape) == (GUIDE.shape[1 - axis],)
     net.stack(loop, part, "parts", count)
     wanted = np.moveaxis(GUIDE, axis, 0)
@@ -43,9 +43,9 @@ def test_an_iterator_gives_rows_or_columns(axis: int, reverse: bool) -> None:
     ],
 )
 def test_vectors_are_stacked_along_either_axis(axis: int, reverse: bool, wanted: Any) -> None:
-    net = Net()
-    loop = net.counted(2)
-    row = out(loop.add_iterator(net.given("x", shape=(2, 3))))
+    net = NetworkBuilder()
+    loop = net.counted_loop(2)
+    row = output_of(loop.add_iterator(net.input_tensor("x", shape=(2, 3))))
     net.stack(loop, row, "y", 2, axis, reverse)
     got = run(net, x=np.array([[1, 2, 3], [4, 5, 6]], np.float32))["y"]
     assert np.array_equal(got, np.array(wanted, np.float32))
@@ -53,11 +53,11 @@ def test_vectors_are_stacked_along_either_axis(axis: int, reverse: bool, wanted:
 
 def test_a_counter_from_j_by_k_while_it_is_below() -> None:
     """``for (i = j; i < n; i += k)``"""
-    net = Net()
+    net = NetworkBuilder()
     loop = net.add_loop()
-    k, n = net.given("k", "int32"), net.given("n", "int32")
-    i, after = net.carry(loop, net.given("j", "int32"), lambda i: net.ew(i, k))
-    loop.add_trip_limit(net.ew(i, n, Op.LESS), TripLimit.WHILE)
+    k, n = net.input_tensor("k", "int32"), net.input_tensor("n", "int32")
+    i, after = net.add_carried(loop, net.input_tensor("j", "int32"), lambda i: net.elementwise(i, k))
+    loop.add_trip_limit(net.elementwise(i, n, Op.LESS), TripLimit.WHILE)
     net.stack(loop, i, "before", 8)
     net.stack(loop, after, "after", 8)
     net.last(loop, i, "last")
@@ -69,13 +69,13 @@ def test_a_counter_from_j_by_k_while_it_is_below() -> None:
 
 @pytest.mark.parametrize("limit", ["count", "while"])
 def test_no_trips_give_the_initial_value_and_zeros(limit: str) -> None:
-    net = Net()
+    net = NetworkBuilder()
     loop = net.add_loop()
-    x, after = net.carry(loop, net.given("x"), lambda x: net.ew(x, x))
+    x, after = net.add_carried(loop, net.input_tensor("x"), lambda x: net.elementwise(x, x))
     if limit == "count":
-        loop.add_trip_limit(net.i(0), TripLimit.COUNT)
+        loop.add_trip_limit(net.int32_const(0), TripLimit.COUNT)
     else:
-        loop.add_trip_limit(net.ew(x, net.k(1.0), Op.LESS), TripLimit.WHILE)
+        loop.add_trip_limit(net.elementwise(x, net.const(1.0), Op.LESS), TripLimit.WHILE)
     net.last(loop, x, "last")
     net.stack(loop, after, "all", 3, reverse=True)
     got = run(net, x=np.float32(5))
@@ -88,10 +88,10 @@ def test_no_trips_give_the_initial_value_and_zeros(limit: str) -> None:
 )
 def test_the_smaller_of_both_limits_counts(count: int, reason: str, trips: int) -> None:
     """Where both fall together the condition is not asked any more."""
-    net = Net()
-    loop = net.counted(net.given("n", "int32"))
-    x, _ = net.carry(loop, net.k(1.0), lambda x: net.ew(x, x))
-    loop.add_trip_limit(net.ew(x, net.k(8.0), Op.LESS), TripLimit.WHILE)
+    net = NetworkBuilder()
+    loop = net.counted_loop(net.input_tensor("n", "int32"))
+    x, _ = net.add_carried(loop, net.const(1.0), lambda x: net.elementwise(x, x))
+    loop.add_trip_limit(net.elementwise(x, net.const(8.0), Op.LESS), TripLimit.WHILE)
     net.last(loop, x, "last")
     run_ = net.model().execute({"n": np.int32(count)})
     assert run_.outputs["last"] == 2.0**trips
@@ -100,12 +100,12 @@ def test_the_smaller_of_both_limits_counts(count: int, reason: str, trips: int) 
 
 def test_an_iterator_at_its_end_does_not_matter_where_the_condition_ends_the_loop() -> None:
     """At the last index only what the condition needs is computed."""
-    net = Net()
+    net = NetworkBuilder()
     loop = net.add_loop()
-    rows = net.given("rows", shape=(-1, 2))
-    i, _ = net.carry(loop, net.i(0), lambda i: net.ew(i, net.i(1)))
-    loop.add_trip_limit(net.ew(i, net.given("n", "int32"), Op.LESS), TripLimit.WHILE)
-    net.stack(loop, out(loop.add_iterator(rows)), "y", 5)
+    rows = net.input_tensor("rows", shape=(-1, 2))
+    i, _ = net.add_carried(loop, net.int32_const(0), lambda i: net.elementwise(i, net.int32_const(1)))
+    loop.add_trip_limit(net.elementwise(i, net.input_tensor("n", "int32"), Op.LESS), TripLimit.WHILE)
+    net.stack(loop, output_of(loop.add_iterator(rows)), "y", 5)
     x = np.arange(6, dtype=np.float32).reshape(3, 2)
     assert np.array_equal(run(net, rows=x, n=np.int32(3))["y"][:3], x)
     with pytest.raises(ExecutionError, match=r"iteration 3: the iterator over 'rows' has only 3 parts"):
@@ -113,9 +113,9 @@ def test_an_iterator_at_its_end_does_not_matter_where_the_condition_ends_the_loo
 
 
 def test_a_reverse_iterator_counts_back_from_the_trip_count() -> None:
-    net = Net()
-    loop = net.counted(net.given("n", "int32"))
-    net.stack(loop, out(loop.add_iterator(net.given("x", shape=(4,)), 0, True)), "y", 4)
+    net = NetworkBuilder()
+    loop = net.counted_loop(net.input_tensor("n", "int32"))
+    net.stack(loop, output_of(loop.add_iterator(net.input_tensor("x", shape=(4,)), 0, True)), "y", 4)
     model = net.model()
     x = np.array([1, 2, 3, 4], np.float32)
     for n, wanted in ((4, [4, 3, 2, 1]), (2, [2, 1, 0, 0]), (0, [0, 0, 0, 0]), (3, [3, 2, 1, 0])):
@@ -127,18 +127,18 @@ def test_a_reverse_iterator_counts_back_from_the_trip_count() -> None:
 
 
 def test_without_a_count_a_reverse_iterator_begins_at_the_end() -> None:
-    net = Net()
+    net = NetworkBuilder()
     loop = net.add_loop()
-    i, _ = net.carry(loop, net.i(0), lambda i: net.ew(i, net.i(1)))
-    loop.add_trip_limit(net.ew(i, net.i(2), Op.LESS), TripLimit.WHILE)
-    net.stack(loop, out(loop.add_iterator(net.given("x", shape=(4,)), 0, True)), "y", 2)
+    i, _ = net.add_carried(loop, net.int32_const(0), lambda i: net.elementwise(i, net.int32_const(1)))
+    loop.add_trip_limit(net.elementwise(i, net.int32_const(2), Op.LESS), TripLimit.WHILE)
+    net.stack(loop, output_of(loop.add_iterator(net.input_tensor("x", shape=(4,)), 0, True)), "y", 2)
     assert run(net, x=np.array([1, 2, 3, 4], np.float32))["y"].tolist() == [4, 3]
 
 
 def test_a_recurrence_from_outside_is_x_then_y_for_ever() -> None:
-    net = Net()
-    loop = net.counted(4)
-    x, _ = net.carry(loop, net.given("x"), lambda _: net.given("y"))
+    net = NetworkBuilder()
+    loop = net.counted_loop(4)
+    x, _ = net.add_carried(loop, net.input_tensor("x"), lambda _: net.input_tensor("y"))
     net.stack(loop, x, "all", 4)
     net.last(loop, x, "last")
     got = run(net, x=np.float32(1), y=np.float32(7))
@@ -147,24 +147,24 @@ def test_a_recurrence_from_outside_is_x_then_y_for_ever() -> None:
 
 
 def test_recurrences_may_exchange_their_values_and_delay_them() -> None:
-    net = Net()
-    loop = net.counted(3)
-    a, b = loop.add_recurrence(net.k(1.0)), loop.add_recurrence(net.k(2.0))
-    a.set_input(1, out(b))
-    b.set_input(1, out(a))
-    net.stack(loop, out(a), "a", 3)
-    net.last(loop, out(a), "a_last")
-    net.last(loop, out(b), "b_last")
+    net = NetworkBuilder()
+    loop = net.counted_loop(3)
+    a, b = loop.add_recurrence(net.const(1.0)), loop.add_recurrence(net.const(2.0))
+    a.set_input(1, output_of(b))
+    b.set_input(1, output_of(a))
+    net.stack(loop, output_of(a), "a", 3)
+    net.last(loop, output_of(a), "a_last")
+    net.last(loop, output_of(b), "b_last")
     got = run(net)
     assert got["a"].tolist() == [1, 2, 1]
     assert (got["a_last"], got["b_last"]) == (2, 1)
 
 
 def test_a_length_below_the_trips_is_an_error_at_the_iteration_that_is_too_many() -> None:
-    net = Net()
-    loop = net.counted(net.given("n", "int32"))
-    x, _ = net.carry(loop, net.k(1.0), lambda x: net.ew(x, x))
-    net.stack(loop, x, "y", net.given("length", "int64"))
+    net = NetworkBuilder()
+    loop = net.counted_loop(net.input_tensor("n", "int32"))
+    x, _ = net.add_carried(loop, net.const(1.0), lambda x: net.elementwise(x, x))
+    net.stack(loop, x, "y", net.input_tensor("length", "int64"))
     model = net.model()
     assert model.run({"n": np.int32(3), "length": np.int64(3)})["y"].tolist() == [1, 2, 4]
     assert model.run({"n": np.int32(1), "length": np.int64(4)})["y"].tolist() == [1, 0, 0, 0]
@@ -179,17 +179,17 @@ def test_a_length_below_the_trips_is_an_error_at_the_iteration_that_is_too_many(
 
 
 def test_a_negative_count_is_an_error() -> None:
-    net = Net()
-    loop = net.counted(net.given("n", "int32"))
-    net.last(loop, net.carry(loop, net.k(1.0), lambda x: net.ew(x, x))[0], "y")
+    net = NetworkBuilder()
+    loop = net.counted_loop(net.input_tensor("n", "int32"))
+    net.last(loop, net.add_carried(loop, net.const(1.0), lambda x: net.elementwise(x, x))[0], "y")
     with pytest.raises(ExecutionError, match="its trip count is -2; it must be 0 or more"):
         run(net, n=np.int32(-2))
 
 
 def test_a_carried_value_keeps_its_shape() -> None:
-    net = Net()
-    loop = net.counted(2)
-    x, _ = net.carry(loop, net.given("x", shape=(-1,)), lambda _: net.given("y", shape=(-1,)))
+    net = NetworkBuilder()
+    loop = net.counted_loop(2)
+    x, _ = net.add_carried(loop, net.input_tensor("x", shape=(-1,)), lambda _: net.input_tensor("y", shape=(-1,)))
     net.last(loop, x, "last")
     assert run(net, x=np.zeros(2, np.float32), y=np.ones(2, np.float32))["last"].tolist() == [1, 1]
     with pytest.raises(ExecutionError, match=r"had the shape \[2\] and gets \[3\]"):
@@ -198,17 +198,22 @@ def test_a_carried_value_keeps_its_shape() -> None:
 
 def test_a_branch_that_is_not_taken_does_not_run() -> None:
     """The other one holds a loop that reads past the end of what it iterates over."""
-    net = Net()
-    outer = net.counted(net.given("n", "int32"))
-    i, _ = net.carry(outer, net.i(0), lambda i: net.ew(i, net.i(1)))
+    net = NetworkBuilder()
+    outer = net.counted_loop(net.input_tensor("n", "int32"))
+    i, _ = net.add_carried(outer, net.int32_const(0), lambda i: net.elementwise(i, net.int32_const(1)))
     guard = net.add_if_conditional()
-    guard.set_condition(net.ew(i, net.i(2), Op.LESS))
-    inner = net.counted(4)
-    part = out(inner.add_iterator(net.given("x", shape=(2,))))
-    s = inner.add_recurrence(net.k(0.0))
-    s.set_input(1, net.ew(out(s), part))
+    guard.set_condition(net.elementwise(i, net.int32_const(2), Op.LESS))
+    inner = net.counted_loop(4)
+    part = output_of(inner.add_iterator(net.input_tensor("x", shape=(2,))))
+    s = inner.add_recurrence(net.const(0.0))
+    s.set_input(1, net.elementwise(output_of(s), part))
     net.stack(
-        outer, out(guard.add_output(net.k(5.0), out(inner.add_loop_output(out(s), LoopOutput.LAST_VALUE)))), "y", 3
+        outer,
+        output_of(
+            guard.add_output(net.const(5.0), output_of(inner.add_loop_output(output_of(s), LoopOutput.LAST_VALUE)))
+        ),
+        "y",
+        3,
     )
     model = net.model()
     assert [loop.path for tree in model.loops for loop in (tree, *tree.children)] == [
@@ -222,15 +227,15 @@ def test_a_branch_that_is_not_taken_does_not_run() -> None:
 
 
 def test_nesting_follows_from_what_is_computed_from_what() -> None:
-    net = Net()
-    rows = net.given("rows", shape=(3, 2))
-    outer = net.counted(3)
-    row = out(outer.add_iterator(rows))
-    inner = net.counted(2)
-    total, _ = net.carry(inner, net.k(0.0), lambda s: net.ew(s, out(inner.add_iterator(row))))
-    net.stack(outer, out(inner.add_loop_output(total, LoopOutput.LAST_VALUE)), "sums", 3)
-    alone = net.counted(2)
-    net.last(alone, net.carry(alone, net.k(1.0), lambda s: net.ew(s, s))[0], "four")
+    net = NetworkBuilder()
+    rows = net.input_tensor("rows", shape=(3, 2))
+    outer = net.counted_loop(3)
+    row = output_of(outer.add_iterator(rows))
+    inner = net.counted_loop(2)
+    total, _ = net.add_carried(inner, net.const(0.0), lambda s: net.elementwise(s, output_of(inner.add_iterator(row))))
+    net.stack(outer, output_of(inner.add_loop_output(total, LoopOutput.LAST_VALUE)), "sums", 3)
+    alone = net.counted_loop(2)
+    net.last(alone, net.add_carried(alone, net.const(1.0), lambda s: net.elementwise(s, s))[0], "four")
     model = net.model()
     assert [(one.path, [child.path for child in one.children]) for one in model.loops] == [
         ("main ▸ loop_0", ["main ▸ loop_0 ▸ loop_1"]),

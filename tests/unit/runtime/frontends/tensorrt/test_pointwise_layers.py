@@ -10,7 +10,7 @@ import pytest
 
 from loopdbg.runtime.frontends.tensorrt.enums import ActivationType, DataType, ElementWiseOperation, UnaryOperation
 
-from .layers import holds, refused
+from .layer_checks import build_error, check_layer
 
 X = np.array([[-2.5, -1.0, -0.5, 0.0], [0.5, 1.0, 1.5, 3.0]], np.float32)
 INNER = X / 4
@@ -60,12 +60,12 @@ def test_unary(name: str) -> None:
     want = function(x)
     if want.dtype == np.float64:
         want = want.astype(np.float32)
-    holds(lambda net, t: net.add_unary(t, UnaryOperation[name]), {"x": x}, want, rtol=1e-5)
+    check_layer(lambda net, t: net.add_unary(t, UnaryOperation[name]), {"x": x}, want, rtol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["ABS", "NEG", "SIGN"])
 def test_unary_of_integers(name: str) -> None:
-    holds(lambda net, t: net.add_unary(t, UnaryOperation[name]), {"x": WHOLE}, UNARY[name][1](WHOLE))
+    check_layer(lambda net, t: net.add_unary(t, UnaryOperation[name]), {"x": WHOLE}, UNARY[name][1](WHOLE))
 
 
 A, B = 0.5, 2.0
@@ -98,7 +98,7 @@ def test_activation(name: str, dtype: Any) -> None:
 
     x = X.astype(dtype)
     want = ACTIVATIONS[name](x.astype(np.float64)).astype(dtype)
-    holds(build, {"x": x}, want, rtol=1e-5 if dtype == np.float32 else 4e-3)
+    check_layer(build, {"x": x}, want, rtol=1e-5 if dtype == np.float32 else 4e-3)
 
 
 def test_a_clip_whose_limits_cross_gives_the_lower_one() -> None:
@@ -107,11 +107,11 @@ def test_a_clip_whose_limits_cross_gives_the_lower_one() -> None:
         layer.alpha, layer.beta = 1.0, -1.0
         return layer
 
-    holds(build, {"x": X}, np.ones_like(X))
+    check_layer(build, {"x": X}, np.ones_like(X))
 
 
 def test_relu_of_integers() -> None:
-    holds(lambda net, t: net.add_activation(t, ActivationType.RELU), {"x": WHOLE}, np.maximum(WHOLE, 0))
+    check_layer(lambda net, t: net.add_activation(t, ActivationType.RELU), {"x": WHOLE}, np.maximum(WHOLE, 0))
 
 
 ELEMENTWISE: dict[str, Any] = {
@@ -150,7 +150,7 @@ def test_elementwise(name: str, dtype: Any) -> None:
     if name == "POW":
         a, b = np.abs(a), np.abs(b) % 3
     for one, other in ((a, b), (a, b[:1]), (a[:, :1], b)):
-        holds(
+        check_layer(
             lambda net, x, y: net.add_elementwise(x, y, ElementWiseOperation[name]),
             {"a": one, "b": other},
             ELEMENTWISE[name](one, other),
@@ -160,24 +160,24 @@ def test_elementwise(name: str, dtype: Any) -> None:
 def test_parametric_relu() -> None:
     slopes = np.array([[0.1, 0.2, 0.3, 0.4]], np.float32)
     want = np.where(X >= 0, X, slopes * X)
-    holds(lambda net, x, s: net.add_parametric_relu(x, s), {"x": X, "s": slopes}, want)
+    check_layer(lambda net, x, s: net.add_parametric_relu(x, s), {"x": X, "s": slopes}, want)
 
 
 def test_select() -> None:
     condition = np.array([[True], [False]])
     want = np.where(condition, X, X[:1] * 2)
-    holds(lambda net, c, a, b: net.add_select(c, a, b), {"c": condition, "a": X, "b": X[:1] * 2}, want)
+    check_layer(lambda net, c, a, b: net.add_select(c, a, b), {"c": condition, "a": X, "b": X[:1] * 2}, want)
 
 
 def test_identity() -> None:
-    holds(lambda net, x: net.add_identity(x), {"x": X}, X)
+    check_layer(lambda net, x: net.add_identity(x), {"x": X}, X)
 
 
 @pytest.mark.parametrize("to", ["FLOAT", "HALF", "INT32", "INT64", "BOOL", "INT8"])
 @pytest.mark.parametrize("x", [X, WHOLE, X > 0])
 def test_cast(to: str, x: Any) -> None:
     numpy = {"FLOAT": "f4", "HALF": "f2", "INT32": "i4", "INT64": "i8", "BOOL": "?", "INT8": "i1"}[to]
-    holds(lambda net, t: net.add_cast(t, DataType[to]), {"x": x}, x.astype(numpy))
+    check_layer(lambda net, t: net.add_cast(t, DataType[to]), {"x": x}, x.astype(numpy))
 
 
 @pytest.mark.parametrize(
@@ -201,4 +201,4 @@ def test_cast(to: str, x: Any) -> None:
     ],
 )
 def test_wrong_use_is_one_error_with_the_line(build: Any, inputs: list[Any], told: str) -> None:
-    assert told in refused(build, inputs, __file__)
+    assert told in build_error(build, inputs, __file__)

@@ -19,7 +19,7 @@ from loopdbg.runtime.errors import ModelError, UnsupportedError
 from loopdbg.runtime.model import load
 from loopdbg.tui.cli import main
 
-from .scripts import FILL, HEAD, opened, write
+from .network_scripts import FILL, HEAD, load_script, write_script
 
 X = {"x": np.array([1, 3], np.float32)}
 CREATE = """\
@@ -53,14 +53,14 @@ PARTS = {
 
 @pytest.mark.parametrize("name", PARTS)
 def test_where_the_network_is_found(name: str, tmp_path: Path) -> None:
-    model = opened(tmp_path, PARTS[name])
+    model = load_script(tmp_path, PARTS[name])
     assert model.run(X)["y"].tolist() == [2, 6]
     assert model.name == "model.py"
 
 
 def test_a_function_by_its_name(tmp_path: Path) -> None:
     text = HEAD + FILL + "def threefold(network): fill(network, 3)\ndef build(network): fill(network, 2)\n"
-    model = opened(tmp_path, text, "threefold")
+    model = load_script(tmp_path, text, "threefold")
     assert model.run(X)["y"].tolist() == [3, 9]
     assert model.name == "model.py:threefold"
 
@@ -72,11 +72,11 @@ def test_a_function_may_return_the_network(tmp_path: Path) -> None:
         + "def make():\n    b = trt.Builder(trt.Logger())\n    n, m = b.create_network(), b.create_network()\n"
     )
     text += "    fill(n, 5)\n    fill(m, 7)\n    return m\n"
-    assert opened(tmp_path, text, "make").run(X)["y"].tolist() == [7, 21]
+    assert load_script(tmp_path, text, "make").run(X)["y"].tolist() == [7, 21]
 
 
-def test_a_script_finds_what_is_beside_it_and_its_name_alone(tmp_path: Path) -> None:
-    write(tmp_path, HEAD + FILL, "parts.py")
+def test_script_imports_neighbors(tmp_path: Path) -> None:
+    write_script(tmp_path, HEAD + FILL, "parts.py")
     text = """\
     import sys, os
     import tensorrt as trt
@@ -89,39 +89,39 @@ def test_a_script_finds_what_is_beside_it_and_its_name_alone(tmp_path: Path) -> 
         fill(network)
     """
     before, here, modules = list(sys.path), os.getcwd(), set(sys.modules)
-    assert opened(tmp_path, text).run(X)["y"].tolist() == [2, 6]
+    assert load_script(tmp_path, text).run(X)["y"].tolist() == [2, 6]
     assert (sys.path, os.getcwd()) == (before, here)
     assert not {"parts", "tensorrt", "model"} & (set(sys.modules) - modules)
     # What lies beside it may have been edited since.
-    write(tmp_path, HEAD + FILL.replace("by=2", "by=4"), "parts.py")
+    write_script(tmp_path, HEAD + FILL.replace("by=2", "by=4"), "parts.py")
     os.utime(tmp_path / "parts.py", (1, 1))
     assert load(tmp_path / "model.py").run(X)["y"].tolist() == [4, 12]
 
 
 def test_afterwards_tensorrt_is_what_it_was(tmp_path: Path) -> None:
-    opened(tmp_path, PARTS["the script itself"])
+    load_script(tmp_path, PARTS["the script itself"])
     with pytest.raises(ModuleNotFoundError):
         importlib.import_module("tensorrt")
     with pytest.raises(ModelError):
-        opened(tmp_path, "import tensorrt\n1 / 0\n")
+        load_script(tmp_path, "import tensorrt\n1 / 0\n")
     with pytest.raises(ModuleNotFoundError):
         importlib.import_module("tensorrt")
 
 
 def test_an_installed_one_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(tmp_path, "real = True\n", "tensorrt.py")
+    write_script(tmp_path, "real = True\n", "tensorrt.py")
     monkeypatch.syspath_prepend(tmp_path)
     real = importlib.import_module("tensorrt")
     try:
         (tmp_path / "scripts").mkdir()
-        assert opened(tmp_path / "scripts", PARTS["the script itself"]).run(X)["y"].tolist() == [2, 6]
+        assert load_script(tmp_path / "scripts", PARTS["the script itself"]).run(X)["y"].tolist() == [2, 6]
         assert sys.modules["tensorrt"] is real
     finally:
         del sys.modules["tensorrt"]
 
 
 def test_what_a_script_prints_goes_to_stderr(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = write(tmp_path, "print('loud')\n" + PARTS["the script itself"])
+    path = write_script(tmp_path, "print('loud')\n" + PARTS["the script itself"])
     assert main(["run", str(path), "--input", "x=[1, 2]", "--json"]) == 0
     told = capsys.readouterr()
     assert json.loads(told.out)["outputs"]["y"]["shape"] == [2]
@@ -131,7 +131,7 @@ def test_what_a_script_prints_goes_to_stderr(tmp_path: Path, capsys: pytest.Capt
 def test_dataclasses_in_a_script(tmp_path: Path) -> None:
     text = "from __future__ import annotations\nfrom dataclasses import dataclass\n"
     text += HEAD + FILL + "@dataclass\nclass Size:\n    by: int = 6\ndef build(network): fill(network, Size().by)\n"
-    assert opened(tmp_path, text).run(X)["y"].tolist() == [6, 18]
+    assert load_script(tmp_path, text).run(X)["y"].tolist() == [6, 18]
 
 
 # -- what goes wrong
@@ -197,7 +197,7 @@ WRONG = [
 def test_what_goes_wrong_is_one_line_with_that_of_the_script(
     line: str, wanted: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = write(tmp_path, HEAD + line + "\n")
+    path = write_script(tmp_path, HEAD + line + "\n")
     assert main(["run", str(path)]) == 1
     told = capsys.readouterr().err.strip()
     assert wanted in told
@@ -211,14 +211,14 @@ def test_several_networks_are_listed(tmp_path: Path) -> None:
         HEAD + FILL + CREATE + "other = builder.create_network(0)\nfill(network)\nfill(other)\nother.name = 'second'\n"
     )
     with pytest.raises(ModelError) as caught:
-        opened(tmp_path, text)
+        load_script(tmp_path, text)
     told = str(caught.value)
     assert "builds 2 networks: 'Unnamed Network 0' of line 11, 2 layers; 'second' of line 12, 2 layers" in told
     assert "model.py:FUNCTION" in told
 
 
 def test_a_function_that_is_not_there(tmp_path: Path) -> None:
-    path = write(tmp_path, PARTS["the only parameter"])
+    path = write_script(tmp_path, PARTS["the only parameter"])
     with pytest.raises(ModelError, match=r"has no function 'biuld'; did you mean 'build'\?"):
         load(f"{path}:biuld")
     with pytest.raises(ModelError, match=r"has no function 'zzz'; it has 'fill', 'build'"):
@@ -243,14 +243,16 @@ def test_files_that_are_no_scripts(tmp_path: Path) -> None:
         load(path)
 
 
-def test_an_error_in_a_file_beside_the_script(tmp_path: Path) -> None:
-    write(tmp_path, "def f(network):\n    network.add_identity(None)\ndef g():\n    raise KeyError('k')\n", "parts.py")
+def test_error_in_neighbor_module(tmp_path: Path) -> None:
+    write_script(
+        tmp_path, "def f(network):\n    network.add_identity(None)\ndef g():\n    raise KeyError('k')\n", "parts.py"
+    )
     with pytest.raises(
         ModelError, match=r"parts\.py:2 \(called from model\.py:2\): add_identity: input takes an ITensor, not None"
     ):
-        opened(tmp_path, "import parts\ndef build(network): parts.f(network)\n")
+        load_script(tmp_path, "import parts\ndef build(network): parts.f(network)\n")
     with pytest.raises(ModelError, match=r"parts\.py:4 in g \(called from line model\.py:2\): KeyError: 'k'"):
-        opened(tmp_path, "import parts\ndef build(network): parts.g()\n")
+        load_script(tmp_path, "import parts\ndef build(network): parts.g()\n")
 
 
 def test_the_wrong_use_of_what_a_script_gets_can_be_caught(tmp_path: Path) -> None:
@@ -269,13 +271,13 @@ def build(network):
         fill(network)
 """
     )
-    assert opened(tmp_path, text).run(X)["y"].tolist() == [2, 6]
+    assert load_script(tmp_path, text).run(X)["y"].tolist() == [2, 6]
 
 
 def test_a_thread_that_does_not_end(tmp_path: Path) -> None:
     text = PARTS["the script itself"] + "import threading\nthreading.Thread(target=threading.Event().wait).start()\n"
     with pytest.raises(ModelError, match=r"model\.py:\d+: thread 'Thread-\d+.*' still runs where the script has ended"):
-        opened(tmp_path, text)
+        load_script(tmp_path, text)
     # What a thread is, is what it was.
     done = threading.Thread(target=lambda: None)
     done.start()
@@ -287,12 +289,12 @@ def test_threads_that_end(tmp_path: Path) -> None:
     text = HEAD + FILL + "import threading\nfrom concurrent.futures import ThreadPoolExecutor\ndef build(network):\n"
     text += "    t = threading.Thread(target=fill, args=(network,))\n    t.start()\n    t.join()\n"
     text += "    with ThreadPoolExecutor(2) as pool: pool.submit(print, 'x').result()\n"
-    assert opened(tmp_path, text).run(X)["y"].tolist() == [2, 6]
+    assert load_script(tmp_path, text).run(X)["y"].tolist() == [2, 6]
 
 
 @pytest.mark.parametrize("loop", ["while True: pass", "import time; time.sleep(3600)"])
 def test_a_script_that_never_ends_is_interrupted(loop: str, tmp_path: Path) -> None:
-    path = write(tmp_path, f"import tensorrt\nprint('on', flush=True)\n{loop}\n")
+    path = write_script(tmp_path, f"import tensorrt\nprint('on', flush=True)\n{loop}\n")
     command = [
         sys.executable,
         "-c",
@@ -322,7 +324,7 @@ with trt.Runtime(logger) as runtime:
 raise RuntimeError("nobody comes here")
 """
     )
-    model = opened(tmp_path, text)
+    model = load_script(tmp_path, text)
     assert model.run(X)["y"].tolist() == [2, 6]
     first, second = model.graph.notes
     assert "model.py:15: build_serialized_network held the network to TensorRT's rules; no engine is built" in first
@@ -333,21 +335,23 @@ def test_a_build_refuses_what_tensorrt_refuses(tmp_path: Path) -> None:
     end = "builder.build_serialized_network(network, builder.create_builder_config())\n"
     text = HEAD + CREATE + "x = network.add_input('x', trt.float32, ())\nnetwork.add_identity(x)\n" + end
     with pytest.raises(ModelError, match=r"model\.py:8: the network has no output"):
-        opened(tmp_path, text)
+        load_script(tmp_path, text)
     text = HEAD + CREATE + "x = network.add_input('x', trt.float32, ())\nloop = network.add_loop()\n"
     text += "r = loop.add_recurrence(x).get_output(0)\n"
     text += "network.mark_output(loop.add_loop_output(r, trt.LoopOutput.LAST_VALUE).get_output(0))\n"
     with pytest.raises(ModelError, match=r"model\.py:7: .*has no trip limit"):
-        opened(tmp_path, text + end)
+        load_script(tmp_path, text + end)
 
 
 def test_a_script_is_unsupported_where_something_is_not_here(tmp_path: Path) -> None:
     with pytest.raises(UnsupportedError):
-        opened(tmp_path, HEAD + "trt.Refitter\n")
+        load_script(tmp_path, HEAD + "trt.Refitter\n")
 
 
 def test_two_functions_of_a_script_are_two_models(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = write(tmp_path, HEAD + FILL + "def two(network): fill(network)\ndef three(network): fill(network, 3)\n")
+    path = write_script(
+        tmp_path, HEAD + FILL + "def two(network): fill(network)\ndef three(network): fill(network, 3)\n"
+    )
     assert main(["diff", f"{path}:two", f"{path}:three"]) == 6
     assert "model.py:two and model.py:three" in capsys.readouterr().out
     assert main(["diff", f"{path}:two", f"{path}:two"]) == 0
@@ -359,7 +363,7 @@ def test_made_inputs_are_as_usual(tmp_path: Path, capsys: pytest.CaptureFixture[
     text = HEAD + FILL + CREATE + "network.add_input('n', trt.int32, ())\nfill(network)\n"
     text += "network.get_input(1).shape = (-1,)\nprofile = builder.create_optimization_profile()\n"
     text += "profile.set_shape('x', (1,), (3,), (9,))\nprofile.set_shape_input('n', [1], [4], [9])\n"
-    path = write(tmp_path, text)
+    path = write_script(tmp_path, text)
     assert main(["run", str(path)]) == 0
     told = capsys.readouterr()
     assert "n int32[] = 4, as is usual, x float32[?] as [3]" in told.err
@@ -372,7 +376,7 @@ def test_nodes_say_their_line_and_the_metadata_of_their_layer(tmp_path: Path) ->
     text = HEAD + FILL.replace(
         "    y.name", '    network.get_layer(1).metadata = "[ONNX Layer: /cell/Mul]"\n    y.name'
     )
-    (node,) = [node for node in opened(tmp_path, text, "fill").graph.nodes if node.op_type == "Mul"]
+    (node,) = [node for node in load_script(tmp_path, text, "fill").graph.nodes if node.op_type == "Mul"]
     assert (str(node.origin), node.origin.framework_node) == ("model.py:6", "[ONNX Layer: /cell/Mul]")
     assert node.origin.file == str(tmp_path / "model.py")
     assert node.describe().endswith("(model.py:6)")

@@ -20,17 +20,17 @@ from loopdbg.runtime.frontends.tensorrt.enums import (
 from loopdbg.runtime.frontends.tensorrt.layers.fill import IFillLayer
 from loopdbg.runtime.frontends.tensorrt.permutation import Permutation
 from loopdbg.runtime.model import Model
-from networks import out
+from tensorrt_networks import output_of
 
-from .layers import holds, network
+from .layer_checks import build_network, check_layer
 
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 SQUARE = np.arange(16, dtype=np.float32).reshape(4, 4)
 
 
 def test_shape() -> None:
-    holds(lambda net, x: net.add_shape(x), {"x": X}, np.array([2, 3, 4], np.int64))
-    holds(lambda net, x: net.add_shape(x), {"x": np.float32(3)}, np.array([], np.int64))
+    check_layer(lambda net, x: net.add_shape(x), {"x": X}, np.array([2, 3, 4], np.int64))
+    check_layer(lambda net, x: net.add_shape(x), {"x": np.float32(3)}, np.array([], np.int64))
 
 
 SHUFFLES: dict[str, tuple[dict[str, Any], Any]] = {
@@ -60,17 +60,17 @@ def shuffled(settings: dict[str, Any]) -> Callable[[Any, Any], Any]:
 @pytest.mark.parametrize("name", SHUFFLES)
 def test_shuffle(name: str) -> None:
     settings, want = SHUFFLES[name]
-    holds(shuffled(settings), {"x": X}, want)
+    check_layer(shuffled(settings), {"x": X}, want)
 
 
 def test_shuffle_to_a_scalar_and_back() -> None:
-    holds(shuffled({"reshape_dims": ()}), {"x": np.ones((1, 1), np.float32)}, np.float32(1))
-    holds(shuffled({"reshape_dims": (1, 1)}), {"x": np.float32(1)}, np.ones((1, 1), np.float32))
+    check_layer(shuffled({"reshape_dims": ()}), {"x": np.ones((1, 1), np.float32)}, np.float32(1))
+    check_layer(shuffled({"reshape_dims": (1, 1)}), {"x": np.float32(1)}, np.ones((1, 1), np.float32))
 
 
 def test_a_zero_that_is_no_placeholder_is_a_size() -> None:
     settings = {"zero_is_placeholder": False, "reshape_dims": (0, 7)}
-    holds(shuffled(settings), {"x": np.empty((2, 0), np.float32)}, np.empty((0, 7), np.float32))
+    check_layer(shuffled(settings), {"x": np.empty((2, 0), np.float32)}, np.empty((0, 7), np.float32))
 
 
 def test_shuffle_by_a_tensor() -> None:
@@ -81,13 +81,13 @@ def test_shuffle_by_a_tensor() -> None:
             len(layer.reshape_dims)
         return layer
 
-    holds(build, {"x": X, "dims": np.array([4, -1], np.int32)}, X.reshape(4, 6), dynamic=False, static=False)
+    check_layer(build, {"x": X, "dims": np.array([4, -1], np.int32)}, X.reshape(4, 6), dynamic=False, static=False)
     # A constant is looked into.
-    holds(lambda net, x: build(net, x, net.k([4, -1], np.int64)), {"x": X}, X.reshape(4, 6))
+    check_layer(lambda net, x: build(net, x, net.k([4, -1], np.int64)), {"x": X}, X.reshape(4, 6))
 
 
 def test_the_properties_of_a_shuffle() -> None:
-    net, _ = network(shuffled({}), {"x": X})
+    net, _ = build_network(shuffled({}), {"x": X})
     layer = net.add_shuffle(net.get_input(0))
     with pytest.raises(ValueError, match="len"):
         len(layer.reshape_dims)
@@ -95,17 +95,17 @@ def test_the_properties_of_a_shuffle() -> None:
     layer.reshape_dims = [3, 8]
     assert layer.reshape_dims == (3, 8)
     assert layer.zero_is_placeholder
-    layer.set_input(1, net.k([8, 3], np.int32))
+    layer.set_input(1, net.const([8, 3], np.int32))
     layer.reshape_dims = (24,)
     assert layer.num_inputs == 1
-    assert tuple(out(layer).shape) == (24,)
+    assert tuple(output_of(layer).shape) == (24,)
 
 
 def test_squeeze_and_unsqueeze() -> None:
     y = X[:, :1]
-    holds(lambda net, x: net.add_squeeze(x, net.k([1], np.int32)), {"x": y}, y[:, 0], dynamic=True)
-    holds(lambda net, x: net.add_squeeze(x, net.k([-2], np.int64)), {"x": y}, y[:, 0])
-    holds(lambda net, x: net.add_unsqueeze(x, net.k([0, -1], np.int64)), {"x": X}, X[None, ..., None])
+    check_layer(lambda net, x: net.add_squeeze(x, net.k([1], np.int32)), {"x": y}, y[:, 0], dynamic=True)
+    check_layer(lambda net, x: net.add_squeeze(x, net.k([-2], np.int64)), {"x": y}, y[:, 0])
+    check_layer(lambda net, x: net.add_unsqueeze(x, net.k([0, -1], np.int64)), {"x": X}, X[None, ..., None])
 
 
 def test_concatenation() -> None:
@@ -120,17 +120,17 @@ def test_concatenation() -> None:
 
         return build
 
-    holds(joined(2), parts, np.concatenate(list(parts.values()), 2))
+    check_layer(joined(2), parts, np.concatenate(list(parts.values()), 2))
     # The third axis from the end, where nothing is said.
-    holds(joined(None), {"a": X, "b": X[:1]}, np.concatenate([X, X[:1]], 0))
-    holds(joined(None), {"a": SQUARE, "b": SQUARE[:1]}, np.concatenate([SQUARE, SQUARE[:1]], 0))
+    check_layer(joined(None), {"a": X, "b": X[:1]}, np.concatenate([X, X[:1]], 0))
+    check_layer(joined(None), {"a": SQUARE, "b": SQUARE[:1]}, np.concatenate([SQUARE, SQUARE[:1]], 0))
 
 
 def test_padding() -> None:
     y = X.reshape(1, 2, 3, 4)
     want = np.pad(y, ((0, 0), (0, 0), (1, 0), (2, 3)))
-    holds(lambda net, x: net.add_padding_nd(x, (1, 2), (0, 3)), {"x": y}, want)
-    holds(
+    check_layer(lambda net, x: net.add_padding_nd(x, (1, 2), (0, 3)), {"x": y}, want)
+    check_layer(
         lambda net, x: net.add_padding_nd(x, (-1, 2), (0, -1)),
         {"x": y},
         np.pad(y, ((0, 0),) * 3 + ((2, 0),))[:, :, 1:, :-1],
@@ -149,7 +149,7 @@ def test_reverse_sequence(batch: int, sequence: int) -> None:
         layer.batch_axis, layer.sequence_axis = batch, sequence
         return layer
 
-    holds(build, {"x": X, "n": lengths}, np.moveaxis(want, (0, 1), (batch, sequence)))
+    check_layer(build, {"x": X, "n": lengths}, np.moveaxis(want, (0, 1), (batch, sequence)))
 
 
 # -- slices
@@ -157,14 +157,14 @@ def test_reverse_sequence(batch: int, sequence: int) -> None:
 
 def test_the_examples_of_the_header() -> None:
     y = np.array([[0, 2, 4], [1, 3, 5]], np.float32)
-    holds(lambda net, x: net.add_slice(x, (1, 0), (1, 2), (1, 2)), {"x": y}, np.array([[1, 5]], np.float32))
+    check_layer(lambda net, x: net.add_slice(x, (1, 0), (1, 2), (1, 2)), {"x": y}, np.array([[1, 5]], np.float32))
 
     def over_axes(net: Any, x: Any) -> Any:
         layer = net.add_slice(x, (1,), (2,), (1,))
         layer.axes = (1,)
         return layer
 
-    holds(over_axes, {"x": y}, np.array([[2, 4], [3, 5]], np.float32))
+    check_layer(over_axes, {"x": y}, np.array([[2, 4], [3, 5]], np.float32))
 
 
 SLICES: dict[str, tuple[Any, Any, Any, Any]] = {
@@ -181,7 +181,7 @@ SLICES: dict[str, tuple[Any, Any, Any, Any]] = {
 def test_slice(name: str, by: str) -> None:
     start, shape, stride, want = SLICES[name]
     if by == "numbers":
-        holds(lambda net, x: net.add_slice(x, start, shape, stride), {"x": SQUARE}, want)
+        check_layer(lambda net, x: net.add_slice(x, start, shape, stride), {"x": SQUARE}, want)
         return
 
     def build(net: Any, x: Any, *parts: Any) -> Any:
@@ -192,10 +192,10 @@ def test_slice(name: str, by: str) -> None:
         return layer
 
     if by == "constants":
-        holds(build, {"x": SQUARE}, want)
+        check_layer(build, {"x": SQUARE}, want)
     else:
         parts = {what: np.array(part, np.int32) for what, part in zip("abc", (start, shape, stride), strict=True)}
-        holds(build, {"x": SQUARE, **parts}, want, dynamic=False, static=False)
+        check_layer(build, {"x": SQUARE, **parts}, want, dynamic=False, static=False)
 
 
 MODES: dict[SampleMode, list[int]] = {
@@ -213,7 +213,7 @@ def test_slices_that_reach_outside(mode: SampleMode) -> None:
         return layer
 
     row = np.array([5, 6, 7, 8], np.float32)
-    holds(build, {"x": row}, row[MODES[mode]])
+    check_layer(build, {"x": row}, row[MODES[mode]])
 
 
 @pytest.mark.parametrize("value", [None, 9.0])
@@ -227,13 +227,13 @@ def test_slices_that_fill(value: float | None) -> None:
 
     want = np.full((3, 3), value or 0, np.float32)
     want[1, 0], want[2, 0] = SQUARE[1, 3], SQUARE[3, 3]
-    holds(build, {"x": SQUARE}, want)
+    check_layer(build, {"x": SQUARE}, want)
 
 
 def test_what_is_outside_is_an_error_at_build_or_at_run() -> None:
     with pytest.raises(ModelError, match=r"takes element 4 of axis 0 .* which has 4"):
-        network(lambda net, x: net.add_slice(x, (2, 0), (3, 4), (1, 1)), {"x": SQUARE})[0].graph()
-    net, _ = network(lambda net, x: net.add_slice(x, (2, 0), (3, 4), (1, 1)), {"x": SQUARE}, dynamic=True)
+        build_network(lambda net, x: net.add_slice(x, (2, 0), (3, 4), (1, 1)), {"x": SQUARE})[0].graph()
+    net, _ = build_network(lambda net, x: net.add_slice(x, (2, 0), (3, 4), (1, 1)), {"x": SQUARE}, dynamic=True)
     with pytest.raises(ExecutionError, match=r"test_shape_layers.py:\d+.*takes element 4 of axis 0, which has 4"):
         Model(net.graph()).run({"x": SQUARE})
 
@@ -249,14 +249,14 @@ def test_fill_with_a_line() -> None:
         layer.set_input(2, net.k([2], np.int32))
         return layer
 
-    holds(line, {"n": np.array([4], np.int32)}, np.array([3, 5, 7, 9], np.int32), dynamic=False, static=False)
+    check_layer(line, {"n": np.array([4], np.int32)}, np.array([3, 5, 7, 9], np.int32), dynamic=False, static=False)
 
     def constant(net: Any) -> Any:
         layer = net.add_fill((5,), FillOperation.LINSPACE)
         layer.alpha, layer.beta = 0.5, 0.25
         return layer
 
-    holds(constant, {}, np.arange(5, dtype=np.float32) * 0.25 + 0.5)
+    check_layer(constant, {}, np.arange(5, dtype=np.float32) * 0.25 + 0.5)
 
     def example(net: Any) -> Any:
         layer = net.add_fill((3, 4), FillOperation.LINSPACE)
@@ -265,7 +265,7 @@ def test_fill_with_a_line() -> None:
         return layer
 
     want = np.array([[1, 11, 21, 31], [101, 111, 121, 131], [201, 211, 221, 231]], np.float32)
-    holds(example, {}, want)
+    check_layer(example, {}, want)
 
 
 @pytest.mark.parametrize("op", [FillOperation.RANDOM_UNIFORM, FillOperation.RANDOM_NORMAL])
@@ -279,7 +279,7 @@ def test_random_fill(op: FillOperation, tensors: bool) -> None:
             layer.set_input(2, net.k(5))
         return layer
 
-    net, _ = network(build, {})
+    net, _ = build_network(build, {})
     got = Model(net.graph()).run({})["out0"]
     assert got.shape == (100, 50)
     assert got.dtype == np.float32
@@ -292,7 +292,7 @@ def test_random_fill(op: FillOperation, tensors: bool) -> None:
 
 
 def test_what_is_no_number_is_ignored_for_alpha_and_beta() -> None:
-    net, _ = network(lambda net: net.add_fill((5,), FillOperation.LINSPACE), {})
+    net, _ = build_network(lambda net: net.add_fill((5,), FillOperation.LINSPACE), {})
     layer: Any = net.get_layer(0)
     layer.__class__ = IFillLayer
     assert (layer.alpha, layer.beta, layer.is_alpha_beta_int64()) == (0, 1, False)
@@ -304,30 +304,31 @@ def test_what_is_no_number_is_ignored_for_alpha_and_beta() -> None:
 
 def test_assertion() -> None:
     def build(net: Any, x: Any) -> Any:
-        net.add_assertion(net.ew(x, net.k(0.0), ElementWiseOperation.GREATER), "x has to be positive")
-        return [out(net.add_identity(x))]
+        net.add_assertion(net.elementwise(x, net.k(0.0), ElementWiseOperation.GREATER), "x has to be positive")
+        return [output_of(net.add_identity(x))]
 
-    net, _ = network(build, {"x": np.float32(1)})
+    net, _ = build_network(build, {"x": np.float32(1)})
     model = Model(net.graph())
     assert model.run({"x": np.float32(1)})["out0"] == 1
     with pytest.raises(ExecutionError, match="x has to be positive"):
         model.run({"x": np.float32(-1)})
     with pytest.raises(ModelError, match="never holds: no"):
-        network(lambda net: net.add_assertion(net.k(False, bool), "no"), {})[0].graph()
+        build_network(lambda net: net.add_assertion(net.k(False, bool), "no"), {})[0].graph()
 
 
 def test_an_assertion_in_a_loop_names_the_iteration() -> None:
     def build(net: Any, x: Any) -> Any:
         loop = net.counted(5)
-        value, after = net.carry(loop, x, lambda r: net.ew(r, r))
-        net.add_assertion(net.ew(after, net.k(10), ElementWiseOperation.LESS), "too large")
-        return [out(loop.add_loop_output(value, LoopOutput.LAST_VALUE))]
+        value, after = net.carry(loop, x, lambda r: net.elementwise(r, r))
+        net.add_assertion(net.elementwise(after, net.k(10), ElementWiseOperation.LESS), "too large")
+        return [output_of(loop.add_loop_output(value, LoopOutput.LAST_VALUE))]
 
-    model = Model(network(build, {"x": np.float32(1)})[0].graph())
+    model = Model(build_network(build, {"x": np.float32(1)})[0].graph())
     assert model.run({"x": np.float32(0.1)})["out0"] == np.float32(3.2)
     with pytest.raises(
         ExecutionError,
-        match=r"test_shape_layers.py:\d+, called from layers.py:\d+[^)]*\) in loop 'loop_0', iteration 3: too large",
+        match=r"test_shape_layers.py:\d+, called from layer_checks.py:\d+[^)]*\) in loop 'loop_0', "
+        r"iteration 3: too large",
     ):
         model.run({"x": np.float32(1)})
 
@@ -366,7 +367,7 @@ def test_an_assertion_in_a_loop_names_the_iteration() -> None:
 )
 def test_wrong_use_is_one_error_with_the_line(build: Any, inputs: list[Any], told: str) -> None:
     with pytest.raises((ModelError, AttributeError)) as caught:
-        net, _ = network(build, {f"x{k}": array for k, array in enumerate(inputs)})
+        net, _ = build_network(build, {f"x{k}": array for k, array in enumerate(inputs)})
         net.graph()
     assert told in str(caught.value)
     assert f"{__file__}:" in str(caught.value)

@@ -1,0 +1,102 @@
+"""What the history costs: time per iteration with every loop followed as sessions do, by that without.
+
+python benchmarks/history_cost.py
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from case import BenchmarkCase
+from cell_models import lstm
+from loopdbg.debugger.session.history_sampler import HistorySampler
+from loopdbg.runtime.engine.engine import Engine
+from loopdbg.runtime.frontends.onnx import reader as frontend
+from loopdbg.runtime.model import Model
+from scalar_models import mandelbrot, scalar
+
+ROUNDS = 30
+#: A turn lasts at least this long.
+TURN_SECONDS = 0.03
+
+
+@dataclass(frozen=True)
+class HistoryCost:
+    """What an iteration of a loop takes without a history, and by how much one makes it longer."""
+
+    name: str
+    nanoseconds: float
+    ratio: float
+    goal: float | None
+
+
+#: Cases, and what a history may cost in them.
+CASES: tuple[tuple[Callable[[bool], BenchmarkCase], float | None], ...] = (
+    (lambda quick: scalar(200_000 if quick else 2_000_000), 1.10),
+    (lambda quick: mandelbrot(), None),
+    (lambda quick: lstm(iterations=100 if quick else 500), 1.02),
+)
+
+
+class HistoryBench:
+    """One model, run to its end again and again by two engines: with a history, and without."""
+
+    def __init__(self, case: BenchmarkCase) -> None:
+        self.case = case
+        model = Model(frontend.from_proto(case.build(), case.name))
+        self.slot_inputs = model.check(case.inputs())
+        self.engines = [Engine(model.plan), Engine(model.plan)]
+        HistorySampler(self.engines[1])
+        self.iterations = 0
+
+    def run(self, k: int) -> float:
+        """Seconds of the processor that one run takes: what else the machine does then counts less."""
+        engine = self.engines[k]
+        engine.start(self.slot_inputs)
+        started = time.thread_time()
+        while engine.resume()[0] != "end":
+            engine.clear_stops()
+        seconds = time.thread_time() - started
+        self.iterations = sum(engine.loops.totals(index)[0] for index in range(len(engine.plan.loops)))
+        return seconds
+
+    def turn(self, k: int, repeats: int) -> float:
+        """Seconds of so many runs."""
+        return sum(self.run(k) for _ in range(repeats))
+
+
+def cost(case: BenchmarkCase, goal: float | None, rounds: int = ROUNDS) -> HistoryCost:
+    """Both in turn, so that what else the machine does falls on both."""
+    bench = HistoryBench(case)
+    for k in (0, 1, 0, 1):
+        bench.run(k)  # binds and allocates
+    repeats = math.ceil(TURN_SECONDS / bench.run(0))
+    fastest = [math.inf, math.inf]
+    for number in range(rounds):
+        for k in (number % 2, 1 - number % 2):
+            fastest[k] = min(fastest[k], bench.turn(k, repeats))
+    # What it adds is less than what the machine's speed varies by: only the best rounds are alike.
+    return HistoryCost(case.name, fastest[0] / repeats / bench.iterations * 1e9, fastest[1] / fastest[0], goal)
+
+
+def measure(quick: bool = False) -> list[HistoryCost]:
+    """What the history costs in each case."""
+    return [cost(make(quick), goal, 6 if quick else ROUNDS) for make, goal in CASES]
+
+
+def lines(quick: bool = False) -> list[str]:
+    """The table."""
+    told = ["Cost of the history, in sessions only; by the time without.", ""]
+    told.append(f"{'':12}{'ns an iteration':>16}{'with it':>10}{'goal':>7}")
+    for one in measure(quick):
+        goal = "" if one.goal is None else f"{one.goal:.2f}"
+        told.append(f"{one.name:12}{one.nanoseconds:>16.4g}{one.ratio:>10.3f}{goal:>7}")
+    return told
+
+
+if __name__ == "__main__":
+    print("\n".join(lines("--quick" in sys.argv)))

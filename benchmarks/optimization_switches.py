@@ -1,0 +1,241 @@
+"""The engine's ways to be fast, each of which can be taken out of a run without another result, to the bit.
+
+The panels alone settle the order of sums: without them results have other bits.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+from unittest.mock import patch
+
+from loopdbg.runtime import model as models
+from loopdbg.runtime.engine.engine import Engine
+from loopdbg.runtime.graph import Graph
+from loopdbg.runtime.model import Model
+from loopdbg.runtime.ops import weight_packing
+from loopdbg.runtime.ops.primitives import NoNativeKernel, RoutineCall
+from loopdbg.runtime.plan.kernel_binding import DynamicExtentBuffer
+from loopdbg.runtime.plan.plan import Instruction, Plan, compile_graph
+
+Context = AbstractContextManager[Any]
+#: Was there any use of it in the runs of a model that was loaded meanwhile?
+WasUseful = Callable[[Model], bool]
+
+_FUSION = "loopdbg.runtime.plan.fusion"
+_VARYING = "loopdbg.runtime.engine.optimized.shape_ranges.range_bindings"
+_VIEWS = "loopdbg.runtime.engine.optimized.copy_elision.copy_elision"
+_CALL = "loopdbg.runtime.plan.call_emitter.CallEmitter.call"
+
+
+@dataclass(frozen=True)
+class OptimizationSwitch:
+    """``off`` takes it out of the models that are loaded, and of the engines that are made, within it; ``watched``
+    leaves it there, and tells whether it was of use."""
+
+    name: str
+    disabled: Callable[[], Context]
+    observed: Callable[[], AbstractContextManager[WasUseful]]
+
+
+# -- what is in the plan
+
+
+@contextmanager
+def _patched_plans(change: Callable[[Plan], object]) -> Iterator[None]:
+    """Models get plans that were changed."""
+
+    def changed(graph: Graph) -> Plan:
+        plan = compile_graph(graph)
+        change(plan)
+        return plan
+
+    with patch.object(models, "compile_graph", changed):
+        yield
+
+
+def _instruction_switch(name: str, used: Callable[[Instruction], bool], **without: Any) -> OptimizationSwitch:
+    """A field of instructions; ``without``: what it says where it is out."""
+
+    def change(plan: Plan) -> None:
+        for instruction in plan.code:
+            for field, value in without.items():
+                setattr(instruction, field, value)
+
+    return OptimizationSwitch(
+        name, lambda: _patched_plans(change), _model_answer(lambda model: any(map(used, model.plan.code)))
+    )
+
+
+def _without_native_sequences(plan: Plan) -> None:
+    for instruction in plan.code:
+        if instruction.op is not None:
+            instruction.op = replace(instruction.op, sequences=False)
+
+
+def _has_sequences(model: Model) -> bool:
+    return any(i.op is not None and i.op.sequences and "equence" in i.node.op_type for i in model.plan.code if i.node)
+
+
+def _copy_back_edges(plan: Plan) -> None:
+    for loop in plan.loops:
+        for edge in loop.edges:
+            edge.swap = False
+
+
+# -- what is in the engine
+
+
+@contextmanager
+def _patched_engines(**knobs: Any) -> Iterator[None]:
+    """Engines of models have some of their knobs turned."""
+    borrow = Model._acquire_engine
+
+    def turned(model: Model) -> Engine:
+        engine = borrow(model)
+        for name, value in knobs.items():
+            setattr(engine.optimizer, name, value)
+        return engine
+
+    with patch.object(Model, "_acquire_engine", turned):
+        yield
+
+
+def _model_answer(ask: WasUseful) -> Callable[[], AbstractContextManager[WasUseful]]:
+    """The model itself tells."""
+
+    @contextmanager
+    def watched() -> Iterator[WasUseful]:
+        yield ask
+
+    return watched
+
+
+def _engine_answer(ask: Callable[[Engine], Any]) -> Callable[[], AbstractContextManager[WasUseful]]:
+    return _model_answer(lambda model: model._engine is not None and bool(ask(model._engine)))
+
+
+# -- functions that find something to do
+
+
+def _pattern_switch(name: str, target: str, nothing: Callable[[], Any]) -> OptimizationSwitch:
+    """A function that finds what fits; ``nothing``: what it gives where nothing does."""
+    return OptimizationSwitch(
+        name, lambda: patch(target, lambda *_: nothing()), _observed_calls(target, lambda found, _: bool(found))
+    )
+
+
+def _never_found() -> None:
+    """Where something is found, or None."""
+
+
+def _observed_calls(target: str, counts: Callable[[Any, Any], bool]) -> Callable[[], AbstractContextManager[WasUseful]]:
+    """Whether some call gave something that counts; ``counts`` gets its result and its arguments."""
+
+    @contextmanager
+    def watched() -> Iterator[WasUseful]:
+        found: set[bool] = set()
+        original = pkgutil.resolve_name(target)
+
+        def spy(*arguments: Any, **keywords: Any) -> Any:
+            result = original(*arguments, **keywords)
+            found.add(counts(result, arguments))
+            return result
+
+        with patch(target, spy):
+            yield lambda model: True in found
+
+    return watched
+
+
+def _routine_switch(
+    name: str, field: str, without: Callable[[Callable[[], Any]], Any], counts: Any
+) -> OptimizationSwitch:
+    """Routines that have a field are called in another way."""
+    original = pkgutil.resolve_name(_CALL)
+
+    def other(p: Any, routine: RoutineCall, inputs: Any) -> Any:
+        if not getattr(routine, field):
+            return original(p, routine, inputs)
+        return without(lambda: original(p, replace(routine, **{field: ()}), inputs))
+
+    return OptimizationSwitch(name, lambda: patch(_CALL, other), _observed_calls(_CALL, counts))
+
+
+def _is_data_dependent(results: Any, _: Any) -> bool:
+    return any(isinstance(result, DynamicExtentBuffer) for result in results)
+
+
+def _starts_with_copy(_: Any, arguments: Any) -> bool:
+    return bool(arguments[0].calls[-1].onto >= 0)
+
+
+def _run_in_python(plain: Callable[[], Any]) -> Any:
+    raise NoNativeKernel
+
+
+def _reads_weights(model: Model) -> bool:
+    return any(
+        getattr(i.op and i.op.function, "func", None) is weight_packing._apply_with_packed_products
+        for i in model.plan.code
+    )
+
+
+def _observe_all_slots(plan: Plan) -> set[int]:
+    return set(range(len(plan.slots)))
+
+
+SWITCHES = {
+    switch.name: switch
+    for switch in (
+        OptimizationSwitch(
+            "scalar programs",
+            lambda: _patched_engines(hot_after=-1),
+            _engine_answer(lambda engine: engine.optimizer.program_runs),
+        ),
+        OptimizationSwitch(
+            "panels",
+            lambda: patch.object(weight_packing, "WEIGHTED_OPERATORS", frozenset()),
+            _model_answer(_reads_weights),
+        ),
+        _instruction_switch("batched hoisting", lambda i: i.hoisted is not None, hoisted=None),
+        _instruction_switch("invariants", lambda i: i.once >= 0, once=-1),
+        _pattern_switch("fusion", f"{_FUSION}.groups.plan_groups", list),
+        _pattern_switch("quantized chains", f"{_FUSION}.quantized_chains.plan_chains", list),
+        OptimizationSwitch(
+            "copy elision",
+            lambda: patch(f"{_VIEWS}.externally_used_slots", _observe_all_slots),
+            _engine_answer(lambda engine: engine.optimizer.copy_elision.elided_positions),
+        ),
+        OptimizationSwitch(
+            "aliases",
+            lambda: patch(f"{_VIEWS}.is_contiguous", lambda _: False),
+            _engine_answer(lambda engine: engine.optimizer.copy_elision.aliased),
+        ),
+        _pattern_switch("ranges of shapes", f"{_VARYING}.infer_symbolic_extents", _never_found),
+        OptimizationSwitch(
+            "appends in place",
+            lambda: patch("loopdbg.runtime.plan.range_binding.find_leading_copy", lambda *_: None),
+            _observed_calls("loopdbg.runtime.plan.range_binding.find_leading_copy", lambda found, _: found is not None),
+        ),
+        _pattern_switch("capacity for more", f"{_VARYING}.append_edges", dict),
+        _routine_switch("data-dependent shapes", "growing_axes", _run_in_python, _is_data_dependent),
+        _routine_switch("in-place updates", "updates_copy", lambda plain: plain(), _starts_with_copy),
+        OptimizationSwitch(
+            "bytes in 32 bits",
+            lambda: patch("loopdbg.runtime.ops.matmul.int32_product", lambda *_: None),
+            _observed_calls("loopdbg.runtime.ops.matmul.int32_product", lambda found, _: found is not None),
+        ),
+        OptimizationSwitch(
+            "shared sequences", lambda: _patched_plans(_without_native_sequences), _model_answer(_has_sequences)
+        ),
+        OptimizationSwitch(
+            "buffers exchanged",
+            lambda: _patched_plans(_copy_back_edges),
+            _model_answer(lambda model: any(edge.swap for loop in model.plan.loops for edge in loop.edges)),
+        ),
+    )
+}

@@ -1,0 +1,311 @@
+"""What the screen costs: a key to its last byte, bytes and Python calls a key, graphs, stopping what runs, live
+updates, a very large tensor.
+
+Keys are written to the command in a pseudo-terminal. For the rest the app runs as it does for a person, in this process
+with a terminal that only counts what is written.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import statistics
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+
+import count_calls
+from decoder_model import INPUTS, decoder
+from timed_terminal import TimedTerminal, save_model
+
+SAMPLES = Path(__file__).resolve().parents[1] / "sample_models"
+MODELS = ("newton_sqrt.onnx", "lstm.xml", "greedy_decoder.onnx", "collatz.onnx", "mandelbrot.onnx")
+#: The sizes of terminals.
+TERMINAL_SIZES = ((80, 24), (120, 36), (200, 60))
+
+#: Seconds that a loop runs to be measured.
+_RUN_SECONDS = 1.0
+
+
+def halving_loop(elements: int, nodes: int = 1) -> onnx.ModelProto:
+    """A loop that halves a tensor in each iteration, with so many nodes."""
+    names = ["x", *(f"y{k}" for k in range(nodes))]
+    body = helper.make_graph(
+        [
+            *(helper.make_node("Mul", [a, "half"], [b]) for a, b in itertools.pairwise(names)),
+            helper.make_node("Identity", ["c"], ["go"]),
+        ],
+        "body",
+        [
+            helper.make_tensor_value_info("i", TensorProto.INT64, []),
+            helper.make_tensor_value_info("c", TensorProto.BOOL, []),
+            helper.make_tensor_value_info("x", TensorProto.FLOAT, [elements]),
+        ],
+        [
+            helper.make_tensor_value_info("go", TensorProto.BOOL, []),
+            helper.make_tensor_value_info(names[-1], TensorProto.FLOAT, [elements]),
+        ],
+        [helper.make_tensor("half", TensorProto.FLOAT, [], [0.5])],
+    )
+    graph = helper.make_graph(
+        [helper.make_node("Loop", ["m", "", "x0"], ["x_last"], body=body, name="halving")],
+        "main",
+        [
+            helper.make_tensor_value_info("m", TensorProto.INT64, []),
+            helper.make_tensor_value_info("x0", TensorProto.FLOAT, [elements]),
+        ],
+        [helper.make_tensor_value_info("x_last", TensorProto.FLOAT, [elements])],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+
+
+class OutputCounter:
+    """Counts what the app would write to a terminal, and when it wrote last."""
+
+    def __init__(self, app: Any) -> None:
+        self.bytes = 0
+        self.last_write = 0.0
+        driver = app._driver
+        write = driver.write
+
+        def counted(data: str) -> None:
+            self.bytes += len(data.encode())
+            self.last_write = time.perf_counter()
+            write(data)
+
+        driver.write = counted
+        # A test's driver is headless, so that nothing is rendered; this one is to be drawn for.
+        type(driver).is_headless = property(lambda _: False)
+
+
+def _write_model(proto: onnx.ModelProto) -> Any:
+    from loopdbg import load
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "halving.onnx"
+        path.write_bytes(proto.SerializeToString())
+        model = load(path)
+        _ = model.plan
+        return model
+
+
+def key_lines(quick: bool) -> list[str]:
+    """Milliseconds and bytes of steps, in a terminal: on the samples and on a body of 1 000 nodes."""
+    lines = [f"{'key to last byte':<24} {'size':>8} {'ms, median':>11} {'worst':>7} {'bytes, median':>14} {'worst':>7}"]
+    with tempfile.TemporaryDirectory() as folder:
+        many = save_model(
+            Path(folder), "many", halving_loop(4, 1000).SerializeToString(), m=1000, x0=np.ones(4, np.float32)
+        )
+        deep = save_model(Path(folder), "decoder", decoder().SerializeToString(), **INPUTS)
+        steps = ("s", "n", "s", "left")
+        cases = [(name, SAMPLES / name, (), steps) for name in (MODELS[:2] if quick else MODELS)]
+        cases += [("body of 1 000 nodes", many, (), steps), ("decoder of 300 nodes", deep, (), steps)]
+        cases += [("  its graph", deep, ("G",), ("s", "n", "n", "S"))]
+        for name, path, before, keys in cases:
+            for size in TERMINAL_SIZES[1:2] if quick else TERMINAL_SIZES:
+                with TimedTerminal([str(path)], size) as terminal:
+                    for key in before:
+                        terminal.press(key)
+                    # The first key of a process imports what it needs.
+                    told = [terminal.press(key) for key in keys * 3][1:]
+                times, counts = [one for one, _ in told], [count for _, count in told]
+                lines.append(
+                    f"{name:<24} {size[0]:>4}x{size[1]:<3} {statistics.median(times):>11.0f} {max(times):>7.0f} "
+                    f"{statistics.median(counts):>14.0f} {max(counts):>7}"
+                )
+    return lines
+
+
+def graph_lines() -> list[str]:
+    """Milliseconds of the processor for graphs: the layout of all boxes, and a step of what is near the cursor."""
+    lines = [f"{'graph':<24} {'boxes':>6} {'layout, ms':>11} {'opened':>7} {'step, median':>13} {'worst':>6}"]
+    models = {
+        "decoder of 300 nodes": (decoder(), INPUTS),
+        "decoder of 1 000 nodes": (decoder(38), INPUTS),
+        "chain of 1 000 nodes": (halving_loop(4, 1000), {"m": 1000, "x0": np.ones(4, np.float32)}),
+    }
+    for name, (proto, inputs) in models.items():
+        boxes, layout, opened, steps = _graph_times(_write_model(proto), inputs)
+        lines.append(
+            f"{name:<24} {boxes:>6} {layout:>11.0f} {opened:>7.0f} {statistics.median(steps):>13.1f} {max(steps):>6.0f}"
+        )
+    return lines
+
+
+def _graph_times(model: Any, inputs: dict[str, Any]) -> tuple[int, float, float, list[float]]:
+    """Boxes of a loop; milliseconds of its layout, of its graph as it is opened, and of each of some steps."""
+    from loopdbg.debugger.session.session import Session
+    from loopdbg.tui.render.branch_rows import BranchHistory
+    from loopdbg.tui.render.graphview.layout import DetailLevel, layout_graph
+    from loopdbg.tui.render.graphview.state import GraphState
+    from loopdbg.tui.render.stop_view import ScreenState, build_stop_view
+
+    session, past = Session(model, inputs), BranchHistory()
+
+    def shown() -> ScreenState:
+        view = build_stop_view(session, past)
+        return ScreenState(view, view.selected, model.graph)
+
+    def timed(do: Any) -> float:
+        start = time.process_time()
+        do()
+        return (time.process_time() - start) * 1e3
+
+    session.step()
+    first = shown()
+    state = GraphState(first)
+    layout = statistics.median(timed(lambda: layout_graph(state.full_picture, DetailLevel.VALUES)) for _ in range(5))
+    opened = statistics.median(timed(lambda: GraphState(first).render()) for _ in range(5))
+    steps = []
+    for _ in range(60):
+        session.next_node()
+        steps.append(timed(lambda: (state.show_state(shown()), state.render())))
+    return len(state.full_picture.boxes), layout, opened, steps
+
+
+def stop_lines() -> list[str]:
+    """How long stopping a loop takes, and what showing that it runs costs it: with a screen and without one in turns,
+    by the clock and in time of the processor, which others that run beside it do not lengthen."""
+    from loopdbg.debugger.session.session import Session
+    from loopdbg.tui.app import LoopdbgApp
+    from loopdbg.tui.session_worker import SessionCommand, SessionWorker
+
+    model = _write_model(halving_loop(4))
+    inputs = {"m": 2**62, "x0": np.ones(4, np.float32)}
+    waits: list[float] = []
+
+    def alone(session: Any) -> tuple[float, float]:
+        """Nanoseconds an iteration, by the clock and of the processor."""
+        before = session.frame.iteration
+        timer = threading.Timer(_RUN_SECONDS, session.interrupt)
+        timer.start()
+        start, worked = time.perf_counter(), time.thread_time()
+        session.continue_()
+        clock, worked = time.perf_counter() - start, time.thread_time() - worked
+        count = session.frame.iteration - before
+        return clock / count * 1e9, worked / count * 1e9
+
+    async def shown(app: Any, driver: Any) -> tuple[float, float]:
+        clock = time.pthread_getcpuclockid(driver._thread.ident)
+        before, worked = driver.session.frame.iteration, time.clock_gettime(clock)
+        began = time.perf_counter()
+        app.ask(SessionCommand.CONTINUE)
+        await asyncio.sleep(_RUN_SECONDS)
+        start = time.perf_counter()
+        app.simulate_key("space")
+        await asyncio.wait_for(app.idle(), 60)
+        waits.append((time.perf_counter() - start) * 1e3)
+        count = driver.session.frame.iteration - before
+        return (start - began) / count * 1e9, (time.clock_gettime(clock) - worked) / count * 1e9
+
+    async def pairs() -> list[tuple[tuple[float, float], tuple[float, float]]]:
+        driver, session = SessionWorker(model, inputs, None), Session(model, inputs)
+        app = LoopdbgApp(driver)
+        try:
+            async with app.run_test(size=(120, 36)) as pilot:
+                await asyncio.wait_for(app.wait_until_idle(), 60)
+                await pilot.pause()
+                OutputCounter(app)
+                return [(await shown(app, driver), alone(session)) for _ in range(5)]
+        finally:
+            driver.close()
+
+    told = asyncio.run(pairs())
+    lines = [f"stop latency: median {statistics.median(waits):.0f} ms, worst {max(waits):.0f} ms"]
+    for k, what in enumerate(("by the clock", "of the processor")):
+        one, other = (statistics.median(pair[side][k] for pair in told) for side in (0, 1))
+        more = statistics.median(pair[0][k] / pair[1][k] for pair in told) - 1
+        lines.append(
+            f"live updates, {what}: {one:.0f} ns an iteration on the screen, {other:.0f} ns without one "
+            f"({100 * more:+.0f} %, the median of pairs)"
+        )
+    return lines
+
+
+def large_lines(elements: int = 100_000_000) -> list[str]:
+    """Opening the inspector on a large tensor: seconds to its first page and to its statistics, and the memory of the
+    screen over that of the session."""
+    from loopdbg.tui.app import LoopdbgApp
+    from loopdbg.tui.render.targets import ValueKind, ValueTarget
+    from loopdbg.tui.screens.inspector import InspectorScreen
+    from loopdbg.tui.session_worker import SessionCommand, SessionWorker
+
+    model = _write_model(halving_loop(elements))
+    nbytes = 4 * elements
+    x0 = np.random.default_rng(0).standard_normal(elements, dtype=np.float32)
+    # As the command reads inputs: nobody else has them.
+    x0.flags.writeable = False
+
+    async def looked() -> list[str]:
+        driver = SessionWorker(model, {"m": 10, "x0": x0}, None)
+        app = LoopdbgApp(driver)
+        try:
+            async with app.run_test(size=(120, 36)) as pilot:
+                await asyncio.wait_for(app.wait_until_idle(), 120)
+                # The first step gets the memory that an iteration needs.
+                for _ in range(2):
+                    start = time.perf_counter()
+                    app.submit(SessionCommand.STEP)
+                    await asyncio.wait_for(app.wait_until_idle(), 120)
+                step = time.perf_counter() - start
+                await pilot.pause()
+                before = _resident_bytes()
+                start = time.perf_counter()
+                app.open_inspector(ValueTarget("x", 1, ValueKind.CARRIED))
+                top = app.screen
+                assert isinstance(top, InspectorScreen)
+                while not top.grid.page.line_count:
+                    await asyncio.sleep(0.005)
+                opened = time.perf_counter() - start
+                while top.inspector_state.statistics.size < elements:
+                    await asyncio.sleep(0.01)
+                done = time.perf_counter() - start
+                more = _peak_bytes() - before
+        finally:
+            driver.close()
+        return [
+            f"{elements:.0e} elements ({nbytes / 2**20:.0f} MB): a step {step:.2f} s; the inspector shows a page after "
+            f"{opened:.2f} s, all statistics after {done:.2f} s",
+            f"memory: the session {before / nbytes:.2f} times the tensor, the inspector "
+            f"{max(more, 0) / nbytes:.2f} times more",
+        ]
+
+    return asyncio.run(looked())
+
+
+def _resident_bytes() -> int:
+    """Bytes of memory in use."""
+    for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+def _peak_bytes() -> int:
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def lines(quick: bool) -> list[str]:
+    """The whole report."""
+    load = ", ".join(f"{one:.1f}" for one in os.getloadavg())
+    head = f"load of the machine before: {load} on {os.cpu_count()} processors"
+    return [
+        head,
+        *key_lines(quick),
+        "",
+        *graph_lines(),
+        "",
+        *count_calls.lines(),
+        "",
+        *stop_lines(),
+        *large_lines(10_000_000 if quick else 100_000_000),
+    ]

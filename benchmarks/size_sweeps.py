@@ -1,0 +1,55 @@
+"""Cost against size: whether the time per iteration stays the same over many iterations, and how it follows a cell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from case import BenchmarkCase
+from cell_models import lstm
+from measure import MeasuringEffort, measure
+from report_schema import SizeSweep, SweepRow
+from scalar_models import scalar
+
+# A runner that would take longer than this for one run is left out of the larger sizes.
+LONGEST_RUN_SECONDS = 5.0
+RUNNERS = ("loopdbg", "onnxruntime", "openvino", "c")
+
+
+def _rows(
+    sizes: list[int], case_of: Callable[[int], BenchmarkCase], threads: int | None, effort: MeasuringEffort
+) -> Iterator[SweepRow]:
+    us: dict[str, float] = {}
+    for size in sizes:
+        case = case_of(size)
+        able = [key for key in RUNNERS if us.get(key, 0.0) * case.iterations < LONGEST_RUN_SECONDS * 1e6]
+        times, failed = measure(case, threads, effort, able)
+        us |= {key: value["median_us"] for key, value in times.items()}
+        failed |= {key: "would take too long" for key in RUNNERS if key not in able}
+        yield {"size": size, "times": times, "failed": failed}
+
+
+def iterations(threads: int | None, quick: bool, long: bool) -> SizeSweep:
+    """The scalar loop over 10^2 to 10^7 iterations, 10^5 if ``quick``, 10^8 if ``long``."""
+    last = 8 if long else 5 if quick else 7
+    sizes = [10**power for power in range(2, last + 1)]
+    return {
+        "name": "iterations",
+        "description": "scalar loop, by number of iterations",
+        "size_name": "iterations",
+        "rows": list(_rows(sizes, scalar, threads, MeasuringEffort(1.0, 3, 9))),
+    }
+
+
+def hidden_size(threads: int | None, quick: bool) -> SizeSweep:
+    """The LSTM with hidden sizes of 16 to 2048, 256 if ``quick``; fewer steps for the larger ones."""
+    sizes = [2**power for power in range(4, 9 if quick else 12)]
+
+    def case_of(hidden: int) -> BenchmarkCase:
+        return lstm(hidden=hidden, iterations=min(max(50_000 // hidden, 25), 500))
+
+    return {
+        "name": "hidden_size",
+        "description": "LSTM, input 512, by hidden size",
+        "size_name": "hidden size",
+        "rows": list(_rows(sizes, case_of, threads, MeasuringEffort(2.0, 3, 9))),
+    }

@@ -1,0 +1,36 @@
+"""What breakpoints are set on: something that runs through a model and tests them on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from ...runtime.graph import Node
+from ...runtime.model import LoopTotals
+from ..expression.language import Expression
+from ..scope.iteration_values import FrameWithHistory
+from .breakpoint import Breakpoint
+from .symbol_table import SymbolTable
+
+
+class BreakpointContext(Protocol):
+    """A run under the debugger, or a recording; :class:`~..session.session_base.SessionBase` says what each name
+    means."""
+
+    #: False where nothing but boundaries can be stopped at.
+    has_nodes: bool
+
+    @property
+    def symbols(self) -> SymbolTable: ...
+    @property
+    def frame(self) -> FrameWithHistory: ...
+    @property
+    def totals(self) -> Sequence[LoopTotals]: ...
+    def current_loop_index(self) -> int: ...
+    def next_node_to_run(self) -> Node: ...
+    def check_expression(self, expression: Expression, index: int) -> None: ...
+    def check_condition(self, condition: Expression, index: int) -> None: ...
+    def prime_breakpoints(self, *breakpoints: Breakpoint) -> None: ...
+    def install_breakpoint(self, breakpoint_: Breakpoint) -> None: ...
+    def uninstall_breakpoint(self, breakpoint_: Breakpoint) -> None: ...
+    def emit_log(self, text: str) -> None: ...

@@ -1,0 +1,318 @@
+"""The words of ``break`` and ``watch``: where to stop, as a person types it."""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from ...runtime.errors import UsageError
+from ...runtime.graph import Loop, Node
+from ...runtime.text import count_text, did_you_mean
+from ..describe.value_names import mask_quoted, quote, unquote
+from ..expression.language import Expression, parse
+from ..expression.tokens import WATCH_WORDS
+from .breakpoint import MAIN_GRAPH, Breakpoint, Trigger, WatchMode
+from .context import BreakpointContext
+from .line_table import CODE_LINE_PATTERN
+
+_IN_LOOP_CLAUSE = re.compile(r"(?:^|\s+)in\s+(?P<loop>\S+)\s*$")
+_IF_CLAUSE = re.compile(r"\s+if(?:\s+|(?=\()|$)")
+_LEADING_IF = re.compile(r"if(?:\s+|(?=\()|$)")
+#: How a watched value changes, and the number that it may be about, after everything else.
+_WATCH_MODE_CLAUSE = re.compile(rf"\s+(?P<mode>{'|'.join(WATCH_WORDS)})(?:\s+(?P<level>\S+))?\s*$")
+#: The engine counts in 64 bits.
+MAX_ITERATION = sys.maxsize
+#: A line has fewer in its number; Python reads no number with thousands of them.
+_MAX_LINE_NUMBER_DIGITS = 19
+_NAN_WITHOUT_LOOPS = (
+    "the model has no loop, at whose boundaries nan looks at all values; a condition such as any(isnan(NAME)) tests one"
+)
+_NO_NODES = (
+    "a recording has boundaries only, and no nodes to stop before; break takes: iter N, if EXPRESSION, end, nan, and"
+    " FILE.py:N of what is in a loop"
+)
+_MODES_WITH_LEVEL = (WatchMode.CROSSES, WatchMode.SETTLES)
+
+
+def strip_if(condition: str) -> str:
+    """A condition without the ``if`` that ``break`` has before it; a value of that name is written in backquotes."""
+    return condition[found.end() :] if (found := _LEADING_IF.match(condition)) else condition
+
+
+class LocationParser:
+    """Reads the words of ``break`` and ``watch``."""
+
+    def __init__(self, host: BreakpointContext, text: str) -> None:
+        self.context = host
+        self.symbols = host.symbols
+        text = text.strip()
+        place, condition = self._split_condition(text)
+        self.loop: int | None = None
+        self.location_text = self._extract_loop(place)
+        self.condition: Expression | None = None
+        #: The place in the words of the command, without its condition.
+        self.text = text
+        if condition is not None:
+            self.condition = parse(strip_if(self._extract_loop(condition)))
+            self.text = f"{self.location_text}{self._loop_clause()}"
+
+    def _split_condition(self, text: str) -> tuple[str, str | None]:
+        found = None if _LEADING_IF.match(text) else _IF_CLAUSE.search(mask_quoted(text))
+        return (text, None) if found is None else (text[: found.start()], text[found.end() :])
+
+    def _extract_loop(self, text: str) -> str:
+        """The text without ``in LOOP`` at its end, which says what loop is meant."""
+        found = _IN_LOOP_CLAUSE.search(mask_quoted(text))
+        if found is None or self.loop is not None:
+            return text
+        self.loop = self.symbols.loop_named(unquote(text[found.start("loop") : found.end("loop")]))
+        return text[: found.start()]
+
+    def _loop_clause(self) -> str:
+        if self.loop is None:
+            return ""
+        return f" in {quote(self.symbols.loop_label(self.loop))}"
+
+    def parse_location(self) -> Breakpoint:
+        made = self._parse_unconditional()
+        if self.condition is None:
+            return made
+        self._check_condition(self.condition, made.loops or tuple(self._loops_of_nodes(made.nodes)))
+        if made.kind is Trigger.BOUNDARY:
+            # Every boundary where something holds: what conditions are for, which the engine tests itself.
+            made.kind, made.expression = Trigger.CONDITION, self.condition
+            made.around = f"{made.text} if ", ""
+            made.text = f"{made.text} if {self.condition.text}"
+        else:
+            made.condition = self.condition
+        return made
+
+    def _parse_unconditional(self) -> Breakpoint:
+        place = self.location_text
+        if _LEADING_IF.match(place):
+            condition = parse(strip_if(place))
+            made = self._breakpoint_on_expression(Trigger.CONDITION, condition)
+            self._check_condition(condition, made.loops)
+            made.around = "if ", self._loop_clause()
+            return made
+        word, rest = (*place.split(None, 1), "", "")[:2]
+        if word == "iter":
+            return self._breakpoint_at_iteration(rest)
+        if place == "end":
+            return self._make_breakpoint(Trigger.END, loops=(self._default_loop(),))
+        if word == "nan":
+            if not rest:
+                if not self.symbols.loops:
+                    raise UsageError(_NAN_WITHOUT_LOOPS)
+                self._default_loop()
+                loops = range(len(self.symbols.loops)) if self.loop is None else (self.loop,)
+                return self._make_breakpoint(Trigger.NAN, loops=tuple(loops))
+            return self._breakpoint_on_expression(Trigger.NAN, parse(rest))
+        code = CODE_LINE_PATTERN.fullmatch(place)
+        if code is not None and not self._is_name(place):
+            return self._breakpoint_at_code(
+                self.symbols.line_table.nodes_of_line(code["file"], int(code["line"]), self._candidate_nodes())
+            )
+        if not self.context.has_nodes:
+            raise UsageError(_NO_NODES)
+        if word == "op":
+            return self._breakpoint_at_nodes(self._nodes_of_type(rest))
+        number = rest if word == "line" else place
+        numbered = number.isdecimal() and len(number) < _MAX_LINE_NUMBER_DIGITS
+        if word == "line" and not numbered:
+            raise UsageError("break line needs the number of a line; list shows them")
+        if numbered:
+            return self._breakpoint_at_nodes(frozenset({self.symbols.node_of_line(int(number))}))
+        if not place:
+            return self._breakpoint_at_next_node()
+        return self._breakpoint_at_nodes(self._nodes_named(unquote(place)))
+
+    def _breakpoint_at_nodes(self, nodes: frozenset[Node]) -> Breakpoint:
+        """Before nodes; of a loop at each of its boundaries."""
+        if all(isinstance(node, Loop) for node in nodes):
+            return self._make_breakpoint(
+                Trigger.BOUNDARY, loops=tuple(p.index for p in self.symbols.loops if p.loop in nodes)
+            )
+        return self._make_breakpoint(Trigger.NODE, nodes=nodes)
+
+    def _breakpoint_at_code(self, nodes: frozenset[Node]) -> Breakpoint:
+        """Before the nodes of a line of code; in a recording at the boundaries of the loops around them."""
+        if self.context.has_nodes:
+            return self._breakpoint_at_nodes(nodes)
+        loops = {place.index for place in self.symbols.loops if place.loop in nodes}
+        loops.update(index for node in nodes if (index := self.symbols.loop_of(node)) >= 0)
+        if not loops:
+            raise UsageError(_NO_NODES)
+        return self._make_breakpoint(Trigger.BOUNDARY, loops=tuple(sorted(loops)))
+
+    def _breakpoint_on_expression(self, kind: Trigger, expression: Expression) -> Breakpoint:
+        """Where an expression can be tested: at the boundaries of a loop, or once in the main graph."""
+        loops = self._loops_for(expression)
+        traps = self.symbols.nodes_after(expression) if loops == (MAIN_GRAPH,) else frozenset[Node]()
+        return self._make_breakpoint(kind, loops=loops, traps=traps, expression=expression)
+
+    def _breakpoint_at_next_node(self) -> Breakpoint:
+        node = self.context.next_node_to_run()
+        line = self.symbols.pseudo_code.line_of(node)
+        if line is not None:
+            self.text = f"line {line.number}{self._loop_clause()}"
+        return self._breakpoint_at_nodes(frozenset({node}))
+
+    def parse_watch(self) -> Breakpoint:
+        mode, level, text = WatchMode.CHANGES, None, self.location_text
+        found = _WATCH_MODE_CLAUSE.search(mask_quoted(text))
+        if found is not None and (found["level"] is None or WatchMode(found["mode"]) in _MODES_WITH_LEVEL):
+            mode, text = WatchMode(found["mode"]), text[: found.start()].strip()
+            if mode in _MODES_WITH_LEVEL:
+                level = self._parse_level(found["mode"], found["level"], text)
+        if not text:
+            raise UsageError("watch needs a value: watch h, watch err crosses 1e-3, watch x settles 1e-6")
+        expression = parse(text)
+        if not expression.names and not expression.uses_loop:
+            raise UsageError(f"nothing changes in '{expression.text}', which reads no value of the model")
+        loops = self._loops_for(expression)
+        if loops == (MAIN_GRAPH,):
+            raise UsageError(
+                f"nothing changes from boundary to boundary in '{expression.text}': "
+                f"{self.symbols.scopes_text(expression)}; break if tests it once"
+            )
+        made = self._make_breakpoint(Trigger.WATCH, loops=loops, expression=expression)
+        made.mode, made.level = mode, level
+        if self.condition is not None:
+            self._check_condition(self.condition, loops)
+            made.condition = self.condition
+        return made
+
+    @staticmethod
+    def _parse_level(word: str, number: str | None, watched: str) -> float:
+        if number is None:
+            raise UsageError(f"'{word}' needs a number: watch {watched} {word} 0.5")
+        try:
+            level = float(number)
+        except ValueError:
+            level = math.nan
+        if math.isnan(level):
+            raise UsageError(f"'{word}' needs a number, not '{number}'")
+        if word == WatchMode.SETTLES and level <= 0:
+            raise UsageError(f"'{word}' needs a number above 0, not '{number}'")
+        return level
+
+    def _make_breakpoint(self, kind: Trigger, **fields: Any) -> Breakpoint:
+        return Breakpoint(0, kind, self.text, **fields)
+
+    def _default_loop(self) -> int:
+        """The loop that is meant where none is named: the one stopped in, else the first."""
+        index = self.context.current_loop_index() if self.loop is None else self.loop
+        if index < 0:
+            raise UsageError("the model has no loop")
+        return index
+
+    def _breakpoint_at_iteration(self, rest: str) -> Breakpoint:
+        try:
+            numbers = tuple(int(word) for word in rest.replace(",", " ").split())
+        except ValueError:
+            numbers = ()
+        if not numbers or min(numbers) < 0:
+            raise UsageError("break iter needs iteration numbers: break iter 40, or break iter 3,7 for a nested loop")
+        if max(numbers) > MAX_ITERATION:
+            raise UsageError(f"{max(numbers)} is too large; no iteration comes after {MAX_ITERATION}")
+        plans = self.symbols.loops
+        index = self._default_loop()
+        if len(numbers) > 1 and self.loop is None:
+            deep = [plan.index for plan in plans if len(self.symbols.enclosing_loops(plan.index)) == len(numbers) - 1]
+            if not deep:
+                raise UsageError(f"no loop of the model stands inside {count_text(len(numbers) - 1, 'other')}")
+            inside = [k for k in deep if index == k or index in self.symbols.enclosing_loops(k)]
+            index = (inside or deep)[0]
+        if len(numbers) - 1 > len(self.symbols.enclosing_loops(index)):
+            around = count_text(len(self.symbols.enclosing_loops(index)), "other")
+            raise UsageError(f"loop '{plans[index].loop.name}' stands inside {around} only")
+        return self._make_breakpoint(Trigger.ITERATION, loops=(index,), iterations=numbers)
+
+    def _loops_for(self, expression: Expression) -> tuple[int, ...]:
+        """The loop whose values an expression is about: the present one if it has them all, else the first that has,
+        else the main graph."""
+        if self.loop is not None:
+            self._check_expression(expression, (self.loop,))
+            return (self.loop,)
+        # What no loop has to do with is tested where it is computed, unless a loop that runs has it.
+        plain = (
+            bool(expression.names)
+            and not expression.uses_loop
+            and expression.names <= self.symbols.names_in_scope(MAIN_GRAPH)
+        )
+        running = [self.context.frame.index] if plain else [self.context.current_loop_index()]
+        others = [MAIN_GRAPH] if plain else range(len(self.symbols.loops))
+        for index in (*running, *others):
+            if (index >= 0 or plain) and expression.names <= self.symbols.names_in_scope(index):
+                self._check_expression(expression, (index,))
+                return (index,)
+        if expression.names and all(self.symbols.scope_text(name) for name in expression.names):
+            raise UsageError(f"'{expression.text}' cannot be tested anywhere: {self.symbols.scopes_text(expression)}")
+        here = self._default_loop()
+        self._check_expression(expression, (here,))
+        return (here,)
+
+    def _check_expression(self, expression: Expression, loops: Sequence[int]) -> None:
+        for index in loops:
+            self.context.check_expression(expression, index)
+
+    def _check_condition(self, condition: Expression, loops: Sequence[int]) -> None:
+        for index in loops:
+            self.context.check_condition(condition, index)
+
+    def _loops_of_nodes(self, nodes: frozenset[Node]) -> list[int]:
+        return sorted({self.symbols.loop_of(node) for node in nodes})
+
+    def _candidate_nodes(self) -> list[Node]:
+        """The nodes that are meant: all, or those of the loop that was named."""
+        return list(self.symbols.nodes(self.loop))
+
+    def _is_name(self, name: str) -> bool:
+        return any(name == node.name or name in _output_names(node) for node in self._candidate_nodes())
+
+    def _nodes_of_type(self, op_type: str) -> frozenset[Node]:
+        nodes = self._candidate_nodes()
+        found = frozenset(node for node in nodes if node.op_type.lower() == op_type.lower())
+        if not found:
+            have = sorted({node.op_type for node in nodes})
+            missing = f"no node of type '{op_type}'" if op_type else "break op needs a type of nodes"
+            raise UsageError(f"{missing}; there are {', '.join(have) or 'none'}")
+        return found
+
+    def _nodes_named(self, name: str) -> frozenset[Node]:
+        nodes = self._candidate_nodes()
+        found = [node for node in nodes if name in _output_names(node)] or [node for node in nodes if node.name == name]
+        if found:
+            near = [node for node in found if self.symbols.loop_of(node) == self.context.current_loop_index()]
+            return frozenset((near or found)[:1])
+        if any(node.op_type == name for node in nodes):
+            return self._nodes_of_type(name)
+        self._reject_non_node_value(name)
+        known = sorted({output for node in nodes for output in _output_names(node)})
+        hint = did_you_mean(name, known)
+        raise UsageError(
+            f"nothing to break at is called '{name}'{hint} (break takes: iter N, line N, a node or value, op TYPE, "
+            f"FILE.py:N, if EXPRESSION, end, nan)"
+        )
+
+    def _reject_non_node_value(self, name: str) -> None:
+        """Say of a value that no node computes how to stop for it."""
+        for plan in self.symbols.loops:
+            for edge in plan.loop.back_edges:
+                if edge.param.name == name:
+                    raise UsageError(
+                        f"'{name}' is what a back edge carries: watch {quote(name)} stops where it changes, "
+                        f"break {quote(edge.result.name)} before the node that computes the next one"
+                    )
+        if any(
+            name in self.symbols.names_in_scope(index) for index in (-1, *(plan.index for plan in self.symbols.loops))
+        ):
+            raise UsageError(f"no node computes '{name}', so none can be stopped at; watch stops where a value changes")
+
+
+def _output_names(node: Node) -> list[str]:
+    return [name for value in node.outputs if value is not None for name in value.names]

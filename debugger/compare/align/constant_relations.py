@@ -1,0 +1,69 @@
+"""What one constant is to another: the same numbers, laid out or counted another way. A converter that is wrong about a
+weight seldom makes up its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from ....runtime.graph import Array
+
+#: Blocks that gates make of a weight.
+_GATE_BLOCK_COUNTS = (2, 3, 4, 6, 8)
+
+
+def describe_constant_relation(left: Any, right: Any) -> str:
+    """What the right one is to the left one, in words; empty: nothing known.
+
+    >>> likeness(np.float32([[1, 2], [3, 4]]), np.float32([[1, 3], [2, 4]]))
+    'the same, transposed'
+    """
+    if not (isinstance(left, np.ndarray) and isinstance(right, np.ndarray)):
+        return ""
+    if left.dtype != right.dtype or left.size != right.size or left.size < 2 or left.dtype == object:
+        return ""
+    return next(chain(_layout_relations(left, right), _scale_relations(left, right)), "")
+
+
+def _layout_relations(left: Array, right: Array) -> Iterator[str]:
+    if left.ndim >= 2 and _equal(left.swapaxes(-1, -2), right):
+        yield "the same, transposed"
+    if left.ndim == right.ndim == 4 and _equal(left.transpose(1, 0, 2, 3), right):
+        yield "the same, its first two axes exchanged"
+    if left.shape != right.shape:
+        if _equal(left.reshape(-1), right.reshape(-1)):
+            yield "the same in another shape"
+        return
+    for axis in range(left.ndim):
+        if left.shape[axis] > 1 and _equal(np.flip(left, axis), right):
+            yield f"the same, reversed along axis {axis}"
+        for count in _GATE_BLOCK_COUNTS:
+            order = _block_order(left, right, axis, count)
+            if order:
+                told = ", ".join(map(str, order))
+                yield f"the same, its {count} blocks along axis {axis} in the order {told}"
+
+
+def _block_order(left: Array, right: Array, axis: int, count: int) -> list[int]:
+    """Which of the left one's blocks stand in the right one; none where others do."""
+    if left.shape[axis] % count or left.shape[axis] == count:
+        return []
+    blocks, found = (np.split(array, count, axis) for array in (left, right))
+    order = [next((k for k, one in enumerate(blocks) if _equal(one, block)), -1) for block in found]
+    return order if sorted(order) == list(range(count)) else []
+
+
+def _scale_relations(left: Array, right: Array) -> Iterator[str]:
+    if left.shape != right.shape or left.dtype.kind not in "fi" or not left.any() or not right.any():
+        return
+    at = np.unravel_index(int(np.argmax(np.abs(left))), left.shape)
+    factor = float(right[at]) / float(left[at])
+    if np.isfinite(factor) and np.allclose(left * factor, right, rtol=1e-6, atol=0):
+        yield "the same, negated" if factor == -1 else f"the same, multiplied by {factor:.6g}"
+
+
+def _equal(left: Array, right: Array) -> bool:
+    return left.shape == right.shape and bool(np.array_equal(left, right))

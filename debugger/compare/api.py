@@ -1,0 +1,382 @@
+"""``loopdbg.diff``: two things compared from Python, whatever of a model, a trace and a reference they are."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...runtime.api_boundary import public
+from ...runtime.errors import InputError, UsageError
+from ...runtime.model import Data, Model
+from ...runtime.plugin_registry import load_plugin
+from ...runtime.text import escape_lines
+from ..reference.framework_arrays import copy_value
+from ..reference.recorder import ReferenceRecorder
+from ..reference.reference import Reference
+from ..reference.reference_files import is_reference, read_reference, reference_from_arrays
+from ..trace.reader import Trace
+from .reference_match.reference_comparison import compare_reference
+from .reference_match.track_candidates import input_tracks
+from .report import text_report
+from .report.findings import Comparison, Difference, LoopFindings, Verdict
+from .running.boundary_merge import ComparisonOptions, compare_sides
+from .running.loop_matching import find_unknown_name
+from .running.map_inputs import map_inputs
+from .running.sides import ComparisonSide, ModelSide, TraceSide, open_side
+from .running.stateful_unroll import requests_as_loop
+from .running.value_comparison import Tolerance
+
+
+@dataclass(frozen=True, eq=False)
+class FirstDifference:
+    """The first value that differs.
+
+    ``loop``: the path of its loop, empty in the main graph; ``entry``: the iterations of the loops around that;
+    ``iteration``: which one computed it, None before iteration 0 and outside of loops. ``value``, ``other``: what it is
+    called on both sides. ``node``: the model's node that is to blame, ``op_type`` its operator; empty where several may
+    be, which are then in ``nodes``. ``source``: file:line in the reference. ``left``, ``right``: both values.
+
+    >>> wrong = loopdbg.diff(model, {"x": [1.5, 1.5]}, inputs).first
+    >>> wrong.iteration, wrong.value, wrong.loop
+    (1, 'x', 'main ▸ sqrt')
+    """
+
+    loop: str
+    entry: tuple[int, ...]
+    iteration: int | None
+    value: str
+    other: str
+    node: str
+    op_type: str
+    nodes: tuple[str, ...]
+    source: str
+    left: Data
+    right: Data
+
+
+@dataclass(frozen=True, eq=False)
+class LoopDifference:
+    """What was found of one loop. ``loop``, ``other``: its paths. ``iterations``: how many were compared;
+    ``differing``: how many of them differ. ``trips``: how often its last entry ran on either side, None where that is
+    not known.
+
+    >>> (loop,) = loopdbg.diff(model, model, inputs).loops
+    >>> loop.loop, loop.same, loop.iterations, loop.trips
+    ('main ▸ sqrt', True, 5, (5, 5))
+    """
+
+    loop: str
+    other: str
+    same: bool
+    iterations: int
+    differing: int
+    trips: tuple[int | None, int | None]
+    first: FirstDifference | None
+
+
+class Diff:
+    """What a comparison found; ``str()`` is the report of the command line.
+
+    >>> found = loopdbg.diff(model, model, inputs)
+    >>> found.verdict, found.same, found.first, found.written
+    (<Verdict.SAME: 'same'>, True, None, [])
+    >>> print(found)
+    same: newton_sqrt.onnx and newton_sqrt.onnx
+        'main ▸ sqrt': 23 values of 5 iterations compared, ... after 5 iterations
+        2 outputs the same
+    """
+
+    def __init__(self, comparison: Comparison) -> None:
+        self._comparison = comparison
+
+    def __repr__(self) -> str:
+        return f"<Diff {self.verdict.value}: {self._comparison.left} and {self._comparison.right}>"
+
+    def __str__(self) -> str:
+        return escape_lines(text_report.report_lines(self._comparison))
+
+    def _repr_html_(self) -> str:
+        drawn: str = load_plugin("html")("diff", self)
+        return drawn
+
+    @property
+    def verdict(self) -> Verdict:
+        """same, differ, same up to a limit, same as far as compared, cannot compare.
+
+        >>> str(loopdbg.diff(model, model, inputs).verdict.value)
+        'same'
+        """
+        return self._comparison.verdict
+
+    @property
+    def same(self) -> bool:
+        """Everything was compared to the end, and nothing differs.
+
+        >>> loopdbg.diff(model, model, inputs).same
+        True
+        """
+        return self._comparison.same
+
+    @property
+    def first(self) -> FirstDifference | None:
+        """The first difference in the order of execution; of the outputs where no loop differs.
+
+        >>> loopdbg.diff(model, {"x": [1.5, 1.5]}, inputs).first.iteration
+        1
+        """
+        begins = self._comparison.first_difference
+        return None if begins is None else _first_difference(begins, self._comparison.first or self._comparison)
+
+    @property
+    def loops(self) -> list[LoopDifference]:
+        """What was found of each loop.
+
+        >>> [loop.iterations for loop in loopdbg.diff(model, model, inputs).loops]
+        [5]
+        """
+        return [
+            LoopDifference(
+                one.left,
+                one.right,
+                one.same,
+                one.iterations,
+                one.differing_iterations,
+                (one.left_trips, one.right_trips),
+                None if one.first is None else _first_difference(one.first, one),
+            )
+            for one in self._comparison.loops
+        ]
+
+    @property
+    def written(self) -> list[str]:
+        """What two models have written otherwise, a line each.
+
+        >>> loopdbg.diff(model, model, inputs).written
+        []
+        """
+        return [text_report.static_difference_text(one) for one in self._comparison.static_differences]
+
+    @property
+    def outputs(self) -> list[str]:
+        """The outputs that differ, by name.
+
+        >>> loopdbg.diff(model, model, inputs).outputs
+        []
+        """
+        return [one.name for one in self._comparison.outputs if one.role == "output"]
+
+    @property
+    def notes(self) -> list[str]:
+        """What was not compared, and why; what else there is to say.
+
+        >>> loopdbg.diff(model, {"x": [1.5], "q": [7.0, 8.0]}, inputs).notes[-1]
+        "the output 'xs' is only in newton_sqrt.onnx: not compared"
+        """
+        return list(self._comparison.notes)
+
+
+def _first_difference(difference: Difference, found: LoopFindings | Comparison) -> FirstDifference:
+    node = None if found.cause is None else found.cause.node
+    return FirstDifference(
+        difference.loop,
+        difference.entry,
+        difference.iteration,
+        difference.name,
+        difference.other,
+        "" if node is None else node.node,
+        "" if node is None else node.op_type,
+        () if found.cause is None else found.cause.candidate_nodes if node is None else (node.node,),
+        difference.source if node is None else node.difference.source,
+        difference.left,
+        difference.right,
+    )
+
+
+@public
+def diff(
+    a: Any,
+    b: Any,
+    inputs: Mapping[str, Data] | None = None,
+    *,
+    rtol: float | None = None,
+    atol: float | None = None,
+    loops: Sequence[str] = (),
+    names: Mapping[str, str] | None = None,
+    max_iterations: int | None = None,
+) -> Diff:
+    """Compare two runs: where they differ first, and which node makes the difference.
+
+    Args:
+        a, b: a model (a path, or what :func:`load` gives), a trace (a path, or a :class:`Trace`), or a reference: the
+            path of an ``.npz`` file or of a folder of ONNX test data, a :class:`Reference`, what
+            :func:`record_reference` recorded, arrays by name, a PyTorch module or exported program. Two references are
+            not compared.
+        inputs: name -> array, of the first model; the other one gets the same. None: those of the trace or the
+            reference.
+        rtol, atol: the tolerance of floats; None: by dtype.
+        loops: only these, by name or path.
+        names: what a loop or value of ``a`` is called in ``b``.
+        max_iterations: compare at most so many iterations of any loop.
+
+    Raises:
+        ModelError, TraceError: a file cannot be read.
+        InputError: a reference cannot be read, or an input is missing or does not fit.
+        UsageError: what is given cannot be compared, or a name or loop is none.
+        ExecutionError, LimitError: a model does not run.
+
+    >>> with loopdbg.record_reference() as ref:
+    ...     x = np.float32(2.0)
+    ...     for _ in range(5):
+    ...         x = np.float32(0.5) * (x + np.float32(2.0) / x)
+    ...         ref.iteration(x=x)
+    >>> loopdbg.diff(model, ref, inputs)
+    <Diff same: newton_sqrt.onnx and reference>
+    """
+    options = ComparisonOptions(_tolerance(rtol, atol), dict(names or {}), tuple(loops))
+    sources = [_open_source(a), _open_source(b)]
+    try:
+        return Diff(_compare_sources(sources, inputs, options, max_iterations))
+    finally:
+        for given, made in zip((a, b), sources, strict=True):
+            if isinstance(made, TraceSide) and not isinstance(given, Trace):
+                made.trace.close()
+
+
+def _tolerance(rtol: float | None, atol: float | None) -> Tolerance:
+    for name, number in (("rtol", rtol), ("atol", atol)):
+        if number is not None and not (math.isfinite(number) and number >= 0):
+            raise UsageError(f"{name}={number}: a tolerance is a number from 0 on")
+    return Tolerance(rtol, atol)
+
+
+@dataclass(frozen=True)
+class _ReferenceFile:
+    """A reference in a file or folder, which a model is needed to read."""
+
+    path: str
+
+
+@dataclass(frozen=True)
+class _TorchProgram:
+    """A module or an exported program of PyTorch, which is run on the inputs of the model."""
+
+    program: Any
+
+
+ComparedSource = Model | TraceSide | Reference | _ReferenceFile | _TorchProgram
+
+
+def _open_source(given: Any) -> ComparedSource:
+    """What is compared, of what is given."""
+    if isinstance(given, str | os.PathLike):
+        path = os.fspath(given)
+        return _ReferenceFile(path) if is_reference(path) else open_side(path)
+    if isinstance(given, Model | Reference):
+        return given
+    if isinstance(given, ReferenceRecorder):
+        return given.reference
+    if isinstance(given, Trace):
+        return TraceSide(given)
+    if isinstance(given, Mapping):
+        return reference_from_arrays(
+            "the values given", {str(name): copy_value(str(name), value) for name, value in given.items()}
+        )
+    from ..reference.torch_api import is_torch
+
+    if is_torch(given):
+        return _TorchProgram(given)
+    kind = type(given)
+    raise UsageError(
+        f"a {kind.__module__}.{kind.__qualname__} cannot be compared; give a path, a model, a trace, a reference, or "
+        "arrays by name"
+    )
+
+
+def _compare_sources(
+    sources: list[ComparedSource], inputs: Mapping[str, Data] | None, options: ComparisonOptions, limit: int | None
+) -> Comparison:
+    runs = [isinstance(source, Model | TraceSide) for source in sources]
+    if not any(runs):
+        raise UsageError("both are references; one of the two has to be a model or a trace")
+    if all(runs):
+        return _compare_two_runs(sources, inputs, options, limit)
+    if not runs[0]:
+        sources = sources[::-1]
+        options = ComparisonOptions(
+            options.tolerance, {there: here for here, there in options.names.items()}, options.loops
+        )
+    source, other = sources
+    assert isinstance(source, Model | TraceSide)
+    reference = _reference(other, source, inputs, limit)
+    side: ComparisonSide = (
+        source if isinstance(source, TraceSide) else _model_side(source, reference, inputs, options, limit)
+    )
+    return compare_reference(side, reference, options)
+
+
+def _reference(
+    other: ComparedSource, run: Model | TraceSide, inputs: Mapping[str, Data] | None, limit: int | None
+) -> Reference:
+    ports = (run.inputs, run.outputs) if isinstance(run, Model) else ((), ())
+    if isinstance(other, _ReferenceFile):
+        return read_reference(other.path, *ports)
+    if isinstance(other, _TorchProgram):
+        from ..reference.torch_api import run_torch_reference
+
+        given = inputs if isinstance(run, Model) else run.trace.inputs
+        if given is None:
+            raise UsageError("a PyTorch program is run, too: give the inputs of the model")
+        return run_torch_reference(other.program, given, max_iterations=limit)
+    assert isinstance(other, Reference)
+    return other
+
+
+def _model_side(
+    model: Model, reference: Reference, inputs: Mapping[str, Data] | None, options: ComparisonOptions, limit: int | None
+) -> ComparisonSide:
+    """The model with what it is given, else with what the reference was run on."""
+    return ModelSide(model, inputs_for(model, reference, options.names) if inputs is None else inputs, limit)
+
+
+def inputs_for(model: Model, reference: Reference, names: Mapping[str, str]) -> dict[str, Data]:
+    """What a reference was run on, as far as it tells, as the model takes it.
+
+    Raises:
+        InputError: a number does not fit the dtype that the model declares.
+    """
+    there = input_tracks(reference, [port.name for port in model.inputs], names)
+    try:
+        given = map_inputs(reference.inputs or {}, model, {other: name for name, other in names.items()})
+        return given | map_inputs({name: track.values[()] for name, track in there.items()}, model, {})
+    except InputError as error:
+        raise InputError(f"{model.name} is given the inputs of {reference.label}: {error}") from None
+
+
+def _compare_two_runs(
+    sources: Sequence[ComparedSource], inputs: Mapping[str, Data] | None, options: ComparisonOptions, limit: int | None
+) -> Comparison:
+    left, right = sources
+    traces = [source for source in sources if isinstance(source, TraceSide)]
+    if isinstance(left, Model) and isinstance(right, Model):
+        back = {there: here for here, there in options.names.items()}
+        left, right = requests_as_loop(left, right, back) or left, requests_as_loop(right, left, options.names) or right
+    given = inputs
+    if traces:
+        if inputs is not None:
+            raise UsageError(f"{traces[0].label} is a trace, which has its inputs: leave out 'inputs'")
+        given = traces[0].trace.inputs
+    sides: list[ComparisonSide] = []
+    for k, source in enumerate((left, right)):
+        if isinstance(source, TraceSide):
+            sides.append(source)
+        elif isinstance(source, Model):
+            values = given or {}
+            sides.append(ModelSide(source, map_inputs(values, source, options.names) if k else values, limit))
+    unknown = find_unknown_name(sides[0], sides[1], options.names)
+    if unknown is not None:
+        name, why = unknown
+        raise UsageError(f"{name}={options.names[name]}: {why}")
+    return compare_sides(sides[0], sides[1], options)

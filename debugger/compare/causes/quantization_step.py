@@ -1,0 +1,93 @@
+"""One step of quantised values: two runtimes that round a number in the middle of two to either side of it are a step
+apart, and neither is wrong."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from ....runtime.graph import Graph, Loop, Node, Operation, SlicedInput, Value
+from ....runtime.graph.producers import ProducerMap
+
+#: Operators that give numbers elsewhere, or in another shape, and change none of them.
+_VALUE_PRESERVING = (
+    *("Flatten", "Gather", "Identity", "Reshape", "Reverse", "ReverseSequence", "Slice", "Split", "Squeeze"),
+    *("StridedSlice", "Transpose", "Unsqueeze", "VariadicSplit"),
+)
+#: Of a step: what rounding of scales adds to it.
+_SCALE_ROUNDING_SLACK = 1e-3
+
+
+class QuantizationSteps:
+    """How large the steps of the quantised values of a model are."""
+
+    def __init__(self, graph: Graph | None) -> None:
+        self._graph = graph
+
+    @cached_property
+    def _origins(self) -> ProducerMap:
+        return ProducerMap() if self._graph is None else ProducerMap.for_graph(self._graph)
+
+    def output_step(self, name: str, data: Any) -> float:
+        """The same of an output of the model."""
+        outputs = () if self._graph is None else self._graph.outputs
+        return self.value_step(next((value for value in outputs if value.name == name), None), data)
+
+    def value_step(self, value: Value | None, data: Any) -> float:
+        """The distance of two neighbours of a quantised value; 0: it is not quantised, or not all of it alike."""
+        found = integer_step(data)
+        seen: set[Value] = set()
+        while not found and value is not None and value not in seen:
+            seen.add(value)
+            node = self._origins.producer(value)
+            found = _node_step(node, self._origins)
+            value = None if node is None else _value_source(node, value)
+        return found
+
+
+def integer_step(data: Any) -> float:
+    """1 for integers of eight bits and less, which only quantised values have."""
+    dtype = np.asarray(data).dtype if not isinstance(data, list | tuple) else np.dtype(bool)
+    narrow = dtype.itemsize == 1 and (dtype.kind in "iu" or (dtype.kind == "V" and "int" in dtype.name))
+    return 1.0 if narrow else 0.0
+
+
+def is_within_step(difference: float, step: float) -> bool:
+    """Whether so large a difference is one step at most."""
+    return 0 < difference <= step * (1 + _SCALE_ROUNDING_SLACK)
+
+
+def _node_step(node: Node | None, origins: ProducerMap) -> float:
+    if isinstance(node, Operation) and node.op_type == "DequantizeLinear":
+        return abs(float(origins.constant_scalar(node.inputs[1]) or 0))
+    if isinstance(node, Operation) and node.op_type == "FakeQuantize":
+        low, high = (origins.constant_scalar(value) for value in node.inputs[3:5])
+        levels = int(node.attributes.get("levels", 0))
+        return 0.0 if low is None or high is None or levels < 2 else abs(float(high) - float(low)) / (levels - 1)
+    return 0.0
+
+
+def _value_source(node: Node, value: Value) -> Value | None:
+    """Whose numbers a value has."""
+    if isinstance(node, Loop):
+        collected = (scan.result for scan in node.scan_outputs if scan.outer is value)
+        last = (one.result for one in node.last_values if one.outer is value)
+        return next(chain(collected, last), None)
+    return node.inputs[0] if node.op_type in _VALUE_PRESERVING and not node.is_custom_operator and node.inputs else None
+
+
+def compared_value(loop: Loop | None, role: str, name: str, iteration: int | None) -> Value | None:
+    """The value of the model behind what is compared of a loop, by its role and name."""
+    if loop is None:
+        return None
+    if role == "scan":
+        return next((scan.result for scan in loop.scan_outputs if scan.outer.name == name), None)
+    edge = next((edge for edge in loop.back_edges if edge.param.name == name), None) if role == "carried" else None
+    if edge is None:
+        return None
+    if iteration is not None:
+        return edge.result
+    return edge.initial.outer if isinstance(edge.initial, SlicedInput) else edge.initial

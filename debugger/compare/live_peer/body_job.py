@@ -1,0 +1,135 @@
+"""The body of a loop as a job for a peer: what it is fed, and what it gives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ....runtime.errors import UnsupportedError
+from ....runtime.graph import NO_PORT, Graph, Loop, System, Value, ValueType, bodies, captured_values, nodes_in_file
+from ....runtime.model import Model
+from ....runtime.ops.registry import is_random
+from ...peers.jobs import IrBodyJob, Job
+
+
+@dataclass(frozen=True)
+class BodyJob:
+    """A job, the names under which values are fed, and the values that come back."""
+
+    job: Job
+    inputs: Mapping[Value, str]
+    outputs: Sequence[Value]
+
+
+def fed_values(loop: Loop) -> tuple[list[Value], list[Value]]:
+    """What a body needs from outside of an iteration: its parameters, and what it captures that is no constant.
+
+    The second list are the results of random operators, which a peer is given.
+    """
+    if loop.system is System.OPENVINO:
+        return list(loop.body.inputs), []
+    captures = [value for value in captured_values(loop.body) if value.constant is None]
+    random = (node for node in loop.body.nodes if is_random(node, loop.system))
+    drawn = [value for node in random for value in node.outputs if value is not None]
+    return [*loop.body.inputs, *captures], drawn
+
+
+class BodyJobBuilder:
+    """Makes the jobs for one loop; the shapes that it states get looser as they turn out to change."""
+
+    def __init__(self, model: Model, loop: Loop) -> None:
+        self.model = model
+        self.loop = loop
+        self._shapes: dict[Value, list[int | None] | None] = {}
+
+    def accepts(self, feeds: Mapping[Value, Any]) -> bool:
+        """Whether the last job takes these; where not, the next one will."""
+        good = True
+        for value, data in feeds.items():
+            if isinstance(data, list | tuple):
+                continue
+            shape = list(np.shape(data))
+            if value not in self._shapes:
+                self._shapes[value] = [*shape]
+                good = False
+                continue
+            known = self._shapes[value]
+            if known is None:
+                continue
+            if len(known) != len(shape):
+                self._shapes[value] = None
+                good = False
+            elif any(a is not None and a != b for a, b in zip(known, shape, strict=True)):
+                self._shapes[value] = [a if a == b else None for a, b in zip(known, shape, strict=True)]
+                good = False
+        return good
+
+    def build(self, feeds: Mapping[Value, Any], everything: bool = False) -> BodyJob:
+        """The body as it stands; ``everything``: with the results of all its nodes, and without optimisations.
+
+        Raises:
+            UnsupportedError: it cannot be written as a model.
+        """
+        if self.loop.system is System.OPENVINO:
+            return self._build_ir(feeds, everything)
+        return self._build_onnx(feeds, everything)
+
+    def _build_onnx(self, feeds: Mapping[Value, Any], everything: bool) -> BodyJob:
+        from ....runtime.graph import OptionalType, SequenceType, TensorType
+        from ...peers.onnx_writer import body_as_model, make_onnx_job, runtime_type
+
+        types: dict[Value, ValueType] = {}
+        for value, data in feeds.items():
+            if isinstance(value.type, OptionalType):
+                types[value] = value.type
+            elif isinstance(data, list | tuple):
+                types[value] = value.type if isinstance(value.type, SequenceType) else runtime_type(data)
+            else:
+                shape = self._shapes[value]
+                types[value] = TensorType(np.asarray(data).dtype, None if shape is None else tuple(shape))
+        loop = self.loop
+        if loop.system is System.TENSORRT:
+            from ...peers.tensorrt_to_onnx import body_as_onnx
+
+            loop = body_as_onnx(loop, self.model.graph)
+        cut = body_as_model(loop, types, self.model.graph.opsets, everything)
+        return BodyJob(make_onnx_job(cut.model, plain=everything), dict(cut.inputs), cut.outputs)
+
+    def _build_ir(self, feeds: Mapping[Value, Any], everything: bool) -> BodyJob:
+        body = self.loop.body
+        if self.loop.derived_from:
+            raise UnsupportedError(f"it is made of {self.loop.derived_from}, and the file has no body of it")
+        if NO_PORT in (*self.loop.input_ports, *self.loop.output_ports):
+            raise UnsupportedError("its body uses variables of the model, which a body alone does not have")
+        nodes = nodes_in_file(body)
+        further = [
+            (value, node.name, k)
+            for node in (nodes if everything else ())
+            for k, value in enumerate(node.outputs)
+            if value is not None
+        ]
+        job = IrBodyJob(
+            str(self.model.path),
+            path_to_loop(self.model.graph, self.loop),
+            [self._shapes[value] for value in body.inputs],
+            [np.asarray(feeds[value]).dtype.name for value in body.inputs],
+            [(name, k) for _, name, k in further],
+            "" if self.model._internals.weights is None else str(self.model._internals.weights),
+        )
+        inputs = {value: str(k) for k, value in enumerate(body.inputs)}
+        return BodyJob(job, inputs, [*body.outputs, *(value for value, _, _ in further)])
+
+
+def path_to_loop(graph: Graph, loop: Loop) -> list[tuple[str, str]]:
+    """From a graph inwards to a loop's body: node names, and which graph of each."""
+    for node in graph.nodes:
+        for word, inner in bodies(node):
+            if node is loop:
+                return [(node.name, word)]
+            found = path_to_loop(inner, loop)
+            if found:
+                return [(node.name, word), *found]
+    return []

@@ -1,0 +1,333 @@
+"""A model against a live peer, iteration by iteration: each starts from the values that ours carries.
+
+So errors do not add up: what differs is what the body computes, nothing else. Where a body's results differ, the
+iteration is run once more with the results of all its nodes, to find the first node that differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ....runtime.errors import UnsupportedError
+from ....runtime.frame import Frame
+from ....runtime.graph import Array, BackEdge, Loop, SlicedInput, Value
+from ....runtime.graph.slicing import entry_parts
+from ....runtime.plan.plan import LoopPlan
+from ...peers.process import LoadedModel, Peer, PeerError
+from ..align.correspondence import SelfCorrespondence
+from ..causes.difference_tracer import DifferenceTracer
+from ..causes.quantization_step import QuantizationSteps
+from ..report.findings import Comparison, Difference, LoopFindings, PeerFailure
+from ..report.runtime_rules import reasons_predicting
+from ..running.boundary_merge import ComparisonOptions
+from ..running.sides import ModelSide
+from ..running.value_comparison import compare
+from ..running.value_readers import DictReader, IterationReader, pre_condition_values, scalar_parameter
+from .body_job import BodyJob, BodyJobBuilder, fed_values
+from .peer_precision import saturation_reasons
+from .run_profile import RunProfile, exceeds_int32, is_float64, unsupported_by_peer
+
+
+@dataclass
+class _LockstepLoop:
+    """What is known of one loop while it runs."""
+
+    findings: LoopFindings
+    body: BodyJobBuilder
+    fed_values: list[Value]
+    random_values: list[Value]
+    body_job: BodyJob | None = None
+    loaded: LoadedModel | None = None
+    #: Feeds of the iteration that runs.
+    feeds: dict[Value, Any] = field(default_factory=dict)
+    #: Of this entry: what stays the same in all its iterations, and the parts of sliced inputs.
+    invariant_feeds: dict[Value, Any] = field(default_factory=dict)
+    slice_parts: dict[Value, Array] = field(default_factory=dict)
+    invariants_held: bool = False
+    #: Not compared any more.
+    given_up: bool = False
+
+
+class Lockstep:
+    """One run of ours, followed by a peer. ``profile`` is filled on the way, also without a peer."""
+
+    def __init__(self, side: ModelSide, peer: Peer | None, options: ComparisonOptions, profile: RunProfile) -> None:
+        self.side = side
+        self.peer = peer
+        self.options = options
+        self.profile = profile
+        self.result = Comparison("lockstep", side.label, "" if peer is None else peer.name)
+        self._loops: dict[int, _LockstepLoop] = {}
+        self._iteration_count = 0
+        self._correspondence = SelfCorrespondence(side.model.graph)
+        self._quantization_steps = QuantizationSteps(side.model.graph)
+        self._is_openvino = peer is not None and peer.name == "openvino"
+        tolerance = options.tolerance
+        self._tolerance = replace(tolerance, float64_as_float32=True) if self._is_openvino else tolerance
+
+    def run(self) -> Comparison:
+        """Run the model to its end."""
+        for frame in self.side.frames():
+            self.profile.add_boundary(frame)
+            if self.peer is not None and self._is_selected(frame):
+                self._handle_boundary(frame)
+        if self.side.limit_hit:
+            self.result.add_note(f"no loop ran more than {self.side.limit} iterations, the limit that was set")
+        for state in self._loops.values():
+            state.findings.reasons = self.side.reasons(state.findings.left)
+        return self.result
+
+    def _is_selected(self, frame: Frame) -> bool:
+        return not self.options.loops or frame.path in self.options.loops or frame.name in self.options.loops
+
+    # -- one boundary
+
+    def _handle_boundary(self, frame: Frame) -> None:
+        plan = frame._internals.engine.plan.loops[frame.index]
+        state = self._loops.get(plan.index)
+        if state is None:
+            findings = LoopFindings(plan.path, plan.path, "path")
+            self.result.loops.append(findings)
+            state = _LockstepLoop(findings, BodyJobBuilder(self.side.model, plan.loop), *fed_values(plan.loop))
+            self._loops[plan.index] = state
+        if state.given_up:
+            return
+        if frame.iteration:
+            self._compare_iteration(state, plan, frame)
+        else:
+            self._enter_loop(state, plan, frame)
+        if frame.stopped_by is None and not state.given_up:
+            state.feeds = self._feeds(state, plan, frame)
+
+    def _enter_loop(self, state: _LockstepLoop, plan: LoopPlan, frame: Frame) -> None:
+        loop, engine = plan.loop, frame._internals.engine
+        changing = {edge.param for edge in loop.back_edges} | {loop.iteration, loop.condition_input}
+        changing |= {sliced.inner for sliced in loop.sliced_inputs}
+        state.slice_parts = {
+            sliced.sliced.inner: entry_parts(engine.value(sliced.outer), sliced.sliced, plan.path, frame.trip_count)
+            for sliced in plan.slices
+            if not isinstance(_initial_slice_edge(loop, sliced.sliced), BackEdge)
+        }
+        slots = engine.plan.slot_of
+        state.invariant_feeds = {
+            value: engine.value(slots[value]) for value in state.fed_values if value not in changing
+        }
+        state.invariants_held = False
+
+    def _feeds(self, state: _LockstepLoop, plan: LoopPlan, frame: Frame) -> dict[Value, Any]:
+        loop, engine = plan.loop, frame._internals.engine
+        feeds = {edge.edge.param: engine.value(edge.param) for edge in plan.edges}
+        feeds.update(
+            (value, np.array(parts[frame.iteration]))
+            for value, parts in state.slice_parts.items()
+            if len(parts) > frame.iteration
+        )
+        if loop.iteration is not None:
+            feeds[loop.iteration] = scalar_parameter(frame.iteration, loop.iteration, np.int64)
+        if loop.condition_input is not None and loop.condition_input not in feeds:
+            feeds[loop.condition_input] = scalar_parameter(
+                engine.loop_state(plan.index)[2], loop.condition_input, np.bool_
+            )
+        return feeds
+
+    # -- one iteration
+
+    def _compare_iteration(self, state: _LockstepLoop, plan: LoopPlan, frame: Frame) -> None:
+        iteration = frame.iteration - 1
+        feeds = {**state.invariant_feeds, **state.feeds}
+        if state.random_values:
+            values = frame.values
+            feeds.update((value, values[value.name]) for value in state.random_values)
+        why_not = self._unsupported_feed(feeds)
+        if why_not:
+            self.result.add_note(f"{plan.path}: not compared {why_not}")
+            return
+        try:
+            outputs = self._run_peer(state, plan, feeds)
+        except PeerError as error:
+            what = "refused" if error.kind == "failed" and state.loaded is None else error.kind
+            where = f"the body of {plan.path}" if what == "refused" else f"{plan.path}, iteration {iteration}"
+            reasons = reasons_predicting(self.side.reasons(plan.path), "failure", self._peer.name)
+            self.result.failures.append(PeerFailure(what, where, error.text, tuple(reasons)))
+            state.given_up = True
+            return
+        except UnsupportedError as error:
+            state.given_up = True
+            if plan.loop.op_type == "Scan" and plan.loop.version == 8:
+                # Its loop over the batch, which the file does not have; that over the sequence is compared.
+                self.result.loops.remove(state.findings)
+                return
+            self.result.add_note(f"{plan.path}: not compared iteration by iteration: {error}")
+            return
+        self._compare_outputs(state, plan, frame, feeds, outputs)
+
+    @property
+    def _peer(self) -> Peer:
+        assert self.peer is not None
+        return self.peer
+
+    def _unsupported_feed(self, feeds: Mapping[Value, Any]) -> str:
+        """Why the peer cannot be fed, else empty."""
+        for value, data in feeds.items():
+            kind = unsupported_by_peer(data, self._peer.name)
+            if kind:
+                return f"where '{value.name}' is {kind}, which {self._peer.name} cannot be given"
+            if self._is_openvino and exceeds_int32(data):
+                return f"where '{value.name}' does not fit 32 bits, to which openvino narrows it (B29)"
+            if self._is_openvino and is_float64(data):
+                self.result.add_note(
+                    f"'{value.name}' is float64, which openvino computes as float32 (B29): compared as float32"
+                )
+        return ""
+
+    def _run_peer(self, state: _LockstepLoop, plan: LoopPlan, feeds: dict[Value, Any]) -> list[tuple[Value, Any]]:
+        """What the peer makes of them, each result once."""
+        fits = state.body.accepts(feeds)
+        if state.loaded is None or not state.loaded.is_alive or not fits:
+            if state.loaded is not None:
+                state.loaded.close()
+            state.loaded = None
+            state.body_job = state.body.build(feeds)
+            state.loaded = self._peer.open(state.body_job.job)
+            state.invariants_held = False
+        made = state.body_job
+        assert made is not None
+        if not state.invariants_held:
+            state.loaded.hold({made.inputs[value]: data for value, data in state.invariant_feeds.items()})
+            state.invariants_held = True
+        return self._run_loaded(state, feeds)
+
+    def _run_loaded(self, state: _LockstepLoop, feeds: Mapping[Value, Any]) -> list[tuple[Value, Any]]:
+        made, loaded = state.body_job, state.loaded
+        assert made is not None and loaded is not None
+        given = loaded.run(
+            {name: feeds[value] for value, name in made.inputs.items() if value not in state.invariant_feeds}
+        )
+        return list(dict(zip(made.outputs, given, strict=True)).items())
+
+    def _compare_outputs(
+        self,
+        state: _LockstepLoop,
+        plan: LoopPlan,
+        frame: Frame,
+        feeds: dict[Value, Any],
+        outputs: list[tuple[Value, Any]],
+    ) -> None:
+        findings, iteration = state.findings, frame.iteration - 1
+        ours = _iteration_results(plan, frame)
+        worst, relative, beyond = 0.0, 0.0, False
+        for value, theirs in outputs:
+            if value not in ours:
+                continue
+            role, name, mine = ours[value]
+            if self._is_openvino and exceeds_int32(mine):
+                self.result.add_note(
+                    f"{plan.path}: not compared where '{value.name}' does not fit 32 bits, to which "
+                    "openvino narrows it (B29)"
+                )
+                continue
+            if role == "condition":
+                mine, theirs = _as_bool(mine), _as_bool(theirs)
+            delta = compare(mine, theirs, self._tolerance)
+            findings.compared_values += 1
+            worst, relative = max(worst, delta.absolute), max(relative, delta.relative)
+            if delta.kind:
+                beyond = True
+                step = self._quantization_steps.value_step(value, mine)
+                difference = Difference(
+                    role, name, name, delta, plan.path, frame.entry, iteration, mine, theirs, step=step
+                )
+                findings.beyond_step |= not difference.within_step
+                if findings.first is None:
+                    findings.first, findings.execution_position = difference, (self._iteration_count,)
+        self._iteration_count += 1
+        findings.iterations += 1
+        findings.differing_iterations += beyond
+        findings.growth.add(iteration, worst, relative, beyond)
+        if beyond and findings.cause is None and findings.differing_iterations == 1:
+            self._find_self_difference(state, feeds, dict(outputs))
+            self._find_cause(state, plan, frame, feeds)
+
+    def _find_self_difference(
+        self, state: _LockstepLoop, feeds: Mapping[Value, Any], once: Mapping[Value, Any]
+    ) -> None:
+        """Ask the peer again for an iteration that differs: whether it differs from itself."""
+        try:
+            again = self._run_loaded(state, feeds)
+        except PeerError:
+            return
+        first = state.findings.first
+        for value, data in again:
+            delta = compare(once[value], data, self._tolerance)
+            if delta.kind and first is not None and self.result.self_difference is None:
+                place = (first.loop, first.entry, first.iteration)
+                self.result.self_difference = Difference(
+                    "result", value.name, value.name, delta, *place, once[value], data
+                )
+
+    # -- where the first difference comes from
+
+    def _find_cause(self, state: _LockstepLoop, plan: LoopPlan, frame: Frame, feeds: dict[Value, Any]) -> None:
+        loaded = None
+        try:
+            made = state.body.build(feeds, everything=True)
+            loaded = self._peer.open(made.job)
+            given = loaded.run({name: feeds[value] for value, name in made.inputs.items()})
+            answers = dict(zip(made.outputs, given, strict=True))
+        except (PeerError, UnsupportedError) as error:
+            self.result.add_note(f"{plan.path}: which node differs could not be found: {error}")
+            return
+        finally:
+            if loaded is not None:
+                loaded.close()
+        ours = IterationReader(feeds, pre_condition_values(plan.loop), frame.values)
+        theirs = DictReader({**answers, **feeds})
+        first = state.findings.first
+        assert first is not None
+        tracer = DifferenceTracer(self._correspondence, ours, theirs, self._tolerance, first)
+        for value in plan.loop.body.outputs:
+            cause = tracer.find_cause(value, value)
+            if cause is not None:
+                state.findings.cause = cause
+                self.result.reasons += reasons_predicting(saturation_reasons(cause.node), "values", self._peer.name)
+                return
+        self.result.add_note(
+            f"{plan.path}: node by node, and without its optimisations, {self._peer.name} agrees: "
+            "they make the difference"
+        )
+
+
+def _initial_slice_edge(loop: Loop, sliced: SlicedInput) -> BackEdge | None:
+    """The back edge whose parameter gets part 0 of a slice."""
+    return next((edge for edge in loop.back_edges if edge.initial is sliced), None)
+
+
+def _iteration_results(plan: LoopPlan, frame: Frame) -> dict[Value, tuple[str, str, Any]]:
+    """Of the iteration that just ended, what each result is for, its name outside, and its value."""
+    loop = plan.loop
+    found: dict[Value, tuple[str, str, Any]] = {}
+    for k, scan in enumerate(loop.scan_outputs):
+        found[scan.result] = "scan", scan.outer.name, frame._internals.scan_tail(k, 1)[3][-1]
+    carried = frame.carried
+    for edge in loop.back_edges:
+        found[edge.result] = "carried", edge.param.name, carried[edge.param.name]
+    if loop.condition is not None:
+        # One that is asked before an iteration stands for the next one by now; this one has run.
+        found[loop.condition] = (
+            "condition",
+            loop.condition.name,
+            frame.condition if loop.condition_node_count is None else True,
+        )
+    rest = [value for value in loop.body.outputs if value not in found and value not in loop.body.inputs]
+    # A lookup of values by name takes time, and few loops have such results.
+    values = frame.values if rest else {}
+    found.update((value, ("result", value.name, values[value.name])) for value in rest if value.name in values)
+    return found
+
+
+def _as_bool(value: Any) -> bool:
+    return bool(np.asarray(value).reshape(-1)[:1].all())

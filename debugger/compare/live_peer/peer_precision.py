@@ -1,0 +1,72 @@
+"""What a peer's own arithmetic makes of numbers: sums that saturate, types that are computed as others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ....runtime.graph import Graph, Note, TensorType, Value, bodies, walk
+from ..align.value_numbering import conversion_dtype
+from ..report.findings import DivergenceReason, NodeDifference
+from ..running.value_comparison import Tolerance
+
+#: Products of bytes, which processors without VNNI add by pairs in 16 bits.
+_BYTE_PRODUCTS = ("MatMulInteger", "QLinearMatMul", "DynamicQuantizeMatMul", "MatMulIntegerToFloat")
+_INT16_MAX = np.iinfo(np.int16).max
+#: Float16 that is computed as float32 is as far off as the rounding that is left out, of the largest number.
+_FLOAT16_PEAK_TOLERANCE = 0.05
+
+
+def saturation_reasons(node: NodeDifference | None) -> list[DivergenceReason]:
+    """The rule B33, where a product of bytes differs and some of its pairs are beyond 16 bits."""
+    if node is None or node.op_type not in _BYTE_PRODUCTS:
+        return []
+    found = [np.asarray(value) for _, value in node.inputs]
+    bytes_ = [value for value in found if value.dtype in (np.uint8, np.int8) and value.ndim]
+    if len(bytes_) < 2 or not pair_sum_overflows_int16(bytes_[0], bytes_[1]):
+        return []
+    text = (
+        f"sums of pairs of products in {node.op_type} '{node.node}' are beyond 16 bits: on a processor without VNNI "
+        "onnxruntime adds u8 x s8 products by pairs, and they saturate there."
+    )
+    return [DivergenceReason("B33", text)]
+
+
+def pair_sum_overflows_int16(a: Any, b: Any) -> bool:
+    """Whether a pair of products of ``a`` [..., K] (uint8) and ``b`` [K, N] (int8) has a sum beyond 16 bits."""
+    if a.dtype != np.uint8 or b.dtype != np.int8 or a.ndim < 1 or b.ndim != 2 or a.shape[-1] != b.shape[0]:
+        return False
+    rows, columns = a.reshape(-1, a.shape[-1]).astype(np.int32), b.astype(np.int32)
+    even = rows.shape[1] // 2 * 2
+    for row in rows:
+        pairs = row[0:even:2, None] * columns[0:even:2] + row[1:even:2, None] * columns[1:even:2]
+        if pairs.size and np.abs(pairs).max() > _INT16_MAX:
+            return True
+    return False
+
+
+def openvino_tolerance(graph: Graph, tolerance: Tolerance) -> tuple[Tolerance, Note | None]:
+    """The tolerance for what OpenVINO makes of a model, and why it is another one."""
+    if not any(_float16_flags(graph)):
+        return tolerance, None
+    note = Note(
+        "B42",
+        f"openvino's CPU plugin computes float16 as float32 (B42): compared within {_FLOAT16_PEAK_TOLERANCE:.0%} of"
+        " each value's largest number",
+    )
+    return replace(tolerance, peak_fraction=_FLOAT16_PEAK_TOLERANCE), note
+
+
+def _float16_flags(graph: Graph) -> Iterator[bool]:
+    """For each value whether it is float16."""
+    graphs = [graph, *(inner for node in walk(graph) for _, inner in bodies(node))]
+    for one in graphs:
+        yield from (_is_float16(value) for value in (*one.inputs, *one.constants))
+    yield from (conversion_dtype(node) == np.float16 for node in walk(graph))
+
+
+def _is_float16(value: Value) -> bool:
+    return isinstance(value.type, TensorType) and value.type.dtype == np.float16

@@ -1,0 +1,247 @@
+"""A loop as TensorRT's loop API has it: ITripLimit, IRecurrence, IIterator, ILoopOutput (docs/semantics.md 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ....runtime.graph import Graph, If, Loop, System, TensorType, Value, walk
+from ...value_text import dtype_name
+from ..condition import condition_slice
+from ..node_text import rank
+from ..termination import all_sliced_inputs
+from ..value_names import display_name
+from .terms import (
+    LoopTerms,
+    Row,
+    TermsContext,
+    changes_shape,
+    declaration_text,
+    initial_text,
+    is_unit_slicing,
+    tensor_dtype,
+)
+
+#: What NVIDIA's guide names for loops, and what onnx-tensorrt lists for Loop beside it.
+_NATIVE_TYPES = frozenset({"float32", "float16"})
+_IMPORTED_TYPES = frozenset({"bfloat16", "int32", "int64", "bool"})
+
+
+def tensorrt_terms(context: TermsContext) -> LoopTerms:
+    """The layers of an ILoop."""
+    loop = context.loop
+    found = LoopTerms("TensorRT ILoop")
+    found.add_section("limits", _trip_limit_rows(context))
+    found.add_section("recurrences", _recurrence_rows(context))
+    found.add_section("iterators", _iterator_rows(context))
+    found.add_section("outputs", _output_rows(context))
+    found.add_section("captures", context.capture_rows())
+    if loop.system is not System.TENSORRT:
+        _add_api_limits(context, found)
+        _add_shape_limits(context, found)
+    return found
+
+
+def conditional_requirements(graph: Graph) -> Iterator[str]:
+    """What TensorRT asks of the Ifs of a model that they do not have."""
+    for node in walk(graph):
+        if not isinstance(node, If):
+            continue
+        for one, other in zip(node.then_branch.outputs, node.else_branch.outputs, strict=False):
+            a, b = one.type, other.type
+            if isinstance(a, TensorType) and isinstance(b, TensorType) and a.excludes(b):
+                yield (
+                    f"If '{node.name}' needs branches of one shape, unless its condition is a constant when the "
+                    f"network is built: {display_name(one)} is {a.shape_text()}, {display_name(other)}"
+                    f" {b.shape_text()}."
+                )
+
+
+def _trip_limit_rows(context: TermsContext) -> Iterator[Row]:
+    ending = context.termination
+    count = context.trip_count()
+    if count:
+        yield f"ITripLimit kCOUNT = {count}", "TripLimit.COUNT in Python"
+    if ending.condition_decides or ending.initial_condition is not True:
+        yield f"ITripLimit kWHILE = {_while_text(context)}", "TripLimit.WHILE in Python; tested before each iteration"
+
+
+def _while_text(context: TermsContext) -> str:
+    """The recurrence that brings a condition, which is decided after an iteration, to the front of the next."""
+    if context.termination.tests_first and context.loop.condition is not None:
+        return context.operand(context.loop.condition)
+    if context.termination.condition_decides and context.loop.condition is not None:
+        return f"the recurrence of {context.operand(context.loop.condition)}"
+    return context.initial_condition()
+
+
+def _recurrence_rows(context: TermsContext) -> Iterator[Row]:
+    loop = context.loop
+    for edge in loop.back_edges:
+        first = initial_text(edge, context.formatter)
+        yield f"IRecurrence {declaration_text(edge.param)}", f"{first}, then {context.operand(edge.result)}"
+    if context.termination.condition_decides and loop.condition is not None and not context.termination.tests_first:
+        name = "condition" if loop.condition_input is None else display_name(loop.condition_input)
+        yield f"IRecurrence {name}", f"{context.initial_condition()}, then {context.operand(loop.condition)}"
+    if context.needs_iteration and loop.iteration is not None:
+        yield f"IRecurrence {declaration_text(loop.iteration)}", "0, then 1 more each: there is no iteration number"
+
+
+def _iterator_rows(context: TermsContext) -> Iterator[Row]:
+    for port in context.loop.sliced_inputs:
+        order = ", reverse" if port.stride < 0 else ""
+        order += " from the trip count on" if port.from_trip_count else ""
+        kind = "IIterator" if is_unit_slicing(port) else "IGatherLayer"
+        yield f"{kind} {declaration_text(port.inner)}", f"{display_name(port.outer)}, axis {port.axis}{order}"
+
+
+def _output_rows(context: TermsContext) -> Iterator[Row]:
+    loop = context.loop
+    for last in loop.last_values:
+        edge = context.edge_of(last)
+        source = last.result if edge is None else edge.param
+        yield f"ILoopOutput kLAST_VALUE {display_name(last.outer)}", f"of {context.operand(source)}"
+    length = context.trip_count() if not context.termination.condition_decides else "an upper bound"
+    for scan in loop.scan_outputs:
+        kind = "kREVERSE" if scan.reverse else "kCONCATENATE"
+        have = length or "an upper bound"
+        if scan.length is not None:
+            have = context.operand(scan.length)
+        told = f"of {context.operand(scan.result)}, axis {scan.axis}, length {have}"
+        yield f"ILoopOutput {kind} {display_name(scan.outer)}", told
+
+
+def _add_api_limits(context: TermsContext, found: LoopTerms) -> None:
+    loop, ending = context.loop, context.termination
+    if not ending.is_counted and not ending.condition_decides and ending.initial_condition is True:
+        found.unsupported.append(
+            "a loop without any trip limit is refused; this one has neither a count nor a condition"
+        )
+    if ending.condition_decides:
+        found.requirements.append(
+            "kWHILE decides before an iteration, and here what an iteration yields decides about the next: a recurrence"
+            " carries the condition there"
+        )
+        computed = condition_slice(loop)
+        if any(isinstance(node, Loop) for node in computed.all_nodes) or computed.all_slices:
+            found.unsupported.append(
+                "kWHILE may not depend on iterators and on outputs of inner loops, as the condition does"
+            )
+        if (rank(loop.condition) or 0) > 0:
+            found.requirements.append(
+                f"kWHILE takes a 0-D bool; {context.operand(loop.condition)} has to be reshaped to that"
+            )
+    if ending.trip_count_value is not None and (rank(ending.trip_count_value) or 0) > 0:
+        found.requirements.append(
+            f"kCOUNT takes a 0-D integer; {display_name(ending.trip_count_value)} has to be reshaped to that"
+        )
+    count = (
+        None
+        if ending.trip_count is not None or ending.trip_count_value is None
+        else tensor_dtype(ending.trip_count_value.type)
+    )
+    if count is not None and count.name == "int64":
+        found.requirements.append(
+            f"kCOUNT takes int32: {display_name(ending.trip_count_value)} is int64, which TensorRT's header allows from"
+            " 10.0 on and its guide does not; an ICastLayer before the loop converts it"
+        )
+    elif count is not None and count.name != "int32":
+        found.requirements.append(
+            f"kCOUNT takes int32: {display_name(ending.trip_count_value)} is {dtype_name(count)}, and has to be"
+            " converted"
+        )
+    if ending.trip_count_value is not None and loop.minus_one_is_no_limit:
+        found.requirements.append(
+            "a trip count of -1 is no limit in OpenVINO, and kCOUNT has none: where"
+            f" {display_name(ending.trip_count_value)} can be -1, it needs the largest int32 instead"
+        )
+    elif ending.trip_count_value is not None:
+        found.requirements.append(
+            f"a negative {display_name(ending.trip_count_value)} runs nothing in ONNX, and TensorRT's header has no"
+            " word for it: a MAX with 0 before the loop keeps what it means"
+        )
+    names = ", ".join(display_name(scan.outer) for scan in loop.scan_outputs)
+    if loop.scan_outputs and (ending.condition_decides or not ending.is_counted):
+        found.requirements.append(
+            f"how long {names} gets is known only at the end, and TensorRT wants the length before: take an upper"
+            " bound; what lies beyond the last iteration is padding: zeros where it was seen, and not promised"
+        )
+    elif loop.scan_outputs and ending.trip_count is None:
+        found.requirements.append(
+            f"how long {names} gets is known only when the loop is entered: the count is the length too, from a shape"
+            " or an input with a range in the optimisation profile; NVIDIA's guide wants a constant, the header none"
+        )
+    for scan in loop.scan_outputs:
+        if not scan.stack:
+            found.requirements.append(
+                f"TensorRT stacks {display_name(scan.outer)} on a new axis; an IShuffleLayer after the loop joins its"
+                " parts"
+            )
+    for last in context.last_values_without_edge():
+        found.requirements.append(
+            f"kLAST_VALUE comes from a recurrence, and nothing carries {display_name(last.result)}: add one with an"
+            " initial value"
+        )
+    for port in all_sliced_inputs(loop):
+        name = display_name(port.inner)
+        if not is_unit_slicing(port):
+            found.unsupported.append(
+                f"an IIterator steps by one element from the first or the last: {name} has to be cut with ISliceLayer"
+            )
+            continue
+        if not port.drop_axis:
+            found.requirements.append(f"an IIterator drops the axis, so {name} has to be reshaped to have it back")
+        if port.stride < 0 and not loop.counted_by_slices:
+            found.requirements.append(
+                f"a reverse IIterator reads element M-1-i: {name} is the same where M is the length"
+                f" of {display_name(port.outer)}"
+            )
+    if not loop.outputs:
+        found.unsupported.append("TensorRT drops a loop that has no outputs")
+
+
+def _add_shape_limits(context: TermsContext, found: LoopTerms) -> None:
+    loop = context.loop
+    for value in context.non_tensor_values():
+        found.unsupported.append(f"{display_name(value)} is {value.type}: TensorRT has no sequences and no optionals")
+    unknown = []
+    for edge in loop.back_edges:
+        kind = edge.param.type
+        if not isinstance(kind, TensorType):
+            continue
+        if changes_shape(edge):
+            found.requirements.append(
+                f"the shape of {display_name(edge.param)} changes, and both inputs of an IRecurrence have one shape:"
+                " carry a tensor of the greatest size, and a count of what is in it"
+            )
+        elif kind.shape is None or any(not isinstance(dim, int) for dim in kind.shape):
+            unknown.append(display_name(edge.param))
+    if unknown:
+        keep = "keeps its shape" if len(unknown) == 1 else "keep their shapes"
+        found.requirements.append(
+            f"an IRecurrence cannot change shape: it is only right where {', '.join(unknown)} {keep}"
+        )
+    imported: dict[str, list[str]] = {}
+    for value in _loop_values(loop):
+        held = tensor_dtype(value.type)
+        if held is None or held.name in _NATIVE_TYPES:
+            continue
+        if held.name in _IMPORTED_TYPES:
+            imported.setdefault(dtype_name(held), []).append(display_name(value))
+        else:
+            found.requirements.append(
+                f"{display_name(value)} is {dtype_name(held)}, which loops of TensorRT do not take: it has to be"
+                " converted"
+            )
+    for name, values in imported.items():
+        are = f"{values[0]} is" if len(values) == 1 else f"{', '.join(values)} are"
+        found.requirements.append(
+            f"{are} {name}: NVIDIA's guide names float32 and float16 alone for loops, its ONNX importer lists"
+            f" {name} too"
+        )
+
+
+def _loop_values(loop: Loop) -> list[Value]:
+    values = [edge.param for edge in loop.back_edges]
+    values += [port.outer for port in loop.sliced_inputs]
+    values += [scan.result for scan in loop.scan_outputs]
+    return list(dict.fromkeys(values))

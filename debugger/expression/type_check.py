@@ -1,0 +1,160 @@
+"""What a condition is, as far as the types of what it reads tell: told when it is given, not where it is tested first.
+
+The tree is walked on descriptions of tensors, by the calculator that computes on arrays. Whatever needs numbers, or the
+type of something that has none yet, is left open: only what is certain is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...runtime.graph import Array, TensorType
+from .calculator import Calculator
+from .errors import EvaluationProblem, ExpressionError
+from .evaluate import TreeWalker
+from .nodes import (
+    Call,
+    Constant,
+    EllipsisIndex,
+    ExpressionNode,
+    Index,
+    Logic,
+    Name,
+    SliceIndex,
+    StateVariable,
+    TimeShift,
+    Unary,
+)
+from .value_types import Dtype, TensorSpec, Value
+
+#: What is known of a value of the model; None: nothing.
+TypeLookup = Callable[[str], TensorType | None]
+_BOOL, _INT64, _FLOAT64 = np.dtype(np.bool_), np.dtype(np.int64), np.dtype(np.float64)
+_NOT_KNOWN_YET = "not known before it is computed"
+
+
+def check_condition(text: str, tree: ExpressionNode, types: TypeLookup) -> None:
+    """See that a condition can be one truth value.
+
+    Raises:
+        ExpressionError: it cannot, whatever the numbers are.
+    """
+    kinds = _TypeChecker(text, types)
+    try:
+        with np.errstate(all="ignore"):
+            kinds.check_truth(tree)
+    except RecursionError:
+        return
+    if kinds.first_error is not None:
+        raise kinds.first_error
+
+
+class _TypePrimitives:
+    """The primitives that expressions use, on descriptions: only dtypes and shapes are computed."""
+
+    def map(self, function: np.ufunc, *inputs: TensorSpec) -> TensorSpec:
+        dtype = function.resolve_dtypes((*(x.dtype for x in inputs), *(None,) * function.nout))[-1]
+        return self._broadcast(dtype, *inputs)
+
+    def where(self, condition: TensorSpec, a: TensorSpec, b: TensorSpec) -> TensorSpec:
+        return self._broadcast(a.dtype, condition, a, b)
+
+    def cast(self, x: TensorSpec, dtype: Dtype) -> TensorSpec:
+        return TensorSpec(dtype, x.shape, x.shape_known)
+
+    def reduce(self, ufunc: np.ufunc, x: TensorSpec, axes: Sequence[int], keepdims: bool) -> TensorSpec:
+        # Always of all elements, flat.
+        return TensorSpec(x.dtype, ())
+
+    def arg(self, which: str, x: TensorSpec, axis: int, last: bool) -> TensorSpec:
+        return TensorSpec(_INT64, (1,))
+
+    def reshape(self, x: TensorSpec, shape: Sequence[int]) -> TensorSpec:
+        return TensorSpec(x.dtype, tuple(shape), x.shape_known)
+
+    def slice(self, x: TensorSpec, starts: Sequence[int], steps: Sequence[int], extents: Sequence[int]) -> TensorSpec:
+        return TensorSpec(x.dtype, tuple(extents), x.shape_known)
+
+    def assemble(self, shape: Sequence[int], dtype: Dtype, pieces: Sequence[tuple[TensorSpec, Any]]) -> TensorSpec:
+        return TensorSpec(dtype, tuple(shape), all(x.shape_known for x, _ in pieces))
+
+    def constant(self, array: Array) -> TensorSpec:
+        return TensorSpec(array.dtype, array.shape)
+
+    @staticmethod
+    def _broadcast(dtype: Dtype, *inputs: TensorSpec) -> TensorSpec:
+        if all(x.shape_known for x in inputs):
+            return TensorSpec(dtype, np.broadcast_shapes(*(x.shape for x in inputs)))
+        return TensorSpec(dtype, (), False)
+
+
+class _TypeChecker(TreeWalker):
+    """Walks a tree on descriptions."""
+
+    def __init__(self, text: str, types: TypeLookup) -> None:
+        super().__init__(text, Calculator(_TypePrimitives()))
+        self.types = types
+        #: The first part that is no truth value where one is needed.
+        self.first_error: ExpressionError | None = None
+
+    def check_truth(self, node: ExpressionNode) -> bool:
+        """Look at what has to be a truth value; the answer stands for any."""
+        try:
+            value = self.value(node)
+        except ExpressionError:
+            return True
+        try:
+            if not isinstance(value, TensorSpec) or value.shape_known or value.dtype != _BOOL:
+                self.calculator.check_truth_value(value)
+        except EvaluationProblem as problem:
+            self.first_error = self.first_error or self.error(problem.problem, node.position, problem.hint)
+        return True
+
+    def constant(self, node: Constant) -> Value:
+        return node.value
+
+    def name(self, node: Name) -> Value:
+        found = self.types(node.name)
+        if found is None or found.dtype is None:
+            raise EvaluationProblem(_NOT_KNOWN_YET)
+        shape = [extent for extent in found.shape or () if isinstance(extent, int)]
+        if found.shape is None or len(shape) < len(found.shape):
+            return TensorSpec(found.dtype, (), False)
+        return TensorSpec(found.dtype, tuple(shape))
+
+    def state_variable(self, node: StateVariable) -> Value:
+        if node.name == "cond":
+            raise EvaluationProblem(_NOT_KNOWN_YET)
+        return 0
+
+    def time_shift(self, node: TimeShift) -> Value:
+        return TensorSpec(_FLOAT64, (), False) if node.kind == "all" else self.value(node.operand)
+
+    def logic(self, node: Logic) -> Value:
+        # All of them, also where the first would decide.
+        for operand in node.operands:
+            self.check_truth(operand)
+        return True
+
+    def negation(self, node: Unary) -> Value:
+        return self.check_truth(node.operand)
+
+    def call_function(self, node: Call, arguments: Sequence[Value]) -> Value:
+        if node.function == "shape" and any(isinstance(one, TensorSpec) and not one.shape_known for one in arguments):
+            raise EvaluationProblem(_NOT_KNOWN_YET)
+        return super().call_function(node, arguments)
+
+    def apply_index(self, node: Index, value: Value) -> Value:
+        parts = [part for entry in node.entries for part in entry.walk()]
+        constant = all(isinstance(part, Constant | SliceIndex | EllipsisIndex | Unary) for part in parts)
+        if not isinstance(value, TensorSpec) or (value.shape_known and constant):
+            return super().apply_index(node, value)
+        ranges = any(isinstance(entry, SliceIndex | EllipsisIndex) for entry in node.entries)
+        known = value.shape_known and not ranges and len(node.entries) <= len(value.shape)
+        return TensorSpec(value.dtype, value.shape[len(node.entries) :] if known else (), known)
+
+
+__all__ = ["TypeLookup", "check_condition"]

@@ -1,0 +1,58 @@
+"""Which entry and which iteration of a loop is meant."""
+
+from __future__ import annotations
+
+import re
+
+from ...runtime.errors import UsageError
+from ...runtime.plan.plan import LoopPlan
+from ..compare.live_peer.peer_comparison import compare_with_peer
+from ..compare.running.boundary_merge import ComparisonOptions
+from ..peers.process import Peer
+from .capture_runs import CaptureRuns, LoopEntryRef
+
+
+def parse_numbers(text: str, option: str) -> tuple[int, ...]:
+    """The numbers of ``N/M``.
+
+    Raises:
+        UsageError: it has something else.
+    """
+    if not re.fullmatch(r"\d{1,18}(/\d{1,18})*", text):
+        raise UsageError(f"{option} {text}: a number is needed, or numbers with / between them")
+    return tuple(int(part) for part in text.split("/"))
+
+
+def check_entry(plan: LoopPlan, around: tuple[int, ...]) -> tuple[int, ...]:
+    """An entry of a loop.
+
+    Raises:
+        UsageError: it stands in more or fewer loops.
+    """
+    depth = plan.path.count(" ▸ ") - 1
+    if len(around) != depth:
+        has = "no loop around it" if not depth else f"{depth} around it: give as many numbers"
+        raise UsageError(f"loop '{plan.loop.name}' has {has}, not {len(around)}")
+    return around
+
+
+def find_first_difference(
+    runs: CaptureRuns, plan: LoopPlan, peer: str, timeout: float = 60.0
+) -> tuple[LoopEntryRef, int]:
+    """The entry and the iteration in which a peer first differs, from our values in each iteration where it can.
+
+    Raises:
+        UsageError: it does not differ in this loop.
+    """
+    with Peer(peer, timeout) as running:
+        found = compare_with_peer(
+            runs.model, runs.inputs, running, ComparisonOptions(loops=[plan.path]), limit=runs.limit
+        )
+    for comparison in found.comparisons:
+        for loop in comparison.loops:
+            if loop.left == plan.path and loop.first is not None:
+                return LoopEntryRef(plan, loop.first.entry), loop.first.iteration or 0
+    why = "; ".join(note for comparison in found.comparisons for note in comparison.notes)
+    raise UsageError(
+        f"loop '{plan.loop.name}' does not differ in {peer}, so there is no such iteration{f' ({why})' if why else ''}"
+    )

@@ -1,0 +1,8 @@
+"""The command language, for scripts, the command line and the screen."""
+
+# Each registers its commands; the help lists them in this order.
+from . import step_commands as step_commands  # isort: skip
+from . import commands as commands
+from . import export_commands as export_commands
+from . import plot_command as plot_command
+from . import repro_command as repro_command

@@ -1,0 +1,164 @@
+"""What an editor shows of a stop: the stack, its scopes, the text of the model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ....runtime.graph import Loop
+from ...describe.listing import Listing, ListingContext
+from ...describe.pseudo_code import PseudoCode, PseudoCodeLine
+from ...describe.termination import stop_cause
+from ...expression.tokens import quote
+from ...frame_protocol import FrameProtocol
+from ...session.session_base import SessionBase
+from ...session.snapshot import FrameSnapshot, Snapshot, take_snapshot
+from ...session.source_listing import build_listing
+from .variables import ChildrenReader, DapVariable, VariableReferences
+
+#: The one text of a model, which is no file.
+SOURCE_REFERENCE = 1
+
+
+class DapStopView:
+    """One stop. Made when the session stands still; good until it moves."""
+
+    def __init__(self, session: SessionBase, variables: VariableReferences) -> None:
+        self.session = session
+        self.variables = variables
+        self.snapshot: Snapshot = take_snapshot(session)
+        #: Innermost first, as editors list them.
+        self.frames = list(reversed(self.snapshot.frames)) if not self.snapshot.done else [self.snapshot.frame]
+
+    @property
+    def pseudo_code(self) -> PseudoCode:
+        """The pseudo-code of the whole model."""
+        return self.session._internals.symbols.pseudo_code
+
+    def frame(self, number: Any) -> FrameSnapshot | None:
+        """A frame by the number that the editor has for it: 1 is the innermost; without one that is meant."""
+        if number is None:
+            return self.frames[0]
+        return self.frames[number - 1] if type(number) is int and 1 <= number <= len(self.frames) else None
+
+    # -- the stack
+
+    def stack_frames(self, start: int, count: int | None) -> list[dict[str, Any]]:
+        """The frames from one on."""
+        stop = len(self.frames) if not count else min(len(self.frames), start + count)
+        return [self._stack_frame(k) for k in range(max(0, start), stop)]
+
+    def _stack_frame(self, k: int) -> dict[str, Any]:
+        frame = self.frames[k]
+        line = self.next_line(frame)
+        return {
+            "id": k + 1,
+            "name": _frame_title(frame),
+            "source": self.source(),
+            "line": 0 if line is None else line.number,
+            "column": 1,
+        }
+
+    def next_line(self, frame: FrameSnapshot) -> PseudoCodeLine | None:
+        """The line that runs next in a frame; of a frame around another the head of the loop that runs there."""
+        states = {entry.node: entry.state for entry in self._live_frame(frame).nodes}
+        shown = ListingContext(frame.loop, frame.iteration, frame.at_boundary, frame.stopped_by, states=states)
+        listing = Listing(self.pseudo_code, shown)
+        return None if listing.next_index is None else listing.source.lines[listing.next_index]
+
+    def _live_frame(self, frame: FrameSnapshot) -> FrameProtocol:
+        return next((one for one in self.session.frames if one.index == frame.index), self.session.frame)
+
+    def inline_values(self, frame: FrameSnapshot) -> list[dict[str, Any]]:
+        """The values beside the lines of a frame, as the console lists them."""
+        listing = build_listing(
+            self.session._internals.symbols.pseudo_code,
+            self._live_frame(frame),
+            self.session.breakpoints,
+            running=not self.session.done,
+        )
+        rows = (listing.row(k) for k in range(len(listing)))
+        return [{"line": row.line.number, "text": row.value()} for row in rows if row.values]
+
+    def source(self) -> dict[str, Any]:
+        """The text of the model as a source of the protocol."""
+        return {"name": f"{self.session.model.name} (loops)", "sourceReference": SOURCE_REFERENCE, "origin": "loopdbg"}
+
+    # -- the scopes of a frame
+
+    def scopes(self, frame: FrameSnapshot) -> list[dict[str, Any]]:
+        """What there is to see of a frame."""
+        found = [
+            ("Carried", "locals", self._carried(frame)),
+            ("Condition", "", self._condition(frame)),
+            ("Inputs", "arguments", self._inputs(frame)),
+            ("Body", "locals", self._body(frame)),
+            ("Scan outputs", "returnValue", self._scans(frame)),
+            ("Captures", "globals", self._captures(frame)),
+        ]
+        if self.snapshot.outputs is not None and self.snapshot.done:
+            found.append(
+                ("Outputs", "returnValue", [DapVariable(name, value) for name, value in self.snapshot.outputs])
+            )
+        told = []
+        for name, hint, items in found:
+            if not items:
+                continue
+            scope = {"name": name, "variablesReference": self.variables.add(_item_children(items)), "expensive": False}
+            told.append({**scope, "namedVariables": len(items), **({"presentationHint": hint} if hint else {})})
+        return told
+
+    def _carried(self, frame: FrameSnapshot) -> list[DapVariable]:
+        there = self.session._internals.has_branches
+        return [DapVariable(name, value, quote(name) if there else "") for name, value in frame.carried.items()]
+
+    def _condition(self, frame: FrameSnapshot) -> list[DapVariable]:
+        if frame.loop is None:
+            return []
+        items = [DapVariable("iteration", frame.iteration, type="iteration number")]
+        if frame.trip_count is not None:
+            items.append(DapVariable("trip count", frame.trip_count))
+        if frame.condition is not None:
+            items.append(DapVariable("condition", frame.condition))
+        if frame.stopped_by is not None:
+            items.append(DapVariable("ended by", stop_cause(frame.stopped_by)))
+        return items
+
+    def _inputs(self, frame: FrameSnapshot) -> list[DapVariable]:
+        if frame.loop is None:
+            given = self.session.inputs if frame.index < 0 else {}
+            return [DapVariable(name, value) for name, value in given.items()]
+        names = [port.inner.name for port in frame.loop.sliced_inputs]
+        if frame.loop.iteration is not None:
+            names.append(frame.loop.iteration.name)
+        return [DapVariable(name, frame.values[name], quote(name)) for name in names if name in frame.values]
+
+    def _body(self, frame: FrameSnapshot) -> list[DapVariable]:
+        there = self.session._internals.has_branches
+        names = [name for node in frame.nodes for name in node.outputs if name in frame.values]
+        return [DapVariable(name, frame.values[name], quote(name) if there else "") for name in dict.fromkeys(names)]
+
+    def _captures(self, frame: FrameSnapshot) -> list[DapVariable]:
+        return [DapVariable(name, value) for name, value in frame.captures]
+
+    def _scans(self, frame: FrameSnapshot) -> list[DapVariable]:
+        items = []
+        for scan in frame.scans:
+            value = scan.full_value if scan.full_value is not None else list(scan.tail)
+            items.append(DapVariable(scan.name, value, type=f"{scan.dtype}, {scan.count} collected"))
+        return items
+
+
+def _item_children(items: list[DapVariable]) -> ChildrenReader:
+    def children(start: int, count: int | None) -> Iterator[DapVariable]:
+        return iter(items[max(0, start) : None if count is None else max(0, start) + count])
+
+    return children
+
+
+def _frame_title(frame: FrameSnapshot) -> str:
+    loop: Loop | None = frame.loop
+    if loop is None:
+        return "main graph"
+    where = "ended after" if frame.stopped_by is not None else "before iteration" if frame.at_boundary else "iteration"
+    return f"{frame.name}: {where} {frame.iteration}"

@@ -1,0 +1,181 @@
+"""What objects look like in a notebook: short, escaped, in the words that the console has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ....runtime.graph.producers import ProducerMap
+from ....runtime.model import LoopNode, LoopTotals, Model, Port, Run
+from ....runtime.text import count_text
+from ...describe.frame_text import back_edge_labels, declared_trip_count, no_limit_reason, position_text
+from ...describe.node_text import NodeFormatter
+from ...describe.termination import stop_cause
+from ...describe.termination_text import termination_sentences
+from ...describe.value_names import display_name, scan_names
+from ...frame_protocol import FrameProtocol
+from ...session.session_base import SessionBase
+from ...session.session_frames import DisplayValue
+from ...session.stop import Reason, Stop
+from ...value_text import dtype_name, value_text
+from .html_elements import HEATMAP_MAX_SIDE, details, escape_text, heatmap, html_page, paragraph, preformatted, table
+
+if TYPE_CHECKING:
+    from ...compare.api import Diff
+
+_VALUE_WIDTH_CHARS = 60
+#: What ends them is told of so many loops.
+_MAX_DESCRIBED_LOOPS = 20
+_FAILURE_REASONS = (Reason.ERROR, Reason.LIMIT, Reason.INTERRUPT)
+
+
+def render_html(kind: str, thing: Any) -> str:
+    """The HTML of an object. ``kind``: what it is, since none of the classes is known to all rooms."""
+    return html_page(*_RENDERERS[kind](thing))
+
+
+def _model(model: Model) -> Iterator[str]:
+    yield paragraph(model.name, model.graph.system.value)
+    yield table(("input", "type", "shape"), map(_port, model.inputs))
+    yield table(("output", "type", "shape"), map(_port, model.outputs))
+    phrases = NodeFormatter(ProducerMap.for_graph(model.graph))
+    found = list(_flatten_loops(model.loops))
+    ends = (
+        ": " + " ".join(termination_sentences(node.loop, phrases, False)) if k < _MAX_DESCRIBED_LOOPS else ""
+        for k, node in enumerate(found)
+    )
+    told = [
+        f"<li><code>{escape_text(node.path)}</code> {escape_text(node.loop.op_type)}{escape_text(end)}</li>"
+        for node, end in zip(found, ends, strict=True)
+    ]
+    yield f"<ul>{''.join(told[:100])}</ul>" if told else "<p>no loop</p>"
+
+
+def _port(port: Port) -> tuple[str, str, str]:
+    shape = "" if port.shape is None else str(list(port.shape)).replace("'", "")
+    return port.name, dtype_name(port.dtype) if port.dtype is not None else str(port.type), shape
+
+
+def _flatten_loops(nodes: Sequence[LoopNode]) -> Iterator[LoopNode]:
+    for node in nodes:
+        yield node
+        yield from _flatten_loops(node.children)
+
+
+def _run(run: Run) -> Iterator[str]:
+    if run.message:
+        yield paragraph("ended early:", run.message, "bad")
+    yield table(("output", "type", "value"), (_value_row(name, value) for name, value in run.outputs.items()))
+    yield table(("loop", "iterations", "entries", "ended by", "time"), map(_totals, run.loops))
+    yield "".join(f"<p>{escape_text(f'note: {note}')}</p>" for note in run.notes)
+
+
+def _totals(loop: LoopTotals) -> tuple[str, ...]:
+    ended = "" if loop.stopped_by is None else stop_cause(loop.stopped_by)
+    time = f"{loop.seconds * 1e3:.3g} ms" if loop.seconds else ""
+    return loop.path, str(loop.iterations), str(loop.entries), ended, time
+
+
+def _value_row(name: str, value: Any) -> tuple[str, str, str]:
+    return name, type_text(value), value_text(value, _VALUE_WIDTH_CHARS)
+
+
+def type_text(value: Any) -> str:
+    """A value's type in words: ``float32 [3, 4]``."""
+    if value is None or isinstance(value, str):
+        return ""
+    if isinstance(value, list | tuple):
+        return f"sequence of {len(value)}"
+    dtype, shape = getattr(value, "dtype", None), getattr(value, "shape", ())
+    return "" if dtype is None else f"{dtype_name(dtype)} {list(shape) if shape else ''}".rstrip()
+
+
+def _stop(stop: Stop) -> Iterator[str]:
+    yield paragraph(stop.reason.value, stop.text, "bad" if stop.reason in _FAILURE_REASONS else "good")
+
+
+def _frame(frame: FrameProtocol) -> Iterator[str]:
+    if frame.loop is None:
+        yield paragraph(frame.path, "the graph around the loops")
+        return
+    trips = declared_trip_count(frame)
+    limit = f"trip count {trips}" if trips is not None else no_limit_reason(frame)
+    condition = "" if frame.condition is None else f", condition {str(frame.condition).lower()}"
+    ended = "" if frame.stopped_by is None else f", ended by {stop_cause(frame.stopped_by)}"
+    yield paragraph(frame.path, f"{position_text(frame)} ({limit}){condition}{ended}")
+    names = [display_name(edge.param) for edge in frame.loop.back_edges]
+    rows = [
+        (
+            name,
+            "" if edge.previous is None else value_text(edge.previous, _VALUE_WIDTH_CHARS),
+            value_text(edge.value, _VALUE_WIDTH_CHARS) if edge.ready else "·",
+        )
+        for name, edge in zip(names, frame.back_edges, strict=True)
+    ]
+    yield table(("carried", *back_edge_labels(frame)), rows)
+    yield table(("scan output", "type", "so far", "last"), _scans(frame))
+
+
+def _scans(frame: FrameProtocol) -> Iterator[tuple[str, ...]]:
+    for k, name in enumerate(scan_names(frame.loop) if frame.loop is not None else ()):
+        count, shape, dtype, tail = frame._internals.scan_tail(k, 1)
+        last = value_text(tail[-1], _VALUE_WIDTH_CHARS) if tail else ""
+        yield name, f"{dtype} {list(shape)}", count_text(count, "element"), last
+
+
+def _session(session: SessionBase) -> Iterator[str]:
+    if session.closed:
+        yield paragraph("closed")
+        return
+    yield paragraph(session.model.name)
+    yield from _stop(session.stop)
+    yield preformatted(session.listing().lines())
+    yield from _frame(session.frame)
+    if session.outputs is not None:
+        yield table(("output", "type", "value"), (_value_row(*one) for one in session.outputs.items()))
+
+
+def _diff(diff: Diff) -> Iterator[str]:
+    report = str(diff).splitlines()
+    yield paragraph(report[0], kind="good" if diff.same else "bad")
+    first = diff.first
+    if first is not None:
+        node = f"{first.op_type} {first.node}".strip() or ", ".join(first.nodes)
+        where = "" if first.iteration is None else str(first.iteration)
+        head = ("first difference", "iteration", "value", "node", "left", "right")
+        values = value_text(first.left, _VALUE_WIDTH_CHARS), value_text(first.right, _VALUE_WIDTH_CHARS)
+        yield table(head, [(first.loop or "main graph", where, first.value, node, *values)])
+    yield details("the whole report", preformatted(report))
+
+
+def _text(thing: Any) -> Iterator[str]:
+    yield preformatted(str(thing).splitlines())
+
+
+def _value(shown: DisplayValue) -> Iterator[str]:
+    value = shown.value
+    if isinstance(value, list | tuple):
+        yield paragraph(shown.name, type_text(value))
+        yield table(("", ""), ((str(k), value_text(one, 80)) for k, one in enumerate(value[:HEATMAP_MAX_SIDE])))
+    elif value is None or isinstance(value, str) or np.size(value) <= 1:
+        array = value if value is None or isinstance(value, str) else np.asarray(value)
+        yield paragraph(shown.name, f"{type_text(array)} = {value_text(array, 200)}".strip())
+    else:
+        array = np.asarray(value)
+        yield paragraph(shown.name, f"{type_text(array)} {value_text(array, 100)}") + heatmap(array)
+    if shown.remark:
+        yield f"<p>{escape_text(shown.remark.strip(' #'))}</p>"
+
+
+_RENDERERS: dict[str, Callable[[Any], Iterator[str]]] = {
+    "model": _model,
+    "run": _run,
+    "stop": _stop,
+    "frame": _frame,
+    "session": _session,
+    "diff": _diff,
+    "text": _text,
+    "value": _value,
+}

@@ -1,0 +1,197 @@
+"""A stop as a page shows it: plain data, made of a frozen snapshot and of the one text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ....runtime.errors import LoopdbgError
+from ....runtime.frame import CarriedValue
+from ...describe.frame_text import back_edge_labels, declared_trip_count, no_limit_reason, position_text
+from ...describe.listing import Listing, ListingRow
+from ...describe.pseudo_code import LineKind
+from ...describe.value_names import display_name
+from ...session.session_base import SessionBase
+from ...session.snapshot import BranchSnapshot, FrameSnapshot, ScanSnapshot, Snapshot
+from ...session.source_listing import build_listing
+from ...statistics.value_history import Evolution
+from ...value_text import value_text
+from ..sanitize import MultilineText
+from .html_repr import type_text
+
+#: Of a long body so many lines before and after the next one are shown.
+CONTEXT_LINES = 150
+#: How wide the text of a value is in a row, and where the pointer rests on it.
+_ROW_WIDTH_CHARS, _HOVER_WIDTH_CHARS = 48, 1000
+#: So many points of a history are drawn.
+_MAX_HISTORY_POINTS = 300
+#: Trip counts above this say nothing about how long a loop will run.
+_MAX_SHOWN_TRIP_COUNT = 1 << 31
+
+
+class NotebookStopView:
+    """One stop. Good until the session moves."""
+
+    def __init__(self, session: SessionBase, snapshot: Snapshot) -> None:
+        self.session, self.snapshot = session, snapshot
+        self.frame: FrameSnapshot = snapshot.frame
+        running = not snapshot.done
+        live = next((one for one in (session.frame, *session.frames) if one.index == self.frame.index), session.frame)
+        self._live_frame = live
+        inside = session._internals
+        self.listing: Listing = build_listing(
+            inside.symbols.pseudo_code, inside.inspection_frame(live), session.breakpoints, running=running
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """All of it, as it can be written as JSON."""
+        frame, stop = self.frame, self.snapshot.stop
+        return {
+            "model": self.snapshot.model,
+            "stop": stop.text,
+            "reason": stop.reason.value,
+            "done": self.snapshot.done,
+            "frames": [one.name for one in self.snapshot.frames],
+            "where": f"{frame.path}, {position_text(frame)}" if frame.loop is not None else frame.path,
+            "lines": list(self._line_entries()),
+            "carried": list(map(self._carried_entry, frame.back_edges)),
+            "whose": list(back_edge_labels(frame)) if frame.loop is not None else ["", ""],
+            "condition": self._condition_entry(),
+            "scans": list(map(_scan_entry, frame.scans)),
+            "timeline": self._timeline_entry(),
+            "outputs": [
+                {"name": name, "type": type_text(value), "value": value_text(value, _ROW_WIDTH_CHARS)}
+                for name, value in self.snapshot.outputs or ()
+            ],
+            "breakpoints": [
+                {
+                    "number": one.number,
+                    "word": one.kind_name,
+                    "title": one.title,
+                    "enabled": one.enabled,
+                    "hits": one.hits,
+                }
+                for one in self.snapshot.breakpoints
+            ],
+        }
+
+    # -- the text
+
+    def _line_entries(self) -> Iterator[dict[str, Any]]:
+        rows = range(len(self.listing))
+        at = self.listing.next_index or 0
+        rows = rows[max(0, at - CONTEXT_LINES) : at + CONTEXT_LINES + 1]
+        for k in rows:
+            row = self.listing.row(k)
+            line = row.line
+            yield {
+                "number": line.number,
+                "indent": line.indent,
+                "text": line.text,
+                "comment": line.comment,
+                "kind": line.kind.value,
+                "sign": row.sign.strip(),
+                "value": row.value(_ROW_WIDTH_CHARS),
+                "own": line.loop is self.frame.loop,
+                "loop": line.kind is LineKind.LOOP and line.node is self.frame.loop,
+            }
+
+    def hover_text(self, number: int) -> MultilineText:
+        """What is told where the pointer rests on a line: the types and values of what it assigns; nothing of no
+        line."""
+        index = number - self.listing.source.lines[0].number
+        if not 0 <= index < len(self.listing):
+            return MultilineText()
+        row: ListingRow = self.listing.row(index)
+        names = [display_name(value) for value in row.line.values]
+        told = zip(names, row.values, strict=False) if len(row.values) == len(names) else ()
+        return MultilineText(
+            line
+            for name, value in told
+            for line in (f"{name}: {type_text(value)}", value_text(value, _HOVER_WIDTH_CHARS))
+        )
+
+    # -- the loop
+
+    def _carried_entry(self, edge: CarriedValue) -> dict[str, Any]:
+        return {
+            "param": edge.param,
+            "result": edge.result,
+            "type": type_text(edge.value if edge.ready else edge.previous),
+            "previous": "" if edge.previous is None else value_text(edge.previous, _ROW_WIDTH_CHARS),
+            "value": value_text(edge.value, _ROW_WIDTH_CHARS) if edge.ready else "·",
+            "ready": edge.ready,
+            "history": _history_points(self.frame.history, edge.param),
+        }
+
+    def _condition_entry(self) -> dict[str, Any]:
+        """What decides whether the loop goes on, as ``why`` tells it."""
+        frame = self._live_frame
+        if frame.loop is None:
+            return {"value": None, "limit": "", "why": "", "whole": ""}
+        trips = declared_trip_count(frame)
+        try:
+            why = self.session.why(frame)
+            told, whole = why.headline, str(why)
+        except LoopdbgError as error:
+            told = whole = str(error)
+        limit = f"trip count {trips}" if trips is not None else no_limit_reason(frame)
+        return {"value": frame.condition, "limit": limit, "why": told, "whole": whole}
+
+    # -- time
+
+    def _timeline_entry(self) -> dict[str, Any]:
+        frame, spans = self.frame, [self._branch_span(one) for one in self.snapshot.branches]
+        if frame.loop is None:
+            return {"now": None, "last": 0, "end": 0, "limit": None, "branches": []}
+        last = max([frame.iteration, *(span["last"] for span in spans if span["current"])])
+        limit = frame.trip_count if frame.trip_count is not None and frame.trip_count < _MAX_SHOWN_TRIP_COUNT else None
+        ahead = 0 if frame.stopped_by is not None else max(1, last // 8)
+        end = max(1, last + ahead if limit is None else max(last, limit))
+        return {"now": frame.iteration, "last": last, "end": end, "limit": limit, "branches": spans}
+
+    def _branch_span(self, branch: BranchSnapshot) -> dict[str, Any]:
+        """A branch, and how far it came in this entry of the loop."""
+        here = self.snapshot.position
+        depth = 2 * len(self.frame.entry)
+        # A position has the loop and its iteration for each loop around, then for this one.
+        same = len(branch.tip) > depth + 1 and branch.tip[: depth + 1] == here[: depth + 1]
+        last = branch.tip[depth + 1] if same else self.frame.iteration
+        return {
+            "number": branch.number,
+            "edits": list(branch.edits),
+            "current": branch.current,
+            "last": int(last),
+        }
+
+
+def _scan_entry(scan: ScanSnapshot) -> dict[str, Any]:
+    tail: Sequence[Any] = scan.tail
+    numbers = [_finite_number(one) for one in tail if np.size(one) == 1]
+    return {
+        "name": scan.name,
+        "type": f"{scan.dtype} {list(scan.shape)}",
+        "count": scan.count,
+        "last": value_text(tail[-1], _ROW_WIDTH_CHARS) if tail else "",
+        "history": numbers if len(numbers) == len(tail) else [],
+    }
+
+
+def _history_points(evolution: Evolution, name: str) -> list[float | None]:
+    """The history of a carried value, thinned out; None for what is not finite."""
+    history = evolution.get(name)
+    if history is None:
+        return []
+    values = history.values
+    step = -(-len(values) // _MAX_HISTORY_POINTS) or 1
+    return [_finite_number(value) for value in values[::step]]
+
+
+def _finite_number(value: Any) -> float | None:
+    array = np.asarray(value)
+    if array.dtype.kind not in "biuf":
+        return None
+    number = float(array.reshape(()))
+    return number if np.isfinite(number) else None

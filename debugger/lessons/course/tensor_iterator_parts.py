@@ -1,0 +1,190 @@
+"""Lesson 17: parts of a TensorIterator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+from ....runtime.text import count_text
+from ..lesson import Card, CardKind, ExerciseSet, LessonStep
+from ..question import Question, QuestionGenerator, ValueQuestion, WrongRule, choose_generator, vary_inputs
+from ..scene import Scene
+
+
+class TensorIteratorSlice:
+    """How a TensorIterator cuts x, as its file has it."""
+
+    def __init__(self, file: str, start: int = 0, end: int = -1, stride: int = 1, size: int = 1) -> None:
+        self.file, self.start, self.end, self.stride, self.size = file, start, end, stride, size
+
+    @property
+    def text(self) -> str:
+        """Its attributes."""
+        return f'start="{self.start}" end="{self.end}" stride="{self.stride}" part_size="{self.size}"'
+
+    def joined_parts(
+        self, x: list[int], *, start: int | None = None, backward: bool | None = None, more: int = 0
+    ) -> list[Any]:
+        """What a rule makes of it: all parts one after the other, ten times. ``start``: another one; ``backward``:
+        the other direction; ``more``: so many elements beyond the end."""
+        first, last = (v if v >= 0 else len(x) + 1 + v for v in (self.start, self.end))
+        low, high = min(first, last), max(first, last)
+        if start is not None:
+            low, high = start, start + high - low
+        pieces = [x[k : k + self.size] for k in range(low, min(high + more, len(x)), abs(self.stride))]
+        back = self.stride < 0 if backward is None else backward
+        return [10 * value for piece in (reversed(pieces) if back else pieces) for value in piece]
+
+
+TENSOR_ITERATOR_SLICES = (
+    TensorIteratorSlice("cut_pairs.xml", stride=2, size=2),
+    TensorIteratorSlice("cut_threes.xml", stride=3, size=3),
+    TensorIteratorSlice("cut_range.xml", start=1, end=5),
+    TensorIteratorSlice("cut_from_end.xml", start=-5, end=-2),
+    TensorIteratorSlice("cut_tail.xml", start=2),
+    TensorIteratorSlice("cut_back.xml", start=-1, end=0, stride=-1),
+    TensorIteratorSlice("cut_pairs_back.xml", start=-1, end=0, stride=-2, size=2),
+    TensorIteratorSlice("cut_range_back.xml", start=5, end=2, stride=-1),
+)
+_SIX_ELEMENTS = [1, 2, 3, 4, 5, 6]
+
+
+def joined_parts_question(cut: TensorIteratorSlice) -> ValueQuestion:
+    """What a TensorIterator joins of ten times its parts."""
+    scene = Scene(cut.file, {"x": _SIX_ELEMENTS})
+    return ValueQuestion(
+        scene,
+        lambda played: (
+            f"A TensorIterator cuts x = {played['x']} with {cut.text}. Each iteration makes ten times its part; tens "
+            "joins them in the order of the iterations. What is tens?"
+        ),
+        lambda played: played["tens"],
+        lambda played: (
+            f"It runs {played.iterations} iterations, with {count_text(cut.size, 'element')} each. A negative start "
+            "or end counts from one behind the last element, end is exclusive, and a negative stride turns the order "
+            "of the parts, not what is inside of them."
+        ),
+        (
+            WrongRule(
+                lambda played: cut.joined_parts(played["x"], backward=cut.stride > 0),
+                "The parts come in the other order.",
+            ),
+            WrongRule(
+                lambda played: cut.joined_parts(played["x"])[::-1],
+                "Inside of a part nothing is turned round, whatever the sign of the stride.",
+            ),
+            WrongRule(
+                lambda played: cut.joined_parts(played["x"], start=0),
+                "That begins at element 0; start says where the range begins.",
+            ),
+            WrongRule(
+                lambda played: cut.joined_parts(played["x"], more=1), "That is one element too many: end is exclusive."
+            ),
+            WrongRule(lambda played: [10 * v for v in played["x"]], "That is all of x in its own order."),
+            WrongRule(
+                lambda played: [10 * v for v in played["x"][:: abs(cut.stride)]],
+                "A part has part_size elements; stride is only how far it is to the next part.",
+            ),
+            WrongRule(lambda played: cut.joined_parts(played["x"])[: -cut.size], "One part is missing."),
+            WrongRule(lambda played: cut.joined_parts(played["x"])[cut.size :], "One part is missing."),
+        ),
+        "`r`, then `s`: the row of part among the inputs of the body says what each iteration gets.",
+        (
+            "First which elements lie in the range, then how many a part has, then in which order the parts come.",
+            "`scene A` and `scene B` may be run: `s`, and watch part.",
+        ),
+        multiple_choice=True,
+    )
+
+
+def _random_elements(random: Random) -> dict[str, Any]:
+    return {"x": random.sample(range(1, 10), 6)}
+
+
+def _slice_question_generator(*files: str) -> QuestionGenerator:
+    return choose_generator(
+        *(
+            vary_inputs(joined_parts_question(cut), _random_elements)
+            for cut in TENSOR_ITERATOR_SLICES
+            if cut.file in files
+        )
+    )
+
+
+def _iterations_question(cut: TensorIteratorSlice) -> ValueQuestion:
+    """How many iterations a cut makes."""
+    return ValueQuestion(
+        Scene(cut.file, {"x": _SIX_ELEMENTS}),
+        f"A TensorIterator cuts six elements with {cut.text}. How many iterations run?",
+        lambda played: played.iterations,
+        lambda played: (
+            f"From start to end it is {played.iterations * abs(cut.stride)} elements, a part every {abs(cut.stride)}."
+        ),
+        (
+            WrongRule(lambda played: played.iterations + 1, "That is one too many: end is exclusive."),
+            WrongRule(lambda _: 6, "That is the number of elements; not every one begins a part."),
+        ),
+        "`f` runs it, and the title says how many.",
+        ("How many elements lie between start and end?", "`scene A` and `scene B` may be run."),
+        hides_listing=True,
+    )
+
+
+def _generate_iterations_question(random: Random) -> Question:
+    """How many iterations a cut makes: each number as often as the others."""
+    counts: dict[int, list[ValueQuestion]] = {}
+    for question in map(_iterations_question, TENSOR_ITERATOR_SLICES):
+        counts.setdefault(question.answer, []).append(question)
+    return random.choice(counts[random.choice(sorted(counts))]).redraw(random, {})
+
+
+def _runtime_note(scene: Scene, against: Callable[[Scene, str], str]) -> str:
+    return (
+        "OpenVINO's CPU plugin reads from element 0 on, wherever the range begins: "
+        f"{against(Scene('cut_tail.xml'), 'openvino')} shows it. And it refuses a range whose end is not -1 or 0: it "
+        "counts the end in when it infers shapes, and not when it runs."
+    )
+
+
+_SCENES = {"A": Scene("cut_pairs.xml", {"x": _SIX_ELEMENTS}), "B": Scene("cut_back.xml", {"x": _SIX_ELEMENTS})}
+LESSON = ExerciseSet(
+    17,
+    "Parts: start, end, stride, part_size",
+    7,
+    (
+        Card(
+            CardKind.READ,
+            "OpenVINO's TensorIterator cuts a tensor along an axis: start and end are the range, stride is how far it "
+            "is from one part to the next, part_size how many elements a part has. In A stride and part_size are 2, "
+            "in B the stride is -1.",
+            _SCENES["A"],
+        ),
+        Card(
+            CardKind.DO,
+            "",
+            _SCENES["A"],
+            steps=(
+                LessonStep("s", "step", "the first part of A: two elements"),
+                LessonStep("f", "finish", "to its end: three parts"),
+                LessonStep("scene B", "scene", "the same x from its end"),
+                LessonStep("s", "step", "the first part of B is the last element"),
+                LessonStep("f", "finish", "to its end: six parts"),
+            ),
+        ),
+        Card(CardKind.ASK, "", _SCENES["A"],
+             generate_question=_slice_question_generator("cut_pairs.xml", "cut_threes.xml")),
+        Card(CardKind.ASK, "", _SCENES["A"],
+             generate_question=_slice_question_generator("cut_range.xml", "cut_from_end.xml", "cut_tail.xml")),
+        Card(CardKind.ASK, "", _SCENES["A"],
+             generate_question=_slice_question_generator("cut_back.xml", "cut_range_back.xml")),
+        Card(CardKind.ASK, "", _SCENES["A"], generate_question=_slice_question_generator("cut_pairs_back.xml")),
+        Card(CardKind.ASK, "", _SCENES["A"], generate_question=_generate_iterations_question),
+        Card(CardKind.LAST,
+             "start and end say which elements, part_size how many together, stride how far to the next.",
+             _SCENES["A"]),
+    ),
+    "Read how a TensorIterator cuts its input.",
+    _SCENES,
+    _runtime_note,
+)  # fmt: skip

@@ -1,0 +1,270 @@
+"""A course as pages for a class: plain HTML that needs no network and no program, and the answers on a page apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from random import Random
+
+from ...runtime.atomic_file import atomic_folder, write_text
+from ...runtime.errors import UsageError
+from ...runtime.graph import If, Loop, Node, walk
+from ..describe.explain import explain
+from ..plots.loop_svg import loop_svg
+from .key_wording import KeyWording
+from .lesson import Card, CardKind, Course, ExerciseSet, Lesson, Quiz
+from .question import OpenQuestion, Question, StateQuestion, ValueQuestion, format_answer, render_text
+from .scene import Scene
+
+#: So often a question is asked on a page, with other numbers each time.
+VARIANTS_PER_QUESTION = 3
+_PAGE_HEAD = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>
+:root {{ color-scheme: light dark; }}
+body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 0 auto; padding: 1rem; }}
+h1 {{ font-size: 1.6rem; }} h2 {{ font-size: 1.2rem; margin-top: 2rem; border-bottom: 1px solid #8886; }}
+code, pre {{ font-family: ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-size: 0.9em; }}
+pre {{ overflow-x: auto; padding: 0.6rem; border: 1px solid #8886; border-radius: 4px; }}
+code {{ padding: 0 0.2em; border: 1px solid #8884; border-radius: 3px; }}
+figure {{ margin: 1rem 0; overflow-x: auto; }} figure svg {{ max-width: 100%; height: auto; }}
+figcaption {{ font-weight: 600; }}
+table {{ border-collapse: collapse; }} td {{ padding: 0.2rem 0.8rem 0.2rem 0; vertical-align: top; }}
+ol.choices {{ list-style: lower-alpha; }} li {{ margin: 0.2rem 0; }}
+.question {{ margin: 0.8rem 0 1.4rem; }} .box {{ border-bottom: 1px solid #888; display: inline-block; width: 14rem; }}
+nav {{ margin: 1rem 0; }} nav a {{ margin-right: 1.2rem; }}
+@media print {{ nav {{ display: none; }} h2, figure, .question {{ break-inside: avoid; }} }}
+</style>
+</head>
+<body>
+"""
+
+
+@dataclass(frozen=True)
+class PrintedQuestion:
+    """A question as it stands on a page, by its number in the lesson."""
+
+    number: str
+    question: Question
+
+
+def write_course(course: Course, folder: Path, seed: int) -> list[Path]:
+    """Write a course; returns the pages, the first of which lists the others. The same seed writes the same pages.
+
+    Raises:
+        UsageError: the folder is none, or cannot be written.
+    """
+    writer = _CoursePageWriter(course, seed)
+    pages = {"index.html": writer.index_page()}
+    pages |= {_lesson_file(number): writer.lesson_page(number) for number in course.lessons}
+    pages["answers.html"] = writer.answers_page()
+    try:
+        with atomic_folder(folder) as temporary:
+            for name, text in pages.items():
+                write_text(temporary / name, text)
+    except OSError as error:
+        raise UsageError(f"{folder}: the pages cannot be written: {error.strerror}") from None
+    return [folder / name for name in pages]
+
+
+def _lesson_file(number: int) -> str:
+    return f"lesson-{number:02}.html"
+
+
+def _comparison_text(scene: Scene, peer: str) -> str:
+    return f"Comparing {scene.model} with {peer}"
+
+
+class _CoursePageWriter:
+    """Makes the pages of a course."""
+
+    def __init__(self, course: Course, seed: int) -> None:
+        self._course = course
+        self._key_wording = KeyWording({}, _comparison_text, str)
+        self._questions: dict[int, list[PrintedQuestion]] = {}
+        self._cards: dict[int, Sequence[Card]] = {}
+        for number, lesson in course.lessons.items():
+            random = Random(f"{seed} {number}")
+            self._cards[number] = lesson.deal_cards(random)
+            self._questions[number] = list(self._draw_questions(self._cards[number], random))
+
+    def _draw_questions(self, cards: Sequence[Card], random: Random) -> Iterator[PrintedQuestion]:
+        """What the cards of a lesson ask, each card with other numbers every time."""
+        number = 0
+        for card in cards:
+            if not card.kind.graded or not card.has_question:
+                continue
+            number += 1
+            times = (
+                VARIANTS_PER_QUESTION
+                if card.generate_question is not None and card.kind in (CardKind.ASK, CardKind.TASK)
+                else 1
+            )
+            seen: set[str] = set()
+            for _ in range(times):
+                question = card.draw_question(random)
+                if question is not None and question.text not in seen:
+                    seen.add(question.text)
+                    yield PrintedQuestion(f"{number}.{len(seen)}", question)
+
+    # -- pages
+
+    def index_page(self) -> str:
+        """What there is."""
+        course = self._course
+        rows = [
+            f'<tr><td>{number}</td><td><a href="{_lesson_file(number)}">{escape(one.title)}</a></td>'
+            f"<td>{one.minutes} min</td><td>{escape(one.goal)}</td></tr>"
+            for number, one in course.lessons.items()
+        ]
+        return self._page_html(
+            course.title,
+            f"<h1>{escape(course.title)}</h1>",
+            "<table>",
+            *rows,
+            "</table>",
+            '<p><a href="answers.html">Answers, for the teacher</a></p>',
+        )
+
+    def lesson_page(self, number: int) -> str:
+        """One lesson."""
+        one, asked = self._course.lessons[number], iter(self._questions[number])
+        parts = [self._navigation_html(number), f"<h1>{number}. {escape(one.title)}</h1>"]
+        if one.goal:
+            parts.append(f"<p><strong>Goal:</strong> {escape(one.goal)}</p>")
+        waiting = next(asked, None)
+        # Loops of a quiz are to be told by their files alone.
+        pictures = [] if isinstance(one, Quiz) else [*self._scenes_html(one)]
+        judged = 0
+        for k, card in enumerate(self._cards[number]):
+            told = [*self._card_html(one, card)]
+            questions = []
+            if card.kind.graded and card.has_question:
+                judged += 1
+                while waiting is not None and waiting.number.startswith(f"{judged}."):
+                    questions += [*_question_html(waiting)]
+                    waiting = next(asked, None)
+            if told or questions:
+                parts += [f"<h2>{escape(card.kind.value)}</h2>", *told, *questions]
+            if k == 0 or (k == 1 and self._cards[number][0].kind is CardKind.RECALL):
+                parts += pictures
+                pictures = []
+        return self._page_html(f"{number}. {one.title}", *parts, self._navigation_html(number))
+
+    def answers_page(self) -> str:
+        """The answers of all lessons, with what is said to wrong ones."""
+        parts = ['<nav><a href="index.html">All lessons</a></nav>', "<h1>Answers</h1>"]
+        for number, one in self._course.lessons.items():
+            if self._questions[number]:
+                parts.append(f"<h2>{number}. {escape(one.title)}</h2><table>")
+                parts += [_answer_row_html(asked) for asked in self._questions[number]]
+                parts.append("</table>")
+            if one.write_note is not None:
+                parts.append(f"<p>{_inline_code_html(one.write_note(one.scene, _comparison_text))}</p>")
+        return self._page_html("Answers", *parts)
+
+    def _page_html(self, title: str, *parts: str) -> str:
+        return _PAGE_HEAD.format(title=escape(title)) + "\n".join(parts) + "\n</body>\n</html>\n"
+
+    def _navigation_html(self, number: int) -> str:
+        numbers = [*self._course.lessons]
+        at = numbers.index(number)
+        around = [("before", numbers[at - 1 : at]), ("next", numbers[at + 1 : at + 2])]
+        links = [f'<a href="{_lesson_file(one)}">{word}: lesson {one}</a>' for word, found in around for one in found]
+        return f'<nav><a href="index.html">All lessons</a>{"".join(links)}</nav>'
+
+    # -- what stands on them
+
+    def _card_html(self, lesson: Lesson | ExerciseSet, card: Card) -> Iterator[str]:
+        """What a card says, without what it asks; what is to be said first is asked here."""
+        text = render_text(card.text, card.scene.reference_run) if card.text else ""
+        lines = text.splitlines()
+        listed = [line.strip() for line in lines if line.startswith("  ")]
+        yield from (
+            f"<p>{_inline_code_html(self._key_wording(line))}</p>" for line in lines if not line.startswith("  ")
+        )
+        if listed:
+            yield f"<ul>{''.join(f'<li>{_inline_code_html(line)}</li>' for line in listed)}</ul>"
+        if card.kind is CardKind.SAY and card.question is not None:
+            yield from _question_html(PrintedQuestion("", card.question))
+        if card.steps:
+            yield "<ol>"
+            for step in card.steps:
+                times = f" × {step.times}" if step.times > 1 else ""
+                yield f"<li><code>{escape(step.keys)}</code>{times}: {escape(step.description)}</li>"
+            yield "</ol>"
+
+    def _scenes_html(self, lesson: Lesson | ExerciseSet) -> Iterator[str]:
+        """The loops of a lesson: inputs, picture, pseudo-code; a listing that a question covers comes last."""
+        scenes = lesson.scenes or {"": lesson.scene}
+        for letter, scene in scenes.items():
+            given = ", ".join(f"{name} = {format_answer(value)}" for name, value in scene.inputs.items())
+            name = f"Scene {letter}: {scene.model}" if letter else scene.model
+            yield f"<figure><figcaption>{escape(name)}{escape(f' ({given})' if given else '')}</figcaption>"
+            yield from _loop_figures_html(scene)
+            yield "</figure>"
+
+
+def _loop_figures_html(scene: Scene) -> Iterator[str]:
+    """The loops of a model that stand in no other: each drawn, with what is inside of it open, and written."""
+    model = scene.cached_model()
+    written = {one.loop: one.source.text() for one in explain(model)}
+    for node in model.loops:
+        opened: list[Node] = [one for one in walk(node.loop.body) if isinstance(one, If | Loop)]
+        yield loop_svg(model.graph, node.loop, opened=opened)
+        yield f"<pre>{escape(chr(10).join(written[node.loop]))}</pre>"
+
+
+def _question_html(asked: PrintedQuestion) -> Iterator[str]:
+    """A question, with a line for the answer or the answers to choose from, and where to look."""
+    question = asked.question
+    first, *lines = question.text.splitlines()
+    number = f"<strong>{asked.number}</strong> " if asked.number else ""
+    yield f'<div class="question"><p>{number}{_inline_code_html(first)}</p>'
+    listed = [line for line in lines if line.startswith("  ")]
+    if listed:
+        yield f"<pre>{escape(chr(10).join(line.strip() for line in listed))}</pre>"
+    yield from (f"<p>{_inline_code_html(line)}</p>" for line in lines if line not in listed)
+    if question.choices:
+        yield '<ol class="choices">'
+        yield from (f"<li>{escape(format_answer(value))}</li>" for value in question.choices.values())
+        yield "</ol>"
+    elif not isinstance(question, StateQuestion):
+        yield '<p>Answer: <span class="box">&nbsp;</span></p>'
+    yield "</div>"
+
+
+def _answer_row_html(asked: PrintedQuestion) -> str:
+    """The row of an answer."""
+    question, wrong = asked.question, ""
+    if isinstance(question, StateQuestion):
+        right, why = "", question.hint(len(getattr(question, "hints", ())))
+    elif isinstance(question, OpenQuestion):
+        right, why = "", "It is not judged."
+    else:
+        answer = question.answer  # type: ignore[attr-defined]
+        letter = next((f"{key}) " for key, value in question.choices.items() if value == answer), "")
+        right, why = f"{letter}{format_answer(answer)}", question.grade(str(answer)).text
+    if isinstance(question, ValueQuestion):
+        told = (
+            f"<li>{escape(format_answer(value))}: {_inline_code_html(question.grade(format_answer(value)).text)}</li>"
+            for value, _ in question.wrong_answers
+        )
+        wrong = f"<ul>{''.join(told)}</ul>"
+    asks = _inline_code_html(question.text.splitlines()[0])
+    return (
+        f"<tr><td>{asked.number}</td><td>{asks}<br><strong>{escape(right)}</strong>"
+        f" {_inline_code_html(why)}{wrong}</td></tr>"
+    )
+
+
+def _inline_code_html(text: str) -> str:
+    """A text of a lesson as HTML: what stands between backquotes is code."""
+    parts = escape(text).split("`")
+    return "".join(f"<code>{part}</code>" if k % 2 else part for k, part in enumerate(parts))

@@ -1,0 +1,62 @@
+"""Figures as files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...runtime.atomic_file import atomic_binary, write_text
+from ...runtime.errors import UsageError, one_line
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from .vector_drawing import VectorDrawing
+
+#: What figures are written as.
+FIGURE_SUFFIXES = (".png", ".svg", ".pdf")
+
+
+def check_suffix(path: Path) -> None:
+    """See, before anything is drawn, that it is a picture that a file is to hold.
+
+    Raises:
+        UsageError: it is called otherwise.
+    """
+    if path.suffix.lower() not in FIGURE_SUFFIXES:
+        raise UsageError(f"{path}: name it {', '.join(FIGURE_SUFFIXES[:-1])} or {FIGURE_SUFFIXES[-1]}")
+    if path.is_dir():
+        raise UsageError(f"{path}: is a folder; give a file")
+
+
+def save_drawing(drawing: VectorDrawing, path: Path) -> None:
+    """Write a drawing; as SVG it can be read and searched, and tells more where one points at it.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
+    if path.suffix.lower() != ".svg":
+        from .drawing_to_figure import drawing_to_figure
+
+        save_figure(drawing_to_figure(drawing), path)
+        return
+    try:
+        write_text(path, drawing.svg())
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {error.strerror or one_line(error)}") from None
+
+
+def save_figure(figure: Figure, path: Path) -> None:
+    """Write a figure; a picture of before is replaced.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
+    # No times and random names in it: the same figure is the same file.
+    suffix = path.suffix.lower()
+    metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix)
+    try:
+        with atomic_binary(path) as file:
+            figure.savefig(file, format=suffix[1:], dpi=144, metadata=metadata)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {error.strerror or one_line(error)}") from None

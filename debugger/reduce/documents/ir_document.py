@@ -1,0 +1,430 @@
+"""An OpenVINO IR as a document that is cut: layers and their attributes stay as they are, and so do names."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from lxml import etree
+
+from ....runtime import dtypes
+from ....runtime.atomic_file import scratch_folder, write_bytes
+from ....runtime.errors import ModelError, UnsupportedError, one_line
+from ....runtime.model import Data, Model, load
+from ....runtime.text import escape_lines
+from . import ir_loop_edits, ir_variables
+from .document import DocumentNode, GraphPath
+from .ir_graph import (
+    CONSTANT_TYPES,
+    LOOP_TYPES,
+    Element,
+    IrGraph,
+    back_edges,
+    get_or_add_child,
+    inner_graphs,
+    output_ports,
+    walk_graphs,
+)
+
+#: Where a constant has its bytes in the pool; no attribute of the format.
+_POOL_INDEX = "pooled"
+#: What no reader needs.
+_METADATA_TAGS = ("rt_info", "meta_data", "quantization_parameters", "statistics")
+
+
+class IrDocument:
+    """An IR in memory, weights included. Every value has one name, which its tensor has."""
+
+    def __init__(self, root: Element, pool: list[bytes]) -> None:
+        self.root = root
+        #: The bytes of constants; copies share them, and only add to them.
+        self.pool = pool
+
+    @classmethod
+    def read(cls, path: Path, weights: Path | None = None) -> IrDocument:
+        """The model of a file.
+
+        Raises:
+            ModelError: it cannot be read.
+        """
+        try:
+            root = etree.parse(str(path), etree.XMLParser(remove_comments=True, remove_blank_text=True)).getroot()
+            beside = path.with_suffix(".bin") if weights is None else weights
+            blob = beside.read_bytes() if beside.exists() else b""
+        except (OSError, etree.XMLSyntaxError) as error:
+            raise ModelError(f"{path}: cannot be cut: {one_line(error)}") from None
+        found = cls(root, [])
+        found._pool_constants(blob)
+        model = load(path, weights)
+        _assign_names(found.graph, [port.name for port in model.inputs], [port.name for port in model.outputs])
+        root.set("version", "11")
+        return found
+
+    def copy(self) -> IrDocument:
+        return IrDocument(copy.deepcopy(self.root), self.pool)
+
+    @property
+    def graph(self) -> IrGraph:
+        """The main graph."""
+        return IrGraph(self.root)
+
+    @property
+    def inputs(self) -> list[str]:
+        return [output_ports(one)[0].get("names") for one in self.graph.layers_of_type("Parameter")]
+
+    @property
+    def outputs(self) -> list[str]:
+        return [one.get("output_names") for one in self.graph.layers_of_type("Result")]
+
+    def nodes(self) -> list[DocumentNode]:
+        return [_document_node(self.graph, one, ()) for one in _operator_layers(self.graph)]
+
+    def inner_nodes(self) -> list[DocumentNode]:
+        found: list[DocumentNode] = []
+        _collect_inner_nodes(self.graph, (), found)
+        return found
+
+    def build_model(self) -> Model:
+        with scratch_folder() as folder:
+            return load(self.save(folder, "cut"))
+
+    def is_valid(self) -> bool:
+        return True
+
+    def save(self, folder: Path, stem: str) -> Path:
+        root, blob = copy.deepcopy(self.root), bytearray()
+        for layer in _constants(IrGraph(root)):
+            data = self.pool[int(layer.attrib.pop(_POOL_INDEX))]
+            # The same bytes once, and each where its type wants it.
+            at = blob.find(data)
+            while at % 8 and at >= 0:
+                at = blob.find(data, at + 1)
+            if at < 0:
+                blob += bytes(-len(blob) % 8)
+                at = len(blob)
+                blob += data
+            layer.find("data").set("offset", str(at))
+            layer.find("data").set("size", str(len(data)))
+        path = folder / f"{stem}.xml"
+        for layer in root.iter("layer", "edges"):
+            layer.tail = "\n"  # a layer a line: small, and can be read all the same
+        write_bytes(path, b'<?xml version="1.0"?>\n' + etree.tostring(root))
+        write_bytes(path.with_suffix(".bin"), blob)
+        return path
+
+    def text(self) -> str:
+        return escape_lines(_text_lines(self, self.graph, ""))
+
+    def content_key(self) -> bytes:
+        held = [self.pool[int(layer.get(_POOL_INDEX))] for layer in _constants(self.graph)]
+        return b"\0".join([bytes(etree.tostring(self.root)), *held])
+
+    # -- the main graph
+
+    def replace_by_inputs(self, values: Mapping[str, Data]) -> None:
+        net = self.graph
+        made = {name: port for port, name in net.name_by_output().items() if name in values}
+        for name, port in made.items():
+            layer = net.layer(port[0])
+            if layer.get("type") in ("Parameter", *CONSTANT_TYPES):
+                continue
+            next(one for one in output_ports(layer) if one.get("id") == port[1]).attrib.pop("names")
+            new = ir_loop_edits.add_parameter(net, name, values[name])
+            net.redirect_readers(port, new)
+        for result in net.layers_of_type("Result"):
+            if result.get("output_names") in made:
+                net.remove_layer(result)
+
+    def set_outputs(self, values: Mapping[str, Data | None]) -> None:
+        net = self.graph
+        for result in net.layers_of_type("Result"):
+            net.remove_layer(result)
+        for name in values:
+            result = net.add_layer("Result", f"{name}/sink")
+            result.set("output_names", name.replace(",", "\\,"))
+            etree.SubElement(get_or_add_child(result, "input"), "port", id="0")
+            net.connect(net.output_named(name), (result.get("id"), "0"))
+
+    def remove_dead(self) -> None:
+        self.graph.remove_dead()
+
+    # -- loops
+
+    def loops(self) -> list[DocumentNode]:
+        return [_document_node(self.graph, one, ()) for one in self.graph.layers_of_type(*LOOP_TYPES)]
+
+    def initial_names(self, key: str) -> list[str]:
+        return ir_loop_edits.initial_names(self.graph, self._layer(key))
+
+    def final_names(self, key: str) -> list[str]:
+        return ir_loop_edits.final_names(self.graph, self._layer(key))
+
+    def limit_iterations(
+        self, key: str, where: GraphPath, count: int, values: Mapping[str, Data]
+    ) -> dict[str, Data] | None:
+        net = self._graph_at(where)
+        return ir_loop_edits.limit_iterations(
+            self.make_constant, net, self._layer(key, where), count, values, main=not where
+        )
+
+    def start_at_iteration(
+        self, key: str, at: int, state: Sequence[Data], values: Mapping[str, Data]
+    ) -> dict[str, Data] | None:
+        return ir_loop_edits.start_at_iteration(self.make_constant, self.graph, self._layer(key), at, state, values)
+
+    def replace_by_iteration(
+        self, key: str, at: int, state: Sequence[Data], values: Mapping[str, Data]
+    ) -> dict[str, Data] | None:
+        return ir_loop_edits.replace_by_iteration(self.root, self._layer(key), at, state, values)
+
+    def if_nodes(self) -> list[DocumentNode]:
+        return []
+
+    def inline_branch(self, key: str, values: Mapping[str, Data]) -> bool:
+        return False
+
+    # -- inner graphs
+
+    def replace_by_constant(self, step: DocumentNode, value: Data) -> bool:
+        layer = self._layer(step.key, step.graph_path)
+        ports = output_ports(layer)
+        if len(ports) != 1 or not isinstance(value, np.ndarray) or layer.get("type") in CONSTANT_TYPES:
+            return False
+        net = self._graph_at(step.graph_path)
+        for port in layer.findall("input/port"):
+            net.disconnect((layer.get("id"), port.get("id")))
+        self.make_constant(layer, value)
+        return True
+
+    def bypass_node(self, step: DocumentNode, source: str) -> bool:
+        net, layer = self._graph_at(step.graph_path), self._layer(step.key, step.graph_path)
+        ports = output_ports(layer)
+        if len(ports) != 1 or source not in step.inputs:
+            return False
+        net.redirect_readers((layer.get("id"), ports[0].get("id")), net.output_named(source))
+        net.remove_layer(layer)
+        return True
+
+    def carried_values(self) -> list[tuple[DocumentNode, int]]:
+        every = [*self.nodes(), *self.inner_nodes()]
+        found = [(step, self._layer(step.key, step.graph_path)) for step in every if step.op_type in LOOP_TYPES]
+        return [(step, k) for step, layer in found for k in range(len(back_edges(layer)))]
+
+    def remove_carried(self, step: DocumentNode, which: int) -> bool:
+        edge = back_edges(self._layer(step.key, step.graph_path))[which]
+        edge.getparent().remove(edge)
+        return True
+
+    def unread_results(self) -> list[tuple[DocumentNode, int]]:
+        every = [*self.nodes(), *self.inner_nodes()]
+        found = [(step, self._layer(step.key, step.graph_path)) for step in every if step.op_type in LOOP_TYPES]
+        return [
+            (step, k)
+            for step, layer in found
+            for k in ir_loop_edits.unread_results(self._graph_at(step.graph_path), layer)
+        ]
+
+    def drop_results(self, step: DocumentNode, which: Sequence[int]) -> bool:
+        ir_loop_edits.drop_results(self._graph_at(step.graph_path), self._layer(step.key, step.graph_path), which)
+        return True
+
+    # -- data
+
+    def constants(self) -> dict[str, Data]:
+        return {name: array for name, (_, array) in self._constants_by_name().items()}
+
+    def set_constants(self, values: Mapping[str, Data]) -> None:
+        found = self._constants_by_name()
+        for name, data in values.items():
+            if name in found:
+                self.make_constant(found[name][0], np.asarray(data))
+
+    def declare_inputs(self, inputs: Mapping[str, Data]) -> None:
+        for layer in self.graph.layers_of_type("Parameter"):
+            name = output_ports(layer)[0].get("names")
+            if name in inputs:
+                layer.find("data").set("shape", ",".join(map(str, np.shape(inputs[name]))))
+        for net in list(walk_graphs(self.graph))[1:]:
+            for layer in net.layers_of_type("Parameter"):
+                data = layer.find("data")
+                rank = len([one for one in data.get("shape", "").split(",") if one])
+                data.set("shape", ",".join(["?"] * rank))
+        self._remove_shapes()
+
+    def cleanups(self) -> list[Callable[[], None]]:
+        return [
+            self._remove_metadata,
+            self._remove_shapes,
+            self._remove_empty_elements,
+            lambda: ir_variables.remove_assigns(self.graph),
+        ]
+
+    def _remove_metadata(self) -> None:
+        """No metadata."""
+        for tag in _METADATA_TAGS:
+            for one in list(self.root.iter(tag)):
+                one.getparent().remove(one)
+
+    def _remove_shapes(self) -> None:
+        """No shapes of what layers make: they follow."""
+        for port in self.root.iter("port"):
+            for dim in list(port):
+                port.remove(dim)
+
+    def _remove_empty_elements(self) -> None:
+        """No elements that say nothing."""
+        for one in list(self.root.iter("data", "input", "output", "back_edges")):
+            if not len(one) and not one.attrib:
+                one.getparent().remove(one)
+
+    # -- variables
+
+    def set_initial_state(self, state: Mapping[str, Data]) -> None:
+        """Let variables begin with these values."""
+        ir_variables.set_initial_state(self.make_constant, self.graph, state)
+
+    def assigned_names(self) -> list[str]:
+        """What the main graph assigns to variables."""
+        return ir_variables.assigned_names(self.graph)
+
+    # -- for the modules that know loops
+
+    def make_constant(self, layer: Element, value: Any) -> None:
+        """Let a layer be a constant."""
+        array = np.ascontiguousarray(value)
+        layer.set("type", "Const")
+        layer.set("version", "opset1")
+        for tag in ("input", "data", "rt_info"):
+            for one in layer.findall(tag):
+                layer.remove(one)
+        shape = ",".join(map(str, np.shape(value)))
+        data = etree.Element("data", element_type=ir_loop_edits.element_type(array.dtype), shape=shape)
+        layer.insert(0, data)
+        self.pool.append(array.tobytes())
+        layer.set(_POOL_INDEX, str(len(self.pool) - 1))
+        for port in output_ports(layer):
+            port.set("precision", ir_loop_edits.port_precision(array.dtype))
+
+    def _pool_constants(self, blob: bytes) -> None:
+        """Put the bytes of all constants into the pool."""
+        for layer in _constants(self.graph):
+            data = layer.find("data")
+            start, size = int(data.get("offset", 0)), int(data.get("size", 0))
+            layer.set(_POOL_INDEX, str(len(self.pool)))
+            self.pool.append(blob[start : start + size])
+
+    def _constants_by_name(self) -> dict[str, tuple[Element, Data]]:
+        """Constants of plain types, by name; a number follows where one name stands in two graphs."""
+        found: dict[str, tuple[Element, Data]] = {}
+        for k, net in enumerate(walk_graphs(self.graph)):
+            for layer in net.layers_of_type(*CONSTANT_TYPES):
+                name = output_ports(layer)[0].get("names")
+                array = _constant_array(layer, self.pool[int(layer.get(_POOL_INDEX))])
+                if array is not None:
+                    found[name if name not in found else f"{name} {k}"] = layer, array
+        return found
+
+    def _graph_at(self, where: GraphPath) -> IrGraph:
+        net = self.graph
+        for key, word in where:
+            net = dict(inner_graphs(_layer_by_key(net, key)))[word]
+        return net
+
+    def _layer(self, key: str, where: GraphPath = ()) -> Element:
+        return _layer_by_key(self._graph_at(where), key)
+
+
+def _constant_array(layer: Element, data: bytes) -> Data | None:
+    """The numbers of a constant; None where they are packed."""
+    told = layer.find("data")
+    try:
+        dtype = dtypes.dtype_from_openvino(told.get("element_type", ""))
+        shape = [int(dim) for dim in told.get("shape", "").split(",") if dim]
+        return np.frombuffer(data, dtype)[: int(np.prod(shape))].reshape(shape)
+    except (UnsupportedError, ValueError, TypeError):
+        return None
+
+
+def _assign_names(net: IrGraph, given: Sequence[str], results: Sequence[str]) -> None:
+    """Give each value one name: that of the model's input or output, its tensor's, or its layer's."""
+    taken: set[str] = set()
+    params, known = net.layers_of_type("Parameter"), iter(given)
+    for layer in params:
+        port = output_ports(layer)[0]
+        port.set("names", _unused_name(next(known, port.get("names") or layer.get("name")), taken))
+    sources = net.source_by_input()
+    told = {sources[one.get("id"), one.find("input")[0].get("id")]: one for one in net.layers_of_type("Result")}
+    wanted = dict(zip(told, results, strict=False)) if len(told) == len(results) else {}
+    for layer in net.layers:
+        for port in () if layer in params else output_ports(layer):
+            own = (port.get("names") or layer.get("name") or layer.get("type")).split(",")[0]
+            port.set("names", _unused_name(wanted.get((layer.get("id"), port.get("id")), own), taken))
+        for _, inner in inner_graphs(layer):
+            _assign_names(inner, (), ())
+    for source, layer in told.items():
+        layer.set("output_names", net.name_by_output()[source])
+    for layer in net.layers_of_type("Result"):
+        if net.element.tag == "net" and layer not in told.values():
+            net.remove_layer(layer)  # a value is an output once
+
+
+def _unused_name(name: str, taken: set[str]) -> str:
+    name = name.replace(",", "_")
+    found, count = name, 1
+    while found in taken:
+        count += 1
+        found = f"{name}_{count}"
+    taken.add(found)
+    return found
+
+
+def _operator_layers(net: IrGraph) -> list[Element]:
+    return [one for one in net.layers if one.get("type") not in ("Parameter", "Result", *CONSTANT_TYPES)]
+
+
+def _document_node(net: IrGraph, layer: Element, where: GraphPath) -> DocumentNode:
+    made = tuple(port.get("names") for port in output_ports(layer) if port.get("names"))
+    key = made[0] if made else layer.get("name")
+    return DocumentNode(key, layer.get("name"), layer.get("type"), tuple(net.input_names(layer)), made, where)
+
+
+def _layer_by_key(net: IrGraph, key: str) -> Element:
+    return net.layer(net.output_named(key)[0])
+
+
+def _collect_inner_nodes(net: IrGraph, where: GraphPath, found: list[DocumentNode]) -> None:
+    for layer in _operator_layers(net):
+        for word, inner in inner_graphs(layer):
+            around = (*where, (_document_node(net, layer, where).key, word))
+            found += [_document_node(inner, one, around) for one in _operator_layers(inner)]
+            _collect_inner_nodes(inner, around, found)
+
+
+def _constants(net: IrGraph) -> list[Element]:
+    return [layer for one in walk_graphs(net) for layer in one.layers_of_type(*CONSTANT_TYPES)]
+
+
+def _text_lines(document: IrDocument, net: IrGraph, indent: str) -> list[str]:
+    """The layers of a graph, one a line."""
+    lines = []
+    for layer in net.layers:
+        told = layer.find("data")
+        words = {} if told is None else dict(told.attrib)
+        made = ", ".join(port.get("names") or "_" for port in output_ports(layer)) or layer.get(
+            "output_names", "result"
+        )
+        reads = ", ".join(net.input_names(layer))
+        text = ", ".join(f"{name}={value}" for name, value in words.items() if name not in ("offset", "size"))
+        line = f"{indent}{made} = {layer.get('type')}({reads}) {text}".rstrip()
+        if layer.get("type") in CONSTANT_TYPES:
+            array = _constant_array(layer, document.pool[int(layer.get(_POOL_INDEX))])
+            line += "" if array is None else f" {np.array2string(np.asarray(array), threshold=10)}"
+        lines.append(line)
+        for word, inner in inner_graphs(layer):
+            for entry in (*(layer.find("port_map") or ()), *back_edges(layer)):
+                lines.append(f"{indent}  {entry.tag} {' '.join(f'{k}={v}' for k, v in entry.attrib.items())}")
+            lines += [f"{indent}  {word}:", *_text_lines(document, inner, f"{indent}    ")]
+    return lines

@@ -1,0 +1,294 @@
+"""An ONNX model as a document that is cut: names and attributes stay as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import onnx
+import onnx.checker
+import onnx.helper
+import onnx.inliner
+import onnx.numpy_helper
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto
+
+from ....runtime.frontends.onnx.model_file import (
+    OnnxModel,
+    is_external,
+    read_model,
+    tensors,
+    without_external_data,
+    write_model,
+)
+from ....runtime.frontends.onnx.reader import from_proto
+from ....runtime.model import Data, Model
+from ...extract.onnx_names import all_names, fresh_name, names_read_by_node
+from . import onnx_body_edits, onnx_loop_edits
+from .document import DocumentNode, GraphPath
+from .onnx_graph import inner_graphs, keep_only, make_tensor, node_key, remove_dead, value_info, walk_graphs
+from .onnx_text import model_text
+
+LOOP_OPERATORS = ("Loop", "Scan")
+
+
+class OnnxDocument:
+    """An ONNX model in memory; the data of a large one stay in files."""
+
+    def __init__(self, model: OnnxModel, checked: bool | None = None) -> None:
+        self.proto = model.proto
+        self._model = model
+        #: ONNX's own checker takes it: what is cut out of it has to be a model as well.
+        self._was_valid = _is_valid(self.proto) if checked is None else checked
+
+    @classmethod
+    def read(cls, path: Path) -> OnnxDocument:
+        """The model of a file.
+
+        Raises:
+            ModelError: it cannot be read.
+        """
+        return cls(read_model(path))
+
+    def copy(self) -> OnnxDocument:
+        proto = ModelProto()
+        proto.CopyFrom(self.proto)
+        return OnnxDocument(OnnxModel(proto, self._model.folder, self._model.scratch), self._was_valid)
+
+    @property
+    def graph(self) -> GraphProto:
+        """The main graph."""
+        return self.proto.graph
+
+    @property
+    def inputs(self) -> list[str]:
+        constants = {one.name for one in self.graph.initializer}
+        return [one.name for one in self.graph.input if one.name not in constants]
+
+    @property
+    def outputs(self) -> list[str]:
+        return [one.name for one in self.graph.output]
+
+    def nodes(self) -> list[DocumentNode]:
+        return [_document_node(node) for node in self.graph.node]
+
+    def inner_nodes(self) -> list[DocumentNode]:
+        found: list[DocumentNode] = []
+        _collect_inner_nodes(self.graph, (), found)
+        return found
+
+    def build_model(self) -> Model:
+        return Model(from_proto(self.proto, "the cut model", self._model.folder))
+
+    def is_valid(self) -> bool:
+        return not self._was_valid or _is_valid(self.proto)
+
+    def save(self, folder: Path, stem: str) -> Path:
+        path = folder / f"{stem}.onnx"
+        write_model(self._model, path)
+        return path
+
+    def text(self) -> str:
+        return model_text(self.proto)
+
+    def content_key(self) -> bytes:
+        return bytes(self.proto.SerializeToString(deterministic=True))
+
+    # -- the main graph
+
+    def replace_by_inputs(self, values: Mapping[str, Data]) -> None:
+        graph, taken = self.graph, all_names(self.graph)
+        frozen = {name for node in graph.node for name in node.output if name in values}
+        nodes = [node for node in graph.node if not all(name in frozen for name in node.output if name)]
+        keep_only(graph.node, nodes)
+        for node in graph.node:
+            # What else the node gives is still needed.
+            node.output[:] = [fresh_name(f"{name}_unread", taken) if name in frozen else name for name in node.output]
+        graph.input.extend(value_info(name, values[name]) for name in values if name in frozen)
+        keep_only(graph.output, [one for one in graph.output if one.name not in frozen])
+
+    def set_outputs(self, values: Mapping[str, Data | None]) -> None:
+        old = {one.name: one for one in self.graph.output}
+        keep_only(self.graph.output, [old.get(name) or value_info(name, data, False) for name, data in values.items()])
+
+    def remove_dead(self) -> None:
+        graph = self.graph
+        remove_dead(graph)
+        used = {name for node in graph.node for name in names_read_by_node(node)} | set(self.outputs)
+        keep_only(graph.input, [one for one in graph.input if one.name in used])
+
+    # -- loops
+
+    def loops(self) -> list[DocumentNode]:
+        return [_document_node(node) for node in self.graph.node if node.op_type in LOOP_OPERATORS]
+
+    def initial_names(self, key: str) -> list[str]:
+        return onnx_loop_edits.initial_names(self.node_by_key(key))
+
+    def final_names(self, key: str) -> list[str]:
+        return onnx_loop_edits.final_names(self.node_by_key(key), all_names(self.graph))
+
+    def limit_iterations(
+        self, key: str, where: GraphPath, count: int, values: Mapping[str, Data]
+    ) -> dict[str, Data] | None:
+        return onnx_loop_edits.limit_iterations(
+            self.graph, self.graph_at(where), self.node_by_key(key, where), count, values
+        )
+
+    def start_at_iteration(
+        self, key: str, at: int, state: Sequence[Data], values: Mapping[str, Data]
+    ) -> dict[str, Data] | None:
+        return onnx_loop_edits.start_at_iteration(self.graph, self.node_by_key(key), at, state, values)
+
+    def replace_by_iteration(
+        self, key: str, at: int, state: Sequence[Data], values: Mapping[str, Data]
+    ) -> dict[str, Data] | None:
+        return onnx_loop_edits.replace_by_iteration(self.graph, self.node_by_key(key), at, state, values)
+
+    def if_nodes(self) -> list[DocumentNode]:
+        return [_document_node(node) for node in self.graph.node if node.op_type == "If"]
+
+    def inline_branch(self, key: str, values: Mapping[str, Data]) -> bool:
+        return onnx_loop_edits.inline_branch(self.graph, self.node_by_key(key), values)
+
+    # -- inner graphs
+
+    def replace_by_constant(self, step: DocumentNode, value: Data) -> bool:
+        return onnx_body_edits.replace_by_constant(
+            self.graph_at(step.graph_path), self.node_by_key(step.key, step.graph_path), value
+        )
+
+    def bypass_node(self, step: DocumentNode, source: str) -> bool:
+        return onnx_body_edits.bypass_node(
+            self.graph_at(step.graph_path), self.node_by_key(step.key, step.graph_path), source
+        )
+
+    def carried_values(self) -> list[tuple[DocumentNode, int]]:
+        every = [*self.nodes(), *self.inner_nodes()]
+        found = [
+            (step, self.node_by_key(step.key, step.graph_path)) for step in every if step.op_type in LOOP_OPERATORS
+        ]
+        return [(step, k) for step, node in found for k in range(len(onnx_loop_edits.initial_names(node)))]
+
+    def remove_carried(self, step: DocumentNode, which: int) -> bool:
+        return onnx_body_edits.remove_carried(self.node_by_key(step.key, step.graph_path), which)
+
+    def unread_results(self) -> list[tuple[DocumentNode, int]]:
+        every = [*self.nodes(), *self.inner_nodes()]
+        found = [
+            (step, self.node_by_key(step.key, step.graph_path)) for step in every if step.op_type in LOOP_OPERATORS
+        ]
+        return [
+            (step, k)
+            for step, node in found
+            for k in onnx_body_edits.unread_results(self.graph_at(step.graph_path), node)
+        ]
+
+    def drop_results(self, step: DocumentNode, which: Sequence[int]) -> bool:
+        node = self.node_by_key(step.key, step.graph_path)
+        onnx_body_edits.drop_results(node, which)
+        return True
+
+    # -- data
+
+    def constants(self) -> dict[str, Data]:
+        return {name: onnx.numpy_helper.to_array(one) for name, one in self._constants_by_name().items()}
+
+    def set_constants(self, values: Mapping[str, Data]) -> None:
+        found = self._constants_by_name()
+        for name, data in values.items():
+            if name in found:
+                found[name].CopyFrom(make_tensor(found[name].name, data))
+
+    def declare_inputs(self, inputs: Mapping[str, Data]) -> None:
+        for one in self.graph.input:
+            if one.name in inputs:
+                one.CopyFrom(value_info(one.name, inputs[one.name]))
+        onnx_body_edits.remove_shapes(self.graph)
+
+    def cleanups(self) -> list[Callable[[], None]]:
+        return [self._inline_functions, self._remove_metadata, self._remove_unused_opsets]
+
+    def _inline_functions(self) -> None:
+        """Functions are written out where they are called."""
+        if self.proto.functions:
+            self.proto.CopyFrom(onnx.inliner.inline_local_functions(self.proto))
+
+    def _remove_metadata(self) -> None:
+        """Neither documentation nor metadata."""
+        del self.proto.metadata_props[:]
+        for field in ("producer_name", "producer_version", "doc_string"):
+            self.proto.ClearField(field)
+        for graph in walk_graphs(self.graph):
+            del graph.value_info[:], graph.quantization_annotation[:], graph.metadata_props[:]
+            graph.ClearField("doc_string")
+            for one in (*graph.node, *graph.input, *graph.output, *graph.initializer):
+                one.ClearField("doc_string")
+                if hasattr(one, "metadata_props"):
+                    del one.metadata_props[:]
+
+    def _remove_unused_opsets(self) -> None:
+        """No operator sets that nothing needs."""
+        used = {node.domain for graph in walk_graphs(self.graph) for node in graph.node}
+        used |= {node.domain for function in self.proto.functions for node in function.node} | {""}
+        keep_only(self.proto.opset_import, [one for one in self.proto.opset_import if one.domain in used])
+
+    # -- for the modules that know loops and bodies
+
+    def graph_at(self, where: GraphPath) -> GraphProto:
+        """An inner graph."""
+        graph = self.graph
+        for key, word in where:
+            graph = next(inner for name, inner in inner_graphs(_find_node(graph, key)) if name == word)
+        return graph
+
+    def node_by_key(self, key: str, where: GraphPath = ()) -> NodeProto:
+        """A node by its key."""
+        return _find_node(self.graph_at(where), key)
+
+    def _constants_by_name(self) -> dict[str, TensorProto]:
+        """Initializers and the values of Constant nodes, by what they are called; one name may stand in two graphs.
+        Without those of a large model whose data stay in files."""
+        found: dict[str, TensorProto] = {}
+        for k, graph in enumerate(walk_graphs(self.graph)):
+            every = [(one.name, one) for one in graph.initializer]
+            for node in graph.node:
+                if node.op_type == "Constant" and not node.domain:
+                    every += [(node.output[0], one.t) for one in node.attribute if one.name == "value"]
+            for name, one in every:
+                if not is_external(one):
+                    found[name if name not in found else f"{name} {k}"] = one
+        return found
+
+
+def _is_valid(proto: ModelProto) -> bool:
+    try:
+        onnx.checker.check_model(without_external_data(proto) if any(map(is_external, tensors(proto))) else proto)
+    except Exception:  # of protobuf too, where it is too large
+        return False
+    return True
+
+
+def _document_node(node: NodeProto, where: GraphPath = ()) -> DocumentNode:
+    return DocumentNode(
+        node_key(node),
+        node.name,
+        node.op_type,
+        tuple(names_read_by_node(node)),
+        tuple(filter(None, node.output)),
+        where,
+    )
+
+
+def _find_node(graph: GraphProto, key: str) -> NodeProto:
+    found: NodeProto | None = next((node for node in graph.node if node_key(node) == key), None)
+    if found is None:
+        raise KeyError(key)
+    return found
+
+
+def _collect_inner_nodes(graph: GraphProto, where: GraphPath, found: list[DocumentNode]) -> None:
+    for node in graph.node:
+        for word, inner in inner_graphs(node):
+            around = (*where, (node_key(node), word))
+            found += [_document_node(one, around) for one in inner.node]
+            _collect_inner_nodes(inner, around, found)

@@ -1,0 +1,130 @@
+"""Graphs of ONNX as they are cut: who reads what, what is dead, and fresh names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx.helper
+import onnx.numpy_helper
+from onnx import GraphProto, NodeProto, TensorProto, TypeProto, ValueInfoProto
+
+from ....runtime.model import Data
+from ...extract.onnx_names import names_read_by_node, own_names
+
+#: The words of graphs inside nodes.
+SUBGRAPH_ATTRIBUTES = ("body", "then_branch", "else_branch")
+
+
+def inner_graphs(node: NodeProto) -> Iterator[tuple[str, GraphProto]]:
+    """The graphs of a node, each with the name of its attribute."""
+    for attribute in node.attribute:
+        if attribute.type == onnx.AttributeProto.GRAPH:
+            yield attribute.name, attribute.g
+
+
+def loop_body(node: NodeProto) -> GraphProto:
+    """The body of a loop."""
+    return next(graph for word, graph in inner_graphs(node) if word == "body")
+
+
+def attribute_value(node: NodeProto, name: str, default: Any) -> Any:
+    """An attribute of a node."""
+    found = next((one for one in node.attribute if one.name == name), None)
+    return default if found is None else onnx.helper.get_attribute_value(found)
+
+
+def walk_graphs(graph: GraphProto) -> Iterator[GraphProto]:
+    """A graph and all inside it, the outer ones first."""
+    yield graph
+    for node in graph.node:
+        for _, inner in inner_graphs(node):
+            yield from walk_graphs(inner)
+
+
+def node_key(node: NodeProto) -> str:
+    """What names a node: its first output, which no other node of its graph has."""
+    return next((name for name in node.output if name), node.name)
+
+
+def keep_only(repeated: Any, wanted: Iterable[Any]) -> None:
+    """Leave only some members in a repeated field, in the order given."""
+    copies = []
+    for one in wanted:
+        copy = type(one)()
+        copy.CopyFrom(one)
+        copies.append(copy)
+    del repeated[:]
+    repeated.extend(copies)
+
+
+def remove_dead(graph: GraphProto) -> None:
+    """Leave out the nodes that no output of a graph needs, in the graphs inside it too, and constants without a
+    reader."""
+    for node in graph.node:
+        for _, inner in inner_graphs(node):
+            remove_dead(inner)
+    needed = {one.name for one in graph.output}
+    live = []
+    for node in reversed(graph.node):
+        if needed.intersection(node.output):
+            live.append(node)
+            needed.update(names_read_by_node(node))
+    if len(live) != len(graph.node):
+        keep_only(graph.node, live[::-1])
+    if any(one.name not in needed for one in graph.initializer):
+        keep_only(graph.initializer, [one for one in graph.initializer if one.name in needed])
+    if any(one.values.name not in needed for one in graph.sparse_initializer):
+        keep_only(graph.sparse_initializer, [one for one in graph.sparse_initializer if one.values.name in needed])
+
+
+def rename_values(graph: GraphProto, new: Mapping[str, str]) -> None:
+    """Give values other names wherever they are read or made, in inner graphs too, as far as they mean these values."""
+    for value in (*graph.input, *graph.output, *graph.value_info, *graph.initializer):
+        value.name = new.get(value.name, value.name)
+    for node in graph.node:
+        node.output[:] = [new.get(name, name) for name in node.output]
+    redirect_reads(graph, new, outputs=False)
+
+
+def redirect_reads(graph: GraphProto, new: Mapping[str, str], outputs: bool = True) -> None:
+    """Read other values in place of some: by nodes, by graphs inside them, and as outputs."""
+    for node in graph.node:
+        node.input[:] = [new.get(name, name) for name in node.input]
+        for _, inner in inner_graphs(node):
+            own = own_names(inner)
+            redirect_reads(inner, {old: name for old, name in new.items() if old not in own})
+    if outputs:
+        for value in graph.output:
+            value.name = new.get(value.name, value.name)
+
+
+def type_proto(data: Data | None, sized: bool = True) -> TypeProto:
+    """The type of a value at run time; not ``sized``: nothing is said of the lengths of its axes."""
+    if isinstance(data, list | tuple):
+        return onnx.helper.make_sequence_type_proto(type_proto(data[0], False) if data else _tensor_type(np.float32))
+    array = np.asarray(data)
+    return _tensor_type(array.dtype, list(array.shape) if sized else [None] * array.ndim)
+
+
+def _tensor_type(dtype: Any, shape: list[Any] | None = None) -> TypeProto:
+    dtype = np.dtype(dtype)
+    text = dtype.hasobject or dtype.kind in "UST"
+    code = int(TensorProto.STRING if text else onnx.helper.np_dtype_to_tensor_dtype(dtype))
+    return onnx.helper.make_tensor_type_proto(code, shape)
+
+
+def value_info(name: str, data: Data | None, sized: bool = True) -> ValueInfoProto:
+    """A port; of data that is not known nothing is said."""
+    found = ValueInfoProto(name=name)
+    if data is not None:
+        found.type.CopyFrom(type_proto(data, sized))
+    return found
+
+
+def make_tensor(name: str, data: Data) -> TensorProto:
+    """A constant."""
+    array = np.asarray(data)
+    return onnx.numpy_helper.from_array(array.astype(object) if array.dtype.kind in "UT" else array, name)

@@ -1,0 +1,115 @@
+"""An ONNX model as text for a person: ONNX's own notation, with large constants shortened."""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import onnx.numpy_helper
+import onnx.printer
+from onnx import AttributeProto, ModelProto, TensorProto
+
+from ....runtime.frontends.onnx.model_file import is_external, tensors
+from ....runtime.text import escape_unprintable
+from .onnx_graph import walk_graphs
+
+#: Elements of a constant that are written in full, and of a longer one how many of its first.
+_MAX_ELEMENTS, _FIRST_ELEMENTS = 64, 4
+
+
+def model_text(proto: ModelProto) -> str:
+    """A model in ONNX's notation; of constants with more than 64 elements the first four: ``{1, 2, 3, 4, ... 600
+    elements}``."""
+    copy = ModelProto()
+    copy.CopyFrom(proto)
+    _make_printable(copy)
+    shortened = _ConstantShortener()
+    for tensor in tensors(copy):
+        shortened.shorten_tensor(tensor)
+    for nodes in (*(graph.node for graph in walk_graphs(copy.graph)), *(function.node for function in copy.functions)):
+        for node in nodes:
+            for attribute in node.attribute:
+                shortened.shorten_attribute(attribute)
+    return shortened.fill_placeholders(str(onnx.printer.to_text(copy)))
+
+
+class _ConstantShortener:
+    """Constants that are printed as placeholders, and what takes their place in the text."""
+
+    def __init__(self) -> None:
+        # No name in a model is equal to it.
+        self._token = uuid.uuid4().hex
+        self._texts: list[str] = []
+
+    def shorten_tensor(self, tensor: TensorProto) -> None:
+        """Let a large tensor be printed as a placeholder."""
+        count = int(np.prod(tensor.dims, dtype=object))
+        if count <= _MAX_ELEMENTS:
+            return
+        first: Iterable[Any] = () if is_external(tensor) else onnx.numpy_helper.to_array(tensor).flat[:_FIRST_ELEMENTS]
+        texts = [_quoted(x) if isinstance(x, bytes | str) else f"{x!s:.16}" for x in first]
+        for field in (
+            "raw_data",
+            "float_data",
+            "int32_data",
+            "string_data",
+            "int64_data",
+            "double_data",
+            "uint64_data",
+        ):
+            tensor.ClearField(field)
+        del tensor.external_data[:]
+        tensor.data_location = TensorProto.EXTERNAL
+        tensor.external_data.add(key="location", value=self._placeholder(f"{{{_abbreviated(texts, count)}}}"))
+
+    def shorten_attribute(self, attribute: AttributeProto) -> None:
+        """Let a long list of numbers or strings be printed as a placeholder."""
+        for field in ("floats", "ints", "strings"):
+            values = getattr(attribute, field)
+            if len(values) > _MAX_ELEMENTS:
+                texts = [_quoted(x) if field == "strings" else f"{x:.7g}" for x in values[:_FIRST_ELEMENTS]]
+                text = f"{field} = [{_abbreviated(texts, len(values))}]"
+                del values[:]
+                attribute.type = AttributeProto.STRING
+                attribute.s = self._placeholder(text).encode()
+
+    def fill_placeholders(self, text: str) -> str:
+        """A printed model with the short texts in place of the placeholders."""
+        tensor, attribute = rf' ?\["location": "{self._token} (\d+)"\]', rf'string = "{self._token} (\d+)"'
+        text = re.sub(tensor, lambda match: f" {self._texts[int(match[1])]}", text)
+        return re.sub(attribute, lambda match: self._texts[int(match[1])], text)
+
+    def _placeholder(self, text: str) -> str:
+        self._texts.append(text)
+        return f"{self._token} {len(self._texts) - 1}"
+
+
+def _abbreviated(texts: list[str], count: int) -> str:
+    return ", ".join([*texts, f"... {count} elements"])
+
+
+def _quoted(text: bytes | str) -> str:
+    """The beginning of a string of a model, in quotes."""
+    decoded = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
+    return escape_unprintable(json.dumps(decoded[:24], ensure_ascii=False))
+
+
+def _make_printable(message: Any) -> None:
+    """In all texts of a message, such as names, what cannot be printed becomes an escape."""
+    for field, value in message.ListFields():
+        if field.type == field.TYPE_STRING:
+            texts = [value] if isinstance(value, str) else list(value)
+            if not all(map(str.isprintable, texts)):
+                message.ClearField(field.name)
+                changed = [escape_unprintable(text) for text in texts]
+                if isinstance(value, str):
+                    setattr(message, field.name, changed[0])
+                else:
+                    getattr(message, field.name).extend(changed)
+        elif field.type == field.TYPE_MESSAGE:
+            for one in [value] if hasattr(value, "ListFields") else value:
+                _make_printable(one)

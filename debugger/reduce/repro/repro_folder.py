@@ -1,0 +1,155 @@
+"""What is left of a reduction as a folder that others can run: the model, its data, scripts, and a report."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from ....runtime.atomic_file import atomic_binary, write_text
+from ....runtime.child_process import python_command, run_child
+from ....runtime.model import Data, Model
+from ...export_formats.onnx_test_data import write_test_data
+from ...extract.output_folder import TEST_DATA_FOLDER
+from ..documents.document import ReductionCandidate
+from ..initial_candidate import Finding, read_document
+from ..interestingness import InterestingnessTest, Observation
+from ..reducer import ReductionResult
+from . import repro_scripts
+
+#: In which way a script sees the finding, by what was shown; else ``differs``.
+_SCRIPT_MODE_BY_KIND = {
+    "refused": "fails",
+    "failed": "fails",
+    "crashed": "fails",
+    "hung": "hangs",
+    "nan": "nan",
+    "inf": "inf",
+}
+_SCRIPT_MODE_BY_KIND["stop"] = "same"
+#: The models of a pack; of two that differ the second one is the other.
+_MODEL_STEMS = ("model", "other")
+#: Seconds that a script may take.
+_SCRIPT_TIMEOUT_SECONDS = 120
+
+
+@dataclass(frozen=True)
+class ScriptRun:
+    """What a script of the pack did here. ``status``: 1 where the finding shows, negative for a signal."""
+
+    script: str
+    status: int
+    last_line: str
+
+    @property
+    def shows_finding(self) -> bool:
+        """The finding shows, or the runtime crashed or hung."""
+        return self.status == 1 or self.status < 0
+
+
+@dataclass
+class ReproFolder:
+    """A folder that was written. ``models``: the files that runtimes open; ``again``: what it showed when it was read
+    back, None where it did not."""
+
+    folder: Path
+    models: list[Path]
+    files: list[Path] = field(default_factory=list)
+    recheck: Observation | None = None
+    script_runs: list[ScriptRun] = field(default_factory=list)
+
+    @property
+    def nbytes(self) -> int:
+        """What the models take, their weights included."""
+        weights = (
+            path.with_suffix(".bin") if path.suffix == ".xml" else path.with_name(f"{path.name}.data")
+            for path in self.models
+        )
+        return sum(path.stat().st_size for path in (*self.models, *weights) if path.exists())
+
+    def moved_to(self, folder: Path) -> ReproFolder:
+        """The same pack after its files were moved into another folder."""
+        models, files = ([folder / path.name for path in paths] for paths in (self.models, self.files))
+        return replace(self, folder=folder, models=models, files=files)
+
+
+def write_repro(reduced: ReductionResult, finding: Finding, title: str, folder: Path) -> ReproFolder:
+    """Write all but the report into an empty folder.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    candidate = reduced.candidate
+    models = [one.save(folder, stem) for one, stem in zip(candidate.documents, _MODEL_STEMS, strict=False)]
+    pack = ReproFolder(folder, models)
+    if models[0].suffix == ".onnx":
+        _write_test_data(folder, candidate.documents[0].build_model(), candidate.inputs, reduced.observation.outputs)
+    pack.files += _write_scripts(folder, pack, candidate, reduced.observation, finding, title)
+    return pack
+
+
+def check_repro(pack: ReproFolder, predicate: InterestingnessTest, inputs: Mapping[str, Data]) -> None:
+    """See that the files show the finding: read back and run as before, and by each script whose runtime is here."""
+    documents = tuple(read_document(path) for path in pack.models)
+    pack.recheck = predicate(ReductionCandidate(documents, inputs))
+    for path in pack.files:
+        package = path.stem.removeprefix("run_")
+        if path.suffix == ".py" and importlib.util.find_spec(package) is not None:
+            pack.script_runs.append(run_script(path))
+
+
+def run_script(path: Path, python: str = "") -> ScriptRun:
+    """Run a script of a pack by itself; ``python``: with another interpreter than that of this process."""
+    path = path.resolve()
+    done = run_child(python_command(str(path), python=python), timeout=_SCRIPT_TIMEOUT_SECONDS, cwd=path.parent)
+    if done is None:
+        return ScriptRun(path.name, -1, f"no end within {_SCRIPT_TIMEOUT_SECONDS} s")
+    lines = (done.stdout.strip() or done.stderr.strip()).decode("utf-8", "replace").splitlines()
+    return ScriptRun(path.name, done.returncode, " ".join(lines[-1].split()) if lines else "")
+
+
+def _write_test_data(folder: Path, model: Model, inputs: Mapping[str, Data], outputs: Mapping[str, Data]) -> None:
+    """Inputs and outputs as ONNX keeps those of its own tests."""
+    for what, ports, values in (("input", model.inputs, inputs), ("output", model.outputs, outputs)):
+        found = [(port.name, port.type, values[port.name]) for port in ports if port.name in values]
+        write_test_data(folder / TEST_DATA_FOLDER, what, found)
+
+
+def _write_scripts(
+    folder: Path, pack: ReproFolder, candidate: ReductionCandidate, shown: Observation, finding: Finding, title: str
+) -> list[Path]:
+    how = "two" if len(pack.models) == 2 else _SCRIPT_MODE_BY_KIND.get(shown.kind, "differs")
+    names = [path.name for path in pack.models]
+    inputs = candidate.inputs_for(candidate.documents[0]) if len(pack.models) == 1 else candidate.inputs
+    rtol, atol = repro_scripts.overall_tolerance(shown.outputs, finding.tolerance)
+    script = repro_scripts.ReproScript(title, how, names, inputs, shown.outputs, rtol, atol)
+    if not repro_scripts.is_plain_numpy({**inputs, **shown.outputs}):
+        return []
+    made = {"run_openvino.py": repro_scripts.openvino_script(script)}
+    if pack.models[0].suffix == ".onnx":
+        made["run_onnxruntime.py"] = repro_scripts.onnxruntime_script(script)
+        torch = _torch_script_text(candidate, script)
+        if torch:
+            made["run_torch.py"] = torch
+    written = []
+    for name, text in made.items():
+        write_text(folder / name, text)
+        written.append(folder / name)
+    away = repro_scripts.data_file_arrays(script)
+    if away:
+        with atomic_binary(folder / repro_scripts.DATA_FILE) as file:
+            np.savez(file, **away)
+        written.append(folder / repro_scripts.DATA_FILE)
+    return written
+
+
+def _torch_script_text(candidate: ReductionCandidate, script: repro_scripts.ReproScript) -> str:
+    """Empty where PyTorch has no words for it."""
+    from ..documents.onnx_document import OnnxDocument
+    from .torch_script import torch_script
+
+    (document, *others) = candidate.documents
+    return "" if others or not isinstance(document, OnnxDocument) else torch_script(document.proto, script)

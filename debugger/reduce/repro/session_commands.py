@@ -1,0 +1,63 @@
+"""``extract`` and ``repro`` where a session stands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ....runtime.errors import UsageError
+from ...compare.running.value_comparison import Tolerance
+from ...extract.capture_runs import CaptureRuns, LoopEntryRef
+from ...extract.extract_loop import ExtractionResult, extract
+from ...extract.output_folder import check_folder
+from ...peers.process import PEERS, Peer
+from ...session.session import Session
+from ...session.session_base import SessionBase
+from ...session.session_frames import SessionFrame
+from .. import initial_candidate
+from .repro import Repro, make_repro
+from .repro_report import FindingSource
+
+#: Seconds that a person waits for the answer of a peer, and for the whole.
+_PEER_TIMEOUT_SECONDS, _SEARCH_SECONDS = 10.0, 120.0
+
+
+def extract_from_session(
+    session: SessionBase, folder: Path, frame: SessionFrame, whole: bool, force: bool = False
+) -> ExtractionResult:
+    """Write the iteration of a frame, or all of its entry, as a model of its own.
+
+    Raises:
+        UsageError: no loop is running, or the folder cannot be written; or it is a recording.
+        UnsupportedError: it cannot be a model of its own.
+    """
+    if frame.loop is None:
+        raise UsageError("no loop is running here; extract needs one")
+    runs = CaptureRuns(session.model, session.inputs, at=session._internals.timeline.detached_engine)
+    place = LoopEntryRef(session.model.plan.loops[frame.index], frame.entry)
+    return extract(runs, place, None if whole else frame.iteration, folder, force=force)
+
+
+def repro_from_session(session: SessionBase, folder: Path, what: str, force: bool = False) -> Repro:
+    """Write the smallest part of the model that shows something: ``nan``, a peer's name, or ``if EXPR``.
+
+    Raises:
+        UsageError: nothing of the kind happens, or the folder cannot be written; or it is a recording.
+    """
+    if not isinstance(session, Session):
+        raise UsageError("a recording cannot be run; repro needs the model: open it in place of the recording")
+    check_folder(folder, force=force)
+    model, inputs, most = session.model, session.inputs, session.max_iterations
+    if what in PEERS:
+        with Peer(what, _PEER_TIMEOUT_SECONDS) as peer:
+            finding = initial_candidate.find_peer_disagreement(model, inputs, peer, Tolerance(), most)
+            about = FindingSource([model.name], peer.name, peer.version, peer.configuration)
+            return make_repro(finding, about, folder, seconds=_SEARCH_SECONDS)
+    text = what.removeprefix("if ").strip()
+    if what != "nan" and text == what:
+        raise UsageError(f"repro shows nan, {', '.join(PEERS)} or if EXPR, not '{what}'")
+    return make_repro(
+        initial_candidate.find_breakpoint_hit(model, inputs, text, most),
+        FindingSource([model.name], expression=text),
+        folder,
+        seconds=_SEARCH_SECONDS,
+    )

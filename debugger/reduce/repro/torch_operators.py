@@ -1,0 +1,186 @@
+"""ONNX operators in PyTorch's words: for each a function of its inputs, as code, and its attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import onnx
+
+#: What the code of a node is made of: the inputs as code, attributes by name, and the operator set.
+OperatorCode = Callable[[Sequence[str], Mapping[str, Any], int], str]
+
+_DTYPE_NAMES = {"float": "float32", "double": "float64", "float16": "float16", "bfloat16": "bfloat16", "bool": "bool"}
+_DTYPE_NAMES |= {name: name for name in ("int8", "int16", "int32", "int64", "uint8")}
+
+
+def torch_dtype(code: int) -> str:
+    """A type of ONNX as PyTorch calls it.
+
+    Raises:
+        KeyError: it has none.
+    """
+    return f"torch.{_DTYPE_NAMES[onnx.TensorProto.DataType.Name(code).lower()]}"
+
+
+def _function_call(name: str) -> OperatorCode:
+    return lambda inputs, attributes, opset: f"{name}({', '.join(inputs)})"
+
+
+def _binary_operator(sign: str) -> OperatorCode:
+    return lambda inputs, attributes, opset: f"{inputs[0]} {sign} {inputs[1]}"
+
+
+def _variadic(name: str) -> OperatorCode:
+    def words(inputs: Sequence[str], attributes: Mapping[str, Any], opset: int) -> str:
+        text = inputs[0]
+        for one in inputs[1:]:
+            text = f"{name}({text}, {one})"
+        return text
+
+    return words
+
+
+def _reduction(name: str) -> OperatorCode:
+    def words(inputs: Sequence[str], attributes: Mapping[str, Any], opset: int) -> str:
+        axes = inputs[1] if len(inputs) > 1 and inputs[1] else list(attributes.get("axes", [])) or None
+        return f"{name}({inputs[0]}, {axes}, {bool(attributes.get('keepdims', 1))})"
+
+    return words
+
+
+def _softmax(inputs: Sequence[str], attributes: Mapping[str, Any], opset: int) -> str:
+    axis = attributes.get("axis", -1 if opset >= 13 else 1)
+    if opset >= 13:
+        return f"torch.softmax({inputs[0]}, {axis})"
+    x = inputs[0]
+    return f"torch.softmax({x}.flatten({axis}), -1).reshape({x}.shape)"
+
+
+def _gemm(inputs: Sequence[str], attributes: Mapping[str, Any], opset: int) -> str:
+    a, b = (f"{one}.T" if attributes.get(f"trans{k}", 0) else one for one, k in zip(inputs, "AB", strict=False))
+    text = f"{attributes.get('alpha', 1.0)} * ({a} @ {b})"
+    return text if len(inputs) < 3 else f"{text} + {attributes.get('beta', 1.0)} * {inputs[2]}"
+
+
+def _clip(inputs: Sequence[str], attributes: Mapping[str, Any], opset: int) -> str:
+    given = [*inputs[1:], "", ""][:2] if opset >= 11 else [attributes.get(k, "") for k in ("min", "max")]
+    low, high = (None if one == "" else one for one in given)
+    return f"torch.clip({inputs[0]}, {low}, {high})"
+
+
+def _squeeze_axes(name: str) -> OperatorCode:
+    """Squeeze and Unsqueeze, whose axes were an attribute once."""
+
+    def words(inputs: Sequence[str], attributes: Mapping[str, Any], opset: int) -> str:
+        axes = inputs[1] if len(inputs) > 1 and inputs[1] else list(attributes.get("axes", [])) or None
+        return f"{name}({inputs[0]}, {axes})"
+
+    return words
+
+
+OPERATOR_CODE: Mapping[str, OperatorCode] = {
+    **{
+        op: _binary_operator(sign)
+        for op, sign in (("Add", "+"), ("Sub", "-"), ("Mul", "*"), ("MatMul", "@"), ("Pow", "**"))
+    },
+    **{
+        op: _binary_operator(sign)
+        for op, sign in (
+            ("Less", "<"),
+            ("Greater", ">"),
+            ("LessOrEqual", "<="),
+            ("GreaterOrEqual", ">="),
+            ("Equal", "=="),
+            ("And", "&"),
+            ("Or", "|"),
+            ("Xor", "^"),
+        )
+    },
+    **{
+        op: _function_call(f"torch.{op.lower()}")
+        for op in ("Neg", "Abs", "Exp", "Log", "Sqrt", "Reciprocal", "Floor", "Ceil", "Round", "Sign", "Sin", "Cos")
+    },
+    **{
+        op: _function_call(f"torch.{op.lower()}")
+        for op in ("Tan", "Tanh", "Sigmoid", "Relu", "Erf", "IsNaN", "IsInf", "Sinh", "Cosh", "Atan", "Asin", "Acos")
+    },
+    "Not": _function_call("torch.logical_not"),
+    "Where": _function_call("torch.where"),
+    "Identity": lambda inputs, attributes, opset: inputs[0],
+    "Div": _function_call("div"),
+    "Max": _variadic("torch.maximum"),
+    "Min": _variadic("torch.minimum"),
+    "Sum": _variadic("torch.add"),
+    "Mod": lambda i, a, opset: f"torch.{'fmod' if a.get('fmod', 0) else 'remainder'}({i[0]}, {i[1]})",
+    "Softplus": _function_call("torch.nn.functional.softplus"),
+    "LeakyRelu": lambda i, a, opset: f"torch.nn.functional.leaky_relu({i[0]}, {a.get('alpha', 0.01)})",
+    "Elu": lambda i, a, opset: f"torch.nn.functional.elu({i[0]}, {a.get('alpha', 1.0)})",
+    "Gemm": _gemm,
+    "Clip": _clip,
+    "Softmax": _softmax,
+    "Cast": lambda i, a, opset: f"{i[0]}.to({torch_dtype(a['to'])})",
+    "Concat": lambda i, a, opset: f"torch.cat([{', '.join(i)}], {a['axis']})",
+    "Transpose": lambda i, a, opset: f"transpose({i[0]}, {list(a['perm']) if 'perm' in a else None})",
+    "Reshape": lambda i, a, opset: f"reshape({i[0]}, {i[1]}, {a.get('allowzero', 0)})",
+    "Expand": lambda i, a, opset: f"expand({i[0]}, {i[1]})",
+    "Shape": lambda i, a, opset: f"torch.tensor({i[0]}.shape, dtype=torch.int64)",
+    "Gather": lambda i, a, opset: f"gather({i[0]}, {i[1]}, {a.get('axis', 0)})",
+    "Squeeze": _squeeze_axes("squeeze"),
+    "Unsqueeze": _squeeze_axes("unsqueeze"),
+    "ReduceSum": _reduction("reduce_sum"),
+    "ReduceMean": _reduction("reduce_mean"),
+    "ReduceMax": _reduction("reduce_max"),
+    "ReduceMin": _reduction("reduce_min"),
+    "ArgMax": lambda i, a, opset: f"torch.argmax({i[0]}, {a.get('axis', 0)}, keepdim={bool(a.get('keepdims', 1))})",
+    "ArgMin": lambda i, a, opset: f"torch.argmin({i[0]}, {a.get('axis', 0)}, keepdim={bool(a.get('keepdims', 1))})",
+    "Range": lambda i, a, opset: f"torch.arange({', '.join(f'{one}.item()' for one in i)}, dtype={i[0]}.dtype)",
+}
+
+#: Functions that the words above use, and what these use in turn.
+HELPERS: Mapping[str, str] = {
+    "div": '''def div(a, b):
+    """Integers are rounded towards zero."""
+    return a / b if a.is_floating_point() else torch.div(a, b, rounding_mode="trunc")
+''',
+    "numbers": '''def numbers(axes, x):
+    """Axes as numbers from 0 on; None: all."""
+    axes = range(x.ndim) if axes is None else axes.tolist() if torch.is_tensor(axes) else axes
+    return [axis % x.ndim for axis in axes]
+''',
+    "squeeze": """def squeeze(x, axes):
+    gone = [axis for axis in range(x.ndim) if x.shape[axis] == 1] if axes is None else numbers(axes, x)
+    return x.reshape([size for axis, size in enumerate(x.shape) if axis not in gone])
+""",
+    "unsqueeze": """def unsqueeze(x, axes):
+    axes = axes.tolist() if torch.is_tensor(axes) else axes
+    for axis in sorted([axis % (x.ndim + len(axes)) for axis in axes]):
+        x = x.unsqueeze(axis)
+    return x
+""",
+    **{
+        f"reduce_{name}": f"""def reduce_{name}(x, axes, keep):
+    return x.{method}(numbers(axes, x), keep)
+"""
+        for name, method in (("sum", "sum"), ("mean", "mean"), ("max", "amax"), ("min", "amin"))
+    },
+    "transpose": """def transpose(x, order):
+    return x.permute(order or list(range(x.ndim))[::-1])
+""",
+    "reshape": """def reshape(x, shape, allowzero):
+    return x.reshape([x.shape[k] if n == 0 and not allowzero else n for k, n in enumerate(shape.tolist())])
+""",
+    "expand": """def expand(x, shape):
+    return torch.broadcast_to(x, torch.broadcast_shapes(x.shape, tuple(shape.tolist())))
+""",
+    "gather": """def gather(x, index, axis):
+    return x[(slice(None),) * (axis % x.ndim) + (index,)]
+""",
+}
+
+
+def helper_code(code: str) -> str:
+    """The functions that some code uses."""
+    used = {name for name in HELPERS if f"{name}(" in code}
+    more = {name for name in HELPERS if any(f"{name}(" in HELPERS[one] for one in used)}
+    return "".join(f"\n{HELPERS[name]}\n" for name in HELPERS if name in used | more)

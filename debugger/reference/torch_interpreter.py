@@ -1,0 +1,221 @@
+"""Runs an exported program node by node, through the bodies of its loops, and keeps what each node computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from ...runtime.errors import ExecutionError, LoopdbgError
+from .program_track import ProgramTrack
+from .reference import Key
+from .torch_graph import (
+    CONTROL_OPERATORS,
+    GraphPath,
+    carried_positions,
+    control_operator,
+    is_mutated,
+    loop_path,
+    operator_name,
+    source_location,
+    walk_nodes,
+)
+from .torch_nested_loops import ProgramRun
+from .torch_recurrent_states import RECURRENT_OPERATORS, record_states
+from .torch_rerolling import RerolledLoops, reroll_loops
+from .torch_tensors import ValueStore, as_array, restore_vmap_level
+from .torch_threads import limit_threads
+
+
+class IterationLimitReached(Exception):
+    """A loop ran as many iterations as were asked for, and would go on."""
+
+
+class ProgramRecording:
+    """What one run of a program computed.
+
+    ``trips``: loop -> iterations of the loops around it -> how often it ran, of the loops that came to an end.
+    """
+
+    def __init__(self, module: Any, store: ValueStore, most: int | None = None) -> None:
+        self.module = module
+        self.store = store
+        self.max_iterations = most
+        self.trips: dict[str, dict[Key, int]] = {}
+        self._sites = list(walk_nodes(module))
+        self._tracks = {(path, node.name): track for path, node, track in self._sites}
+        self._steps: dict[str, list[ProgramTrack]] = {}
+
+    def run(self, arguments: Sequence[Any]) -> tuple[Any, ...] | None:
+        """Run the program; its results, or None where the limit of iterations ended it.
+
+        Raises:
+            ExecutionError: a node of the program failed.
+            LimitError: the values take too much memory.
+        """
+        try:
+            with limit_threads(self.module), restore_vmap_level():
+                return tuple(RecordingInterpreter(self, self.module).run(*arguments))
+        except IterationLimitReached:
+            return None
+
+    @property
+    def tracks(self) -> list[ProgramTrack]:
+        """All values that there were, in the order of the program; those of the steps of a recurrent layer stand
+        before its results."""
+        found: list[ProgramTrack] = []
+        for (path, _), track in self._tracks.items():
+            if track.output is None:
+                found += self._steps.get("/".join((*path, track.node)), [])
+            found += [track] if track.values else []
+        return found
+
+    def rerolled_loops(self, arguments: Sequence[Any]) -> RerolledLoops:
+        """The loops of Python that the program is unrolled from. ``arguments``: what it was run with."""
+        inputs = self.module.graph.find_nodes(op="placeholder")
+        given = {node.name: value for node, value in zip(inputs, arguments, strict=False) if not is_mutated(node)}
+
+        def known(name: str) -> Mapping[Key, Any]:
+            array = as_array(given.get(name))
+            return {} if array is None else {(): array}
+
+        ran = ProgramRun(self.tracks, self.trips, carried_positions(self.module))
+        return reroll_loops(self._sites, ran, known)
+
+    def record_value(self, path: GraphPath, node: Any, at: Key, value: Any) -> None:
+        """What a node computed in an iteration."""
+        track = self._tracks.get((path, node.name))
+        if track is not None:
+            self.store.add(track.values, at, value, f"{at} of '{track.name}'")
+
+    def record_states(self, path: GraphPath, node: Any, at: Key, loop: str, arguments: Sequence[Any]) -> None:
+        """The states of a recurrent layer that is one node, step by step."""
+        place = "/".join((*path, node.name))
+        base = ProgramTrack(
+            place, {}, loop, operator_name(node.target), node.name, source_location(node), graph=(*path, node.name)
+        )
+        record_states(self.store, self._steps.setdefault(place, []), base, at, operator_name(node.target), arguments)
+
+    def check_limit(self, iterations: int) -> None:
+        """Raises: Limited: a loop that goes on ran as often as was asked for."""
+        if self.max_iterations is not None and iterations >= self.max_iterations:
+            raise IterationLimitReached
+
+    def record_trips(self, loop: str, at: Key, iterations: int) -> None:
+        """A loop came to its end."""
+        self.trips.setdefault(loop, {})[at] = iterations
+
+
+class RecordingInterpreter(torch.fx.Interpreter):  # type: ignore[misc]
+    """One graph of a program, run in the iterations ``at`` of the loops around it."""
+
+    def __init__(self, recording: ProgramRecording, module: Any, path: GraphPath = (), loop: str = "") -> None:
+        super().__init__(module)
+        self.extra_traceback = False
+        self.recording = recording
+        self.path = path
+        self.loop = loop
+        self.iteration_key: Key = ()
+
+    def run_in_iteration(self, at: Key, arguments: Sequence[Any]) -> Any:
+        """Run the graph in one iteration."""
+        self.iteration_key = at
+        return self.run(*arguments)
+
+    def run_node(self, n: Any) -> Any:
+        """Run a node and keep its result."""
+        arguments, keywords = self.fetch_args_kwargs_from_env(n)
+        run = _CONTROL_HANDLERS.get(control_operator(n))
+        try:
+            if run is not None:
+                result = run(self, n, *arguments, **keywords)
+            else:
+                result = getattr(self, n.op)(n.target, arguments, keywords)
+        except (LoopdbgError, IterationLimitReached):
+            raise
+        except Exception as error:
+            raise ExecutionError(self._failure_text(n, error)) from None
+        self.recording.record_value(self.path, n, self.iteration_key, result)
+        if n.op == "call_function" and operator_name(n.target) in RECURRENT_OPERATORS:
+            self.recording.record_states(self.path, n, self.iteration_key, self.loop, arguments)
+        return result
+
+    def _failure_text(self, node: Any, error: Exception) -> str:
+        iteration = (
+            f", iteration {', '.join(map(str, self.iteration_key))} of '{self.loop}'" if self.iteration_key else ""
+        )
+        place = source_location(node)
+        text = (str(error).strip() or type(error).__name__).splitlines()[0]
+        return f"the PyTorch program failed at '{node.name}'{f' ({place})' if place else ''}{iteration}: {text}"
+
+    def _make_inner(self, node: Any, module: Any, label: str, loop: str | None = None) -> RecordingInterpreter:
+        path = (*self.path, node.name, label)
+        return RecordingInterpreter(self.recording, module, path, self.loop if loop is None else loop)
+
+    def _run_while(self, node: Any, cond: Any, body: Any, carried: Any, extra: Any, **_: Any) -> tuple[Any, ...]:
+        """As :func:`torch.ops.higher_order.while_loop` runs without compilation."""
+        loop = loop_path(self.loop, node.name)
+        values, count = tuple(carried), 0
+        goes_on = self._make_inner(node, cond, "start").run_in_iteration(self.iteration_key, (*values, *extra))
+        step, test = self._make_inner(node, body, "body", loop), self._make_inner(node, cond, "cond", loop)
+        while goes_on:
+            self.recording.check_limit(count)
+            at = (*self.iteration_key, count)
+            step.record_received(at, values)
+            values = tuple(step.run_in_iteration(at, (*values, *extra)))
+            goes_on = test.run_in_iteration(at, (*values, *extra))
+            count += 1
+        self.recording.record_trips(loop, self.iteration_key, count)
+        return values if count else tuple(v.clone() if isinstance(v, torch.Tensor) else v for v in values)
+
+    def _run_scan(self, node: Any, combine: Any, init: Any, xs: Any, extra: Any = ()) -> tuple[Any, ...]:
+        """As :func:`torch.ops.higher_order.scan` runs without compilation: along the first axis."""
+        loop = loop_path(self.loop, node.name)
+        length = int(xs[0].shape[0]) if xs else 0
+        if not length:
+            return tuple(node.target(combine, init, xs, extra))
+        step = self._make_inner(node, combine, "body", loop)
+        carry, rows = tuple(init), []
+        for k in range(length):
+            self.recording.check_limit(k)
+            at = (*self.iteration_key, k)
+            step.record_received(at, carry)
+            results = tuple(step.run_in_iteration(at, (*carry, *(x.select(0, k) for x in xs), *extra)))
+            carry = results[: len(init)]
+            rows.append([row.clone() if isinstance(row, torch.Tensor) else row for row in results[len(init) :]])
+        self.recording.record_trips(loop, self.iteration_key, length)
+        return (*carry, *(_stack_rows(column) for column in zip(*rows, strict=True)))
+
+    def _run_map(self, node: Any, body: Any, xs: Any, extra: Any = ()) -> Any:
+        """As :func:`torch.ops.higher_order.map_impl` runs without compilation: a scan that carries nothing."""
+        if not xs[0].shape[0]:
+            return node.target(body, xs, extra)
+        return self._run_scan(node, body, (), xs, extra)
+
+    def record_received(self, at: Key, values: Sequence[Any]) -> None:
+        """Keep what an iteration of this body was given."""
+        for parameter, value in zip(self.module.graph.find_nodes(op="placeholder"), values, strict=False):
+            self.recording.record_value(self.path, parameter, at, value)
+
+    def _run_cond(self, node: Any, chosen: Any, when_true: Any, when_false: Any, operands: Any = ()) -> Any:
+        label, branch = ("true", when_true) if chosen else ("false", when_false)
+        return self._make_inner(node, branch, label).run_in_iteration(self.iteration_key, tuple(operands))
+
+    def _run_block(self, node: Any, _: bool, block: Any, *operands: Any) -> Any:
+        """Whether gradients are computed changes no value."""
+        return self._make_inner(node, block, "block").run_in_iteration(self.iteration_key, operands)
+
+
+def _stack_rows(column: Sequence[Any]) -> Any:
+    return torch.stack(list(column)) if isinstance(column[0], torch.Tensor) else None
+
+
+_CONTROL_HANDLERS: dict[str, Callable[..., Any]] = {
+    "while_loop": RecordingInterpreter._run_while,
+    "scan": RecordingInterpreter._run_scan,
+    "map_impl": RecordingInterpreter._run_map,
+    "cond": RecordingInterpreter._run_cond,
+    "wrap_with_set_grad_enabled": RecordingInterpreter._run_block,
+}
+assert set(_CONTROL_HANDLERS) == set(CONTROL_OPERATORS)

@@ -1,0 +1,150 @@
+"""The states of recurrent layers, step by step: layers that are one operator, and modules that are called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from .program_track import ProgramTrack
+from .reference import Key
+from .torch_tensors import ValueStore
+
+#: Operators that are whole recurrent layers -> what runs a part of them, and the names of their states.
+RECURRENT_OPERATORS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
+    "aten.lstm.input": (torch.lstm, ("h", "c")),
+    "aten.gru.input": (torch.gru, ("h",)),
+    "aten.rnn_tanh.input": (torch.rnn_tanh, ("h",)),
+    "aten.rnn_relu.input": (torch.rnn_relu, ("h",)),
+}
+
+
+def record_states(
+    store: ValueStore, tracks: list[ProgramTrack], base: ProgramTrack, at: Key, operator: str, arguments: Sequence[Any]
+) -> None:
+    """Keep the states of each layer and direction after each step, as tracks of a loop of their own, in the order in
+    which the steps run: of a reversed direction from the last element of the sequence."""
+    run, names = RECURRENT_OPERATORS[operator]
+    for label, step, states in run_steps(run, *arguments):
+        loop = f"{base.loop}/{base.node}/{label}" if base.loop else f"{base.node}/{label}"
+        for name, state in zip(names, states, strict=True):
+            track = next((one for one in tracks if one.loop == loop and one.name.endswith(f"/{name}")), None)
+            if track is None:
+                track = replace(
+                    base,
+                    name=f"{base.name}/{label}/{name}",
+                    values={},
+                    loop=loop,
+                    role="result",
+                    optional=True,
+                    position=names.index(name),
+                )
+                tracks.append(track)
+            store.add(track.values, (*at, step), state, f"step {step} of '{track.name}'")
+
+
+def run_steps(
+    run: Callable[..., Any], x: Any, states: Any, weights: Any, biases: bool, layers: int, *rest: Any
+) -> Iterator[tuple[str, int, tuple[Any, ...]]]:
+    """(layer and direction, step, states after it) of a layer's operator. ``rest``: dropout, training, bidirectional,
+    batch first, as its schema has them."""
+    _, _, both, batch_first = rest
+    initial = list(states) if isinstance(states, list | tuple) else [states]
+    rows = list((x.transpose(0, 1) if batch_first else x).unbind(0))
+    directions = 2 if both else 1
+    each = len(weights) // (layers * directions)
+    for layer in range(layers):
+        outputs: list[list[Any]] = []
+        for d in range(directions):
+            k = layer * directions + d
+            own = list(weights[k * each : (k + 1) * each])
+            now = tuple(state[k : k + 1] for state in initial)
+            made = []
+            for number, row in enumerate(reversed(rows) if d else rows):
+                now = _run_one_step(run, row, now, own, biases)
+                yield f"l{layer}{'_reverse' if d else ''}", number, tuple(state[0] for state in now)
+                made.append(now[0][0])
+            outputs.append(made[::-1] if d else made)
+        rows = [torch.cat(parts, -1) for parts in zip(*outputs, strict=True)]
+
+
+def _run_one_step(run: Callable[..., Any], row: Any, states: tuple[Any, ...], weights: list[Any], biases: bool) -> Any:
+    given = states if len(states) > 1 else states[0]
+    return tuple(run(row.unsqueeze(0), given, weights, biases, 1, 0.0, False, False, False)[1:])
+
+
+class RecurrentHooks:
+    """Hooks on the recurrent modules of a model, which keep what each call of a cell gives and what each step of a
+    layer does, while the model runs in Python."""
+
+    def __init__(self, module: Any, store: ValueStore) -> None:
+        self.values = store
+        self.tracks: list[ProgramTrack] = []
+        self._call_counts: dict[str, int] = {}
+        self._hooks = []
+        for name, one in module.named_modules():
+            if isinstance(one, _CELL_TYPES | torch.nn.RNNBase):
+                self._hooks.append(one.register_forward_hook(self._make_hook(name), with_kwargs=True))
+
+    def close(self) -> None:
+        """Take the hooks away. Of a layer that was called once the call is no iteration."""
+        for hook in self._hooks:
+            hook.remove()
+        for track in self.tracks:
+            if all(len(key) > 1 for key in track.values) and {key[0] for key in track.values} == {0}:
+                steps = {key[1:]: value for key, value in track.values.items()}
+                track.values.clear()
+                track.values.update(steps)
+
+    def _make_hook(self, name: str) -> Callable[..., None]:
+        def called(module: Any, arguments: Any, keywords: Any, result: Any) -> None:
+            number = self._call_counts.get(name, 0)
+            self._call_counts[name] = number + 1
+            if isinstance(module, _CELL_TYPES):
+                self._record_cell(name, number, result)
+            else:
+                self._record_layer(name, number, module, *arguments, **keywords)
+
+        return called
+
+    def _record_cell(self, name: str, number: int, result: Any) -> None:
+        states = result if isinstance(result, tuple) else (result,)
+        for k, (label, state) in enumerate(zip(("h", "c"), states, strict=False)):
+            self._record_state(f"{name}/{label}", name, (number,), state, k)
+
+    def _record_layer(self, name: str, number: int, module: Any, x: Any, hx: Any = None) -> None:
+        if isinstance(x, torch.nn.utils.rnn.PackedSequence) or x.dim() != 3:
+            return
+        operator = f"aten.{module.mode.lower()}.input"
+        run, names = RECURRENT_OPERATORS[operator]
+        states = hx if hx is not None else _zero_states(module, x)
+        rest = (0.0, False, module.bidirectional, module.batch_first)
+        found = run_steps(run, x, states, module._flat_weights, module.bias, module.num_layers, *rest)
+        for label, step, after in found:
+            for k, state in enumerate(after):
+                self._record_state(f"{name}/{label}/{names[k]}", f"{name}/{label}", (number, step), state, k)
+
+    def _record_state(self, name: str, loop: str, key: Key, value: Any, position: int) -> None:
+        track = next((one for one in self.tracks if one.name == name), None)
+        if track is None:
+            track = ProgramTrack(name, {}, loop, node=name, role="result", optional=True, position=position)
+            self.tracks.append(track)
+        self.values.add(track.values, key, value, f"{key} of '{name}'")
+
+
+_CELL_TYPES = torch.nn.LSTMCell | torch.nn.GRUCell | torch.nn.RNNCell
+
+
+def _zero_states(module: Any, x: Any) -> Any:
+    count = module.num_layers * (2 if module.bidirectional else 1)
+    batch = x.size(0) if module.batch_first else x.size(1)
+    sizes = [module.proj_size or module.hidden_size, module.hidden_size][: 2 if module.mode == "LSTM" else 1]
+    states = tuple(x.new_zeros(count, batch, size) for size in sizes)
+    return states if len(states) > 1 else states[0]
+
+
+def has_recurrent_cells(module: Any) -> bool:
+    """Whether a module has recurrent cells, which the code around them calls in a loop."""
+    return any(isinstance(one, _CELL_TYPES) for one in module.modules())

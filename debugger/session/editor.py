@@ -1,0 +1,209 @@
+"""Changing what a stopped execution goes on with: carried and computed values, constants, condition and trip count."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from ...runtime.array_interop import to_checked_array
+from ...runtime.engine.engine import Engine
+from ...runtime.errors import UsageError
+from ...runtime.frame import Frame, NodeState
+from ...runtime.graph import Loop, Value
+from ...runtime.graph.producers import ProducerMap
+from ...runtime.ops.constant_folding import ConstantFolder
+from ..describe.value_names import mask_quoted, quote
+from ..expression.language import AssignmentTarget, format_value, parse, parse_target, replace_value
+from ..scope.frame_scope import FrameScope
+from ..scope.iteration_values import IterationValues
+from .edit_record import EditRecord
+
+#: The sign of an assignment, apart from comparisons.
+_ASSIGNMENT_SIGN = re.compile(r"(?<![=!<>])=(?!=)")
+
+
+def normalize_value(value: Any) -> Any:
+    """A value that a caller of Python gives, as expressions have it: None, a number, a string, an array, or a list.
+
+    Raises:
+        UsageError: it is something else.
+    """
+    if value is None or type(value) in (bool, int, float, complex, str, bytes):
+        return value
+    if isinstance(value, list | tuple):
+        return [normalize_value(item) for item in value]
+    array = to_checked_array(value)
+    return array if array.ndim else array[()]
+
+
+class StateEditor:
+    """Edits one engine at a stop, in terms of the values of a frame."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        frame: Frame,
+        history: IterationValues,
+        earlier: Mapping[Value, Any] = MappingProxyType({}),
+    ) -> None:
+        """``earlier``: what values became that were set before, on this line of time."""
+        self._engine = engine
+        self._frame = frame
+        self._scope = FrameScope(frame, history)
+        self._edited_values = dict(earlier)
+        #: What was changed, for what writes it into a file.
+        self.edit_records: list[EditRecord] = []
+
+    def assign(self, text: str) -> str:
+        """Carry out ``target = expression``; returns it in words.
+
+        Raises:
+            UsageError: the text is no assignment, or it cannot be done here.
+        """
+        sign = _ASSIGNMENT_SIGN.search(mask_quoted(text))
+        if sign is None:
+            raise UsageError(f"'{text}' sets nothing; write NAME = EXPRESSION, as in h[0, 3] = 1.5")
+        target, expression = text[: sign.start()].strip(), text[sign.end() :].strip()
+        return self.set(target, parse(expression).evaluate(self._scope))
+
+    def set(self, text: str, new: Any) -> str:
+        """Put a value in the place of another; returns what was done in words.
+
+        Raises:
+            UsageError: there is no such value, it cannot be set here, or the new one does not fit.
+        """
+        target = parse_target(text)
+        told = f"{target.name if target.is_loop_state else text} = {format_value(new, 40)}"
+        if target.is_loop_state:
+            self._set_loop_state(target.name, new)
+            what = "condition" if target.name == "cond" else "trip count"
+            self._record_edit(what, np.asarray(new).item(), told)
+            return told
+        read = self._unread_variable(target.name)
+        if read is not None:
+            self._set_variable(read, target, new)
+            self._record_edit("variable", None, told)
+            return told
+        value = self._editable_value(target.name)
+        slot = self._engine.plan.slot_of[value]
+        fixed = self._engine.editor.is_constant_node(slot)
+        placed = self._merge_value(
+            self._constant_node_value(value) if fixed else self._scope.value(target.name), target, new
+        )
+        self._engine.editor.set(slot, placed)
+        self._update_condition(value, slot)
+        self._record_edit("value", placed if fixed else self._engine.value(slot), told, value)
+        return told
+
+    def _constant_node_value(self, value: Value) -> Any:
+        """What a node without inputs gives, which need not have run yet."""
+        if value in self._edited_values:
+            return self._edited_values[value]
+        graph = self._engine.plan.graph
+        return ConstantFolder(ProducerMap.for_graph(graph), graph.system).value_of(value)
+
+    def _record_edit(self, what: str, data: Any, told: str, value: Value | None = None) -> None:
+        if value is not None:
+            self._edited_values[value] = data
+        self.edit_records.append(EditRecord(what, data, self._engine.position, told, value, self._frame.index))
+
+    def _unread_variable(self, name: str) -> list[Value] | None:
+        """Of a variable that a ReadValue is still going to read: its value, and whether it has one."""
+        value = self._frame._internals.scope().get(name)
+        for entry in self._frame.nodes:
+            node = entry.node
+            if node.op_type == "ReadValue" and value in node.outputs and entry.state is not NodeState.DONE:
+                return [one for one in node.inputs[:2] if one is not None]
+        return None
+
+    def _set_variable(self, read: list[Value], target: AssignmentTarget, new: Any) -> None:
+        state, *known = (self._engine.plan.slot_of[value] for value in read)
+        old = self._engine.value(state)
+        if not target.index and np.ndim(new):
+            # A variable that nothing was assigned to has no shape yet.
+            old = np.zeros(np.shape(new), old.dtype)
+        self._engine.editor.set(state, self._merge_value(old, target, new))
+        for slot in known:
+            self._engine.editor.set(slot, np.array(True))
+
+    def _update_condition(self, value: Value, slot: int) -> None:
+        """Where the condition is that of the iteration itself, it follows from what was set."""
+        frame, plan = self._frame, self._engine.plan
+        if frame.loop is None or frame.loop.condition_node_count is None or not frame.at_boundary:
+            return
+        loop = plan.loops[frame.index]
+        if all(slot not in instruction.outputs for instruction in plan.code[loop.top : loop.head]):
+            self._engine.retest_condition()
+        elif value is frame.loop.condition:
+            self._engine.editor.set_condition(frame.index, bool(np.all(self._engine.value(slot))))
+
+    def _merge_value(self, old: Any, target: AssignmentTarget, new: Any) -> Any:
+        # A whole new tensor may have another shape: loops whose shapes change are as good as others.
+        tensors = isinstance(new, np.ndarray) and isinstance(old, np.ndarray) and not target.index
+        if tensors and new.dtype == old.dtype and new.ndim and new.shape != old.shape:
+            return new
+        return replace_value(old, target, new, self._scope)
+
+    def _set_loop_state(self, word: str, new: Any) -> None:
+        frame = self._frame
+        if frame.loop is None or not frame.at_boundary or frame.index not in self._engine.stack:
+            raise UsageError(f"{word} can be set between two iterations of a running loop")
+        if word == "cond":
+            if not isinstance(new, bool | np.bool_):
+                raise UsageError(f"cond is true or false, not {format_value(new, 40)}")
+            if frame.condition is None:
+                what = (
+                    "its sliced inputs count its iterations"
+                    if frame.loop.counted_by_slices
+                    else "set trip_count ends it"
+                )
+                raise UsageError(f"loop '{frame.name}' has no condition; {what}")
+            self._engine.editor.set_condition(frame.index, bool(new))
+            return
+        number = None if isinstance(new, list) else np.asarray(new)
+        if number is None or number.ndim or number.dtype.kind not in "iu" or int(number) < 0:
+            raise UsageError(f"trip_count is a number of iterations, not {format_value(new, 40)}")
+        if frame.loop.counted_by_slices:
+            raise UsageError(
+                f"the sliced inputs of loop '{frame.name}' count its iterations; it has no trip count to set"
+            )
+        self._engine.editor.set_trip_count(frame.index, int(number))
+        self._engine.retest_condition()
+
+    def _editable_value(self, name: str) -> Value:
+        """The value of a name, if what it holds is still going to be used.
+
+        Raises:
+            UsageError: there is none, or setting it would change nothing.
+        """
+        frame, loop = self._frame, self._frame.loop
+        value = frame._internals.scope().get(name)
+        if value is None:
+            self._scope.value(name)  # says what is near
+            raise UsageError(f"'{name}' is an output of the loop and grows by itself; it cannot be set")
+        if loop is not None and value is loop.iteration:
+            raise UsageError(f"'{name}' is the iteration number; goto goes to another iteration")
+        if loop is not None and value is loop.condition_input:
+            raise UsageError(f"'{name}' is the condition; set cond = true or false")
+        if loop is not None and frame.at_boundary and any(value is sliced.inner for sliced in loop.sliced_inputs):
+            outer = next(sliced.outer.name for sliced in loop.sliced_inputs if sliced.inner is value)
+            raise UsageError(
+                f"'{name}' is a part of '{outer}': set {quote(outer)}, or {quote(name)} inside the iteration"
+            )
+        if self._engine.editor.is_constant_node(self._engine.plan.slot_of[value]):
+            return value
+        for entry in frame.nodes:
+            if value in entry.node.outputs and entry.state is not NodeState.DONE:
+                raise UsageError(self._not_computed_message(name, value, loop))
+        return value
+
+    def _not_computed_message(self, name: str, value: Value, loop: Loop | None) -> str:
+        if loop is not None and self._frame.at_boundary:
+            for edge in loop.back_edges:
+                if edge.result is value:
+                    return f"'{name}' is computed anew in each iteration; set {quote(edge.param.name)} for the next one"
+        return f"'{name}' is not computed yet in this iteration; what is set now would be overwritten"

@@ -1,0 +1,183 @@
+"""Cases of one model, one after the other, as rows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from ...runtime.errors import LoopdbgError, UsageError, one_line
+from ...runtime.input_validation import Data
+from ...runtime.model import Model
+from .cases import Case, CaseReader, RandomCases
+from .fast_runner import FastRunner
+from .job import MAIN_GRAPH, SweepJob
+from .outcome import CaseOutcome
+from .row import RowCells, Status
+
+if TYPE_CHECKING:
+    from .debug_runner import DebugRunner
+    from .measures import MeasureSet
+    from .oracles import Oracle
+
+#: Cases that are read before the first of them runs, and the bytes of inputs at which no more are: code that runs again
+#: and again stays in the caches of the processor, which halves the time of a short run.
+_READ_AHEAD_CASES, _READ_AHEAD_BYTES = 32, 1 << 18
+
+
+class CaseExecutor:
+    """Runs the cases of one job. A model that cannot be opened is an error of its rows. ``model``: where it is open
+    already."""
+
+    def __init__(self, job: SweepJob, model: Model | None = None) -> None:
+        self._job = job
+        self._open_error = ""
+        self._breakpoints_installed = not (job.spec.asserts or job.spec.breaks)
+        self._needs_debugger = False
+        self._oracle: Oracle | None = None
+        try:
+            self._open(job.open() if model is None else model)
+        except UsageError:
+            raise
+        except (LoopdbgError, MemoryError) as error:
+            self._open_error = _error_text(error)
+
+    def _open(self, model: Model) -> None:
+        wanted = self._job.spec
+        self._measure_set: MeasureSet | None = None
+        self._debug_runner: DebugRunner | None = None
+        # Here and below: what asks for little need not wait for what examines, measures and compares.
+        if wanted.measures:
+            from .measures import MeasureSet
+
+            self._measure_set = MeasureSet(model, wanted.measures)
+        self._read_case: CaseReader = self._job.cases.reader(model)
+        self._fast_runner = FastRunner(model, wanted, self._measure_set)
+        # What reads other iterations needs a session that knows them.
+        self._needs_debugger = self._measure_set is not None and self._measure_set.uses_history
+        self._measure_indices = range(len(wanted.measures))
+        self._loop_indices = range(len(model.plan.loops)) or (MAIN_GRAPH,)
+        if not self._breakpoints_installed or self._needs_debugger:
+            from .debug_runner import DebugRunner
+
+            self._debug_runner = DebugRunner(model, wanted, self._measure_set)
+        if wanted.against:
+            from .oracles import create_oracle
+
+            self._oracle = create_oracle(model, self._job)
+
+    def close(self) -> None:
+        """End what was started for it."""
+        if self._oracle is not None:
+            self._oracle.close()
+
+    def use_cases_of(self, reader_of: SweepJob) -> None:
+        """Take the cases from another set, which has those that come next."""
+        if not self._open_error:
+            self._read_case = reader_of.cases.reader(self._fast_runner.model)
+
+    def run(self, numbers: range, begins: Callable[[int], object]) -> Iterator[list[RowCells]]:
+        """Run cases; the rows of each. ``begins`` is told of a case before it is read, and again before it runs."""
+        if self._open_error:
+            for number in numbers:
+                begins(number)
+                yield failed_rows(self._job, number, Status.ERROR, self._open_error)
+            return
+        while numbers:
+            ahead = self._read_ahead(numbers, begins)
+            for number, (case, seconds) in zip(numbers, ahead, strict=False):
+                begins(number)
+                yield self._case_rows(number, case, seconds)
+            numbers = numbers[len(ahead) :]
+
+    def _read_ahead(self, numbers: range, begins: Callable[[int], object]) -> list[tuple[Case | CaseOutcome, float]]:
+        """The first of some cases, or what kept one from being read, and the seconds that it took."""
+        found: list[tuple[Case | CaseOutcome, float]] = []
+        size = 0
+        for number in numbers[:_READ_AHEAD_CASES]:
+            begins(number)
+            start = time.perf_counter()
+            try:
+                case: Case | CaseOutcome = self._read_case(number)
+            except (LoopdbgError, MemoryError) as error:
+                case = self._error_outcome(error)
+            found.append((case, time.perf_counter() - start))
+            size += 0 if isinstance(case, CaseOutcome) else _input_bytes(case)
+            if size > _READ_AHEAD_BYTES:
+                break
+        return found
+
+    def _case_rows(self, number: int, case: Case | CaseOutcome, seconds: float) -> list[RowCells]:
+        start = time.perf_counter()
+        name = self._job.cases.name_of(number)
+        seed = None
+        if isinstance(case, CaseOutcome):
+            outcome = case
+        else:
+            seed = case.seed
+            try:
+                outcome = self._run_case(name, case)
+            except (LoopdbgError, MemoryError) as error:
+                outcome = self._error_outcome(error)
+        seconds += time.perf_counter() - start
+        return [self._row(loop, number, name, seed, outcome, seconds) for loop in self._loop_indices]
+
+    def _error_outcome(self, error: Exception) -> CaseOutcome:
+        return CaseOutcome(Status.ERROR, [(0, None)] * len(self._loop_indices), message=_error_text(error))
+
+    def _row(
+        self, loop: int, number: int, name: str, seed: int | None, outcome: CaseOutcome, seconds: float
+    ) -> RowCells:
+        iterations, stopped_by = outcome.totals[loop] if loop >= 0 else (None, None)
+        bad = outcome.failure_location
+        at, node = (bad[1], bad[2]) if bad is not None and bad[0] == loop else (None, None)
+        first = number, loop, name, seed, iterations, stopped_by, outcome.status._value_, at, node
+        row = (*first, outcome.message, outcome.outputs, seconds)
+        if not self._measure_indices:
+            return row
+        taken = outcome.measured
+        return (*row, *(taken.get((loop, k), taken.get((MAIN_GRAPH, k))) for k in self._measure_indices))
+
+    def _run_case(self, name: str, case: Case) -> CaseOutcome:
+        examiner = self._debug_runner
+        if not self._breakpoints_installed and examiner is not None:
+            # A case whose inputs do not fit arms nothing.
+            breakpoints = examiner.breakpoints(case.inputs)
+            self._needs_debugger = not self._fast_runner.install_breakpoints(breakpoints) or self._needs_debugger
+            self._breakpoints_installed = True
+        outcome = None if self._needs_debugger else self._fast_runner.run(case.inputs)
+        outputs: Mapping[str, Data] = self._fast_runner.outputs
+        if outcome is None:
+            assert examiner is not None  # for nothing else stops the probe
+            outcome = examiner.run(case.inputs)
+            outputs = examiner.outputs
+        if outcome.status is Status.OK and (case.expected or self._oracle is not None):
+            self._compare(name, case, outcome, outputs)
+        return outcome
+
+    def _compare(self, name: str, case: Case, outcome: CaseOutcome, outputs: Mapping[str, Data]) -> None:
+        from .oracles import first_mismatch
+
+        told = first_mismatch(outputs, case.expected)
+        if told:
+            outcome.status, outcome.message = Status.DIFFERS, told
+        elif self._oracle is not None:
+            self._oracle.compare(name, case, outcome, outputs)
+
+
+def _input_bytes(case: Case) -> int:
+    """The bytes of its inputs, about."""
+    return sum(getattr(value, "nbytes", 0) for value in case.inputs.values())
+
+
+def _error_text(error: Exception) -> str:
+    """What is wrong; what can be done about it is said by whoever shows the row."""
+    return " ".join(error.what.split()) if isinstance(error, LoopdbgError) else one_line(error)
+
+
+def failed_rows(job: SweepJob, number: int, status: Status, message: str) -> list[RowCells]:
+    """The rows of a case that did not run, or whose process is gone."""
+    seed = job.cases.seed_of(number) if isinstance(job.cases, RandomCases) else None
+    name = job.cases.name_of(number)
+    rest = (None, None, status.value, None, None, message, "", 0.0, *(None for _ in job.spec.measures))
+    return [(number, loop, name, seed, *rest) for loop in range(len(job.loops)) or (MAIN_GRAPH,)]

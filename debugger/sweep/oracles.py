@@ -1,0 +1,191 @@
+"""What outputs are held against: expected ones in files, a live runtime, another model.
+
+Outputs alone are compared, which is fast; where they differ, the iteration and the node are looked for.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from ...runtime.errors import InputError, UsageError
+from ...runtime.graph import System
+from ...runtime.input_validation import Data
+from ...runtime.model import Model, load
+from ..compare.api import Diff, FirstDifference
+from ..compare.live_peer.model_job import model_job, run_model
+from ..compare.live_peer.peer_comparison import compare_with_peer
+from ..compare.live_peer.peer_precision import openvino_tolerance
+from ..compare.report.findings import Difference
+from ..compare.report.text_report import delta_text
+from ..compare.running.boundary_merge import ComparisonOptions, compare_sides
+from ..compare.running.map_inputs import map_inputs
+from ..compare.running.sides import ModelSide
+from ..compare.running.value_comparison import Tolerance, compare
+from ..peers.process import PEERS, LoadedModel, Peer, PeerError
+from ..reference.array_files import read_npz, read_test_outputs
+from .cases import Case
+from .job import MAIN_GRAPH, SweepJob
+from .outcome import CaseOutcome
+from .row import Status
+
+#: Seconds that a runtime may take for an answer where nothing is said of it.
+_DEFAULT_TIMEOUT_SECONDS = 60.0
+
+
+class Oracle(ABC):
+    """The other side."""
+
+    @abstractmethod
+    def compare(self, name: str, case: Case, outcome: CaseOutcome, outputs: Mapping[str, Data]) -> None:
+        """See whether it gives the same; if not, say so in the outcome."""
+
+    def close(self) -> None:  # noqa: B027  most have started nothing
+        """End what was started."""
+
+
+def check_oracle(text: str) -> None:
+    """See, before anything runs, that there is something of that name.
+
+    Raises:
+        UsageError: it is neither a runtime that is installed, nor a file or folder.
+    """
+    if text.partition(":")[0] in PEERS:
+        Peer(text)
+    elif not Path(text).exists():
+        raise UsageError(f"'{text}' is neither a runtime ({', '.join(PEERS)}) nor a model or a folder of outputs")
+
+
+def create_oracle(model: Model, job: SweepJob) -> Oracle:
+    """What ``against`` of a job names: a runtime, a folder of expected outputs, or a model.
+
+    Raises:
+        UsageError: a runtime that cannot read this model.
+        ModelError: the model cannot be opened.
+    """
+    text = job.spec.against
+    if text.partition(":")[0] in PEERS:
+        return _RuntimeOracle(model, text, job)
+    if Path(text).is_dir():
+        return _ExpectedOutputsOracle(model, Path(text), job)
+    return _ModelOracle(model, load(text), job)
+
+
+def first_mismatch(
+    outputs: Mapping[str, Data], expected: Mapping[str, Data], tolerance: Tolerance | None = None
+) -> str:
+    """The first output that is not as expected, in a sentence; empty where all are."""
+    for name, right in expected.items():
+        delta = compare(outputs.get(name), right, tolerance or Tolerance())
+        if delta.kind:
+            told = delta_text(Difference("output", name, name, delta, left=outputs.get(name), right=right))
+            return f"output '{name}' differs: {told}"
+    return ""
+
+
+class _ExpectedOutputsOracle(Oracle):
+    """Outputs in files that are called as the cases are: ``CASE.npz``, or ``output_0.pb``, ... in ``CASE/``."""
+
+    def __init__(self, model: Model, folder: Path, job: SweepJob) -> None:
+        self._model, self._folder, self._cases = model, folder, job.cases
+
+    def compare(self, name: str, case: Case, outcome: CaseOutcome, outputs: Mapping[str, Data]) -> None:
+        path = self._folder / f"{name}.npz"
+        if path.exists():
+            expected = read_npz(path, self._model.outputs)
+        elif (self._folder / name).is_dir():
+            expected = read_test_outputs(self._folder / name, self._model.outputs)
+        else:
+            raise InputError(f"{self._folder}: holds no outputs for case '{name}', neither {name}.npz nor {name}/")
+        there = {output: value for output, value in expected.items() if output in outputs}
+        if not there:
+            raise InputError(f"{self._folder}: case '{name}' has none of the model's outputs")
+        told = first_mismatch(outputs, there)
+        if told:
+            outcome.status, outcome.message = Status.DIFFERS, told
+
+
+class _ModelOracle(Oracle):
+    """Another model, which is given the same."""
+
+    def __init__(self, model: Model, other: Model, job: SweepJob) -> None:
+        self._model, self._other, self._max_iterations = model, other, job.spec.max_iterations
+
+    def compare(self, name: str, case: Case, outcome: CaseOutcome, outputs: Mapping[str, Data]) -> None:
+        self._other.reset()
+        inputs = map_inputs(case.inputs, self._other, {})
+        theirs = self._other.run(inputs, max_iterations=self._max_iterations)
+        if len(theirs) != len(outputs):
+            raise InputError(f"{self._other.name} has {len(theirs)} outputs, and {self._model.name} {len(outputs)}")
+        same_names = theirs.keys() == outputs.keys()
+        expected = theirs if same_names else dict(zip(outputs, theirs.values(), strict=True))
+        told = first_mismatch(outputs, expected)
+        if not told:
+            return
+        self._model.reset()
+        self._other.reset()
+        sides = (
+            ModelSide(self._model, case.inputs, self._max_iterations),
+            ModelSide(self._other, inputs, self._max_iterations),
+        )
+        _record_difference(outcome, told, Diff(compare_sides(*sides, ComparisonOptions())).first, self._model)
+
+
+class _RuntimeOracle(Oracle):
+    """A live runtime in a process of its own, which has the model loaded."""
+
+    def __init__(self, model: Model, name: str, job: SweepJob) -> None:
+        self._model = model
+        self._max_iterations = job.spec.max_iterations
+        self._peer = Peer(name, job.spec.timeout or _DEFAULT_TIMEOUT_SECONDS)
+        self._loaded: LoadedModel | None = None
+        self._tolerance = Tolerance()
+        if self._peer.name == "openvino":
+            self._tolerance, _ = openvino_tolerance(model.graph, self._tolerance)
+        elif model.graph.system is System.OPENVINO:
+            raise UsageError(f"onnxruntime cannot read {model.name}; compare with openvino")
+
+    def close(self) -> None:
+        self._peer.close()
+
+    def compare(self, name: str, case: Case, outcome: CaseOutcome, outputs: Mapping[str, Data]) -> None:
+        side = ModelSide(self._model, case.inputs, self._max_iterations)
+        try:
+            given = self._run(side)
+        except PeerError as error:
+            what = {"failed": "refused it", "crashed": "crashed", "hung": "hung"}[error.kind]
+            outcome.status, outcome.message = Status.ERROR, f"{self._peer.name} {what}: {error.text}"
+            return
+        names = [port.name for port in self._model.outputs]
+        told = first_mismatch(outputs, dict(zip(names, given, strict=False)), self._tolerance)
+        if told:
+            _record_difference(outcome, told, self._first_loop_difference(case.inputs), self._model)
+
+    def _run(self, side: ModelSide) -> list[Data]:
+        if self._loaded is None or not self._loaded.is_alive:
+            self._loaded = self._peer.open(model_job(side))
+        feeds = {
+            name: np.asarray(value) if not isinstance(value, list) else value for name, value in side.inputs.items()
+        }
+        if self._model.graph.system is System.OPENVINO:
+            feeds = {str(k): feeds[port.name] for k, port in enumerate(self._model.inputs)}
+        return run_model(self._loaded, feeds, self._model)
+
+    def _first_loop_difference(self, inputs: Mapping[str, Data]) -> FirstDifference | None:
+        live = compare_with_peer(self._model, inputs, self._peer, ComparisonOptions(), limit=self._max_iterations)
+        found = [Diff(comparison).first for comparison in live.comparisons]
+        return next((one for one in found if one is not None and one.loop), None)
+
+
+def _record_difference(outcome: CaseOutcome, told: str, first: FirstDifference | None, model: Model) -> None:
+    """Say where two sides differ first, as far as that is known."""
+    outcome.status, outcome.message = Status.DIFFERS, told
+    if first is None or not first.loop:
+        return
+    index = next((plan.index for plan in model.plan.loops if plan.path == first.loop), MAIN_GRAPH)
+    node = first.node or (first.nodes[0] if first.nodes else None)
+    outcome.failure_location = index, first.iteration, node
+    outcome.message = f"{told}; first in '{first.value}' of loop '{model.plan.loops[index].loop.name}'"

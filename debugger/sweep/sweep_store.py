@@ -1,0 +1,233 @@
+"""The rows of a sweep in one SQLite file: written as they come, whole after any end of the program."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from ...runtime.atomic_file import discard, replace_database, unfinished_path
+from ...runtime.errors import LoopdbgError, UsageError, one_line
+from .job import SweepJob
+from .row import RESULT_COLUMNS, Row, RowCells, Status
+from .schedule import Interval, missing_intervals
+
+#: Of the file's form; one in another is not read.
+FORMAT_VERSION = 1
+_COLUMN_TYPES = {
+    **dict.fromkeys(("number", "loop", "seed", "iterations", "bad_iteration"), "INTEGER"),
+    "seconds": "REAL",
+}
+#: Where a row has its status.
+_STATUS_POSITION = 8
+#: What is told of each case in a view for whoever asks the file with SQL.
+_VIEW_COLUMNS = "iterations, stopped_by, status, bad_iteration, bad_node, message, outputs, seconds"
+
+
+class SweepFileError(LoopdbgError):
+    """A file with the rows of a sweep cannot be read or written."""
+
+
+def is_sweep_file(path: str | Path) -> bool:
+    """Whether an SQLite file holds the rows of a sweep."""
+    try:
+        database = sqlite3.connect(f"file:{Path(path).absolute()}?mode=ro", uri=True)
+        try:
+            return bool(database.execute("SELECT value FROM sweep_about WHERE name = 'form'").fetchone())
+        finally:
+            database.close()
+    except sqlite3.Error:
+        return False
+
+
+class SweepStore:
+    """The file. It is read and written by one program at a time."""
+
+    def __init__(self, database: sqlite3.Connection, path: Path) -> None:
+        self.path = path
+        self._database = database
+        self.measures: tuple[str, ...] = ()
+
+    @classmethod
+    def create(cls, path: Path, jobs: Sequence[SweepJob], versions: str) -> SweepStore:
+        """A new file; the rows of an earlier sweep are replaced once the file for the new ones is there.
+
+        Raises:
+            SweepFileError: it cannot be written, or the file that is there holds no rows of a sweep.
+        """
+        path = Path(os.path.realpath(path))
+        if path.exists() and path.stat().st_size and not is_sweep_file(path):
+            raise SweepFileError(f"{path}: holds no rows of a sweep; it is left as it is, give another name")
+        temporary = unfinished_path(path.parent)
+        try:
+            store = cls(sqlite3.connect(temporary), path)
+            try:
+                store.measures = jobs[0].spec.measures
+                store._create_tables(jobs, versions)
+            finally:
+                store.close()
+            replace_database(temporary, path)
+        except sqlite3.Error as error:
+            raise SweepFileError(f"{path}: cannot be written: {one_line(error)}") from None
+        except OSError as error:
+            raise SweepFileError(f"{path}: cannot be written: {error.strerror or one_line(error)}") from None
+        finally:
+            discard(temporary)
+        store._database = _open_database(path)
+        return store
+
+    @classmethod
+    def open(cls, path: Path) -> SweepStore:
+        """A file of before.
+
+        Raises:
+            SweepFileError: it is no file of a sweep, or damaged.
+        """
+        if not path.exists():
+            raise SweepFileError(f"{path}: no such file; a sweep that is written there makes it")
+        if not is_sweep_file(path):
+            raise SweepFileError(f"{path}: holds no rows of a sweep")
+        store = cls(_open_database(path), path)
+        if store._read_metadata("form") != FORMAT_VERSION:
+            raise SweepFileError(
+                f"{path}: has form {store._read_metadata('form')}; this program reads form {FORMAT_VERSION}"
+            )
+        store.measures = tuple(store._read_metadata("wanted")["measures"])
+        return store
+
+    def _create_tables(self, jobs: Sequence[SweepJob], versions: str) -> None:
+        columns = ", ".join(f"{name} {_COLUMN_TYPES.get(name, 'TEXT')}" for name in RESULT_COLUMNS)
+        measures = "".join(f", {_quote_identifier(name)} REAL" for name in self.measures)
+        told = _VIEW_COLUMNS + "".join(f", r.{_quote_identifier(name)}" for name in self.measures)
+        self._database.execute("PRAGMA journal_mode = OFF")  # what fails here is removed
+        self._database.executescript(
+            f"""
+            CREATE TABLE sweep_about (name TEXT PRIMARY KEY, value TEXT);
+            CREATE TABLE models (model INTEGER PRIMARY KEY, path TEXT, hash TEXT, cases TEXT, fingerprint TEXT,
+                                 count INTEGER, weights TEXT);
+            CREATE TABLE loops (model INTEGER, loop INTEGER, path TEXT, PRIMARY KEY (model, loop));
+            CREATE TABLE results (model INTEGER, {columns}{measures}, PRIMARY KEY (model, number, loop)) WITHOUT ROWID;
+            CREATE VIEW rows AS SELECT m.hash || '/' || m.cases || '/' || r.name AS id, m.path AS model,
+                m.cases AS "set", r.name AS "case", coalesce(l.path, '') AS loop, r.seed, {told}
+                FROM results r JOIN models m USING (model) LEFT JOIN loops l ON l.model = r.model AND l.loop = r.loop;
+            """
+        )
+        about = {"form": FORMAT_VERSION, "versions": versions, "wanted": jobs[0].spec.as_json()}
+        with self._database:
+            self._database.executemany(
+                "INSERT INTO sweep_about VALUES (?, ?)", [(name, json.dumps(value)) for name, value in about.items()]
+            )
+            for job in jobs:
+                identity = (job.number, job.path, job.hash, job.cases.name, job.cases.fingerprint, len(job.cases))
+                self._database.execute("INSERT INTO models VALUES (?, ?, ?, ?, ?, ?, ?)", (*identity, job.weights))
+                loops = [(job.number, k, path) for k, path in enumerate(job.loops)]
+                self._database.executemany("INSERT INTO loops VALUES (?, ?, ?)", loops)
+
+    def _read_metadata(self, name: str) -> Any:
+        try:
+            (text,) = self._database.execute("SELECT value FROM sweep_about WHERE name = ?", (name,)).fetchone()
+        except (sqlite3.Error, TypeError) as error:
+            raise SweepFileError(f"{self.path}: damaged: {one_line(error)}") from None
+        return json.loads(text)
+
+    @property
+    def versions(self) -> str:
+        """What the rows depend on besides the models."""
+        return str(self._read_metadata("versions"))
+
+    def resume(self, jobs: Sequence[SweepJob]) -> None:
+        """See that a sweep is the one that the file is of; of random cases there may be more by now.
+
+        Raises:
+            UsageError: it is another one; the text says in what.
+        """
+        was, now = self._read_metadata("wanted"), jobs[0].spec.as_json()
+        for name, value in now.items():
+            if was.get(name) != value:
+                raise UsageError(f"{self.path}: was made with {name} {was.get(name)!r}, and now it is {value!r}")
+        known = self._database.execute("SELECT path, hash, fingerprint FROM models ORDER BY model").fetchall()
+        for job, (path, hash_, cases) in zip(jobs, known, strict=False):
+            if job.hash != hash_:
+                raise UsageError(f"{self.path}: was made with {path} as it was then: it is another file now")
+            if job.cases.fingerprint != cases:
+                raise UsageError(f"{self.path}: was made with other cases than those of '{job.cases.name}'")
+        if len(known) != len(jobs):
+            raise UsageError(f"{self.path}: was made with {len(known)} models, and now there are {len(jobs)}")
+        with self._database:
+            for job in jobs:
+                self._database.execute(
+                    "UPDATE models SET count = max(count, ?) WHERE model = ?", (len(job.cases), job.number)
+                )
+
+    def remaining_cases(self, job: SweepJob) -> list[Interval]:
+        """The cases that have no rows yet."""
+        # A case is written with all its rows at once.
+        asked = "SELECT DISTINCT number FROM results WHERE model = ? ORDER BY number"
+        return missing_intervals((number for (number,) in self._database.execute(asked, (job.number,))), len(job.cases))
+
+    def add_rows(self, job: int, rows: Sequence[RowCells]) -> None:
+        """Write rows, of whole cases.
+
+        Raises:
+            SweepFileError: the file cannot be written.
+        """
+        places = ", ".join("?" * (1 + len(RESULT_COLUMNS) + len(self.measures)))
+        try:
+            with self._database:
+                self._database.executemany(
+                    f"INSERT OR IGNORE INTO results VALUES ({places})", [(job, *row) for row in rows]
+                )
+        except sqlite3.Error as error:
+            raise SweepFileError(f"{self.path}: cannot be written: {one_line(error)}") from None
+
+    def query(self, text: str, given: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """What a question in SQL gives."""
+        return self._database.execute(text, given).fetchall()
+
+    def row_count(self) -> int:
+        """How many rows there are."""
+        return int(self.query("SELECT count(*) FROM results")[0][0])
+
+    def rows(self) -> Iterator[Row]:
+        """All rows, in the order of models, cases and loops."""
+        yield from self.rows_where("1 ORDER BY r.model, r.number, r.loop")
+
+    def rows_where(self, condition: str, given: Sequence[Any] = ()) -> Iterator[Row]:
+        """Some rows; the condition is of ``r``, the results, and ``m``, the models."""
+        measures = "".join(f", r.{_quote_identifier(name)}" for name in self.measures)
+        asked = f"""SELECT m.hash || '/' || m.cases || '/' || r.name, m.path, m.cases, r.name, coalesce(l.path, ''),
+            r.seed, r.iterations, r.stopped_by, r.status, r.bad_iteration, r.bad_node, r.message, r.outputs, r.seconds
+            {measures} FROM results r JOIN models m USING (model)
+            LEFT JOIN loops l ON l.model = r.model AND l.loop = r.loop WHERE {condition}"""
+        versions = self.versions
+        for cells in self._database.execute(asked, given):
+            yield row_from_cells(cells[:14], dict(zip(self.measures, cells[14:], strict=True)), versions)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._database.close()
+
+
+def row_from_cells(cells: Sequence[Any], measures: dict[str, float | None], versions: str) -> Row:
+    """A row of the columns from ``id`` to ``seconds``, as :class:`Row` has them but for the measures."""
+    values = [*cells[:-1], measures, cells[-1], versions]
+    values[_STATUS_POSITION] = Status(values[_STATUS_POSITION])
+    return Row(*values)
+
+
+def _open_database(path: Path) -> sqlite3.Connection:
+    try:
+        database = sqlite3.connect(path)
+        # Written by one, and read by any meanwhile; after a crash of the machine the last second may be missing.
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA synchronous = NORMAL")
+    except sqlite3.Error as error:
+        raise SweepFileError(f"{path}: cannot be opened: {one_line(error)}") from None
+    return database
+
+
+def _quote_identifier(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,32 @@
+"""The model of a recording: its loop graph, of which nothing can be run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ...runtime.errors import Remedy, UsageError
+from ...runtime.model import Model
+from ...runtime.plan.plan import Plan
+from .trace_store import TraceStore
+
+#: Why a recording does not do what a run does.
+RECORDING_REFUSAL = "this is a recording"
+
+
+class RecordedModel(Model):
+    """The model of a recording: its graph can be read, but not run."""
+
+    def __init__(self, trace: TraceStore) -> None:
+        super().__init__(trace.graph, Path(trace.model))
+
+    @property
+    def plan(self) -> Plan:
+        """There is none.
+
+        Raises:
+            UsageError: always.
+        """
+        raise UsageError(f"running it is not possible: {RECORDING_REFUSAL}", Remedy.RUN_MODEL)
+
+    def __repr__(self) -> str:
+        return f"<RecordedModel {self.name}>"

@@ -1,0 +1,297 @@
+"""Values of a recording, read from the file when they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+
+from ...runtime.errors import LoopdbgError
+from ...runtime.frame import NodeState
+from ...runtime.graph import MAIN, StoppedBy, TensorType, Value
+from ...runtime.graph.slicing import entry_parts
+from ...runtime.text import did_you_mean
+from .graph_index import GraphIndex, LoopBodyIndex
+from .probes import PortKind
+from .trace_store import BoundaryRef, TraceStore
+
+_Lookup = tuple[bool, Any]
+_NOT_FOUND: _Lookup = (False, None)
+
+
+class PortValues(Mapping[str, Any]):
+    """What was recorded at one boundary of a loop, of one kind."""
+
+    def __init__(self, trace: TraceStore, loop: int, mark: BoundaryRef | None, kind: PortKind) -> None:
+        self._trace = trace
+        self._loop = loop
+        self._boundary = mark
+        self._kind = kind
+        self._cache: dict[str, _Lookup] = {}
+
+    def find(self, name: str) -> _Lookup:
+        """Whether there is a value, and the value."""
+        if self._boundary is None:
+            return _NOT_FOUND
+        if name not in self._cache:
+            self._cache[name] = self._trace.find_value(self._boundary.id, self._loop, self._kind, name)
+        return self._cache[name]
+
+    def __getitem__(self, name: str) -> Any:
+        there, value = self.find(name)
+        if not there:
+            raise KeyError(name)
+        return value
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for kind, name in self._trace.ports(self._loop) if kind is self._kind and self.find(name)[0])
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+class FrameBackend(Protocol):
+    """What values need from behind a frame; :class:`~.recorded_frames.RecordedFrameInternals` says what each name
+    means."""
+
+    current_boundary: int
+    model_ended: bool
+    graph_index: GraphIndex
+    boundary: BoundaryRef | None
+    body: LoopBodyIndex | None
+
+    def scope(self) -> Mapping[str, Value]: ...
+    def port_values(self, kind: PortKind, mark: BoundaryRef | None = None) -> PortValues: ...
+    def boundary_at(self, iteration: int) -> BoundaryRef | None: ...
+    def producer_state(self, value: Value) -> NodeState | None: ...
+
+
+class RecordedFrameProtocol(Protocol):
+    """What values need of the frame that they are of; :class:`~.frames.RecordedFrame` says what each name means."""
+
+    @property
+    def _internals(self) -> FrameBackend: ...
+    @property
+    def index(self) -> int: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def entry(self) -> tuple[int, ...]: ...
+    @property
+    def iteration(self) -> int: ...
+    @property
+    def condition(self) -> bool | None: ...
+    @property
+    def trip_count(self) -> int | None: ...
+    @property
+    def at_boundary(self) -> bool: ...
+    @property
+    def around(self) -> RecordedFrameProtocol | None: ...
+    @property
+    def values(self) -> RecordedValues: ...
+
+
+class RecordedValues(Mapping[str, Any]):
+    """Every value that is known at a recorded frame, by name: carried ones, body values, captures, constants, inputs,
+    and those of the frames around. Asking for one that the recording lacks says how to get it."""
+
+    def __init__(self, frame: RecordedFrameProtocol) -> None:
+        self._frame = frame
+        self._graph_index = frame._internals.graph_index
+        self._body: LoopBodyIndex | None = frame._internals.body
+
+    def __getitem__(self, name: str) -> Any:
+        scope = self._frame._internals.scope()
+        if name not in scope:
+            hint = did_you_mean(name, scope)
+            where = "the main graph" if self._body is None else f"loop '{self._frame.name}'"
+            raise KeyError(f"{where} has no value '{name}'{hint}")
+        there, value = self.read(scope[name])
+        if not there:
+            raise KeyError(self._missing_message(scope[name]))
+        return value
+
+    def __iter__(self) -> Iterator[str]:
+        return (
+            name
+            for name, value in self._frame._internals.scope().items()
+            if name != value.short_name and self.read(value)[0]
+        )
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def read(self, value: Value) -> _Lookup:
+        """Whether a value of the loop graph is known here, and the value; tells values that share a name apart."""
+        if value.constant is not None:
+            return True, value.constant.copy()
+        if self._body is None:
+            return self._read_main(value)
+        if value in self._body.own_values:
+            return self._read_param(value) if value in self._body.params else self._read_result(value)
+        found = self._entry_values(PortKind.CAPTURE).find(value.name)
+        outer = self._frame.around
+        return found if found[0] or outer is None else outer.values.read(value)
+
+    def _missing_message(self, value: Value) -> str:
+        """Why a value is not known."""
+        frame, name = self._frame, value.name
+        holder: RecordedFrameProtocol | None = frame
+        while (
+            holder is not None and holder._internals.body is not None and value not in holder._internals.body.own_values
+        ):
+            holder = holder.around
+        if holder is None or holder._internals.body is None:
+            constants = self._graph_index.graph.constants
+            where = f" of {MAIN}"
+        else:
+            constants = holder._internals.body.loop.body.constants
+            where = " here"
+            if value in holder._internals.body.producers:
+                state = holder._internals.producer_state(value)
+                if holder.iteration == 0 and state is not NodeState.DONE:
+                    return f"'{name}' is not computed yet in iteration 0"
+                return f"the recording holds no value '{name}' here; a recording with nodes holds all body values"
+        if value in constants:
+            return f"the recording leaves out '{name}', a large constant"
+        return f"the recording holds no value '{name}'{where}"
+
+    # -- the main graph
+
+    def _read_main(self, value: Value) -> _Lookup:
+        outline, name = self._graph_index, value.name
+        if value in outline.graph.inputs:
+            given = outline.inputs if name in outline.inputs else outline.graph.defaults
+            return (True, _copy(given[name])) if name in given else _NOT_FOUND
+        if self._frame._internals.model_ended and name in outline.outputs:
+            return True, _copy(outline.outputs[name])
+        return self._read_child_input(value)
+
+    def _read_child_input(self, value: Value) -> _Lookup:
+        """What a loop inside read from here when it was entered, of those that were entered so far."""
+        frame = self._frame
+        around = () if frame._internals.body is None else (*frame.entry, frame.iteration)
+        for inner in self._graph_index.child_loops(frame.index):
+            started = self._graph_index.entry_start(inner.index, around)
+            if started is None or started[1].id > frame._internals.current_boundary:
+                continue
+            trace, mark = self._graph_index.trace, started[1]
+            found = trace.find_value(mark.id, inner.index, PortKind.CAPTURE, value.name)
+            if found[0]:
+                return found
+            for edge in inner.loop.back_edges:
+                if edge.initial is value:
+                    return trace.find_value(mark.id, inner.index, PortKind.CARRIED, edge.param.name)
+        return _NOT_FOUND
+
+    # -- parameters: what the iteration gets that runs, at a boundary what the next one would get
+
+    def _read_param(self, value: Value) -> _Lookup:
+        frame, body = self._frame, self._body
+        assert body is not None
+        if value in body.edges:
+            return frame._internals.port_values(PortKind.CARRIED).find(value.name)
+        if value in body.sliced:
+            return self._read_slice(value)
+        if value in body.invariants:
+            return self.read(body.invariants[value])
+        if value is body.loop.iteration:
+            kind = np.int32 if _declared_type(value).dtype == np.int32 else np.int64
+            return True, np.full(_one_element_shape(value), frame.iteration, kind)
+        if value is body.loop.condition_input:
+            # An iteration that runs was allowed to; where the loop has no condition, the body gets true.
+            return True, np.full(_one_element_shape(value), frame.condition is not False or not frame.at_boundary)
+        return _NOT_FOUND
+
+    def _read_slice(self, value: Value) -> _Lookup:
+        assert self._body is not None
+        sliced = self._body.sliced[value]
+        whole = self.read(sliced.outer)[1]
+        if not isinstance(whole, np.ndarray):
+            return _NOT_FOUND
+        try:
+            parts = entry_parts(whole, sliced, self._body.loop.describe(), self._frame.trip_count)
+        except LoopdbgError:
+            return _NOT_FOUND
+        # After the last iteration the value is still the last part.
+        return (True, parts[min(self._frame.iteration, len(parts) - 1)].copy()) if len(parts) else _NOT_FOUND
+
+    # -- results
+
+    def _read_result(self, value: Value) -> _Lookup:
+        """What the iteration computed that runs, or where it has not yet what the one before did."""
+        frame = self._frame
+        if self._body is not None and value in self._body.condition_values:
+            return self._read_condition_value(value)
+        state = None if frame.at_boundary else frame._internals.producer_state(value)
+        if state is NodeState.DONE:
+            found = self._result_at(frame._internals.boundary_at(frame.iteration + 1), value)
+            return found if found[0] else self._read_child_input(value)
+        if state is NodeState.SKIPPED or not frame.iteration:
+            return _NOT_FOUND
+        return self._result_at(frame._internals.boundary, value)
+
+    def _read_condition_value(self, value: Value) -> _Lookup:
+        """What decided before an iteration whether it runs: a boundary has what its own iteration computed. Where the
+        trip count ends the loop there is nothing newer than that of the iteration before."""
+        inside, mark = self._frame._internals, self._frame._internals.boundary
+        iteration = self._frame.iteration
+        if mark is not None and mark.ended is StoppedBy.TRIP_COUNT:
+            iteration -= 1
+            mark = inside.boundary_at(iteration) if iteration >= 0 else None
+        return _NOT_FOUND if mark is None else self._recorded_result(mark, inside.boundary_at(iteration + 1), value)
+
+    def _result_at(self, mark: BoundaryRef | None, value: Value) -> _Lookup:
+        """What the iteration before a boundary computed: recorded, or known from what became of it."""
+        return _NOT_FOUND if mark is None or self._body is None else self._recorded_result(mark, mark, value)
+
+    def _recorded_result(self, mark: BoundaryRef, after: BoundaryRef | None, value: Value) -> _Lookup:
+        """What a mark has of a result; where it has nothing, what became of it ``after``."""
+        body = self._body
+        assert body is not None
+        found = self._frame._internals.port_values(PortKind.NODE, mark).find(value.name)
+        if found[0]:
+            return found
+        if value is body.loop.condition and mark.condition is not None:
+            return True, np.asarray(mark.condition)
+        return self._result_from_ports(after, value)
+
+    def _result_from_ports(self, mark: BoundaryRef | None, value: Value) -> _Lookup:
+        """A result of the iteration before a boundary, known from what became of it."""
+        frame, body = self._frame, self._body
+        if mark is None or body is None:
+            return _NOT_FOUND
+        for name in body.scans_of_result.get(value, ()):
+            found = frame._internals.port_values(PortKind.SCAN, mark).find(name)
+            if found[0]:
+                return found
+        for edge in body.edges_of_result.get(value, ()):
+            found = frame._internals.port_values(PortKind.CARRIED, mark).find(edge.param.name)
+            if found[0]:
+                return found
+        return _NOT_FOUND
+
+    def _entry_values(self, kind: PortKind) -> PortValues:
+        return self._frame._internals.port_values(kind, self._entry_boundary)
+
+    @cached_property
+    def _entry_boundary(self) -> BoundaryRef | None:
+        """The boundary at which this entry of the loop began."""
+        started = self._graph_index.entry_start(self._frame.index, self._frame.entry)
+        return None if started is None else started[1]
+
+
+def _copy(value: Any) -> Any:
+    return value.copy() if isinstance(value, np.ndarray) else list(value) if isinstance(value, list) else value
+
+
+def _declared_type(value: Value) -> TensorType:
+    return value.type if isinstance(value.type, TensorType) else TensorType()
+
+
+def _one_element_shape(value: Value) -> tuple[int, ...]:
+    """The shape that a one-element body parameter gets."""
+    shape = _declared_type(value).shape
+    return (1,) if shape is not None and len(shape) == 1 else ()

@@ -1,0 +1,196 @@
+"""Straight runs of instructions, computed as though they met numbers alone, and once more where one was NaN.
+
+Of two NaN the first one is handed on, and every addition, multiplication and extreme asks for that (``a != a`` in
+scalar_ops.h) before it can begin. A run leaves that out, and asks at its end instead, of few values: one that was
+computed from NaN is NaN. Nobody waits for the answer, and where it is yes, the same instructions are computed again
+in full. So a run writes nothing that it reads, or that it wrote before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .c_expressions import NAN_TEST, TYPES, TypedValue, bit_width, write_expression
+from .prologue_epilogue import PrologueEpilogue
+from .registers import ScalarOperation
+from .vector_lanes import Argument
+
+#: The operands of an operation on numbers of which, where one of them is NaN, its result is.
+NAN_PROPAGATING_OPERANDS = {
+    **dict.fromkeys(("add", "subtract", "multiply", "divide"), (0, 1)),
+    **dict.fromkeys(("maximum", "minimum"), (1,)),
+    **dict.fromkeys(("negative", "absolute", "sqrt", "cast"), (0,)),
+}
+
+
+def is_floating(operation: ScalarOperation) -> bool:
+    """Does it compute a float of floats?"""
+    return {operation.argument, operation.result} <= {"float", "double"}
+
+
+class NanTrace:
+    """What becomes of the values of a run. A value is an element of a register; what is copied is the same one."""
+
+    def __init__(self) -> None:
+        self.value_numbers: dict[tuple[int, int], int] = {}
+        #: Register, byte and C type of each value.
+        self.places: list[tuple[int, int, str]] = []
+        #: Of each value a later one that is NaN where it is; -1: none.
+        self.propagates_to: list[int] = []
+        #: What must be no NaN.
+        self.nan_tested: list[int] = []
+
+    def value(self, register: int, byte: int, c_type: str) -> int:
+        key = register, byte
+        if key not in self.value_numbers:
+            self.value_numbers[key] = len(self.places)
+            self.places.append((register, byte, c_type))
+            self.propagates_to.append(-1)
+        return self.value_numbers[key]
+
+    def copy(self, size: int, source: Argument, to: Argument) -> None:
+        for old, new in zip(source[1], to[1], strict=True):
+            for offset in range(size):
+                if (source[0], old + offset) in self.value_numbers:
+                    self.value_numbers[to[0], new + offset] = self.value_numbers[source[0], old + offset]
+
+    def compute(self, operation: ScalarOperation, operands: list[Argument], result: Argument) -> None:
+        taken = [[self.value(r, byte, operation.argument) for byte in at] for r, at in operands]
+        if NAN_TEST.search(operation.expression) and operands[0] != operands[1]:
+            self.nan_tested += taken[0]
+        given = [self.value(result[0], byte, operation.result) for byte in result[1]]
+        for j in NAN_PROPAGATING_OPERANDS.get(operation.name.split("_")[0], ()):
+            for old, new in zip(taken[j], given, strict=True):
+                self.propagates_to[old] = new
+
+    def nan_sentinels(self) -> dict[tuple[int, str], list[int]]:
+        """Values that tell whether one that was asked for is NaN: (register, C type) -> bytes."""
+        found: dict[tuple[int, str], list[int]] = {}
+        for value in {self.last_propagated(value) for value in self.nan_tested}:
+            register, byte, c_type = self.places[value]
+            found.setdefault((register, c_type), []).append(byte)
+        return {key: sorted(at) for key, at in sorted(found.items())}
+
+    def last_propagated(self, value: int) -> int:
+        while self.propagates_to[value] >= 0:
+            value = self.propagates_to[value]
+        return value
+
+
+class StraightLineCode(PrologueEpilogue):
+    """Writes operations on numbers and elements, one after the other or as runs."""
+
+    def run_end(self, first: int, targets: set[int]) -> int:
+        """Where the run ends that begins at an instruction: before what leaves or jumps, or is jumped to."""
+        seen: set[tuple[int, int]] = set()
+        k = first
+        while k < len(self.program.code) and (k == first or k not in targets) and self.is_unconditional(k):
+            *operands, result = ({*self.bytes_of(*argument)} for argument in self.arguments(k))
+            seen = seen.union(*operands)
+            if seen & result:
+                break
+            seen |= result
+            k += 1
+        return k
+
+    def bytes_of(self, argument: Argument, size: int) -> Iterator[tuple[int, int]]:
+        register, at = argument
+        return ((register, byte + k) for byte in at for k in range(size))
+
+    def opcode(self, k: int) -> int:
+        """Of what an instruction does on numbers or elements."""
+        op, _, a, _, _ = self.program.code[k]
+        return self.program.elementwise_operations[a][0] if op == self.control["EACH"] else op
+
+    def operation(self, k: int) -> ScalarOperation | None:
+        """None: it is none, or a choice."""
+        return self.layout.operations.get(self.opcode(k))
+
+    def is_unconditional(self, k: int) -> bool:
+        """Is an instruction an operation that always goes on to the next one?"""
+        operation = self.operation(k)
+        return not operation.divides if operation is not None else self.opcode(k) in self.layout.choices
+
+    def is_copy_instruction(self, k: int) -> bool:
+        return self.is_copy(self.opcode(k))
+
+    def arguments(self, k: int) -> list[tuple[Argument, int]]:
+        """Of an operation, where the elements of its operands and of its result are, and their bytes."""
+        op, d, a, b, c = self.program.code[k]
+        if op == self.control["EACH"]:
+            op, each = self.program.elementwise_operations[a]
+        elif op in self.layout.choices:
+            each = [(register, [0]) for register in (a, b, c, d)]
+        else:
+            each = [(register, [0]) for register in ((a, b, d) if self.layout.operations[op].binary else (a, d))]
+        if op in self.layout.choices:
+            sizes = [1, *[self.layout.choices[op]] * 3]
+        else:
+            operation = self.layout.operations[op]
+            size = bit_width(TYPES[operation.argument][0]) // 8
+            sizes = [*[size] * (len(each) - 1), bit_width(TYPES[operation.result][0]) // 8]
+        if self.program.code[k][0] != self.control["EACH"]:
+            sizes[-1] = max(sizes[-1], self.program.registers[d][0])  # it writes all of its register
+        return list(zip(each, sizes, strict=True))
+
+    def nan_sentinels(self, first: int, last: int) -> dict[tuple[int, str], list[int]]:
+        """Values at the end of a run that tell whether it was one of numbers; none: it does not matter."""
+        trace = NanTrace()
+        for k in range(first, last):
+            operation = self.operation(k)
+            *operands, (result, _) = self.arguments(k)
+            if operation is None:
+                continue
+            if self.is_copy_instruction(k):
+                trace.copy(operands[0][1], operands[0][0], result)
+            elif is_floating(operation):
+                trace.compute(operation, [argument for argument, _ in operands], result)
+        return trace.nan_sentinels()
+
+    def emit_run(self, first: int, last: int) -> None:
+        """The instructions of a run, which goes on behind it."""
+        w, telling = self.writer, self.nan_sentinels(first, last)
+        if telling:
+            again = w.fresh_name("again")
+            w.assume_no_nan = True
+            self.emit_operations(first, last)
+            w.assume_no_nan = False
+            w.branch_if(self.any_nan(telling), again, f"at{last}", likely=False)
+            w.begin_block(again)
+        self.emit_operations(first, last)
+        w.branch(f"at{last}")
+
+    def any_nan(self, telling: dict[tuple[int, str], list[int]]) -> str:
+        """Is one of these values NaN?"""
+        w, found = self.writer, ""
+        for (register, c_type), at in telling.items():
+            lanes = len(at) if len(at) > 1 else 0
+            value = TypedValue(self.gather_lanes(register, TYPES[c_type][0], at), c_type, lanes)
+            one = self.any_of(w.assign(f"fcmp uno {value.llvm} {value.text}, {value.text}"), lanes)
+            found = w.or_(found, one) if found else one
+        return found
+
+    def emit_operations(self, first: int, last: int) -> None:
+        """Operations, one after the other."""
+        for op, d, a, b, c in self.program.code[first:last]:
+            if op == self.control["EACH"]:
+                self.apply_elementwise(*self.program.elementwise_operations[a])
+            elif op in self.layout.choices:
+                self.select(self.layout.choices[op], d, a, b, c)
+            else:
+                self.operate(self.layout.operations[op], d, a, b)
+
+    def operate(self, operation: ScalarOperation, d: int, a: int, b: int) -> None:
+        if operation.name.startswith("copy_"):
+            self.move(a, d)
+            return
+        names = {"a": self.read_as(a, operation.argument)}
+        if operation.binary:
+            names["b"] = self.read_as(b, operation.argument)
+        self.write_value(d, write_expression(operation.expression, names, operation.result, self.writer))
+
+    def select(self, nbytes: int, d: int, a: int, b: int, c: int) -> None:
+        w, t = self.writer, self.types[d]
+        yes, no = (self.as_type(self.read(k), self.types[k], t) for k in (b, c))
+        w_value = w.assign(f"select i1 {w.is_true(self.read_as(a, 'uint8_t'))}, {t} {yes}, {t} {no}")
+        self.write(d, w_value)

@@ -1,0 +1,2 @@
+class BoundaryObserver:
+    """What the plain floor tells whoever notes what happens at boundaries."""

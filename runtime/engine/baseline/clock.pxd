@@ -1,0 +1,25 @@
+"""The clock, and whose time it is: what each instruction of a plan takes, where somebody asks."""
+
+from .state cimport ExecutionState
+
+cdef extern from "time.h" nogil:
+    struct timespec:
+        long tv_sec
+        long tv_nsec
+    int CLOCK_MONOTONIC
+    int clock_gettime(int clock, timespec *t)
+
+
+cdef inline double now() noexcept nogil:
+    """Seconds on a clock that only goes forward."""
+    cdef timespec t
+    clock_gettime(CLOCK_MONOTONIC, &t)
+    return t.tv_sec + t.tv_nsec * 1e-9
+
+
+cdef inline void charge_time_to(ExecutionState *s, int pc) noexcept nogil:
+    """From here on the time is that of another instruction; -1: of none."""
+    cdef double t = now()
+    if s.timed_pc >= 0:
+        s.node_seconds[s.timed_pc] += t - s.timed_since
+    s.timed_pc, s.timed_since = pc, t

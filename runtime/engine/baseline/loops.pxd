@@ -1,0 +1,37 @@
+"""Loops, for the parts of the engine that look at them."""
+
+from libc.stdint cimport int64_t
+
+from .optimizer_base cimport OptimizerBase
+from .binder cimport NodeBinder
+from .memory cimport Memory
+from .boundary_observer cimport BoundaryObserver
+from .state cimport BackEdgeState, Slice, ExecutionState
+from .scan_outputs cimport ScanOutputs
+
+cdef class Loops:
+    cdef readonly Memory memory
+    cdef NodeBinder binder
+    cdef readonly ScanOutputs scans
+    cdef OptimizerBase optimizer_base
+    cdef BoundaryObserver boundary_observer
+    cdef ExecutionState *s
+    cdef readonly object plan
+    cdef object checks           # what builds with bounds checks compare entries and boundaries with
+    cdef dict slice_arrays       # (loop, k) -> rearranged parts
+
+    cdef int materialize_all(self) except -1
+    cdef int load(self, int index) except -1
+    cdef int64_t prepare_entry(self, int index) except? -2
+    cdef int cut_slice(self, int index, int k, int64_t trip) except -1
+    cdef int locate_segments(self, Slice *c, array, part_count, int axis) except -1
+    cdef int put_part(self, int index, int k, int64_t part) except -1
+    cdef int put_parts(self, int index) except -1
+    cdef int set_back_buffer(self, BackEdgeState *e, object owner, int spec) except -1
+    cdef int preserve_results(self, int index, int param) except -1
+    cdef int prepare_boundary(self, int index) except -1
+    cdef int prepare_edge(self, BackEdgeState *e) except -1
+    cdef int check_edge(self, int index, int k) except -1
+    cdef int assign_branch_output(self, int source, int target) except -1
+    cdef int exit_slow(self, int index) except -1
+    cdef int control_slow(self, int pc) except -2

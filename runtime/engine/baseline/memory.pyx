@@ -1,0 +1,435 @@
+"""The engine's memory: slots, the specs (dtype and shape) of what they hold, and who reads them.
+
+A slot whose spec changes unbinds its consumers, which are bound again when they are met, but for those that follow the
+change by themselves: loops whose shapes change need nothing special.
+"""
+
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF, Py_REFCNT, Py_XDECREF
+from libc.string cimport memcpy
+cimport numpy as np
+from numpy cimport npy_intp
+
+from .arena cimport arena_free_tree, arena_alloc
+from ...kernels.memory_guard cimport reserve_bytes
+from ...kernels.bindings.sequences cimport SequenceValue, make_sequence
+from .spec_table cimport SpecTable, spec_of
+from .state cimport *
+
+import numpy as np
+
+from ...errors import ExecutionError
+from ...graph import node_in_file
+from ...kernels.memory_guard import refusal_text
+from ...plan.kernel_binding import shape_with_capacity
+from ...text import size_text
+
+cdef extern from "numpy/arrayobject.h":
+    # It takes over the reference to the dtype.
+    object new_array "PyArray_NewFromDescr"(void *type, void *dtype, int rank, const npy_intp *dims,
+                                            const npy_intp *strides, void *data, int flags, PyObject *like)
+
+np.import_array()
+
+# A buffer of so many bytes and more begins with a cache line. Where vectors lie in two lines each, a loop takes up to 6 %
+# longer; aligning less would cost more than it brings.
+cdef Py_ssize_t ALIGN_MIN_BYTES = 1 << 10
+cdef Py_ssize_t CACHE_LINE_BYTES = 64
+# Known numbers of so many bytes are not copied for their slot.
+cdef Py_ssize_t BORROW_MIN_BYTES = 1 << 12
+
+
+cdef class Memory:
+    """One execution's slots. ``known`` values are those that follow from constants and shapes alone."""
+
+    def __cinit__(self, plan):
+        self.plan = plan
+        self.nslots, self.ncode, self.nloops = len(plan.slots), len(plan.code), len(plan.loops)
+        # Behind the plan's slots: for each loop what its back edges carried before, iteration, condition, trip count.
+        self.s.nslots = self.nslots + sum(len(p.edges) + 3 for p in plan.loops)
+        self.s.own = arena_alloc(NULL, 0, 1)
+        self.s.slots = <Slot *>arena_alloc(self.s.own, self.s.nslots, sizeof(Slot))
+        self.s.code = <Instr *>arena_alloc(self.s.own, self.ncode, sizeof(Instr))
+        self.s.loops = <LoopState *>arena_alloc(self.s.own, self.nloops, sizeof(LoopState))
+        self.s.stack = <int *>arena_alloc(self.s.own, self.nloops, sizeof(int))
+        widest = max((len(p.edges) for p in plan.loops), default=0)
+        self.s.carried = <char **>arena_alloc(self.s.own, widest, sizeof(char *))
+        self.s.readers = <int *>arena_alloc(self.s.own, self.s.nslots, sizeof(int))
+        self.s.writer = <int *>arena_alloc(self.s.own, self.s.nslots, sizeof(int))
+        self.specs = SpecTable()
+        self.known = [None] * self.s.nslots
+        self.consumers = [[] for _ in range(self.s.nslots)]
+        self.producers, self.aliases = {}, {}
+
+    def __dealloc__(self):
+        cdef int k, j
+        if self.s.loops != NULL:
+            for k in range(self.nloops):
+                for j in range(self.s.loops[k].nedges):
+                    Py_XDECREF(self.s.loops[k].edges[j].back.owner)
+        if self.s.slots != NULL:
+            for k in range(self.nslots):
+                Py_XDECREF(self.s.slots[k].owner)
+        arena_free_tree(self.s.own)
+
+    cdef int load_consumers(self) except -1:
+        """Who reads and writes each slot, for C."""
+        cdef int k, n = 0
+        arena_free_tree(self.s.reader)
+        self.s.reader = NULL
+        self.s.reader = <int *>arena_alloc(self.s.own, sum(map(len, self.consumers)), sizeof(int))
+        for k in range(self.s.nslots):
+            self.s.readers[k] = n
+            for pc in self.consumers[k]:
+                self.s.reader[n] = pc
+                n += 1
+            self.s.writer[k] = self.producers.get(k, -1)
+        self.s.readers[self.s.nslots] = n
+
+    cdef int spec(self, dtype, tuple shape, object capacity=None) except -1:
+        """The spec of a value; ``capacity``: as ``SpecTable.capacity`` has it."""
+        if capacity is None:
+            return self.specs.find(dtype, shape)
+        return spec_of(self.specs.family(dtype, shape, capacity[0], capacity[1]), shape[capacity[0]])
+
+    cdef int put_owner(self, int k, object owner, int spec, int flags) except -1:
+        """Give a slot its value: an array, or with spec 0 any other object."""
+        return self.put_buffer(k, owner, spec, np.PyArray_NBYTES(owner) if spec else 0, flags)
+
+    cdef int put_buffer(self, int k, object owner, int spec, Py_ssize_t nbytes, int flags) except -1:
+        """Give a slot memory that may be more than its value needs; consumers of a changed spec are unbound."""
+        cdef Slot *slot = self.s.slots + k
+        cdef int changed = slot.spec != spec
+        cdef Py_ssize_t before = slot.nbytes
+        Py_INCREF(owner)
+        Py_XDECREF(slot.owner)
+        slot.owner = <PyObject *>owner
+        slot.spec, slot.flags, slot.version = spec, flags, 0
+        slot.data, slot.nbytes = np.PyArray_BYTES(owner) if spec else NULL, nbytes
+        slot.capacity = np.PyArray_NBYTES(owner) if spec and flags & OWN else 0
+        if changed:
+            on_spec_changed(&self.s, k, min(before, nbytes))
+
+    cdef int put_input(self, int k, object value) except -1:
+        """Let a slot show a value from outside, not copied where kernels can read it as it is."""
+        cdef Slot *slot = self.s.slots + k
+        if not isinstance(value, np.ndarray) or value.dtype.hasobject:
+            return self.store(k, value)
+        if not np.PyArray_ISCARRAY_RO(value):
+            value = as_aligned(value)
+        if slot.spec and not slot.flags and same_dtype_and_shape(<object>slot.owner, value):
+            return self.put_owner(k, value, slot.spec, 0)
+        return self.put_owner(k, value, self.spec(value.dtype, value.shape), 0)
+
+    cdef int unbind_consumers(self, int k) except -1:
+        self.s.generation += 1
+        cdef Region *r
+        for pc in self.consumers[k]:
+            unbind_node(self.s.code + <int>pc)
+            r = self.s.code[<int>pc].region
+            while r != NULL:
+                r.stale = 1
+                r = r.next
+
+    cdef int unbind_producer(self, int k) except -1:
+        """The node that writes a slot was bound on other terms, or does not write it because it was folded."""
+        if k in self.producers:
+            self.s.generation += 1
+            unbind_node(self.s.code + <int>self.producers[k])
+
+    cdef int set_known(self, int k, object array) except -1:
+        """Note what a slot holds without running (None: it takes a run); a change unbinds what rests on it."""
+        before = self.known[k]
+        if before is None and array is None:
+            return 0
+        if before is not None and array is not None and before.shape == array.shape and \
+                before.dtype == array.dtype and before.tobytes() == array.tobytes():
+            return 0
+        self.known[k] = array
+        return self.unbind_consumers(k)
+
+    cdef int own(self, int k, int spec) except -1:
+        """Make sure that a slot has a buffer of its own for a spec."""
+        cdef Slot *slot = self.s.slots + k
+        slot.version = 0     # somebody writes to it
+        if slot.spec == spec and slot.flags & OWN and not slot.flags & SHARED:
+            slot.flags = OWN
+            return 0
+        dtype, shape = self.specs.kind(spec)
+        nbytes = self.specs.nbytes(spec)
+        if self.specs.capacity(spec) is not None:
+            return self.put_buffer(k, allocate_or_raise(nbytes, lambda: self.describe_value(k)), spec, nbytes, OWN)
+        if nbytes < ALIGN_MIN_BYTES:
+            return self.put_owner(k, np.empty(shape, dtype), spec, OWN)
+        return self.put_owner(k, allocate_or_raise(nbytes, lambda: self.describe_value(k)).view(dtype).reshape(shape), spec, OWN)
+
+    def describe_value(self, int k, before=""):
+        """What a slot's value is, for messages; ``before``: what is said before the value itself."""
+        if k in self.producers:
+            return f"{self.describe_node(self.producers[k])}: {before}its result"
+        return f"{before}'{self.plan.slots[k].name}'"
+
+    cdef int set_constant(self, int k, object array) except -1:
+        if array.dtype.hasobject:
+            return self.put_owner(k, array, 0, 0)
+        array = as_aligned(array)
+        self.put_owner(k, array, self.spec(array.dtype, array.shape), FOLDED)
+        self.known[k] = array
+
+    cdef int fill_known(self, int k) except -1:
+        """Let a slot hold what is known of it; many numbers where they are, for nobody writes there."""
+        array = self.known[k]
+        if array.nbytes < BORROW_MIN_BYTES or not np.PyArray_ISCARRAY_RO(array):
+            self.store(k, array)
+            self.s.slots[k].flags |= FOLDED
+            return 0
+        return self.put_owner(k, array, self.spec(array.dtype, array.shape), FOLDED)
+
+    cdef int store(self, int k, object value) except -1:
+        """Copy a value into a slot: tensors into the slot's own buffer, anything else as it is."""
+        if isinstance(value, np.generic):
+            value = np.asarray(value)
+        elif isinstance(value, str):
+            value = np.array(value, object)     # one element of a tensor of strings, as NumPy gives it
+        elif isinstance(value, list):
+            value = make_sequence(value)
+        if not isinstance(value, np.ndarray) or value.dtype.hasobject:
+            return self.put_owner(k, value, 0, 0)
+        if not value.dtype.isnative:
+            value = value.astype(value.dtype.newbyteorder("="))
+        self.own(k, self.spec(value.dtype, value.shape))
+        if np.PyArray_IS_C_CONTIGUOUS(value):
+            memcpy(self.s.slots[k].data, np.PyArray_BYTES(value), np.PyArray_NBYTES(value))
+        else:
+            np.copyto(self.look(k), value)
+
+    cdef int forward_value(self, int source, int target) except -1:
+        """Copy what a slot holds into another one; what nobody changes is the same in both."""
+        cdef Slot *slot = self.s.slots + source
+        if slot.spec == 0 and slot.owner != NULL:
+            return self.put_owner(target, <object>slot.owner, 0, 0)
+        return self.store(target, self.look(source))
+
+    cdef bint is_sequence(self, int k):
+        cdef Slot *slot = self.s.slots + k
+        return slot.owner != NULL and type(<object>slot.owner) is SequenceValue
+
+    cdef int ensure_sequence(self, int k) except -1:
+        """Make sure that a slot has a sequence, for a call to put its own there."""
+        return 0 if self.s.slots[k].spec == 0 and self.is_sequence(k) else self.put_owner(k, make_sequence([]), 0, 0)
+
+    cdef object tensor(self, char *data, int spec):
+        """An array over memory that stays valid only until the engine goes on."""
+        dtype, shape = self.specs.kind(spec)
+        capacity = self.specs.capacity(spec)
+        if capacity is None:
+            return self.array_of(dtype, shape, data)
+        axis = capacity[0]
+        whole = self.array_of(dtype, shape_with_capacity(shape, capacity), data)
+        return whole[(slice(None),) * axis + (slice(0, shape[axis]),)]
+
+    cdef object array_of(self, object dtype, tuple shape, char *data):
+        """An array over memory, or with its own where that is NULL."""
+        cdef npy_intp dims[64]
+        cdef npy_intp n = 1
+        cdef int k
+        for k in range(<int>len(shape)):
+            dims[k] = shape[k]
+            n *= dims[k]
+        if n == 0:
+            data = NULL
+        Py_INCREF(dtype)
+        return new_array(<void *>np.ndarray, <void *>dtype, <int>len(shape), dims, NULL, data,
+                         0 if data == NULL else np.NPY_ARRAY_CARRAY, NULL)
+
+    cdef object look(self, int k):
+        """A slot's value without copying: for reading before the engine goes on."""
+        cdef Slot *slot = self.s.slots + k
+        if slot.spec == 0:
+            return python_value(slot.owner)
+        if self.specs.capacity(slot.spec) is not None:
+            return self.tensor(slot.data, slot.spec)
+        if slot.owner != NULL and np.PyArray_BYTES(<object>slot.owner) == slot.data:
+            owner = <object>slot.owner
+            dtype, shape = self.specs.kind(slot.spec)
+            if owner.shape == shape and owner.dtype == dtype:
+                return owner
+            if slot.flags & OWN and slot.nbytes:
+                return owner.reshape(-1).view(np.uint8)[:slot.nbytes].view(dtype).reshape(shape)
+        elif k in self.aliases:
+            source, offset = self.aliases[k]
+            if slot.data == self.s.slots[<int>source].data + <npy_intp>offset:
+                # Whoever keeps it keeps the memory.
+                dtype, shape = self.specs.kind(slot.spec)
+                held = self.look(source).reshape(-1).view(np.uint8)[offset:offset + slot.nbytes]
+                return held.view(dtype).reshape(shape)
+        return self.tensor(slot.data, slot.spec)
+
+    cpdef object value(self, int slot):
+        """A copy of what a slot holds: an array, a list, or None. The caller knows whether it was computed."""
+        cdef Slot *held = self.s.slots + slot
+        if held.spec == 0:
+            return self.copied_value(self.look(slot))
+        dtype, shape = self.specs.kind(held.spec)
+        if held.nbytes >= ALIGN_MIN_BYTES and not reserve_bytes(held.nbytes):
+            raise ExecutionError(f"{self.describe_value(slot, 'a copy of ')} {shortage_text(held.nbytes)}")
+        array = self.array_of(dtype, shape, NULL)
+        if self.specs.capacity(held.spec) is not None:
+            np.copyto(array, self.look(slot))
+        elif held.nbytes:
+            memcpy(np.PyArray_BYTES(array), held.data, held.nbytes)
+        return array
+
+    cdef object value_into(self, int slot, object before):
+        """As ``value``, but written into ``before``, the array of an earlier value, if only the caller refers to it and dtype
+        and shape are the same."""
+        cdef Slot *held = self.s.slots + slot
+        if held.spec == 0 or Py_REFCNT(before) > 1 or not np.PyArray_ISCARRAY(before) or \
+                self.specs.capacity(held.spec) is not None or self.specs.kind(held.spec) != (before.dtype, before.shape):
+            return self.value(slot)
+        memcpy(np.PyArray_BYTES(before), held.data, held.nbytes)
+        return before
+
+    def peek(self, int slot):
+        """What a slot holds, not copied: good until the engine goes on, and never to be written."""
+        return read_only_view(self.look(slot))
+
+    cdef object copied_value(self, object value):
+        return value.copy() if isinstance(value, np.ndarray) else list(value) if isinstance(value, list) else value
+
+    def is_known(self, int slot):
+        """True where a slot's value follows from constants and shapes alone."""
+        return self.known[slot] is not None
+
+    def has_value(self, int slot):
+        """False where a slot was never written."""
+        return self.s.slots[slot].owner != NULL
+
+    def dtype_and_shape(self, int slot):
+        """Dtype and shape of the tensor that a slot holds; None where it holds none."""
+        cdef Slot *at = self.s.slots + slot
+        return self.specs.kind(at.spec) if at.spec and at.owner != NULL else None
+
+    def capacity(self, int slot):
+        """The axis along which a slot's memory has capacity for more than the tensor in it, and the extent that there is memory
+        for; None: elements follow each other."""
+        return self.specs.capacity(self.s.slots[slot].spec)
+
+    def describe_node(self, int pc):
+        """``Add 'h' (opset 13) in 'rnn', iteration 7``."""
+        instruction = self.plan.code[pc]
+        text = node_in_file(self.plan.graph, instruction.node).describe()
+        return f"{text} in {self.describe_loop(instruction.inside)}" if instruction.inside >= 0 else text
+
+    def describe_loop(self, int index):
+        """``loop 'rnn', iteration 7``."""
+        return f"loop '{self.plan.loops[index].loop.name}', iteration {self.s.loops[index].i}"
+
+
+cdef bint same_dtype_and_shape(np.ndarray a, np.ndarray b):
+    """Have two arrays the same dtype and shape?"""
+    return np.PyArray_DESCR(a) == np.PyArray_DESCR(b) and np.PyArray_SAMESHAPE(a, b)
+
+
+def match_inputs(list fitted, inputs):
+    """Arrays by slot where they are of the dtypes and shapes in ``fitted`` (name, slot, dtype, shape), one for each
+    input; else None."""
+    cdef int d
+    cdef tuple shape
+    cdef np.ndarray array
+    if len(fitted) != len(inputs):
+        return None
+    checked = {}
+    for name, slot, dtype, shape in fitted:
+        value = inputs.get(name)
+        if type(value) is not np.ndarray:
+            return None
+        array = value
+        if np.PyArray_DESCR(array) != <np.PyArray_Descr *>dtype or np.PyArray_NDIM(array) != len(shape):
+            return None
+        for d in range(<int>len(shape)):
+            if np.PyArray_DIM(array, d) != <npy_intp>shape[d]:
+                return None
+        checked[slot] = array
+    return checked
+
+
+cdef object python_value(PyObject *owner):
+    """What a slot holds that is no tensor of numbers, as Python has it: a sequence is a list of its own."""
+    if owner != NULL and type(<object>owner) is SequenceValue:
+        return (<SequenceValue>owner).items[:(<SequenceValue>owner).count]
+    return <object>owner if owner != NULL else None
+
+
+def read_only_view(value):
+    """A view of an array that cannot be written; anything else as it is."""
+    if not isinstance(value, np.ndarray):
+        return value
+    view = value.view()
+    view.flags.writeable = False
+    return view
+
+
+def allocate_buffer(Py_ssize_t nbytes):
+    """An array of so many bytes (at least one), uint8. What is large begins with a cache line.
+
+    Raises:
+        MemoryError: there are not as many.
+    """
+    if nbytes < ALIGN_MIN_BYTES:
+        return np.empty(max(nbytes, 1), np.uint8)
+    try:
+        if not reserve_bytes(nbytes):
+            raise MemoryError
+        memory = np.empty(nbytes + CACHE_LINE_BYTES, np.uint8)
+    except MemoryError:
+        raise MemoryError(shortage_text(nbytes)) from None
+    cdef Py_ssize_t first = -<size_t>np.PyArray_BYTES(memory) % CACHE_LINE_BYTES
+    return memory[first:first + nbytes]
+
+
+def shortage_text(nbytes):
+    """That there is no memory, for the end of a message."""
+    return f"needs {size_text(nbytes)}{refusal_text() or ', which the system does not give'}"
+
+
+def allocate_or_raise(nbytes, who):
+    """An array of so many bytes (at least one). ``who()`` says what they are for.
+
+    Raises:
+        ExecutionError: the machine has not as many.
+    """
+    try:
+        return allocate_buffer(nbytes)
+    except (MemoryError, OverflowError) as error:
+        what = error if isinstance(error, MemoryError) else shortage_text(nbytes)
+        raise ExecutionError(f"{who()} {what}; run fewer iterations, or smaller tensors") from None
+
+
+def allocate_growable(nbytes, who):
+    """As ``allocate_or_raise``, for a value that grows: with half as much more where there is as much, so that it is copied a few
+    times in all, and not at each step."""
+    try:
+        return allocate_buffer(nbytes + max(nbytes // 2, 256))
+    except (MemoryError, OverflowError):
+        return allocate_or_raise(nbytes, who)
+
+
+def as_aligned(array):
+    """The array itself where kernels can use its memory, else a copy."""
+    if array.flags.c_contiguous and array.flags.aligned and array.dtype.isnative and type(array) is np.ndarray:
+        return array
+    return np.array(array, dtype=array.dtype.newbyteorder("="), order="C", copy=True, subok=False).reshape(array.shape)
+
+
+def describe_values(values):
+    """Values in words, for messages: ``float32 [3], a sequence of 2``."""
+    told = []
+    for value in values:
+        if isinstance(value, np.ndarray):
+            told.append(f"{'string' if value.dtype.hasobject else value.dtype.name} {list(value.shape)}")
+        elif isinstance(value, list):
+            told.append(f"a sequence of {len(value)}")
+        else:
+            told.append("nothing" if value is None else type(value).__name__)
+    return ", ".join(told)

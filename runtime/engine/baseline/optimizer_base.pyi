@@ -1,0 +1,2 @@
+class OptimizerBase:
+    """What the plain floor tells whatever makes an execution fast."""

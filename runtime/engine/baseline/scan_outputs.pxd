@@ -1,0 +1,25 @@
+"""Scan outputs, for the parts of the engine that know loops."""
+
+from libc.stdint cimport int64_t
+
+from .memory cimport Memory
+from .state cimport Scan, ExecutionState
+
+cdef class ScanOutputs:
+    cdef Memory memory
+    cdef ExecutionState *s
+    cdef object plan
+    cdef dict arrays             # (loop, k) -> array behind a scan buffer, or list of objects
+    cdef dict handed_over             # (loop, k) -> array behind the buffer that became the output last
+    cdef dict spare               # (loop, k) -> the one before, which nobody else has, for what is collected next
+
+    cdef int begin(self, int index) except -1
+    cdef int cap_capacity(self, Scan *c) except -1
+    cdef int check(self, int index, int k) except -1
+    cdef int reserve(self, int index, int k) except -1
+    cdef int grow(self, int index, int k) except -1
+    cdef int restore_elements(self, int index, int k, object elements) except -1
+    cdef int store(self, int index, int k) except -1
+    cdef int hand_over_buffer(self, int index, int k) except -1
+    cdef object empty(self, int index, int k)
+    cpdef object elements(self, int index, int k)

@@ -1,6 +1,0 @@
-class Elements:
-    op: int
-    n: int
-    arguments: list[int]
-    sizes: list[int]
-    places: list[list[int]]

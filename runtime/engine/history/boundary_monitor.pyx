@@ -1,0 +1,488 @@
+"""Predicates and records: looking at every boundary of a loop without leaving native code.
+
+A predicate is an operator over slots that gives one boolean. It is bound to kernels as a node is, asked at each boundary
+of its loop (in scalar programs as well), and stops the engine where it is true. A record appends the values of slots at
+each boundary to a buffer.
+"""
+
+from libc.stdint cimport int64_t
+cimport numpy as np
+
+from ..baseline.binder cimport NodeBinder
+from ..baseline.interpreter cimport append_records, update_previous_slots
+from ..baseline.loops cimport Loops
+from ..baseline.bound_node cimport run_bound_node
+from ..baseline.memory cimport Memory
+from ..baseline.arena cimport arena_free_tree, arena_grow, arena_alloc
+from ..baseline.backoff cimport on_unbindable
+from ..baseline.state cimport *
+
+import numpy as np
+
+from ...plan import operator_binder as binding
+from ...errors import ExecutionError, LoopdbgError, UsageError, one_line
+from ...ops.eager import EagerPrimitives
+from ...ops.primitives import NoNativeKernel
+
+np.import_array()
+
+_EAGER = EagerPrimitives()
+# Of a record, in one piece of memory.
+cdef int64_t MAX_CHUNK_ROWS = 1 << 16
+
+
+class PredicateInstruction:
+    """What an instruction of the plan is to the binder."""
+
+    outputs = ()
+    inside = -1
+
+    def __init__(self, op, inputs):
+        self.op, self.inputs = op, tuple(inputs)
+
+
+class RecordBuffer:
+    """A record as Python sees it: rows of ``full`` chunks, then those of the one that is written.
+
+    ``keep``: how many of the newest rows are wanted. Chunks are never written again, nor copied, so that a record costs
+    what writing it costs.
+    """
+
+    def __init__(self, entry, index, slots, keep):
+        self.entry, self.index, self.slots, self.max_rows = entry, index, tuple(slots), keep
+        self.full_chunks = []
+        self.chunk = None
+        self.is_complete = True
+
+
+cdef class BoundaryMonitor:
+    """Asks predicates and keeps records."""
+
+    cdef Memory memory
+    cdef NodeBinder binder
+    cdef Loops loops
+    cdef ExecutionState *s
+    cdef object plan
+    cdef int npredicates         # entries of the state's array
+    cdef int nrecords
+    cdef dict predicate_table          # key -> (entry, operator, slots, otherwise)
+    cdef dict record_buffers         # key -> Recording
+    cdef int next_key
+    cdef public tuple hits       # keys of the predicates that are true where the engine stopped by one
+
+    def __init__(self, Memory memory not None, NodeBinder binder not None, Loops loops not None):
+        self.memory, self.binder, self.loops = memory, binder, loops
+        self.s, self.plan = &memory.s, memory.plan
+        self.predicate_table, self.record_buffers, self.hits = {}, {}, ()
+
+    def begin(self):
+        """Another execution begins: records do so with it."""
+        self.hits = ()
+        for key in self.record_buffers:
+            self.truncate_record(key)
+
+    def slots_read(self):
+        """What predicates and records read."""
+        slots = {slot for _, question, _ in self.predicate_table.values() for slot in question.inputs}
+        return slots.union(*[recording.slots for recording in self.record_buffers.values()])
+
+    # -- what can be read at a boundary
+
+    def previous_slot(self, int index, int k):
+        """The slot that, at a boundary after an iteration, shows what back edge k carried into that iteration."""
+        return self.s.loops[index].first_derived_slot + k
+
+    def iteration_slot(self, int index):
+        """The slot that shows a loop's iteration number (int64), whether its body has one or not."""
+        return self.s.loops[index].first_derived_slot + self.s.loops[index].nedges
+
+    def condition_slot(self, int index):
+        """The slot that shows the execution condition in force at a boundary."""
+        return self.s.loops[index].first_derived_slot + self.s.loops[index].nedges + 1
+
+    def trip_count_slot(self, int index):
+        """The slot that shows a loop's trip count (int64); -1: no limit."""
+        return self.s.loops[index].first_derived_slot + self.s.loops[index].nedges + 2
+
+    def slot_at_boundary(self, int index, int slot):
+        """The slot that has a body value at a boundary after an iteration that computed it.
+
+        A result that a back edge carries may have moved to the edge's parameter by then. What an iteration gets stays
+        where it is, also where it is the result of another back edge: at a boundary it is what the next one gets.
+        """
+        cdef LoopState *loop = self.s.loops + index
+        cdef int k
+        if slot == loop.iteration or slot == loop.condition_input:
+            return slot
+        for k in range(loop.nedges):
+            if loop.edges[k].param == slot:
+                return slot
+        for k in range(loop.nslices):
+            if loop.slices[k].inner == slot:
+                return slot
+        for k in range(loop.nedges):
+            if loop.edges[k].result == slot:
+                return loop.edges[k].param
+        return slot
+
+    # -- predicates
+
+    def add_predicate(self, int index, op, slots, bint needs_body=False, otherwise=None):
+        """Ask ``op`` about the values of ``slots`` at every boundary of a loop from now on; returns a key.
+
+        ``op`` has ``apply(p, inputs)`` over primitives and gives one boolean. Where it is true, ``Engine.resume`` returns
+        ``("predicate", index)`` at that boundary, the one at which the loop ends included. ``needs_body``: it reads what
+        an iteration computed or carried before, and is not asked before iteration 0.
+
+        A value that changes its dtype or shape binds it anew. Where it cannot be bound to kernels, ``otherwise(index)``
+        is called at the boundary, or without that NumPy runs ``op``; a slot that has no value makes it false.
+        """
+        cdef int k
+        cdef Predicate *p
+        self.loops.materialize_all()
+        self.check_readable(index, slots)
+        taken = {entry for entry, _, _ in self.predicate_table.values()}
+        k = next((j for j in range(self.npredicates) if j not in taken), -1)
+        if k < 0:
+            k = self.grow_predicates()
+        p = self.s.predicates + k
+        p.loop, p.enabled, p.needs_body, p.hit = index, 1, needs_body, 0
+        p.next = self.s.loops[index].first_predicate
+        self.s.loops[index].first_predicate = k
+        question = PredicateInstruction(op, slots)
+        for slot in set(question.inputs):
+            self.memory.consumers[slot].append(p.pc)
+        self.memory.load_consumers()
+        unbind_node(self.s.code + p.pc)
+        self.next_key += 1
+        self.predicate_table[self.next_key] = (k, question, otherwise)
+        self.bind_derived_slots()
+        self.update_observer_counts(index)
+        return self.next_key
+
+    def grow_predicates(self):
+        """One more entry, with an instruction of its own behind those of the plan."""
+        self.s.predicates = <Predicate *>arena_grow(self.s.own, self.s.predicates, self.npredicates, self.npredicates + 1,
+                                                sizeof(Predicate))
+        self.s.predicates[self.npredicates].pc = self.binder.add_instruction()
+        self.npredicates += 1
+        return self.npredicates - 1
+
+    def remove_predicate(self, int key):
+        """Ask it no more."""
+        cdef int k, index
+        cdef int *link
+        entry, question, _ = self.question(key)
+        k = entry
+        index = self.s.predicates[k].loop
+        self.loops.materialize_all()
+        link = &self.s.loops[index].first_predicate
+        while link[0] != k:
+            link = &self.s.predicates[link[0]].next
+        link[0] = self.s.predicates[k].next
+        for slot in set(question.inputs):
+            self.memory.consumers[slot].remove(self.s.predicates[k].pc)
+        self.memory.load_consumers()
+        self.binder.unbind(self.s.predicates[k].pc)
+        del self.predicate_table[key]
+        self.update_observer_counts(index)
+
+    def question(self, int key):
+        if key not in self.predicate_table:
+            raise UsageError(f"there is no predicate {key}")
+        return self.predicate_table[key]
+
+    def enable_predicate(self, int key, bint enabled=True):
+        """Ask it, or keep it without asking."""
+        cdef int k = self.question(key)[0]
+        self.loops.materialize_all()
+        self.s.predicates[k].enabled = enabled
+        self.update_observer_counts(self.s.predicates[k].loop)
+
+    def is_native(self, int key):
+        """True while kernels answer it, without Python. It is bound where it is asked first."""
+        cdef int k = self.question(key)[0]
+        return self.s.code[self.s.predicates[k].pc].kind == NATIVE
+
+    def is_unbindable(self, int key):
+        """True where no kernels could be found for it as its values are now, so that Python answers it."""
+        cdef int k = self.question(key)[0]
+        return self.s.code[self.s.predicates[k].pc].kind != NATIVE and self.s.code[self.s.predicates[k].pc].again.stable < 0
+
+    def true_predicates(self, int index):
+        """Keys of the predicates that are true at the boundary where a loop stands, in the order of their keys."""
+        return tuple(key for key, (entry, _, _) in self.predicate_table.items()
+                     if self.s.predicates[<int>entry].loop == index and self.s.predicates[<int>entry].enabled and
+                     self.s.predicates[<int>entry].hit)
+
+    cdef int update_observer_counts(self, int index) except -1:
+        """After a change: what the hot path has to look at, and programs that look at something else are no more."""
+        cdef LoopState *loop = self.s.loops + index
+        cdef int k
+        loop.observers = loop.reads_previous = 0
+        derived = range(loop.first_derived_slot, loop.first_derived_slot + loop.nedges)
+        for entry, question, _ in self.predicate_table.values():
+            k = entry
+            if self.s.predicates[k].loop == index and self.s.predicates[k].enabled:
+                loop.observers += 1
+                loop.reads_previous |= any(slot in derived for slot in question.inputs)
+        for recording in self.record_buffers.values():
+            if recording.index == index and self.s.records[<int>recording.entry].enabled:
+                loop.observers += 1
+                loop.reads_previous |= any(slot in derived for slot in recording.slots)
+        self.s.generation += 1
+
+    def bind_derived_slots(self):
+        """Let the derived slots show where iterations, conditions and trip counts are."""
+        cdef LoopState *loop
+        cdef Slot *slot
+        cdef int index, k
+        for index in range(self.memory.nloops):
+            loop = self.s.loops + index
+            values = ((<size_t>&loop.i, np.dtype(np.int64)), (<size_t>&loop.keep, np.dtype(np.bool_)),
+                      (<size_t>&loop.trip, np.dtype(np.int64)))
+            for k, (address, dtype) in enumerate(values):
+                slot = self.s.slots + loop.first_derived_slot + loop.nedges + k
+                slot.data, slot.spec, slot.nbytes = <char *><size_t>address, self.memory.spec(dtype, ()), dtype.itemsize
+
+    def check_readable(self, int index, slots):
+        """What a back edge carried before shows only at the boundaries of its own loop."""
+        cdef LoopState *loop
+        cdef int k
+        for k in range(self.memory.nloops):
+            loop = self.s.loops + k
+            if k != index and any(loop.first_derived_slot <= slot < loop.first_derived_slot + loop.nedges for slot in slots):
+                raise UsageError(f"previous values of {self.plan.loops[k].loop.describe()} can be read only at its own "
+                                 f"boundaries")
+
+    def observe_slow(self, int index):
+        """Whatever the predicates and records of a boundary need, then all of them."""
+        cdef LoopState *loop = self.s.loops + index
+        cdef Slot *slot
+        cdef BackEdgeState *e
+        cdef int k, spec
+        if loop.reads_previous and loop.i > 0:
+            for k in range(loop.nedges):
+                e = loop.edges + k
+                slot = self.s.slots + loop.first_derived_slot + k
+                spec = previous_value_slot(self.s, e).spec
+                if slot.spec != spec:
+                    slot.spec, slot.nbytes = spec, self.memory.specs.nbytes(spec)
+                    self.memory.unbind_consumers(loop.first_derived_slot + k)
+            update_previous_slots(self.s, loop)
+        for recording in list(self.record_buffers.values()):
+            if recording.index == index and self.s.records[<int>recording.entry].enabled:
+                self.record_slow(index, recording)
+        loop.hit = 0
+        for key, (entry, _, _) in list(self.predicate_table.items()):
+            k = entry
+            if self.s.predicates[k].loop == index:
+                self.s.predicates[k].hit = 0
+                if self.s.predicates[k].enabled and (loop.i > 0 or not self.s.predicates[k].needs_body):
+                    hit = self.evaluate_slow(index, key)
+                    self.s.predicates[k].hit = hit
+                    loop.hit |= hit
+        append_records(self.s, loop)
+        loop.checked = 1
+
+    cdef int evaluate_slow(self, int index, int key) except -1:
+        """Bind a predicate and ask it, or ask it in Python."""
+        cdef Instr *ins
+        cdef Predicate *p
+        entry, question, otherwise = self.predicate_table[key]
+        p = self.s.predicates + <int>entry
+        ins = self.s.code + p.pc
+        if ins.kind == NATIVE and ins.nguards or ins.kind != NATIVE and ins.again.stable >= 0:
+            try:
+                self.bind_predicate(<int>entry, question)
+            except NoNativeKernel:
+                ins.kind = UNBOUND
+                on_unbindable(&ins.again)
+        if ins.kind == NATIVE:
+            if not run_bound_node(self.s, ins):
+                return (p.cell[0] + p.offset)[0] != 0
+        if otherwise is not None:
+            return bool(otherwise(index))
+        values = [self.value_at_boundary(index, slot) for slot in question.inputs]
+        if any(value is None for value in values):
+            return 0
+        where = f"a predicate at {self.memory.describe_loop(index)}"
+        try:
+            (answer,) = self.binder.silent_context.run(question.op.apply, _EAGER, values)
+        except LoopdbgError as error:
+            raise ExecutionError(f"{where}: {one_line(error)}") from error
+        except Exception as error:
+            raise ExecutionError(f"{where}: {one_line(error)}") from error
+        return _boolean_answer(answer, where)
+
+    def value_at_boundary(self, int index, int slot):
+        """A slot's value for NumPy; derived ones too."""
+        cdef LoopState *loop = self.s.loops + index
+        if loop.first_derived_slot <= slot < loop.first_derived_slot + loop.nedges:
+            return self.loops.previous(index, slot - loop.first_derived_slot)
+        return self.memory.look(slot)
+
+    def bind_predicate(self, int entry, question):
+        """Bind a predicate on what its inputs are now.
+
+        Raises:
+            NoNativeKernel: that is not possible.
+        """
+        cdef Predicate *p = self.s.predicates + entry
+        cdef Instr *ins
+        cdef int pc = p.pc
+        inputs = []
+        for slot in question.inputs:
+            if self.s.slots[<int>slot].spec == 0 or self.s.slots[<int>slot].data == NULL:
+                raise NoNativeKernel
+            inputs.append(self.binder.input(slot))
+        bound = binding.bind(question.op, inputs)
+        (answer,) = bound.outputs
+        if answer.dtype != np.bool_ or answer.size != 1:
+            raise UsageError(f"a predicate must give one boolean, and this one gives {answer.dtype.name} "
+                             f"{list(answer.shape)}")
+        self.binder.install(pc, question, bound)
+        ins = self.s.code + pc
+        p.cell = &self.s.slots[<int>answer.index].data if answer.kind == "slot" else &ins.cells[<int>answer.index]
+        p.offset = answer.offset
+
+    # -- records
+
+    def add_record(self, int index, slots, keep=None):
+        """Append the values of ``slots`` at every boundary of a loop from now on; returns a key.
+
+        Values must be tensors of numbers; one that changes its dtype or shape ends the record. ``keep``: how many of the
+        newest rows are wanted, None: all; about twice as many are held. ``Engine.start`` begins them anew.
+        """
+        cdef boundary_record *record
+        cdef int n = len(slots), k
+        self.loops.materialize_all()
+        self.check_readable(index, slots)
+        taken = {recording.entry for recording in self.record_buffers.values()}
+        k = next((j for j in range(self.nrecords) if j not in taken), -1)
+        if k < 0:
+            self.s.records = <boundary_record **>arena_grow(
+                self.s.own, self.s.records, self.nrecords, self.nrecords + 1, sizeof(boundary_record *))
+            k = self.nrecords
+            self.nrecords += 1
+        record = self.s.records[k] = <boundary_record *>arena_alloc(self.s.own, 1, sizeof(boundary_record))
+        record.slots, record.specs = <int *>arena_alloc(record, n, sizeof(int)), <int *>arena_alloc(record, n, sizeof(int))
+        record.nbytes = <np.npy_intp *>arena_alloc(record, n, sizeof(np.npy_intp))
+        record.offsets = <np.npy_intp *>arena_alloc(record, n, sizeof(np.npy_intp))
+        record.loop, record.enabled, record.nvalues = index, 1, n
+        record.next = self.s.loops[index].first_record
+        self.s.loops[index].first_record = k
+        for j, slot in enumerate(slots):
+            record.slots[<int>j] = slot
+        self.next_key += 1
+        self.record_buffers[self.next_key] = RecordBuffer(k, index, slots, keep)
+        self.bind_derived_slots()
+        self.update_observer_counts(index)
+        return self.next_key
+
+    cdef int record_slow(self, int index, object recording) except -1:
+        """Capacity for a row; the first time, what a row is. A value that is another than before ends the record."""
+        cdef boundary_record *record = self.s.records[<int>recording.entry]
+        cdef int j
+        cdef Slot *slot
+        for j in range(record.nvalues):
+            slot = self.s.slots + record.slots[j]
+            if slot.spec == 0 or slot.data == NULL or (record.row and slot.spec != record.specs[j]):
+                recording.is_complete = False
+                record.enabled = 0
+                self.update_observer_counts(index)
+                return 0
+        if not record.row:
+            record.row = 16
+            for j in range(record.nvalues):
+                record.specs[j] = self.s.slots[record.slots[j]].spec
+                record.nbytes[j] = self.memory.specs.nbytes(record.specs[j])
+                record.offsets[j] = record.row
+                record.row += (record.nbytes[j] + 7) // 8 * 8
+            self.s.generation += 1
+        if record.count < record.capacity:
+            return 0
+        if recording.chunk is not None:
+            recording.full_chunks.append(recording.chunk[:record.count])
+        capacity = min(max(256, 2 * record.capacity), MAX_CHUNK_ROWS)
+        if recording.max_rows is not None:
+            capacity = max(min(capacity, recording.max_rows), 16)
+            while sum(map(len, recording.full_chunks[1:])) >= recording.max_rows:
+                del recording.full_chunks[0]
+        recording.chunk = np.empty((capacity, record.row), np.uint8)
+        record.buffer, record.capacity, record.count = np.PyArray_BYTES(recording.chunk), capacity, 0
+
+    def recording(self, int key):
+        if key not in self.record_buffers:
+            raise UsageError(f"there is no record {key}")
+        return self.record_buffers[key]
+
+    def read_record(self, int key):
+        """What a record has: iterations, entries of the loop (0, 1 ...) and for each slot its values, ``[rows, ...]``.
+
+        Read-only, and they stay as they are while the engine goes on.
+        """
+        cdef boundary_record *record
+        recording = self.recording(key)
+        record = self.s.records[<int>recording.entry]
+        self.loops.materialize_all()
+        if not record.row:
+            return np.empty(0, np.int64), np.empty(0, np.int64), [np.empty(0) for _ in recording.slots]
+        rows = self.all_rows(recording)
+        if recording.max_rows is not None:
+            rows = rows[max(len(rows) - recording.max_rows, 0):]
+        rows = rows.view()
+        rows.flags.writeable = False
+        values = []
+        for j in range(record.nvalues):
+            dtype, shape = self.memory.specs.kind(record.specs[<int>j])
+            first, n = record.offsets[<int>j], record.nbytes[<int>j]
+            values.append(rows[:, first:first + n].view(dtype).reshape((len(rows), *shape)) if n
+                          else np.empty((len(rows), *shape), dtype))
+        return rows[:, :8].view(np.int64)[:, 0], rows[:, 8:16].view(np.int64)[:, 0], values
+
+    def record_is_complete(self, int key):
+        """False once a value changed its dtype or shape, which ended the record."""
+        return self.recording(key).is_complete
+
+    def truncate_record(self, int key, int64_t count=0):
+        """Keep the first ``count`` rows of a record only: after a checkpoint was restored, say."""
+        cdef boundary_record *record
+        recording = self.recording(key)
+        record = self.s.records[<int>recording.entry]
+        self.loops.materialize_all()
+        rows = self.all_rows(recording)[:max(count, 0)]
+        recording.full_chunks = [rows] if len(rows) else []
+        # What was given out stays as it is: a new chunk is begun at the next boundary.
+        recording.chunk = None
+        record.count = record.capacity = 0
+
+    def all_rows(self, recording):
+        cdef boundary_record *record = self.s.records[<int>recording.entry]
+        if recording.chunk is None and not recording.full_chunks:
+            return np.empty((0, record.row), np.uint8)
+        rows = [*recording.full_chunks, *([] if recording.chunk is None else [recording.chunk[:record.count]])]
+        return rows[0] if len(rows) == 1 else np.concatenate(rows)
+
+    def remove_record(self, int key):
+        """Record no more, and forget what there is; views of it stay."""
+        cdef int k
+        cdef int *link
+        recording = self.recording(key)
+        k = recording.entry
+        self.loops.materialize_all()
+        link = &self.s.loops[<int>recording.index].first_record
+        while link[0] != k:
+            link = &self.s.records[link[0]].next
+        link[0] = self.s.records[k].next
+        del self.record_buffers[key]
+        self.update_observer_counts(recording.index)
+        arena_free_tree(self.s.records[k])
+        self.s.records[k] = NULL
+
+
+def _boolean_answer(answer, where):
+    answer = np.asarray(answer)
+    if answer.dtype != np.bool_ or answer.size != 1:
+        raise UsageError(f"{where} must give one boolean, and gives {answer.dtype.name} {list(answer.shape)}")
+    return bool(answer.reshape(()))

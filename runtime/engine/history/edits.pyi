@@ -1,0 +1,16 @@
+from typing import Any
+
+from ..baseline.binder import NodeBinder
+from ..baseline.loops import Loops
+from ..baseline.memory import Memory
+from ..baseline.optimizer_base import OptimizerBase
+from .value_history import ValueHistories
+
+class ExecutionEditor:
+    def __init__(
+        self, memory: Memory, binder: NodeBinder, loops: Loops, histories: ValueHistories, optimizer_base: OptimizerBase
+    ) -> None: ...
+    def set(self, slot: int, value: Any) -> None: ...
+    def set_condition(self, index: int, value: bool) -> None: ...
+    def set_trip_count(self, index: int, count: int | None) -> None: ...
+    def is_constant_node(self, slot: int) -> bool: ...

@@ -1,0 +1,321 @@
+"""Regions of one node: it runs once an entry, keeps what it computed for a block of iterations, or follows an extent that varies:
+its calls, temps and outputs do then, without Python.
+
+What follows an extent gives up (0) where memory, a spec or another binding is needed; ``Growing`` (ranges/varying.pyx) does that.
+"""
+
+from libc.stdint cimport int32_t, int64_t
+
+from ...kernels.call cimport Call
+from ...kernels.loop_nest cimport invalidate_iteration_block
+from ..baseline.bound_node cimport run_bound_node
+from ..baseline.arena cimport arena_free_tree
+from ..baseline.spec_table cimport extent_of, spec_of
+from ..baseline.state cimport *
+from .optimizer_state cimport *
+from .copy_elision.elided_calls cimport restore_copies, elide_copies, materialize_inputs
+
+
+cdef void add_region(Instr *ins, Region *r) noexcept nogil:
+    """Let an instruction lead a region, which is asked before those that it leads already."""
+    r.next = ins.region
+    ins.region = r
+
+
+cdef void remove_region(Instr *ins, Region *r) noexcept nogil:
+    cdef Region **link = &ins.region
+    while link[0] != NULL and link[0] != r:
+        link = &link[0].next
+    if link[0] == r:
+        link[0] = r.next
+
+
+cdef void init_node(ExecutionState *s, int pc, int once) noexcept nogil:
+    """What is known of a node from its plan."""
+    cdef OptimizerNode *n = optimizer_node(s, pc)
+    n.pc, n.once, n.done = pc, once, -1
+    n.region.run, n.region.invalidate = run_region, forget
+
+
+cdef void add_node_region(ExecutionState *s, OptimizerNode *n) noexcept nogil:
+    """Let a node be a region by itself."""
+    cdef Region *r = s.code[n.pc].region
+    while r != NULL:
+        if r == &n.region:
+            return
+        if r.next == NULL:
+            r.next = &n.region      # behind a group that it leads
+            return
+        r = r.next
+    s.code[n.pc].region = &n.region
+
+
+# -- following an extent
+
+
+cdef inline int64_t element_of(const VaryingBinding *v, const char *data) noexcept nogil:
+    """The number that varies, where it is one in a tensor."""
+    return (<const int32_t *>data)[v.element] if v.narrow else (<const int64_t *>data)[v.element]
+
+
+cdef int matches_extent(ExecutionState *s, VaryingBinding *v, int64_t *extent) noexcept nogil:
+    """Do the inputs differ from those that the node was bound on in the one extent alone, and not too much?"""
+    cdef VaryingPort *p = v.inputs + v.leading
+    cdef int k
+    cdef int64_t n
+    if v.element < 0:
+        n = extent_of(p.family, s.slots[p.slot].spec)
+    elif s.slots[p.slot].spec == p.spec:
+        n = element_of(v, s.slots[p.slot].data)
+    else:
+        return 0
+    if n < v.low or n > v.high:
+        return 0
+    for k in range(v.ninputs):
+        p = v.inputs + k
+        if p.family == NULL:
+            if s.slots[p.slot].spec != p.spec:
+                return 0
+        elif extent_of(p.family, s.slots[p.slot].spec) != p.base + p.slope * n:
+            return 0
+    extent[0] = n
+    return 1
+
+
+cdef void cache_binding(ExecutionState *s, OptimizerNode *n) noexcept nogil:
+    """Put a node's binding aside, without what it computed for a block of iterations."""
+    cdef Instr *ins = s.code + n.pc
+    cdef VaryingBinding *v = n.varying
+    cdef int k
+    restore_copies(s, n)
+    for k in range(ins.ncalls):
+        invalidate_iteration_block(ins.calls + k)
+    v.ncalls, v.nguards, v.counts = ins.ncalls, ins.nguards, n.counts
+    v.calls, v.guards, v.cells, v.outer = ins.calls, ins.guards, ins.cells, ins.outer
+    ins.calls, ins.guards, ins.cells, ins.outer, n.varying = NULL, NULL, NULL, NULL, NULL
+    ins.ncalls = ins.nguards = ins.follows = n.counts = n.through = 0
+    v.next = n.cache
+    n.cache = v
+    n.ncached += 1
+
+
+cdef int select_binding(ExecutionState *s, OptimizerNode *n, int64_t *extent) noexcept nogil:
+    """Take the binding that fits the inputs, where there is one; an unbound node is NATIVE then. ``extent``: what it is now."""
+    cdef Instr *ins = s.code + n.pc
+    cdef int elided = n.elided
+    cdef VaryingBinding *v
+    cdef VaryingBinding **link = &n.cache
+    if n.region.stale:
+        return 0
+    if n.varying == NULL or not matches_extent(s, n.varying, extent):
+        while link[0] != NULL and not matches_extent(s, link[0], extent):
+            link = &link[0].next
+        v = link[0]
+        if v == NULL:
+            return 0
+        link[0] = v.next
+        n.ncached -= 1
+        if n.varying != NULL:
+            cache_binding(s, n)
+        ins.ncalls, ins.nguards, n.counts = v.ncalls, v.nguards, v.counts
+        ins.calls, ins.guards, ins.cells, ins.outer = v.calls, v.guards, v.cells, v.outer
+        n.varying = v
+        n.through = v.through
+        ins.follows = FOLLOWS_INPUTS | SETS_OUTPUTS
+        if elided and v.copies:
+            elide_copies(s, n)
+        s.generation += 1
+        ins.binding = s.generation
+    if ins.kind != NATIVE:
+        s.generation += 1
+        ins.kind = NATIVE
+    return 1
+
+
+cdef int update_calls(ExecutionState *s, OptimizerNode *n) noexcept nogil:
+    """Put the numbers of now into the calls."""
+    cdef VaryingBinding *v
+    cdef VaryingPort *p
+    cdef int k, spec
+    cdef int64_t extent = 0
+    if not select_binding(s, n, &extent):
+        return 0
+    v = n.varying
+    for k in range(v.ntemps):
+        if v.temps[k].base + v.temps[k].slope * extent > v.temps[k].capacity:
+            return 0
+    for k in range(v.noutputs):
+        p = v.outputs + k
+        if p.family != NULL:
+            spec = spec_of(p.family, p.base + p.slope * extent)
+            if not spec:
+                return 0
+            p.spec = spec
+    for k in range(v.ninputs):
+        v.inputs[k].spec = s.slots[v.inputs[k].slot].spec
+    for k in range(v.nnumbers):
+        if v.numbers[k].narrow:
+            (<int32_t *>v.numbers[k].where)[0] = <int32_t>(v.numbers[k].base + v.numbers[k].slope * extent)
+        else:
+            v.numbers[k].where[0] = v.numbers[k].base + v.numbers[k].slope * extent
+    s.code[n.pc].cost = v.cost_base + v.cost_slope * extent
+    v.extent = extent
+    v.fitted += 1
+    return 1
+
+
+cdef int fit_to_inputs(ExecutionState *s, OptimizerNode *n) noexcept nogil:
+    """Make a bound node fit what its inputs are now."""
+    cdef VaryingBinding *v = n.varying
+    cdef VaryingPort *p
+    cdef Slot *slot
+    cdef Slot *source
+    cdef int k
+    cdef Py_ssize_t nbytes
+    for k in range(v.ninputs):
+        if s.slots[v.inputs[k].slot].spec != v.inputs[k].spec:
+            if not update_calls(s, n):
+                return 0
+            v = n.varying
+            break
+    else:
+        if v.element >= 0 and element_of(v, s.slots[v.inputs[v.leading].slot].data) != v.extent:
+            if not update_calls(s, n):
+                return 0
+            v = n.varying
+    for k in range(v.noutputs):
+        p = v.outputs + k
+        slot = s.slots + p.slot
+        if slot.flags & FOLDED:
+            return 0     # whoever reads it rests on numbers that were known
+        if p.data_dependent:
+            continue     # its own calls see to it
+        if p.append >= 0:
+            source = s.slots + p.append
+            nbytes = port_bytes(p, v.extent)
+            if slot.owner != source.owner or source.capacity < nbytes:
+                return 0
+        elif slot.spec == p.spec:
+            continue
+        else:
+            nbytes = port_bytes(p, v.extent)
+            if slot.capacity < nbytes or slot.flags != OWN:
+                return 0
+        if slot.spec != p.spec:
+            change_spec(s, p.slot, p.spec, nbytes)
+    return not (n.looks and not n.elided and materialize_inputs(s, n))
+
+
+cdef int has_capacity(Call *call) noexcept nogil:
+    """Before a node's calls: has a result capacity for as much as they can make it?"""
+    cdef const DynamicResult *t = <const DynamicResult *>call.data
+    cdef const Slot *slot = t.state.slots + t.slot
+    return slot.flags != OWN or slot.capacity < t.most
+
+
+cdef int set_result_extent(Call *call) noexcept nogil:
+    """After a node's calls: a result gets the length that they say."""
+    cdef DynamicResult *t = <DynamicResult *>call.data
+    cdef Slot *slot = t.state.slots + t.slot
+    cdef int64_t extent = (<int64_t *>call.cell[0][0])[0]
+    cdef int spec = spec_of(t.family, extent)
+    if not spec:
+        return 1
+    if slot.spec != spec:
+        change_spec(t.state, t.slot, spec, t.family.unit * extent)
+    return 0
+
+
+cdef void free_binding_cache(OptimizerNode *n) noexcept:
+    """All that were put aside."""
+    cdef VaryingBinding *v
+    while n.cache != NULL:
+        v = n.cache
+        n.cache = v.next
+        arena_free_tree(v.calls)
+    n.ncached = n.region.stale = 0
+
+
+# -- running
+
+
+cdef inline int run(ExecutionState *s, OptimizerNode *n, Instr *ins) noexcept nogil:
+    """Run a node as it is bound, or not where it ran in this entry; not 0: it cannot be run so."""
+    if n.once >= 0 and already_ran_in_entry(s, n):
+        return 0
+    if ins.kind != NATIVE or (n.varying != NULL and not fit_to_inputs(s, n)) or run_bound_node(s, ins):
+        return 1
+    if n.once >= 0:
+        n.done = s.loops[n.once].entries
+    s.budget -= ins.cost
+    return 0
+
+
+cdef int run_node(ExecutionState *s, int pc) noexcept nogil:
+    """Run a node by itself; not 0: it cannot be run as it is bound."""
+    return run(s, optimizer_node(s, pc), s.code + pc)
+
+
+cdef int run_region(ExecutionState *s, Region *r) noexcept nogil:
+    cdef OptimizerNode *n = <OptimizerNode *>r
+    cdef Instr *ins = s.code + s.pc
+    if run(s, n, ins):
+        return REGION_PYTHON
+    ins, n = ins + 1, n + 1
+    # What ran in this entry comes in rows, with constants: two of three nodes in an iteration of nms_soft. Asked for one by
+    # one, each takes 60 instructions; here, 20.
+    while not s.stepping and is_idle(s, n, ins):
+        ins, n = ins + 1, n + 1
+    s.pc = <int>(ins - s.code)
+    return REGION_RAN
+
+
+cdef inline int is_idle(const ExecutionState *s, const OptimizerNode *n, const Instr *ins) noexcept nogil:
+    """Is there nothing to run: for a constant, or a node that ran in this entry?"""
+    if ins.region == NULL:
+        return ins.kind == NATIVE and ins.ncalls == 0 and ins.nguards == 0
+    return ins.region == &n.region and n.once >= 0 and already_ran_in_entry(s, n)
+
+
+cdef void forget(ExecutionState *s, Region *r) noexcept nogil:
+    """What it computed once an entry, or for a block of iterations, is of before."""
+    cdef OptimizerNode *n = <OptimizerNode *>r
+    cdef int k
+    n.done = -1
+    for k in range(s.code[n.pc].ncalls):
+        invalidate_iteration_block(s.code[n.pc].calls + k)
+
+
+# -- at a boundary, back in the iteration before
+
+
+cdef void shift_body_iteration(ExecutionState *s, LoopState *loop, int back) noexcept nogil:
+    """At a boundary: let the slots of a body be what they were in the iteration before (``back``), until they are turned
+    again."""
+    cdef int k
+    cdef int64_t i = loop.i - 1 if back else loop.i
+    cdef BackEdgeState *e
+    cdef Slice *c
+    for k in range(loop.nedges):
+        e = loop.edges + (loop.nedges - 1 - k if back else k)
+        if not e.identity:
+            exchange_slots(s.slots + e.param, previous_value_slot(s, e))
+    for k in range(loop.nslices):
+        c = loop.slices + k
+        if c.part_spec and i < loop.parts:
+            s.slots[c.inner].data = c.base + i * c.step
+    if loop.iteration >= 0:
+        write_integer(s.slots + loop.iteration, loop.iteration_wide, i)
+
+
+cdef inline void exchange_slots(Slot *a, Slot *b) noexcept nogil:
+    cdef Slot other = a[0]
+    a[0] = b[0]
+    b[0] = other
+
+
+cdef inline void write_integer(Slot *slot, int wide, int64_t number) noexcept nogil:
+    if wide:
+        (<int64_t *>slot.data)[0] = number
+    else:
+        (<int32_t *>slot.data)[0] = <int32_t>number

@@ -1,0 +1,219 @@
+"""Nodes bound in ways that are fast: for a range of shapes, for a block of iterations, to memory instead of its copy."""
+
+from ...kernels.call cimport Call
+from ...kernels.dirty_range_journal cimport DirtyJournal, IncrementalCopy, loopdbg_journal_clear
+from ..baseline.binder cimport NodeBinder, call_native
+from ..baseline.memory cimport Memory
+from ..baseline.arena cimport arena_alloc
+from ..baseline.state cimport *
+from .fusion.group_region cimport request_grouping
+from .node_regions cimport add_node_region, init_node
+from .shape_ranges.range_bindings cimport MAX_CACHED_BINDINGS, RangeBindings
+from .optimizer_state cimport *
+from .copy_elision.elided_calls cimport detach_readers, restore_copies, elide_copies, materialize_inputs, materialize_slot
+
+from ...ops.primitives import NoNativeKernel
+from ...plan import range_binding
+from ...plan.kernel_binding import DynamicExtentBuffer
+from ...plan.view_binding import bind_with_capacity
+from ..baseline import binder as canonical_value
+from ..baseline.binder import slot_by_temp
+
+
+cdef class OptimizingBinder(NodeBinder):
+    """Binds and runs the nodes of a plan, with all that makes them fast."""
+
+    def __init__(self, Memory memory not None, RangeBindings range_bindings not None):
+        self.range_bindings, self.hoisted = range_bindings, []
+        self.views = [()] * memory.ncode
+        NodeBinder.__init__(self, memory)
+        for pc, instruction in enumerate(self.plan.code):
+            init_node(self.s, pc, instruction.once)
+            if instruction.hoisted is not None:
+                self.hoisted.append(pc)
+            if instruction.once >= 0 or instruction.hoisted is not None:
+                add_node_region(self.s, optimizer_node(self.s, pc))
+
+    cdef set dependency_slots(self, object instruction):
+        """Those of what it is computed from for a block of iterations, too."""
+        return set(instruction.inputs if instruction.hoisted is None else (*instruction.inputs, *instruction.hoisted.inputs))
+
+    cdef int set_edited(self, bint user_edited) except -1:
+        """Whether something was changed by hand. Then no node uses what was computed for a block of iterations: the change
+        could be of what it would have read."""
+        if self.s.user_edited != user_edited:
+            self.s.user_edited = user_edited
+            self.s.generation += 1
+            for pc in self.hoisted:
+                self.range_bindings.forget(pc)
+                unbind_node(self.s.code + <int>pc)
+
+    cdef int bind_node(self, int pc) except -1:
+        """Bind the node at pc on what its inputs are now. 0: it has to run in Python."""
+        instruction = self.plan.code[pc]
+        bound = False
+        if instruction.hoisted is not None and not self.s.user_edited:
+            last = self.range_bindings.last_bound[pc]
+            try:
+                bound = self.bind_variant(pc, instruction.hoisted)
+            except NoNativeKernel:
+                pass
+            except Exception:
+                # It is bound as it stands.
+                if canonical_value.strict_binding:
+                    raise
+            if not bound:
+                self.range_bindings.last_bound[pc] = last
+        if not bound and not self.bind_variant(pc, instruction):
+            return 0
+        self.update_copy_elision(instruction, optimizer_node(self.s, pc), self.was_elided)
+        return 1
+
+    cdef int bind_variant(self, int pc, object instruction) except -1:
+        """Bind what runs at pc: on the shapes of now, or where others came before, for a range of them."""
+        varied = None
+        inputs = self.input_descriptors(instruction)
+        if inputs is None:
+            return 0
+        if all([i is None or self.s.slots[<int>i.slot].spec for i in inputs]):
+            varied = self.range_bindings.varied(pc, instruction, inputs)
+        if varied is None:
+            bound = bind_with_capacity(instruction.op, inputs)
+        else:
+            followed, bound, appended = varied
+            loose, bound = bound, range_binding.at_current_extent(bound, inputs)
+        if bound.inspected_inputs:
+            self.range_bindings.remember_integers(pc, inputs, bound.inspected_inputs)
+        if any([isinstance(out, DynamicExtentBuffer) and not self.range_bindings.has_specs_for(out)
+                for slot, out in zip(instruction.outputs, bound.outputs) if slot >= 0]):
+            return 0
+        if not self.allocate_results(instruction, bound):
+            return 0
+        self.range_bindings.cache_current(pc)
+        try:
+            self.install(pc, instruction, bound)
+            # Where there is nothing to copy yet, it is what it is a copy of later on.
+            self.views[pc] = bound.views if varied is None else loose.views or self.views[pc]
+            if varied is not None:
+                self.range_bindings.vary(pc, instruction, followed, loose, appended, self.keep[pc], {}, {})
+                self.keep[pc] = None
+                return self.range_bindings.adapt(pc)
+            self.range_bindings.reserve(pc)
+            return 1
+        except BaseException:
+            self.unbind(pc)     # half of it may be there, and no memory for the rest
+            raise
+
+    cdef int release_binding(self, int pc) except -1:
+        """Nothing is left of what a node is bound to now."""
+        cdef OptimizerNode *n = optimizer_node(self.s, pc)
+        NodeBinder.release_binding(self, pc)
+        if n != NULL:
+            if n.renews:
+                # Buffers with versions that it gave may be written in other ways now.
+                loopdbg_journal_clear(fast(self.s).journal)
+            n.varying = NULL
+            n.counts = n.elided = n.through = n.renews = 0
+
+    cdef int install(self, int pc, object instruction, object bound, int around=0) except -1:
+        """Turn a Bound into C, with calls around its own for results that are as long as they say."""
+        cdef Instr *ins = self.s.code + pc
+        cdef OptimizerNode *n = optimizer_node(self.s, pc)
+        cdef int k
+        if n == NULL:
+            return NodeBinder.install(self, pc, instruction, bound)
+        dependent = [(slot, out) for slot, out in zip(instruction.outputs, bound.outputs)
+                     if slot >= 0 and isinstance(out, DynamicExtentBuffer)]
+        NodeBinder.install(self, pc, instruction, bound, len(dependent))
+        n.counts = len(dependent)
+        if dependent:
+            ins.follows = SETS_OUTPUTS
+        slot_of_temp = slot_by_temp(instruction, bound)
+        for k, spec in enumerate(bound.calls):
+            if spec.copy_target >= 0:
+                self.use_incremental_update(pc, ins.calls + n.counts + k, spec, slot_of_temp)
+        for k, (slot, out) in enumerate(dependent):
+            self.range_bindings.count(n, k, slot, out)
+        request_grouping(self.s, instruction.inside)
+        return 0
+
+    cdef int use_incremental_update(self, int pc, Call *call, object spec, dict slot_of_temp) except -1:
+        """Let a call bring its result up to what it begins with, where that is less than to copy it."""
+        cdef OptimizerState *f = fast(self.s)
+        cdef IncrementalCopy *renewal
+        source, target = spec.buffers[0], spec.buffers[<int>spec.copy_target]
+        if target.kind != "temp" or target.index not in slot_of_temp:
+            return 0
+        if f.journal == NULL:
+            f.journal = <DirtyJournal *>arena_alloc(self.s.own, 1, sizeof(DirtyJournal))
+        renewal = <IncrementalCopy *>arena_alloc(self.s.code[pc].calls, 1, sizeof(IncrementalCopy))
+        renewal.journal = f.journal
+        renewal.target = &self.s.slots[<int>slot_of_temp[target.index]].version
+        if source.kind == "slot" and source.offset == 0 and \
+                self.s.slots[<int>source.index].nbytes == source.size * source.dtype.itemsize:
+            renewal.source = &self.s.slots[<int>source.index].version
+        call.renewal = renewal
+        optimizer_node(self.s, pc).renews = 1
+
+    cdef int run_node(self, int pc) except -1:
+        cdef OptimizerNode *n = optimizer_node(self.s, pc)
+        NodeBinder.run_node(self, pc)
+        if n.once >= 0:
+            n.done = self.s.loops[n.once].entries
+
+    cdef int run_cached_binding(self, int pc) except -1:
+        """Run a node by the binding in its cache that fits, or with more memory."""
+        cdef Instr *ins = self.s.code + pc
+        cdef OptimizerNode *n = optimizer_node(self.s, pc)
+        cdef bint was_native = ins.kind == NATIVE
+        instruction = self.plan.code[pc]
+        self.was_elided = n.elided and n.varying != NULL and not n.region.stale
+        # One that goes on with what it was bound to for a range is read as before.
+        if n.varying == NULL or n.region.stale or not self.native_enabled:
+            self.restore_input_copies(instruction, n)
+        if n.region.stale:
+            self.range_bindings.forget(pc)
+        if not self.native_enabled:
+            return 0
+        if n.varying != NULL or n.cache != NULL:
+            if n.varying == NULL:
+                self.release_binding(pc)       # of no use any more: one from the cache may take its place
+            if self.range_bindings.adapt(pc):
+                if (n.elided or not n.looks or not materialize_inputs(self.s, n)) and call_native(self.s, ins):
+                    return 1
+                self.range_bindings.forget(pc)
+            self.restore_input_copies(instruction, n)
+            self.range_bindings.cache_current(pc)
+        return was_native and self.range_bindings.reserve(pc) and call_native(self.s, ins)
+
+    cdef int on_python_fallback(self, int pc) except -1:
+        self.range_bindings.cache_current(pc)
+        return self.update_copy_elision(self.plan.code[pc], optimizer_node(self.s, pc), False)
+
+    cdef int is_reusable_binding(self, int pc) except -1:
+        """Is the node bound for a range, and are there only so many of them?"""
+        cdef OptimizerNode *n = optimizer_node(self.s, pc)
+        return n.varying != NULL and n.varying.low < n.varying.high and n.ncached < MAX_CACHED_BINDINGS
+
+    cdef int restore_input_copies(self, object instruction, OptimizerNode *n) except -1:
+        """Before a node is bound or run in Python: it reads copies, and so do those who read its results."""
+        cdef int slot
+        if not fast(self.s).elision_active:
+            return 0
+        restore_copies(self.s, n)
+        for slot in instruction.outputs:
+            if slot >= 0:
+                detach_readers(self.s, slot, n.region.stale)
+        for slot in instruction.inputs:
+            if slot >= 0:
+                materialize_slot(self.s, slot)
+
+    cdef int update_copy_elision(self, object instruction, OptimizerNode *n, bint elided) except -1:
+        """A node was bound anew, or runs in Python: those for a range ask for the copies that they read, and leave their own
+        out as before (``elided``), but else whoever writes what it reads runs again."""
+        cdef int slot
+        if n.varying != NULL and n.varying.copies and elided:
+            elide_copies(self.s, n)
+        for slot in instruction.inputs if fast(self.s).elision_active and (n.varying == NULL or not n.looks) else ():
+            if slot >= 0 and self.s.writer[slot] >= 0:
+                restore_copies(self.s, optimizer_node(self.s, self.s.writer[slot]))

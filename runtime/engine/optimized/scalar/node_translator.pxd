@@ -1,0 +1,48 @@
+"""What a scalar program computes, node by node."""
+
+from ....kernels.call cimport Call
+from ...baseline.state cimport Instr, ExecutionState
+from .element_access cimport ElementAccess
+
+cdef class NodeTranslator:
+    cdef ExecutionState *s
+    cdef object plan
+    cdef dict registers              # ("slot", k) or ("temp", address) -> byte offset of the register
+    cdef readonly list values        # (slot, cell address, byte offset, nbytes, are they the value's) of each register
+    cdef readonly int nbytes         # of all registers, with the room between them
+    cdef int used                    # of their values
+    cdef readonly list code          # (op, d, a, b, c)
+    cdef readonly list positions     # instruction -> position in the plan
+    cdef readonly list calls         # (loop, data, registers, steps)
+    cdef readonly list loads         # (slot, offset, block, length, base, register of the index, as int64)
+    cdef readonly list elementwise_operations        # (opcode, registers of the arguments, places of their elements, address of the call)
+    cdef readonly list nodes         # (address of the calls, how many, cost, registers of each, those of results, order)
+    cdef readonly dict fixed         # slot -> bytes that the program rests on
+    cdef set constants               # slots of the model's constants
+    cdef set changing                # slots that the loop is known to write
+    cdef set large                   # slots without a register, which it may not write
+    cdef dict boundary_registers                # slot -> register that has its value at the boundary ahead, while predicates are laid out
+
+    cdef int slot(self, int k) except -1
+    cdef int optional_slot(self, int k) except -2
+    cdef int register(self, tuple key, int slot, size_t cell, Py_ssize_t nbytes, bint exact) except -1
+    cdef list moves(self, int source, int target)
+    cdef int slot_of_cell(self, char **cell) except -2
+    cdef int argument(self, Call *call, int j, dict temps) except -1
+    cdef int node(self, int pc, Instr *ins, char **answer) except -1
+    cdef list arguments(self, Call *call, ElementAccess e)
+    cdef ElementAccess elements(self, Call *call)
+    cdef bytes indices(self, Call *call)
+    cdef Py_ssize_t port_bytes(self, Call *call, int j) except -2
+    cdef bint is_number(self, Call *call, int j) except -1
+    cdef bint is_number_call(self, Call *call) except -1
+    cdef bint is_load(self, Call *call) except -1
+    cdef int load(self, int pc, Call *call, int index, int result) except -1
+    cdef int number_call(self, int pc, Call *call, list registers) except -1
+    cdef int operate(self, int pc, Call *call, ElementAccess e, list registers) except -1
+    cdef object order(self, Call *call)
+    cdef object search(self, Call *call)
+    cdef object fold(self, Call *calls)
+    cdef int kernel_node(self, int pc, Instr *ins, char **answer) except -1
+    cdef list results(self, int pc, char **answer)
+    cdef int place(self, Call *call, int j, char **answer) except -2

@@ -1,0 +1,252 @@
+"""What a scalar program computes: registers for the values of bound nodes, and instructions for their calls.
+
+A call that programs know becomes an instruction on numbers or on elements of small tensors; of other nodes the kernels
+themselves run on registers, so that their bits are the same whatever they do.
+"""
+
+from ....kernels.call cimport Call
+from ....kernels.loop_nest cimport has_fma, is_gather, is_arg_reduction, is_scalar_call, is_small_product, is_self_contained
+from ...baseline.state cimport *
+from .element_access cimport ElementAccess, elements_of, fold_offsets, gather_access, product_offsets, search_offsets
+from .program_structs cimport *
+
+# Bytes of all registers, beyond which a program is none of small values.
+cdef enum:
+    MAX_REGISTERS_BYTES = 16384
+
+# Products of two numbers, or numbers looked at, beyond which a kernel is faster than machine code.
+cdef enum:
+    MAX_INLINE_PRODUCTS = 512
+
+# Types whose extremes machine code finds: NumPy's character -> the C type, and its bytes.
+SEARCH_TYPES = {"f": ("float", 4), "d": ("double", 8), "i": ("int32_t", 4), "l": ("int64_t", 8)}
+
+
+class NotScalar(Exception):
+    """The loop is none that a scalar program can run."""
+
+
+cdef class NodeTranslator:
+    """Collects instructions as Python lists, with registers as byte offsets; -1: none."""
+
+    def __init__(self, plan, set changing):
+        self.plan, self.changing = plan, changing
+        self.registers, self.values, self.nbytes, self.used, self.large = {}, [], 0, 0, set()
+        self.code, self.positions, self.calls, self.loads = [], [], [], []
+        self.elementwise_operations, self.nodes, self.fixed, self.boundary_registers = [], [], {}, {}
+        self.constants = {slot for slot, _ in plan.constants}
+
+    cdef int slot(self, int k) except -1:
+        """The register of a slot."""
+        cdef Slot *slot = self.s.slots + k
+        if k in self.boundary_registers:
+            if self.boundary_registers[k] < 0:
+                raise NotScalar
+            return self.boundary_registers[k]
+        if k >= len(self.plan.slots):
+            raise NotScalar     # derived from another loop, and not followed here
+        if slot.spec == 0 or slot.data == NULL or not 0 < slot.nbytes <= REGISTER_BYTES:
+            raise NotScalar
+        return self.register(("slot", k), k, 0, slot.nbytes, True)
+
+    cdef int optional_slot(self, int k) except -2:
+        return -1 if k < 0 else self.slot(k)
+
+    cdef int register(self, tuple key, int slot, size_t cell, Py_ssize_t nbytes, bint exact) except -1:
+        cdef Py_ssize_t room
+        if key not in self.registers:
+            room = REGISTER_ALIGNMENT_BYTES if nbytes > 8 else 8
+            self.nbytes = (self.nbytes + room - 1) // room * room
+            self.registers[key] = self.nbytes
+            self.values.append((slot, cell, self.nbytes, nbytes, exact))
+            self.nbytes += (nbytes + room - 1) // room * room
+            self.used += nbytes
+            if self.used > MAX_REGISTERS_BYTES:
+                raise NotScalar
+        return self.registers[key]
+
+    cdef list moves(self, int source, int target):
+        """The moves of 8 bytes by which one register gets what another one has. Both are slots of one spec."""
+        a, b = self.slot(source), self.slot(target)
+        return [(a + k, b + k) for k in range(0, self.s.slots[target].nbytes, 8)]
+
+    cdef int slot_of_cell(self, char **cell) except -2:
+        """The slot whose memory a call's argument is in; -1: a temp."""
+        cdef size_t first = <size_t>&self.s.slots[0].data
+        cdef size_t address = <size_t>cell
+        cdef size_t end = first + self.s.nslots * sizeof(Slot)
+        if not first <= address < end:
+            return -1
+        if (address - first) % sizeof(Slot):
+            raise NotScalar     # a sequence
+        return <int>((address - first) // sizeof(Slot))
+
+    cdef int argument(self, Call *call, int j, dict temps) except -1:
+        """The register of a call's argument. ``temps``: bytes of what is no slot; what is not known there is one number."""
+        cdef int slot = self.slot_of_cell(call.cell[j])
+        cdef size_t cell = <size_t>call.cell[j]
+        if slot >= 0:
+            return self.slot(slot)
+        # Temps have at least 8 bytes.
+        return self.register(("temp", cell), -1, cell, temps.get(cell, 8), cell in temps)
+
+    def emit(self, int position, int op, int d=0, int a=0, int b=0, int c=0):
+        """Append an instruction; returns its number."""
+        self.code.append((op, d, a, b, c))
+        self.positions.append(position)
+        return len(self.code) - 1
+
+    cdef int node(self, int pc, Instr *ins, char **answer) except -1:
+        """What a bound node does: instructions where all of its calls are known, else its kernels. ``answer``: the cell that
+        a predicate's is in."""
+        cdef int k
+        cdef ElementAccess e
+        elements = [self.elements(ins.calls + k) for k in range(ins.ncalls)]
+        if not all([elements[k] is not None or self.is_number_call(ins.calls + k) or self.is_load(ins.calls + k)
+                    for k in range(ins.ncalls)]):
+            return self.kernel_node(pc, ins, answer)
+        temps = {}      # cell -> bytes of the node's own memory
+        for k, e in enumerate(elements):
+            for j, size, places in zip(e.arguments, e.sizes, e.places) if e is not None else ():
+                cell = <size_t>ins.calls[k].cell[<int>j]
+                temps[cell] = max(temps.get(cell, 0), max(places) + size)
+        for k, e in enumerate(elements):
+            registers = [self.argument(ins.calls + k, j, temps) for j in self.arguments(ins.calls + k, e)]
+            if e is not None:
+                self.operate(pc, ins.calls + k, e, registers)
+            elif is_gather(ins.calls + k):
+                self.load(pc, ins.calls + k, registers[0], registers[1])
+            else:
+                self.number_call(pc, ins.calls + k, registers)
+
+    cdef list arguments(self, Call *call, ElementAccess e):
+        """Which of a call's arguments are in registers."""
+        return e.arguments if e is not None else [1, 2] if is_gather(call) else list(range(call.nargs))
+
+    cdef ElementAccess elements(self, Call *call):
+        """Where the elements are of an operation on registers; None for other calls."""
+        cdef ElementAccess e = gather_access(call, self.indices(call)) if is_gather(call) else elements_of(call)
+        cdef Py_ssize_t nbytes
+        if e is None:
+            return None
+        for j, size, places in zip(e.arguments, e.sizes, e.places):
+            nbytes = self.port_bytes(call, j)
+            if nbytes > REGISTER_BYTES or 0 <= nbytes < max(places) + size:
+                return None
+        return e
+
+    cdef bytes indices(self, Call *call):
+        """The indices of a Gather where the model holds them constant, on which the program rests then; else b"" """
+        cdef int slot = self.slot_of_cell(call.cell[1])
+        cdef Py_ssize_t nbytes = call.extra[3] * call.extra[4]
+        if slot not in self.constants or call.offset[1] or self.s.slots[slot].nbytes != nbytes:
+            return b""
+        self.fixed[slot] = (<const char *>self.s.slots[slot].data)[:nbytes]
+        return self.fixed[slot]
+
+    cdef Py_ssize_t port_bytes(self, Call *call, int j) except -2:
+        """The bytes of a slot that a call has as an argument; -1: it has memory of the node's own."""
+        cdef int slot = self.slot_of_cell(call.cell[j])
+        return -1 if slot < 0 else self.s.slots[slot].nbytes
+
+    cdef bint is_number(self, Call *call, int j) except -1:
+        """Is an argument all of a register of at most 8 bytes?"""
+        return not call.offset[j] and self.port_bytes(call, j) <= 8
+
+    cdef bint is_number_call(self, Call *call) except -1:
+        return is_scalar_call(call) and all([self.is_number(call, j) for j in range(call.nargs)])
+
+    cdef bint is_load(self, Call *call) except -1:
+        """Is it a Gather of one part of a tensor that the loop does not write?"""
+        # extra: outer count, axis length, block bytes, number of indices, bytes of an index
+        return is_gather(call) and call.extra[0] == 1 and call.extra[3] == 1 and self.is_number(call, 1) and \
+            not call.offset[2] and 0 < call.extra[2] <= REGISTER_BYTES and \
+            (self.port_bytes(call, 2) == call.extra[2] or (self.port_bytes(call, 2) < 0 and call.extra[2] <= 8)) and \
+            self.slot_of_cell(call.cell[0]) not in self.changing
+
+    cdef int load(self, int pc, Call *call, int index, int result) except -1:
+        source = self.slot_of_cell(call.cell[0])
+        base = 0 if source >= 0 else <size_t>call.cell[0][0]
+        self.loads.append((source, call.offset[0], call.extra[2], call.extra[1], base, index, call.extra[4] == 8))
+        self.emit(pc, OP_LOAD, d=result, a=len(self.loads) - 1)
+
+    cdef int number_call(self, int pc, Call *call, list registers) except -1:
+        self.calls.append((<size_t>call.loop, <size_t>call.data, registers, [call.steps[j] for j in range(call.nargs)]))
+        self.emit(pc, OP_CALL, a=len(self.calls) - 1)
+
+    cdef int operate(self, int pc, Call *call, ElementAccess e, list registers) except -1:
+        """An operation on numbers that fill their registers, or on elements of them."""
+        fits = all([places == [0] and self.port_bytes(call, j) in (-1, size)
+                    for j, size, places in zip(e.arguments, e.sizes, e.places)])
+        if fits:
+            last = len(registers) - 1
+            inputs = (registers[:last] + [0, 0, 0])[:3]
+            self.emit(pc, e.op, registers[last], inputs[0], inputs[1], inputs[2])
+            return 0
+        places = [[register + at for at in places] for register, places in zip(registers, e.places)]
+        self.elementwise_operations.append((e.op, registers, places, 0 if is_gather(call) else <size_t>call))
+        self.emit(pc, OP_EACH, a=len(self.elementwise_operations) - 1)
+
+    cdef int kernel_node(self, int pc, Instr *ins, char **answer) except -1:
+        """A node by its kernels. What is no register stays where it is: memory of its own, and what the loop does not write."""
+        cdef int k
+        registers, results = [], [self.slot(slot) for slot in self.results(pc, answer)]
+        for k in range(ins.ncalls):
+            if not is_self_contained(ins.calls + k):
+                raise NotScalar
+            registers.append([self.place(ins.calls + k, j, answer) for j in range(ins.calls[k].nargs)])
+        if answer != NULL and self.slot_of_cell(answer) < 0:
+            results.append(self.register(("temp", <size_t>answer), -1, <size_t>answer, 8, False))
+        order = self.order(ins.calls) if ins.ncalls == 1 else self.fold(ins.calls) if ins.ncalls == 2 else None
+        self.nodes.append((<size_t>ins.calls, ins.ncalls, ins.cost, registers, results, order))
+        self.emit(pc, OP_NODE, a=len(self.nodes) - 1)
+
+    cdef object order(self, Call *call):
+        """How a small product of registers is summed: ("product", (is it fused), and of a, b and the result: register,
+        places); or how extremes are found: ("search", (C type, is it the greatest, the last), the same of x and the result);
+        else None."""
+        if is_arg_reduction(call):
+            return self.search(call)
+        if not is_small_product(call) or not 0 < call.dims[1] * call.dims[2] * call.dims[3] <= MAX_INLINE_PRODUCTS or \
+                not all([0 <= self.port_bytes(call, j) <= REGISTER_BYTES for j in range(3)]):
+            return None
+        a, b, result = product_offsets(call)
+        return "product", (has_fma(),), (self.argument(call, 0, {}), a), (self.argument(call, 1, {}), b), \
+            (self.argument(call, 2, {}), result)
+
+    cdef object search(self, Call *call):
+        """As above."""
+        kind = SEARCH_TYPES.get(chr(call.extra[0]))
+        if kind is None or not 0 <= self.port_bytes(call, 0) <= REGISTER_BYTES or self.port_bytes(call, 1) < 0 or \
+                call.extra[1] * call.extra[2] * call.extra[3] > MAX_INLINE_PRODUCTS:
+            return None
+        x, result = search_offsets(call, kind[1])
+        return "search", (kind[0], bool(call.extra[4]), bool(call.extra[5])), (self.argument(call, 0, {}), x), \
+            (self.argument(call, 1, {}), result)
+
+    cdef object fold(self, Call *calls):
+        """How two calls fold numbers into a result: ("fold", (opcode, numbers of a part), of where it begins, of what is
+        folded and of the result: register, places); None: they do not."""
+        cdef tuple found = fold_offsets(calls, calls + 1)
+        if found is None or not 0 <= self.port_bytes(calls + 1, 1) <= REGISTER_BYTES or self.port_bytes(calls + 1, 2) < 0:
+            return None
+        op, part, size, starts, x, result = found
+        if len(x) * len(result) > MAX_INLINE_PRODUCTS or self.port_bytes(calls, 0) > REGISTER_BYTES:
+            return None
+        begin = self.argument(calls, 0, {<size_t>calls.cell[0]: max(starts) + size})
+        return "fold", (op, part), (begin, starts), (self.argument(calls + 1, 1, {}), x), \
+            (self.argument(calls + 1, 2, {}), result)
+
+    cdef list results(self, int pc, char **answer):
+        """Slots that a node writes."""
+        slots = self.plan.code[pc].outputs if answer == NULL else [self.slot_of_cell(answer)]
+        return [slot for slot in slots if slot >= 0]
+
+    cdef int place(self, Call *call, int j, char **answer) except -2:
+        """The register of an argument of a node that its kernels compute; -1: none."""
+        cdef int slot = self.slot_of_cell(call.cell[j])
+        if call.cell[j] == answer or (slot >= 0 and self.s.slots[slot].nbytes <= REGISTER_BYTES):
+            return self.argument(call, j, {})
+        if slot >= 0:
+            self.large.add(slot)
+        return -1

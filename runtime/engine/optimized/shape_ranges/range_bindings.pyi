@@ -1,0 +1,6 @@
+from ...baseline.memory import Memory
+
+min_growing_extent: int
+
+class RangeBindings:
+    def __init__(self, memory: Memory) -> None: ...

@@ -1,9 +1,0 @@
-from .memory import Memory
-
-strict_binding: bool
-
-class Binder:
-    native: bool
-    seed: int
-    def __init__(self, memory: Memory) -> None: ...
-    def is_native(self, pc: int) -> bool: ...

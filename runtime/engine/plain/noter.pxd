@@ -1,5 +1,0 @@
-"""What the plain floor tells whoever notes what happens at boundaries (time/history.pyx)."""
-
-cdef class Noter:
-    cdef int prepare(self, int index, bint crossing) except -1
-    cdef int start_at(self, int index) except -1

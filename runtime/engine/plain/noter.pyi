@@ -1,2 +1,0 @@
-class Noter:
-    """What the plain floor tells whoever notes what happens at boundaries."""

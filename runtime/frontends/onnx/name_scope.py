@@ -1,0 +1,220 @@
+"""Names of an ONNX model: which value a name stands for where it is used, and why it stands for none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from ...errors import ModelError
+from ...graph import UNKNOWN_ORIGIN, Graph, Origin, Value
+from ...record import record
+from ...text import did_you_mean
+from .proto import AttributeProto, FunctionProto, GraphProto, NodeProto, TypeProto
+from .proto_decoding import canonical_domain, value_type
+from .unsupported_types import unsupported_type
+
+#: Domain, name, overload.
+FunctionKey = tuple[str, str, str]
+#: An inner graph of a model: of each node that leads there its position, and which of its attributes; empty: the main
+#: graph.
+GraphPath = tuple[tuple[int, str], ...]
+
+
+def function_key(proto: FunctionProto | NodeProto) -> FunctionKey:
+    """What tells a function from others, of the function itself or of a node that may call it."""
+    name = proto.name if isinstance(proto, FunctionProto) else proto.op_type
+    return canonical_domain(proto.domain), name, proto.overload
+
+
+@record(frozen=True)
+class FunctionCallContext:
+    """What all graphs of one function call share; the model's own graphs are outside of any."""
+
+    opsets: Mapping[str, int]
+    #: Names inside a call begin with those of the calls that lead there: ``layer_1/norm/``.
+    prefix: str = ""
+    #: What the call gave for the function's attributes; None outside of functions.
+    attributes: Mapping[str, AttributeProto] | None = None
+    #: The functions that this call is inside of, itself included.
+    call_stack: tuple[FunctionKey, ...] = ()
+    #: Where the call was written, for nodes of the function that say nothing of themselves.
+    source: Origin | Callable[[], Origin] = UNKNOWN_ORIGIN
+
+
+class NameScope:
+    """The names of one graph, or of one function call, whose nodes join the caller's graph.
+
+    A name is looked up here, then in the enclosing graphs (IR specification, "Names Within a Graph"). A
+    function sees nothing of its caller's names.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        proto: GraphProto | FunctionProto,
+        context: FunctionCallContext,
+        place: str = "",
+        parent: NameScope | None = None,
+        caller: NameScope | None = None,
+        path: GraphPath | None = (),
+    ) -> None:
+        """``path``: where the graph is in the model; None for functions and the graphs inside them."""
+        self.path = path
+        self.graph = graph
+        self.proto = proto
+        self.context = context
+        #: Ends every message: `` in the body of Loop 'decode'``.
+        self.location_text = place
+        self.parent = parent
+        #: Names that are found here as well, though none of this scope may be told from them.
+        self.fallback_scope: NameScope | None = None
+        #: Which of the graph's nodes is being read.
+        self.position = 0
+        #: None: an optional input that a function's caller leaves out.
+        self.values: dict[str, Value | None] = {}
+        #: Values of types that nothing here can hold, in all scopes of a model, each with its type.
+        self.unsupported: dict[Value, str] = {}
+        if parent is not None or caller is not None:
+            self.unsupported = (parent or caller).unsupported  # type: ignore[union-attr]
+        #: Other names for values that leave a function: those that its caller gives them.
+        self.renamed: dict[str, str] = {}
+        self.types: dict[str, TypeProto] = {info.name: info.type for info in proto.value_info}
+        if isinstance(proto, GraphProto):
+            self.types.update((info.name, info.type) for info in proto.output)
+        self._node_names: set[str] = caller._node_names if caller else set()
+        self._own_names = {node.name for node in proto.node if node.name}
+
+    def node_name(self, proto: NodeProto) -> str:
+        """The node's own name, or one made from type and position; unique in its graph."""
+        prefix = self.context.prefix
+        name = f"{prefix}{proto.name or f'{proto.op_type}_{self.position}'}"
+        base, count = name, 1
+        while name in self._node_names or (not proto.name and name.removeprefix(prefix) in self._own_names):
+            count += 1
+            name = f"{base}_{count}"
+        self._node_names.add(name)
+        return name
+
+    def new_value(self, name: str) -> Value:
+        """A new value of this scope, with the type that the model declares for it; not yet visible."""
+        value = Value(self.renamed.get(name) or f"{self.context.prefix}{name}")
+        self.set_declared_type(value, self.types.get(name), f"value '{name}'{self.location_text}")
+        return value
+
+    def set_declared_type(self, value: Value, declared: TypeProto | None, at: str) -> None:
+        """Give a value the type that the model declares for it. ``at`` begins errors.
+
+        Raises:
+            UnsupportedError: an unknown element type.
+        """
+        unsupported = "" if declared is None else unsupported_type(declared)
+        if unsupported:
+            self.unsupported[value] = unsupported
+        elif declared is not None:
+            value.type = value_type(declared, at)
+
+    def define(self, name: str, value: Value | None, at: str) -> None:
+        """Make a node's output visible.
+
+        Raises:
+            ModelError: a value of that name is visible already (IR specification: static single assignment).
+                Inputs and initializers of a body may hide outer names, and do not come here.
+        """
+        scope = self if name in self.values else self.scope_hidden_by(name)
+        if scope is not None:
+            where = "its own graph" if scope is self else f"an enclosing graph{scope.location_text}"
+            raise ModelError(
+                f"{at}: its output '{name}' has the name of another value, in {where}; rename one"
+                " of the two (ONNX graphs are in static single assignment form)"
+            )
+        self.values[name] = value
+
+    def scope_hidden_by(self, name: str) -> NameScope | None:
+        """The nearest enclosing scope with a value that a definition of ``name`` here hides; None where it hides none.
+
+        An enclosing graph has the names of its inputs and initializers, and of the nodes before the one that has this
+        graph; names that it defines later are not visible here (IR specification, "Graphs").
+        """
+        scope = self.parent
+        while scope is not None and name not in scope.values:
+            scope = scope.parent
+        return scope
+
+    def find(self, name: str, at: str) -> Value | None:
+        """The value that a name stands for here; None where a function's caller leaves an input out.
+
+        Raises:
+            ModelError: nothing defines the name, or not before this point, or only inside some body.
+        """
+        scope: NameScope | None = self
+        while scope is not None:
+            if name in scope.values:
+                return scope.values[name]
+            scope = scope.parent or scope.fallback_scope
+        raise ModelError(self._undefined_name_message(name, at))
+
+    def _enclosing_scopes(self) -> Iterator[NameScope]:
+        scope: NameScope | None = self
+        while scope is not None:
+            yield scope
+            scope = scope.parent
+
+    def _undefined_name_message(self, name: str, at: str) -> str:
+        for scope in self._enclosing_scopes():
+            for position, node in enumerate(scope.proto.node):
+                if name not in node.output:
+                    continue
+                if position == scope.position:
+                    return f"{at} uses '{name}', which is an output of {_node_label(node, position)} itself"
+                return (
+                    f"{at} uses '{name}', which {_node_label(node, position)} produces only after it: they need each "
+                    "other"
+                    " in a circle; correct the names of their inputs"
+                )
+        root = list(self._enclosing_scopes())[-1]
+        for owner, graph in _inner_graphs(root.proto):
+            if name in _defined_names(graph):
+                return (
+                    f"{at} uses '{name}', a value of {owner} that cannot be seen outside of it;"
+                    " make it an output of that node"
+                )
+        visible = [known for scope in self._enclosing_scopes() for known in scope.values]
+        hint = did_you_mean(name, visible) or "; correct the name"
+        return f"{at} uses '{name}', which nothing defines{hint}"
+
+
+def _node_label(node: NodeProto, position: int) -> str:
+    return f"{node.op_type} '{node.name or f'{node.op_type}_{position}'}'"
+
+
+def _inner_graphs(proto: GraphProto | FunctionProto) -> Iterator[tuple[str, GraphProto]]:
+    """All graphs inside the nodes of a graph, each with the words for it."""
+    for position, node in enumerate(proto.node):
+        for attribute in node.attribute:
+            if attribute.type == AttributeProto.GRAPH:
+                word = attribute.name.replace("_", " ")
+                yield f"the {word} of {_node_label(node, position)}", attribute.g
+                yield from _inner_graphs(attribute.g)
+
+
+def all_names(proto: GraphProto | FunctionProto) -> Iterator[str]:
+    """Every name in a graph and in the graphs inside it."""
+    yield proto.name
+    if isinstance(proto, GraphProto):
+        for info in (*proto.input, *proto.output, *proto.initializer):
+            yield info.name
+    else:
+        yield from (*proto.input, *proto.output)
+    for node in proto.node:
+        yield from (node.op_type, node.name, node.domain, node.overload, *node.input, *node.output)
+        for attribute in node.attribute:
+            yield attribute.name
+            if attribute.type == AttributeProto.GRAPH:
+                yield from all_names(attribute.g)
+
+
+def _defined_names(graph: GraphProto) -> set[str]:
+    return {
+        *(info.name for info in graph.input),
+        *(tensor.name for tensor in graph.initializer),
+        *(name for node in graph.node for name in node.output),
+    }

@@ -1,0 +1,222 @@
+"""What a build refuses, and what loops note (the conditions are TensorRT's, from its header and its guide)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...graph import TensorType
+from .conditional import IIfConditional
+from .constant_folding import constant_int
+from .enums import LoopOutput, TripLimit
+from .layer import ILayer, ITensor
+from .layer_lowering import tensor_name
+from .loop import IIteratorLayer, ILoop, ILoopOutputLayer, IRecurrenceLayer, ITripLimitLayer
+from .nesting import Nesting
+from .network import INetworkDefinition
+
+#: What NVIDIA's page on loops names; other types build as well.
+_DOCUMENTED_DTYPES = ("float32", "float16")
+
+
+def check_network(network: INetworkDefinition) -> None:
+    """Hold a network to what can be told without knowing what is inside which loop.
+
+    Raises:
+        ModelError: something that a build refuses.
+    """
+    for layer in network.layers:
+        network.output_types(layer)
+    for loop in network.loops:
+        if loop.layers:
+            _check_limits(loop)
+            for recurrence in loop.recurrences:
+                _check_recurrence(network, recurrence)
+            for output in loop.outputs:
+                _check_output(network, output)
+    for conditional in network.conditionals:
+        _check_conditional(network, conditional)
+
+
+def check_nesting(nesting: Nesting) -> None:
+    """Hold a network to what follows from what is inside which loop.
+
+    Raises:
+        ModelError: something that a build refuses.
+    """
+    for loop in nesting.network.loops:
+        inside = nesting.layers_inside[loop]
+        own: set[ILayer] = {*loop.recurrences, *loop.iterators}
+
+        def within(tensor: ITensor, inside: set[ILayer] = inside, own: set[ILayer] = own) -> bool:
+            return tensor._layer in inside or tensor._layer in own
+
+        for limit in loop.limits:
+            if limit.kind is TripLimit.COUNT and within(limit.required_input(0)):
+                raise limit.error(f"the count, {limit.required_input(0)}, is computed inside the loop that it limits")
+            if limit.kind is TripLimit.WHILE:
+                _check_while(limit)
+        for iterator in loop.iterators:
+            if within(iterator.required_input(0)):
+                raise iterator.error(f"it iterates over {iterator.required_input(0)}, which is inside the loop itself")
+        for recurrence in loop.recurrences:
+            if within(recurrence.required_input(0)):
+                raise recurrence.error(
+                    f"its initial value, {recurrence.required_input(0)}, is computed inside the loop; it must come "
+                    "from outside"
+                )
+        for output in loop.outputs:
+            if not within(output.required_input(0)):
+                raise output.error(f"{output.required_input(0)} is not computed inside the loop")
+            if output.length is not None and within(output.length):
+                raise output.error(
+                    f"its length, {output.length}, is computed inside the loop; it must come from outside"
+                )
+
+
+def _check_limits(loop: ILoop) -> None:
+    if not loop.limits:
+        raise loop.error("it has no trip limit; add_trip_limit(tensor, trt.TripLimit.COUNT or WHILE) adds one")
+    for k, limit in enumerate(loop.limits):
+        if any(other.kind is limit.kind for other in loop.limits[:k]):
+            raise limit.error(f"the loop has a trip limit of kind {limit.kind.name} already")
+        kinds = "iu" if limit.kind is TripLimit.COUNT else "b"
+        need = "a 0-D int32 or int64 tensor" if limit.kind is TripLimit.COUNT else "a 0-D bool tensor"
+        _check_scalar(limit, limit.required_input(0), kinds, f"its limit of kind {limit.kind.name}", need)
+
+
+def _check_scalar(layer: ILayer, tensor: ITensor, kinds: str, what: str, need: str) -> None:
+    known = tensor.type
+    wrong = known.dtype is not None and (known.dtype.kind not in kinds or (kinds == "iu" and known.dtype.itemsize < 4))
+    if wrong or (known.shape is not None and len(known.shape) > 0):
+        hint = ""
+        if known.shape and all(size in (1, None) for size in known.shape):
+            hint = "; a shuffle with reshape_dims = () makes it 0-D"
+        raise layer.error(f"{what}, {tensor}, is {known}; it must be {need}{hint}")
+
+
+def _check_while(limit: ITripLimitLayer) -> None:
+    """The layers that compute the condition, up to the recurrences of its own loop."""
+    stack, seen = [limit.required_input(0)], set()
+    while stack:
+        tensor = stack.pop()
+        layer = tensor._layer
+        if layer is None or layer in seen:
+            continue
+        seen.add(layer)
+        if isinstance(layer, IRecurrenceLayer):
+            if layer.loop is not limit.loop:
+                raise limit.error(
+                    f"its condition is computed from {layer}; only recurrences of its own loop may decide, so carry "
+                    "that value in one of them"
+                )
+            continue
+        if isinstance(layer, IIteratorLayer | ITripLimitLayer | ILoopOutputLayer):
+            what = "an iterator" if isinstance(layer, IIteratorLayer) else "a loop output"
+            raise limit.error(
+                f"its condition is computed from {what}, {layer}; carry that value in a recurrence of the loop"
+            )
+        stack += [one for one in layer._inputs if one is not None]
+
+
+def _limit_dependencies(limit: ITripLimitLayer) -> set[ILayer]:
+    """The layers that a limit is computed by, and what those recurrences get next."""
+    found: set[ILayer] = set()
+    stack: list[ITensor | None] = list(limit._inputs)
+    while stack:
+        tensor = stack.pop()
+        if tensor is None or tensor._layer is None or tensor._layer in found:
+            continue
+        found.add(tensor._layer)
+        stack += tensor._layer._inputs
+    return found
+
+
+def _check_recurrence(network: INetworkDefinition, recurrence: IRecurrenceLayer) -> None:
+    first, then = recurrence.required_input(0), recurrence.get_input(1)
+    if then is None:
+        raise recurrence.error("it has no second input; set_input(1, tensor) says what the next iteration gets")
+    one, other = network.tensor_type(first), network.tensor_type(then)
+    if one.dtype is not None and other.dtype is not None and one.dtype != other.dtype:
+        raise recurrence.error(
+            f"its inputs have different types: {first} is {one.dtype.name}, {then} {other.dtype.name}; add_cast "
+            "converts"
+        )
+    if not _may_be_equal(one, other):
+        raise recurrence.error(
+            f"its inputs have different dimensions: {first} has {one.shape_text()}, {then} {other.shape_text()}; a "
+            "carried value keeps its shape"
+        )
+
+
+def _may_be_equal(one: TensorType, other: TensorType) -> bool:
+    if one.shape is None or other.shape is None:
+        return True
+    return len(one.shape) == len(other.shape) and all(
+        a == b or not isinstance(a, int) or not isinstance(b, int) for a, b in zip(one.shape, other.shape, strict=True)
+    )
+
+
+def _check_output(network: INetworkDefinition, output: ILoopOutputLayer) -> None:
+    tensor = output.required_input(0)
+    if output.kind is LoopOutput.LAST_VALUE:
+        layer = tensor._layer
+        if not isinstance(layer, IRecurrenceLayer) or layer.loop is not output.loop:
+            raise output.error(
+                f"LAST_VALUE takes the output of a recurrence of the loop, and {tensor} is none; carry it in one"
+            )
+        return
+    if output.length is None:
+        raise output.error(f"{output.kind.name} needs a length; set_input(1, length) gives it")
+    _check_scalar(output, output.length, "iu", "its length", "a 0-D int32 or int64 tensor")
+
+
+def _check_conditional(network: INetworkDefinition, conditional: IIfConditional) -> None:
+    if len(conditional.conditions) != 1:
+        if not (conditional.conditions or conditional.outputs or conditional.inputs):
+            return
+        have = f"{len(conditional.conditions)} conditions" if conditional.conditions else "no condition"
+        raise conditional.error(f"it has {have}; set_condition gives it the one that it needs")
+    if not conditional.outputs:
+        raise conditional.error("it has no output; add_output(true_tensor, false_tensor) gives it one")
+    condition = conditional.conditions[0]
+    _check_scalar(condition, condition.required_input(0), "b", "the condition", "a 0-D bool tensor")
+
+
+def loop_notes(network: INetworkDefinition, loop: ILoop, nesting: Nesting) -> Iterator[str]:
+    """What TensorRT would do otherwise with a loop, or may not do, one sentence each."""
+    if not loop.outputs:
+        yield f"TensorRT drops {loop}: it has no output, so nothing in it is computed there."
+    tensors = [layer.required_input(0) for layer in (*loop.recurrences, *loop.iterators, *loop.outputs)]
+    tensors += [
+        tensor for layer in network.layers if layer in nesting.loop_dependents[loop] for tensor in layer._outputs
+    ]
+    # A limit takes integers and booleans, and so does what it is computed from.
+    limits = {layer for limit in loop.limits for layer in _limit_dependencies(limit)}
+    data = [tensor for tensor in tensors if tensor._layer not in limits]
+    found = dict.fromkeys(kind.name for kind in (tensor.type.dtype for tensor in data) if kind is not None)
+    others = [name for name in found if name not in _DOCUMENTED_DTYPES]
+    if others:
+        yield (
+            f"NVIDIA's guide lists float32 and float16 for tensors in loops; {loop} has {', '.join(others)} as well, "
+            "which other releases take."
+        )
+    for output in loop.outputs:
+        if output.length is not None and constant_int(output.length) is None:
+            yield (
+                f"The length of '{tensor_name(output._outputs[0])}', '{tensor_name(output.length)}', is no constant: "
+                "NVIDIA's guide asks for one at build time, the header does not."
+            )
+        if output._was_last_value:
+            name = tensor_name(output._outputs[0])
+            yield f"'{name}' was LAST_VALUE; a length turns it into CONCATENATE, in TensorRT as well."
+    dims = {
+        size if isinstance(size, str) else (tensor, axis)
+        for tensor in dict.fromkeys(tensors)
+        for axis, size in enumerate(tensor.type.shape or ())
+        if not isinstance(size, int)
+    }
+    if len(dims) > 1:
+        yield (
+            f"Tensors of {loop} have more than one dimension that is not known: TensorRT reserves memory as if all of "
+            "them were as large as the largest."
+        )

@@ -1,0 +1,230 @@
+"""What scripts set before they build: kept, since scripts read it back; none of it changes what a network computes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .builder_enums import (
+    BuilderFlag,
+    DeviceType,
+    EngineCapability,
+    HardwareCompatibilityLevel,
+    MemoryPoolType,
+    PreviewFeature,
+    ProfilingVerbosity,
+    RuntimePlatform,
+    TacticSource,
+    TilingOptimizationLevel,
+)
+from .checked_attribute import CheckedAttribute
+from .optimization_profile import IOptimizationProfile
+from .removed_api import missing_api_error
+from .script_location import ArgumentError, caller_location
+from .script_state import current_state
+
+#: Of a GPU that nobody has asked about: what get_memory_pool_limit tells of a pool whose limit was not set.
+_WORKSPACE_BYTES = 16 << 30
+
+_DEFAULTS: dict[str, Any] = {
+    "builder_optimization_level": 3,
+    "profiling_verbosity": ProfilingVerbosity.LAYER_NAMES_ONLY,
+    "avg_timing_iterations": 1,
+    "engine_capability": EngineCapability.STANDARD,
+    "default_device_type": DeviceType.GPU,
+    "DLA_core": -1,
+    "max_num_tactics": -1,
+    "hardware_compatibility_level": HardwareCompatibilityLevel.NONE,
+    "runtime_platform": RuntimePlatform.SAME_AS_BUILD,
+    "plugins_to_serialize": [],
+    "max_aux_streams": -1,
+    "progress_monitor": None,
+    "tiling_optimization_level": TilingOptimizationLevel.NONE,
+    "l2_limit_for_tiling": -1,
+    "profile_stream": 0,
+    "remote_auto_tuning_config": "",
+    "build_route": None,
+    "int8_calibrator": None,
+    "algorithm_selector": None,
+    "quantization_flags": 0,
+}
+
+
+class ITimingCache:
+    """Timings of kernels: there are none."""
+
+    def __init__(self, held: bytes = b"") -> None:
+        self._data = bytes(held)
+
+    def serialize(self) -> IHostMemory:
+        return IHostMemory(self._data)
+
+    def combine(self, input_cache: ITimingCache, ignore_mismatch: bool) -> bool:
+        return True
+
+    def reset(self) -> bool:
+        self._data = b""
+        return True
+
+
+class IHostMemory(bytes):
+    """Bytes; what stands for an engine is no engine, and says so where it is written to a file."""
+
+    @property
+    def nbytes(self) -> int:
+        return len(self)
+
+    def __enter__(self) -> IHostMemory:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    @property
+    def dtype(self) -> Any:
+        from .enums import DataType
+
+        return DataType.INT8
+
+
+class IBuilderConfig:
+    """Options of a build."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        self._property_values: dict[str, Any] = {
+            name: list(value) if isinstance(value, list) else value for name, value in _DEFAULTS.items()
+        }
+        self._flags = 1 << int(BuilderFlag.TF32)
+        self._pools: dict[MemoryPoolType, int] = {}
+        self._profiles: list[IOptimizationProfile] = []
+        self._devices: dict[int, DeviceType] = {}
+        self._preview: dict[PreviewFeature, bool] = {}
+        self._tactics = sum(1 << int(source) for source in TacticSource)
+        self._cache: ITimingCache | None = None
+        self._calibration: IOptimizationProfile | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _DEFAULTS:
+            return self._property_values[name]
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise missing_api_error("IBuilderConfig", name, [*dir(self), *_DEFAULTS])
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _DEFAULTS:
+            self._property_values[name] = value
+        elif name.startswith("_") or name == "flags":
+            super().__setattr__(name, value)
+        else:
+            raise missing_api_error("IBuilderConfig", name, [*dir(self), *_DEFAULTS])
+
+    flags = CheckedAttribute[int]("_flags", lambda config, given, what: int(given))
+
+    def set_flag(self, flag: BuilderFlag) -> None:
+        self._flags |= 1 << int(_flag(flag))
+
+    def clear_flag(self, flag: BuilderFlag) -> None:
+        self._flags &= ~(1 << int(_flag(flag)))
+
+    def get_flag(self, flag: BuilderFlag) -> bool:
+        return bool(self._flags >> int(_flag(flag)) & 1)
+
+    def set_memory_pool_limit(self, pool: MemoryPoolType, pool_size: int) -> None:
+        if not isinstance(pool, MemoryPoolType):
+            raise ArgumentError(
+                f"{caller_location()}: set_memory_pool_limit takes a trt.MemoryPoolType, not {pool!r:.60}"
+            )
+        self._pools[pool] = int(pool_size)
+
+    def get_memory_pool_limit(self, pool: MemoryPoolType) -> int:
+        return self._pools.get(pool, _WORKSPACE_BYTES if pool is MemoryPoolType.WORKSPACE else 0)
+
+    def add_optimization_profile(self, profile: IOptimizationProfile) -> int:
+        if not isinstance(profile, IOptimizationProfile):
+            raise ArgumentError(
+                f"{caller_location()}: add_optimization_profile takes what builder.create_optimization_profile() "
+                "made, not"
+                f" {profile!r:.60}"
+            )
+        self._profiles.append(profile)
+        return len(self._profiles) - 1
+
+    @property
+    def num_optimization_profiles(self) -> int:
+        return len(self._profiles)
+
+    def set_calibration_profile(self, profile: IOptimizationProfile) -> bool:
+        self._calibration = profile
+        return True
+
+    def get_calibration_profile(self) -> IOptimizationProfile | None:
+        return self._calibration
+
+    def set_quantization_flag(self, flag: Any) -> None:
+        self.quantization_flags |= 1 << int(flag)
+
+    def clear_quantization_flag(self, flag: Any) -> None:
+        self.quantization_flags &= ~(1 << int(flag))
+
+    def get_quantization_flag(self, flag: Any) -> bool:
+        return bool(self.quantization_flags >> int(flag) & 1)
+
+    def set_device_type(self, layer: Any, device_type: DeviceType) -> None:
+        self._devices[id(layer)] = device_type
+
+    def get_device_type(self, layer: Any) -> DeviceType:
+        found: DeviceType = self._devices.get(id(layer), self.default_device_type)
+        return found
+
+    def is_device_type_set(self, layer: Any) -> bool:
+        return id(layer) in self._devices
+
+    def reset_device_type(self, layer: Any) -> None:
+        self._devices.pop(id(layer), None)
+
+    def can_run_on_DLA(self, layer: Any) -> bool:
+        return False
+
+    def set_tactic_sources(self, tactic_sources: int) -> bool:
+        self._tactics = int(tactic_sources)
+        return True
+
+    def get_tactic_sources(self) -> int:
+        return self._tactics
+
+    def create_timing_cache(self, serialized_timing_cache: bytes = b"") -> ITimingCache:
+        return ITimingCache(serialized_timing_cache)
+
+    def set_timing_cache(self, cache: ITimingCache, ignore_mismatch: bool = False) -> bool:
+        self._cache = cache
+        return True
+
+    def get_timing_cache(self) -> ITimingCache | None:
+        return self._cache
+
+    def set_preview_feature(self, feature: PreviewFeature, enable: bool) -> None:
+        self._preview[feature] = bool(enable)
+
+    def get_preview_feature(self, feature: PreviewFeature) -> bool:
+        return self._preview.get(feature, False)
+
+    def all_build_routes(self) -> list[Any]:
+        return []
+
+    def __enter__(self) -> IBuilderConfig:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+def _flag(flag: Any) -> BuilderFlag:
+    if not isinstance(flag, BuilderFlag):
+        raise ArgumentError(f"{caller_location()}: a flag of a config is a trt.BuilderFlag, not {flag!r:.60}")
+    if flag is BuilderFlag.INT8:
+        current_state().note(
+            "BuilderFlag.INT8 is ignored: nothing is calibrated, and layers compute in the types they have"
+        )
+    return flag

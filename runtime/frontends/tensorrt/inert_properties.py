@@ -1,0 +1,115 @@
+"""What tensors, layers and networks keep for scripts that read it back: nothing that is computed depends on it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .builder_enums import NetworkDefinitionCreationFlag, TensorLocation
+from .checked_attribute import CheckedAttribute
+from .enums import DataType
+from .script_location import ArgumentError, caller_location
+
+
+class InertTensorProperties:
+    """Of an ITensor."""
+
+    location: TensorLocation = TensorLocation.DEVICE
+    allowed_formats: int = 0xFFF
+    broadcast_across_batch: bool = False
+    _range: tuple[float, float] | None = None
+
+    dynamic_range = CheckedAttribute[tuple[float, float] | None]("_range")
+
+    def set_dynamic_range(self, min: float, max: float) -> bool:
+        self._range = float(min), float(max)
+        return True
+
+    def reset_dynamic_range(self) -> None:
+        self._range = None
+
+
+class InertNetworkProperties:
+    """Of an INetworkDefinition."""
+
+    _flags: int = 0
+    _builder: Any = None
+    error_recorder: Any = None
+    has_implicit_batch_dimension: bool = False
+
+    @property
+    def builder(self) -> Any:
+        return self._builder
+
+    @property
+    def flags(self) -> int:
+        return self._flags
+
+    def get_flag(self, flag: NetworkDefinitionCreationFlag) -> bool:
+        if not isinstance(flag, NetworkDefinitionCreationFlag):
+            raise ArgumentError(
+                f"{caller_location()}: get_flag takes a trt.NetworkDefinitionCreationFlag, not {flag!r:.60}"
+            )
+        return bool(self._flags >> int(flag) & 1)
+
+    def set_weights_name(self, weights: Any, name: str) -> bool:
+        return True
+
+    def mark_debug(self, tensor: Any) -> bool:
+        self._debug_tensors.add(tensor)
+        return True
+
+    def unmark_debug(self, tensor: Any) -> bool:
+        self._debug_tensors.discard(tensor)
+        return True
+
+    def is_debug_tensor(self, tensor: Any) -> bool:
+        return tensor in self._debug_tensors
+
+    def mark_unfused_tensors_as_debug_tensors(self) -> bool:
+        return True
+
+    def unmark_unfused_tensors_as_debug_tensors(self) -> bool:
+        return True
+
+    def mark_weights_refittable(self, name: str) -> bool:
+        self._refittable.add(name)
+        return True
+
+    def unmark_weights_refittable(self, name: str) -> bool:
+        self._refittable.discard(name)
+        return True
+
+    def are_weights_marked_refittable(self, name: str) -> bool:
+        return name in self._refittable
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    @property
+    def _debug_tensors(self) -> set[Any]:
+        found: set[Any] = self.__dict__.setdefault("_debug_tensors", set())
+        return found
+
+    @property
+    def _refittable(self) -> set[str]:
+        found: set[str] = self.__dict__.setdefault("_refittable_weights", set())
+        return found
+
+
+class InertLayerProperties:
+    """Of an ILayer: the precision that weakly typed networks ask for."""
+
+    _precision: DataType | None = None
+    num_ranks: int = 1
+
+    precision = CheckedAttribute[DataType]("_precision", unset=lambda layer: DataType.FLOAT)
+
+    @property
+    def precision_is_set(self) -> bool:
+        return self._precision is not None
+
+    def reset_precision(self) -> None:
+        self._precision = None

@@ -1,0 +1,192 @@
+"""Products: of matrices and vectors, and einsum."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from ....graph import Dim, TensorType, Value
+from ..enums import LayerType, MatrixOperation
+from ..layer import ILayer, ITensor, enum_argument, tensor_argument
+from ..lowering_scope import LoweringScope
+from ..network import INetworkDefinition, network_method
+from ..script_location import ArgumentError, caller_location
+from .argument_checks import checked_rank, require_dtype_kind, require_equal_dtypes, tensors_argument
+from .elementwise import broadcast
+
+_NONE, _TRANSPOSE, _VECTOR = MatrixOperation.NONE, MatrixOperation.TRANSPOSE, MatrixOperation.VECTOR
+_INT64 = np.dtype(np.int64)
+
+
+class IMatrixMultiplyLayer(ILayer):
+    """A product of matrices, or of vectors: the last axes; those before them are batches."""
+
+    KIND: ClassVar[str] = "Matrix Multiply"
+    TYPE: ClassVar[LayerType] = LayerType.MATRIX_MULTIPLY
+
+    op0: MatrixOperation = _NONE
+    op1: MatrixOperation = _NONE
+
+    def __init__(
+        self,
+        network: INetworkDefinition,
+        input0: ITensor,
+        op0: MatrixOperation,
+        input1: ITensor,
+        op1: MatrixOperation,
+    ) -> None:
+        super().__init__(network, [input0, input1])
+        self.op0, self.op1 = op0, op1
+
+    def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
+        require_equal_dtypes(self, types)
+        for k, (kind, op) in enumerate(zip(types, (self.op0, self.op1), strict=True)):
+            require_dtype_kind(self, k, kind, "float")
+            checked_rank(self, k, kind, 1 if op is _VECTOR else 2)
+        a, b = types
+        if a.shape is None or b.shape is None:
+            return [TensorType(a.dtype)]
+        batches_a, rows = self._split_shape(a.shape, self.op0)
+        batches_b, columns = self._split_shape(b.shape, self.op1)
+        inner_a = rows[-1]
+        inner_b = columns[0]
+        batches = broadcast(batches_a, batches_b)
+        if batches is None:
+            raise self.error(
+                f"the axes before the matrices do not fit: {a.shape_text()} of {self.required_input(0)} and "
+                f"{b.shape_text()} of"
+                f" {self.required_input(1)} must have as many of them, with sizes that are equal or 1"
+            )
+        if isinstance(inner_a, int) and isinstance(inner_b, int) and inner_a != inner_b:
+            raise self.error(
+                f"{a.shape_text()} of {self.required_input(0)} ({self.op0.name}) and {b.shape_text()} of "
+                f"{self.required_input(1)}"
+                f" ({self.op1.name}) cannot be multiplied: {inner_a} columns meet {inner_b} rows"
+            )
+        return [TensorType(a.dtype, (*batches, *rows[:-1], *columns[1:]))]
+
+    @staticmethod
+    def _split_shape(shape: Sequence[Dim], op: MatrixOperation) -> tuple[tuple[Dim, ...], tuple[Dim, ...]]:
+        """The sizes of the batches, and those of the matrix or vector as it is multiplied."""
+        if op is _VECTOR:
+            return tuple(shape[:-1]), (shape[-1],)
+        last = (shape[-2], shape[-1]) if op is _NONE else (shape[-1], shape[-2])
+        return tuple(shape[:-2]), last
+
+    def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+        made: list[Value | None] = []
+        squeezed: list[int] = []
+        ranks = [len(self.required_input(k).type.shape or ()) for k in range(2)]
+        # NumPy's rules for one axis are those of a vector; with batches it has to be a matrix.
+        plain = [op is _VECTOR and rank == 1 for op, rank in zip((self.op0, self.op1), ranks, strict=True)]
+        for k, (value, op) in enumerate(zip(inputs, (self.op0, self.op1), strict=True)):
+            if op is _TRANSPOSE:
+                order = [*range(ranks[k] - 2), ranks[k] - 1, ranks[k] - 2]
+                value = scope.op("Transpose", value, perm=order)
+            elif op is _VECTOR and not plain[k]:
+                value = scope.op("Unsqueeze", value, scope.constant([-2 if k == 0 else -1], _INT64))
+                squeezed.append(-2 if k == 0 else -1)
+            made.append(value)
+        found = scope.op("MatMul", *made)
+        if squeezed:
+            # The row goes first: the column is then still the last axis.
+            found = scope.op("Squeeze", found, scope.constant(squeezed, _INT64))
+        return [found]
+
+
+@network_method
+def add_matrix_multiply(
+    network: INetworkDefinition, input0: ITensor, op0: MatrixOperation, input1: ITensor, op1: MatrixOperation
+) -> IMatrixMultiplyLayer:
+    """A product of matrices or vectors."""
+    tensor_argument(network, input0, "add_matrix_multiply: input0")
+    enum_argument(MatrixOperation, op0, "add_matrix_multiply: op0")
+    tensor_argument(network, input1, "add_matrix_multiply: input1")
+    return IMatrixMultiplyLayer(network, input0, op0, input1, enum_argument(MatrixOperation, op1, "op1"))
+
+
+class IEinsumLayer(ILayer):
+    """Products and sums as an equation says."""
+
+    KIND: ClassVar[str] = "Einsum"
+    TYPE: ClassVar[LayerType] = LayerType.EINSUM
+
+    equation: str = ""
+
+    def __init__(self, network: INetworkDefinition, inputs: Sequence[ITensor], equation: str) -> None:
+        super().__init__(network, inputs)
+        self.equation = equation
+
+    def infer(self, types: Sequence[TensorType]) -> Sequence[TensorType]:
+        require_equal_dtypes(self, types)
+        require_dtype_kind(self, 0, types[0], "float")
+        given, arrow, result = self.equation.replace(" ", "").partition("->")
+        terms = given.split(",")
+        if len(terms) != len(types) or not re.fullmatch(r"(?:[a-z]|\.\.\.|,)*", given + result):
+            raise self.error(
+                f"its equation '{self.equation}' needs one term of lower-case letters for each of its"
+                f" {len(types)} inputs"
+            )
+        sizes: dict[str, Dim] = {}
+        wide: tuple[Dim, ...] = ()
+        for k, (term, kind) in enumerate(zip(terms, types, strict=True)):
+            if kind.shape is None:
+                return [TensorType(types[0].dtype)]
+            wide = self._bind_labels(term, k, kind, sizes, wide)
+        letters = result if arrow else self._implicit_output(terms)
+        found: list[Dim] = []
+        for word in re.findall(r"[a-z]|\.\.\.", letters):
+            if word != "..." and word not in sizes:
+                raise self.error(f"its equation '{self.equation}' has '{word}' in the result alone")
+            found += wide if word == "..." else [sizes[word]]
+        return [TensorType(types[0].dtype, tuple(found))]
+
+    def _implicit_output(self, terms: Sequence[str]) -> str:
+        letters = "".join(terms).replace(".", "")
+        dots = "..." if any("..." in term for term in terms) else ""
+        return dots + "".join(sorted(one for one in set(letters) if letters.count(one) == 1))
+
+    def _bind_labels(
+        self, term: str, k: int, kind: TensorType, sizes: dict[str, Dim], wide: tuple[Dim, ...]
+    ) -> tuple[Dim, ...]:
+        """Note what a term says of sizes; returns those of the ellipsis."""
+        shape = list(kind.shape or ())
+        words = re.findall(r"[a-z]|\.\.\.", term)
+        named = len(words) - words.count("...")
+        if len(shape) < named or (len(shape) > named and "..." not in words):
+            raise self.error(
+                f"'{term}' in its equation names {named} axes, and {self.required_input(k)} has the shape "
+                f"{kind.shape_text()}"
+            )
+        for word in words:
+            if word == "...":
+                own = tuple(shape[: len(shape) - (named - words.index(word))])
+                del shape[: len(own)]
+                longer, shorter = (own, wide) if len(own) >= len(wide) else (wide, own)
+                ones: tuple[Dim, ...] = (1,) * (len(longer) - len(shorter))
+                found = broadcast(longer, (*ones, *shorter))
+                wide = longer if found is None else found
+                continue
+            size = shape.pop(0)
+            have = sizes.setdefault(word, size)
+            if isinstance(size, int) and isinstance(have, int) and size != have:
+                raise self.error(f"'{word}' in its equation '{self.equation}' is {have} and {size}")
+        return wide
+
+    def lower(self, scope: LoweringScope, inputs: Sequence[Value | None]) -> Sequence[Value]:
+        return [scope.op("Einsum", *inputs, equation=self.equation)]
+
+
+@network_method
+def add_einsum(network: INetworkDefinition, inputs: Sequence[ITensor], equation: str) -> IEinsumLayer:
+    """Products and sums as an equation says."""
+    tensors = tensors_argument(network, inputs, "add_einsum")
+    told: object = equation
+    if not isinstance(told, str) or not tensors:
+        raise ArgumentError(
+            f"{caller_location()}: add_einsum takes tensors and an equation such as 'ij,jk->ik', not {told!r}"
+        )
+    return IEinsumLayer(network, tensors, equation)

@@ -1,0 +1,173 @@
+"""The module that scripts import as ``tensorrt``, and only while one runs."""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from typing import Any
+
+from . import (
+    builder,
+    builder_config,
+    builder_enums,
+    callbacks,
+    conditional,
+    dims,
+    enums,
+    layers,
+    loop,
+    onnx_parser,
+    optimization_profile,
+    permutation,
+    plugins,
+    weights,
+)
+from .enums import DataType, FlagEnum, PybindEnum
+from .layer import ILayer, ITensor
+from .module_functions import nptype, volume
+from .network import INetworkDefinition
+from .removed_api import missing_api_error
+
+#: The version that scripts see: 10's names and behaviour, and what 11 adds.
+TENSORRT_VERSION = "10.16.0"
+_MODULE_NAME = "tensorrt"
+
+_DTYPE_NAMES = {
+    "float32": DataType.FLOAT,
+    "float16": DataType.HALF,
+    "int8": DataType.INT8,
+    "int32": DataType.INT32,
+    "bool": DataType.BOOL,
+    "uint8": DataType.UINT8,
+    "fp8": DataType.FP8,
+    "bfloat16": DataType.BF16,
+    "int64": DataType.INT64,
+    "int4": DataType.INT4,
+    "fp4": DataType.FP4,
+    "e8m0": DataType.E8M0,
+}
+
+
+def _module_names() -> dict[str, Any]:
+    """Everything that the module has."""
+    found: dict[str, Any] = {
+        "__version__": TENSORRT_VERSION,
+        **{name: getattr(dims, name) for name in ("Dims", "Dims2", "Dims3", "Dims4", "DimsHW")},
+        "ITensor": ITensor,
+        "ILayer": ILayer,
+        "INetworkDefinition": INetworkDefinition,
+        "nptype": nptype,
+        "volume": volume,
+    }
+    for module in (
+        builder,
+        callbacks,
+        builder_config,
+        conditional,
+        loop,
+        onnx_parser,
+        permutation,
+        plugins,
+        optimization_profile,
+        weights,
+    ):
+        found |= {
+            name: value
+            for name, value in vars(module).items()
+            if getattr(value, "__module__", "") == module.__name__
+            and not name.startswith("_")
+            and name not in _HIDDEN_NAMES
+        }
+    for family in layers.family_modules():
+        found |= {
+            name: value
+            for name, value in vars(family).items()
+            if getattr(value, "__module__", "") == family.__name__ and name.startswith("I")
+        }
+    return {**found, **_enums(), **_DTYPE_NAMES}
+
+
+def _enums() -> dict[str, type[PybindEnum]]:
+    """Every enum by the name that the module has it under."""
+    found = {
+        name: kind
+        for module in (enums, builder_enums)
+        for name, kind in vars(module).items()
+        if isinstance(kind, type) and issubclass(kind, PybindEnum) and kind not in (PybindEnum, FlagEnum)
+    }
+    del found["Severity"]  # it is Logger.Severity
+    return found
+
+
+#: Functions and classes of our own that no script is to see.
+_HIDDEN_NAMES = ("array_of", "flat_array_of", "validate", "CallbackBase")
+
+
+def _create_module() -> types.ModuleType:
+    found = types.ModuleType(_MODULE_NAME)
+    found.__dict__.update(_module_names())
+
+    def __getattr__(name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise missing_api_error("", name, found.__dict__)
+
+    found.__dict__["__getattr__"] = __getattr__
+    # The bindings proper are a module inside of the package, under the same name.
+    found.__dict__[_MODULE_NAME] = found
+    found.__path__ = []
+    return found
+
+
+class _MockModuleFinder(MetaPathFinder, Loader):
+    """Finds our module, ahead of whatever is installed."""
+
+    def __init__(self) -> None:
+        self.module = _create_module()
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None
+    ) -> ModuleSpec | None:
+        return (
+            ModuleSpec(fullname, self, is_package=True)
+            if fullname in (_MODULE_NAME, f"{_MODULE_NAME}.{_MODULE_NAME}")
+            else None
+        )
+
+    def create_module(self, spec: ModuleSpec) -> types.ModuleType:
+        return self.module
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        pass
+
+
+@contextmanager
+def mock_tensorrt() -> Iterator[None]:
+    """``import tensorrt`` finds what is here; afterwards it is as it was, and what has taken names from here is
+    forgotten."""
+    finder = _MockModuleFinder()
+    before = dict(sys.modules)
+    for name in list(sys.modules):
+        if _is_tensorrt_module(name):
+            del sys.modules[name]
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
+        for name, module in list(sys.modules.items()):
+            if _is_tensorrt_module(name) or (name not in before and _uses(module, finder.module)):
+                del sys.modules[name]
+        sys.modules.update({name: module for name, module in before.items() if _is_tensorrt_module(name)})
+
+
+def _is_tensorrt_module(name: str) -> bool:
+    return name == _MODULE_NAME or name.startswith(f"{_MODULE_NAME}.")
+
+
+def _uses(module: Any, standin: types.ModuleType) -> bool:
+    return any(value is standin for value in list(getattr(module, "__dict__", {}).values()))

@@ -1,0 +1,221 @@
+"""A network becomes a loop graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...errors import ModelError
+from ...graph import (
+    BackEdge,
+    Graph,
+    If,
+    LastValueOutput,
+    Loop,
+    ScanOutput,
+    SlicedInput,
+    System,
+    Value,
+)
+from .build_checks import check_nesting, check_network, loop_notes
+from .conditional import IIfConditional
+from .enums import LoopOutput, TripLimit
+from .layer import ILayer, ITensor
+from .layer_lowering import lower_layer, tensor_name
+from .loop import ILoop
+from .lowering_scope import OPSET, LoweringScope, UniqueNames
+from .nesting import NestedScope, Nesting, ScopeItem
+from .network import INetworkDefinition
+
+
+def lower_network(network: INetworkDefinition, name: str) -> Graph:
+    """The graph of a network; ``name``: of the model.
+
+    Raises:
+        ModelError: what a build of TensorRT refuses, told with the layer's name and its line of the script.
+        UnsupportedError: a layer that cannot be run here.
+    """
+    check_network(network)
+    nesting = Nesting(network)
+    check_nesting(nesting)
+    nesting.assign_scopes()
+    return _NetworkLowerer(network, nesting).lower_graph(name)
+
+
+class _NetworkLowerer:
+    def __init__(self, network: INetworkDefinition, nesting: Nesting) -> None:
+        self.network, self.nesting = network, nesting
+        self.names = UniqueNames()
+        self.values: dict[ITensor, Value] = {}
+        self.main = Graph("main", system=System.TENSORRT, opsets={"": OPSET})
+
+    def lower_graph(self, name: str) -> Graph:
+        network, main = self.network, self.main
+        if not network.outputs and not network.loops:
+            raise ModelError(f"{network.script_location}: the network has no output; mark_output(tensor) marks one")
+        main.name = name
+        for tensor in network.inputs:
+            self.values[tensor] = Value(self.names.value_name(tensor.name), tensor.type)
+            main.inputs.append(self.values[tensor])
+        if not network.outputs:
+            main.notes.append("The network has no output: TensorRT refuses to build it.")
+        self.lower_scope(self.nesting.main_scope, main)
+        main.outputs = [self.values[tensor] for tensor in network.outputs]
+        main.output_names = _unique_names([tensor.name for tensor in network.outputs])
+        main.notes += network.notes
+        return main
+
+    def lower_scope(self, place: NestedScope, graph: Graph) -> None:
+        """Lower all that stands in a scope."""
+        scope = LoweringScope(graph, self.main, self.names)
+        for item in place.items:
+            if isinstance(item, ILoop):
+                graph.nodes.append(self.lower_loop(item))
+            elif isinstance(item, IIfConditional):
+                graph.nodes.append(self.lower_conditional(item))
+            else:
+                self.lower_layer(scope, item)
+
+    def lower_layer(self, scope: LoweringScope, layer: ILayer) -> None:
+        inputs = [None if tensor is None else self.values[tensor] for tensor in layer._inputs]
+        for tensor, value in zip(layer._outputs, lower_layer(scope, layer, inputs), strict=True):
+            self.values[tensor] = value
+
+    def new_value(self, tensor: ITensor) -> Value:
+        """A new value for a tensor that no operator computes."""
+        self.values[tensor] = Value(self.names.value_name(tensor_name(tensor)), tensor.type)
+        return self.values[tensor]
+
+    # -- loops
+
+    def lower_loop(self, loop: ILoop) -> Loop:
+        place = self.nesting.inner_scope(loop, "body")
+        name = self.names.node_name(loop.name)
+        body = Graph(f"{name}/body", system=System.TENSORRT)
+        limit = loop.limit(TripLimit.WHILE)
+        tested = self._move_condition_items_first(loop, place)
+        with self.names.body_names():
+            params = [self.new_value(layer._outputs[0]) for layer in (*loop.recurrences, *loop.iterators)]
+            body.inputs = params
+            self.lower_scope(place, body)
+        count = loop.limit(TripLimit.COUNT)
+        trip_count = None if count is None else self.values[count.required_input(0)]
+        condition = None if limit is None else self.values[limit.required_input(0)]
+        edges = [
+            BackEdge(
+                self.values[layer.required_input(0)],
+                self.values[layer._outputs[0]],
+                self.values[layer.required_input(1)],
+            )
+            for layer in loop.recurrences
+        ]
+        lengths = [layer.length for layer in loop.outputs if layer.kind is not LoopOutput.LAST_VALUE]
+        inputs = [trip_count, *(edge.initial for edge in edges)]
+        inputs += [self.values[layer.required_input(0)] for layer in loop.iterators]
+        inputs += [self.values[tensor] for tensor in lengths if tensor is not None]
+        own = {value for node in body.nodes for value in node.outputs} | set(params)
+        results = [
+            condition,
+            *(edge.result for edge in edges),
+            *(self.values[one.required_input(0)] for one in loop.outputs),
+        ]
+        body.outputs = list(dict.fromkeys(value for value in results if value is not None and value in own))
+        made = Loop(
+            name=name,
+            op_type="ILoop",
+            domain="",
+            version=OPSET,
+            inputs=[value for value in inputs if isinstance(value, Value)],
+            outputs=[self.new_value(layer._outputs[0]) for layer in loop.outputs],
+            body=body,
+            system=System.TENSORRT,
+            trip_count=trip_count,
+            condition=condition,
+            back_edges=edges,
+            notes=list(loop_notes(self.network, loop, self.nesting)),
+            source=loop.script_location.origin(),
+        )
+        if condition is not None:
+            # A layer is made of one node, several or none.
+            needed = {self.values[tensor] for item in place.items[:tested] for tensor in _outputs(item)}
+            ends = [k + 1 for k, node in enumerate(body.nodes) if not needed.isdisjoint(node.outputs)]
+            made.condition_node_count = max(ends, default=0)
+        for iterator in loop.iterators:
+            reverse = bool(iterator.reverse)
+            made.sliced_inputs.append(
+                SlicedInput(
+                    self.values[iterator.required_input(0)],
+                    self.values[iterator._outputs[0]],
+                    int(iterator.axis),
+                    *((-1, 0, -1) if reverse else (0, -1, 1)),
+                    drop_axis=True,
+                    from_trip_count=reverse and trip_count is not None,
+                )
+            )
+        for layer, outer in zip(loop.outputs, made.outputs, strict=True):
+            assert outer is not None
+            result = self.values[layer.required_input(0)]
+            if layer.kind is LoopOutput.LAST_VALUE:
+                edge = next(edge for edge in edges if edge.param is result)
+                made.last_values.append(LastValueOutput(result, outer, edge))
+            else:
+                assert layer.length is not None
+                made.scan_outputs.append(
+                    ScanOutput(
+                        result,
+                        outer,
+                        int(layer.axis),
+                        reverse=layer.kind is LoopOutput.REVERSE,
+                        length=self.values[layer.length],
+                    )
+                )
+        return made
+
+    def _move_condition_items_first(self, loop: ILoop, place: NestedScope) -> int:
+        """Bring what the condition needs to the front of the body; returns how many items that are."""
+        limit = loop.limit(TripLimit.WHILE)
+        if limit is None:
+            return 0
+        own = set(place.items)
+        stack = [self.nesting._scope_item(layer) for layer in [limit.required_input(0)._layer] if layer is not None]
+        needed: set[ScopeItem] = set()
+        while stack:
+            item = stack.pop()
+            if item in own and item not in needed:
+                needed.add(item)
+                stack += self.nesting.predecessors[item]
+        place.items.sort(key=lambda item: item not in needed)
+        return len(needed)
+
+    # -- conditionals
+
+    def lower_conditional(self, conditional: IIfConditional) -> If:
+        name = self.names.node_name(conditional.name)
+        branches = [self._lower_branch(conditional, name, word, index) for index, word in enumerate(("then", "else"))]
+        return If(
+            name=name,
+            op_type="IIfConditional",
+            domain="",
+            version=OPSET,
+            inputs=[self.values[conditional.conditions[0].required_input(0)]],
+            outputs=[self.new_value(layer._outputs[0]) for layer in conditional.outputs],
+            then_branch=branches[0],
+            else_branch=branches[1],
+            source=conditional.script_location.origin(),
+        )
+
+    def _lower_branch(self, conditional: IIfConditional, name: str, word: str, index: int) -> Graph:
+        graph = Graph(f"{name}/{word}", system=System.TENSORRT)
+        self.lower_scope(self.nesting.inner_scope(conditional, word), graph)
+        graph.outputs = [self.values[layer.required_input(index)] for layer in conditional.outputs]
+        return graph
+
+
+def _outputs(item: ScopeItem) -> list[ITensor]:
+    layers: Sequence[ILayer] = [item] if isinstance(item, ILayer) else item.outputs
+    return [tensor for layer in layers for tensor in layer._outputs]
+
+
+def _unique_names(names: Sequence[str]) -> list[str]:
+    """Names, each once."""
+    taken = UniqueNames()
+    return [taken.value_name(name) for name in names]

@@ -1,0 +1,131 @@
+"""What earlier versions of TensorRT had, what is not here, and the error that a script gets for it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+from ...errors import UnsupportedError
+from .script_location import caller_location
+
+_ND_ADVICE = "use the _nd form"
+_LOOP_ADVICE = "use add_loop"
+_ENGINE_ADVICE = "no engine is built here; delete it, or move it into the part that runs the engine"
+_PLUGIN_ADVICE = "a plugin's code is a library for the GPU; build what it computes of layers"
+
+#: What TensorRT 8.6 had and later versions have not -> what to do. ``""`` is the module itself.
+_REMOVED: dict[str, dict[str, str]] = {
+    "": {
+        "SliceMode": "use SampleMode",
+        "ResizeMode": "use InterpolationMode",
+        "UffParser": "use OnnxParser",
+        "CaffeParser": "use OnnxParser",
+        "IRNNv2Layer": _LOOP_ADVICE,
+        "RNNOperation": _LOOP_ADVICE,
+        "RNNDirection": _LOOP_ADVICE,
+        "RNNInputMode": _LOOP_ADVICE,
+        "RNNGateType": _LOOP_ADVICE,
+        "IFullyConnectedLayer": "use add_matrix_multiply",
+    },
+    "INetworkDefinition": {
+        "add_fully_connected": "use add_matrix_multiply with a constant, or a 1x1 add_convolution_nd",
+        "add_rnn_v2": _LOOP_ADVICE,
+        "add_convolution": "use add_convolution_nd",
+        "add_deconvolution": "use add_deconvolution_nd",
+        "add_pooling": "use add_pooling_nd",
+        "add_padding": "use add_padding_nd",
+        "has_explicit_precision": "use strong typing, or add_quantize and add_dequantize",
+    },
+    "IConvolutionLayer": {
+        "kernel_size": "use kernel_size_nd",
+        "stride": "use stride_nd",
+        "padding": "use padding_nd",
+        "dilation": "use dilation_nd",
+    },
+    "IDeconvolutionLayer": {
+        "kernel_size": "use kernel_size_nd",
+        "stride": "use stride_nd",
+        "padding": "use padding_nd",
+    },
+    "IPoolingLayer": {
+        "window_size": "use window_size_nd",
+        "stride": "use stride_nd",
+        "padding": "use padding_nd",
+    },
+    "IPaddingLayer": {
+        "pre_padding": "use pre_padding_nd",
+        "post_padding": "use post_padding_nd",
+    },
+    "Builder": {
+        "max_batch_size": "the batch is an explicit dimension, the only mode there is",
+        "build_engine": "use build_serialized_network",
+        "build_cuda_engine": "use build_serialized_network",
+        "max_workspace_size": "use config.set_memory_pool_limit(trt.MemoryPoolType.WORKSPACE, n)",
+    },
+    "IBuilderConfig": {
+        "max_workspace_size": "use set_memory_pool_limit(trt.MemoryPoolType.WORKSPACE, n)",
+        "min_timing_iterations": "use avg_timing_iterations",
+    },
+    "SampleMode": {"DEFAULT": "use STRICT_BOUNDS"},
+    "PaddingMode": {
+        "CAFFE_ROUND_DOWN": "use EXPLICIT_ROUND_DOWN or a SAME mode",
+        "CAFFE_ROUND_UP": "use EXPLICIT_ROUND_UP or a SAME mode",
+    },
+    "BuilderFlag": {"STRICT_TYPES": "leave it out", "ENABLE_TACTIC_HEURISTIC": "leave it out"},
+    "NetworkDefinitionCreationFlag": {"EXPLICIT_PRECISION": "use strong typing, or add_quantize and add_dequantize"},
+    "LayerType": {"FULLY_CONNECTED": "use MATRIX_MULTIPLY", "RNN_V2": _LOOP_ADVICE},
+}
+
+#: What TensorRT has and a debugger for loops has not.
+_UNSUPPORTED: dict[str, dict[str, str]] = {
+    "": {
+        "Refitter": _ENGINE_ADVICE,
+        "OnnxParserRefitter": _ENGINE_ADVICE,
+    },
+    "INetworkDefinition": {
+        **dict.fromkeys(("add_plugin", "add_plugin_v2", "add_plugin_v3"), _PLUGIN_ADVICE),
+        **dict.fromkeys(
+            ("add_dynamic_quantize", "add_dynamic_quantize_v2"),
+            "its scales are of blocks; add_quantize and add_dequantize have one scale, or one a channel",
+        ),
+        "add_moe": "build it of add_topk, add_gather and add_matrix_multiply",
+        "add_dist_collective": "it joins several GPUs; build the network of one of them",
+    },
+}
+
+
+#: Names that people expect, and what the API calls it.
+_API_NAMES: dict[str, dict[str, str]] = {
+    "ElementWiseOperation": {"ADD": "SUM", "PLUS": "SUM", "MUL": "PROD", "MULTIPLY": "PROD", "SUBTRACT": "SUB"},
+}
+
+
+class MissingApiError(UnsupportedError, AttributeError):
+    """The API has no such name, or has it no longer; ``hasattr`` is False for it, as in TensorRT itself."""
+
+
+def missing_api_error(owner: str, name: str, known: Iterable[str]) -> MissingApiError:
+    """The error for a name that ``owner`` (a class of the API, or ``""``: the module) does not have."""
+    at = f"{caller_location()}: {owner or 'tensorrt'}.{name}"
+    if name in _REMOVED.get(owner, {}):
+        return MissingApiError(f"{at} was removed from TensorRT; {_REMOVED[owner][name]}")
+    if name in _UNSUPPORTED.get(owner, {}):
+        return unsupported_api_error(owner, name)
+    if name in _API_NAMES.get(owner, {}):
+        return MissingApiError(f"{at} is not here; it is called {owner}.{_API_NAMES[owner][name]}")
+    return MissingApiError(f"{at} is not here{nearest_name_hint(name, known) or '; docs/tensorrt.md lists what is'}")
+
+
+def unsupported_api_error(owner: str, name: str) -> MissingApiError:
+    """The error for what TensorRT has and is not here."""
+    return MissingApiError(
+        f"{caller_location()}: {owner or 'tensorrt'}.{name} is not here: {_UNSUPPORTED[owner][name]}"
+    )
+
+
+def nearest_name_hint(name: str, known: Iterable[str]) -> str:
+    """``; the nearest that there is: add_loop``, or nothing."""
+    public = [one for one in known if not one.startswith("_")]
+    folded = {one.replace("_", "").lower(): one for one in public}
+    found = difflib.get_close_matches(name.replace("_", "").lower(), folded, 1, 0.6)
+    return f"; the nearest that there is: {folded[found[0]]}" if found else ""

@@ -1,0 +1,542 @@
+"""The loop graph: one description for the loops of all systems.
+
+A :class:`Graph` holds nodes in an order in which they can run. A node is an :class:`Operation`, an :class:`If` or a
+:class:`Loop`. Values are compared by identity: two values of one name in two scopes are two values, and a capture is
+simply a value of an enclosing graph used inside a body.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+from ..record import record
+from ..text import escape_unprintable
+from .origin import UNKNOWN_ORIGIN, Origin
+
+#: A dimension: a number, a name (``"N"``), or None where nothing is known.
+Dim = int | str | None
+#: As numpy.typing.NDArray has it, which takes a millisecond to import.
+Array = np.ndarray[tuple[Any, ...], np.dtype[Any]]
+
+
+class System(StrEnum):
+    """The loop system that a model was written for."""
+
+    ONNX = "onnx"
+    OPENVINO = "openvino"
+    TENSORRT = "tensorrt"
+
+
+class StoppedBy(StrEnum):
+    """Why a loop ended, one word each (docs/semantics.md 2.4).
+
+    >>> model.execute(inputs).loops[0].stopped_by
+    <StoppedBy.CONDITION: 'condition'>
+    """
+
+    TRIP_COUNT = "trip_count"
+    CONDITION = "condition"
+    INPUT_EXHAUSTED = "input_exhausted"
+    LIMIT = "limit"
+    INTERRUPT = "interrupt"
+    BREAKPOINT = "breakpoint"
+    ERROR = "error"
+
+
+@record(frozen=True)
+class TensorType:
+    """A tensor's declared type. ``dtype`` None: any; ``shape`` None: any rank. Strings have dtype object.
+
+    ``bounds``: by axis, the least and the greatest size (None: no limit) of a dimension that is not known.
+
+    >>> str(model.inputs[0].type), model.inputs[0].type.shape
+    ('float32[]', ())
+    """
+
+    dtype: np.dtype[Any] | None = None
+    shape: tuple[Dim, ...] | None = None
+    bounds: Mapping[int, tuple[int, int | None]] = field(default_factory=dict, compare=False)
+
+    def __str__(self) -> str:
+        dtype = "?" if self.dtype is None else "string" if self.dtype == object else self.dtype.name
+        return f"{dtype}{self.shape_text()}"
+
+    def shape_text(self) -> str:
+        """The shape as messages have it: ``[2,?,1..5]``, ``[...]`` for any rank.
+
+        >>> loopdbg.TensorType(np.dtype("int64"), (2, None)).shape_text()
+        '[2,?]'
+        """
+        return "[...]" if self.shape is None else f"[{','.join(map(self._dim_text, range(len(self.shape))))}]"
+
+    def excludes(self, other: TensorType) -> bool:
+        """Whether no shape can be both this one and that one.
+
+        >>> loopdbg.TensorType(None, (2, None)).excludes(loopdbg.TensorType(None, (3, 4)))
+        True
+        """
+        if self.shape is None or other.shape is None:
+            return False
+        if len(self.shape) != len(other.shape):
+            return True
+        pairs = zip(self.shape, other.shape, strict=True)
+        return any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in pairs)
+
+    def _dim_text(self, axis: int) -> str:
+        assert self.shape is not None
+        if axis in self.bounds:
+            least, most = self.bounds[axis]
+            return f"{least}..{'' if most is None else most}"
+        dim = self.shape[axis]
+        return "?" if dim is None else str(dim)
+
+
+@record(frozen=True)
+class SequenceType:
+    """A list of elements of one type.
+
+    >>> str(loopdbg.SequenceType(loopdbg.TensorType(np.dtype("int64"), (2, None))))
+    'seq(int64[2,?])'
+    """
+
+    element: ValueType
+
+    def __str__(self) -> str:
+        return f"seq({self.element})"
+
+
+@record(frozen=True)
+class OptionalType:
+    """A value of the element type, or nothing (None).
+
+    >>> str(loopdbg.OptionalType(loopdbg.TensorType(np.dtype("int64"), ())))
+    'optional(int64[])'
+    """
+
+    element: ValueType
+
+    def __str__(self) -> str:
+        return f"optional({self.element})"
+
+
+#: What paths call the graph of a model itself, as in ``main ▸ outer ▸ inner``.
+MAIN = "main"
+ValueType = TensorType | SequenceType | OptionalType
+ANY_TYPE = TensorType()
+
+
+@record(eq=False)
+class Value:
+    """One named value of one scope. ``constant`` holds the data of initializers and Constants.
+
+    ``short``: what it may be called as well where its name is long; nothing else in the model goes by that.
+    """
+
+    name: str
+    type: ValueType = ANY_TYPE
+    constant: Array | None = None
+    short_name: str = ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What it goes by: its name, and the short one where it has one."""
+        return (self.name, self.short_name) if self.short_name else (self.name,)
+
+    def __repr__(self) -> str:
+        return f"Value({self.name!r}, {self.type})"
+
+
+@record(eq=False, repr=False)
+class Node:
+    """What all nodes have: ``name`` is the model's own, or made from type and position where it has none."""
+
+    name: str
+    op_type: str
+    #: Operator set: ``""`` is ai.onnx; ``"opset5"`` and the like for OpenVINO.
+    domain: str
+    #: The opset version of the domain that the model imports (OpenVINO: the number in ``opsetN``).
+    version: int
+    inputs: list[Value | None]
+    outputs: list[Value | None]
+    #: Where somebody's code has it, or what tells it to the first who asks.
+    source: Origin | Callable[[], Origin] = field(default=UNKNOWN_ORIGIN, kw_only=True)
+
+    def __repr__(self) -> str:
+        return f"<{self.describe()}>"
+
+    @property
+    def origin(self) -> Origin:
+        """Where somebody's code has it, as far as the model tells."""
+        if not isinstance(self.source, Origin):
+            self.source = self.source()
+        return self.source
+
+    @property
+    def is_custom_operator(self) -> bool:
+        """Its operator is not one of its system's own, whatever it is called."""
+        return bool(self.domain) and not self.domain.startswith("opset")
+
+    def describe(self) -> str:
+        """``Add 'h_new' (opset 13, model.py:87)``: how messages name a node; one of a script has no opset."""
+        return escape_unprintable(f"{self.op_type} '{self.name}'") + f" ({self.location_text()})"
+
+    def location_text(self) -> str:
+        """``opset 13, model.py:87``: its operator set, and its line of code where that is known; for a node that a
+        helper function of a script makes ``net.py:4, called from net.py:10``."""
+        domain = f"{self.domain} " if self.is_custom_operator else ""
+        opset = "" if self.origin.script else f"{domain}opset {self.version}"
+        called_from = self.origin.called_from
+        return ", ".join(filter(None, (opset, str(self.origin), called_from and f"called from {called_from}")))
+
+
+@record(eq=False, repr=False)
+class Operation(Node):
+    """A node without control flow. ONNX attributes are Python values and arrays; OpenVINO's are strings."""
+
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+
+
+@record(eq=False, repr=False)
+class If(Node):
+    """``inputs[0]`` is the condition; output k is ``branch.outputs[k]`` of the branch taken."""
+
+    then_branch: Graph
+    else_branch: Graph
+
+
+@record(eq=False)
+class SlicedInput:
+    """An outer tensor cut along ``axis``; iteration i gets part i.
+
+    ``start``, ``end``, ``stride`` and ``part_size`` are those of OpenVINO's TensorIterator-1 (docs/semantics.md 6.2):
+    negative start and end are ``dim + 1 + v``, end is exclusive, a negative stride goes backwards with the order inside
+    a part kept. ``drop_axis``: the part loses the axis (ONNX Scan, TensorRT); otherwise its size is ``part_size``.
+    ``from_trip_count``: of a trip count M, iteration i gets part M-1-i of the tensor (TensorRT's reverse iterators,
+    docs/semantics.md 8.3), which need not be the last ones.
+    """
+
+    outer: Value
+    inner: Value
+    axis: int
+    start: int = 0
+    end: int = -1
+    stride: int = 1
+    part_size: int = 1
+    drop_axis: bool = False
+    from_trip_count: bool = False
+
+
+@record(eq=False)
+class BackEdge:
+    """``result`` of iteration i becomes ``param`` of iteration i+1.
+
+    ``initial`` is what iteration 0 gets: an outer value, or a sliced input's part 0 (a parameter with both a slice and
+    a back edge, docs/semantics.md 2.1).
+    """
+
+    initial: Value | SlicedInput
+    param: Value
+    result: Value
+
+
+@record(eq=False)
+class Invariant:
+    """``inner`` is ``outer`` in every iteration (OpenVINO's invariant inputs)."""
+
+    outer: Value
+    inner: Value
+
+
+@record(eq=False)
+class LastValueOutput:
+    """``outer`` is ``result`` of the last iteration; with zero trips the initial value of its back edge.
+
+    ``edge`` names that back edge (ONNX pairs them by position); None: the first one that carries ``result``, if any.
+    """
+
+    result: Value
+    outer: Value
+    edge: BackEdge | None = None
+
+
+@record(eq=False)
+class ScanOutput:
+    """``outer`` collects ``result`` of every iteration.
+
+    ``stack``: on a new axis ``axis``; otherwise concatenated along the existing ``axis``. ``reverse``: the last
+    iteration stands first. ``length``: an outer integer, how many elements the axis is to have; those that the loop
+    does not give are zeros, at the end (TensorRT, docs/semantics.md 8.4). ``valid``: the parameter of a sliced input
+    that tells which parts of an element along its first axis are more than filling (``[parts, 1]``), or how many of
+    them, from the first one: sequences that are shorter than others. ``part_size``: of an IR, how many rows an element
+    has as its port map says; nothing depends on it here.
+    """
+
+    result: Value
+    outer: Value
+    axis: int = 0
+    stack: bool = True
+    reverse: bool = False
+    length: Value | None = None
+    valid: Value | None = None
+    part_size: int = 1
+
+
+class Note(str):
+    """One sentence on where a runtime does something else than is written.
+
+    ``rule``: the label of what it does, as docs/diff.md has it; empty where it has none.
+    """
+
+    rule: str
+
+    def __new__(cls, rule: str, text: str) -> Note:
+        """A sentence and its rule."""
+        made = super().__new__(cls, text)
+        made.rule = rule
+        return made
+
+    def __reduce__(self) -> tuple[type[Note], tuple[str, str]]:
+        return Note, (self.rule, str(self))
+
+
+#: The largest int64 is what exporters write for "no trip count": no loop runs that often.
+_UNREACHABLE_TRIP_COUNT = (1 << 63) - 1
+
+
+def effective_trip_count(trip_count: int | None) -> int | None:
+    """A trip count where it limits anything; None where it is so large that no loop reaches it."""
+    return None if trip_count is None or trip_count >= _UNREACHABLE_TRIP_COUNT else trip_count
+
+
+#: The number of a loop's port that the file does not have.
+NO_PORT = -1
+
+
+@record(eq=False, repr=False)
+class Loop(Node):
+    """A loop of any system. Which fields are set says what kind it is.
+
+    * ``trip_count``: an outer integer value, one element; None = no limit. ONNX: negative runs zero trips; OpenVINO: -1
+      is no limit (``minus_one_is_no_limit``), other negatives are an error.
+    * ``initial_condition``: an outer boolean; None = true.
+    * ``condition``: the body's boolean result that decides whether the next iteration runs; None = nothing in the body
+      can end the loop (``for``). ``condition_input`` is the ONNX body parameter that receives the last condition.
+    * ``ignored_condition``: what the body yields as a condition that the spec ignores (ONNX with an absent cond).
+    * ``tested``: TensorRT's kWHILE: ``condition`` decides whether the iteration itself runs. So many nodes at the start
+      of the body are what it needs, and they alone run before that is decided. None: it is about the next iteration.
+    * ``iteration``: the body parameter that receives the iteration number.
+    * ``counted_by_slices``: iterations are as many as the sliced inputs have parts (TensorIterator, Scan).
+    * ``fixed_trips``: a TensorIterator without sliced inputs runs this often.
+    """
+
+    body: Graph
+    system: System
+    trip_count: Value | None = None
+    minus_one_is_no_limit: bool = False
+    initial_condition: Value | None = None
+    condition: Value | None = None
+    condition_input: Value | None = None
+    ignored_condition: Value | None = None
+    condition_node_count: int | None = None
+    iteration: Value | None = None
+    counted_by_slices: bool = False
+    fixed_trips: int | None = None
+    sliced_inputs: list[SlicedInput] = field(default_factory=list)
+    back_edges: list[BackEdge] = field(default_factory=list)
+    invariants: list[Invariant] = field(default_factory=list)
+    last_values: list[LastValueOutput] = field(default_factory=list)
+    scan_outputs: list[ScanOutput] = field(default_factory=list)
+    #: The numbers that the file gives the loop's ports (an IR's ``external_port_id``); empty where it gives none,
+    #: ``NO_PORT`` for those of a variable that its body uses.
+    input_ports: list[int] = field(default_factory=list)
+    output_ports: list[int] = field(default_factory=list)
+    #: Where a real runtime does something else with this loop (docs/peers.md), one sentence each.
+    notes: list[str] = field(default_factory=list)
+    #: What it was made of where the file has no loop: ``LSTM 'rnn' (ONNX LSTM-14), forward``.
+    derived_from: str = ""
+
+    def back_edge_for(self, last: LastValueOutput) -> BackEdge | None:
+        """The back edge whose value a last-value output returns."""
+        return last.edge or next((edge for edge in self.back_edges if edge.result is last.result), None)
+
+
+@record(eq=False)
+class Variable:
+    """State that a model keeps from run to run (OpenVINO's ReadValue and Assign).
+
+    A graph has it as inputs and outputs behind its own: ``state`` is what was assigned last, and by default what it is
+    before that. ``assigned`` is what a run assigns (None: nothing does). Where a node computes what it is before
+    anything is assigned, that is ``initial``, and ``known`` tells whether anything was.
+    """
+
+    name: str
+    state: Value
+    known: Value | None = None
+    assigned: Value | None = None
+    initial: Value | None = None
+
+    @property
+    def output_name(self) -> str:
+        """What the graph's output is called that gives what is assigned."""
+        return f"{self.name} (assigned)"
+
+    @property
+    def inputs(self) -> list[Value]:
+        """What the graph gets of it."""
+        return [self.state] if self.known is None else [self.state, self.known]
+
+
+@record(frozen=True)
+class ExcludedItem:
+    """A node or input of a file that needs values of an unsupported type (a map), so that it is not in the graph.
+
+    ``what``: as messages name it; ``reason``: why it is excluded; ``outputs``: of the model, those that need it and are
+    not in the graph either.
+    """
+
+    subject: str
+    reason: str
+    outputs: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        names = ", ".join(f"'{name}'" for name in self.outputs)
+        effect = {0: "no output of the model needs it", 1: f"the output {names} is not computed"}
+        told = effect.get(len(self.outputs), f"the outputs {names} are not computed")
+        return f"{self.subject} is excluded: {self.reason}, which is not supported; {told}."
+
+
+@record(eq=False, repr=False)
+class Graph:
+    """Nodes in an order in which they can run, with the graph's own inputs and outputs.
+
+    ``constants``: values of this scope that hold data (initializers, Constants). For the main graph of a model the
+    inputs are what a user gives; for a body they are its parameters. ``defaults``: inputs that may be left out.
+    """
+
+    name: str
+    inputs: list[Value] = field(default_factory=list)
+    outputs: list[Value] = field(default_factory=list)
+    nodes: list[Node] = field(default_factory=list)
+    constants: list[Value] = field(default_factory=list)
+    #: Names under which main-graph outputs are known, where they differ from the value's name.
+    output_names: list[str] = field(default_factory=list)
+    system: System = System.ONNX
+    opsets: Mapping[str, int] = field(default_factory=dict)
+    #: Inputs that need not be given: in ONNX those with an initializer of the same name.
+    defaults: Mapping[str, Array] = field(default_factory=dict)
+    #: State; nobody gives it, and it is no result.
+    variables: list[Variable] = field(default_factory=list)
+    #: Nodes that the file does not have -> the operator of the file that they stand for, all together.
+    expanded_from: dict[Node, Operation] = field(default_factory=dict)
+    #: Of the main graph: what is odd about the file, one sentence each.
+    notes: list[str] = field(default_factory=list)
+    #: What inputs may be called as well, each with the input's own name.
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    #: Of the main graph: the folder of the file that it was read from; empty where it came from none.
+    folder: str = ""
+    #: Of inputs, by name: sizes and values that the model calls usual (TensorRT's optimisation profiles).
+    usual_shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    usual_values: dict[str, Array] = field(default_factory=dict)
+    #: Of the main graph: what the file has and the graph has not, since it needs values of unsupported types.
+    excluded: list[ExcludedItem] = field(default_factory=list)
+
+    @property
+    def missing_outputs(self) -> list[str]:
+        """The model's outputs that are not in the graph, since they need values of unsupported types."""
+        return [name for one in self.excluded for name in one.outputs]
+
+    def __repr__(self) -> str:
+        return f"<Graph '{self.name}': {len(self.nodes)} nodes>"
+
+
+def bodies(node: Node) -> Sequence[tuple[str, Graph]]:
+    """The graphs inside a node, each with the word for it: ``body``, ``then``, ``else``."""
+    if isinstance(node, Loop):
+        return (("body", node.body),)
+    if isinstance(node, If):
+        return (("then", node.then_branch), ("else", node.else_branch))
+    return ()
+
+
+def body_results_in_file(loop: Loop) -> Sequence[Value]:
+    """What a loop's body gives in the file: without the variables of an IR that it is led through."""
+    return loop.body.outputs[: len(loop.body.outputs) - loop.output_ports.count(NO_PORT)]
+
+
+def nodes_in_file(graph: Graph) -> list[Node]:
+    """The nodes with the operators that the file has in place of what was made of them."""
+    return list(dict.fromkeys(graph.expanded_from.get(node, node) for node in graph.nodes))
+
+
+def node_in_file(graph: Graph, node: Node) -> Node:
+    """The operator that the file has where a node was made of it; ``graph``: the main graph."""
+    inner = (one for each in walk(graph) for _, one in bodies(each))
+    return next((one.expanded_from[node] for one in (graph, *inner) if node in one.expanded_from), node)
+
+
+def walk(graph: Graph) -> Iterator[Node]:
+    """Every node of a graph and of the graphs inside it, in order, outer before inner."""
+    for node in graph.nodes:
+        yield node
+        for _, inner in bodies(node):
+            yield from walk(inner)
+
+
+def loops(graph: Graph) -> Iterator[Loop]:
+    """Every loop of a graph, outer before inner."""
+    return (node for node in walk(graph) if isinstance(node, Loop))
+
+
+def own_values(graph: Graph) -> Iterator[Value]:
+    """Every value that a graph itself defines, those of the branches of its Ifs included, but not of loops inside."""
+    yield from (*graph.inputs, *graph.constants)
+    for node in graph.nodes:
+        yield from (value for value in node.outputs if value is not None)
+        if isinstance(node, If):
+            for _, branch in bodies(node):
+                yield from own_values(branch)
+
+
+def visible_values(graphs: Iterable[Graph]) -> dict[str, Value]:
+    """What a body sees, by name; ``graphs``: the body, then those around it. Names of its own come first, then short
+    names, those that the model's outputs go by last."""
+    found: dict[str, Value] = {}
+    outputs: dict[str, Value] = {}
+    for graph in graphs:
+        for value in own_values(graph):
+            for name in value.names:
+                found.setdefault(name, value)
+        outputs.update(zip(graph.output_names, graph.outputs, strict=False))
+    return outputs | found
+
+
+def values_read(graph: Graph) -> set[Value]:
+    """Every value that something in a graph reads: its nodes, the graphs inside it, and its outputs."""
+    found = set(graph.outputs)
+    for node in graph.nodes:
+        found.update(value for value in node.inputs if value is not None)
+        for _, inner in bodies(node):
+            found |= values_read(inner)
+    return found
+
+
+def captured_values(graph: Graph) -> list[Value]:
+    """Values of enclosing graphs that a graph uses, in the order of their first use."""
+    found: dict[Value, None] = {}
+    _collect_captured(graph, set(), found)
+    return list(found)
+
+
+def _collect_captured(graph: Graph, known: set[Value], found: dict[Value, None]) -> None:
+    known = {*known, *graph.inputs, *graph.constants}
+    for node in graph.nodes:
+        found.update((value, None) for value in node.inputs if value is not None and value not in known)
+        for _, inner in bodies(node):
+            _collect_captured(inner, known, found)
+        known.update(value for value in node.outputs if value is not None)
+    found.update((value, None) for value in graph.outputs if value not in known)

@@ -1,0 +1,61 @@
+"""Where the values of a graph come from: what a look at it tells without running it."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from .loop_graph import Graph, Node, Operation, Value, walk
+
+
+class ProducerMap:
+    """Which node each value comes from, in all graphs of a model."""
+
+    def __init__(self) -> None:
+        self._producers: dict[Value, Node] = {}
+
+    @classmethod
+    def for_graph(cls, graph: Graph) -> Self:
+        """The origins of all values of a graph and of the graphs inside it."""
+        origins = cls()
+        for node in walk(graph):
+            origins.add(node)
+        return origins
+
+    def add(self, node: Node) -> None:
+        """Take note of a node's outputs."""
+        self._producers.update((value, node) for value in node.outputs if value is not None)
+
+    def producer(self, value: Value) -> Node | None:
+        """The node that computes a value; None for inputs, parameters and constants."""
+        return self._producers.get(value)
+
+    def skip_identities(self, value: Value) -> Value:
+        """The value itself, or the one that Identity nodes pass on as it."""
+        node = self._producers.get(value)
+        while node is not None and node.op_type == "Identity" and not node.is_custom_operator:
+            if not node.inputs or node.inputs[0] is None:
+                break
+            value = node.inputs[0]
+            node = self._producers.get(value)
+        return value
+
+    def constant_scalar(self, value: Value | None) -> Any:
+        """The number or truth of a one-element constant, also of a Constant node; None where none is known."""
+        if value is None:
+            return None
+        value = self.skip_identities(value)
+        data: Any = value.constant
+        node = self._producers.get(value)
+        if isinstance(node, Operation) and node.op_type == "Constant" and not node.is_custom_operator:
+            data = next(iter(node.attributes.values()), None)
+        if data is None or np.size(data) != 1:
+            return None
+        element = np.asarray(data).reshape(())
+        return None if element.dtype.kind in "OSU" else element.item()
+
+    def constant_integer(self, value: Value | None) -> int | None:
+        """The integer that a one-element constant is; None where none is known, or where it is something else."""
+        number = self.constant_scalar(value)
+        return number if type(number) is int else None

@@ -1,0 +1,8 @@
+"""Tensors that are made from numbers alone: see fill.h."""
+
+from ..call cimport Call, run_call
+
+cdef extern from "kernels/data_movement/arange.h" nogil:
+    int loopdbg_arange(Call *call) noexcept
+
+ROUTINES = {"range": <size_t><run_call>loopdbg_arange}

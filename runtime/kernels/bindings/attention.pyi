@@ -1,0 +1,2 @@
+ROUTINES: dict[str, int]
+MAX_HEAD_WIDTH: int

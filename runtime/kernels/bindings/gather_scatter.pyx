@@ -1,0 +1,34 @@
+"""Reading and writing at indices that are data (places.h), and the extremes of rows (picks.h)."""
+
+from ..call cimport Call, run_call
+from ..processor cimport loopdbg_cpu, current_processor
+
+cdef extern from "kernels/data_movement/gather_scatter.h" nogil:
+    int loopdbg_gather_elements(Call *call) noexcept
+    int loopdbg_scatter_elements(Call *call) noexcept
+    int loopdbg_gather_tuples(Call *call) noexcept
+    int loopdbg_scatter_tuples(Call *call) noexcept
+    int loopdbg_scatter_rows(Call *call) noexcept
+    int loopdbg_scatter_runs(Call *call) noexcept
+    enum:
+        LOOPDBG_MAX_AXES
+
+cdef extern from "kernels/reduce/topk.h" nogil:
+    int loopdbg_topk(Call *call) noexcept
+    int loopdbg_top1(Call *call) noexcept
+
+# Axes that the elements' routines take.
+MAX_AXES = LOOPDBG_MAX_AXES
+
+loopdbg_cpu = current_processor()
+
+ROUTINES = {
+    "gather_elements": <size_t><run_call>loopdbg_gather_elements,
+    "scatter_elements": <size_t><run_call>loopdbg_scatter_elements,
+    "gather_tuples": <size_t><run_call>loopdbg_gather_tuples,
+    "scatter_tuples": <size_t><run_call>loopdbg_scatter_tuples,
+    "scatter_rows": <size_t><run_call>loopdbg_scatter_rows,
+    "scatter_runs": <size_t><run_call>loopdbg_scatter_runs,
+    "top1": <size_t><run_call>loopdbg_top1,
+    "topk": <size_t><run_call>loopdbg_topk,
+}

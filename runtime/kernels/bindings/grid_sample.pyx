@@ -1,0 +1,11 @@
+"""Images read between their pixels (grid.h)."""
+
+from ..call cimport Call, run_call
+from ..processor cimport loopdbg_cpu, current_processor
+
+cdef extern from "kernels/image/grid_sample.h" nogil:
+    int loopdbg_grid_sample(Call *call) noexcept
+
+loopdbg_cpu = current_processor()
+
+ROUTINES = {"sample": <size_t><run_call>loopdbg_grid_sample}

@@ -1,0 +1,5 @@
+ROUTINES: dict[str, int]
+PANEL_COLUMNS: int
+OVERREAD_BYTES: int
+TAIL_BYTES: int
+HEADER_BYTES: int

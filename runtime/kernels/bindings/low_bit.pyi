@@ -1,0 +1,2 @@
+ROUTINES: dict[str, int]
+PANEL_COLUMNS: int

@@ -1,0 +1,3 @@
+"""How much memory a run may still ask for (available.pyx)."""
+
+cdef bint reserve_bytes(size_t nbytes) noexcept nogil

@@ -1,8 +1,0 @@
-from typing import Any
-
-ROUTINES: dict[str, int]
-PART: int
-GROUP: int
-WIDEST: int
-
-def transform(taps: Any, out: Any) -> None: ...

@@ -1,5 +1,0 @@
-ROUTINES: dict[str, int]
-PANEL: int
-BEYOND: int
-TAIL: int
-HEAD: int

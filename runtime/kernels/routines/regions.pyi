@@ -1,4 +1,0 @@
-MEAN: int
-PARTS: int
-POINTS: int
-ROUTINES: dict[str, int]

@@ -1,0 +1,103 @@
+"""How a call walks over its arguments: pure decisions on shapes and strides, of buffers and of arrays.
+
+Compiled, because in Python they take longer than what they decide about. The numbers may be extents that vary
+(extents.py), which are Python objects.
+"""
+
+
+def broadcast_shapes(*shapes):
+    """As NumPy's, for shapes that may vary.
+
+    Raises:
+        ValueError: the shapes do not fit.
+    """
+    cdef Py_ssize_t d, rank = 0
+    cdef tuple shape
+    cdef list result
+    first = shapes[0]
+    for other in shapes:
+        if other is not first:
+            break
+    else:
+        return tuple(first)
+    for other in shapes:
+        rank = max(rank, len(other))
+    result = [1] * rank
+    for other in shapes:
+        shape = tuple(other)
+        for d in range(rank - len(shape), rank):
+            extent = shape[d - rank + len(shape)]
+            if extent != 1 and not (result[d] is extent or result[d] == extent):
+                if result[d] != 1:
+                    raise ValueError(f"shapes {', '.join([str(tuple(s)) for s in shapes])} cannot be broadcast together")
+                result[d] = extent
+    return tuple(result)
+
+
+def stride_along(tuple shape, tuple strides, Py_ssize_t axis):
+    """The stride along ``axis`` (negative, from the end) of what is broadcast."""
+    cdef Py_ssize_t d = axis + len(shape)
+    return 0 if d < 0 or shape[d] == 1 else strides[d]
+
+
+def iteration_axes(tuple shape, arguments):
+    """The axes of ``shape`` along which anything moves: extent, then a stride for each of the arguments (shape, strides)."""
+    cdef Py_ssize_t rank = len(shape)
+    return [[shape[d], *[stride_along(s, t, d - rank) for s, t in arguments]] for d in range(rank) if shape[d] != 1]
+
+
+def coalesce_axes(list rows):
+    """Join neighbouring axes that all arguments walk through as one."""
+    cdef list row, last, joined = []
+    cdef Py_ssize_t k
+    for row in rows:
+        if joined:
+            last = joined[len(joined) - 1]
+            for k in range(1, len(row)):
+                if last[k] != row[k] * row[0]:
+                    break
+            else:
+                joined[len(joined) - 1] = [last[0] * row[0], *row[1:]]
+                continue
+        joined.append(row)
+    return joined
+
+
+def choose_inner_axis(list rows):
+    """The axis for the inner loop: the last, unless it is short and another one is much longer."""
+    cdef Py_ssize_t d, longest = 0, last = len(rows) - 1
+    for d in range(1, len(rows)):
+        if rows[d][0] > rows[longest][0]:
+            longest = d
+    if last < 0:
+        return -1
+    return longest if rows[last][0] < 8 and rows[longest][0] >= 4 * rows[last][0] else last
+
+
+cdef bint has_contiguous_rows(list rows, Py_ssize_t size):
+    """True where the last axis is one of neighbours, in the output and in what moves along it, and there are many rows.
+
+    Not where the output stays along any axis: the order in which a reduction adds up is its walk's.
+    """
+    cdef list last = rows[len(rows) - 1]
+    cdef Py_ssize_t k
+    if len(rows) < 2 or last[len(last) - 1] != size or not rows[len(rows) - 2][0] >= 16:
+        return False
+    for k in range(1, len(last) - 1):
+        if last[k] != 0 and last[k] != size:
+            return False
+    for row in rows:
+        if row[len(row) - 1] == 0:
+            return False
+    return True
+
+
+def plan_loops(tuple shape, arguments, Py_ssize_t short_rows=0):
+    """How a call goes over arguments (shape, strides) that broadcast to ``shape``: dims and steps of its inner loop, and
+    outer axes. ``short_rows``: bytes of an element where the kernel takes short rows as they are (``Kernel.short_rows``)."""
+    cdef list rows = coalesce_axes(iteration_axes(shape, arguments))
+    cdef list inner
+    if not rows:
+        return (1,), (0,) * len(arguments), ()
+    inner = rows.pop(len(rows) - 1 if short_rows and has_contiguous_rows(rows, short_rows) else choose_inner_axis(rows))
+    return (inner[0],), tuple(inner[1:]), tuple([tuple(row) for row in rows])

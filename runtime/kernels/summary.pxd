@@ -1,4 +1,0 @@
-"""What is in a tensor, for other modules."""
-
-cdef int kind_of(dtype)
-cdef table_of(dtype)

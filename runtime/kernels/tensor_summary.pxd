@@ -1,0 +1,4 @@
+"""What is in a tensor, for other modules."""
+
+cdef int number_kind(dtype)
+cdef byte_value_table(dtype)

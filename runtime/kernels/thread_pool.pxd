@@ -1,0 +1,16 @@
+"""What modules with work to share take from the team (team.h)."""
+
+from numpy cimport npy_intp
+
+cdef extern from "kernels/threads/parallel_for.h" nogil:
+    ctypedef void (*task_fn "loopdbg_task")(const void *job, npy_intp piece, int worker) noexcept nogil
+    ctypedef void (*parallel_for_fn "loopdbg_parallel_for_fn")(task_fn piece, const void *job, npy_intp pieces, double work,
+                                               int backwards) noexcept nogil
+    ctypedef struct PoolInfo "loopdbg_thread_pool_info":
+        int workers
+        double least
+    parallel_for_fn loopdbg_parallel_for
+    const PoolInfo *loopdbg_thread_pool
+
+cdef parallel_for_fn pool_parallel_for() noexcept
+cdef const PoolInfo *pool_info() noexcept

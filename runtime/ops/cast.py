@@ -1,0 +1,131 @@
+"""From one element type to another."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ..dtypes import dtype_from_name as dtype_named
+from ..dtypes import dtype_from_onnx
+from ..errors import ModelError
+from ..graph import Array
+from .operator_helpers import Dtype
+from .primitives import NativeLoop
+from .registry import onnx, openvino
+
+P = Any  # Primitives[T]; T is an array or a buffer description, and stays anonymous here
+T = Any
+
+_STRING = np.dtype(object)
+
+
+def convert(p: P, x: T, to: Dtype, saturate: bool = True, round_mode: str = "up") -> T:
+    """The elements of ``x`` in another dtype. Strings and float8 run in Python: their loops are not native."""
+    if x.dtype == to:
+        return x
+    if to == _STRING:
+        return p.map(_TO_STRING, x)
+    if x.dtype == _STRING:
+        return p.map(_from_string(to), x)
+    if to.name.startswith("float8"):
+        return p.map(_to_float8(to, bool(saturate), round_mode), x)
+    return p.cast(x, to)
+
+
+def _number_to_string(value: Any) -> str:
+    if isinstance(value, bool | np.bool_):
+        return str(int(value))  # onnxruntime's; the specification says nothing
+    if isinstance(value, int | np.integer):
+        return str(value)
+    if np.isnan(value):
+        return "NaN"
+    if np.isinf(value):
+        return "INF" if value > 0 else "-INF"
+    kept = value if isinstance(value, np.floating) else np.float32(value)
+    return np.format_float_positional(kept, unique=True, trim="-")
+
+
+def _to_string(x: Array) -> Array:
+    texts = np.empty(x.shape, object)
+    texts.ravel()[:] = [_number_to_string(value) for value in x.ravel()]
+    return texts
+
+
+_TO_STRING = NativeLoop("to_string", _to_string)
+
+
+@cache
+def _from_string(to: Dtype) -> NativeLoop:
+    def parse(text: Any) -> Any:
+        word = text.decode() if isinstance(text, bytes) else str(text)
+        try:
+            return int(word) if to.name.startswith(("int", "uint")) else float(word)
+        except ValueError:
+            return int(float(word))  # "100.5" to an integer is 100; what is no number at all raises again
+
+    def eager(x: Array) -> Array:
+        values = [parse(text) for text in x.ravel()]
+        return np.array(values, to).reshape(x.shape)
+
+    return NativeLoop(f"string_to_{to.name}", eager)
+
+
+@cache
+def _to_float8(to: Dtype, saturate: bool, round_mode: str) -> NativeLoop:
+    def eager(x: Array) -> Array:
+        wide = x.astype(np.float32)
+        if to.name == "float8_e8m0fnu":
+            from onnx.numpy_helper import to_float8e8m0
+
+            return np.asarray(to_float8e8m0(wide, saturate, round_mode).astype(to))
+        if saturate:
+            import ml_dtypes
+
+            finfo: Any = ml_dtypes.finfo
+            largest = float(finfo(to).max)
+            wide = np.clip(wide, -largest, largest)
+        return wide.astype(to)
+
+    return NativeLoop(f"to_{to.name}", eager)
+
+
+@onnx("Cast", since=1)
+def cast_1(p: P, x: T, *, to: str) -> T:
+    """Before opset 6 ``to`` is the type's name."""
+    renamed = {"FLOAT": "float32", "DOUBLE": "float64", "STRING": "object"}
+    return convert(p, x, dtype_named(renamed.get(to.upper(), to.lower())))
+
+
+@onnx("Cast", since=6)
+def cast_6(p: P, x: T, *, to: int) -> T:
+    return convert(p, x, dtype_from_onnx(to))
+
+
+@onnx("Cast", since=19)
+def cast_19(p: P, x: T, *, to: int, saturate: int = 1) -> T:
+    return convert(p, x, dtype_from_onnx(to), bool(saturate))
+
+
+@onnx("Cast", since=24)
+def cast_24(p: P, x: T, *, to: int, saturate: int = 1, round_mode: str = "up") -> T:
+    if round_mode not in ("up", "down", "nearest"):
+        raise ModelError(f"round_mode {round_mode!r} is none of up, down, nearest")
+    return convert(p, x, dtype_from_onnx(to), bool(saturate), round_mode)
+
+
+@onnx("CastLike", since=15)
+@openvino("ConvertLike")
+def cast_like(p: P, x: T, like: T) -> T:
+    return convert(p, x, like.dtype)
+
+
+@onnx("CastLike", since=19)
+def cast_like_19(p: P, x: T, like: T, *, saturate: int = 1, round_mode: str = "up") -> T:
+    return convert(p, x, like.dtype, bool(saturate), round_mode)
+
+
+@openvino("Convert")
+def openvino_convert(p: P, x: T, *, destination_type: Dtype) -> T:
+    return convert(p, x, destination_type)

@@ -1,0 +1,105 @@
+"""Video colours: NV12 and I420 to RGB and BGR, and back. OpenVINO, in NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..graph import Array
+from .registry import openvino
+
+P = Any
+
+
+def _full_resolution_planes(y: Array, parts: tuple[Array, ...], interleaved: bool) -> tuple[Array, Array, Array]:
+    """Y ``[N, H, W]``, and U and V for each pixel, whether they come as own planes or at the end of one."""
+    if y.ndim != 4 or y.shape[3] != 1:
+        raise ValueError(f"an image of shape {y.shape} has not one channel, the last axis")
+    batch, rows, width = y.shape[:3]
+    height = rows if parts else rows * 2 // 3
+    if height % 2 or width % 2 or (not parts and rows % 3):
+        raise ValueError(f"an image of shape {y.shape} is not of even height and width")
+    size = (batch, height // 2, width // 2)
+    if len(parts) == 2:
+        u, v = parts
+    elif parts or interleaved:
+        both = parts[0] if parts else y[:, height:]
+        pairs = both.reshape(*size, 2)
+        u, v = pairs[..., 0], pairs[..., 1]
+    else:
+        rest = y[:, height:].reshape(batch, 2, -1)
+        u, v = rest[:, 0], rest[:, 1]
+
+    def spread(plane: Array) -> Array:
+        return plane.reshape(size).repeat(2, 1).repeat(2, 2)
+
+    return y[:, :height, :, 0], spread(u), spread(v)
+
+
+def _to_rgb(y: Array, parts: tuple[Array, ...], interleaved: bool, blue_first: bool) -> Array:
+    wide = np.float32
+    luma, u, v = (plane.astype(wide) for plane in _full_resolution_planes(y, parts, interleaved))
+    c, d, e = wide(1.164) * (luma - 16), u - 128, v - 128
+    red = c + wide(1.596) * e
+    green = c - wide(0.391) * d - wide(0.813) * e
+    blue = c + wide(2.018) * d
+    image = np.stack([blue, green, red] if blue_first else [red, green, blue], -1).clip(0, 255)
+    return (np.floor(image + wide(0.5)) if y.dtype.kind in "iu" else image).astype(y.dtype)
+
+
+@openvino("NV12toRGB", since=8, native=False)
+def nv12_to_rgb(p: P, y: Array, uv: Array | None = None) -> Array:
+    return _to_rgb(y, () if uv is None else (uv,), True, blue_first=False)
+
+
+@openvino("NV12toBGR", since=8, native=False)
+def nv12_to_bgr(p: P, y: Array, uv: Array | None = None) -> Array:
+    return _to_rgb(y, () if uv is None else (uv,), True, blue_first=True)
+
+
+@openvino("I420toRGB", since=8, native=False)
+def i420_to_rgb(p: P, y: Array, u: Array | None = None, v: Array | None = None) -> Array:
+    return _to_rgb(y, () if u is None or v is None else (u, v), False, blue_first=False)
+
+
+@openvino("I420toBGR", since=8, native=False)
+def i420_to_bgr(p: P, y: Array, u: Array | None = None, v: Array | None = None) -> Array:
+    return _to_rgb(y, () if u is None or v is None else (u, v), False, blue_first=True)
+
+
+def _from_rgb(x: Array, blue_first: bool, single_plane: bool) -> Any:
+    if x.ndim != 4 or x.shape[3] != 3 or x.shape[1] % 2 or x.shape[2] % 2:
+        raise ValueError(f"an image of shape {x.shape} is not [N, H, W, 3] with even height and width")
+    wide = np.float32
+    red, green, blue = (x[..., k].astype(wide) for k in ((2, 1, 0) if blue_first else (0, 1, 2)))
+    whole = x.dtype.kind in "iu"
+
+    def settled(value: Array) -> Array:
+        return np.floor(value + wide(0.5)) if whole else value
+
+    def channel(r: float, g: float, b: float, offset: float) -> Array:
+        return settled((wide(r) * red + wide(g) * green + wide(b) * blue + wide(offset)).clip(0, 255))
+
+    luma = channel(0.257, 0.504, 0.098, 16)
+    batch, height, width = luma.shape
+
+    def quarter(plane: Array) -> Array:
+        squares = plane.reshape(batch, height // 2, 2, width // 2, 2)
+        return settled(squares.sum((2, 4), dtype=wide) / 4)
+
+    pairs = np.stack([quarter(channel(-0.148, -0.291, 0.439, 128)), quarter(channel(0.439, -0.368, -0.071, 128))], -1)
+    y, uv = luma[..., None].astype(x.dtype), pairs.astype(x.dtype)
+    if single_plane:
+        return np.concatenate([y, uv.reshape(batch, height // 2, width, 1)], 1)
+    return y, uv
+
+
+@openvino("RGBtoNV12", since=17, native=False)
+def rgb_to_nv12(p: P, x: Array, *, single_plane: bool = True) -> Any:
+    return _from_rgb(x, False, single_plane)
+
+
+@openvino("BGRtoNV12", since=17, native=False)
+def bgr_to_nv12(p: P, x: Array, *, single_plane: bool = True) -> Any:
+    return _from_rgb(x, True, single_plane)

@@ -1,0 +1,266 @@
+"""What OpenVINO's object detectors report, in NumPy: DetectionOutput and YOLO's regions.
+
+Where a specification leaves the order of equal scores open, the box that comes first wins.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..graph import Array
+from .axis_arguments import unknown_value_error
+from .non_max_suppression import intersection_over_union, select_presorted
+from .operator_helpers import working_dtype
+from .registry import Floats, Ints, inherit_attributes, openvino
+
+P = Any
+INT64 = np.dtype(np.int64)
+_F32 = np.float32
+
+
+# --- DetectionOutput
+
+
+def _decode_boxes(priors: Array, variances: Array | None, moves: Array, code_type: str, clip: bool) -> Array:
+    """Boxes from priors ``[n, 4]`` and what the network says of them."""
+    shift = moves if variances is None else moves * variances
+    if code_type.endswith("CENTER_SIZE"):
+        sides = priors[:, 2:] - priors[:, :2]
+        middle = shift[:, :2] * sides + (priors[:, :2] + priors[:, 2:]) / 2
+        half = np.exp(shift[:, 2:]) * sides / 2
+        boxes = np.concatenate([middle - half, middle + half], 1)
+    elif code_type.endswith("CORNER"):
+        boxes = priors + shift
+    else:
+        known = ("caffe.PriorBoxParameter.CORNER", "caffe.PriorBoxParameter.CENTER_SIZE")
+        raise unknown_value_error("code_type", code_type, known)
+    return boxes.clip(0, 1) if clip else boxes
+
+
+@openvino("DetectionOutput", since=8, native=False)
+def detection_output(
+    p: P,
+    locations: Array,
+    confidences: Array,
+    proposals: Array,
+    other_confidences: Array | None = None,
+    other_locations: Array | None = None,
+    *,
+    background_label_id: int = 0,
+    top_k: int = -1,
+    variance_encoded_in_target: bool = False,
+    keep_top_k: Ints,
+    code_type: str = "caffe.PriorBoxParameter.CORNER",
+    share_location: bool = True,
+    nms_threshold: float,
+    confidence_threshold: float = 0.0,
+    clip_after_nms: bool = False,
+    clip_before_nms: bool = False,
+    decrease_label_id: bool = False,
+    normalized: bool = False,
+    input_height: int = 1,
+    input_width: int = 1,
+    objectness_score: float = 0.0,
+) -> Array:
+    size = 4 if normalized else 5
+    priors = proposals.shape[2] // size
+    return _detection_output(
+        locations,
+        confidences,
+        proposals,
+        other_confidences,
+        other_locations,
+        num_classes=confidences.shape[1] // max(priors, 1),
+        background=background_label_id,
+        top_k=top_k,
+        encoded=variance_encoded_in_target,
+        keep=keep_top_k[0] if keep_top_k else -1,
+        code_type=code_type,
+        share=share_location,
+        threshold=nms_threshold,
+        confidence=confidence_threshold,
+        clip_after=clip_after_nms,
+        clip_before=clip_before_nms,
+        by_prior=decrease_label_id,
+        scale=None if normalized else (input_width, input_height),
+        objectness=objectness_score,
+    )
+
+
+@openvino("DetectionOutput", native=False)
+@inherit_attributes(detection_output)
+def detection_output_1(
+    p: P,
+    locations: Array,
+    confidences: Array,
+    proposals: Array,
+    other_confidences: Array | None = None,
+    other_locations: Array | None = None,
+    *,
+    num_classes: int,
+    normalized: bool = False,
+    **attributes: Any,
+) -> Any:
+    """Version 1 states the number of classes; version 8 counts them."""
+    priors = proposals.shape[2] // (4 if normalized else 5)
+    if confidences.shape[1] != num_classes * priors:
+        raise ValueError(f"confidences of {confidences.shape} do not fit {num_classes} classes and {priors} priors")
+    given = (locations, confidences, proposals, other_confidences, other_locations)
+    return detection_output(p, *given, normalized=normalized, **attributes)
+
+
+def _detection_output(
+    locations: Array,
+    confidences: Array,
+    proposals: Array,
+    other_confidences: Array | None,
+    other_locations: Array | None,
+    *,
+    num_classes: int,
+    background: int,
+    top_k: int,
+    encoded: bool,
+    keep: int,
+    code_type: str,
+    share: bool,
+    threshold: float,
+    confidence: float,
+    clip_after: bool,
+    clip_before: bool,
+    by_prior: bool,
+    scale: tuple[int, int] | None,
+    objectness: float,
+) -> Array:
+    """Rows (image, class, score, corners); the first one that is not used starts with -1."""
+    wide = working_dtype(locations.dtype)
+    images = len(locations)
+    size = 4 if scale is None else 5
+    count = proposals.shape[2] // size
+    places = 1 if share else num_classes
+    moves = locations.astype(wide).reshape(images, count, places, 4)
+    scores = confidences.astype(wide).reshape(images, count, num_classes)
+    if other_confidences is not None:
+        objects = other_confidences.astype(wide).reshape(images, count, 2)[:, :, 1] < objectness
+        nothing = np.arange(num_classes) == background
+        scores = np.where(objects[:, :, None], nothing.astype(wide), scores)
+    rows: list[list[float]] = []
+    for k in range(images):
+        table = proposals[min(k, len(proposals) - 1)].astype(wide)
+        priors = table[0].reshape(count, size)[:, size - 4 :]
+        if scale is not None:
+            priors = priors / np.array([*scale, *scale], wide)
+        variances = None if encoded else table[1][: count * 4].reshape(count, 4)
+        boxes: dict[int, Array] = {}
+        for place in range(places):
+            label = -1 if share else place
+            if background > -1 and label == background:
+                continue
+            own = priors
+            if other_locations is not None:
+                first = other_locations[k].astype(wide).reshape(count, places, 4)[:, place]
+                own = _decode_boxes(own, variances, first, code_type, clip_before)
+            boxes[label] = _decode_boxes(own, variances, moves[k, :, place], code_type, clip_before)
+        kept = _select_per_class(scores[k], boxes, share, background, top_k, threshold, confidence, by_prior=by_prior)
+        total = sum(len(found) for found in kept.values())
+        if keep > -1 and total > keep:
+            ranked = [(-scores[k, box, label], box, label) for label, found in kept.items() for box in found]
+            best = sorted(ranked, key=lambda one: one[:2])[:keep]
+            kept = {label: [box for _, box, own in best if own == label] for label in sorted(kept)}
+        for label, found in sorted(kept.items()):
+            for box in found:
+                corners = boxes[-1 if share else label][box]
+                corners = corners.clip(0, 1) if clip_after else corners
+                named = label - 1 if by_prior else label
+                rows.append([k, named, scores[k, box, label], *corners])
+    # By the specification the output has the capacity for so many.
+    most = keep if keep > 0 else (num_classes * top_k if top_k > 0 else num_classes * count)
+    out = np.zeros((1, 1, images * most, 7), locations.dtype)
+    if rows:
+        out[0, 0, : len(rows)] = np.array(rows, wide)
+    out[0, 0, len(rows) :, 0][:1] = -1
+    return out
+
+
+def _select_per_class(
+    scores: Array,
+    boxes: dict[int, Array],
+    share: bool,
+    background: int,
+    top_k: int,
+    threshold: float,
+    confidence: float,
+    by_prior: bool,
+) -> dict[int, list[int]]:
+    """The boxes of each class that stay. ``by_prior``: each prior has one class only, its best."""
+    count, classes = scores.shape
+    if not by_prior:
+        kept: dict[int, list[int]] = {}
+        for label in range(classes):
+            table = boxes.get(-1 if share else label)
+            if label == background or table is None:
+                continue
+            order = np.flatnonzero(scores[:, label] > confidence)
+            order = order[np.argsort(-scores[order, label], kind="stable")]
+            order = order[:top_k] if top_k > -1 else order
+            kept[label] = order[select_presorted(table[order], threshold, len(order), 0.0)].tolist()
+        return kept
+    found = []
+    for box in range(count):
+        allowed = [c for c in range(1, classes) if background < 0 or c != background]
+        label = max(allowed, key=lambda c: (scores[box, c], -c), default=0)
+        if label and scores[box, label] >= confidence and scores[box, label] > -1:
+            found.append((-scores[box, label], box, label))
+    found.sort(key=lambda one: one[:2])
+    found = found[:top_k] if top_k != -1 else found
+    kept = {}
+    for _, box, label in found:
+        table, own = boxes[-1 if share else label], kept.setdefault(label, [])
+        if not own or not (intersection_over_union(table[box], table[own]) > threshold).any():
+            own.append(box)
+    return kept
+
+
+# --- YOLO
+
+
+@openvino("RegionYolo", native=False)
+def region_yolo(
+    p: P,
+    x: Array,
+    *,
+    anchors: Floats = (),
+    axis: int = 1,
+    end_axis: int = 1,
+    coords: int,
+    classes: int,
+    num: int,
+    do_softmax: bool = True,
+    mask: Ints = (),
+) -> Array:
+    """Sigmoids on place, score and (without ``do_softmax``) classes; softmax over the classes with it."""
+    wide = working_dtype(x.dtype)
+    if x.ndim != 4:
+        raise ValueError(f"RegionYolo needs [N, C, H, W], not {x.shape}")
+    regions = num if do_softmax else len(mask)
+    entries = coords + classes + 1
+    if x.shape[1] < regions * entries:
+        raise ValueError(f"{x.shape[1]} channels do not hold {regions} regions of {entries}")
+    batch, _, height, width = x.shape
+    parts = x[:, : regions * entries].astype(wide).reshape(batch, regions, entries, height, width)
+    out = parts.copy()
+    last = coords + 1 if do_softmax else entries
+    for chosen in (slice(0, 2), slice(coords, last)):
+        out[:, :, chosen] = 1 / (1 + np.exp(-parts[:, :, chosen]))
+    if do_softmax:
+        logits = parts[:, :, coords + 1 :]
+        powers = np.exp(logits - logits.max(2, keepdims=True))
+        out[:, :, coords + 1 :] = powers / powers.sum(2, keepdims=True)
+    out = out.reshape(batch, -1, height, width).astype(x.dtype)
+    if not do_softmax:
+        return out
+    first, final = axis % 4, end_axis % 4
+    shape = (*out.shape[:first], math.prod(out.shape[first : final + 1]), *out.shape[final + 1 :])
+    return out.reshape(shape)

@@ -1,0 +1,366 @@
+"""What newer decoders are made of beside attention, in ``com.microsoft``: gates, norms, rotations, convolutions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import ModelError, UnsupportedError
+from . import attention as core
+from .activations import sigmoid, softplus
+from .axis_arguments import decode_string, element_count, unknown_value_error
+from .microsoft_attention import (
+    append_to_cache,
+    attend,
+    check_cache_fits,
+    mask_to_bias,
+    merge_heads,
+    slice_columns,
+    slice_leading_rows,
+    split_heads,
+    sum_biases,
+)
+from .microsoft_elementwise import MICROSOFT
+from .normalize import layer_or_rms_normalize
+from .operator_helpers import cast, constant, working_dtype
+from .registry import Ints, apply_standard_operator, onnx
+
+P = Any  # Primitives[T]; T is an array or a buffer description
+T = Any
+_FLOAT32 = np.dtype(np.float32)
+_INT64 = np.dtype(np.int64)
+
+
+# --- Gates.
+
+
+def _silu(p: P, x: T) -> T:
+    return p.map(np.multiply, x, sigmoid(p, x))
+
+
+@onnx("ScaledSiLU", domain=MICROSOFT)
+def scaled_silu(p: P, x: T, scale: T | None = None, *, alpha: float = 1.0) -> T:
+    """``z * sigmoid(z)`` of ``z = scale * x``, rounded to the type of ``x`` at each step."""
+    if scale is None:
+        factor = constant(p, alpha, _FLOAT32)
+    elif scale.size != 1:
+        raise ModelError(f"a scale of shape {scale.shape} is not one number")
+    else:
+        factor = p.reshape(cast(p, scale, _FLOAT32), ())
+    z = cast(p, p.map(np.multiply, cast(p, x, _FLOAT32), factor), x.dtype)
+    wide = cast(p, z, _FLOAT32)
+    share = cast(p, cast(p, sigmoid(p, wide), x.dtype), _FLOAT32)
+    return cast(p, p.map(np.multiply, wide, share), x.dtype)
+
+
+@onnx("GatedAdd", domain=MICROSOFT)
+def gated_add(p: P, x: T, y: T, gate: T, gate_weight: T | None = None) -> T:
+    """``x + y * gate``, a number of the gate for each row; the product is rounded to the type of ``x``."""
+    if gate_weight is not None:
+        raise UnsupportedError("GatedAdd with gate_weight is not supported; onnxruntime has it for another provider")
+    if x.shape != y.shape or gate.shape != (*x.shape[:-1], 1):
+        raise ModelError(f"a gate of shape {gate.shape} has not one number a row of {x.shape} and {y.shape}")
+    return p.map(np.add, x, p.map(np.multiply, y, gate))
+
+
+@onnx("LinearAttentionGate", domain=MICROSOFT)
+def linear_attention_gate(p: P, a: T, dt_bias: T, decay_scale: T, b: T | None = None, *, n_outputs: int = 1) -> Any:
+    """``decay_scale * softplus(a + dt_bias)``, and ``sigmoid(b)``; both in float32."""
+    for x, what in ((dt_bias, "dt_bias"), (decay_scale, "decay_scale")):
+        if x.shape != a.shape[-1:]:
+            raise ModelError(f"{what} of shape {x.shape} has not one number for each of {a.shape[-1]} heads")
+    slope = softplus(p, p.map(np.add, cast(p, a, _FLOAT32), dt_bias))
+    decay = cast(p, p.map(np.multiply, slope, decay_scale), a.dtype)
+    if n_outputs == 1:
+        return decay
+    if b is None:
+        raise ModelError("LinearAttentionGate gives beta, its output 1, only where it has its input 3")
+    return decay, cast(p, sigmoid(p, cast(p, b, _FLOAT32)), b.dtype)
+
+
+# --- Norms.
+
+
+@onnx("GatedRMSNorm", domain=MICROSOFT)
+def gated_rms_norm(p: P, x: T, scale: T, gate: T, *, activation: str = "silu", epsilon: float = 1e-5) -> T:
+    """RMS normalization of each run of as many numbers as ``scale`` has, times the activated gate, in float32."""
+    word = decode_string(activation)
+    if word not in ("silu", "swish", "sigmoid"):
+        raise unknown_value_error("activation", word, ("silu", "swish", "sigmoid"))
+    if x.shape != gate.shape:
+        raise ModelError(f"a gate of shape {gate.shape} does not fit an input of shape {x.shape}")
+    width = element_count(scale.shape)
+    if scale.ndim != 1 or not width or not x.ndim or x.shape[-1] % width:
+        raise ModelError(f"rows of shape {x.shape} cannot be divided by a scale of shape {scale.shape}")
+    grouped = p.reshape(cast(p, x, _FLOAT32), (*x.shape[:-1], x.shape[-1] // width, width))
+    normal = layer_or_rms_normalize(p, grouped, cast(p, scale, _FLOAT32), None, -1, epsilon, centred=False)[0]
+    wide = cast(p, gate, _FLOAT32)
+    share = sigmoid(p, wide) if word == "sigmoid" else _silu(p, wide)
+    return cast(p, p.map(np.multiply, p.reshape(normal, x.shape), share), x.dtype)
+
+
+@onnx("BranchwiseRMSNorm", domain=MICROSOFT)
+def branchwise_rms_norm(p: P, x: T, scale: T | None = None, *, num_branches: int = 0, epsilon: float = 1e-5) -> T:
+    """RMS normalization of each branch: ``[..., branches, width]``, or ``[..., branches * width]``."""
+    if num_branches < 0 or x.ndim < (1 if num_branches else 2) or (num_branches and x.shape[-1] % num_branches):
+        raise ModelError(f"an input of shape {x.shape} has no {num_branches or ''} branches".replace("  ", " "))
+    if num_branches:
+        shape = (*x.shape[:-1], num_branches, x.shape[-1] // num_branches)
+    else:
+        shape = x.shape
+    count, width = shape[-2:]
+    grouped = p.reshape(cast(p, x, _FLOAT32), shape)
+    normal = layer_or_rms_normalize(p, grouped, None, None, -1, epsilon, centred=False)[0]
+    if scale is not None:
+        if tuple(scale.shape) not in ((count * width,), (count, width), (width,)):
+            raise ModelError(f"a scale of shape {scale.shape} does not fit {count} branches of {width} numbers")
+        factors = scale if tuple(scale.shape) == (width,) else p.reshape(scale, (count, width))
+        normal = p.map(np.multiply, normal, cast(p, factors, _FLOAT32))
+    return cast(p, p.reshape(normal, x.shape), x.dtype)
+
+
+# --- Rotary embeddings in three dimensions.
+
+
+@onnx("MRotaryEmbedding", domain=MICROSOFT)
+def m_rotary_embedding(
+    p: P,
+    x: T,
+    position_ids: T,
+    cos_cache: T,
+    sin_cache: T,
+    *,
+    mrope_section: Ints,
+    num_heads: int = 0,
+    rotary_embedding_dim: int = 0,
+    interleaved: int = 0,
+    mrope_layout: int = 0,
+    is_packed_batching: int = 0,
+    scale: float = 1.0,
+) -> T:
+    """Positions ``[3, batch, rows]`` in time, height and width; each has a part of the angles of a row.
+
+    ``mrope_layout``: the parts follow one another (0), or alternate as long as they last (1).
+    """
+    if is_packed_batching:
+        raise UnsupportedError("is_packed_batching=1 is not supported; onnxruntime writes it for other providers")
+    if cos_cache.ndim != 2 or cos_cache.shape != sin_cache.shape:
+        raise ModelError(f"cosines of shape {cos_cache.shape} and sines of shape {sin_cache.shape} are no two tables")
+    half = cos_cache.shape[-1]
+    if len(mrope_section) != 3 or min(mrope_section) < 0 or sum(mrope_section) != half:
+        raise ModelError(f"mrope_section={list(mrope_section)} are not three numbers whose sum is {half}")
+    if mrope_layout not in (0, 1):
+        raise ModelError(f"mrope_layout={mrope_layout} is neither 0 nor 1")
+    flat = x.ndim == 3
+    if flat:
+        if num_heads < 1:
+            raise ModelError(f"an input of three axes needs num_heads, which is {num_heads}")
+        x = split_heads(p, x, num_heads)
+    if x.ndim != 4 or tuple(position_ids.shape) != (3, x.shape[0], x.shape[2]):
+        raise ModelError(f"positions of shape {position_ids.shape} do not fit an input of shape {x.shape}")
+    which = _angle_positions(mrope_section, half, mrope_layout)
+
+    def angles(cache: T) -> T:
+        found = p.gather(cache, position_ids, 0)  # [3, batch, rows, half]
+        parts = [p.slice(found, (k, 0, 0, 0), (1,) * 4, (1, *found.shape[1:])) for k in range(3)]
+        chosen = parts[0]
+        for k in (1, 2):
+            chosen = p.where(p.constant(which == k), parts[k], chosen)
+        return cast(p, p.transpose(chosen, (1, 0, 2, 3)), wide.dtype)
+
+    wide = cast(p, x, working_dtype(x.dtype))
+    y = cast(p, core.rotate_pairs(p, wide, angles(cos_cache), angles(sin_cache), interleaved), x.dtype)
+    return merge_heads(p, y) if flat else y
+
+
+def _angle_positions(sections: Ints, half: int, layout: int) -> Any:
+    """Which of the three positions each angle of a row follows."""
+    if not layout:
+        return np.repeat(np.arange(3), sections)
+    which = np.zeros(half, np.int64)
+    for k in (1, 2):
+        which[k : 3 * sections[k] : 3] = k
+    return which
+
+
+# --- Convolution over the past.
+
+
+@onnx("CausalConvWithState", domain=MICROSOFT)
+def causal_conv_with_state(
+    p: P,
+    x: T,
+    weight: T,
+    bias: T | None = None,
+    past_state: T | None = None,
+    *,
+    activation: str = "none",
+    channels_last: int = 0,
+    dilation: int = 1,
+    input_channel_offset: int = 0,
+    input_channels: int = 0,
+    ndim: int = 1,
+    state_channels_last: int = -1,
+    state_length: int = 0,
+    state_update_capacity: int = 0,
+    state_window: int = 0,
+) -> Any:
+    """Each channel ``[batch, channel, rows]`` by its own kernel, which ends at the row that it gives.
+
+    The state is what the kernel reaches back to; the new one is that of the row to come.
+    """
+    word = decode_string(activation)
+    if word not in ("none", "silu", "swish"):
+        raise unknown_value_error("activation", word, ("none", "silu", "swish"))
+    if dilation < 1:
+        raise ModelError(f"dilation={dilation} is not positive")
+    extended = (input_channel_offset, input_channels, state_length, state_update_capacity, state_channels_last + 1)
+    if ndim != 1 or state_window or any(extended):
+        told = "more than one axis, a window of states or a part of the channels"
+        raise UnsupportedError(
+            f"CausalConvWithState with {told} is not supported; onnxruntime has it for other providers"
+        )
+    outside = x.shape[2:] if channels_last else ()
+    if channels_last:
+        x, past_state = (None if y is None else _to_channels_first(p, y) for y in (x, past_state))
+    if x.ndim != 3 or weight.ndim != 3 or tuple(weight.shape[:2]) != (x.shape[1], 1):
+        raise ModelError(f"a kernel of shape {weight.shape} does not fit an input of {x.shape[1:2]} channels")
+    batch, channels, rows = x.shape
+    size = weight.shape[2]
+    reach = (size - 1) * dilation
+    shape = (batch, channels, reach)
+    if past_state is not None and tuple(past_state.shape) != shape:
+        raise ModelError(f"a state of shape {past_state.shape} should be of shape {shape}")
+    pieces = [(x, (0, 0, reach))]
+    if past_state is not None:
+        pieces.append((cast(p, past_state, x.dtype), (0, 0, 0)))
+    line = p.assemble((batch, channels, reach + rows), x.dtype, pieces, None if past_state is not None else 0)
+    present = p.slice(line, (0, 0, rows if reach else 0), (1,) * 3, shape)
+    if rows:
+        given = (line, weight) if bias is None else (line, weight, bias)
+        (y,) = apply_standard_operator(p, "Conv", given, group=channels, dilations=(dilation,), kernel_shape=(size,))
+    else:
+        y = x
+    y = y if word == "none" else _silu(p, y)
+    return (_to_channels_last(p, y, outside), _to_channels_last(p, present, outside)) if channels_last else (y, present)
+
+
+def _to_channels_first(p: P, x: T) -> T:
+    """``[batch, rows, ...]`` as ``[batch, channels, rows]``."""
+    if x.ndim < 3:
+        raise ModelError(f"an input of shape {x.shape} has no channels")
+    return p.transpose(p.reshape(x, (*x.shape[:2], element_count(x.shape[2:]))), (0, 2, 1))
+
+
+def _to_channels_last(p: P, x: T, outside: Any) -> T:
+    batch, _, rows = x.shape
+    return p.reshape(p.transpose(x, (0, 2, 1)), (batch, rows, *outside))
+
+
+# --- Attention of one new row.
+
+
+@onnx("DecoderMaskedMultiHeadAttention", domain=MICROSOFT)
+def decoder_masked_multi_head_attention(
+    p: P,
+    query: T,
+    key: T | None = None,
+    value: T | None = None,
+    mask_index: T | None = None,
+    attention_bias: T | None = None,
+    past_key: T | None = None,
+    past_value: T | None = None,
+    past_sequence_length: T | None = None,
+    beam_width: T | None = None,
+    cache_indirection: T | None = None,
+    bias: T | None = None,
+    *,
+    num_heads: int,
+    mask_filter_value: float = -10000.0,
+    output_qk: int = 0,
+    past_present_share_buffer: int = 0,
+    scale: float | None = None,
+    n_outputs: int = 1,
+) -> Any:
+    """Keys and values of four axes are those of another sequence, and all there are.
+
+    ``past_present_share_buffer``: the cache has a larger capacity than its rows; ``past_sequence_length`` says how many
+    it has. ``cache_indirection``: from which beam of its batch each row of a beam's past is.
+    """
+    if query.ndim != 3 or query.shape[1] != 1:
+        raise ModelError(f"queries of shape {query.shape} are not one row for each of a batch")
+    if key is None or value is None:  # all three in one
+        hidden = past_key.shape[1] * past_key.shape[3] if past_key is not None else query.shape[2] // 3
+        rest = query.shape[2] - 2 * hidden
+        query, key, value = (slice_columns(p, query, k * hidden, (hidden, hidden, rest)[k]) for k in range(3))
+    crossed = key.ndim == 4
+    if key.ndim not in (3, 4) or value.ndim != key.ndim:
+        raise ModelError(f"keys of shape {key.shape} and values of shape {value.shape} have not both 3 or 4 axes")
+    if bias is not None:
+        if bias.ndim != 1:
+            raise ModelError(f"a bias of shape {tuple(bias.shape)} is no list")
+        sizes = (query.shape[2], query.shape[2], bias.shape[0] - 2 * query.shape[2])
+        parts = [slice_columns(p, bias, sum(sizes[:k]), sizes[k]) for k in range(3)]
+        query = p.map(np.add, query, parts[0])
+        if not crossed:
+            key, value = p.map(np.add, key, parts[1]), p.map(np.add, value, parts[2])
+    q = split_heads(p, query, num_heads)
+    k, v = (key, value) if crossed else (split_heads(p, key, num_heads), split_heads(p, value, num_heads))
+    present_key, present_value = k, v
+    if (past_key is None) != (past_value is None):
+        raise ModelError("DecoderMaskedMultiHeadAttention has one of past_key and past_value and lacks the other")
+    if not crossed and past_key is not None and past_value is not None:
+        check_cache_fits(past_key, k)
+        check_cache_fits(past_value, v)
+        count = past_key.shape[2]
+        if past_value.shape[2] != count:
+            raise ModelError(f"there are {count} rows of past_key and {past_value.shape[2]} of past_value")
+        if past_present_share_buffer:
+            if past_sequence_length is None or past_sequence_length.size != 1:
+                raise ModelError("past_present_share_buffer=1 needs one number as past_sequence_length")
+            count = p.integers(past_sequence_length)[0]
+            if not 0 <= count < past_key.shape[2]:
+                raise ModelError(f"past_sequence_length={count} leaves no row in a cache of {past_key.shape[2]}")
+        present_key, present_value = _insert_row(p, past_key, k, count), _insert_row(p, past_value, v, count)
+        old_key, old_value = slice_leading_rows(p, past_key, count), slice_leading_rows(p, past_value, count)
+        if cache_indirection is not None:
+            old_key, old_value = (_reorder_by_beam(p, x, cache_indirection) for x in (old_key, old_value))
+        k, v = append_to_cache(p, old_key, k), append_to_cache(p, old_value, v)
+    total = k.shape[2]
+    masked = None
+    if mask_index is not None:
+        if tuple(mask_index.shape) != (q.shape[0], total):
+            raise ModelError(
+                f"a mask of shape {mask_index.shape} does not fit a batch of {q.shape[0]} and {total} keys"
+            )
+        masked = mask_to_bias(p, mask_index, q.shape[0], 1, total, mask_filter_value, q.dtype)
+    added = sum_biases(p, [masked, attention_bias])
+    y, scores, _ = attend(p, q, k, v, scale or q.shape[3] ** -0.5, added, shown=n_outputs > 3)
+    return (merge_heads(p, y), present_key, present_value, scores)[:n_outputs]
+
+
+def _insert_row(p: P, past: T, x: T, at: Any) -> T:
+    """A cache with a new row at index ``at``: in place of one of its rows, or behind the last."""
+    batch, count, size, width = past.shape
+    pieces = [(slice_leading_rows(p, past, at), (0, 0, 0, 0)), (x, (0, 0, at, 0))]
+    left = size - at - 1
+    if left > 0:
+        rest = p.slice(past, (0, 0, at + 1, 0), (1,) * 4, (batch, count, left, width))
+        pieces.append((rest, (0, 0, at + 1, 0)))
+    return p.assemble((batch, count, max(size, at + 1), width), past.dtype, pieces)
+
+
+def _reorder_by_beam(p: P, past: T, origins: T) -> T:
+    """The past of each beam, each row from the beam that it is of. ``origins``: ``[batch, beams, most rows]``."""
+    batch, count, rows, width = past.shape
+    beams = origins.shape[1]
+    if origins.ndim != 3 or origins.shape[0] * beams != batch or origins.shape[2] < rows:
+        raise ModelError(f"cache_indirection of shape {origins.shape} does not fit {batch} beams of {rows} rows")
+    known = p.slice(origins, (0, 0, 0), (1,) * 3, (batch // beams, beams, rows))
+    first = p.constant(np.arange(0, batch, beams).reshape(-1, 1, 1))
+    of = p.map(np.add, cast(p, known, _INT64), first)
+    places = p.map(np.add, p.map(np.multiply, of, constant(p, rows, _INT64)), p.constant(np.arange(rows)))
+    flat = p.reshape(p.transpose(past, (0, 2, 1, 3)), (batch * rows, count * width))
+    found = p.gather(flat, p.reshape(places, (batch, rows)), 0)
+    return p.transpose(p.reshape(found, (batch, rows, count, width)), (0, 2, 1, 3))

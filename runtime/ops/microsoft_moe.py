@@ -1,0 +1,333 @@
+"""Mixtures of experts of ``com.microsoft``: each row is sent to the few experts that its router gives most to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..errors import ModelError, UnsupportedError
+from ..graph import Array
+from ..record import record
+from .activations import gelu, relu, sigmoid
+from .axis_arguments import decode_string, unknown_value_error
+from .microsoft_elementwise import MICROSOFT
+from .operator_helpers import constant
+from .registry import onnx
+from .where_clip import clamp_to_bounds
+
+P = Any  # Primitives[T]
+_FLOAT32 = np.dtype(np.float32)
+_ACTIVATIONS = ("relu", "gelu", "silu", "swiglu", "identity")
+
+
+@record(frozen=True)
+class ExpertActivation:
+    """What an expert does between its products. ``fusion``: where SwiGLU finds gates and what they open: in two
+    products (0), by turns in one (1), one behind the other in one (2)."""
+
+    name: str
+    fusion: int
+    alpha: float
+    beta: float
+    limit: float | None
+
+    @property
+    def parts(self) -> int:
+        """How many numbers of the first product make one."""
+        return 2 if self.name == "swiglu" and self.fusion else 1
+
+    def __call__(self, p: P, x: Array, other: Array | None) -> Array:
+        """``x``: the first product; ``other``: the third one, where there is one."""
+        match self.name:
+            case "relu":
+                y = relu(p, x)
+            case "gelu":  # onnxruntime's experts have the approximation
+                y = gelu(p, x, approximate="tanh")
+            case "silu":
+                y = p.map(np.multiply, x, sigmoid(p, x))
+            case "swiglu":
+                return self._swiglu(p, x, other)
+            case _:
+                y = x
+        found: Array = y if other is None else p.map(np.multiply, y, other)
+        return found
+
+    def _swiglu(self, p: P, x: Array, other: Array | None) -> Array:
+        if other is not None:
+            gate, linear = x, other
+        elif self.fusion == 1:
+            gate, linear = x[..., ::2], x[..., 1::2]
+        else:
+            half = x.shape[-1] // 2
+            gate, linear = x[..., :half], x[..., half:]
+        if self.limit is not None:
+            high, low = constant(p, self.limit, x.dtype), constant(p, -self.limit, x.dtype)
+            gate, linear = clamp_to_bounds(p, gate, None, high), clamp_to_bounds(p, linear, low, high)
+        open_ = sigmoid(p, p.map(np.multiply, gate, constant(p, self.alpha, x.dtype)))
+        moved = p.map(np.add, linear, constant(p, self.beta, x.dtype))
+        found: Array = p.map(np.multiply, p.map(np.multiply, gate, open_), moved)
+        return found
+
+
+#: The weights ``[outputs, inputs]`` of one expert, and its bias.
+_Weights = Callable[[int], tuple[Array, Array | None]]
+
+
+def _activation(
+    name: str, fusion: int, alpha: float, beta: float, limit: float | None, third: bool
+) -> ExpertActivation:
+    """Raises: ModelError: a word or a layout that there is not."""
+    name = decode_string(name)
+    if name not in _ACTIVATIONS:
+        raise unknown_value_error("activation_type", name, _ACTIVATIONS)
+    if fusion not in (0, 1, 2):
+        raise ModelError(f"swiglu_fusion={fusion} is none of 0, 1, 2")
+    if name == "swiglu" and bool(fusion) == third:
+        told = "it has them" if third else "they are absent"
+        raise ModelError(f"swiglu_fusion={fusion} says whether there are weights of a third product, and {told}")
+    return ExpertActivation(name, fusion, alpha, beta, limit)
+
+
+def _mix_experts(
+    p: P,
+    x: Array,
+    router: Array,
+    shares: Array | None,
+    activation: ExpertActivation,
+    layers: tuple[_Weights, _Weights, _Weights | None],
+    k: int,
+    normalize: int,
+) -> Array:
+    """What the ``k`` best experts of each row give, in the shares that the router gives them, or ``shares`` does."""
+    rows = x.reshape(-1, x.shape[-1]).astype(np.float32)
+    count = router.shape[-1]
+    for given, what in ((router, "router_probs"), (shares, "router_weights")):
+        if given is not None and given.shape != (len(rows), count):
+            raise ModelError(f"{what} of shape {given.shape} has not {count} numbers for each of {len(rows)} rows")
+    if not 1 <= k <= count:
+        raise ModelError(f"k={k} of {count} experts cannot be chosen")
+    scores = router.astype(np.float32)
+    # Among equals onnxruntime takes the last one.
+    best = count - 1 - np.argsort(-scores[:, ::-1], axis=1, kind="stable")[:, :k]
+    if shares is None:
+        powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+        shares = powers / powers.sum(axis=1, keepdims=True)
+    mine = np.take_along_axis(shares.astype(np.float32), best, 1)
+    if normalize:
+        mine = mine / mine.sum(axis=1, keepdims=True)
+    total = np.zeros((len(rows), x.shape[-1]), np.float32)
+    for place in range(k):
+        for expert in np.unique(best[:, place]):
+            chosen = np.nonzero(best[:, place] == expert)[0]
+            inner = _product(p, rows[chosen], layers[0](expert))
+            other = None if layers[2] is None else _product(p, rows[chosen], layers[2](expert))
+            y = _product(p, activation(p, inner, other), layers[1](expert))
+            total[chosen] += mine[chosen, place, None] * y
+    return total.reshape(x.shape).astype(x.dtype)
+
+
+def _product(p: P, rows: Array, layer: tuple[Array, Array | None]) -> Array:
+    weights, bias = layer
+    y: Array = p.matmul(np.ascontiguousarray(rows), np.ascontiguousarray(weights.T))
+    return y if bias is None else p.map(np.add, y, bias.astype(np.float32))
+
+
+def _check(what: str, given: Array | None, *shapes: tuple[int, ...]) -> None:
+    if given is not None and given.shape not in shapes:
+        raise ModelError(f"{what} of shape {given.shape} should be of shape {' or '.join(map(str, shapes))}")
+
+
+def _expert_sizes(x: Array, router: Array, first: Array) -> tuple[int, int, int]:
+    """How many experts there are, how wide a row is, how many numbers the first product has."""
+    if x.ndim not in (2, 3) or router.ndim != 2 or first.ndim != 3:
+        told = f"{x.shape}, {router.shape} and {first.shape}"
+        raise ModelError(f"an input, a router and weights of the shapes {told} have not 2 or 3, 2 and 3 axes")
+    return router.shape[1], x.shape[-1], first.shape[1]
+
+
+def _reject_inputs(**attributes: int) -> None:
+    for name, value in attributes.items():
+        if value:
+            raise UnsupportedError(f"{name}={value} is not supported; onnxruntime has it for other providers")
+
+
+@onnx("MoE", domain=MICROSOFT, native=False)
+def mixture_of_experts(
+    p: P,
+    x: Array,
+    router_probs: Array,
+    fc1: Array,
+    fc1_bias: Array | None,
+    fc2: Array,
+    fc2_bias: Array | None = None,
+    fc3: Array | None = None,
+    fc3_bias: Array | None = None,
+    *,
+    activation_type: str = "relu",
+    activation_alpha: float = 1.0,
+    activation_beta: float = 0.0,
+    k: int = 1,
+    normalize_routing_weights: int = 0,
+    swiglu_fusion: int = 0,
+    swiglu_limit: float | None = None,
+    swiglu_limit_after_activation: int = 0,
+    use_sparse_mixer: int = 0,
+) -> Array:
+    _reject_inputs(swiglu_limit_after_activation=swiglu_limit_after_activation, use_sparse_mixer=use_sparse_mixer)
+    rest = (swiglu_fusion, activation_alpha, activation_beta, swiglu_limit, fc3 is not None)
+    activation = _activation(activation_type, *rest)
+    experts, hidden, outputs = _expert_sizes(x, router_probs, fc1)
+    inner = outputs // activation.parts
+
+    def layer(name: str, weights: Array, bias: Array | None, rows: int, columns: int) -> _Weights:
+        _check(f"{name}_experts_weights", weights, (experts, rows, columns))
+        _check(f"{name}_experts_bias", bias, (experts, rows))
+        return lambda e: (weights[e].astype(np.float32), None if bias is None else bias[e])
+
+    first = layer("fc1", fc1, fc1_bias, activation.parts * inner, hidden)
+    second = layer("fc2", fc2, fc2_bias, hidden, inner)
+    third = None if fc3 is None else layer("fc3", fc3, fc3_bias, inner, hidden)
+    return _mix_experts(p, x, router_probs, None, activation, (first, second, third), k, normalize_routing_weights)
+
+
+@record(frozen=True)
+class QuantizedExpertWeights:
+    """The weights of all experts for one product, ``bits`` each. ``block``: how many of a row share a scale, 0: all."""
+
+    name: str
+    weights: Array
+    scales: Array | None
+    zeros: Array | None
+    bias: Array | None
+    bits: int
+    block: int
+
+    def dequantize(self, experts: int, rows: int, columns: int) -> _Weights:
+        """Raises: ModelError: shapes do not fit."""
+        bits, block = self.bits, self.block
+        if bits not in (2, 3, 4, 8):
+            raise UnsupportedError(f"weights of {bits} bits are not supported")
+        if block and columns % block:
+            raise ModelError(f"rows of {columns} numbers cannot be divided into blocks of {block}")
+        _check(f"{self.name}_experts_weights", self.weights, (experts, rows, -(-columns * bits // 8)))
+        _check(f"{self.name}_experts_bias", self.bias, (experts, rows))
+        if self.scales is None:
+            raise ModelError(f"there are no {self.name}_scales")
+        count = columns // block if block else 1
+        whole = (experts, rows, count)
+        _check(f"{self.name}_scales", self.scales, *([whole] if block else [whole, (experts, rows)]))
+        by_block = (experts, rows, -(-count * bits // 8))
+        in_all = (experts, -(-rows * bits // 8))
+        _check(f"{self.name}_zero_points", self.zeros, by_block if block else in_all)
+        scales = self.scales.reshape(whole)
+        middle = np.float32(1 << (bits - 1))
+
+        def of(e: int) -> tuple[Array, Array | None]:
+            points: Any = middle
+            if self.zeros is not None:
+                known = unpack_bit_fields(self.zeros[e], bits)
+                points = (known[:, :count] if block else known[:rows, None]).astype(np.float32)[..., None]
+            codes = unpack_bit_fields(self.weights[e], bits)[:, :columns].reshape(rows, count, -1)
+            real = (codes.astype(np.float32) - points) * scales[e].astype(np.float32)[..., None]
+            return real.reshape(rows, columns), None if self.bias is None else self.bias[e]
+
+        return of
+
+
+def unpack_bit_fields(packed: Array, bits: int) -> Array:
+    """Bytes as one string of bits along the last axis, the lowest first, cut into numbers of ``bits``."""
+    if bits == 8:
+        return packed
+    single = np.unpackbits(packed, axis=-1, bitorder="little")
+    single = single[..., : single.shape[-1] // bits * bits].reshape(*packed.shape[:-1], -1, bits)
+    found: Array = np.add.reduce(single << np.arange(bits, dtype=np.uint8), axis=-1, dtype=np.uint8)
+    return found
+
+
+@onnx("QMoE", domain=MICROSOFT, native=False)
+def quantized_mixture_of_experts(
+    p: P,
+    x: Array,
+    router_probs: Array,
+    fc1: Array,
+    fc1_scales: Array | None,
+    fc1_bias: Array | None,
+    fc2: Array,
+    fc2_scales: Array | None = None,
+    fc2_bias: Array | None = None,
+    fc3: Array | None = None,
+    fc3_scales: Array | None = None,
+    fc3_bias: Array | None = None,
+    fc1_zero_points: Array | None = None,
+    fc2_zero_points: Array | None = None,
+    fc3_zero_points: Array | None = None,
+    router_weights: Array | None = None,
+    fc1_global_scale: Array | None = None,
+    fc2_global_scale: Array | None = None,
+    fc1_act_scale: Array | None = None,
+    fc2_act_scale: Array | None = None,
+    fc1_act_block_scale: Array | None = None,
+    fc2_act_block_scale: Array | None = None,
+    *,
+    accuracy_level: int = 0,
+    activation_type: str = "relu",
+    activation_alpha: float = 1.0,
+    activation_beta: float = 0.0,
+    block_size: int = 0,
+    expert_weight_bits: int = 4,
+    fc1_expert_weight_bits: int | None = None,
+    fc2_expert_weight_bits: int | None = None,
+    fc3_expert_weight_bits: int | None = None,
+    k: int = 1,
+    normalize_routing_weights: int = 0,
+    quant_type: str = "int",
+    swiglu_fusion: int = 0,
+    swiglu_limit: float | None = None,
+    swiglu_limit_after_activation: int = 0,
+    use_sparse_mixer: int = 0,
+    weights_prepacked: int = -1,
+) -> Array:
+    """``accuracy_level``: activations stay as they are, as at level 0.
+
+    ``normalize_routing_weights``: onnxruntime's CPU provider does as if it were 1, though its MoE asks for it.
+    """
+    _reject_inputs(swiglu_limit_after_activation=swiglu_limit_after_activation, use_sparse_mixer=use_sparse_mixer)
+    if decode_string(quant_type) != "int" or any(
+        one is not None
+        for one in (
+            fc1_global_scale,
+            fc2_global_scale,
+            fc1_act_scale,
+            fc2_act_scale,
+            fc1_act_block_scale,
+            fc2_act_block_scale,
+        )
+    ):
+        raise UnsupportedError(
+            f"a QMoE of the kind {decode_string(quant_type)!r}, or with global scales, is not supported"
+        )
+    if weights_prepacked == 1:
+        raise UnsupportedError("weights in a layout of one provider (weights_prepacked) are not supported")
+    rest = (swiglu_fusion, activation_alpha, activation_beta, swiglu_limit, fc3 is not None)
+    activation = _activation(activation_type, *rest)
+    experts, hidden, outputs = _expert_sizes(x, router_probs, fc1)
+    inner = outputs // activation.parts
+
+    def bits(own: int | None) -> int:
+        return expert_weight_bits if own is None else own
+
+    one = QuantizedExpertWeights(
+        "fc1", fc1, fc1_scales, fc1_zero_points, fc1_bias, bits(fc1_expert_weight_bits), block_size
+    )
+    two = QuantizedExpertWeights(
+        "fc2", fc2, fc2_scales, fc2_zero_points, fc2_bias, bits(fc2_expert_weight_bits), block_size
+    )
+    layers = (one.dequantize(experts, activation.parts * inner, hidden), two.dequantize(experts, hidden, inner))
+    third = None
+    if fc3 is not None:
+        width = bits(fc3_expert_weight_bits)
+        three = QuantizedExpertWeights("fc3", fc3, fc3_scales, fc3_zero_points, fc3_bias, width, block_size)
+        third = three.dequantize(experts, inner, hidden)
+    return _mix_experts(p, x, router_probs, router_weights, activation, (*layers, third), k, normalize_routing_weights)

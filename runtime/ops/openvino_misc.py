@@ -1,0 +1,182 @@
+"""What only OpenVINO has and no other family holds: type promotion, inverses, grouped products, strings as bytes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import ModelError
+from ..graph import Array
+from .axis_arguments import read_ints
+from .cast import convert
+from .operator_helpers import Dtype, is_float, is_integer
+from .registry import openvino
+
+P = Any  # Primitives[T]; T is an array or a buffer description
+T = Any
+_FLOAT32 = np.dtype(np.float32)
+
+
+# --- ConvertPromoteTypes
+
+
+def _bit_width(dtype: Dtype) -> int:
+    names = {"bool": 1}
+    return names.get(dtype.name, dtype.itemsize * 8)
+
+
+def _promote_types(a: T, b: T, unsafe: bool, scalars: bool, u64_target: Dtype) -> Any:
+    """The common type of two inputs; ``unsafe``: it may hold fewer numbers than either."""
+    one, other = a.dtype, b.dtype
+    if one == other:
+        return one
+    if scalars and bool(a.ndim) != bool(b.ndim):
+        scalar, tensor = (one, other) if a.ndim == 0 else (other, one)
+        if _kind(tensor) >= _kind(scalar):
+            if not unsafe and _bit_width(scalar) > _bit_width(tensor):
+                raise ModelError(f"{scalar.name} does not fit into {tensor.name} without promote_unsafe")
+            return tensor
+        return scalar
+    if one == np.bool_ or other == np.bool_:
+        return other if one == np.bool_ else one
+    if is_float(one) != is_float(other):
+        real, whole = (one, other) if is_float(one) else (other, one)
+        if not unsafe and _bit_width(whole) > _bit_width(real):
+            raise ModelError(f"{whole.name} does not fit into {real.name} without promote_unsafe")
+        return real
+    if is_float(one):
+        if _bit_width(one) == _bit_width(other):  # float16 and bfloat16, or two kinds of float8
+            return _FLOAT32 if _bit_width(one) == 16 else np.dtype(np.float16)
+        return one if _bit_width(one) > _bit_width(other) else other
+    if is_integer(one) and is_integer(other):
+        if one.name.startswith("u") == other.name.startswith("u"):
+            return one if _bit_width(one) > _bit_width(other) else other
+        unsigned, signed = (one, other) if one.name.startswith("u") else (other, one)
+        if _bit_width(signed) > _bit_width(unsigned):
+            return signed
+        if _bit_width(unsigned) == 64:
+            if not unsafe and u64_target.kind != "f":
+                raise ModelError("uint64 and a signed type have no common type without promote_unsafe")
+            return u64_target
+        return np.dtype(f"int{min(64, _bit_width(unsigned) * 2)}")
+    raise ModelError(f"{one.name} and {other.name} have no common type")
+
+
+def _kind(dtype: Dtype) -> int:
+    return 0 if dtype == np.bool_ else 2 if is_float(dtype) else 1
+
+
+@openvino("ConvertPromoteTypes", since=14)
+def convert_promote_types(
+    p: P,
+    a: T,
+    b: T,
+    *,
+    promote_unsafe: bool = False,
+    pytorch_scalar_promotion: bool = False,
+    u64_integer_promotion_target: Dtype = _FLOAT32,
+) -> tuple[T, T]:
+    kind = _promote_types(a, b, promote_unsafe, pytorch_scalar_promotion, u64_integer_promotion_target)
+    return convert(p, a, kind), convert(p, b, kind)
+
+
+# --- State
+
+
+@openvino("ReadValue", since=3)
+def read_value(p: P, state: T, known: T | None = None, initial: T | None = None, *, variable_id: str) -> T:
+    """What was assigned last; before that ``initial``, or what ``state`` is then."""
+    return state if known is None or initial is None or bool(p.value(known)) else initial
+
+
+@openvino("Assign", since=3)
+def assign(p: P, x: T, *, variable_id: str) -> T:
+    return x
+
+
+# --- Matrices
+
+
+@openvino("Inverse", since=14, native=False)
+def inverse(p: P, x: Array, *, adjoint: bool = False) -> Array:
+    """``adjoint``: the inverse is transposed."""
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        raise ValueError(f"an input of shape {x.shape} holds no square matrices")
+    try:
+        found = np.linalg.inv(x.astype(np.float64))
+    except np.linalg.LinAlgError:
+        raise ValueError("a singular matrix has no inverse") from None
+    return np.ascontiguousarray(np.swapaxes(found, -1, -2) if adjoint else found).astype(x.dtype)
+
+
+@openvino("GroupedMatMul", since=17, native=False)
+def grouped_matmul(p: P, a: Array, b: Array, offsets: Array | None = None) -> Array:
+    """A product for each group, ``b`` with its last axis as the inner one; ``offsets`` are the ends of the groups."""
+    if b.ndim == 3:
+        b = np.swapaxes(b, 1, 2)
+    if offsets is None:
+        if a.ndim != 3 or b.ndim != 3:
+            raise ModelError(f"groups of {a.shape} and {b.shape} need offsets")
+        return np.asarray(p.matmul(a, b))
+    if a.ndim != 2 or b.ndim != 3:
+        raise ValueError(f"groups of {a.shape} and {b.shape} cannot be multiplied")
+    ends = [int(n) for n in read_ints(p, offsets)]
+    groups = list(zip([0, *ends], ends, strict=False))
+    if len(ends) != len(b) or any(start > end for start, end in groups) or (ends and ends[-1] > len(a)):
+        raise ValueError(f"offsets {ends} must ascend within {a.shape}, one for each of {len(b)} groups")
+    out = np.zeros((len(a), b.shape[2]), a.dtype)
+    for (start, end), part in zip(groups, b, strict=True):
+        if end > start:
+            out[start:end] = p.matmul(a[start:end], part)
+    return out
+
+
+# --- Strings
+
+
+@openvino("StringTensorPack", since=15, native=False)
+def string_tensor_pack(p: P, begins: Array, ends: Array, symbols: Array) -> Array:
+    """Strings from their first and last places in UTF-8."""
+    if begins.shape != ends.shape or (begins > ends).any() or (ends > symbols.size).any() or (begins < 0).any():
+        raise ValueError("begins and ends must be places in the symbols, the one not behind the other")
+    data = symbols.tobytes()
+    out = np.empty(begins.shape, object)
+    places = zip(begins.reshape(-1).tolist(), ends.reshape(-1).tolist(), strict=True)
+    out.reshape(-1)[:] = [data[start:end].decode("utf-8", "surrogateescape") for start, end in places]
+    return out
+
+
+@openvino("StringTensorUnpack", since=15, native=False)
+def string_tensor_unpack(p: P, x: Array) -> tuple[Array, Array, Array]:
+    parts = [text if isinstance(text, bytes) else str(text).encode("utf-8", "surrogateescape") for text in x.ravel()]
+    ends = np.cumsum([len(part) for part in parts], dtype=np.int32) if parts else np.zeros(0, np.int32)
+    begins = ends - np.array([len(part) for part in parts], np.int32)
+    symbols = np.frombuffer(b"".join(parts), np.uint8)
+    return begins.reshape(x.shape), ends.reshape(x.shape), symbols
+
+
+# --- ErfInv
+
+
+@openvino("ErfInv", since=17, native=False)
+def erf_inv(p: P, x: Array) -> Array:
+    """By Winitzki's approximation and Newton's steps on erf, in float64; outside -1 ... 1 it is not a number."""
+    wide = x.astype(np.float64)
+    inside = abs(wide) < 1
+    value = np.where(inside, wide, 0)
+    log = np.log1p(-value * value)
+    part = 2 / (np.pi * 0.147) + log / 2
+    guess = np.copysign(np.sqrt(np.sqrt(part * part - log / 0.147) - part), value)
+    for _ in range(4):
+        # erf' = 2 / sqrt(pi) * exp(-x^2); Halley's method.
+        slope = (np.asarray(_erf(p, guess)) - value) * np.sqrt(np.pi) / 2 * np.exp(guess * guess)
+        guess = guess - slope / (1 + guess * slope)
+    edge = np.where(abs(wide) == 1, np.copysign(np.inf, wide), np.nan)
+    return np.where(inside, guess, edge).astype(x.dtype)
+
+
+def _erf(p: P, x: Array) -> Any:
+    from .elementwise import ERF
+
+    return p.map(ERF, x)

@@ -1,0 +1,211 @@
+"""Operators that draw random numbers (random_source.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..dtypes import dtype_from_onnx
+from ..errors import ModelError
+from ..graph import Array
+from .axis_arguments import check_shape
+from .operator_helpers import Dtype, is_float, is_integer
+from .random_source import RandomSource
+from .registry import Ints, onnx, openvino
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+P = Any
+
+
+def _uniform(
+    draws: RandomSource | None, seed: Any, shape: Sequence[int], low: float, high: float, kind: Dtype
+) -> Array:
+    numbers = (draws or RandomSource()).generator(seed).random(tuple(shape)) * (high - low) + low
+    rounded: Array = numbers.astype(kind)
+    if high > low:  # rounding may have reached the end of the range, which is no part of it
+        rounded = np.minimum(rounded, np.nextafter(np.array(high, kind), np.array(low, kind)))
+    return rounded
+
+
+def _normal(
+    draws: RandomSource | None, seed: Any, shape: Sequence[int], mean: float, scale: float, kind: Dtype
+) -> Array:
+    numbers: Array = (draws or RandomSource()).generator(seed).standard_normal(tuple(shape)) * scale + mean
+    return numbers.astype(kind)
+
+
+def _float_dtype(name: str, code: int | None, like: Dtype | None = None) -> Dtype:
+    kind = like if code is None else dtype_from_onnx(code)
+    assert kind is not None
+    if not is_float(kind):
+        raise ModelError(f"{name} gives floating-point numbers, and its dtype is {kind.name}")
+    return kind
+
+
+@onnx("RandomUniform", since=1, native=False, pure=False)
+def random_uniform(
+    p: P,
+    *,
+    shape: Ints,
+    dtype: int = 1,
+    low: float = 0.0,
+    high: float = 1.0,
+    seed: float | None = None,
+    draws: RandomSource | None = None,
+) -> Array:
+    return _uniform(draws, seed, check_shape(shape), low, high, _float_dtype("RandomUniform", dtype))
+
+
+@onnx("RandomNormal", since=1, native=False, pure=False)
+def random_normal(
+    p: P,
+    *,
+    shape: Ints,
+    dtype: int = 1,
+    mean: float = 0.0,
+    scale: float = 1.0,
+    seed: float | None = None,
+    draws: RandomSource | None = None,
+) -> Array:
+    return _normal(draws, seed, check_shape(shape), mean, scale, _float_dtype("RandomNormal", dtype))
+
+
+@onnx("RandomUniformLike", since=1, native=False, pure=False)
+def random_uniform_like(
+    p: P,
+    x: Array,
+    *,
+    dtype: int | None = None,
+    low: float = 0.0,
+    high: float = 1.0,
+    seed: float | None = None,
+    draws: RandomSource | None = None,
+) -> Array:
+    return _uniform(draws, seed, x.shape, low, high, _float_dtype("RandomUniformLike", dtype, x.dtype))
+
+
+@onnx("RandomNormalLike", since=1, native=False, pure=False)
+def random_normal_like(
+    p: P,
+    x: Array,
+    *,
+    dtype: int | None = None,
+    mean: float = 0.0,
+    scale: float = 1.0,
+    seed: float | None = None,
+    draws: RandomSource | None = None,
+) -> Array:
+    return _normal(draws, seed, x.shape, mean, scale, _float_dtype("RandomNormalLike", dtype, x.dtype))
+
+
+@onnx("Bernoulli", since=15, native=False, pure=False)
+def bernoulli(
+    p: P, x: Array, *, dtype: int | None = None, seed: float | None = None, draws: RandomSource | None = None
+) -> Array:
+    """1 with the probability that the element is, else 0."""
+    kind = x.dtype if dtype is None else dtype_from_onnx(dtype)
+    if not np.all((x >= 0) & (x <= 1)):
+        raise ValueError("Bernoulli wants probabilities from 0 to 1")
+    hit: Array = (draws or RandomSource()).generator(seed).random(x.shape) < x.astype(np.float64)
+    return hit.astype(kind)
+
+
+@onnx("Multinomial", since=7, native=False, pure=False)
+def multinomial(
+    p: P,
+    x: Array,
+    *,
+    dtype: int = 6,
+    sample_size: int = 1,
+    seed: float | None = None,
+    draws: RandomSource | None = None,
+) -> Array:
+    """Classes drawn by their log probabilities, which need not be normalised: ``[batch, sample_size]``."""
+    kind = dtype_from_onnx(dtype)
+    if x.ndim != 2 or x.shape[1] == 0:
+        raise ValueError(f"Multinomial wants [batch, classes], got shape {list(x.shape)}")
+    if kind not in (np.int32, np.int64):
+        raise ModelError(f"Multinomial gives int32 or int64, and its dtype is {kind.name}")
+    return _classes((draws or RandomSource()).generator(seed), _probabilities(x, True), sample_size).astype(kind)
+
+
+def _probabilities(x: Array, logarithms: bool) -> Array:
+    """Rows that sum to 1."""
+    x = x.astype(np.float64)
+    if logarithms:
+        x = np.exp(x - x.max(axis=1, keepdims=True))
+    sums = x.sum(axis=1, keepdims=True)
+    if not np.all((x >= 0) & (sums > 0) & np.isfinite(sums)):
+        raise ValueError("the probabilities of a row must be 0 or more, finite, and not all 0")
+    normal: Array = x / sums
+    return normal
+
+
+def _classes(generator: Generator, probabilities: Array, count: int) -> Array:
+    drawn = generator.random((len(probabilities), count))
+    classes = np.empty(drawn.shape, np.int64)
+    for k, row in enumerate(probabilities):
+        ends = row.cumsum()
+        last = np.flatnonzero(row)[-1]  # rounding must not give a class of probability 0
+        classes[k] = np.minimum(ends.searchsorted(drawn[k] * ends[-1], side="right"), last)
+    return classes
+
+
+@openvino("RandomUniform", since=8, native=False, pure=False)
+def openvino_random_uniform(
+    p: P,
+    shape: Array,
+    low: Array,
+    high: Array,
+    *,
+    output_type: Dtype,
+    global_seed: int = 0,
+    op_seed: int = 0,
+    draws: RandomSource | None = None,
+) -> Array:
+    extents = check_shape([int(n) for n in shape.reshape(-1)])
+    first, last = low.reshape(()), high.reshape(())
+    if not first < last:
+        raise ValueError(f"RandomUniform wants a least value below the greatest; they are {first} and {last}")
+    seed = (global_seed, op_seed) if global_seed or op_seed else None
+    if is_integer(output_type):
+        numbers: Array = (draws or RandomSource()).generator(seed).integers(int(first), int(last), extents, output_type)
+        return numbers
+    return _uniform(draws, seed, extents, float(first), float(last), output_type)
+
+
+@openvino("Multinomial", since=13, native=False, pure=False)
+def openvino_multinomial(
+    p: P,
+    x: Array,
+    num_samples: Array,
+    *,
+    convert_type: Dtype,
+    with_replacement: bool,
+    log_probs: bool,
+    global_seed: int = 0,
+    op_seed: int = 0,
+    draws: RandomSource | None = None,
+) -> Array:
+    """Classes drawn by their probabilities, with or without putting them back."""
+    rows = x.reshape(1, -1) if x.ndim == 1 else x
+    if rows.ndim != 2 or rows.shape[1] == 0:
+        raise ValueError(f"Multinomial wants [batch, classes], got shape {list(x.shape)}")
+    count = int(num_samples.reshape(()))
+    seed = (global_seed, op_seed) if global_seed or op_seed else None
+    generator = (draws or RandomSource()).generator(seed)
+    probabilities = _probabilities(rows, log_probs)
+    if with_replacement:
+        classes = _classes(generator, probabilities, count)
+    else:
+        if count > np.count_nonzero(probabilities, axis=1).min(initial=rows.shape[1]):
+            raise ValueError(f"Multinomial cannot draw {count} different classes from a row with fewer above 0")
+        # The largest of log p + Gumbel noise, the next largest ...: draws without replacement.
+        with np.errstate(divide="ignore"):
+            keys = np.log(probabilities) + generator.gumbel(size=probabilities.shape)
+        classes = np.argsort(-keys, axis=1)[:, :count]
+    return (classes[0] if x.ndim == 1 else classes).astype(convert_type)

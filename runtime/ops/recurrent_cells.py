@@ -1,0 +1,241 @@
+"""One time step of LSTM, GRU and RNN: the one text for OpenVINO's cells and for the loops that sequences are read as.
+
+A step is written over a few words of its own (:class:`Steps`), each with the name of what it gives. :class:`Computed`
+says them over the primitives, so that a cell is one operator; ``frontends/recurrent`` says them as nodes of a loop's
+body, where gates can be read by these names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+from ..errors import ModelError, UnsupportedError
+from ..record import record
+from .activations import RECURRENT_ACTIVATIONS
+from .matmul import matmul_product, swap_matrix_axes
+from .operator_helpers import constant
+from .where_clip import clamp_to_bounds
+
+P = Any  # Primitives[T]; T is an array or a buffer description, and stays anonymous here
+T = TypeVar("T")
+
+#: Kind -> names of the states; the first one is what is put out.
+STATE_NAMES = {"LSTM": ("h", "c"), "GRU": ("h",), "RNN": ("h",)}
+#: Kind -> how many gates its weights have.
+GATE_COUNTS = {"LSTM": 4, "GRU": 3, "RNN": 1}
+
+
+@record(frozen=True)
+class CellActivation:
+    """One of the functions that recurrent operators name, with its parameters (alpha, beta)."""
+
+    name: str
+    parameters: tuple[float, ...]
+
+    def __call__(self, p: P, x: Any) -> Any:
+        """Its values."""
+        return RECURRENT_ACTIVATIONS[self.name][0](p, x, *self.parameters)
+
+
+def parse_activations(names: Sequence[str], alphas: Sequence[float], betas: Sequence[float]) -> list[CellActivation]:
+    """The named functions with their parameters.
+
+    Values are taken from ``alphas`` and ``betas`` in order, by the functions that have such a parameter.
+
+    Raises:
+        UnsupportedError: a name that no specification has.
+    """
+    alphas, betas = list(alphas), list(betas)
+    found: list[CellActivation] = []
+    for name in names:
+        word = name.strip().lower()
+        if word not in RECURRENT_ACTIVATIONS:
+            raise UnsupportedError(
+                f"activation '{name}' is not supported; known are {', '.join(RECURRENT_ACTIVATIONS)}"
+            )
+        pairs = zip((alphas, betas), RECURRENT_ACTIVATIONS[word][1], strict=False)
+        found.append(CellActivation(word, tuple(values.pop(0) if values else default for values, default in pairs)))
+    return found
+
+
+class CellOps(Protocol[T]):
+    """What steps are made of. Every word gives its result the name that is its last argument."""
+
+    def affine(self, x: T, weights: T, bias: T | None, name: str) -> T:
+        """``x @ weights.T + bias``."""
+
+    def add(self, a: T, b: T, name: str) -> T: ...
+
+    def multiply(self, a: T, b: T, name: str) -> T: ...
+
+    def one_minus(self, x: T, name: str) -> T: ...
+
+    def split(self, x: T, names: Sequence[str]) -> list[T]:
+        """Parts of one size along the last axis."""
+
+    def part(self, x: T, first: int, end: int, of: int, name: str) -> T:
+        """Gates from ``first`` up to ``end``, of so many that lie along the last axis."""
+
+    def clip(self, x: T, limit: float, name: str) -> T:
+        """``x`` held in [-limit, limit]."""
+
+    def activate(self, function: CellActivation, x: T, name: str) -> T: ...
+
+
+@record(frozen=True)
+class PrimitiveCellOps:
+    """:class:`Steps` over primitives ``p``."""
+
+    p: P
+
+    def affine(self, x: Any, weights: Any, bias: Any | None, name: str) -> Any:
+        result = matmul_product(self.p, x, swap_matrix_axes(self.p, weights))
+        return result if bias is None else self.p.map(np.add, result, bias)
+
+    def add(self, a: Any, b: Any, name: str) -> Any:
+        return self.p.map(np.add, a, b)
+
+    def multiply(self, a: Any, b: Any, name: str) -> Any:
+        return self.p.map(np.multiply, a, b)
+
+    def one_minus(self, x: Any, name: str) -> Any:
+        return one_minus(self.p, x)
+
+    def split(self, x: Any, names: Sequence[str]) -> list[Any]:
+        return [self.part(x, k, k + 1, len(names), name) for k, name in enumerate(names)]
+
+    def part(self, x: Any, first: int, end: int, of: int, name: str) -> Any:
+        size = x.shape[-1] // of
+        return slice_columns(self.p, x, first * size, end * size)
+
+    def clip(self, x: Any, limit: float, name: str) -> Any:
+        return clip_symmetric(self.p, x, limit)
+
+    def activate(self, function: CellActivation, x: Any, name: str) -> Any:
+        return function(self.p, x)
+
+
+def one_minus(p: P, x: Any) -> Any:
+    """``1 - x``."""
+    return p.map(np.subtract, constant(p, 1, x.dtype), x)
+
+
+def clip_symmetric(p: P, x: Any, limit: float) -> Any:
+    """``x`` held in [-limit, limit]."""
+    return clamp_to_bounds(p, x, constant(p, -limit, x.dtype), constant(p, limit, x.dtype))
+
+
+@record(frozen=True)
+class CellStep:
+    """One time step of one direction: the kind of cell and what its attributes say.
+
+    ``order``: the gates of an LSTM as they lie in the weights. ``coupled``: "f" where f = 1 - i (onnxruntime's
+    ``input_forget``), "i" where i = 1 - f (OpenVINO's). ``clip``: for the inputs of gates; both runtimes leave the last
+    function of an LSTM alone. ``linear_before_reset``: a GRU's reset gate works on the product of h.
+    """
+
+    kind: str
+    functions: Sequence[CellActivation]
+    order: str = ""
+    coupled_gate: str = ""
+    clip: float = 0.0
+    linear_before_reset: bool = False
+
+    def project_input(self, m: CellOps[T], x: T, weights: Mapping[str, T]) -> T:
+        """What x [B, I] alone decides: its product with the weights W, biases added."""
+        return m.affine(x, weights["W"], weights.get("B"), "x_gates")
+
+    def next_states(self, m: CellOps[T], x: T, state: Sequence[T], weights: Mapping[str, T]) -> tuple[T, ...]:
+        """The new state, from what :meth:`inputs` gave, the state [B, H] and the weights R, Rb and P."""
+        if self.kind == "LSTM":
+            return self._lstm(m, x, state[0], state[1], weights)
+        if self.kind == "GRU":
+            return (self._gru(m, x, state[0], weights),)
+        gate = m.affine(state[0], weights["R"], x, "h_in")
+        return (self._gate(m, self.functions[0], gate, "h_next"),)
+
+    def _gate(self, m: CellOps[T], function: CellActivation, x: T, name: str) -> T:
+        return m.activate(function, m.clip(x, self.clip, f"{name}_clipped") if self.clip else x, name)
+
+    def _lstm(self, m: CellOps[T], x: T, h: T, c: T, weights: Mapping[str, T]) -> tuple[T, T]:
+        f, g, last = self.functions
+        gates = m.affine(h, weights["R"], x, "gates")
+        parts = dict(zip(self.order, m.split(gates, [f"{name}_in" for name in self.order]), strict=True))
+
+        def gate(name: str, cell: T) -> T:
+            part, peephole = parts[name], weights.get(f"P_{name}")
+            if peephole is not None:
+                part = m.add(part, m.multiply(peephole, cell, f"{name}_peephole"), f"{name}_peeping")
+            return self._gate(m, f, part, name)
+
+        own = {name: gate(name, c) for name in "if" if name != self.coupled_gate}
+        if self.coupled_gate:
+            own[self.coupled_gate] = m.one_minus(own["i" if self.coupled_gate == "f" else "f"], self.coupled_gate)
+        candidate = self._gate(m, g, parts["c"], "c_gate")
+        kept, added = m.multiply(own["f"], c, "kept"), m.multiply(own["i"], candidate, "added")
+        c_next = m.add(kept, added, "c_next")
+        o = gate("o", c_next)
+        return m.multiply(o, m.activate(last, c_next, "c_out"), "h_next"), c_next
+
+    def _gru(self, m: CellOps[T], x: T, h: T, weights: Mapping[str, T]) -> T:
+        f, g = self.functions
+        x_zr = m.part(x, 0, 2, 3, "x_zr")
+        z_in, r_in = m.split(m.affine(h, weights["R_zr"], x_zr, "gates"), ["z_in", "r_in"])
+        z, r = self._gate(m, f, z_in, "z"), self._gate(m, f, r_in, "r")
+        if self.linear_before_reset:
+            recurrent = m.affine(h, weights["R_h"], weights.get("Rb_h"), "h_linear")
+            reset = m.multiply(r, recurrent, "h_reset")
+            h_in = m.add(m.part(x, 2, 3, 3, "x_h"), reset, "h_in")
+        else:
+            reset = m.multiply(r, h, "h_reset")
+            h_in = m.affine(reset, weights["R_h"], m.part(x, 2, 3, 3, "x_h"), "h_in")
+        candidate = self._gate(m, g, h_in, "h_gate")
+        added = m.multiply(m.one_minus(z, "open"), candidate, "added")
+        return m.add(added, m.multiply(z, h, "kept"), "h_next")
+
+
+# --- Weights. Of one direction: W [gates * H, I], R [gates * H, H], biases and peepholes of one axis.
+
+
+def slice_columns(p: P, x: Any, start: int, stop: int) -> Any:
+    """``x[..., start:stop]``."""
+    starts = (0,) * (x.ndim - 1) + (start,)
+    return p.slice(x, starts, (1,) * x.ndim, (*x.shape[:-1], stop - start))
+
+
+def slice_rows(p: P, x: Any, start: int, stop: int) -> Any:
+    """``x[start:stop]``."""
+    starts = (start,) + (0,) * (x.ndim - 1)
+    return p.slice(x, starts, (1,) * x.ndim, (stop - start, *x.shape[1:]))
+
+
+def gate_weights(
+    p: P, step: CellStep, w: Any, r: Any, bias: Any | None, recurrent_bias: Any | None, peepholes: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The weights by the names that the steps know. ``bias`` is added to x's products, ``recurrent_bias`` [H] to h's of
+    a GRU's last gate."""
+    found = {"W": w, "B": bias}
+    if step.kind == "GRU":
+        size = r.shape[-1]
+        found |= {
+            "R_zr": slice_rows(p, r, 0, 2 * size),
+            "R_h": slice_rows(p, r, 2 * size, 3 * size),
+            "Rb_h": recurrent_bias,
+        }
+    else:
+        found |= {"R": r, **{f"P_{name}": part for name, part in peepholes.items()}}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def require_shape(x: Any, what: str, expected: tuple[int, ...], why: str = "") -> Any:
+    """``x``, held to a shape; ``why`` it needs that one, and what to do, for the error.
+
+    Raises:
+        ModelError: it has another one.
+    """
+    if tuple(x.shape) != expected:
+        raise ModelError(f"{what} has shape {x.shape} instead of {expected}{why}")
+    return x

@@ -1,0 +1,145 @@
+"""Where the windows of convolutions and poolings lie: shapes, strides, dilations, pads.
+
+onnx.reference gives other shapes than the specification for ``SAME_LOWER`` and for ``ceil_mode`` with pads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from ..errors import ModelError
+from ..record import record
+from .axis_arguments import decode_string, unknown_value_error
+
+Shape = tuple[int, ...]
+AUTO_PADS = ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")
+
+
+@record(frozen=True)
+class ConvAttributes:
+    """The attributes of every convolution of ONNX's kind."""
+
+    auto_pad: str = "NOTSET"
+    dilations: Sequence[int] | None = None
+    group: int = 1
+    kernel_shape: Sequence[int] | None = None
+    pads: Sequence[int] | None = None
+    strides: Sequence[int] | None = None
+
+    def kernel(self, weights: Any) -> Shape:
+        """The spatial extents of the weights.
+
+        Raises:
+            ModelError: ``kernel_shape`` says something else.
+        """
+        kernel = tuple(int(extent) for extent in weights.shape[2:])
+        if self.kernel_shape is not None and tuple(self.kernel_shape) != kernel:
+            raise ModelError(f"kernel_shape {list(self.kernel_shape)} does not fit weights of shape {weights.shape}")
+        return kernel
+
+    def windows(self, x: Any, weights: Any) -> WindowGeometry:
+        """The windows over an input."""
+        return window_geometry(
+            x.shape[2:], self.kernel(weights), self.strides, self.pads, self.dilations, self.auto_pad
+        )
+
+
+@record(frozen=True)
+class PoolAttributes:
+    """The attributes of every pooling of ONNX's kind."""
+
+    kernel_shape: Sequence[int]
+    auto_pad: str = "NOTSET"
+    ceil_mode: int = 0
+    dilations: Sequence[int] | None = None
+    pads: Sequence[int] | None = None
+    strides: Sequence[int] | None = None
+
+    def windows(self, x: Any, anywhere: bool = False) -> WindowGeometry:
+        """The windows over an input; ``anywhere``: see :func:`windows`."""
+        kernel = self.kernel_shape
+        if x.ndim < 3:
+            raise ModelError(f"kernel_shape {list(kernel)} does not fit an input of shape {x.shape}")
+        found = self.strides, self.pads, self.dilations, self.auto_pad, self.ceil_mode
+        return window_geometry(x.shape[2:], kernel, *found, anywhere)
+
+
+@record(frozen=True)
+class WindowGeometry:
+    """One number a spatial axis. ``after`` does not count what only ``ceil_mode`` reaches."""
+
+    size: Shape
+    kernel: Shape
+    strides: Shape
+    dilations: Shape
+    pads_before: Shape
+    pads_after: Shape
+    output_shape: Shape
+
+
+def window_geometry(
+    size: Sequence[int],
+    kernel: Sequence[int],
+    strides: Sequence[int] | None = None,
+    pads: Sequence[int] | None = None,
+    dilations: Sequence[int] | None = None,
+    auto_pad: str | bytes = "NOTSET",
+    ceil_mode: int = 0,
+    anywhere: bool = False,
+) -> WindowGeometry:
+    """The windows over spatial axes of these extents. ``pads``: all that lie before, then all that lie behind.
+
+    ``ceil_mode``: a last window may hang over, but not begin in the pads behind, unless it may ``anywhere``.
+
+    Raises:
+        ModelError: the attributes do not fit, or no window does.
+    """
+    rank = len(kernel)
+    if len(size) != rank:
+        raise ModelError(f"a kernel of shape {list(kernel)} does not fit {len(size)} spatial axes")
+    given = list(pads or (0,) * (2 * rank))
+    strides, dilations = tuple(strides or (1,) * rank), tuple(dilations or (1,) * rank)
+    if not len(strides) == len(dilations) == rank == len(given) / 2 or min(*strides, *dilations, *kernel, 1) < 1:
+        raise ModelError(f"strides, dilations and pads do not fit a kernel of shape {list(kernel)}")
+    mode = decode_string(auto_pad)
+    if mode not in AUTO_PADS:
+        raise unknown_value_error("auto_pad", mode, AUTO_PADS)
+    extents = tuple(int(n) for n in size)
+    return _window_geometry(extents, tuple(kernel), strides, tuple(given), dilations, mode, bool(ceil_mode), anywhere)
+
+
+@lru_cache(maxsize=1024)
+def _window_geometry(
+    size: Shape,
+    kernel: Shape,
+    strides: Shape,
+    pads: Shape,
+    dilations: Shape,
+    mode: str,
+    ceil_mode: bool,
+    anywhere: bool,
+) -> WindowGeometry:
+    rank = len(kernel)
+    before, after, out = [], [], []
+    for k, (n, step) in enumerate(zip(size, strides, strict=True)):
+        span = (kernel[k] - 1) * dilations[k] + 1
+        if mode.startswith("SAME"):
+            count = -(-n // step)
+            missing = max(0, (count - 1) * step + span - n)
+            first = (missing + (mode == "SAME_LOWER")) // 2
+            last = missing - first
+        else:
+            # By its formulas VALID has as many windows with ceil_mode as without; onnxruntime adds one.
+            first, last = (pads[k], pads[rank + k]) if mode == "NOTSET" else (0, 0)
+            free = n + first + last - span
+            if free < 0 and n:
+                raise ModelError(f"a window of {span} does not fit spatial axis {k} of {list(size)} with its pads")
+            count = max(0, free // step + 1)
+            if ceil_mode and mode == "NOTSET" and free % step and (anywhere or count * step < n + first):
+                count += 1
+        before.append(first)
+        after.append(last)
+        out.append(count)
+    return WindowGeometry(size, kernel, strides, dilations, tuple(before), tuple(after), tuple(out))

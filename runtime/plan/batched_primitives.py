@@ -1,0 +1,220 @@
+"""Many iterations at once: the primitives over tensors that have one row an iteration.
+
+An operator's function that runs on :class:`Batched` does for all rows together what it does for one iteration on the
+primitives beneath. A product of rows with a matrix becomes one product of larger matrices; everything else is the same
+arithmetic on an axis more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..graph import Array
+from ..ops.primitives import Elementwise, NoNativeKernel, RoutineCall
+from ..record import record
+
+#: A product with fewer weights than this takes about as long as finding its row.
+MIN_BATCHED_WEIGHTS = 2048
+
+
+@record(frozen=True, eq=False)
+class BatchedRows:
+    """A tensor as one iteration sees it; ``all`` has one more axis, the first: the iterations."""
+
+    batch: Any
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        shape: tuple[int, ...] = self.batch.shape[1:]
+        return shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        dtype: np.dtype[Any] = self.batch.dtype
+        return dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+
+class BatchedPrimitives:
+    """Implements :class:`~..ops.primitives.Primitives` on :class:`Rows` and, beside them, on tensors that are the same
+    in every iteration; over other primitives.
+
+    ``pays``: a product worth it was met.
+    """
+
+    def __init__(self, p: Any, count: int) -> None:
+        self.p = p
+        self.count = count
+        self.is_profitable = False
+        self.emits: bool = p.emits
+
+    # -- helpers
+
+    def _spread(self, x: Any, ndim: int) -> Any:
+        """An operand of an elementwise operation whose rows have ``ndim`` axes: rows get axes of length 1 in front."""
+        if not isinstance(x, BatchedRows):
+            return x
+        if x.ndim == ndim:
+            return x.batch
+        return self.p.reshape(x.batch, (self.count, *(1,) * (ndim - x.ndim), *x.shape))
+
+    def _all(self, x: Any) -> Any:
+        """A tensor of each iteration, also where it is the same in all."""
+        return x.batch if isinstance(x, BatchedRows) else self.p.broadcast(x, (self.count, *x.shape))
+
+    # -- primitives
+
+    def map(self, function: Elementwise, *inputs: Any) -> Any:
+        if not any(isinstance(x, BatchedRows) for x in inputs):
+            return self.p.map(function, *inputs)
+        ndim = max(len(x.shape) for x in inputs)
+        return BatchedRows(self.p.map(function, *(self._spread(x, ndim) for x in inputs)))
+
+    def where(self, condition: Any, a: Any, b: Any) -> Any:
+        inputs = (condition, a, b)
+        if not any(isinstance(x, BatchedRows) for x in inputs):
+            return self.p.where(*inputs)
+        ndim = max(len(x.shape) for x in inputs)
+        return BatchedRows(self.p.where(*(self._spread(x, ndim) for x in inputs)))
+
+    def reduce(self, ufunc: np.ufunc, x: Any, axes: Sequence[int], keepdims: bool) -> Any:
+        if not isinstance(x, BatchedRows):
+            return self.p.reduce(ufunc, x, axes, keepdims)
+        return BatchedRows(self.p.reduce(ufunc, x.batch, [axis + 1 for axis in axes], keepdims))
+
+    def accumulate(self, ufunc: np.ufunc, x: Any, axis: int) -> Any:
+        if not isinstance(x, BatchedRows):
+            return self.p.accumulate(ufunc, x, axis)
+        return BatchedRows(self.p.accumulate(ufunc, x.batch, axis + 1))
+
+    def arg(self, which: str, x: Any, axis: int, last: bool) -> Any:
+        if not isinstance(x, BatchedRows):
+            return self.p.arg(which, x, axis, last)
+        return BatchedRows(self.p.arg(which, x.batch, axis + 1, last))
+
+    def matmul(self, a: Any, b: Any) -> Any:
+        return self._product(self.p.matmul, a, b)
+
+    def weighted(self, a: Any, b: Any, start: Any = None) -> Any:
+        if start is None or not isinstance(a, BatchedRows):
+            return self._product(self.p.weighted, a, b) if start is None else self.p.weighted(a, b, start)
+        shape = (*a.shape[:-1], b.shape[-1])
+        if isinstance(start, BatchedRows) or math.prod(start.shape[:-1]) != 1:
+            start = self.broadcast(
+                start if isinstance(start, BatchedRows) else BatchedRows(self._as_rows(start)), shape
+            )
+            start = self.p.reshape(start.all, (self.count * math.prod(shape[:-1]), shape[-1]))
+        return self._product(lambda a, b: self.p.weighted(a, b, start), a, b)
+
+    def _as_rows(self, x: Any) -> Any:
+        """What is the same in every iteration, once for each."""
+        return self.p.broadcast(x, (self.count, *x.shape))
+
+    def _product(self, product: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+        if not isinstance(a, BatchedRows) and not isinstance(b, BatchedRows):
+            return product(a, b)
+        if not isinstance(a, BatchedRows) or isinstance(b, BatchedRows) or a.ndim == 0 or len(b.shape) != 2:
+            raise NoNativeKernel
+        k, n = b.shape
+        if a.shape[-1] != k:
+            raise ValueError(f"matmul: {list(a.shape)} and {list(b.shape)} do not fit ({a.shape[-1]} and {k})")
+        if k * n >= MIN_BATCHED_WEIGHTS and a.dtype.kind == "f" and a.dtype.itemsize >= 4:
+            self.is_profitable = True
+        flat = product(self.p.reshape(a.batch, (self.count * math.prod(a.shape[:-1]), k)), b)
+        return BatchedRows(self.p.reshape(flat, (self.count, *a.shape[:-1], n)))
+
+    def cast(self, x: Any, dtype: np.dtype[Any]) -> Any:
+        return BatchedRows(self.p.cast(x.batch, dtype)) if isinstance(x, BatchedRows) else self.p.cast(x, dtype)
+
+    def reshape(self, x: Any, shape: Sequence[int]) -> Any:
+        if not isinstance(x, BatchedRows):
+            return self.p.reshape(x, shape)
+        return BatchedRows(self.p.reshape(x.batch, (self.count, *shape)))
+
+    def transpose(self, x: Any, perm: Sequence[int]) -> Any:
+        if not isinstance(x, BatchedRows):
+            return self.p.transpose(x, perm)
+        return BatchedRows(self.p.transpose(x.batch, (0, *(axis + 1 for axis in perm))))
+
+    def broadcast(self, x: Any, shape: Sequence[int]) -> Any:
+        if not isinstance(x, BatchedRows):
+            return self.p.broadcast(x, shape)
+        return BatchedRows(self.p.broadcast(self._spread(x, len(shape)), (self.count, *shape)))
+
+    def slice(self, x: Any, starts: Sequence[int], steps: Sequence[int], extents: Sequence[int]) -> Any:
+        if not isinstance(x, BatchedRows):
+            return self.p.slice(x, starts, steps, extents)
+        return BatchedRows(self.p.slice(x.batch, (0, *starts), (1, *steps), (self.count, *extents)))
+
+    def slice_at(self, x: Any, axis: int, start: Any, end: Any) -> Any:
+        if isinstance(start, BatchedRows) or isinstance(end, BatchedRows):
+            raise NoNativeKernel
+        if not isinstance(x, BatchedRows):
+            return self.p.slice_at(x, axis, start, end)
+        return BatchedRows(self.p.slice_at(x.batch, axis + 1, start, end))
+
+    def assemble(
+        self, shape: Sequence[int], dtype: np.dtype[Any], pieces: Sequence[tuple[Any, Sequence[int]]], fill: Any = None
+    ) -> Any:
+        if not any(isinstance(piece, BatchedRows) for piece, _ in pieces):
+            return self.p.assemble(shape, dtype, pieces, fill)
+        spread = [(self._all(piece), (0, *starts)) for piece, starts in pieces]
+        return BatchedRows(self.p.assemble((self.count, *shape), dtype, spread, fill))
+
+    def gather(self, x: Any, indices: Any, axis: int) -> Any:
+        if not isinstance(indices, BatchedRows):
+            return (
+                BatchedRows(self.p.gather(x.batch, indices, axis + 1))
+                if isinstance(x, BatchedRows)
+                else self.p.gather(x, indices, axis)
+            )
+        if isinstance(x, BatchedRows):
+            raise NoNativeKernel
+        found = self.p.gather(x, indices.batch, axis)
+        if axis == 0:
+            return BatchedRows(found)
+        return BatchedRows(self.p.transpose(found, (axis, *range(axis), *range(axis + 1, len(found.shape)))))
+
+    def call(self, routine: RoutineCall, inputs: Sequence[Any]) -> Any:
+        if not any(isinstance(x, BatchedRows) for x in inputs):
+            return self.p.call(routine, inputs)
+        if any(isinstance(x, BatchedRows) and k not in routine.rows for k, x in enumerate(inputs)):
+            raise NoNativeKernel
+        spread = [self._all(x) if k in routine.rows else x for k, x in enumerate(inputs)]
+        shapes = [((self.count, *shape), dtype) for shape, dtype in routine.outputs]
+        count, *others = routine.params
+        batched = replace(routine, outputs=shapes, params=(self.count * count, *others))
+        return tuple(map(BatchedRows, self.p.call(batched, spread)))
+
+    def constant(self, array: Array) -> Any:
+        return self.p.constant(array)
+
+    def prepared(self, x: Any, layout: Callable[[Array], Array]) -> Any:
+        return None if isinstance(x, BatchedRows) else self.p.prepared(x, layout)
+
+    def integers(self, x: Any) -> tuple[int, ...]:
+        if isinstance(x, BatchedRows):
+            raise NoNativeKernel
+        found: tuple[int, ...] = self.p.integers(x)
+        return found
+
+    def numbers(self, values: Sequence[int], shape: Sequence[int], dtype: np.dtype[Any]) -> Any:
+        return self.p.numbers(values, shape, dtype)
+
+    def value(self, x: Any) -> Array:
+        if isinstance(x, BatchedRows):
+            raise NoNativeKernel
+        numbers: Array = self.p.value(x)
+        return numbers

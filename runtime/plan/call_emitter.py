@@ -1,0 +1,419 @@
+"""The primitives on buffers: they emit kernel calls instead of computing.
+
+Here are all that follow from dtypes, shapes and constants: which kernel, the memory that it fills, how it walks. Views
+(reshape, transpose, slices, broadcasting) cost nothing: they are strides that the next call reads.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..graph import Array
+from ..kernels import kernel as kernels
+from ..kernels.strided_iteration import broadcast_shapes, plan_loops, stride_along
+from ..kernels.symbolic_extents import SymbolicExtent, any_symbolic, approximate_quotient, current_extent, keep_symbolic
+from ..ops import kernel_lookup
+from ..ops.eager import EagerPrimitives
+from ..ops.kernel_lookup import IDENTITY, shape_and_strides, strides_of
+from ..ops.primitives import Elementwise, NoNativeKernel, RoutineCall
+from ..ops.weight_packing import cached_layout, is_packable, packing_for_rows
+from .kernel_binding import OBJECT_DTYPE, Buffer, CallSpec, DynamicExtentBuffer, SequenceBuffer, Shape, VaryingIntegers
+
+_EAGER = EagerPrimitives()
+#: What a result is put together of: a tensor, and where it begins there.
+Piece = tuple[Buffer, Sequence[int]]
+#: How a kernel is told of what weights in panels are stored as, by their bytes.
+_PANEL_STORAGE_CODES = {4: 1, 2: 2, 1: 3}
+#: The most bytes that are allocated for a result with a data-dependent shape; beyond, Python allocates what it needs.
+MAX_DYNAMIC_RESULT_BYTES = 1 << 28
+
+
+class CallEmitter:
+    """Implements those of :class:`~..ops.primitives.Primitives` on buffers that need no numbers of inputs."""
+
+    emits = True
+
+    def __init__(self) -> None:
+        self.calls: list[CallSpec] = []
+        self.temps: list[Array | int | VaryingIntegers] = []
+        self.packed: dict[Any, Buffer] = {}
+        self.cost = 5
+
+    # -- memory
+
+    def _new(self, shape: Sequence[int], dtype: np.dtype[Any]) -> Buffer:
+        shape = tuple(keep_symbolic(extent) for extent in shape)
+        self.temps.append(math.prod(shape) * dtype.itemsize)
+        return Buffer("temp", len(self.temps) - 1, dtype, shape, strides_of(shape, dtype.itemsize))
+
+    def _copy(self, x: Buffer) -> Buffer:
+        out = self._new(x.shape, x.dtype)
+        self._elementwise(kernel_lookup.copy_kernel(x.dtype), (x,), out)
+        return out
+
+    def _contiguous(self, x: Buffer) -> Buffer:
+        return x if x.contiguous else self._copy(x)
+
+    # -- calls
+
+    def _elementwise(self, kernel: kernels.Kernel, inputs: Sequence[Buffer], out: Buffer) -> None:
+        """Emit one N-dimensional call; inputs broadcast to ``out``, whose strides may be 0 (reductions)."""
+        if out.size == 0 and all(0 in i.shape for i in (*inputs, out)):
+            return
+        shape = broadcast_shapes(out.shape, *(i.shape for i in inputs))
+        if 0 in shape:
+            return
+        buffers = (*inputs, out)
+        self.cost += 5 + approximate_quotient(math.prod(shape), 2)
+        self.calls.append(
+            CallSpec(
+                kernel, buffers, *plan_loops(shape, [shape_and_strides(x) for x in buffers], kernel.short_row_itemsize)
+            )
+        )
+
+    # -- elements
+
+    def map(self, function: Elementwise, *inputs: Buffer) -> Buffer:
+        kernel = _require_kernel(kernel_lookup.elementwise_kernel(function, tuple(i.dtype for i in inputs)))
+        shape = broadcast_shapes(*(i.shape for i in inputs))
+        if not kernel.exact and not kernel_lookup.has_contiguous_steps(
+            plan_loops(shape, [shape_and_strides(x) for x in inputs])[1], inputs
+        ):
+            inputs = tuple(map(self._contiguous, inputs))
+        out = self._new(shape, kernel.out)
+        self._elementwise(kernel, inputs, out)
+        return out
+
+    def where(self, condition: Buffer, a: Buffer, b: Buffer) -> Buffer:
+        if condition.dtype != np.bool_ or a.dtype != b.dtype or a.dtype.hasobject:
+            raise NoNativeKernel
+        out = self._new(broadcast_shapes(condition.shape, a.shape, b.shape), a.dtype)
+        self._elementwise(kernel_lookup.where_kernel(a.dtype), (condition, a, b), out)
+        return out
+
+    def cast(self, x: Buffer, dtype: np.dtype[Any]) -> Buffer:
+        if x.dtype == dtype:
+            return x
+        if x.known is not None:  # weights of another type, once
+            return self.constant(_EAGER.cast(x.known, dtype))
+        kernel = _require_kernel(kernel_lookup.cast_kernel(x.dtype, dtype))
+        out = self._new(x.shape, dtype)
+        self._elementwise(kernel, (x,), out)
+        return out
+
+    def reduce(self, ufunc: np.ufunc, x: Buffer, axes: Sequence[int], keepdims: bool) -> Buffer:
+        if not axes:
+            return self._copy(x)
+        kernel = _require_kernel(kernel_lookup.reduction_kernel(ufunc, x.dtype))
+        kept = tuple(1 if d in axes else extent for d, extent in enumerate(x.shape))
+        out = self._new(kept, x.dtype)
+        if ufunc in IDENTITY:
+            start = self.constant(np.array(IDENTITY[ufunc](x.dtype), x.dtype))
+        elif x.size:  # the first element may be counted twice
+            start = self.slice(x, [0] * x.ndim, [1] * x.ndim, kept)
+        else:
+            raise NoNativeKernel
+        self._elementwise(kernel_lookup.copy_kernel(x.dtype), (start,), out)
+        spread = Buffer(out.kind, out.index, out.dtype, x.shape, kernel_lookup.reduction_strides(out, axes))
+        if x.size:
+            self._elementwise(kernel, (spread, x), spread)
+        return out if keepdims else self.reshape(out, [e for d, e in enumerate(x.shape) if d not in axes])
+
+    def accumulate(self, ufunc: np.ufunc, x: Buffer, axis: int) -> Buffer:
+        kernel = _require_kernel(kernel_lookup.accumulate_kernel(ufunc, x.dtype))
+        out = self._copy(x)
+        if x.size == 0 or x.shape[axis] == 1:
+            return out
+        following = Buffer(out.kind, out.index, out.dtype, out.shape, out.strides, offset=out.strides[axis])
+        self.cost += x.size * 2
+        self.calls.append(CallSpec(kernel, (out, following, following), *kernel_lookup.plan_accumulate(out, axis)))
+        return out
+
+    def arg(self, which: str, x: Buffer, axis: int, last: bool) -> Buffer:
+        if not kernel_lookup.supports_arg_reduction(x):
+            raise NoNativeKernel
+        x = self._contiguous(x)
+        out = self._new(tuple(1 if d == axis else e for d, e in enumerate(x.shape)), np.dtype(np.int64))
+        self.cost += x.size * 2
+        extra = kernel_lookup.arg_reduction_params(which, x, axis, last)
+        self.calls.append(CallSpec(kernel_lookup.driver_kernel("arg", out.dtype), (x, out), extra=extra))
+        return out
+
+    # -- products
+
+    def matmul(self, a: Buffer, b: Buffer) -> Buffer:
+        if a.ndim == 0 or b.ndim == 0:
+            raise ValueError("matmul needs inputs of rank 1 or more")
+        a2 = self.reshape(a, (1, *a.shape)) if a.ndim == 1 else a
+        b2 = self.reshape(b, (*b.shape, 1)) if b.ndim == 1 else b
+        shape = kernel_lookup.product_shape(a2, b2)
+        kernel = _require_kernel(kernel_lookup.product_kernel(a.dtype, b.dtype))
+        out = self._new(shape, kernel.out)
+        if out.size:
+            self.cost += 20 + approximate_quotient(out.size * a2.shape[-1], 8)
+            self.calls.append(CallSpec(kernel, (a2, b2, out), *kernel_lookup.plan_product(a2, b2, out)))
+        return self.reshape(out, shape[:-2] + (shape[-2:-1] if a.ndim > 1 else ()) + (shape[-1:] if b.ndim > 1 else ()))
+
+    def weighted(self, a: Buffer, b: Buffer, start: Buffer | None = None) -> Buffer:
+        if not is_packable(a, b):
+            result = self.matmul(a, b)
+            return result if start is None else self.map(np.add, result, start)
+        k, n = b.shape
+        a = self._contiguous(a)
+        packed = b.known is not None
+        b = self._contiguous(b) if b.known is None else self._packed(b, b.known, current_extent(a.size) // k)
+        stored = _PANEL_STORAGE_CODES[b.dtype.itemsize] if packed else 0
+        out = self._new((*a.shape[:-1], n), a.dtype)
+        self.cost += 20 + approximate_quotient(a.size * n, 16)
+        kernel = kernel_lookup.driver_kernel("panels", a.dtype)
+        step = 0
+        if start is not None:
+            start, step = self._as_rows(self.broadcast(start, out.shape))
+        buffers = (a, b, out) if start is None else (a, b, start, out)
+        self.calls.append(CallSpec(kernel, buffers, (a.size // k, k, n), extra=(stored, step)))
+        return out
+
+    def _as_rows(self, x: Buffer) -> tuple[Buffer, int]:
+        """Rows along the last axis, and how many elements it is from one to the next; a copy where that differs."""
+        size, around = x.dtype.itemsize, [k for k, extent in enumerate(x.shape[:-1]) if extent != 1]
+        if len(around) > 1 or x.strides[-1] != size or any(x.strides[k] % size for k in around):
+            x = self._contiguous(x)
+            return x, x.shape[-1]
+        return x, x.strides[around[0]] // size if around else 0
+
+    def _packed(self, b: Buffer, weights: Array, rows: int) -> Buffer:
+        """Weights in panels; once, also if a batch of iterations and a single one use them alike."""
+        layout = packing_for_rows(rows)
+        key = (b.kind, b.index, b.offset, b.shape, b.strides, layout)
+        if key not in self.packed:
+            array = cached_layout(weights, layout)
+            self.temps.append(array)
+            self.packed[key] = Buffer("temp", len(self.temps) - 1, array.dtype, array.shape, array.strides)
+        return self.packed[key]
+
+    # -- views
+
+    def reshape(self, x: Buffer, shape: Sequence[int]) -> Buffer:
+        shape = tuple(keep_symbolic(extent) for extent in shape)
+        if math.prod(shape) != x.size:
+            raise ValueError(f"cannot reshape {list(x.shape)} into {list(shape)}")
+        x = self._contiguous(x)
+        known = None if x.known is None else x.known.reshape(shape)
+        return Buffer(x.kind, x.index, x.dtype, shape, strides_of(shape, x.dtype.itemsize), x.offset, known)
+
+    def transpose(self, x: Buffer, perm: Sequence[int]) -> Buffer:
+        if sorted(perm) != list(range(x.ndim)):
+            raise ValueError(f"{list(perm)} is not a permutation of the axes of rank {x.ndim}")
+        return Buffer(
+            x.kind,
+            x.index,
+            x.dtype,
+            tuple(x.shape[d] for d in perm),
+            tuple(x.strides[d] for d in perm),
+            x.offset,
+            None if x.known is None else x.known.transpose(tuple(perm)),
+        )
+
+    def broadcast(self, x: Buffer, shape: Sequence[int]) -> Buffer:
+        shape = tuple(keep_symbolic(extent) for extent in shape)
+        if broadcast_shapes(x.shape, shape) != shape:
+            raise ValueError(f"cannot broadcast {list(x.shape)} to {list(shape)}")
+        strides = tuple(stride_along(x.shape, x.strides, d - len(shape)) for d in range(len(shape)))
+        known = None if x.known is None else np.broadcast_to(x.known, shape)
+        return Buffer(x.kind, x.index, x.dtype, shape, strides, x.offset, known)
+
+    def slice(self, x: Buffer, starts: Sequence[int], steps: Sequence[int], extents: Sequence[int]) -> Buffer:
+        offset = x.offset
+        if 0 not in extents:
+            for start, step, extent, length in zip(starts, steps, extents, x.shape, strict=True):
+                last = start + step * (extent - 1)
+                if start < 0 or start >= length or last < 0 or last >= length:
+                    raise IndexError(f"a part of shape {[*extents]} from {[*starts]} lies outside of {[*x.shape]}")
+            offset += sum(keep_symbolic(s) * stride for s, stride in zip(starts, x.strides, strict=True))
+        known = None if x.known is None else _EAGER.slice(x.known, starts, steps, extents)
+        strides = tuple(int(step) * stride for step, stride in zip(steps, x.strides, strict=True))
+        shape = tuple(keep_symbolic(e) for e in extents)
+        return Buffer(
+            x.kind, x.index, x.dtype, shape, _canonical_strides(shape, strides, x.dtype.itemsize), offset, known
+        )
+
+    def _slice_along(self, x: Buffer, axis: int, start: int, end: int) -> Buffer:
+        length = x.shape[axis]
+        first, stop = clip_index(start, length), clip_index(end, length)
+        shape = tuple(max(stop - first, 0) if d == axis else e for d, e in enumerate(x.shape))
+        return self.slice(x, [first if d == axis else 0 for d in range(x.ndim)], [1] * x.ndim, shape)
+
+    # -- pieces
+
+    def assemble(
+        self,
+        shape: Sequence[int],
+        dtype: np.dtype[Any],
+        pieces: Sequence[Piece],
+        fill: Any = None,
+    ) -> Buffer:
+        out, pieces = self._assembly_target(shape, dtype, pieces)
+        copy = kernel_lookup.copy_kernel(dtype)
+        if fill is not None:
+            value = self.constant(np.array(fill, dtype))
+            # Only what the one piece leaves: 3x, with typed fills, for a border around 256x256.
+            around = [((0,) * out.ndim, out.shape)]
+            if len(pieces) == 1:
+                around = _complement_blocks(out.shape, pieces[0][1], pieces[0][0].shape)
+            for first, extents in around:
+                self._elementwise(copy, (value,), self.slice(out, first, [1] * out.ndim, extents))
+        for piece, starts in pieces:
+            if piece.dtype != dtype:
+                raise NoNativeKernel
+            if piece.size:
+                self._elementwise(copy, (piece,), self.slice(out, starts, [1] * out.ndim, piece.shape))
+        return out
+
+    def _assembly_target(
+        self, shape: Sequence[int], dtype: np.dtype[Any], pieces: Sequence[Piece]
+    ) -> tuple[Buffer, Sequence[Piece]]:
+        """Where pieces are put together, and those of them that are not there yet."""
+        return self._new(shape, dtype), pieces
+
+    def gather(self, x: Buffer, indices: Buffer, axis: int) -> Buffer:
+        if indices.dtype.kind != "i" or indices.dtype.itemsize < 4:
+            raise NoNativeKernel
+        if indices.known is not None and indices.size == 1:
+            return self._constant_row(x, int(indices.known.reshape(())), axis, indices.shape)
+        x, indices = self._contiguous(x), self._contiguous(indices)
+        out = self._new((*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]), x.dtype)
+        if indices.size and math.prod(x.shape[:axis]):
+            block = math.prod(x.shape[axis + 1 :]) * x.dtype.itemsize
+            extra = (math.prod(x.shape[:axis]), x.shape[axis], block, indices.size, indices.dtype.itemsize)
+            self.cost += 10 + out.size
+            kernel = kernel_lookup.driver_kernel("gather", x.dtype)
+            self.calls.append(CallSpec(kernel, (x, indices, out), extra=extra))
+        return out
+
+    def _constant_row(self, x: Buffer, index: int, axis: int, shape: Shape) -> Buffer:
+        """What one constant index picks, as a view; ``shape``: of the index, all ones."""
+        length = x.shape[axis]
+        if not -length <= index < length:
+            raise NoNativeKernel  # Python says so, where it runs
+        first = index + length if index < 0 else index
+        row = self._slice_along(x, axis, first, first + 1)
+        shape = (*row.shape[:axis], *shape, *row.shape[axis + 1 :])
+        strides = (
+            *row.strides[:axis],
+            *(row.strides[axis] for _ in range(len(shape) - x.ndim + 1)),
+            *row.strides[axis + 1 :],
+        )
+        known = None if row.known is None else row.known.reshape(shape)
+        return replace(row, shape=shape, strides=_canonical_strides(shape, strides, x.dtype.itemsize), known=known)
+
+    # -- whole tensors
+
+    def call(self, routine: RoutineCall, inputs: Sequence[Buffer]) -> tuple[Buffer, ...]:
+        if any(x.dtype.hasobject for x in inputs):
+            raise NoNativeKernel
+        arguments = [self._contiguous(x) for x in inputs]
+        results = tuple([self._new(shape, dtype) for shape, dtype in routine.outputs])
+        along, scratch = routine.growing_axes, routine.scratch_bytes
+        if along and any(
+            size > MAX_DYNAMIC_RESULT_BYTES for size in (scratch, *(x.size * x.dtype.itemsize for x in results))
+        ):
+            raise NoNativeKernel
+        count = [self._new((), np.dtype(np.int64))] if along else []
+        memory = [self._new((scratch,), np.dtype(np.uint8))] if scratch else []
+        self.cost += 20 + sum(approximate_quotient(x.size, 1) for x in (*arguments, *results))
+        buffers = (*arguments, *results, *count, *memory)
+        begun = len(arguments) if routine.updates_copy else -1
+        self.calls.append(
+            CallSpec(
+                kernel_lookup.routine_kernel(routine.name), buffers, extra=tuple(routine.params), copy_target=begun
+            )
+        )
+        if along:
+            pairs = zip(results, along, strict=True)
+            return tuple([x if axis < 0 else _data_dependent(x, axis, count[0].index) for x, axis in pairs])
+        return results
+
+    def sequence(
+        self,
+        name: str,
+        inputs: Sequence[Buffer],
+        output: tuple[Sequence[int], np.dtype[Any]] | None = None,
+        numbers: Sequence[int] = (),
+    ) -> Buffer:
+        arguments = [x if isinstance(x, SequenceBuffer) else self._contiguous(x) for x in inputs]
+        # What goes on with a sequence that the same node made takes its place.
+        made = (x for x in arguments if isinstance(x, SequenceBuffer) and x.kind == "temp")
+        result: Buffer | None = next(made, None)
+        if output is not None:
+            result = self._new(*output)
+        elif result is None:
+            self.temps.append(np.dtype(np.intp).itemsize)
+            result = SequenceBuffer("temp", len(self.temps) - 1, OBJECT_DTYPE, (), ())
+        self.cost += 200
+        self.calls.append(
+            CallSpec(kernel_lookup.routine_kernel(f"sequences.{name}"), (*arguments, result), extra=tuple(numbers))
+        )
+        return result
+
+    # -- constants
+
+    def constant(self, array: Array | SymbolicExtent) -> Buffer:
+        if isinstance(array, SymbolicExtent):
+            return self.numbers((array,), (), np.dtype(np.int64))
+        if array.dtype.hasobject:
+            raise NoNativeKernel
+        array = np.ascontiguousarray(array).reshape(np.shape(array))
+        self.temps.append(array)
+        strides = strides_of(array.shape, array.dtype.itemsize)
+        return Buffer("temp", len(self.temps) - 1, array.dtype, array.shape, strides, known=array)
+
+    def prepared(self, x: Buffer, layout: Callable[[Array], Array]) -> Buffer | None:
+        return None if x.known is None else self.constant(cached_layout(x.known, layout))
+
+    def numbers(self, values: Sequence[Any], shape: Sequence[int], dtype: np.dtype[Any]) -> Buffer:
+        if not any_symbolic(values):
+            return self.constant(np.array(values, dtype).reshape(tuple(shape)))
+        self.temps.append(VaryingIntegers(tuple(values)))
+        int64 = np.dtype(np.int64)
+        return self.cast(Buffer("temp", len(self.temps) - 1, int64, tuple(shape), strides_of(shape, 8)), dtype)
+
+
+def _require_kernel(kernel: kernels.Kernel | None) -> kernels.Kernel:
+    if kernel is None:
+        raise NoNativeKernel
+    return kernel
+
+
+def _data_dependent(x: Buffer, axis: int, count: int) -> DynamicExtentBuffer:
+    return DynamicExtentBuffer(x.kind, x.index, x.dtype, x.shape, x.strides, axis=axis, count=count)
+
+
+def _canonical_strides(shape: Shape, strides: Shape, itemsize: int) -> Shape:
+    """Strides as contiguous memory has them where only those of extents of 1 differ: nobody walks along these."""
+    if any_symbolic(shape):
+        return strides
+    plain = strides_of(shape, itemsize)
+    return plain if all(e == 1 or a == b for e, a, b in zip(shape, strides, plain, strict=True)) else strides
+
+
+def clip_index(index: int, length: int) -> int:
+    """Where an index stands in an axis, as Python's slices read it."""
+    return min(max(index + length if index < 0 else index, 0), length)
+
+
+def _complement_blocks(shape: Shape, starts: Sequence[int], extents: Sequence[int]) -> list[tuple[Shape, Shape]]:
+    """What of a shape lies outside a block: starts and extents of blocks that do not overlap."""
+    blocks = []
+    low, high = [0] * len(shape), list(shape)
+    for d, (start, extent) in enumerate(zip(starts, extents, strict=True)):
+        for a, b in ((0, start), (start + extent, shape[d])):
+            if a < b:
+                first, end = [*low[:d], a, *low[d + 1 :]], [*high[:d], b, *high[d + 1 :]]
+                blocks.append((tuple(first), tuple(e - f for f, e in zip(first, end, strict=True))))
+        low[d], high[d] = start, start + extent
+    return blocks

@@ -1,0 +1,373 @@
+"""Quantised products with the nodes around them, as one call: from floats, or from bytes, to floats
+(int8_fused_product.h).
+
+Models write such a product as a chain: what makes bytes of floats, the product, and what makes floats of its sums. In
+ONNX that is DynamicQuantizeLinear, MatMulInteger, Cast, Mul by the scales, Add of a bias; an IR has some twenty nodes
+for it. A chain becomes a group of one block, whose call gives the bits of its nodes. Where its numbers would take
+another way through them, the call says so, and the nodes run by themselves.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import field
+
+import numpy as np
+
+from ...graph import Array
+from ...kernels.bindings import int8
+from ...kernels.kernel import Kernel
+from ...ops.int8_weight_packing import pack_int32_weights, pack_weights
+from ...ops.kernel_lookup import routine_kernel, strides_of
+from ...ops.weight_packing import cached_layout
+from ...record import record
+from ..kernel_binding import Buffer, CallSpec
+from .block_emitter import BlockOperand
+from .groups import Candidate, GroupPlan, SlotInfo
+
+#: What rows are made of, as int8_fused_product.h numbers it.
+_BYTES, _DYNAMIC, _OPENVINO, _INTEGERS = range(4)
+#: The operators whose products may be the middle of a chain.
+PRODUCTS = frozenset({"MatMulInteger", "MatMul"})
+
+_FLOAT32, _INT32 = np.dtype(np.float32), np.dtype(np.int32)
+_UINT8 = np.dtype(np.uint8)
+
+
+@record
+class QuantizedChain:
+    """A product's chain as far as it is one. ``x``: what its rows are made of."""
+
+    kind: int
+    members: list[Candidate]
+    x: int
+    weights: Array
+    b_zero: Array
+    b_signed: bool
+    #: A slot (with what rows of bytes are multiplied) or a constant (with what their own scale is).
+    scales: int | Array
+    out: int
+    a_zero: int = -1
+    a_signed: bool = False
+    addend: int = -1
+
+
+def plan_chains(nodes: Sequence[Candidate], slots: SlotInfo) -> list[GroupPlan]:
+    """The chains in a sequence of bound nodes, none within another one."""
+    finder = _ChainFinder(nodes, slots)
+    groups: list[GroupPlan] = []
+    for node in nodes:
+        if node.op_type in PRODUCTS and not node.guarded and not node.idle and not node.once:
+            chain = finder.chain(node)
+            group = None if chain is None else _group(chain, finder)
+            if group is not None and (not groups or groups[-1].end <= group.first):
+                groups.append(group)
+    return groups
+
+
+@record
+class _ChainFinder:
+    """Finds the chain of a product."""
+
+    nodes: Sequence[Candidate]
+    slots: SlotInfo
+    makers: dict[int, Candidate] = field(default_factory=dict)
+    node_by_position: dict[int, Candidate] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        usable = [node for node in self.nodes if not (node.guarded or node.idle or node.once)]
+        self.makers = {slot: node for node in usable for slot in node.outputs if slot >= 0}
+        self.node_by_position = {node.pc: node for node in usable}
+
+    # -- what is around a node
+
+    def maker(self, slot: int, *op_types: str) -> Candidate | None:
+        """The node that makes a slot, if it has one of these operators."""
+        node = self.makers.get(slot)
+        return node if node is not None and node.op_type in op_types else None
+
+    def reader(self, slot: int, *op_types: str) -> Candidate | None:
+        """The one node that reads a slot, which nobody else does."""
+        readers = set(self.slots.readers(slot))
+        if slot in self.slots.ports or len(readers) != 1:
+            return None
+        node = self.node_by_position.get(readers.pop())
+        return node if node is not None and node.op_type in op_types else None
+
+    def inner(self, members: Sequence[Candidate], out: int) -> bool:
+        """Do only members read what members make, but for the last result?"""
+        own = {node.pc for node in members}
+        made = [slot for node in members for slot in node.outputs if slot >= 0 and slot != out]
+        return all(slot not in self.slots.ports and own.issuperset(self.slots.readers(slot)) for slot in made)
+
+    def known(self, slot: int, dtype: np.dtype[np.generic]) -> Array | None:
+        array = self.slots.known(slot) if slot >= 0 else None
+        return array if array is not None and array.dtype == dtype else None
+
+    def is_number(self, slot: int, number: float) -> bool:
+        array = self.known(slot, _FLOAT32)
+        return array is not None and array.size == 1 and bool(array.reshape(-1)[0] == np.float32(number))
+
+    # -- chains
+
+    def chain(self, product: Candidate) -> QuantizedChain | None:
+        """The longest one that only its members look into."""
+        behind = self._behind(product)
+        if behind is None:
+            return None
+        members, factor, out, addend = behind
+        for chain in self._before(product, factor, members, out):
+            chain.addend = addend
+            if self.inner(chain.members, out):
+                return chain
+        return None
+
+    def _behind(self, product: Candidate) -> tuple[list[Candidate], int, int, int] | None:
+        """What makes floats of the sums: nodes, the slot of their factors, the last result, and what is added or -1."""
+        sums = product.outputs[0]
+        cast = self.reader(sums, "Cast", "Convert")
+        if cast is None or self.slots.spec(cast.outputs[0])[0] != _FLOAT32 or self.slots.spec(sums)[0] != _INT32:
+            return None
+        shape = self.slots.spec(sums)[1]
+        real = cast.outputs[0]
+        times = self.reader(real, "Mul", "Multiply")
+        factor = -1 if times is None else _other_input(times, real)
+        if (
+            times is None
+            or factor < 0
+            or not self._is_row(factor, shape)
+            or self.slots.spec(times.outputs[0])[1] != shape
+        ):
+            return None
+        members, out, addend = [product, cast, times], times.outputs[0], -1
+        plus = self.reader(out, "Add")
+        more = -1 if plus is None else _other_input(plus, out)
+        if plus is not None and more >= 0 and self.slots.spec(plus.outputs[0]) == (_FLOAT32, shape):
+            dtype, extents = self.slots.spec(more)
+            if dtype == _FLOAT32 and (extents == shape or self._is_row(more, shape, one=False)):
+                members.append(plus)
+                out, addend = plus.outputs[0], more
+        return members, factor, out, addend
+
+    def _is_row(self, slot: int, shape: tuple[int, ...], one: bool = True) -> bool:
+        """Floats, one for each column, or one for all."""
+        dtype, extents = self.slots.spec(slot)
+        columns = math.prod(extents) == shape[-1] == (extents[-1] if extents else 1)
+        return dtype == _FLOAT32 and len(extents) <= len(shape) and (columns or (one and math.prod(extents) == 1))
+
+    def _before(self, product: Candidate, factor: int, members: list[Candidate], out: int) -> Iterator[QuantizedChain]:
+        if product.op_type == "MatMulInteger":
+            yield from self._onnx(product, factor, members, out)
+        else:
+            yield from self._openvino(product, factor, members, out)
+
+    def _onnx(self, product: Candidate, factor: int, members: list[Candidate], out: int) -> Iterator[QuantizedChain]:
+        a, b, a_zero, b_zero = (*product.inputs, -1, -1)[:4]
+        weights = self.slots.known(b)
+        if weights is None or weights.ndim != 2 or not weights.size or len(self.slots.spec(a)[1]) < 2:
+            return
+        dtype, extents = (self.slots.spec(a)[0], ()) if a_zero < 0 else self.slots.spec(a_zero)
+        zero = np.zeros(1, weights.dtype) if b_zero < 0 else self.known(b_zero, weights.dtype)
+        if a_zero < 0 or math.prod(extents) != 1 or zero is None or zero.size not in (1, weights.shape[1]):
+            return
+        packed = cached_layout(weights, pack_weights)[0]
+        signed = weights.dtype == np.int8
+        plain = QuantizedChain(
+            _BYTES, members, a, packed, zero.reshape(-1), signed, factor, out, a_zero, dtype == np.int8
+        )
+        quantize = self.maker(a, "DynamicQuantizeLinear")
+        scaled = self._scaled(factor, quantize.outputs[1]) if quantize is not None else None
+        if quantize is not None and scaled is not None and quantize.outputs[2] == a_zero:
+            node, scales = scaled
+            every = [quantize, node, *members]
+            yield QuantizedChain(_DYNAMIC, every, quantize.inputs[0], packed, zero.reshape(-1), signed, scales, out)
+        yield plain
+
+    def _scaled(self, factor: int, scale: int) -> tuple[Candidate, Array] | None:
+        """The node that multiplies the scale of rows by those of columns, and these."""
+        node = self.maker(factor, "Mul", "Multiply")
+        if node is None or scale not in node.inputs:
+            return None
+        scales = self.known(_other_input(node, scale), _FLOAT32)
+        return None if scales is None else (node, np.ascontiguousarray(scales).reshape(-1))
+
+    def _openvino(
+        self, product: Candidate, factor: int, members: list[Candidate], out: int
+    ) -> Iterator[QuantizedChain]:
+        a, b = product.inputs[:2]
+        weights = self.known(b, _INT32)
+        if weights is None or weights.ndim != 2 or len(self.slots.spec(a)[1]) < 2:
+            return
+        if self.slots.spec(a)[0] != _INT32 or product.op.keywords.get("transpose_a"):
+            return
+        packed = cached_layout(weights.T if product.op.keywords.get("transpose_b") else weights, pack_int32_weights)
+        if not packed.size:
+            return
+        signed = bool(packed[0])
+        zero = packed[1:2].view(np.int8) if signed else packed[1:2]
+        behind = packed[int8.HEADER_BYTES :]
+        quantized = self._quantized(a)
+        scaled = None if quantized is None else self._scaled(factor, quantized[2])
+        if quantized is not None and scaled is not None:
+            nodes, x, _ = quantized
+            node, scales = scaled
+            yield QuantizedChain(_OPENVINO, [*nodes, node, *members], x, behind, zero, signed, scales, out)
+        yield QuantizedChain(_INTEGERS, members, a, behind, zero, signed, factor, out)
+
+    def _quantized(self, a: int) -> tuple[list[Candidate], int, int] | None:
+        """What OpenVINO writes for DynamicQuantizeLinear and for taking zero points off: nodes, floats, their scale."""
+        minus = self.maker(a, "Subtract")
+        if minus is None:
+            return None
+        found = [minus]
+
+        def up(slot: int, *op_types: str) -> Candidate:
+            node = self.maker(slot, *op_types)
+            if node is None:
+                raise _PatternMismatch
+            found.append(node)
+            return node
+
+        def through(slot: int, *op_types: str) -> int:
+            for op_type in op_types:
+                slot = up(slot, op_type).inputs[0]
+            return slot
+
+        def either(node: Candidate, op_type: str) -> tuple[Candidate, int]:
+            """The input that has the operator, and the other one."""
+            for slot in node.inputs[:2]:
+                if self.maker(slot, op_type) is not None:
+                    return up(slot, op_type), _other_input(node, slot)
+            raise _PatternMismatch
+
+        try:
+            bytes_of, zero = (through(slot, "Convert") for slot in minus.inputs[:2])
+            ends = [up(bytes_of, "Convert"), up(zero, "Convert")]
+            clamps = [up(end.inputs[0], "Clamp") for end in ends]
+            moved = up(clamps[0].inputs[0], "Add")
+            rounded, wide_zero = either(moved, "Round")
+            if through(wide_zero, "Convert") != zero:
+                return None
+            divided = up(rounded.inputs[0], "Divide")
+            times = up(divided.inputs[0], "Multiply")
+            span = up(divided.inputs[1], "Subtract")
+            x = times.inputs[0] if self.is_number(times.inputs[1], 255) else times.inputs[1]
+            high, low = up(span.inputs[0], "Maximum"), up(span.inputs[1], "Minimum")
+            most, least = either(high, "ReduceMax"), either(low, "ReduceMin")
+            rounded_zero = up(clamps[1].inputs[0], "Round")
+            ratio = up(rounded_zero.inputs[0], "Divide")
+            negated, scale = up(ratio.inputs[0], "Subtract"), up(ratio.inputs[1], "Multiply")
+        except _PatternMismatch:
+            return None
+        rows = math.prod(self.slots.spec(x)[1])
+        right = [
+            self.slots.spec(x)[0] == _FLOAT32,
+            all(
+                self.slots.spec(slot) == (_UINT8, self.slots.spec(end)[1])
+                for slot, end in ((bytes_of, a), (zero, zero))
+            ),
+            self.slots.spec(x)[1] == self.slots.spec(a)[1],
+            all(float(clamp.op.keywords["min"]) == 0 and float(clamp.op.keywords["max"]) == 255 for clamp in clamps),
+            all(
+                str(n.op.keywords.get("mode", "half_to_even")).lower() == "half_to_even"
+                for n in (rounded, rounded_zero)
+            ),
+            self.is_number(_other_input(times, x), 255),
+            most[0].inputs[0] == least[0].inputs[0] == x and self.is_number(most[1], 0) and self.is_number(least[1], 0),
+            all(math.prod(self.slots.spec(end[0].outputs[0])[1]) == 1 for end in (most, least)),
+            self.is_number(negated.inputs[0], 0) and negated.inputs[1] == low.outputs[0],
+            span.outputs[0] in scale.inputs[:2],
+            self.is_number(_other_input(scale, span.outputs[0]), float(np.float32(1) / np.float32(255))),
+            rows > 0,
+        ]
+        return (list({node.pc: node for node in found}.values()), x, scale.outputs[0]) if all(right) else None
+
+
+class _PatternMismatch(Exception):
+    """A node is not what a chain has there."""
+
+
+def _other_input(node: Candidate, slot: int) -> int:
+    """The other input of two; -1: both are this one."""
+    a, b = node.inputs[:2]
+    return b if a == slot != b else a if b == slot != a else -1
+
+
+def _group(chain: QuantizedChain, finder: _ChainFinder) -> GroupPlan | None:
+    """A group of one block, whose one call does what the members do."""
+    slots = finder.slots
+    members = sorted({node.pc: node for node in chain.members}.values(), key=lambda node: node.pc)
+    first, end = members[0].pc, members[-1].pc + 1
+    own = {node.pc for node in members}
+    late = {slot for node in members for slot in node.outputs}
+    before, after, idle = [], [], []
+    for node in finder.nodes:
+        if not first <= node.pc < end or node.pc in own:
+            continue
+        if node.idle:
+            idle.append(node.pc)
+        elif late.isdisjoint(node.inputs):
+            before.append(node.pc)
+        else:
+            after.append(node.pc)
+            late.update(node.outputs)
+    shape = slots.spec(chain.out)[1]
+    k, n = slots.spec(chain.x)[1][-1], shape[-1]
+    m = math.prod(shape[:-1])
+    if not m * k * n:
+        return None
+    scratch = m * (k + int8.TAIL_BYTES) + 4 * m + 128
+    columns = chain.scales.size if isinstance(chain.scales, np.ndarray) else math.prod(slots.spec(chain.scales)[1])
+    row = 0 if chain.addend < 0 or math.prod(slots.spec(chain.addend)[1]) == n < m * n else n
+    size_and_signs = (m, k, n, int(chain.a_signed), int(chain.b_signed))
+    numbers = (chain.kind, *size_and_signs, int(chain.b_zero.size > 1), int(columns > 1), int(chain.addend >= 0), row)
+    made = _ChainCall(routine_kernel("int8.fused_product"), slots)
+    inputs: list[int | Array] = [chain.x, chain.weights, chain.a_zero, chain.b_zero, chain.scales, chain.addend]
+    call = made.spec(
+        [np.zeros(16, np.uint8) if isinstance(x, int) and x < 0 else x for x in inputs], chain.out, scratch, numbers
+    )
+    inner = [slot for node in members for slot in node.outputs if slot >= 0 and slot != chain.out]
+    within = [node for node in finder.nodes if first <= node.pc < end]
+    return GroupPlan(
+        first,
+        end,
+        [node.pc for node in members] + idle,
+        before,
+        after,
+        (),
+        made.places,
+        [call],
+        [],
+        made.constants,
+        scratch,
+        inner,
+        [node.pc for node in members if not set(inner).isdisjoint(node.outputs)],
+        sorted({slot for node in within for slot in (*node.inputs, *node.outputs) if slot >= 0}),
+        40 + m * k * n // 64,
+    )
+
+
+@record
+class _ChainCall:
+    """Makes a call of slots, constants and memory of the group's own."""
+
+    kernel: Kernel
+    slots: SlotInfo
+    places: list[BlockOperand] = field(default_factory=list)
+    constants: list[Array] = field(default_factory=list)
+
+    def spec(self, inputs: Sequence[int | Array], out: int, scratch: int, numbers: tuple[int, ...]) -> CallSpec:
+        buffers = []
+        for x in (*inputs, out):
+            if isinstance(x, np.ndarray):
+                buffers.append(self._buffer("constant", len(self.constants), x.dtype, x.shape))
+                self.constants.append(x)
+            else:
+                buffers.append(self._buffer("slot", x, *self.slots.spec(x)))
+        buffers.append(self._buffer("own", 0, _UINT8, (scratch,)))
+        return CallSpec(self.kernel, tuple(buffers), extra=numbers)
+
+    def _buffer(self, kind: str, index: int, dtype: np.dtype[np.generic], shape: tuple[int, ...]) -> Buffer:
+        self.places.append(BlockOperand(kind, index, 0, ()))
+        return Buffer("place", len(self.places) - 1, dtype, shape, strides_of(shape, dtype.itemsize))

@@ -1,0 +1,113 @@
+"""What a node that is bound for a range of shapes needs besides its binding."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..kernels import loop_nest
+from ..kernels.symbolic_extents import current_extent
+from ..ops import kernel_lookup
+from .kernel_binding import Buffer, CallSpec, InputDescriptor, KernelBinding, VaryingIntegers
+
+
+def fix_driver_choices(bound: KernelBinding) -> None:
+    """Take the decisions that turning calls into C takes, so that the range is one in which they stay."""
+    for call in bound.calls:
+        loop_nest.narrow_extent_ranges(call.kernel, call.dims, call.steps, call.outer)
+
+
+def at_current_extent(bound: KernelBinding, inputs: Sequence[InputDescriptor | None]) -> KernelBinding:
+    """The binding to these inputs as it is for the extent of now: plain integers everywhere."""
+    buffers: dict[int, Buffer] = {}
+
+    def plain(buffer: Buffer) -> Buffer:
+        key = id(buffer)
+        if key not in buffers:
+            buffers[key] = replace(
+                buffer, shape=_now(buffer.shape), strides=_now(buffer.strides), offset=current_extent(buffer.offset)
+            )
+        return buffers[key]
+
+    calls = [
+        CallSpec(
+            call.kernel,
+            tuple(map(plain, call.buffers)),
+            _now(call.dims),
+            _now(call.steps),
+            tuple(map(_now, call.outer)),
+            _now(call.extra),
+            call.copy_target,
+        )
+        for call in bound.calls
+    ]
+    temps: list[Any] = []
+    for temp in bound.temps:
+        if isinstance(temp, VaryingIntegers):
+            temps.append(np.array(_now(temp.numbers), np.int64))
+        else:
+            temps.append(temp if isinstance(temp, np.ndarray) else current_extent(temp))
+    guards: dict[int, Any] = {}
+    for k, guard in bound.guards.items():
+        of = inputs[k]
+        guards[k] = np.array(_now(guard), of.dtype) if isinstance(guard, tuple) and of is not None else guard
+    return KernelBinding(
+        [plain(out) for out in bound.outputs], calls, temps, guards, current_extent(bound.cost), bound.inspected_inputs
+    )
+
+
+def _now(extents: tuple[Any, ...]) -> tuple[int, ...]:
+    return tuple(map(current_extent, extents))
+
+
+def find_leading_copy(bound: KernelBinding, output: int, slot: int) -> int | None:
+    """The call that copies an input, whole and as it is, to the beginning of an output, where no other call writes.
+
+    None: the output does not begin with the input.
+    """
+    out = bound.outputs[output]
+    if (
+        out.known is not None
+        or out.kind != "temp"
+        or any(call.kernel.driver in ("skip", "routine") for call in bound.calls)
+    ):
+        return None
+    writers = [k for k, call in enumerate(bound.calls) if _is_in(call.buffers[-1], out)]
+    for k in writers:
+        call = bound.calls[k]
+        source, target = call.buffers[0], call.buffers[-1]
+        size = target.dtype.itemsize
+        if (
+            len(call.buffers) == 2
+            and call.kernel is kernel_lookup.copy_kernel(target.dtype)
+            and (source.kind, source.index, source.offset, target.offset) == ("slot", slot, 0, 0)
+            and not call.outer
+            and call.steps == (size, size)
+        ):
+            length = call.dims[0] * size
+            if length != math.prod(source.shape) * size:
+                return None
+            others = [bound.calls[j] for j in writers if j != k]
+            if any(_is_in(b, out) for c in bound.calls for b in c.buffers[:-1]) or any(
+                c.buffers[-1].offset < length or c.steps[-1] < 0 or any(row[-1] < 0 for row in c.outer)
+                for c in others
+                if c.steps
+            ):
+                return None
+            return k if all(c.steps for c in others) else None
+    return None
+
+
+def is_pure_copy(bound: KernelBinding) -> bool:
+    """Is there nothing in it that could fail, or that reads numbers?"""
+    return not bound.guards and all(
+        call.kernel is kernel_lookup.copy_kernel(call.buffers[-1].dtype) for call in bound.calls
+    )
+
+
+def _is_in(buffer: Buffer, out: Buffer) -> bool:
+    return buffer.kind == out.kind and buffer.index == out.index

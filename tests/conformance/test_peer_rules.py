@@ -1,0 +1,138 @@
+"""Rules that tell what a runtime does otherwise, each shown with the runtime itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+import loopdbg
+from loopdbg.debugger.compare.live_peer.peer_comparison import compare_with_peer
+from loopdbg.debugger.compare.live_peer.peer_precision import pair_sum_overflows_int16, saturation_reasons
+from loopdbg.debugger.compare.report.findings import Difference, NodeDifference, Verdict
+from loopdbg.debugger.compare.report.runtime_rules import RULES
+from loopdbg.debugger.compare.running.boundary_merge import ComparisonOptions
+from loopdbg.debugger.compare.running.value_comparison import NO_DIFFERENCE
+from loopdbg.debugger.peers.process import Peer
+from loopdbg.runtime.graph import loops
+from text_models import proto
+
+
+@pytest.fixture(scope="module")
+def openvino() -> Iterator[Peer]:
+    with Peer("openvino") as peer:
+        yield peer
+
+
+def rules(m: loopdbg.Model) -> set[str]:
+    """The labels of what is noted."""
+    notes = [*m.graph.notes, *(note for loop in loops(m.graph) for note in loop.notes)]
+    return {getattr(note, "rule", "") for note in notes}
+
+
+def saved(folder: Path, text: str, opset: int = 21) -> loopdbg.Model:
+    onnx.save(proto(text, opset), folder / "m.onnx")
+    return loopdbg.load(folder / "m.onnx")
+
+
+def test_softmax_before_opset_13(tmp_path: Path, openvino: Peer) -> None:
+    text = "g (float[2,3,4] x) => (float[2,3,4] y) { y = Softmax <axis = AXIS> (x) }"
+    m = saved(tmp_path, text.replace("AXIS", "1"), 12)
+    assert rules(m) == {"B35"}
+    x = np.random.default_rng(0).standard_normal((2, 3, 4)).astype(np.float32)
+    found = compare_with_peer(m, {"x": x}, openvino, ComparisonOptions())
+    assert found.verdict is Verdict.DIFFER
+    assert not rules(saved(tmp_path, text.replace("AXIS", "2"), 12))
+    assert not rules(saved(tmp_path, text.replace("AXIS", "1"), 13))
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_a_cell_that_is_fed_backwards(tmp_path: Path, openvino: Peer, backwards: bool) -> None:
+    import openvino as ov
+    from openvino import opset13 as op
+
+    x, h0 = op.parameter([1, 5, 3], np.float32, name="X"), op.parameter([1, 4], np.float32, name="h0")
+    part, h = op.parameter([1, 1, 3], np.float32), op.parameter([1, 4], np.float32)
+    random = np.random.default_rng(1)
+    w, r, b = (op.constant(random.standard_normal(shape).astype(np.float32)) for shape in ((12, 3), (12, 4), (12,)))
+    cell = op.gru_cell(op.squeeze(part, op.constant([1])), h, w, r, b, 4)
+    last, row = op.result(cell), op.result(op.unsqueeze(cell, op.constant([1])))
+    loop = op.tensor_iterator()
+    loop.set_function(ov.Model([last, row], [part, h], "body"))
+    loop.set_sliced_input(part, x.output(0), -1, -1, 1, 0, 1)
+    loop.set_merged_input(h, h0.output(0), last.output(0))
+    order = (-1, -1, 1, 0, 1) if backwards else (0, 1, 1, -1, 1)
+    y = loop.get_concatenated_slices(row.output(0), *order)
+    ov.save_model(ov.Model([op.result(y)], [x, h0], "m"), tmp_path / "m.xml", compress_to_fp16=False)
+    m = loopdbg.load(tmp_path / "m.xml")
+    assert rules(m) == (set() if backwards else {"B34"})
+    given = {port.name: random.standard_normal(port.shape).astype(np.float32) for port in m.inputs}
+    found = compare_with_peer(m, given, openvino, ComparisonOptions(), lockstep=False)
+    assert found.verdict is (Verdict.SAME if backwards else Verdict.DIFFER)
+    if not backwards:
+        assert "B34" in {reason.rule for one in found.comparisons for reason in one.reasons}
+
+
+def test_float16_that_is_computed_as_float32(tmp_path: Path, openvino: Peer) -> None:
+    m = saved(
+        tmp_path,
+        """g (float[1,64] x) => (float[1,64] y) <int64 n = {3}> {
+          y = Loop (n, , x) <body = b (int64 i, bool c, float[1,64] h) => (bool c2, float[1,64] k) {
+            c2 = Identity (c)
+            half = Cast <to = 10> (h)
+            third = Constant <value = float {0.3333}> ()
+            narrow = Cast <to = 10> (third)
+            part = Mul (half, narrow)
+            s = Sin (part)
+            k = Cast <to = 1> (s)
+          }>
+        }""",
+    )
+    x = np.linspace(-3, 3, 64, dtype=np.float32).reshape(1, 64)
+    found = compare_with_peer(m, {"x": x}, openvino, ComparisonOptions())
+    assert found.verdict is Verdict.SAME
+    assert any("computes float16 as float32 (B42)" in note for note in found.comparisons[0].notes)
+
+
+def test_configuration_is_reported_and_settable(openvino: Peer) -> None:
+    m = loopdbg.load(Path(__file__).parents[2] / "sample_models" / "newton_sqrt.onnx")
+    given = {"a": np.float32(2), "tol": np.float32(1e-6)}
+    assert compare_with_peer(m, given, openvino, ComparisonOptions()).configuration["INFERENCE_PRECISION_HINT"] == "f32"
+    with Peer("openvino", options={"INFERENCE_NUM_THREADS": "2"}) as peer:
+        assert compare_with_peer(m, given, peer, ComparisonOptions()).configuration["INFERENCE_NUM_THREADS"] == "2"
+    with Peer("onnxruntime", options={"graph_optimization_level": "ORT_DISABLE_ALL", "session.x": "1"}) as peer:
+        assert compare_with_peer(m, given, peer, ComparisonOptions()).same
+    for name, options in (
+        ("openvino", {"NO_SUCH": "1"}),
+        ("onnxruntime", {"no_such": "1"}),
+        ("onnxruntime", {"graph_optimization_level": "NO"}),
+    ):
+        with (
+            Peer(name, options=options) as peer,
+            pytest.raises(loopdbg.UsageError, match=r"no property|have no|cannot be"),
+        ):
+            compare_with_peer(m, given, peer, ComparisonOptions())
+
+
+def blamed(a: Any, b: Any) -> NodeDifference:
+    difference = Difference("node", "y", "y", NO_DIFFERENCE)
+    return NodeDifference("mi", "y", "MatMulInteger", [("a", a), ("b", b)], difference)
+
+
+def test_sums_of_bytes_that_saturate() -> None:
+    a = np.full((1, 4), 255, np.uint8)
+    small, large = np.full((4, 3), 64, np.int8), np.full((4, 3), 127, np.int8)
+    assert not pair_sum_overflows_int16(a, small) and pair_sum_overflows_int16(a, large)
+    assert not pair_sum_overflows_int16(a, large.astype(np.uint8)) and not pair_sum_overflows_int16(a[:, :3], large)
+    (reason,) = saturation_reasons(blamed(a, large))
+    assert reason.rule == "B33" and "16 bits" in reason.text
+    assert not saturation_reasons(blamed(a, small)) and not saturation_reasons(None)
+
+
+def test_every_rule_is_documented() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "diff.md").read_text(encoding="utf-8")
+    assert not [label for label, rule in RULES.items() if rule.peers and f"| {label} |" not in page]

@@ -1,0 +1,84 @@
+"""Single changes in ONNX models of PyTorch modules, each of which the comparison with the module has to name.
+
+``python tests/fuzz/torch_campaign.py 1000``: cases of all modules and kinds in turn; ``--modules nested,kalman``: of
+these; ``--only 'nested operator 17'`` runs one again and prints it. Modules are exported once, into ``build/torch``.
+
+``exact``: the changed node alone is named; ``among``: it is one of those that are (several nodes of the model were made
+for one of the program); ``unseen``: no change was seen in what the model gives. Anything in capitals is wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import os
+import resource
+import signal
+import sys
+import time
+from pathlib import Path
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+
+from campaign import outcome_table
+
+import torch_mutants
+
+#: Seconds of one case, and bytes of all: a changed size may be any number.
+CASE_TIMEOUT_SECONDS, ADDRESS_SPACE_LIMIT_BYTES = 200, 6 << 30
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("count", nargs="?", type=int, default=100)
+    parser.add_argument("--first", type=int, default=0, help="the number of the first case")
+    parser.add_argument("--modules", default="", help="only of these, such as nested,kalman")
+    parser.add_argument("--only", metavar="NAME", help="one case, printed")
+    given = parser.parse_args()
+    if given.only is not None:
+        print(torch_mutants.describe_case(given.only))
+        print(torch_mutants.judge_case(given.only))
+        return 0
+    wanted = [name for name in given.modules.split(",") if name] or torch_mutants.module_cases()
+    resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE_LIMIT_BYTES, ADDRESS_SPACE_LIMIT_BYTES))
+    signal.signal(signal.SIGALRM, _raise_timeout)
+    start = time.monotonic()
+    came: collections.Counter[str] = collections.Counter()
+    of_module: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
+    for name in case_names(wanted, range(given.first, given.first + given.count)):
+        said = case_outcome(name)
+        kind = said.partition(":")[0]
+        came[kind] += 1
+        of_module[name.partition(" ")[0]][kind] += 1
+        if kind.isupper():
+            print(f"'{name}' {said}", flush=True)
+    print(outcome_table(of_module))
+    print(f"{given.count} cases in {time.monotonic() - start:.0f} s:", dict(came))
+    return int(any(kind.isupper() for kind in came))
+
+
+def case_names(modules: list[str], numbers: range) -> list[str]:
+    """The names of the cases, module by module, so that each is run by PyTorch once."""
+    every = [f"{module} {kind}" for module in modules for kind in torch_mutants.MUTATION_KINDS]
+    return sorted((f"{every[k % len(every)]} {k // len(every)}" for k in numbers), key=lambda name: name.split()[0])
+
+
+def case_outcome(name: str) -> str:
+    """What came of a case; what it raised is an outcome as well, and so is that it takes too long."""
+    signal.alarm(CASE_TIMEOUT_SECONDS)
+    try:
+        return torch_mutants.judge_case(name)
+    except Exception as error:
+        return f"RAISED: {type(error).__name__}: {error}".replace("\n", " ")[:300]
+    finally:
+        signal.alarm(0)
+
+
+def _raise_timeout(*_: object) -> None:
+    raise TimeoutError(f"{CASE_TIMEOUT_SECONDS} seconds")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,30 @@
+"""A random model beside what another tool made of it: diff lists nothing as written otherwise, and nothing differs.
+
+``python tests/fuzz/campaign.py equals 2000`` tries many more; ``--only 'opset 17'`` shows one.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+import equivalent_models
+
+#: Way -> pairs; OpenVINO's converter takes its time.
+CASES = {"opset": 60, "openvino": 20, "optimised": 60, "halves": 60}
+NEEDED = {"openvino": "openvino", "optimised": "onnxruntime"}
+
+
+@pytest.mark.parametrize("way", CASES)
+def test_nothing_is_listed(way: str) -> None:
+    if way in NEEDED:
+        pytest.importorskip(NEEDED[way])
+    told = {f"{way} {number}": equivalent_models.judge_case(f"{way} {number}") for number in range(CASES[way])}
+    wrong = {name: text for name, text in told.items() if text not in ("equal", "unseen")}
+    assert not wrong, wrong
+    assert list(told.values()).count("equal") > len(told) * 0.9
+
+
+def test_simplified_models() -> None:
+    pytest.importorskip("onnxsim")
+    told = {f"simplified {number}": equivalent_models.judge_case(f"simplified {number}") for number in range(20)}
+    assert set(told.values()) <= {"equal", "unseen"}, told

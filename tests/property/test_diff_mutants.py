@@ -1,0 +1,25 @@
+"""One change in a random model: diff names what was changed, blames nothing else, and never says that nothing differs.
+
+``python tests/fuzz/campaign.py mutants 3000`` tries many more; ``--only 'onnx edge 17'`` shows one.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+import program_mutants
+
+#: Of each kind of change in each system.
+CASES = 4
+
+
+@pytest.mark.parametrize(
+    ("system", "kind"), [(system, kind) for system, of in program_mutants.MUTATION_KINDS.items() for kind in of]
+)
+def test_one_change_is_named(system: str, kind: str) -> None:
+    told = {
+        f"{system} {kind} {number}": program_mutants.judge_case(f"{system} {kind} {number}") for number in range(CASES)
+    }
+    wrong = {name: text for name, text in told.items() if text not in ("exact", "unseen")}
+    assert not wrong, wrong
+    assert "exact" in told.values(), "no change was seen in what the models give"

@@ -1,0 +1,45 @@
+"""Random bodies over large tensors: groups that run block by block give what every node by itself gives, to the bit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import HealthCheck, event, given
+from hypothesis import strategies as st
+
+from engine_tiers import optimizer_attribute
+from engine_walks import WalkMove, check_stops_agree, disable_fusion, walk_strategy
+from fusion_checks import bits_equal, check_hooks_agree, group_members, run_node_by_node
+from hypothesis_settings import example_settings
+from strategies.large_tensors import programs
+from text_models import model
+
+
+@example_settings(120, suppress_health_check=list(HealthCheck))
+@given(programs())
+def test_groups_give_what_nodes_give(program: tuple[str, dict[str, Any]]) -> None:
+    text, inputs = program
+    m = model(text)
+    expected = run_node_by_node(m, inputs)
+    bits_equal(m.run(inputs), expected)
+    bits_equal(m.run(inputs), expected)  # in groups from the first iteration on
+    event(f"{len(group_members(m))} groups")
+    event(f"{sum(map(len, group_members(m)))} nodes in groups")
+    seen = m.run(inputs, on_iteration=lambda frame: None)
+    bits_equal(seen, expected)
+
+
+@example_settings(120, suppress_health_check=list(HealthCheck))
+@given(programs(), walk_strategy())
+def test_stops_show_what_nodes_give(program: tuple[str, dict[str, Any]], moves: list[WalkMove]) -> None:
+    """Wherever an execution stands, all values are those of one whose nodes each run by themselves."""
+    text, inputs = program
+    engine = check_stops_agree(model(text), inputs, moves, disable_fusion)
+    event(f"ran in groups: {any(runs for _, runs in optimizer_attribute(engine, 'groups') or ())}")
+
+
+@example_settings(60, suppress_health_check=list(HealthCheck))
+@given(programs(), st.integers(1, 3))
+def test_hooks_see_what_nodes_give(program: tuple[str, dict[str, Any]], every: int) -> None:
+    text, inputs = program
+    check_hooks_agree(model(text), inputs, every)

@@ -1,0 +1,113 @@
+"""Any walk through a session, back and forth, leaves the state that going there directly gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import loopdbg
+from hypothesis_settings import example_settings
+from loopdbg.debugger.session.session import Session
+from loopdbg.runtime.errors import UsageError
+from text_models import BRANCHES, COUNT, NESTED, SUM, model
+
+MODELS: dict[str, tuple[loopdbg.Model, dict[str, Any]]] = {
+    "sum": (model(SUM), {"M": 9, "v0": 0.5}),
+    "count": (model(COUNT), {"M": 20, "cond": True, "v0": 5, "bound": 14}),
+    "nested": (model(NESTED), {"M": 4, "K": 3}),
+    "branches": (model(BRANCHES), {"M": 6, "v0": 1.5}),
+}
+WORDS = ("step", "next", "into", "finish", "back", "back-node", "goto", "set-undo", "restart", "switch")
+
+
+def state(session: Session) -> list[Any]:
+    """Everything that can be seen of a session."""
+    told: list[Any] = [session._internals.position, str(session.stop.reason in ("done",))]
+    for frame in session.frames:
+        told.append((frame.path, frame.iteration, frame.trip_count, frame.condition, frame.stopped_by))
+        told.append([(e.param, bytes_of(e.previous), bytes_of(e.value), e.ready) for e in frame.back_edges])
+        told.append({name: bytes_of(value) for name, value in frame.values.items()})
+        told.append({name: bytes_of(value) for name, value in frame.scan_outputs.items()})
+        told.append([(node.node.name, node.state, node.branch) for node in frame.nodes])
+    told.append([(t.path, t.iterations, t.entries, t.stopped_by) for t in session.totals])
+    if session.outputs is not None:
+        told.append({name: bytes_of(value) for name, value in session.outputs.items()})
+    return told
+
+
+def bytes_of(value: Any) -> Any:
+    if isinstance(value, np.ndarray | np.generic):
+        return value.dtype.str, value.shape, value.tobytes()
+    return value
+
+
+def move(session: Session, word: str, number: int) -> None:
+    match word:
+        case "step":
+            session.step(number % 3 + 1)
+        case "next":
+            session.next_node(number % 3 + 1)
+        case "into":
+            session.into()
+        case "finish":
+            session.finish()
+        case "back":
+            session.back(number % 3 + 1)
+        case "back-node":
+            session.back_node(number % 3 + 1)
+        case "goto":
+            session.goto(number % 12)
+        case "restart":
+            session.restart()
+        case "switch":
+            session.switch(1)
+        case "set-undo":
+            frame = session.frame
+            name = next(iter(frame.carried), None)
+            if name is None:
+                return
+            session.set(name, np.asarray(frame.carried[name]) * 0 + 3)
+            for _ in range(number % 3):
+                if not session.done:
+                    session.step()
+            session.undo()
+
+
+def direct(name: str, position: tuple[int, ...]) -> Session:
+    """A session that steps by nodes and boundaries until it stands at a position, without ever going back."""
+    session = loopdbg.debug(*MODELS[name])
+    while session._internals.position != position:
+        assert session._internals.position < position
+        session.into()
+    return session
+
+
+@pytest.mark.parametrize("name", MODELS)
+@example_settings(40)
+@given(walk=st.lists(st.tuples(st.sampled_from(WORDS), st.integers(0, 40)), min_size=1, max_size=14))
+def test_a_walk_ends_in_the_state_of_the_direct_way(name: str, walk: list[tuple[str, int]]) -> None:
+    session = loopdbg.debug(*MODELS[name])
+    # Checkpoints at every stop, at none, and so few that most are thinned out.
+    session._internals.timeline.set_limit([1 << 29, 0, 4000][len(walk) % 3])
+    for word, number in walk:
+        try:
+            move(session, word, number)
+        except UsageError:
+            continue  # nothing to go back to, or to go on to
+    assert state(session) == state(direct(name, session._internals.position))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_stop_can_be_gone_back_to(name: str) -> None:
+    session = loopdbg.debug(*MODELS[name])
+    seen = [(session._internals.position, state(session))]
+    while not session.done:
+        session.into()
+        seen.append((session._internals.position, state(session)))
+    for position, expected in [*seen[::-1], *seen[::3], *seen[::-2]]:
+        session._internals.go_to(position)
+        assert state(session) == expected

@@ -1,0 +1,17 @@
+"""What the program says about random loops is true: thousands by ``tests/fuzz/campaign.py statements``."""
+
+from __future__ import annotations
+
+import collections
+
+import pytest
+
+import statement_checks
+
+
+@pytest.mark.parametrize("first", range(0, 24, 6))
+def test_statements_about_random_loops_are_true(first: int) -> None:
+    found = [one for k in range(first, first + 6) for one in statement_checks.check_case(f"statements {k}")]
+    assert [one for one in found if not one.true] == []
+    kinds = collections.Counter(one.kind for one in found)
+    assert {"statistics", "why: headline", "history", "value in a few cells"} <= set(kinds)

@@ -1,0 +1,110 @@
+"""The search for what makes a difference compared values that do not correspond, stopped at the edge of a body, and
+ended where the difference fell below the tolerance."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from diff_checks import blamed_cause, compare_models, report_text, static_differences
+
+F32 = np.float32
+PRODUCT = """g (float[3] x) => (float[3] y)
+<int64 n = {3}, bool go = {1}, float two = {2}, float three = {3}, float[3,3] W = {1, 2, 3, 4, 5, 6, 7, 8, 9}> {
+  y = Loop (n, go, x) <body = b (int64 i, bool c, float[3] h) => (bool c2, float[3] h_next) {
+    c2 = Identity (c)
+    hw = MatMul (h, W)
+    h_next = Tanh (hw)
+  }>
+}"""
+CAPTURED = """g (float[3] x, float[3] a) => (float[3] y) <int64 n = {3}, bool go = {1}> {
+  g1 = Exp (a)
+  g2 = Neg (g1)
+  y = Loop (n, go, x) <body = b (int64 i, bool c, float[3] h) => (bool c2, float[3] h_next) {
+    c2 = Identity (c)
+    h_next = Mul (h, g2)
+  }>
+}"""
+CANCEL = """g (float[3] x) => (float[3] y)
+<int64 n = {3}, bool go = {1}, float k = {1.00001}, float k2 = {0.00001}> {
+  y = Loop (n, go, x) <body = b (int64 i, bool c, float[3] h) => (bool c2, float[3] h_next) {
+    c2 = Identity (c)
+    m = Mul (h, k)
+    d = Sub (m, h)
+    e = Div (d, k2)
+    h_next = Tanh (e)
+  }>
+}"""
+
+
+def test_it_ends_where_operators_do_not_correspond() -> None:
+    other = PRODUCT.replace("hw = MatMul (h, W)", "hs = Mul (h, two)\nw2 = MatMul (hs, W)\nhw = Div (w2, three)")
+    found = compare_models(PRODUCT, other, x=F32([0.05, -0.1, 0.2]))
+    assert static_differences(found) == [("operator", "hw")] and blamed_cause(found) == "result hw"
+    assert "MatMul" in report_text(found) and "what they are fed does not correspond" in report_text(found)
+
+
+def test_an_operator_whose_result_a_body_captures() -> None:
+    inputs = {"x": F32([0.5, -1, 2]), "a": F32([0.2, -0.3, 0.7])}
+    found = compare_models(CAPTURED, CAPTURED.replace("Exp", "Softplus"), **inputs)
+    assert static_differences(found) == [("operator", "g1")] and blamed_cause(found) == "Exp g1"
+    found = compare_models(CAPTURED, CAPTURED.replace("(h, g2)", "(h, g1)"), **inputs)
+    assert static_differences(found) == [("inputs", "h_next")] and blamed_cause(found) == "Mul h_next"
+
+
+def test_bits_are_followed_below_the_tolerance() -> None:
+    found = compare_models(CANCEL, CANCEL.replace("{1.00001}", "{1.000015}"), x=F32([0.5, -1, 2]))
+    assert not found.same and blamed_cause(found) == "constant k"
+    other = CANCEL.replace("m = Mul (h, k)", "m = Sub (h, k3)").replace(
+        "float k2 = {", "float k3 = {-0.00001}, float k2 = {"
+    )
+    found = compare_models(CANCEL, other, x=F32([0.5, -1, 2]))
+    assert not found.same and "m" in blamed_cause(found).split()
+
+
+def test_a_difference_is_followed_into_the_iterations_before() -> None:
+    """It is made in iteration 0 alone, below the tolerance, and grows until it shows."""
+    text = """g (float x, float s) => (float y)
+    <int64 n = {30}, bool go = {1}, float two = {2}, float tiny = {0.0000004}> {
+      y, t = Loop (n, go, x, s) <body = b (int64 i, bool c, float h, float k) => (bool c2, float h_next, float k_next) {
+        c2 = Identity (c)
+        part = Mul (k, tiny)
+        sum = Add (h, part)
+        h_next = Mul (sum, two)
+        k_next = Sub (k, k)
+      }>
+    }"""
+    found = compare_models(text, text.replace("0.0000004", "0.0000002"), x=F32(0.001), s=F32(1))
+    first = found.first
+    assert first is not None and first.first is not None and (first.first.iteration or 0) > 0
+    assert first.cause is not None and first.cause.source is not None and first.cause.source.iteration == 0
+    assert blamed_cause(found) == "constant tiny"
+
+
+def test_last_values_of_other_results_are_listed() -> None:
+    text = """g (float x) => (float y, float z) <int64 n = {3}, bool go = {1}> {
+      y, z = Loop (n, go, x, x) <body = b (int64 i, bool c, float h, float k) => (bool c2, float a, float b) {
+        c2 = Identity (c)
+        a = Neg (h)
+        b = Exp (k)
+      }>
+    }"""
+    found = compare_models(text, text.replace("(bool c2, float a, float b)", "(bool c2, float b, float a)"), x=F32(0.5))
+    assert (
+        not found.same
+        and {kind for kind, _ in static_differences(found)} <= {"back edge", "output"}
+        and static_differences(found)
+    )
+
+
+def test_static_difference_is_reported_when_one_side_fails() -> None:
+    text = """g (float[3] x) => (float[3] y) <int64 n = {3}, bool go = {1}, int64[1] at = {2}> {
+      y = Loop (n, go, x) <body = b (int64 i, bool c, float[3] h) => (bool c2, float[3] h_next) {
+        c2 = Identity (c)
+        p = Gather (h, at)
+        h_next = Add (h, p)
+      }>
+    }"""
+    for left, right in ((text, text.replace("at = {2}", "at = {7}")), (text.replace("at = {2}", "at = {7}"), text)):
+        found = compare_models(left, right, x=F32([1, 2, 3]))
+        assert found.error is not None and "index 7" in str(found.error)
+        assert static_differences(found) == [("constant", "at")]

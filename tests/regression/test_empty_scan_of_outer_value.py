@@ -1,0 +1,36 @@
+"""A scan output of no iteration has the dtype of what the body returns, also where that is declared nowhere."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from text_models import model
+
+OUTER = """
+g (int64 n, bool k) => (rows) {
+  v = Not (k)
+  yes = Constant <value = bool {1}> ()
+  rows = Loop (n, yes) <body = b (int64 i, bool c) => (bool c2, bool v) { c2 = Identity (c) }>
+}
+"""
+
+CARRIED = """
+g (int64 n, double[2] a0) => (rows) {
+  a, rows = Loop (n, , a0) <body = b (int64 i, bool c, a) => (bool c2, a2, a) {
+    c2 = Identity (c)
+    a2 = Neg (a)
+  }>
+}
+"""
+
+
+@pytest.mark.parametrize("n", [0, 2, 0])
+def test_an_outer_value(n: int) -> None:
+    rows = model(OUTER).run({"n": np.int64(n), "k": np.array(True)})["rows"]
+    assert (rows.dtype, rows.shape) == (np.dtype(bool), (n,))
+
+
+def test_a_parameter() -> None:
+    rows = model(CARRIED).run({"n": np.int64(0), "a0": np.ones(2)})["rows"]
+    assert (rows.dtype, rows.shape) == (np.dtype(np.float64), (0, 2))

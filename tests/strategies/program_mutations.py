@@ -1,0 +1,314 @@
+"""One change in a random program, and what it may be called where two programs are compared."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .draws import ChoiceSource
+from .numpy_operators import INT64_MAX
+from .program import (
+    AnyNode,
+    CarriedValue,
+    Program,
+    ProgramBody,
+    ProgramConstant,
+    ProgramIf,
+    ProgramLoop,
+    ProgramNode,
+    ProgramSlicedInput,
+    ProgramValue,
+    ValueType,
+    all_loops,
+)
+from .value_uses import ValueUse, all_reader_names, all_uses, origin, reader_names
+
+#: Operators that can stand for each other.
+OPERATOR_FAMILIES = (
+    ("Add", "Sub", "Mul", "Max", "Min"),
+    ("Less", "LessOrEqual", "Greater", "Equal"),
+    ("And", "Or", "Xor"),
+    ("Neg", "Abs"),
+)
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """``names``: what a comparison may list on the left; ``loop NAME``: what a whole loop has. ``text``: for people.
+
+    ``replaced``: what is read no more. Where the other model has names of its own, and both are constants, nobody can
+    tell another constant from one with other numbers.
+    """
+
+    names: frozenset[str]
+    text: str
+    replaced: str = ""
+
+
+def all_bodies(body: ProgramBody) -> list[ProgramBody]:
+    """A body and all inside it."""
+    found = [body]
+    for node in body.nodes:
+        inside = (
+            [node.body]
+            if isinstance(node, ProgramLoop)
+            else [node.then, node.other]
+            if isinstance(node, ProgramIf)
+            else []
+        )
+        for one in inside:
+            found += all_bodies(one)
+    return found
+
+
+def all_nodes(program: Program) -> list[AnyNode]:
+    """All nodes, those inside too."""
+    return [node for body in all_bodies(program.body) for node in body.nodes]
+
+
+def turn_inputs_into_weights(program: Program, feeds: Mapping[str, Any], draw: ChoiceSource) -> dict[str, Any]:
+    """Let some inputs be weights, which have the values that they would be given; what is left to give."""
+    weights: list[AnyNode] = []
+    for value in list(program.inputs):
+        fits = value.type.dtype in ("float32", "float64", "int64") and np.size(feeds[value.name])
+        if draw.chance(25 if value.name in ("M", "K", "bound") else 50) and fits:
+            program.inputs.remove(value)
+            weights.append(ProgramConstant(value, feeds[value.name]))
+    program.body.nodes[:0] = weights
+    left = {value.name for value in program.inputs}
+    return {name: array for name, array in feeds.items() if name in left}
+
+
+def mutate(program: Program, kind: str, draw: ChoiceSource) -> tuple[Program, Mutation] | None:
+    """A copy with one change of a kind; None where there is no place for one."""
+    changed = copy.deepcopy(program)
+    made = MUTATIONS[kind](changed, draw)
+    return None if made is None else (changed, made)
+
+
+def _mutation(text: str, *names: str) -> Mutation:
+    return Mutation(frozenset(names), text)
+
+
+# -- what stands in a node
+
+
+def _operator(program: Program, draw: ChoiceSource) -> Mutation | None:
+    places = [
+        (node, family) for node in all_nodes(program) for family in OPERATOR_FAMILIES if _has_operator(node, family)
+    ]
+    if not places:
+        return None
+    node, family = draw.pick(places)
+    assert isinstance(node, ProgramNode)
+    was, node.operator = node.operator, draw.pick([word for word in family if word != node.operator])
+    return _mutation(f"{node.output}: {was} is {node.operator}", node.output.name)
+
+
+def _has_operator(node: AnyNode, operators: tuple[str, ...]) -> bool:
+    return isinstance(node, ProgramNode) and node.operator in operators and _type(node.inputs[0]) != "str"
+
+
+def _type(value: ProgramValue) -> str:
+    return value.type.dtype
+
+
+def _attribute(program: Program, draw: ChoiceSource) -> Mutation | None:
+    places = [node for node in all_nodes(program) if isinstance(node, ProgramNode) and node.operator in _ATTRIBUTES]
+    if not places:
+        return None
+    node = draw.pick(places)
+    name, choices = draw.pick(_ATTRIBUTES[node.operator])
+    was = node.attributes[name]
+    node.attributes[name] = draw.pick([one for one in choices if one != was])
+    text = f"{node.output}: {node.operator} {name} {was} is {node.attributes[name]}"
+    return _mutation(
+        text, node.output.name, *(f"{node.output.name}_{what}" for what in ("start", "stop", "low", "high"))
+    )
+
+
+#: Operator -> attributes, and what they may be.
+_ATTRIBUTES: Mapping[str, list[tuple[str, tuple[Any, ...]]]] = {
+    "Rows": [("start", (0, 1, -3, -1)), ("stop", (-1, INT64_MAX, 4, 1))],
+    "CumSum": [("exclusive", (0, 1)), ("reverse", (0, 1))],
+    "Clip": [("low", (-3.0, -1.0, 0.0)), ("high", (1.0, 2.0, 5.0))],
+}
+
+
+def _constant(program: Program, draw: ChoiceSource) -> Mutation | None:
+    return _number(program, draw, [node for body in all_bodies(program.body)[1:] for node in body.nodes])
+
+
+def _weight(program: Program, draw: ChoiceSource) -> Mutation | None:
+    return _number(program, draw, program.body.nodes)
+
+
+def _number(program: Program, draw: ChoiceSource, among: list[AnyNode]) -> Mutation | None:
+    places = [
+        node
+        for node in among
+        if isinstance(node, ProgramConstant) and np.size(node.array) and _type(node.output) != "str"
+    ]
+    if not places:
+        return None
+    node = draw.pick(places)
+    array = np.array(node.array)
+    place = np.unravel_index(draw.integer(0, array.size - 1), array.shape)
+    array[place] = not array[place] if array.dtype == bool else array[place] + draw.pick((1, 2, -1))
+    node.array = array
+    names = {node.output.name}
+    for port in all_uses(program):
+        if port.read() is node.output and port.kind in ("trip count", "initial condition"):
+            names.add(port.name)
+    return _mutation(f"{node.output} is {array.tolist()}", *names)
+
+
+# -- what is read where
+
+
+def _rewire(kind: str) -> Callable[[Program, ChoiceSource], Mutation | None]:
+    def rewire(program: Program, draw: ChoiceSource) -> Mutation | None:
+        places = [
+            (port, others)
+            for port in all_uses(program)
+            if port.kind == kind
+            for others in [_alternatives(port)]
+            if others
+        ]
+        if not places:
+            return None
+        port, others = draw.pick(places)
+        was, other = port.read(), draw.pick(others)
+        assert was is not None
+        names, replaced = reader_names(port, program), str(origin(was, program))
+        port.write(other)
+        return Mutation(frozenset(names), f"{kind} {port.name} reads {other} for {was}", replaced)
+
+    return rewire
+
+
+def _alternatives(port: ValueUse) -> list[ProgramValue]:
+    value = port.read()
+    return [] if value is None else [one for one in port.alternatives if one is not value and one.type == value.type]
+
+
+def _reverse(kind: str) -> Callable[[Program, ChoiceSource], Mutation | None]:
+    """A slice or a scan that begins at the other end, or is of another value."""
+    rewire = _rewire(kind)
+
+    def turn(program: Program, draw: ChoiceSource) -> Mutation | None:
+        ends = [end for loop in all_loops(program.body) for end in (loop.sliced if kind == "slice" else loop.scanned)]
+        ends = [end for end in ends if end.keeps_axis or _is_scan(program, end)]
+        if not ends or draw.chance(50):
+            return rewire(program, draw)
+        end = draw.pick(ends)
+        end.backwards = not end.backwards
+        name = end.param.name if isinstance(end, ProgramSlicedInput) else end.output.name
+        return _mutation(f"{kind} {name} begins at the other end", name)
+
+    return turn
+
+
+def _is_scan(program: Program, end: object) -> bool:
+    """Whether an end is one of a Scan: ONNX's Loop has no directions."""
+    return any(end in (*loop.sliced, *loop.scanned) for loop in all_loops(program.body) if loop.kind == "Scan")
+
+
+def _trip_count(program: Program, draw: ChoiceSource) -> Mutation | None:
+    """Another value, or a number."""
+    if draw.chance(50):
+        return _rewire("trip count")(program, draw)
+    places = [port for port in all_uses(program) if port.kind == "trip count" and port.read() is not None]
+    if not places:
+        return None
+    port = draw.pick(places)
+    number = ProgramConstant(ProgramValue("trips", ValueType("int64")), np.array(draw.integer(1, 5)))
+    program.body.nodes.insert(0, number)
+    was = port.read()
+    port.write(number.output)
+    return _mutation(f"{port.name} runs {number.array} times for {was}", port.name, str(was))
+
+
+def _condition(program: Program, draw: ChoiceSource) -> Mutation | None:
+    return _rewire(draw.pick(("condition", "condition", "initial condition")))(program, draw)
+
+
+def _last_value(program: Program, draw: ChoiceSource) -> Mutation | None:
+    """Two last values change places; in an IR one can be another result's."""
+    pairs: list[tuple[CarriedValue, CarriedValue]] = []
+    for loop in all_loops(program.body):
+        pairs += [(a, b) for a in loop.carried for b in loop.carried if a is not b and a.output.type == b.output.type]
+    if not pairs:
+        return None
+    a, b = draw.pick(pairs)
+    if program.system == "openvino" and draw.chance(50):
+        a.last = b.result
+        return _mutation(f"{a.output} is the last {b.result}", a.output.name, *all_reader_names(a.output, program))
+    names = {a.output.name, b.output.name} | all_reader_names(a.output, program) | all_reader_names(b.output, program)
+    a.output, b.output = b.output, a.output
+    return _mutation(f"{a.output} and {b.output} change places", *names)
+
+
+# -- nodes that come and go
+
+
+def _insert(program: Program, draw: ChoiceSource) -> Mutation | None:
+    places = [(port, one) for port in all_uses(program) for one in [_type_preserving_operators(port.read())] if one]
+    if not places:
+        return None
+    port, operators = draw.pick(places)
+    value = port.read()
+    assert value is not None
+    names = reader_names(port, program)
+    made = ProgramNode(draw.pick(operators), [value], ProgramValue("inserted", value.type))
+    body, place = port.position
+    body.nodes.insert(place, made)
+    port.write(made.output)
+    return _mutation(f"{made.operator} before {port.name}", "inserted", *names)
+
+
+def _type_preserving_operators(value: ProgramValue | None) -> tuple[str, ...]:
+    """Operators that give another value of one type."""
+    if value is None or _type(value) == "str":
+        return ()
+    return ("Not",) if _type(value) == "bool" else ("Neg", "Abs")
+
+
+def _remove(program: Program, draw: ChoiceSource) -> Mutation | None:
+    places: list[tuple[ProgramBody, ProgramNode, ProgramValue]] = []
+    for body in all_bodies(program.body):
+        for node in body.nodes:
+            if isinstance(node, ProgramNode) and node.operator != "Identity":
+                places += [(body, node, v) for v in node.inputs if v.type == node.output.type]
+    if not places:
+        return None
+    body, node, value = draw.pick(places)
+    names = {node.output.name} | all_reader_names(node.output, program)
+    body.nodes.remove(node)
+    for port in list(all_uses(program)):
+        if port.read() is node.output:
+            port.write(value)
+    return _mutation(f"{node.output} ({node.operator}) is gone: {value} in its place", *names)
+
+
+#: What a change can be of.
+MUTATIONS: Mapping[str, Callable[[Program, ChoiceSource], Mutation | None]] = {
+    "operator": _operator,
+    "attribute": _attribute,
+    "edge": _rewire("edge"),
+    "constant": _constant,
+    "weight": _weight,
+    "slice": _reverse("slice"),
+    "condition": _condition,
+    "trip": _trip_count,
+    "backedge": _rewire("back edge"),
+    "initial": _rewire("initial value"),
+    "scan": _reverse("scan"),
+    "last": _last_value,
+    "inserted": _insert,
+    "removed": _remove,
+}

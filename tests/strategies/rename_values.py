@@ -1,0 +1,37 @@
+"""An ONNX model as another exporter would name it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import onnx
+
+from .draws import ChoiceSource
+
+
+def all_graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
+    """A graph and all bodies inside it."""
+    yield graph
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.type == onnx.AttributeProto.GRAPH:
+                yield from all_graphs(attribute.g)
+
+
+def rename_values(source: onnx.ModelProto, draw: ChoiceSource) -> onnx.ModelProto:
+    """The same model with numbers for names throughout; inputs and outputs alone keep theirs."""
+    source = onnx.ModelProto.FromString(source.SerializeToString())
+    kept = {value.name for value in (*source.graph.input, *source.graph.output)}
+    inside = list(all_graphs(source.graph))
+    found = [value.name for g in inside[1:] for value in g.input]
+    found += [name for g in inside for node in g.node for name in node.output]
+    old = sorted({name for name in found if name and name not in kept})
+    numbers = list(range(len(old)))
+    new = {name: f"t{numbers.pop(draw.integer(0, len(numbers) - 1))}" for name in old}
+    for g in inside:
+        for value in (*g.input, *g.output):
+            value.name = new.get(value.name, value.name)
+        for node in g.node:
+            node.input[:] = [new.get(name, name) for name in node.input]
+            node.output[:] = [new.get(name, name) for name in node.output]
+    return source

@@ -1,0 +1,126 @@
+"""Where the values of a program are read: each place with what else could be read there, and what names say so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from .program import AnyNode, Program, ProgramBody, ProgramIf, ProgramLoop, ProgramNode, ProgramValue, outputs_of
+
+
+@dataclass
+class ValueUse:
+    """One place that reads a value. ``kind``: edge, initial value, back edge, slice, condition, initial condition,
+    trip count, scan, output.
+
+    ``reader``: what has it. ``name``: what a person would call the place; ``read``, ``write``: what it reads.
+    ``within``: the body, and the place of a node before which something can be put for it alone.
+    """
+
+    kind: str
+    reader: AnyNode | Program
+    name: str
+    read: Callable[[], ProgramValue | None]
+    write: Callable[[ProgramValue], None]
+    alternatives: Sequence[ProgramValue]
+    position: tuple[ProgramBody, int]
+
+
+def all_uses(program: Program) -> Iterator[ValueUse]:
+    """All of a program."""
+    visible = yield from _body_uses(program.body, list(program.inputs))
+    for k in range(len(program.outputs)):
+        yield _list_uses("output", program, f"out{k}", program.outputs, k, visible, (program.body, _BODY_END))
+
+
+_BODY_END = 1 << 30
+
+
+def _body_uses(body: ProgramBody, visible: list[ProgramValue]) -> Iterator[ValueUse]:  # type: ignore[misc]
+    """The ports of a body; returns what can be read at its end."""
+    for place, node in enumerate(body.nodes):
+        before, at = list(visible), (body, place)
+        if isinstance(node, ProgramNode):
+            for k in range(len(node.inputs)):
+                yield _list_uses("edge", node, node.output.name, node.inputs, k, before, at)
+        elif isinstance(node, ProgramIf):
+            yield _field_use("edge", node, node.outputs[0].name, "condition", before, at)
+            for side, results in zip((node.then, node.other), node.results, strict=True):
+                inside = yield from _body_uses(side, list(before))
+                for k, value in enumerate(results):
+                    yield _list_uses("edge", node, value.name, results, k, inside, (side, _BODY_END))
+        elif isinstance(node, ProgramLoop):
+            yield from _loop_uses(node, before, at)
+        visible += outputs_of(node)
+    return visible
+
+
+def _loop_uses(loop: ProgramLoop, before: list[ProgramValue], at: tuple[ProgramBody, int]) -> Iterator[ValueUse]:
+    yield _field_use("trip count", loop, f"loop {loop.name}", "trip", before, at)
+    yield _field_use("initial condition", loop, f"loop {loop.name}", "initial", before, at)
+    for c in loop.carried:
+        yield _field_use("initial value", loop, c.param.name, "initial", before, at, c)
+    for s in loop.sliced:
+        yield _field_use("slice", loop, s.param.name, "outer", before, at, s)
+    inside = yield from _body_uses(loop.body, [*before, *loop.params])
+    end = loop.body, _BODY_END
+    yield _field_use("condition", loop, loop.keep.name if loop.keep else "", "keep", inside, end)
+    for c in loop.carried:
+        yield _field_use("back edge", loop, c.param.name, "result", inside, end, c)
+    for o in loop.scanned:
+        yield _field_use("scan", loop, o.output.name, "result", inside, end, o)
+
+
+def _list_uses(
+    kind: str,
+    reader: AnyNode | Program,
+    name: str,
+    values: list[ProgramValue],
+    k: int,
+    visible: Sequence[ProgramValue],
+    within: tuple[ProgramBody, int],
+) -> ValueUse:
+    return ValueUse(kind, reader, name, lambda: values[k], lambda v: values.__setitem__(k, v), visible, within)
+
+
+def _field_use(
+    kind: str,
+    reader: AnyNode,
+    name: str,
+    field: str,
+    visible: Sequence[ProgramValue],
+    within: tuple[ProgramBody, int],
+    holder: object = None,
+) -> ValueUse:
+    holder = holder or reader
+    read: Callable[[], ProgramValue | None] = lambda: getattr(holder, field)  # noqa: E731
+    return ValueUse(kind, reader, name, read, lambda v: setattr(holder, field, v), visible, within)
+
+
+def reader_names(port: ValueUse, program: Program) -> set[str]:
+    """What a comparison may call what reads there: what only hands a value on is none, but who reads that is."""
+    reader = port.reader
+    if isinstance(reader, ProgramNode) and reader.operator == "Identity":
+        return all_reader_names(reader.output, program)
+    names = {port.name}
+    if port.kind in ("condition", "back edge"):
+        assert isinstance(reader, ProgramLoop)
+        names.add(f"loop {reader.name}")
+    return names
+
+
+def origin(value: ProgramValue, program: Program) -> ProgramValue:
+    """The value itself, or the one that is handed on as it."""
+    for port in all_uses(program):
+        if isinstance(port.reader, ProgramNode) and port.reader.operator == "Identity" and port.reader.output is value:
+            return origin(port.reader.inputs[0], program)
+    return value
+
+
+def all_reader_names(value: ProgramValue, program: Program) -> set[str]:
+    """What all places that read a value are called."""
+    found: set[str] = set()
+    for port in list(all_uses(program)):
+        if port.read() is value:
+            found |= reader_names(port, program)
+    return found

@@ -1,0 +1,183 @@
+"""The Textual app for tests: open it, press keys, read what the screen says."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from textual.pilot import Pilot
+
+import loopdbg
+from loopdbg.debugger.describe.listing import VALUE_SEPARATOR
+from loopdbg.debugger.session.session import Session
+from loopdbg.debugger.trace.replay import Replay
+from loopdbg.tui.actions import Action
+from loopdbg.tui.app import LoopdbgApp
+from loopdbg.tui.session_worker import SessionWorker
+from recordings import record_run
+from text_models import sample
+from ui_idle import IDLE_TIMEOUT_SECONDS
+
+
+async def wait_until(there: Callable[[], object]) -> None:
+    """Wait until something is so."""
+    async with asyncio.timeout(IDLE_TIMEOUT_SECONDS):
+        while not there():
+            await asyncio.sleep(0.01)
+
+
+#: What stands before the code of a line: the signs, its number, and in its indentation the ways of back edges.
+_LINE_PREFIX = re.compile(r"^(.?[●○ ]?(?: *\d+)?)([ ◂▸▲│├╰─]*)(?=\S)")
+
+
+def strip_back_edge_lanes(text: str) -> str:
+    """A line of the source as it is without the ways of back edges, and without what the cursor lights up."""
+    return _LINE_PREFIX.sub(lambda found: found[1] + " " * len(found[2]), text)
+
+
+class AppDriver:
+    """An open app. Keys wait until what they started has stopped and is on the screen."""
+
+    def __init__(self, app: LoopdbgApp, pilot: Pilot[int]) -> None:
+        self.app = app
+        self.pilot = pilot
+
+    @property
+    def session(self) -> Session:
+        assert not self.app.session_worker.busy, "the session runs"
+        return self.app.session_worker.session
+
+    async def press(self, *keys: str) -> None:
+        for key in keys:
+            await self.pilot.press(key)
+            await self.wait_until_idle()
+
+    async def press_and_wait(self, key: str, there: Callable[[], object]) -> None:
+        """Press a key, and wait until what it leads to is there, not until what it starts has stopped; the pilot's own
+        presses wait for an idle processor."""
+        self.app.simulate_key(key)
+        await self.wait_until(there)
+
+    async def wait_until(self, there: Callable[[], object]) -> None:
+        """Wait until something is so, however long a busy machine takes for it."""
+        await wait_until(there)
+
+    async def type(self, line: str) -> str:
+        """Type a line into the open console and wait for what it does; returns what it says to that."""
+        self.app.console_pane.input_line.value = line
+        await self.press("enter")
+        return self.app.console_pane.text.rpartition(f"> {line}\n")[2]
+
+    async def wait_until_idle(self) -> None:
+        await asyncio.wait_for(self.app.wait_until_idle(), IDLE_TIMEOUT_SECONDS)
+        await self.pilot.pause()
+
+    @property
+    def header(self) -> str:
+        return self.app.header.text
+
+    @property
+    def keys(self) -> str:
+        """The keys at the foot."""
+        return self.app.key_bar.text
+
+    @property
+    def message(self) -> str:
+        return self.app.status_message.text
+
+    def text(self, pane: str) -> str:
+        """A pane's title and lines; those of the source without the ways of back edges."""
+        text = self.app.panes[pane].text
+        return "\n".join(map(strip_back_edge_lanes, text.split("\n"))) if pane == "body" else text
+
+    def lines(self, pane: str) -> list[str]:
+        """A pane's lines, without its title; those of the source without the ways of back edges."""
+        lines = [line.text.rstrip() for line in self.app.panes[pane].lines]
+        return [strip_back_edge_lanes(line) for line in lines] if pane == "body" else lines
+
+    @property
+    def marked_line(self) -> str:
+        """The line of the body that the marker stands on, with the marker, without its number."""
+        found = [line for line in self.lines("body") if line[:1] in ("▶", "✗")]
+        assert len(found) <= 1, found
+        return re.sub(r"^(.)([●○]?) +\d+ +", r"\1\2 ", found[0]) if found else ""
+
+    def value_next_to(self, name: str) -> str:
+        """What stands beside the node that writes a value."""
+        rows = (line for line in self.lines("body") if VALUE_SEPARATOR in line)
+        line = next(line for line in rows if re.match(rf". *[●○]? +\d+ +{re.escape(name)} ", line))
+        return line.rpartition(VALUE_SEPARATOR)[2]
+
+    def visible_rows(self) -> list[str]:
+        """What is drawn, row by row: not what a pane would say, but what of it is in sight."""
+        return ["".join(segment.text for segment in strip) for strip in self.app.screen._compositor.render_strips()]
+
+
+def stale_panes(screen: AppDriver) -> list[str]:
+    """The visible panes whose lines are not those of their present size and form."""
+    found = []
+    for name, pane in screen.app.panes.items():
+        if not pane.display or pane.screen_state is None:
+            continue
+        inner = pane._inner_size()
+        wanted = (
+            [pane._one_line(pane.screen_state, inner.width)]
+            if pane.is_one_line
+            else pane.build(pane.screen_state, *inner)
+        )
+        # Without what the cursor lights up.
+        texts = [[re.sub("[◂▸]", " ", line.text) for line in lines] for lines in (pane.lines, wanted)]
+        if texts[0] != texts[1]:
+            found.append(name)
+    return found
+
+
+@asynccontextmanager
+async def open_app(
+    model: loopdbg.Model,
+    inputs: Mapping[str, Any],
+    size: tuple[int, int] = (120, 36),
+    max_iterations: int | None = None,
+    actions: Sequence[Action] | None = None,
+) -> AsyncIterator[AppDriver]:
+    """The app on a model, at its first stop."""
+    async with _wait_for_first_stop(
+        SessionWorker(model, inputs, max_iterations), "inputs.npz", size, actions
+    ) as screen:
+        yield screen
+
+
+@asynccontextmanager
+async def open_recording(path: Path, name: str, **options: Any) -> AsyncIterator[AppDriver]:
+    """The app on a recording of a sample, made at ``path``, at its first boundary."""
+    trace, _, _ = record_run(path, *sample(name), **options)
+    with trace:
+        replay = Replay(trace)
+        async with _wait_for_first_stop(SessionWorker(replay.model, {}, None, replay), f"from {path.name}") as screen:
+            yield screen
+
+
+@asynccontextmanager
+async def _wait_for_first_stop(
+    driver: SessionWorker, note: str, size: tuple[int, int] = (120, 36), actions: Sequence[Action] | None = None
+) -> AsyncIterator[AppDriver]:
+    async with run_app(LoopdbgApp(driver, note, actions), size) as screen:
+        yield screen
+
+
+@asynccontextmanager
+async def run_app(app: LoopdbgApp, size: tuple[int, int] = (120, 36)) -> AsyncIterator[AppDriver]:
+    """An app at its first stop."""
+    try:
+        async with app.run_test(size=size) as pilot:
+            screen = AppDriver(app, pilot)
+            await screen.wait_until_idle()
+            yield screen
+    finally:
+        app.session_worker.close()
+        if app.internal_error is not None:
+            raise app.internal_error

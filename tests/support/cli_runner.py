@@ -1,0 +1,101 @@
+"""The command line for tests: in this process, or as a process of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import onnx
+import pytest
+
+from loopdbg.tui.cli import main
+from text_models import proto
+
+
+class CliResult(NamedTuple):
+    """How a command line ended."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def error_line(self) -> str:
+        """The one line on stderr that an error is."""
+        assert "Traceback" not in self.err
+        assert self.out == ""
+        assert self.err.startswith("loopdbg: ")
+        assert self.err.count("\n") == 1 and self.err.endswith("\n")
+        return self.err.removeprefix("loopdbg: ").strip()
+
+
+def run_cli(capsys: pytest.CaptureFixture[str], *arguments: object) -> CliResult:
+    """Run a command line in this process."""
+    capsys.readouterr()
+    status = main([str(argument) for argument in arguments])
+    return CliResult(status, *capsys.readouterr())
+
+
+#: A command line whose first line on stderr says that a loop runs.
+LOOP_ANNOUNCING_SCRIPT = """
+import sys
+from loopdbg.runtime.model import Model
+from loopdbg.tui.cli import main
+
+told = []
+
+def execute(self, *arguments, execute=Model.execute, on_tick, **keywords):
+    def tick(run):
+        on_tick(run)
+        if not told and any(loop.iterations for loop in run.loops):
+            told.append(print("running", file=sys.stderr, flush=True))
+    return execute(self, *arguments, on_tick=tick, **keywords)
+
+Model.execute = execute
+sys.exit(main())
+"""
+
+
+def start_python(
+    *arguments: object, environment: Mapping[str, str] | None = None, **options: Any
+) -> subprocess.Popen[str]:
+    """Start Python as a process of its own that finds the package; ``options`` as for ``Popen``."""
+    package = Path(__file__).parents[2] / "src"
+    return subprocess.Popen(
+        [sys.executable, *map(str, arguments)],
+        encoding="utf-8",
+        env={**os.environ, "PYTHONPATH": str(package), **(environment or {})},
+        **{"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options},
+    )
+
+
+def start_cli(*arguments: object, telling: bool = False, **options: Any) -> subprocess.Popen[str]:
+    """Start a command line as a process of its own; a telling one says when a loop runs."""
+    return start_python(*(["-c", LOOP_ANNOUNCING_SCRIPT] if telling else ["-m", "loopdbg"]), *arguments, **options)
+
+
+def wait_for_exit(process: subprocess.Popen[str], seconds: float = 300) -> CliResult:
+    """Wait for a process to end; one that does not is ended."""
+    try:
+        out, err = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        raise
+    return CliResult(process.returncode, out or "", err or "")
+
+
+def run_python_code(code: str, *arguments: object, seconds: float = 300, **options: Any) -> CliResult:
+    """Run Python code in a process of its own."""
+    return wait_for_exit(start_python("-c", code, *arguments, **options), seconds)
+
+
+def save_text_model(folder: Path, text: str, name: str = "model.onnx", opset: int = 21) -> Path:
+    """Write a model, given in ONNX text form, to a file."""
+    path = folder / name
+    onnx.save(proto(text, opset), path)
+    return path

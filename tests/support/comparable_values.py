@@ -1,0 +1,45 @@
+"""Values as plain data that ``==`` compares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class TensorBits(NamedTuple):
+    """A tensor to the bit; ``data`` of strings is a list."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    data: bytes | list[Any]
+
+
+def exact_bits(value: Any) -> Any:
+    """A value to the bit: which NaN it is counts, and so does the sign of a zero. For all that runs the same plan."""
+    if isinstance(value, list):
+        return [exact_bits(part) for part in value]
+    if not isinstance(value, np.ndarray | np.generic):
+        return value
+    value = np.asarray(value)
+    return TensorBits(value.dtype, value.shape, value.tolist() if value.dtype.hasobject else value.tobytes())
+
+
+def all_exact_bits(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: exact_bits(value) for name, value in values.items()}
+
+
+def canonical_value(value: Any) -> Any:
+    """A value, or the bits of one, but for which NaN it is and the sign of a zero. For what another one computes."""
+    if isinstance(value, list):
+        return [canonical_value(part) for part in value]
+    found = value if isinstance(value, TensorBits) else exact_bits(value)
+    if not isinstance(found, TensorBits) or found.dtype.kind != "f":
+        return found
+    array: Any = np.ndarray(found.shape, found.dtype, found.data)
+    return exact_bits(np.where(np.isnan(array), np.array(np.nan, found.dtype), array + np.zeros((), found.dtype)))
+
+
+def canonical_values(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: canonical_value(value) for name, value in values.items()}

@@ -1,0 +1,44 @@
+"""For tests of diff: two models in ONNX's text form, compared, and what is said of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import loopdbg
+from loopdbg.debugger.compare.report.findings import Comparison
+from loopdbg.debugger.compare.report.text_report import report_lines
+from loopdbg.debugger.compare.running.boundary_merge import ComparisonOptions, compare_sides
+from loopdbg.debugger.compare.running.sides import ModelSide
+from text_models import model
+
+
+def compare_models(
+    left: str | loopdbg.Model, right: str | loopdbg.Model, most: int | None = None, **inputs: Any
+) -> Comparison:
+    """What a comparison of two models finds, both given the same inputs."""
+    sides = [
+        ModelSide(model(one) if isinstance(one, str) else one, inputs, most, label)
+        for one, label in ((left, "left"), (right, "right"))
+    ]
+    return compare_sides(sides[0], sides[1], ComparisonOptions())
+
+
+def static_differences(found: Comparison) -> list[tuple[str, str]]:
+    """What is listed as written otherwise: its kind and the name on the left."""
+    return [(one.kind, one.name) for one in found.static_differences]
+
+
+def report_text(found: Comparison) -> str:
+    """The report."""
+    return "\n".join(report_lines(found))
+
+
+def blamed_cause(found: Comparison) -> str:
+    """The node that is to blame, or where the difference comes from."""
+    first = found.first
+    cause = None if first is None else first.cause
+    if cause is None:
+        return ""
+    if cause.node is not None:
+        return f"{cause.node.op_type} {cause.node.name}"
+    return cause.remark if cause.source is None else f"{cause.source.role} {cause.source.name}"

@@ -1,0 +1,181 @@
+"""Guides whose examples run: what stands in their blocks is typed, and what comes out is put back.
+
+Blocks of a Markdown file by the word after the fence:
+
+* ``console``: lines that begin with ``$ loopdbg`` are command lines, those with ``(loopdbg)`` commands of the session
+  that ``loopdbg run MODEL -i`` began; ``$ echo $?`` is the status of the last command line. What follows each is what
+  it prints, without the lines that tell which inputs were taken.
+* ``python``: statements; the ``#>`` lines after a statement are what it printed. A block without any is run, and what
+  it prints is left out.
+* ``text file=NAME``: a file for the examples that follow.
+* anything else is left alone.
+
+What stands between ``<!-- commands -->`` and ``<!-- end -->`` becomes the table of all commands.
+
+Blocks of one guide share a folder with the sample models, and its Python blocks share their names. Times and sizes that
+differ from run to run are all written alike.
+
+``python tests/support/doc_examples.py docs/guide.md`` writes the file anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import shlex
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from console_recorder import ConsoleRecorder
+from loopdbg.debugger.frontends.console.command_registry import COMMANDS
+from loopdbg.debugger.frontends.console.console import QuitRequest
+from loopdbg.debugger.session.session import Session
+from loopdbg.runtime.model import load
+from loopdbg.tui.cli import main
+
+ROOT = Path(__file__).parents[2]
+SAMPLES = ROOT / "sample_models"
+_BLOCK = re.compile(r"^```(console|python|text file=(\S+))\n(.*?)^```$", re.S | re.M)
+_TABLE = re.compile(r"(<!-- commands -->\n).*?(<!-- end -->)", re.S)
+_PROMPT = "(loopdbg) "
+#: What differs from run to run, and how it is written.
+_VARYING_TEXT = (
+    (re.compile(r"\b\d+(\.\d+)?(e[+-]?\d+)? (ns|us|ms|s)\b"), "0.1 ms"),
+    (re.compile(r'"seconds": [\d.e+-]+'), '"seconds": 0.0001'),
+    (re.compile(r"\b\d+ checkpoints?, [\d.]+ [KMG]?B"), "9 checkpoints, 9.9 KB"),
+    (re.compile(r"(recorded \d+ boundaries in \S+), [\d.]+ [KMG]?B"), r"\1, 9.9 KB"),
+)
+
+
+@contextlib.contextmanager
+def sample_directory() -> Iterator[Path]:
+    """A folder with the sample models in which examples may write; the working directory meanwhile."""
+    before = Path.cwd()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for path in SAMPLES.iterdir():
+            if path.suffix in (".onnx", ".xml", ".bin", ".npz"):
+                (folder / path.name).symlink_to(path)
+        # For those who write paths as they are in a checkout.
+        (folder / "sample_models").symlink_to(SAMPLES)
+        os.chdir(folder)
+        try:
+            yield folder
+        finally:
+            os.chdir(before)
+
+
+class ExecutableGuide:
+    """One guide; ``run`` gives it with what its examples say now."""
+
+    def __init__(self) -> None:
+        self.recorder: ConsoleRecorder | None = None
+        self.names: dict[str, Any] = {}
+        self.status = 0
+
+    def run(self, text: str) -> str:
+        """The text with every block run."""
+        with sample_directory():
+            text = _BLOCK.sub(self._block, text)
+        return _TABLE.sub(lambda match: f"{match[1]}\n{command_table()}\n{match[2]}", text)
+
+    def _block(self, match: re.Match[str]) -> str:
+        kind, name, body = match.groups()
+        if name:
+            Path(name).write_text(body, encoding="utf-8")
+        elif kind == "console":
+            body = self._console(body)
+        else:
+            body = self._python(body)
+        return f"```{kind}\n{body}```"
+
+    def _console(self, text: str) -> str:
+        told = []
+        for line in text.splitlines():
+            if line.startswith("$ "):
+                told += [line, *self._shell(line[2:])]
+            elif line.startswith(_PROMPT):
+                told += [line, *self._type(line[len(_PROMPT) :])]
+        return "".join(f"{_normalize_line(line)}\n" for line in told)
+
+    def _shell(self, line: str) -> list[str]:
+        if line == "echo $?":
+            return [str(self.status)]
+        words = shlex.split(line)
+        if words[0] != "loopdbg":
+            raise AssertionError(f"the guide runs {words[0]}")
+        if words[1] == "run" and words[-1] == "-i":
+            return self._begin(words[2])
+        # Both streams in one, in the order in which they were written, as a terminal shows them.
+        screen = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
+        with contextlib.redirect_stdout(screen), contextlib.redirect_stderr(screen):
+            self.status = main(words[1:])
+        text = screen.buffer.getvalue().decode()  # type: ignore[attr-defined]
+        return [one for one in text.splitlines() if not one.startswith("inputs: ")]
+
+    def _begin(self, name: str) -> list[str]:
+        with np.load(Path(name).with_suffix(".inputs.npz")) as file:
+            session = Session(load(name), dict(file))
+        self.recorder = ConsoleRecorder(session)
+        return [session.stop.text]
+
+    def _type(self, line: str) -> list[str]:
+        assert self.recorder is not None, "no session was begun"
+        try:
+            return self.recorder(line)
+        except QuitRequest:
+            return list(self.recorder.output_lines)
+
+    def _python(self, text: str) -> str:
+        told: list[str] = []
+        pending: list[str] = []
+        lines = text.splitlines()
+        for line, after in zip(lines, [*lines[1:], ""], strict=True):
+            if line.startswith("#>"):
+                continue
+            pending.append(line)
+            told.append(line)
+            if after.startswith("#>"):
+                told += self._execute(pending)
+                pending = []
+        self._execute(pending)
+        return "".join(f"{_normalize_line(line)}\n" for line in told)
+
+    def _execute(self, lines: list[str]) -> list[str]:
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            exec(compile("\n".join(lines), "<guide>", "exec"), self.names)
+        return [f"#> {line}" for line in out.getvalue().splitlines()]
+
+
+def command_table() -> str:
+    """All commands of the console, as the rows of a table."""
+    rows = ["| command | short | what it does |", "| --- | --- | --- |"]
+    for one in COMMANDS.values():
+        short = ", ".join(f"`{alias}`" for alias in one.aliases)
+        rows.append(f"| `{one.usage}` | {short} | {one.summary} |".replace("  ", " "))
+    return "".join(f"{row}\n" for row in rows)
+
+
+def _normalize_line(line: str) -> str:
+    for pattern, written in _VARYING_TEXT:
+        line = pattern.sub(written, line)
+    return line.rstrip()
+
+
+def rewrite_guides() -> None:
+    """Write guides anew."""
+    for name in sys.argv[1:]:
+        path = Path(name).resolve()
+        path.write_text(ExecutableGuide().run(path.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    rewrite_guides()

@@ -1,0 +1,102 @@
+"""Walks through an execution: engines that are moved side by side show the same wherever they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from hypothesis import strategies as st
+
+import loopdbg
+from comparable_values import exact_bits
+from engine_state import finish, resume, step, visible_state
+from engine_tiers import set_optimizer_options
+from loopdbg.runtime.engine.engine import Engine
+from strategies.draws import ChoiceSource, HypothesisChoices
+
+#: What a person does with an execution.
+MOVE_KINDS = ("boundary", "boundary", "node", "on", "save", "back", "set")
+
+
+class WalkMove(NamedTuple):
+    """``number``: how far, or how much more; ``which``: of what can be chosen; ``looks``: at all, after it."""
+
+    kind: str
+    number: int = 1
+    choice: int = 0
+    inspects: bool = True
+
+
+def draw_walk(draw: ChoiceSource) -> list[WalkMove]:
+    """Some moves. Not all are looked at: looking makes an engine gather what it would have left where it was."""
+    return [
+        WalkMove(draw.pick(MOVE_KINDS), draw.integer(1, 3), draw.integer(0, 5), draw.chance(70))
+        for _ in range(draw.integer(4, 25))
+    ]
+
+
+@st.composite
+def walk_strategy(draw: st.DrawFn) -> list[WalkMove]:
+    return draw_walk(HypothesisChoices(draw))
+
+
+def use_python_nodes(engine: Engine) -> None:
+    """Every node runs in Python."""
+    engine.binder.native_enabled = False
+
+
+def disable_fusion(engine: Engine) -> None:
+    """Every node runs by itself."""
+    set_optimizer_options(engine, fuse=False)
+
+
+def increment_carried(carried: Any, number: int) -> Any:
+    return carried + np.array(number, carried.dtype)
+
+
+def check_stops_agree(
+    model: loopdbg.Model,
+    inputs: Mapping[str, Any],
+    moves: Sequence[WalkMove],
+    prepare: Callable[[Engine], object],
+    changed: Callable[[Any, int], Any] = increment_carried,
+) -> Engine:
+    """Wherever an execution stands, goes back to or is changed, all is as in an engine that is prepared in another way;
+    and what was seen of it stays as it was. ``changed``: what a carried value is set to."""
+    engines = [Engine(model.plan), Engine(model.plan)]
+    prepare(engines[1])
+    kept, seen = [], []
+    with np.errstate(all="ignore"):
+        for engine in engines:
+            engine.start(model.check(inputs))
+        for move in moves:
+            stack = engines[0].stack
+            if move.kind == "save":
+                kept.append([engine.checkpoints.save() for engine in engines])
+            elif move.kind == "back" and kept:
+                for engine, checkpoint in zip(engines, kept[move.choice % len(kept)], strict=True):
+                    engine.checkpoints.restore(checkpoint)
+            elif move.kind == "set" and stack:
+                edges = model.plan.loops[stack[-1]].edges
+                for engine in engines:
+                    param = edges[move.choice % len(edges)].param
+                    engine.editor.set(param, changed(engine.value(param), move.number))
+            elif move.kind == "on" and stack:
+                for engine in engines:
+                    engine.clear_stops()
+                    engine.stop_at(stack[0], engine.loop_state(stack[0])[0] + move.number)
+                    resume(engine)
+            elif move.kind in ("boundary", "node"):
+                for engine in engines:
+                    step(engine, move.kind == "node")
+            assert engines[0].pc == engines[1].pc, move
+            if move.inspects:
+                assert visible_state(engines[0]) == visible_state(engines[1]), move
+                for index in engines[0].stack[:1]:
+                    values = [engines[0].value(edge.param) for edge in model.plan.loops[index].edges]
+                    seen.append((values, exact_bits(values)))
+        assert finish(engines[0], model) == finish(engines[1], model)
+        assert visible_state(engines[0]) == visible_state(engines[1])
+    assert all(exact_bits(values) == before for values, before in seen)
+    return engines[0]

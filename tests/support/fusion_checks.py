@@ -1,0 +1,73 @@
+"""For tests of groups and views: the same loop run in groups, node by node, and by NumPy alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import loopdbg
+from comparable_values import all_exact_bits
+from engine_tiers import optimizer_attribute, optimizer_of, set_optimizer_options
+from loopdbg.runtime.engine.engine import Engine
+from loopdbg.runtime.frame import Frame
+
+
+def group_members(m: loopdbg.Model) -> list[list[str]]:
+    """First outputs of the nodes in each group of a model that ran; groups that never ran are left out."""
+    engine = m._engine
+    assert engine is not None
+    return [
+        [m.plan.slots[m.plan.code[pc].outputs[0]].name for pc in sorted(group.members)]
+        for group, runs in optimizer_of(engine).groups
+        if runs
+    ]
+
+
+def run_node_by_node(m: loopdbg.Model, inputs: dict[str, Any], native: bool = True) -> dict[str, Any]:
+    """The outputs of a run in which every node runs by itself."""
+    engine = Engine(m.plan)
+    engine.binder.native_enabled = native
+    set_optimizer_options(engine, fuse=False)
+    engine.start(m.check(inputs))
+    engine.resume()
+    assert not optimizer_attribute(engine, "groups")
+    return m._internals.results(engine)
+
+
+def bits_equal(a: dict[str, Any], b: dict[str, Any]) -> None:
+    """Equal to the bit."""
+    assert all_exact_bits(a) == all_exact_bits(b)
+
+
+def check_fused_run(m: loopdbg.Model, inputs: dict[str, Any], python: bool = True) -> list[list[str]]:
+    """Run a model in every way and compare; returns ``members``."""
+    expected = run_node_by_node(m, inputs)
+    if python:
+        bits_equal(run_node_by_node(m, inputs, native=False), expected)
+    bits_equal(m.run(inputs), expected)
+    bits_equal(m.run(inputs), expected)  # in groups from the first iteration on
+    return group_members(m)
+
+
+def check_hooks_agree(m: loopdbg.Model, inputs: dict[str, Any], every: int) -> Engine:
+    """A hook sees the same at its boundaries."""
+    with np.errstate(all="ignore"):
+        seen: list[list[dict[str, Any]]] = []
+        for fuse in (False, True):
+            engine = Engine(m.plan)
+            set_optimizer_options(engine, fuse=fuse)
+            engine.start(m.check(inputs))
+            kept: list[dict[str, Any]] = []
+
+            def look(index: int, engine: Engine = engine, kept: list[dict[str, Any]] = kept) -> None:
+                if engine.loop_state(index)[0] % every == 0:
+                    kept.append(dict(Frame(engine, index).values))
+
+            engine.set_hook(look)
+            engine.resume()
+            seen.append(kept)
+    assert len(seen[0]) == len(seen[1])
+    for a, b in zip(*seen, strict=True):
+        bits_equal(a, b)
+    return engine

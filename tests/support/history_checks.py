@@ -1,0 +1,77 @@
+"""What histories have to be: numbers collected boundary by boundary, by looking at every one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine_state import resume
+from loopdbg.debugger.scope.tracked_values import bucket_rows
+from loopdbg.runtime.engine.engine import Engine
+from loopdbg.runtime.engine.history.value_history import HistoryView, tensor_statistics
+
+#: (loop, entry) -> of each back edge one row a boundary.
+CollectedStatistics = dict[tuple[int, int], list[list[tuple[float, ...] | None]]]
+
+
+def value_statistics(value: Any) -> tuple[float, ...] | None:
+    """The four numbers of a value."""
+    return tensor_statistics(value) if isinstance(value, np.ndarray) else None
+
+
+def observe_all_loops(engine: Engine) -> None:
+    """Let an engine note what all loops carry."""
+    for plan in engine.plan.loops:
+        engine.histories.follow(plan.index)
+
+
+def collect_statistics(engine: Engine, given: Mapping[int, Any], limit: int) -> tuple[CollectedStatistics, Any]:
+    """Run to the end, looking at every boundary with the values in hand; how it ended."""
+    found: CollectedStatistics = {}
+
+    def look(index: int) -> None:
+        edges = engine.plan.loops[index].edges
+        key = index, engine.loops.totals(index)[1] - 1
+        rows = found.setdefault(key, [[] for _ in edges])
+        for row, edge in zip(rows, edges, strict=True):
+            row.append(value_statistics(engine.value(edge.param)))
+
+    engine.set_hook(look)
+    engine.start(given)
+    engine.set_limits(limit)
+    return found, resume(engine)
+
+
+def expected_history(rows: Sequence[Sequence[tuple[float, ...] | None]]) -> HistoryView:
+    """What an engine must have seen of an entry."""
+    series = [np.array([row for row in one if row is not None], np.float64).reshape(-1, 4) for one in rows]
+    return bucket_rows(0, series, [False] * len(rows))
+
+
+def check_histories(engine: Engine, found: CollectedStatistics) -> int:
+    """That an engine's histories are what was collected; returns how many were looked at."""
+    looked = 0
+    for plan in engine.plan.loops:
+        entries = sorted(entry for index, entry in found if index == plan.index)
+        assert engine.histories.entries(plan.index) == entries[-8:]
+        for entry in entries[-8:]:
+            assert_histories_equal(
+                engine.histories.view(plan.index, entry), expected_history(found[plan.index, entry]), len(plan.edges)
+            )
+            looked += 1
+    return looked
+
+
+def assert_histories_equal(seen: HistoryView | None, wanted: HistoryView, edges: int) -> None:
+    """Two histories of the same boundaries."""
+    assert seen is not None
+    for k in range(edges):
+        assert seen.has_numbers[k] == wanted.has_numbers[k]
+        if not seen.has_numbers[k]:
+            continue
+        assert (seen.rows, seen.width, len(seen.stats)) == (wanted.rows, wanted.width, len(wanted.stats))
+        np.testing.assert_array_equal(seen.stats[:, k, 0], wanted.stats[:, k, 0])
+        if seen.is_summarized[k]:
+            np.testing.assert_array_equal(seen.stats[:, k, 1:, :2], wanted.stats[:, k, 1:, :2])

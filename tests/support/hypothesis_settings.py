@@ -1,0 +1,19 @@
+"""How often what is tried at random is tried."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from hypothesis import settings
+
+ALL_EXAMPLES = "LOOPDBG_ALL_EXAMPLES" in os.environ
+#: The least that shows something of each kind.
+MIN_EXAMPLES = 25
+
+
+def example_settings(times: int, **more: Any) -> settings:
+    """So many examples with LOOPDBG_ALL_EXAMPLES, and a third of them without; ``more`` as for ``settings``."""
+    if not ALL_EXAMPLES:
+        times = min(times, max(MIN_EXAMPLES, times // 3))
+    return settings(max_examples=times, **more)

@@ -1,0 +1,86 @@
+"""A learner for tests: types into a lesson, reads what it says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+from console_recorder import ConsoleRecorder
+from loopdbg.debugger.lessons.course.catalog import COURSE
+from loopdbg.debugger.lessons.key_wording import CONSOLE_KEY_NAMES, KeyWording
+from loopdbg.debugger.lessons.learner import Learner
+from loopdbg.debugger.lessons.lesson import Course, Lesson
+from loopdbg.debugger.lessons.progress import LearnerProgress
+from loopdbg.debugger.lessons.question import Question, StateQuestion
+
+KEY_WORDING = KeyWording(
+    CONSOLE_KEY_NAMES, lambda scene, peer: f"`diff {scene.model} {peer}`", lambda number: f"learn {number}"
+)
+
+
+class LessonDriver:
+    """One lesson, and a console in it. ``ask``: what its question is, instead of one that is drawn."""
+
+    def __init__(
+        self,
+        number: int | None = None,
+        path: Path | None = None,
+        *,
+        seed: int = 0,
+        ask: Question | None = None,
+        course: Course = COURSE,
+    ) -> None:
+        if ask is not None and number is not None:
+            course = course_with_question(number, ask)
+        self.learner = Learner(
+            LearnerProgress(path), KEY_WORDING, number=number, attended=False, random=Random(seed), course=course
+        )
+        self._recorder = ConsoleRecorder(self.learner.create_session())
+        self.console, self.output_lines = self._recorder.console, self._recorder.output_lines
+        self.learner.attach_console(self.console)
+
+    def __call__(self, *lines: str) -> str:
+        """What some lines say, as one text; an error as a line like that of the prompt."""
+        return " ".join(self._recorder(*lines))
+
+    @property
+    def card(self) -> str:
+        """The card that is open."""
+        return " ".join(self.learner.card_lines())
+
+    def open_card(self, kind: str) -> None:
+        """Open the card of a kind."""
+        kinds = [card.kind.value for card in self.learner.cards]
+        self(f"card {kinds.index(kind) + 1}")
+
+    def answer_correctly(self) -> str:
+        """Answer the question of the card right."""
+        question = self.learner.question
+        assert question is not None
+        if isinstance(question, StateQuestion):
+            return self(*solution_commands(question))
+        return self(f"answer {question.answer}")  # type: ignore[attr-defined]
+
+
+def course_with_question(number: int, question: Question) -> Course:
+    """The course, with one lesson whose question is given."""
+    lesson = COURSE.lessons[number]
+    assert isinstance(lesson, Lesson)
+    return replace(
+        COURSE, lessons={**COURSE.lessons, number: replace(lesson, generate_question=lambda random: question)}
+    )
+
+
+def solution_commands(question: StateQuestion) -> list[str]:
+    """The lines that bring a state about, as its last hint has them."""
+    if len(question.hints) == 1:
+        return ["break nan", "continue", "answer here"]
+    told = question.hint(9)
+    found = [line for line in told.split("`")[1::2] if line != "again"]
+    times = next((word for word in told.replace(",", " ").replace(":", " ").split() if word.isdecimal()), "1")
+    lines = ["restart" if line == "r" else f"step {times}" if line == "s" else line for line in found]
+    edit = next((k for k, line in enumerate(lines) if line.startswith("set ")), None)
+    if edit is not None and question.scene.model == "grow.onnxtxt":
+        return ["restart", "step 2", lines[edit], "finish"]
+    return [*lines, "finish"] if edit is not None else [*lines, "answer here"]

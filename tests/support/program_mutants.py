@@ -1,0 +1,218 @@
+"""Whether ``diff`` tells what one change in a random model was, and finds nothing where nothing was changed.
+
+A case is made from its name alone: ``onnx operator 17`` is a system, a kind of change, and a number.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import loopdbg
+from comparable_values import canonical_values
+from loopdbg.debugger.compare.report.findings import Cause, Comparison, StaticDifference, Verdict
+from loopdbg.debugger.compare.report.text_report import report_lines
+from loopdbg.debugger.compare.running.boundary_merge import ComparisonOptions, compare_sides
+from loopdbg.debugger.compare.running.sides import ModelSide
+from loopdbg.debugger.compare.running.value_comparison import Tolerance
+from loopdbg.runtime.errors import LoopdbgError, ModelError
+from loopdbg.runtime.frontends.tensorrt.network_lowering import lower_network
+from loopdbg.runtime.graph import walk
+from strategies import network_mutations, program_generator, program_mutations
+from strategies.draws import ChoiceSource, SeededChoices
+from strategies.ir_export import write_ir
+from strategies.onnx_export import to_onnx
+from strategies.program import Program
+from strategies.program_mutations import Mutation
+from strategies.program_text import program_text
+from strategies.rename_values import rename_values
+from strategies.tensorrt_networks import NetworkGenerator
+from text_models import load_proto
+
+EXACT_OPTIONS = ComparisonOptions(Tolerance(0, 0))
+#: No loop runs more iterations: what doubles in each would fill the memory.
+MAX_ITERATIONS = 12
+#: Models that are tried until a change of a kind is seen in what one gives.
+MAX_ATTEMPTS = 60
+#: What the models may have.
+_FEATURES = ("growing", "rows", "delayed", "direct", "products", "condition", "nested", "branches", "scan")
+#: What models need to have what is changed: ONNX's Loop slices nothing.
+_REQUIRED_FEATURES = {"slice": {"scan"}}
+#: Of all systems what can be changed; ``renamed``: in ONNX, and the other model has other names throughout.
+MUTATION_KINDS: Mapping[str, tuple[str, ...]] = {
+    "onnx": tuple(program_mutations.MUTATIONS),
+    "renamed": tuple(program_mutations.MUTATIONS),
+    "openvino": tuple(program_mutations.MUTATIONS),
+    "tensorrt": tuple(network_mutations.MUTATIONS),
+}
+
+
+@dataclass
+class ProgramMutant:
+    """Two models that differ in one thing, and what both are given."""
+
+    left: loopdbg.Model
+    right: loopdbg.Model
+    feeds: Mapping[str, Any]
+    mutation: Mutation
+    #: The programs, where that is what they were made of.
+    programs: tuple[Program, Program] | None = None
+
+    @property
+    def models(self) -> tuple[loopdbg.Model, loopdbg.Model]:
+        return self.left, self.right
+
+
+def case_names(numbers: Iterable[int]) -> list[str]:
+    """The names of cases, of all systems and kinds in turn."""
+    every = [f"{system} {kind}" for system, kinds in MUTATION_KINDS.items() for kind in kinds]
+    return [f"{every[k % len(every)]} {k // len(every)}" for k in numbers]
+
+
+def judge_case(name: str) -> str:
+    """What came of a case: ``exact``, ``unseen`` where no change was seen, or else what is wrong."""
+    mutant = make_case(name)
+    if mutant is None:
+        return "unseen"
+    wrong = judge(compare_mutant(mutant), mutant.mutation.names)
+    return (wrong and f"{wrong} [{mutant.mutation.text}]") or "exact"
+
+
+def make_case(name: str) -> ProgramMutant | None:
+    """The first mutant of a case whose outputs differ."""
+    system, kind, _ = name.split()
+    draw = SeededChoices(name)
+    for _ in range(MAX_ATTEMPTS):
+        try:
+            mutant = _mutate_network(kind, draw) if system == "tensorrt" else _mutate_program(system, kind, draw)
+        except ModelError:
+            continue  # what cannot be built is no model
+        if mutant is not None and _changes_outputs(mutant):
+            return mutant
+    return None
+
+
+def _mutate_program(system: str, kind: str, draw: ChoiceSource) -> ProgramMutant | None:
+    chosen = (
+        {name for name in _FEATURES if draw.chance(25)}
+        | {"attributes", "products"}
+        | _REQUIRED_FEATURES.get(kind, set())
+    )
+    program = program_generator.draw_program(draw, chosen | ({"openvino"} if system == "openvino" else set()))
+    feeds = program_mutations.turn_inputs_into_weights(program, program_generator.draw_feeds(program, draw), draw)
+    changed = program_mutations.mutate(program, kind, draw)
+    if changed is None:
+        return None
+    other, mutation = changed
+    if system != "renamed":
+        return ProgramMutant(_load_program(program), _load_program(other), feeds, mutation, (program, other))
+    mutation = replace(mutation, names=mutation.names | {mutation.replaced})
+    return ProgramMutant(
+        _load_program(program), load_proto(rename_values(to_onnx(other), draw)), feeds, mutation, (program, other)
+    )
+
+
+def _load_program(program: Program) -> loopdbg.Model:
+    if program.system == "openvino":
+        with tempfile.TemporaryDirectory() as folder:
+            return loopdbg.load(write_ir(program, Path(folder) / "random.xml"))
+    return load_proto(to_onnx(program))
+
+
+def _mutate_network(kind: str, draw: ChoiceSource) -> ProgramMutant | None:
+    seed = f"network {draw.integer(0, 1 << 40)}"
+    makers = NetworkGenerator(SeededChoices(seed)), NetworkGenerator(SeededChoices(seed))
+    nets = [maker.network() for maker in makers]
+    feeds = makers[0].feeds(draw)
+    mutation = network_mutations.mutate(makers[1], kind, draw)
+    if mutation is None:
+        return None
+    left, right = (loopdbg.Model(lower_network(net, "random")) for net in nets)
+    return ProgramMutant(left, right, feeds, mutation)
+
+
+def _changes_outputs(mutant: ProgramMutant) -> bool:
+    """Whether both run and give something else; the sign of a zero is nothing."""
+    try:
+        runs = [model.execute(mutant.feeds, max_iterations=MAX_ITERATIONS) for model in mutant.models]
+    except LoopdbgError:
+        return False
+    if any(run.outputs is None for run in runs):
+        return False
+    return bool(canonical_values(runs[0].outputs) != canonical_values(runs[1].outputs))
+
+
+def compare_mutant(mutant: ProgramMutant) -> Comparison:
+    sides = [
+        ModelSide(model, mutant.feeds, MAX_ITERATIONS, label)
+        for model, label in zip(mutant.models, ("left", "right"), strict=True)
+    ]
+    return compare_sides(sides[0], sides[1], EXACT_OPTIONS)
+
+
+def judge(found: Comparison, wanted: frozenset[str]) -> str:
+    """What is wrong with what is said of a change; empty where nothing is."""
+    if found.verdict is not Verdict.DIFFER:
+        return f"SAME: {found.verdict.value}"
+    if not found.static_differences:
+        return "SILENT: nothing is written otherwise"
+    strangers = [
+        f"{one.kind} '{one.name or one.loop_path}'"
+        for one in found.static_differences
+        if listed_name(one) not in wanted
+    ]
+    if strangers:
+        return f"MISLEADS: lists {', '.join(strangers)}, not {sorted(wanted)}"
+    blamed = [name for cause in first_difference_causes(found) for name in wrongly_blamed(cause, wanted)]
+    return f"BLAMES: {', '.join(blamed)}, not {sorted(wanted)}" if blamed else ""
+
+
+def listed_name(one: StaticDifference) -> str:
+    """The name of what is listed; of what a whole loop has the loop's."""
+    return one.name or f"loop {one.loop_path.rpartition(' ▸ ')[2]}"
+
+
+def first_difference_causes(found: Comparison) -> Iterator[Cause]:
+    """Where the first difference is said to come from."""
+    first = found.first
+    cause = found.cause if first is None else first.cause
+    if cause is not None:
+        yield cause
+
+
+def wrongly_blamed(cause: Cause, wanted: frozenset[str]) -> Iterator[str]:
+    """What is to blame, unless it is what was changed."""
+    if cause.node is not None and not {cause.node.name, f"loop {cause.node.node}"} & wanted:
+        yield f"{cause.node.op_type} '{cause.node.name}'"
+    source = cause.source
+    if source is not None and source.role in ("constant", "input", "sliced input") and source.name not in wanted:
+        yield f"{source.role} '{source.name}'"
+
+
+def describe_case(name: str) -> str:
+    """A case as a person reads it: the change, both models beside each other, and what is said of them."""
+    mutant = make_case(name)
+    if mutant is None:
+        return "no change is seen in what the models give"
+    texts = (
+        [program_text(p).split("\n") for p in mutant.programs]
+        if mutant.programs
+        else [all_nodes(m) for m in mutant.models]
+    )
+    both = difflib.unified_diff(*texts, "left", "right", n=100, lineterm="")
+    return "\n".join(
+        [
+            f"{mutant.mutation.text}; may be called {sorted(mutant.mutation.names)}",
+            *both,
+            *report_lines(compare_mutant(mutant)),
+        ]
+    )
+
+
+def all_nodes(model: loopdbg.Model) -> list[str]:
+    """The nodes of a model."""
+    return [f"{node.op_type} {node.name}: {node.inputs} -> {node.outputs}" for node in walk(model.graph)]

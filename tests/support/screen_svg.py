@@ -1,0 +1,94 @@
+"""What a screen shows, as a picture: SVG of the cells alone.
+
+A row is a line of the file, a style is named by what it is, and nothing else is in it: neither fonts, nor ids, nor a
+frame. So two pictures differ only where two screens do, whatever the version of what exports screenshots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from html import escape
+from itertools import groupby
+from typing import Any, TypeVar
+
+from rich.cells import cell_len
+from rich.color import Color
+from rich.segment import Segment
+from rich.style import Style
+from textual.app import App
+
+Kind = TypeVar("Kind")
+#: A cell, in the picture's units, and where its text stands in it.
+CELL_WIDTH_PX, CELL_HEIGHT_PX, BASELINE_PX = 10, 20, 15
+_HEAD = (
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}">\n'
+    "<style>text {{ font: 16.6px 'DejaVu Sans Mono', Menlo, Consolas, monospace; white-space: pre }}\n"
+    ".b {{ font-weight: bold }} .i {{ font-style: italic }} .u {{ text-decoration: underline }} "
+    ".s {{ text-decoration: line-through }} .d {{ opacity: 0.6 }}</style>\n"
+)
+
+
+def render_screen(app: App[Any]) -> str:
+    """The screen of a running app, what shines through from below included."""
+    width, height = app.screen.size
+    paper, rows = background_color(app), screen_rows(app)
+    parts = [_HEAD.format(width=width * CELL_WIDTH_PX, height=height * CELL_HEIGHT_PX)]
+    parts.append(f'<rect width="100%" height="100%" fill="{paper}"/>\n')
+    parts += [f"{_row(number, row, paper)}\n" for number, row in enumerate(rows)]
+    return "".join((*parts, "</svg>\n"))
+
+
+def screen_rows(app: App[Any]) -> list[list[Segment]]:
+    """What is in each row of the screen."""
+    update: Any = app.screen._compositor.render_update(full=True, screen_stack=app._background_screens)
+    return [[segment for strip in row for segment in strip] for row in update.strips]
+
+
+def background_color(app: App[Any]) -> str:
+    """Where most of the screen has one colour, that."""
+    return _colour(app.screen.background_colors[1].rich_color)
+
+
+def _row(number: int, row: Sequence[Segment], paper: str) -> str:
+    """A row: what is behind its text, then the text."""
+    behind, texts = list[str](), list[str]()
+    for at, text, ground in group_runs(row, lambda segment: style_attributes(segment.style)[1]):
+        if ground and ground != paper:
+            box = f'x="{at * CELL_WIDTH_PX}" y="{number * CELL_HEIGHT_PX}" width="{cell_len(text) * CELL_WIDTH_PX}"'
+            box += f' height="{CELL_HEIGHT_PX}"'
+            behind.append(f'<rect {box} fill="{ground}"/>')
+    for at, text, (ink, _, classes) in group_runs(row, lambda segment: style_attributes(segment.style)):
+        lined = "u" in classes or "s" in classes
+        seen = text if lined else text.strip(" ")
+        if seen:
+            x = (at if lined else at + len(text) - len(text.lstrip(" "))) * CELL_WIDTH_PX
+            named = f' class="{classes}"' if classes else ""
+            texts.append(f'<tspan x="{x}" fill="{ink}"{named}>{escape(seen, quote=False)}</tspan>')
+    drawn = f'<text y="{number * CELL_HEIGHT_PX + BASELINE_PX}">{"".join(texts)}</text>' if texts else ""
+    return "".join((*behind, drawn))
+
+
+def group_runs(row: Iterable[Segment], key: Callable[[Segment], Kind]) -> Iterator[tuple[int, str, Kind]]:
+    """What stands beside each other and is alike: where it begins, its text, and what it is like."""
+    at = 0
+    for kind, run in groupby(row, key=key):
+        text = "".join(segment.text for segment in run)
+        yield at, text, kind
+        at += cell_len(text)
+
+
+def style_attributes(style: Style | None) -> tuple[str, str, str]:
+    """The colours of text and of what is behind it, and how it is written."""
+    if style is None:
+        return "", "", ""
+    ink, ground = _colour(style.color), _colour(style.bgcolor)
+    if style.reverse:
+        ink, ground = ground, ink
+    written = (
+        ("b", style.bold), ("i", style.italic), ("u", style.underline), ("s", style.strike), ("d", style.dim),
+    )  # fmt: skip
+    return ink, ground, " ".join(name for name, on in written if on)
+
+
+def _colour(colour: Color | None) -> str:
+    return "" if colour is None else colour.get_truecolor().hex

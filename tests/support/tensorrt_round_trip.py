@@ -1,0 +1,102 @@
+"""A model converted to TensorRT network code and opened again, beside itself, iteration by iteration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import loopdbg
+from loopdbg.debugger.session.stop import Reason
+from loopdbg.debugger.tensorrt_export.network_writer import to_tensorrt
+from loopdbg.runtime.errors import ExecutionError
+from loopdbg.runtime.graph import TensorType
+
+#: Loops that run longer than this are left there.
+MAX_ITERATIONS = 300
+#: Loop path, entry, and the carried values by name before each of its boundaries.
+CarriedByBoundary = dict[tuple[str, tuple[int, ...]], list[dict[str, Any]]]
+
+
+def convert_and_reload(
+    model: loopdbg.Model, inputs: Mapping[str, Any], folder: Path, longest: int = 64
+) -> loopdbg.Model:
+    """The model as a TensorRT network, written, opened and read.
+
+    Raises:
+        UnsupportedError: TensorRT cannot say it.
+    """
+    shapes = {name: TensorType(np.asarray(value).dtype, np.asarray(value).shape) for name, value in inputs.items()}
+    script = to_tensorrt(model.graph, model.name, shapes, longest)
+    path = folder / "network.py"
+    path.write_text(script.text)
+    if script.weights:
+        np.savez(path.with_suffix(".npz"), **script.weights)
+    return loopdbg.load(path)
+
+
+def record_carried(model: loopdbg.Model, inputs: Mapping[str, Any]) -> tuple[CarriedByBoundary, dict[str, Any] | None]:
+    """What each back edge carries at each boundary, and the outputs; None where the run fails."""
+    told: CarriedByBoundary = {}
+    try:
+        session = loopdbg.debug(model, inputs, max_iterations=MAX_ITERATIONS)
+        while not session.done and session.stop.reason not in (Reason.LIMIT, Reason.ERROR):
+            frame = session.frame
+            if frame.loop is not None and frame.at_boundary:
+                key = (frame.path, tuple(frame.entry))
+                row = {edge.param: np.array(edge.value) for edge in frame.back_edges if edge.ready}
+                rows = told.setdefault(key, [])
+                if len(rows) == frame.iteration:
+                    rows.append(row)
+            session.into()
+    except ExecutionError:
+        return told, None
+    return told, session.outputs if session.done else None
+
+
+def equal_values(a: Any, b: Any, exact: bool) -> bool:
+    """Equal numbers; ``exact``: to the bit but for the sign of zeros and which NaN it is."""
+    a, b = np.asarray(a), np.asarray(b)
+    if a.dtype != b.dtype or a.size != b.size:
+        return False
+    a, b = a.reshape(-1), b.reshape(-1)
+    if exact or a.dtype.kind in "iub":
+        return bool(np.array_equal(a, b, equal_nan=a.dtype.kind == "f"))
+    return bool(np.allclose(a, b, rtol=1e-5, atol=1e-6, equal_nan=True))
+
+
+def is_padded_copy(theirs: Any, ours: Any, exact: bool) -> bool:
+    """Whether a scan output with room for more begins with what was collected, and goes on with zeros."""
+    ours, theirs = np.asarray(ours), np.asarray(theirs)
+    if ours.shape == theirs.shape:
+        return equal_values(ours, theirs, exact)
+    if ours.ndim != theirs.ndim or ours.dtype != theirs.dtype:
+        return False
+    index = tuple(slice(0, n) for n in ours.shape)
+    rest = np.array(theirs)
+    rest[index] = np.zeros((), rest.dtype)
+    return equal_values(theirs[index], ours, exact) and not rest.any()
+
+
+def first_difference(ours: CarriedByBoundary, theirs: CarriedByBoundary, exact: bool) -> str:
+    """The first boundary at which a carried value is another one; empty where there is none.
+
+    A loop that does not depend on the one around it stands beside it in TensorRT, which tells nesting by data flow: its
+    one entry there is each of ours.
+    """
+    beside = {path.rsplit(" ▸ ", 1)[-1]: rows for (path, entry), rows in theirs.items() if not entry}
+    for (path, entry), rows in ours.items():
+        found = theirs.get((path, entry), beside.get(path.rsplit(" ▸ ", 1)[-1]))
+        if found is None:
+            return f"{path} {entry}: not entered"
+        if len(found) != len(rows):
+            return f"{path} {entry}: {len(rows)} boundaries, and {len(found)} when converted"
+        for iteration, (row, other) in enumerate(zip(rows, found, strict=True)):
+            for name, value in row.items():
+                # Beside a value of the same name around the loop a body's own gets a number.
+                there = other.get(f"{name}_2", other.get(name))
+                if there is None or not equal_values(value, there, exact):
+                    return f"{path} {entry}: {name} before iteration {iteration}: {value}, converted {there}"
+    return ""

@@ -1,0 +1,354 @@
+"""One change in an ONNX model of a PyTorch module, which a comparison with the module has to name.
+
+A case is made from its name alone: ``nested operator 17`` is a module, a kind of change, and a number. Modules are
+those of ``torch_modules.py``, and those of the benchmarks that PyTorch's exporter takes.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import torch
+
+import loopdbg
+from loopdbg.debugger.compare.reference_match.reference_comparison import compare_reference
+from loopdbg.debugger.compare.report.findings import Comparison, Verdict
+from loopdbg.debugger.compare.report.text_report import report_lines
+from loopdbg.debugger.compare.running.boundary_merge import ComparisonOptions
+from loopdbg.debugger.compare.running.sides import ModelSide
+from loopdbg.debugger.reference.reference import Reference
+from loopdbg.debugger.reference.torch_api import run_torch_reference
+from loopdbg.debugger.reference.torch_export import export_module as program_of
+from loopdbg.runtime.errors import LoopdbgError
+from loopdbg.runtime.graph import walk
+from strategies.draws import SeededChoices
+from text_models import load_proto
+from torch_modules import CASES, TorchCase, export_onnx
+
+CACHE_DIRECTORY = Path(__file__).parents[2] / "build" / "torch"
+#: No loop of a large module runs more iterations, and none of a small one, which end by themselves before.
+MAX_CHANGES, MAX_BLAMED_NODES = 8, 20
+#: So many changes are tried until one is seen.
+MAX_ATTEMPTS = 40
+#: Operators that can stand in each other's place.
+INTERCHANGEABLE_OPERATORS = (
+    ("Add", "Sub", "Mul", "Div"),
+    ("Tanh", "Sigmoid", "Relu", "Sin", "Softplus", "Erf", "Neg"),
+    ("Less", "Greater", "LessOrEqual", "GreaterOrEqual", "Equal"),
+    ("And", "Or", "Xor"),
+    ("Max", "Min"),
+    ("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin"),
+    ("ArgMax", "ArgMin"),
+    ("Floor", "Ceil", "Round"),
+)
+MUTATION_KINDS = ("operator", "inputs", "constant", "attribute", "rewired")
+
+
+@dataclass
+class BuiltTorchModel:
+    """A module's model, what it is run on, and what the module computes. ``most``: the iterations of the model."""
+
+    path: Path
+    inputs: dict[str, Any]
+    reference: Reference
+    max_iterations: int
+
+
+@dataclass
+class TorchMutant:
+    """A changed model, which node was changed, and how."""
+
+    built: BuiltTorchModel
+    proto: onnx.ModelProto
+    node: str
+    text: str
+
+
+def module_cases() -> list[str]:
+    """The modules whose models have metadata: the small ones, and those of the benchmarks that are exported so."""
+    return [*(name for name in CASES if name != "cells"), *_benchmark_cases()]
+
+
+@cache
+def _benchmark_cases() -> dict[str, Any]:
+    sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
+    from real import families, model_files
+
+    families.load()
+    wanted = (name for name, real in model_files.REAL_MODELS.items() if '"dynamo"' in model_files._source_text(real))
+    return {name: model_files.REAL_MODELS[name] for name in wanted}
+
+
+@cache
+def build_model(name: str) -> BuiltTorchModel:
+    """The model of a module, exported now if it is not there as it is written now, and the reference."""
+    torch.set_num_threads(1)
+    case, most = CASES.get(name), MAX_BLAMED_NODES
+    if case is None:
+        torch.manual_seed(0)
+        made = _benchmark_cases()[name].make()
+        case, most = TorchCase(lambda: made.module, lambda: made.inputs, made.outputs), MAX_CHANGES
+    module, inputs = case.module(), case.arrays()
+    program = program_of(module, tuple(case.inputs().values()))
+    path = CACHE_DIRECTORY / f"{name}.onnx"
+    if not _is_current(path, module):
+        CACHE_DIRECTORY.mkdir(parents=True, exist_ok=True)
+        export_onnx(program, case, path.with_suffix(".new"))
+        path.with_suffix(".new").replace(path)
+    return BuiltTorchModel(path, inputs, run_torch_reference(program, inputs, max_iterations=most), most)
+
+
+def _is_current(path: Path, module: torch.nn.Module) -> bool:
+    """Whether a module was exported as it is written now: an older model tells other lines."""
+    written = Path(inspect.getfile(type(module))).stat().st_mtime
+    return path.exists() and path.stat().st_mtime > written
+
+
+def compare_with_module(model: loopdbg.Model, case: BuiltTorchModel) -> Comparison:
+    return compare_reference(ModelSide(model, case.inputs, case.max_iterations), case.reference, ComparisonOptions())
+
+
+# ------------------------------------------------------------------ changes
+
+
+@dataclass(frozen=True)
+class NodeLocation:
+    """A node of a model with the graphs around it, the innermost first."""
+
+    node: onnx.NodeProto
+    graphs: tuple[onnx.GraphProto, ...]
+
+
+def node_locations(graph: onnx.GraphProto, around: tuple[onnx.GraphProto, ...] = ()) -> Iterator[NodeLocation]:
+    for node in graph.node:
+        yield NodeLocation(node, (graph, *around))
+        for attribute in node.attribute:
+            for inner in (attribute.g, *attribute.graphs):
+                if inner.node or inner.output:
+                    yield from node_locations(inner, (graph, *around))
+
+
+def mutate_node(
+    kind: str, proto: onnx.ModelProto, draw: SeededChoices, limited: bool
+) -> tuple[NodeLocation, str] | None:
+    """Change one node; None where that one cannot be changed so. Nodes in loops are taken more often, and alone where
+    the run is ``limited``: then what is around loops is not compared."""
+    every = [place for place in node_locations(proto.graph) if place.node.op_type not in ("Loop", "Scan", "If")]
+    inner = [place for place in every if len(place.graphs) > 1]
+    place = draw.pick(inner if inner and (limited or draw.chance(80)) else every)
+    text = _CHANGES[kind](place, proto, draw)
+    return None if text is None else (place, text)
+
+
+def _operator(place: NodeLocation, proto: onnx.ModelProto, draw: SeededChoices) -> str | None:
+    node = place.node
+    group = next((group for group in INTERCHANGEABLE_OPERATORS if node.op_type in group), ())
+    if not group:
+        return None
+    before, node.op_type = node.op_type, draw.pick([one for one in group if one != node.op_type])
+    return f"{before} -> {node.op_type}"
+
+
+def _inputs(place: NodeLocation, proto: onnx.ModelProto, draw: SeededChoices) -> str | None:
+    node = place.node
+    pairs = [(i, j) for j in range(len(node.input)) for i in range(j) if node.input[i] != node.input[j]]
+    if not pairs:
+        return None
+    i, j = draw.pick(pairs)
+    node.input[i], node.input[j] = node.input[j], node.input[i]
+    return f"inputs {i} and {j} exchanged"
+
+
+def _constant(place: NodeLocation, proto: onnx.ModelProto, draw: SeededChoices) -> str | None:
+    """A constant of its own for this node."""
+    known = {one.name: one for graph in place.graphs for one in graph.initializer}
+    held = [k for k, name in enumerate(place.node.input) if name in known]
+    if not held:
+        return None
+    k = draw.pick(held)
+    array = np.array(onnx.numpy_helper.to_array(known[place.node.input[k]]))
+    if not array.size or array.dtype.kind not in "fiub":
+        return None
+    at = draw.integer(0, array.size - 1)
+    before = array.reshape(-1)[at]
+    array.reshape(-1)[at] = _different_number(before, array.dtype)
+    name = f"{place.node.input[k]}_changed"
+    place.graphs[-1].initializer.append(onnx.numpy_helper.from_array(array, name))
+    place.node.input[k] = name
+    return f"element {at} of input {k}: {before} -> {array.reshape(-1)[at]}"
+
+
+def _different_number(before: Any, dtype: np.dtype[Any]) -> Any:
+    """Another number that a dtype holds."""
+    if dtype.kind == "b":
+        return not before
+    after = before * 1.5 + 1
+    return after if dtype.kind == "f" else min(int(after), int(np.iinfo(dtype).max) - 1)
+
+
+def _attribute(place: NodeLocation, proto: onnx.ModelProto, draw: SeededChoices) -> str | None:
+    numbers = [one for one in place.node.attribute if one.type in (onnx.AttributeProto.INT, onnx.AttributeProto.FLOAT)]
+    lists = [one for one in place.node.attribute if one.type == onnx.AttributeProto.INTS and len(one.ints) > 1]
+    if not numbers and not lists:
+        return None
+    one = draw.pick([*numbers, *lists])
+    if one in lists:
+        one.ints[0], one.ints[1] = one.ints[1], one.ints[0]
+        return f"{one.name}: first two exchanged"
+    if one.type == onnx.AttributeProto.FLOAT:
+        one.f = one.f * 1.5 + 0.25
+        return f"{one.name} = {one.f}"
+    one.i = 1 - one.i if one.i in (0, 1) else one.i - 1
+    return f"{one.name} = {one.i}"
+
+
+def _rewired(place: NodeLocation, proto: onnx.ModelProto, draw: SeededChoices) -> str | None:
+    """Another value of the same graph, from before the node, for an input."""
+    graph, node = place.graphs[0], place.node
+    before = []
+    for one in graph.node:
+        if one.output[0] == node.output[0]:
+            break
+        before += one.output
+    known = [one.name for one in graph.input] + before
+    here = [k for k, name in enumerate(node.input) if name in known]
+    if not here or len(known) < 2:
+        return None
+    k = draw.pick(here)
+    name = draw.pick([one for one in known if one != node.input[k]])
+    text = f"input {k}: {node.input[k]} -> {name}"
+    node.input[k] = name
+    return text
+
+
+_CHANGES: dict[str, Callable[[NodeLocation, onnx.ModelProto, SeededChoices], str | None]] = {
+    "operator": _operator,
+    "inputs": _inputs,
+    "constant": _constant,
+    "attribute": _attribute,
+    "rewired": _rewired,
+}
+
+
+# ------------------------------------------------------------------ judging
+
+
+def make_case(name: str) -> TorchMutant | None:
+    """The first mutant of a case that runs and gives something else; and of which shapes stay."""
+    module, kind, _ = name.split()
+    case, draw = build_model(module), SeededChoices(name)
+    original = _load_model(str(case.path))
+    for _ in range(MAX_ATTEMPTS):
+        proto = copy.deepcopy(original)
+        found = mutate_node(kind, proto, draw, case.max_iterations == MAX_CHANGES)
+        if found is None:
+            continue
+        place, text = found
+        mutant = TorchMutant(case, proto, place.node.name, f"{place.node.op_type} '{place.node.name}': {text}")
+        if _changes_values(mutant):
+            return mutant
+    return None
+
+
+@cache
+def _load_model(path: str) -> onnx.ModelProto:
+    return onnx.load(path)
+
+
+def _changes_values(mutant: TorchMutant) -> bool:
+    """Whether it runs, and what is carried or comes out is not what it is in the model as it was."""
+    try:
+        return _differ(_original_results(mutant.built.path), _results(load_proto(mutant.proto), mutant.built))
+    except (LoopdbgError, MemoryError):
+        return False
+
+
+@cache
+def _original_results(path: Path) -> list[Any]:
+    return _results(loopdbg.load(path), build_model(path.stem))
+
+
+def _results(model: loopdbg.Model, case: BuiltTorchModel) -> list[Any]:
+    side = ModelSide(model, case.inputs, case.max_iterations)
+    found: list[Any] = []
+    for boundary in side.boundaries():
+        found += [np.array(value) for value in boundary.carried.values()]
+    return found + list((side.outputs or {}).values())
+
+
+def _differ(one: Sequence[Any], other: Sequence[Any]) -> bool:
+    if len(one) != len(other):
+        return True
+    with np.errstate(all="ignore"):
+        return not all(
+            a.shape == b.shape and np.allclose(a, b, 1e-3, 1e-3 * _largest(a), equal_nan=True)
+            for a, b in zip(one, other, strict=True)
+        )
+
+
+def _largest(array: Any) -> float:
+    size = np.abs(np.asarray(array, np.float64))
+    return float(size[np.isfinite(size)].max(initial=0.0))
+
+
+def judge_case(name: str) -> str:
+    """What came of a case: ``exact``, ``among`` several, ``unseen`` where no change was seen, or else what is wrong."""
+    mutant = make_case(name)
+    if mutant is None:
+        return "unseen"
+    model = load_proto(mutant.proto)
+    found = compare_with_module(model, mutant.built)
+    return judge(found, mutant, model)
+
+
+def judge(found: Comparison, mutant: TorchMutant, model: loopdbg.Model) -> str:
+    if found.verdict is not Verdict.DIFFER:
+        return f"SAME: {found.verdict.value} [{mutant.text}]"
+    named = blamed_nodes(found)
+    if mutant.node not in named:
+        return f"BLAMES: {named or 'nothing'}, not [{mutant.text}]"
+    wrong = wrong_source_line(found, mutant, model)
+    if wrong:
+        return f"LINE: {wrong} [{mutant.text}]"
+    return "exact" if len(named) == 1 else f"among: {len(named)} [{mutant.text}]"
+
+
+def blamed_nodes(found: Comparison) -> tuple[str, ...]:
+    """The nodes one of which is said to make the first difference."""
+    first = found.first
+    cause = found.cause if first is None else first.cause
+    if cause is None:
+        return ()
+    return (cause.node.node,) if cause.node is not None else cause.candidate_nodes
+
+
+def wrong_source_line(found: Comparison, mutant: TorchMutant, model: loopdbg.Model) -> str:
+    """What is wrong with the source lines that are shown; empty where nothing is, or the model does not tell."""
+    node = next((node for node in walk(model.graph) if node.name == mutant.node), None)
+    if node is None or not node.origin.file:
+        return ""
+    first = found.outputs[0] if found.first is None else found.first.first
+    cause = found.cause if found.first is None else found.first.cause
+    if cause is not None and cause.node is not None:
+        first = cause.node.difference
+    shown = "" if first is None else first.source
+    listed = cause is not None and node.name in cause.candidate_nodes and str(node.origin) in cause.remark
+    wanted = f"{node.origin.file}:{node.origin.line}"
+    return "" if listed or shown == wanted else f"{shown}, not {wanted}"
+
+
+def describe_case(name: str) -> str:
+    """A case as a person reads it."""
+    mutant = make_case(name)
+    if mutant is None:
+        return "no change is seen in what the model gives"
+    return "\n".join([mutant.text, *report_lines(compare_with_module(load_proto(mutant.proto), mutant.built))])

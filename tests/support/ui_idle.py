@@ -1,0 +1,74 @@
+"""When a screen is at rest, found sooner than Textual finds it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+from textual._context import active_app
+from textual.app import ScreenError
+from textual.message_pump import MessagePump
+from textual.pilot import Pilot, WaitForScreenTimeout
+
+#: Seconds of a look at whether a screen rests; it is drawn more often than that.
+POLL_SECONDS = 0.005
+#: What takes so many seconds does not happen at all.
+IDLE_TIMEOUT_SECONDS = 120
+
+
+def draw_pending() -> bool:
+    """Let the screen draw now what it would draw at its next turn, sixty times a second; False: there is nothing."""
+    app = active_app.get(None)
+    if app is None or not app.screen_stack or not app.screen._update_timer._active.is_set():
+        return False
+    try:
+        app.screen._on_timer_update()
+    except Exception as error:
+        app._handle_exception(error)
+    return True
+
+
+async def wait_until_idle(min_sleep: float = 0, max_sleep: float = 1) -> None:
+    """Wait until an app has done what there is to do: nothing waits in its event loop, no thread works, all is drawn.
+
+    Textual's own looks fifty times a second, three times for a key. ``max_sleep`` is of the time that this process
+    gets: a busy machine may give it none for as long. A model that runs on takes all of it.
+    """
+    loop = asyncio.get_running_loop()
+    began, spent = loop.time(), time.process_time()
+    while time.process_time() < spent + max_sleep and loop.time() < began + IDLE_TIMEOUT_SECONDS:
+        worked = time.process_time()
+        await asyncio.sleep(POLL_SECONDS)
+        waits = loop._ready  # type: ignore[attr-defined]
+        rests = not waits and time.process_time() - worked < POLL_SECONDS / 5 and loop.time() >= began + min_sleep
+        if rests and not draw_pending():
+            return
+
+
+def _is_waiting(pump: MessagePump) -> bool:
+    """Whether it has done all, and waits for the next message."""
+    ready: Any = getattr(pump._message_queue, "ready_event", None)  # another Textual may have another queue
+    return ready is not None and not ready.is_set() and bool(ready._waiters)
+
+
+async def wait_for_messages(pilot: Pilot[object], timeout: float = IDLE_TIMEOUT_SECONDS) -> bool:
+    """Wait until what the widgets have been sent so far is done; False: the app has failed.
+
+    Textual's own sends a message to each of them, twice for a key; those that wait for one have done what there was.
+    """
+    try:
+        pumps = [pilot.app, *pilot.app.screen.walk_children(with_self=True)]
+    except ScreenError:
+        return False
+    done = [event for pump in pumps if not _is_waiting(pump) and pump.call_later((event := asyncio.Event()).set)]
+    if not done:
+        return True
+    rest = asyncio.gather(*(event.wait() for event in done))
+    failed = asyncio.ensure_future(pilot.app._exception_event.wait())
+    ended, left = await asyncio.wait((rest, failed), timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+    for future in left:
+        future.cancel()
+    if not ended:
+        raise WaitForScreenTimeout
+    return rest in ended

@@ -1,0 +1,78 @@
+"""The moving picture of README: it is small, asks nobody for anything, and each frame shows what the screen did."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from html import unescape
+from itertools import accumulate
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from browser import BROWSER, evaluate_on_svg
+
+DOCS = Path(__file__).parents[2] / "docs"
+#: As much as README's host shows at once.
+LARGEST = 400_000
+#: At the middle of each frame, the texts that are seen.
+SEEN = """root => MIDDLES.map(at => {
+  document.getAnimations().forEach(one => { one.pause(); one.currentTime = at * 1000 })
+  return [...root.querySelectorAll('text')].filter(one => getComputedStyle(one).visibility === 'visible')
+    .map(one => `${one.getAttribute('x')},${one.getAttribute('y')} ${one.textContent}`)
+})"""
+
+
+@pytest.fixture(scope="module")
+def script() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("make_stepping", DOCS / "make_stepping.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # its dataclasses look it up
+    spec.loader.exec_module(module)
+    return module
+
+
+def texts(frame: Any, base: int) -> list[str]:
+    """What a frame says, and where."""
+    return sorted(f"{item.x},{item.y + base} {item.text}" for item in frame if item.text)
+
+
+def test_what_stays_is_there_once(script: ModuleType) -> None:
+    a, b, c = (script.Item(k, 0, 1, name, "#fff", "") for k, name in enumerate("abc"))
+    shown = [frozenset([a, b]), frozenset([a]), frozenset([a, b, c])]
+    assert script.lives(shown) == {(0, 1): [b], (0, 3): [a], (2, 3): [b, c]}
+
+
+def test_committed_picture_makes_no_requests() -> None:
+    svg = (DOCS / "stepping.svg").read_text(encoding="utf-8")
+    assert len(svg.encode()) < LARGEST
+    assert svg.count("http") == 1 and 'xmlns="http://www.w3.org/2000/svg"' in svg
+    assert not any(word in svg for word in ("url(", "@import", "@font-face", "<image", "href", "<script"))
+    said = unescape(svg)
+    for wanted in ("lstm.xml", "iteration 0 / 25", "LSTMCell(", "paused: breakpoint", "What it holds", "│"):
+        assert wanted in said, wanted
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
+async def test_in_a_browser_each_frame_is_what_the_screen_was(script: ModuleType, tmp_path: Path) -> None:
+    story = [*script.STORY[:3], *script.STORY[-3:]]
+    paper, shown = await script.frames(story)
+    seconds = [step.seconds for step in story]
+    starts = accumulate([0.0, *seconds[:-1]])
+    middles = [start + one / 2 for start, one in zip(starts, seconds, strict=True)]
+    svg = script.moving(paper, shown, seconds)
+    seen = evaluate_on_svg(svg, SEEN.replace("MIDDLES", str(middles)), tmp_path)
+    assert [sorted(one) for one in seen] == [texts(frame, script.BASELINE_PX) for frame in shown]
+    assert len({tuple(one) for one in seen}) > 3
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
+async def test_without_animation_the_last_frame_is_seen(script: ModuleType, tmp_path: Path) -> None:
+    story = script.STORY[:3]
+    paper, shown = await script.frames(story)
+    still = script.moving(paper, shown, [1.0] * 3).replace("</style>", "g { animation: none !important }</style>")
+    (seen,) = evaluate_on_svg(still, SEEN.replace("MIDDLES", "[0]"), tmp_path)
+    assert sorted(seen) == texts(shown[-1], script.BASELINE_PX)

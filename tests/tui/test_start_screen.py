@@ -1,0 +1,256 @@
+"""What comes before the debugger: choosing a model, and the inputs of one that came with none."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from app_driver import run_app
+from loopdbg import InputError, UsageError
+from loopdbg.runtime.model import Model
+from loopdbg.tui.actions import remap_keys
+from loopdbg.tui.app import LoopdbgApp
+from loopdbg.tui.cli.commands.start import sample_models
+from loopdbg.tui.cli.model_inputs.draft import InputDraft
+from loopdbg.tui.cli.model_inputs.gather import gather_inputs
+from loopdbg.tui.cli.options import add_run_options
+from loopdbg.tui.screens.help import HelpScreen
+from loopdbg.tui.screens.input_editor import InputsApp
+from loopdbg.tui.screens.model_chooser import ModelChoice, ModelChooserApp
+from loopdbg.tui.session_worker import SessionWorker
+from text_models import SAMPLES, model, sample
+
+TEXT = """
+agraph (float[N] x, float[N, 2] y, int64 count, string[2] words) => (float[N] z) {
+  two = Constant <value_float: float = 2.0> ()
+  z = Mul (x, two)
+}
+"""
+
+
+def draft() -> InputDraft:
+    found = model(TEXT)
+    return InputDraft(found, made(found))
+
+
+def made(found: Model):  # type: ignore[no-untyped-def]
+    parser = argparse.ArgumentParser()
+    add_run_options(parser)
+    inputs = gather_inputs(found, parser.parse_args([]))
+    assert inputs.generated_by_default
+    assert not gather_inputs(found, parser.parse_args(["--seed", "1"])).generated_by_default
+    return inputs
+
+
+def row(of: InputDraft, name: str) -> tuple[str, str, str, str]:
+    return next(one for one in of.rows() if one[0] == name)
+
+
+def test_values_are_made_typed_and_computed() -> None:
+    one = draft()
+    assert row(one, "x")[3] == "random, seed 0"
+    before = row(one, "x")[2]
+    one.make(0, "random")
+    assert row(one, "x")[2] != before and row(one, "x")[3] == "random, seed 1"
+    for kind, first in (("zeros", 0), ("ones", 1), ("arange", 0)):
+        one.make(1, kind)
+        assert np.asarray(one.build_inputs().values["y"]).reshape(-1)[0] == first
+    one.set_dim("N=3")
+    assert np.array_equal(np.asarray(one.build_inputs().values["y"]), np.arange(6, dtype=np.float32).reshape(3, 2))
+    one.edit(0, "[1, 2, 3]")
+    one.edit(1, "zeros_like(y) + 0.5")
+    one.edit(2, "7")
+    one.edit(3, '["a", "b"]')
+    done = one.build_inputs()
+    assert np.asarray(done.values["y"]).dtype == np.float32 and np.asarray(done.values["y"])[0, 0] == 0.5
+    assert done.values["count"] == 7 and "x [1, 2, 3]" in done.note
+
+
+@pytest.mark.parametrize(
+    ("k", "text", "message"),
+    [
+        (0, "[[1]]", "'x'"),
+        (0, "nonsense", "unknown name"),
+        (0, "x +", "'x'"),
+        (0, "", "needs a value"),
+        (2, "1.5", "count"),
+        (0, "nowhere.npy", "no such file"),
+    ],
+)
+def test_what_does_not_fit_is_refused(k: int, text: str, message: str) -> None:
+    one = draft()
+    before = one.rows()
+    with pytest.raises(InputError, match=message):
+        one.edit(k, text)
+    assert one.rows() == before
+
+
+def test_sizes_that_inputs_share_have_to_agree() -> None:
+    one = draft()
+    one.edit(0, "[1, 2, 3]")
+    with pytest.raises(InputError, match="N"):
+        one.build_inputs()
+    one.make(1, "zeros")
+    assert np.asarray(one.build_inputs().values["y"]).shape == (3, 2), "made to fit"
+    with pytest.raises((InputError, UsageError), match="dim"):
+        one.set_dim("K=2")
+    with pytest.raises(InputError, match="strings"):
+        one.make(3, "zeros")
+
+
+def test_files_are_loaded(tmp_path: Path) -> None:
+    one = draft()
+    np.save(tmp_path / "x.npy", np.ones(4, np.float32))
+    np.savez(tmp_path / "all.npz", x=np.zeros(2, np.float32), y=np.zeros((2, 2), np.float32))
+    np.savez(tmp_path / "other.npz", q=np.zeros(2))
+    assert one.load(0, tmp_path / "x.npy") == "x from x.npy"
+    assert one.load(0, tmp_path / "all.npz") == "x, y from all.npz"
+    assert one.build_inputs().values["x"].shape == (2,)  # type: ignore[union-attr]
+    with pytest.raises(InputError, match="no input is called so"):
+        one.load(0, tmp_path / "other.npz")
+
+
+async def test_the_inputs_screen_takes_every_key(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.ones(1, np.float32))
+    app = InputsApp(draft(), "m.onnx")
+    async with app.run_test(size=(100, 20)) as pilot:
+        await pilot.pause()
+        assert "float32 [N]" in app.rows_box.text or "float32[N]" in app.rows_box.text
+        assert app.rows_box.lines[1].text.startswith("▌")
+        await pilot.press("z")
+        assert "zeros" in app.rows_box.lines[1].text
+        await pilot.press("o", "a", "r", "j", "k", "down", "down", "enter")
+        app.prompt.value = "7"
+        await pilot.press("enter")
+        assert app.rows_box.lines[3].text.split()[3] == "7"
+        await pilot.press("enter")
+        app.prompt.value = "word"
+        await pilot.press("enter")
+        assert "unknown name" in app.note and app.prompt.display
+        await pilot.press("escape", "up", "up", "l")
+        app.prompt.value = str(tmp_path / "x.npy")
+        await pilot.press("enter")
+        assert "x.npy" in app.rows_box.lines[1].text
+        await pilot.press("d")
+        app.prompt.value = "y:0=1"
+        await pilot.press("enter")
+        await pilot.press("s")
+    assert app.return_value is True
+    assert app.draft.build_inputs().values["count"] == 7  # type: ignore[attr-defined]
+
+
+async def test_the_inputs_screen_can_be_left() -> None:
+    app = InputsApp(draft(), "m.onnx")
+    async with app.run_test() as pilot:
+        await pilot.press("enter", "escape", "escape")
+    assert app.return_value is False
+
+
+async def test_the_start_screen_filters_and_opens(tmp_path: Path) -> None:
+    typed = tmp_path / "mine.onnx"
+    typed.write_bytes(b"")
+    choices = [ModelChoice(tmp_path / "gone.onnx", "Recent")]
+    choices += [ModelChoice(path, group) for group, paths in sample_models().items() for path in paths]
+    assert SAMPLES.resolve() / "newton_sqrt.onnx" in [one.path for one in choices]
+    for keys, text, expected in (
+        (("enter",), "newton", "newton_sqrt.onnx"),
+        (("down", "pagedown", "pageup", "up", "enter"), "", "gone.onnx"),
+        (("enter",), str(typed), "mine.onnx"),
+        (("enter", "escape"), "no such thing at all", None),
+    ):
+        app = ModelChooserApp(choices)
+        async with app.run_test(size=(90, 30)) as pilot:
+            await pilot.pause()
+            app.path_input.value = text
+            await pilot.pause()
+            await pilot.press(*keys)
+            await pilot.pause()
+        assert (app.return_value and app.return_value.name) == expected
+
+
+@pytest.mark.parametrize("size", [(80, 24), (40, 12), (120, 36)])
+async def test_recent_models_come_first_and_nothing_is_cut_off(size: tuple[int, int], tmp_path: Path) -> None:
+    far = tmp_path / ("folder" * 20) / "far.onnx"
+    choices = [ModelChoice(SAMPLES / "lstm.xml", "Recent"), ModelChoice(far, "Recent")]
+    choices += [ModelChoice(path, group, "") for group, paths in sample_models().items() for path in paths]
+    app = ModelChooserApp(choices)
+    async with app.run_test(size=size) as pilot:
+        await pilot.pause()
+        rows = ["".join(segment.text for segment in strip) for strip in app.screen._compositor.render_strips()]
+        assert rows[2].strip() == "Recent" and rows[3].split()[0] == "lstm.xml" and rows[5].strip() == "Samples"
+        assert rows[4].split()[0] == "far.onnx" and rows[4].rstrip().endswith("folder" if size[0] > 40 else ".onnx")
+        assert len(rows) == size[1]
+        assert rows[-1].strip().startswith("↓ next  enter open") and rows[-1].strip().endswith("esc leave")
+        groups = list(dict.fromkeys(one.group for one in app.visible_choices))
+        assert groups[:2] == ["Recent", "Samples"] and "lessons" in groups[-1]
+        # A recent one may be a sample too.
+        app.path_input.value = "lstm.xml"
+        await pilot.pause()
+        assert [one.path.name for one in app.visible_choices] == ["lstm.xml", "lstm.xml"]
+        await pilot.press("down", "enter")
+    assert app.return_value is not None and app.return_value.name == "lstm.xml"
+
+
+async def test_other_keys_before_the_debugger() -> None:
+    actions = remap_keys(
+        {"choice-down": ("f5",), "choice-open": ("f6",), "inputs-start": ("f7",), "inputs-zeros": ("0",)}
+    )
+    app = ModelChooserApp([ModelChoice(Path("a.onnx"), "Recent"), ModelChoice(Path("b.onnx"), "Recent")], actions)
+    async with app.run_test() as pilot:
+        await pilot.pause()
+        assert "f6 open" in app.key_bar.text
+        await pilot.press("f5", "f6")
+    assert app.return_value == Path("b.onnx")
+    before = InputsApp(draft(), "m.onnx", actions=actions)
+    async with before.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        assert before.key_bar.text.startswith("f7 start") and before.key_bar.text.endswith("? help  esc quit")
+        await pilot.press("0", "question_mark")
+        assert isinstance(before.screen, HelpScreen) and "open the model with these inputs" in before.screen.text
+        await pilot.press("escape", "enter")
+        assert before.key_bar.text.startswith("enter take")
+        await pilot.press("escape", "z", "s")
+        assert "zeros" in before.rows_box.lines[1].text
+        await pilot.press("f7")
+    assert before.return_value is True
+
+
+@pytest.mark.parametrize(("width", "said"), [(120, "RANDOM inputs, seeds 0, 3"), (80, "RANDOM   ")])
+async def test_the_header_does_not_let_random_inputs_be_forgotten(width: int, said: str) -> None:
+    app = LoopdbgApp(SessionWorker(*sample("lstm.xml"), None), seeds={"X": 3, "H0": 0})
+    async with run_app(app, (width, 24)) as screen:
+        assert said in screen.header and "iteration 0 / 25" in screen.header and "TensorIterator 'rnn'" in screen.header
+    async with run_app(
+        LoopdbgApp(SessionWorker(*sample("lstm.xml"), None), "made with --seed 3"), (width, 24)
+    ) as screen:
+        assert "RANDOM" not in screen.header, "what a note says is for people"
+
+
+async def test_a_restart_gives_inputs_that_are_random_no_more() -> None:
+    app = LoopdbgApp(SessionWorker(*sample("lstm.xml"), None), "made with --seed 3", seeds={"X": 3, "H0": 3, "C0": 4})
+    async with run_app(app) as screen:
+        notes = []
+        await screen.press("colon")
+        for given in ("X=X*2", "C0=C0*2", "H0=H0*2"):
+            await screen.type(f"restart {given}")
+            assert app.screen_state is not None
+            notes.append((app.screen_state.inputs_note, app.screen_state.seeds, "RANDOM" in screen.header))
+    assert notes == [
+        ("X by restart; made with --seed 3", (3, 4), True),
+        ("X, C0 by restart; made with --seed 3", (3,), True),
+        ("X, H0, C0 by restart", (), False),
+    ]
+
+
+def test_random_inputs_say_their_seeds() -> None:
+    one = draft()
+    assert one.build_inputs().seeds == {"x": 0, "y": 0, "count": 0, "words": 0}
+    one.make(0, "random")
+    assert one.build_inputs().seeds == {"x": 1, "y": 0, "count": 0, "words": 0}
+    for k, text in enumerate(("[1]", "[[1, 2]]", "7", '["a", "b"]')):
+        one.edit(k, text)
+    assert one.build_inputs().seeds == {}
+    assert set(made(one.model).seeds.values()) == {0}

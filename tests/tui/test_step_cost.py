@@ -1,0 +1,238 @@
+"""What one key press costs: each thing is computed once, and the screen's thread never looks at the engine."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import numpy as np
+import pytest
+from textual._compositor import Compositor
+from textual._styles_cache import StylesCache
+from textual.geometry import Region
+from textual.strip import Strip
+from textual.widget import Widget
+
+from app_driver import AppDriver, open_app, sample
+from loopdbg import load
+from loopdbg.debugger.statistics import streaming_stats
+from loopdbg.debugger.statistics.tensor_ref import REFERENCE_MIN_BYTES
+
+ROOT = Path(__file__).parents[2]
+#: What a live run is made of.
+ENGINE = ("runtime/frame.py", "runtime/engine/", "debugger/session/session_frames.py", "debugger/scope/")
+#: What draws and words what is drawn: it follows the update of the widgets.
+WORDS = ("debugger/describe/", "debugger/value_text.py", "runtime/text.py", "debugger/expression/tokens.py")
+DRAWS = ("tui/widgets/", "tui/render/", *WORDS)
+#: What follows from the graph alone.
+SETTLED = (
+    ("condition.py", "condition_slice"),
+    ("termination_text.py", "termination_sentences"),
+    ("termination.py", "termination_rule"),
+    ("pseudo_code.py", "PseudoCode._extract_loop"),
+)
+
+
+class CallCounter:
+    """Counts the calls of this program's functions in the thread that it is switched on in."""
+
+    def __init__(self) -> None:
+        self._calls: Counter[CodeType] = Counter()
+
+    def __enter__(self) -> CallCounter:
+        sys.setprofile(self._note)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        sys.setprofile(None)
+
+    def _note(self, frame: FrameType, event: str, _: Any) -> None:
+        if event == "call":
+            self._calls[frame.f_code] += 1
+
+    @cached_property
+    def seen(self) -> Counter[tuple[str, str]]:
+        """How often each function of the program was called, by its file and its name."""
+        found: Counter[tuple[str, str]] = Counter()
+        for code, count in self._calls.items():
+            path = Path(code.co_filename).resolve()
+            if path.is_relative_to(ROOT) and path.relative_to(ROOT).parts[0] in ("debugger", "runtime", "tui"):
+                found[path.relative_to(ROOT).as_posix(), code.co_qualname] += count
+        return found
+
+    @property
+    def files(self) -> set[str]:
+        """The files of the program that were met."""
+        return {path for path, _ in self.seen}
+
+
+async def one_step(screen: AppDriver, key: str = "s") -> tuple[CallCounter, CallCounter]:
+    """What a key calls in the thread of the screen, and in that of the engine."""
+    driver = screen.app.session_worker
+    work, shown = CallCounter(), CallCounter()
+    do = driver._run_command
+
+    def watched(command: Any) -> Any:
+        with work:
+            return do(command)
+
+    driver._run_command = watched  # type: ignore[method-assign]
+    try:
+        with shown:
+            await screen.press(key)
+    finally:
+        driver._run_command = do  # type: ignore[method-assign]
+    return shown, work
+
+
+@pytest.mark.parametrize("name", ["newton_sqrt.onnx", "mandelbrot.onnx"])
+async def test_the_screen_does_not_look_at_the_engine(name: str) -> None:
+    async with open_app(*sample(name)) as screen:
+        for key in ("s", "n", "backspace", "s"):
+            shown, _ = await one_step(screen, key)
+            assert not [path for path in shown.files if path.startswith(ENGINE)]
+
+
+async def test_a_frame_is_looked_at_once() -> None:
+    async with open_app(*sample("newton_sqrt.onnx")) as screen:
+        for key in ("s", "n", "s", "s"):
+            _, work = await one_step(screen, key)
+            frames = len(screen.app.screen_state.view.frames)  # type: ignore[union-attr]
+            assert work.seen["debugger/session/snapshot.py", "take_snapshot"] == 1
+            assert work.seen["runtime/loop_view.py", "FrameInternals.find_nodes"] <= frames
+            assert work.seen["runtime/loop_view.py", "FrameInternals._find_scope"] <= frames
+            assert work.seen["runtime/loop_view.py", "FrameValues.__init__"] <= frames
+
+
+async def test_a_step_goes_through_few_files() -> None:
+    async with open_app(*sample("newton_sqrt.onnx")) as screen:
+        await screen.press("s")
+        shown, work = await one_step(screen)
+        found = {path for path in shown.files | work.files if not path.startswith(DRAWS)}
+        assert len(found) <= 38, sorted(found)
+        called = shown.seen + work.seen
+        assert not [what for what in SETTLED if called[f"debugger/describe/{what[0]}", what[1]]]
+
+
+@pytest.mark.parametrize(("name", "most"), [("greedy_decoder.onnx", 6000), ("lstm.xml", 4200)])
+async def test_a_step_makes_few_calls(name: str, most: int) -> None:
+    """Far more than it needs: what is far beyond is something made anew that did not change."""
+    async with open_app(*sample(name)) as screen:
+        for _ in range(2):
+            await screen.press("s")
+        shown, work = await one_step(screen)
+        assert shown.seen.total() + work.seen.total() < most, (shown.seen + work.seen).most_common(20)
+
+
+async def test_what_did_not_change_is_not_made_again() -> None:
+    async with open_app(*sample("greedy_decoder.onnx")) as screen:
+        await screen.press("s", "s")
+        assert "constant" in screen.text("inputs")
+        shown, _ = await one_step(screen)
+        for path, function in (
+            ("tui/render/source_listing.py", "_ListingLayout.__init__"),
+            ("tui/actions/table.py", "actions_on"),
+            ("tui/actions/key_names.py", "key_name"),
+            ("runtime/graph/producers.py", "ProducerMap.__init__"),
+            ("tui/widgets/inputs.py", "_input_row"),
+        ):
+            assert not shown.seen[path, function], function
+        assert shown.seen["tui/widgets/key_bar.py", "KeyBar._select_labels"] <= 2
+        assert shown.seen["tui/screens/panes_app.py", "PanesApp.check_action"]
+        # Of lines that stay as they are nothing is coloured anew.
+        lines = sum(len(pane.lines) for pane in screen.app.panes.values() if pane.display)
+        assert shown.seen["tui/widgets/strips.py", "StyleResolver.to_strip"] < lines
+
+
+@pytest.mark.parametrize("before", [(), ("G",)], ids=["panes", "graph"])
+async def test_a_step_arranges_nothing_and_draws_what_changed(
+    before: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole: list[str] = []
+    for name in ("reflow", "render_full_update"):
+        monkeypatch.setattr(Compositor, name, _noted(getattr(Compositor, name), name, whole))
+    async with open_app(*sample("lstm.xml")) as screen:
+        await screen.press(*before, *"snsn")
+        assert whole
+        whole.clear()
+        await screen.press(*"snnsn")
+        assert not whole
+
+
+async def test_widgets_that_did_not_change_keep_their_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[str | None] = []
+    render = StylesCache.render_widget
+
+    def noted(cache: StylesCache, widget: Widget, crop: Region) -> list[Strip]:
+        drawn.append(widget.id)
+        return render(cache, widget, crop)
+
+    async with open_app(*sample("lstm.xml")) as screen:
+        await screen.press(*"sn", "down")
+        rows = screen.visible_rows()
+        monkeypatch.setattr(StylesCache, "render_widget", noted)
+        await screen.press("down")
+        assert "detail" in drawn and not {"main", "inputs", "scans", "timeline", "header"}.intersection(drawn)
+        assert screen.visible_rows()[:1] == rows[:1] and screen.visible_rows() != rows
+
+
+def _noted(do: Callable[..., Any], name: str, called: list[str]) -> Callable[..., Any]:
+    """What is done, noted by its name."""
+
+    def noted(*args: Any, **options: Any) -> Any:
+        called.append(name)
+        return do(*args, **options)
+
+    return noted
+
+
+HALVES = """
+<ir_version: 10, opset_import: ["" : 21]>
+main (int64 m, float[N] x0, float[N] w) => (float[N] x_last) {
+  x_last = Loop <body = body (int64 i, bool c, float[N] x) => (bool go, float[N] y) {
+    go = Identity (c)
+    half = Constant <value_float: float = 0.5> ()
+    small = Mul (x, half)
+    y = Add (small, w)
+  }> (m, , x0)
+}
+"""
+
+
+async def test_a_step_goes_once_over_each_new_tensor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever shows it, its change and what it was before, in however many panes; a key by a key."""
+    size = REFERENCE_MIN_BYTES
+    path = tmp_path / "halves.onnxtxt"
+    path.write_text(HALVES)
+    inputs = {"m": 9, "x0": np.arange(size, dtype=np.float32), "w": np.ones(size, np.float32)}
+    looked: list[int] = []
+    look = streaming_stats.accumulate_pass
+
+    def counted(part: Any, *others: Any) -> bool:
+        looked.append(part.size)
+        return look(part, *others)
+
+    monkeypatch.setattr(streaming_stats, "accumulate_pass", counted)
+    async with open_app(load(path), inputs, size=(200, 60)) as screen:
+        assert sum(looked) == 2 * size, "x0 and w"
+        # Both are as they were, and the first two nodes make nothing large.
+        for key, new in (
+            ("s", 2),
+            ("s", 2),
+            ("n", 0),
+            ("n", 0),
+            ("n", 1),
+            ("n", 1),
+            ("left", 0),
+            ("left", 0),
+            ("s", 0),
+        ):
+            looked.clear()
+            await screen.press(key)
+            assert sum(looked) == new * size, key
+        assert "norm" in screen.text("back-edges") and "±" in screen.text("back-edges")

@@ -1,0 +1,41 @@
+"""What one constant is to another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from loopdbg.debugger.compare.align.constant_relations import describe_constant_relation
+
+WEIGHT = np.arange(1, 25, dtype=np.float32).reshape(8, 3)
+KERNEL = np.arange(2 * 3 * 2 * 2, dtype=np.float32).reshape(2, 3, 2, 2)
+
+
+@pytest.mark.parametrize(
+    ("right", "told"),
+    [
+        (WEIGHT.T, "the same, transposed"),
+        (WEIGHT.reshape(4, 6), "the same in another shape"),
+        (WEIGHT[::-1], "the same, reversed along axis 0"),
+        (WEIGHT[:, ::-1], "the same, reversed along axis 1"),
+        (WEIGHT[[0, 1, 4, 5, 2, 3, 6, 7]], "the same, its 4 blocks along axis 0 in the order 0, 2, 1, 3"),
+        (-WEIGHT, "the same, negated"),
+        (WEIGHT * np.float32(0.125), "the same, multiplied by 0.125"),
+        (WEIGHT + 1, ""),
+        (WEIGHT.astype(np.float64).T, ""),
+        (np.zeros_like(WEIGHT), ""),
+        (WEIGHT[:4], ""),
+        (3.0, ""),
+    ],
+)
+def test_matrices(right: Any, told: str) -> None:
+    assert describe_constant_relation(WEIGHT, right) == told
+
+
+def test_others() -> None:
+    assert describe_constant_relation(KERNEL, KERNEL.transpose(1, 0, 2, 3)) == "the same, its first two axes exchanged"
+    assert describe_constant_relation(np.float32(1), np.float32(2)) == ""
+    assert describe_constant_relation(np.array(["a", "b"], object), np.array(["b", "a"], object)) == ""
+    assert describe_constant_relation([WEIGHT], [WEIGHT.T]) == ""

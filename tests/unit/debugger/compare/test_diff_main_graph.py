@@ -1,0 +1,196 @@
+"""Two models that differ in the main graph: without loops, or before and behind loops that are the same."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+import loopdbg
+from cli_runner import run_cli as command
+from loopdbg.debugger.compare.api import Diff
+from loopdbg.debugger.compare.live_peer.peer_comparison import compare_with_peer
+from loopdbg.debugger.compare.report.findings import Comparison
+from loopdbg.debugger.compare.running.boundary_merge import ComparisonOptions, compare_sides
+from loopdbg.debugger.compare.running.sides import ModelSide
+from loopdbg.debugger.peers.process import Peer
+from text_models import model, proto
+
+X = np.linspace(-1, 2, 4, dtype=np.float32)
+PLAIN = """g (float[4] x) => (float[4] y, float[4] z) {
+  [square] a = Mul (x, x) [squash] b = Tanh (a) [add] c = Add (b, x) [end] y = Sin (c) [turn] d = Neg (c)
+  [last] z = Sigmoid (d) }"""
+LOOP = """g (float[4] x, int64 n) => (float[4] y) {
+  [begin] p = Sin (x) [beside] q = Cos (x)
+  [L] s = Loop (n, , p) <body = b (int64 i, bool c, float[4] h) => (bool c2, float[4] k) {
+    c2 = Identity (c) [step] k = Tanh (h) }>
+  [behind] r = Sigmoid (s) [join] y = Add (r, q) }"""
+BRANCH = """g (float[4] x, bool p) => (float[4] y) {
+  r = If (p) <
+    then_branch = t () => (float[4] u) { [inner] e = Exp (x) u = Neg (e) },
+    else_branch = f () => (float[4] w) { w = Neg (x) } >
+  y = Tanh (r) }"""
+
+
+def compared(text: str, old: str, new: str, **more: Any) -> Comparison:
+    """A model and what it is with a part of its text changed."""
+    assert old in text
+    sides = [ModelSide(model(one), {"x": X, **more}) for one in (text, text.replace(old, new))]
+    return compare_sides(*sides, ComparisonOptions())
+
+
+def blamed(found: Comparison) -> str:
+    assert found.first is None and found.cause is not None and found.cause.node is not None
+    return found.cause.node.node
+
+
+def test_without_loops_the_node_is_named() -> None:
+    found = compared(PLAIN, "Tanh (a)", "Sigmoid (a)")
+    assert blamed(found) == "squash"
+    node = found.cause.node
+    assert (node.op_type, node.other_op_type) == ("Tanh", "Sigmoid")
+    assert [name for name, _ in node.inputs] == ["a"]
+    assert np.array_equal(node.inputs[0][1], X * X)
+    assert np.allclose(node.difference.left, np.tanh(X * X))
+
+
+def test_what_it_reads_instead() -> None:
+    found = compared(PLAIN, "Add (b, x)", "Add (b, a)")
+    assert blamed(found) == "add"
+    assert found.cause.remark == "it reads 'x' here, 'a' there"
+
+
+def test_of_two_faults_the_one_that_runs_first() -> None:
+    # The first output has only the second fault.
+    found = compared(
+        "g (float[4] x) => (float[4] y, float[4] z) { [first] a = Neg (x) z = Tanh (a) [second] y = Sin (x) }",
+        "[first] a = Neg (x) z = Tanh (a) [second] y = Sin (x)",
+        "[first] a = Abs (x) z = Tanh (a) [second] y = Cos (x)",
+    )
+    assert [one.name for one in found.outputs] == ["y", "z"]
+    assert blamed(found) == "first"
+    assert found.first_output is found.outputs[1]
+    first = Diff(found).first
+    assert first is not None and (first.value, first.node) == ("z", "first")
+
+
+def test_the_same_models_have_no_cause() -> None:
+    found = compared(PLAIN, "Sin", "Sin")
+    assert found.same and found.cause is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "node"),
+    [
+        ("Cos (x)", "Tanh (x)", "beside"),
+        ("Sigmoid (s)", "Softplus (s)", "behind"),
+        ("Sigmoid (s)", "Sigmoid (p)", "behind"),
+    ],
+)
+def test_with_equal_loops(old: str, new: str, node: str) -> None:
+    found = compared(LOOP, old, new, n=np.int64(3))
+    assert found.loops[0].same
+    assert blamed(found) == node
+
+
+def test_where_a_loop_differs_that_tells_it() -> None:
+    found = compared(LOOP, "p = Sin (x)", "p = Neg (x)", n=np.int64(3))
+    assert found.cause is None
+    assert found.first is not None and found.first.node is not None and found.first.node.node == "begin"
+
+
+def test_where_a_loop_runs_longer_no_node_is_to_blame() -> None:
+    text = LOOP.replace("(n, , p)", "(m, , p)").replace("[begin]", "m = Abs (n) [begin]")
+    found = compared(text, "m = Abs (n)", "m = Add (n, n)", n=np.int64(3))
+    assert found.loops[0].trips is not None
+    assert found.outputs and found.cause is None
+
+
+def test_what_a_model_that_fails_was_given_before() -> None:
+    text = """g (float[4] x, int64 n) => (float[4] y) <int64[1] size = {4}> {
+      start = ConstantOfShape (size)
+      y = Loop (n, , start) <body = b (int64 i, bool c, float[a] h) => (bool c2, float[a] k) {
+        c2 = Identity (c) k = Add (h, x) }> }"""
+    found = compared(text, "{4}", "{3}", n=np.int64(2))
+    assert found.error is not None and "Add" in str(found.error)
+    assert found.first is not None and found.first.first is not None and found.first.first.delta.kind == "shape"
+    source = None if found.first.cause is None else found.first.cause.source
+    assert source is not None and (source.role, source.name) == ("constant", "size")
+
+
+@pytest.mark.parametrize(("taken", "node"), [(True, "inner"), (False, None)])
+def test_in_the_branch_that_was_taken(taken: bool, node: str | None) -> None:
+    found = compared(BRANCH, "Exp (x)", "Sin (x)", p=np.bool_(taken))
+    assert found.same if node is None else blamed(found) == node
+
+
+def test_two_systems(tmp_path: Path) -> None:
+    openvino = pytest.importorskip("openvino", reason="needs openvino, which converts the model")
+    onnx.save(proto(PLAIN), tmp_path / "m.onnx")
+    onnx.save(proto(PLAIN.replace("Tanh (a)", "Sigmoid (a)")), tmp_path / "n.onnx")
+    openvino.save_model(openvino.convert_model(tmp_path / "n.onnx"), tmp_path / "n.xml", compress_to_fp16=False)
+    found = loopdbg.diff(tmp_path / "m.onnx", tmp_path / "n.xml", {"x": X})
+    assert found.first is not None and (found.first.node, found.first.op_type) == ("squash", "Tanh")
+
+
+def test_a_recording_has_the_ends_of_the_main_graph(tmp_path: Path) -> None:
+    session = loopdbg.debug(model(PLAIN), {"x": X})
+    session.record(tmp_path / "run.loopdb")
+    session.finish()
+    session.close()
+    at_its_end = loopdbg.diff(model(PLAIN.replace("Sigmoid (d)", "Tanh (d)")), tmp_path / "run.loopdb")
+    assert at_its_end.first is not None and (at_its_end.first.value, at_its_end.first.node) == ("z", "last")
+    inside = loopdbg.diff(model(PLAIN.replace("Mul (x, x)", "Exp (x)")), tmp_path / "run.loopdb")
+    assert inside.first is not None and inside.first.node == ""
+    assert "Sin 'end' computes it; 'c', which it is fed, is not known on both sides" in str(inside)
+
+
+LINE = "model.py:12  x = torch.tanh(x)"
+
+
+def test_the_report_begins_with_the_node_and_its_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    one = proto(PLAIN)
+    trace = 'File "model.py", line 12, in forward\n    x = torch.tanh(x)\n'
+    one.graph.node[1].metadata_props.append(onnx.StringStringEntryProto(key="pkg.torch.onnx.stack_trace", value=trace))
+    onnx.save(one, tmp_path / "a.onnx")
+    one.graph.node[1].op_type = "Sigmoid"
+    onnx.save(one, tmp_path / "b.onnx")
+    ran = command(capsys, "diff", tmp_path / "a.onnx", tmp_path / "b.onnx")
+    lines = [line.strip() for line in ran.out.splitlines()]
+    begin = lines.index("first difference: main graph, output 'y'")
+    assert lines[begin + 1].startswith("first node that differs: Tanh 'squash', in its place in b.onnx Sigmoid")
+    assert lines[begin + 2] == LINE
+    assert begin < next(k for k, line in enumerate(lines) if line.startswith("output 'y'"))
+    told = json.loads(command(capsys, "diff", tmp_path / "a.onnx", tmp_path / "b.onnx", "--json").out)
+    assert (told["first"]["role"], told["first"]["left_name"]) == ("output", "y")
+    assert told["comparisons"][0]["outputs"]["node"]["code"]["text"] == LINE
+
+
+NETWORK = """
+import tensorrt as trt
+
+def build(network):
+    x = network.add_input("x", trt.float32, (4,))
+    first = network.add_activation(x, trt.ActivationType.TANH)
+    first.name = "first"
+    second = network.add_unary(first.get_output(0), trt.UnaryOperation.NEG)
+    second.get_output(0).name = "y"
+    network.mark_output(second.get_output(0))
+"""
+
+
+def test_tensorrt_network_against_runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[3] / "peers"))
+    monkeypatch.setenv("LOOPDBG_TEST_PEER", "wrong")  # all that it computes is twice as large
+    monkeypatch.setenv("LOOPDBG_TEST_PEER_AT", "0")
+    (tmp_path / "network.py").write_text(NETWORK)
+    network = loopdbg.load(tmp_path / "network.py")
+    with Peer("onnxruntime", 300, module="faulty_peer") as peer:
+        found = compare_with_peer(network, {"x": X}, peer, ComparisonOptions(), lockstep=False).comparisons[0]
+    assert blamed(found) == "first"
+    assert np.allclose(found.cause.node.difference.right, 2 * np.tanh(X))
+    assert found.cause.node.origin.line == 6

@@ -1,0 +1,67 @@
+"""Quantised values that differ by one step: a verdict of its own, where nothing differs by more."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from cli_runner import run_cli as command
+from loopdbg.debugger.compare.causes.quantization_step import integer_step
+from text_models import loop_text, proto
+
+
+def quantised(path: Path, bias: str, more: str = "") -> Path:
+    """A loop that adds a number, quantises what comes of it in steps of 0.5, and collects what that stands for."""
+    body = f"""
+        co = Identity (ci)
+        half = Constant <value = float {{0.5}}> ()
+        zero = Constant <value = int8 {{0}}> ()
+        bias = Constant <value = float {{{bias}}}> ()
+        moved = Add (v, bias)
+        q = QuantizeLinear (moved, half, zero)
+        same = Identity (q)
+        y = DequantizeLinear (same, half, zero)
+        axis = Constant <value = int64[1] {{0}}> ()
+        row = Unsqueeze (y, axis)
+        xo = Identity (q)
+        {more}"""
+    text = loop_text(
+        nodes=body,
+        outputs="bool co, int8 xo, float[1, 3] row",
+        inputs="int64 i, bool ci, int8 x",
+        call="a, rows = Loop (m, c, start)",
+        result="int8[3] a, float[n, 1, 3] rows",
+        given="int64 m, bool c, float[3] v, int8[3] start",
+    )
+    onnx.save(proto(text), path)
+    return path
+
+
+def run(capsys: pytest.CaptureFixture[str], a: Path, b: Path) -> tuple[int, str]:
+    given = ["--input", "m=3", "--input", "c=true", "--input", "v=[0.25, 1.0, -3.0]", "--input", "start=[0, 0, 0]"]
+    ran = command(capsys, "diff", a, b, *given)
+    return ran.status, ran.out
+
+
+def test_one_step(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a, b = quantised(tmp_path / "a.onnx", "0.0"), quantised(tmp_path / "b.onnx", "0.01")
+    status, told = run(capsys, a, b)
+    assert status == 9 and told.startswith("same within one quantisation step: ")
+    assert "difference 1" in told and "a step of 1" in told  # of the carried int8; 0.5 of the rows
+    assert "difference 0.5, relative" in told and "a step of 0.5" in told
+    assert run(capsys, a, a) == (0, run(capsys, a, a)[1])
+
+
+def test_two_steps_differ(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a, b = quantised(tmp_path / "a.onnx", "0.0"), quantised(tmp_path / "b.onnx", "1.0")
+    status, told = run(capsys, a, b)
+    assert status == 6 and told.startswith("differ: ") and "a step of" not in told
+
+
+def test_integers_that_have_steps() -> None:
+    assert integer_step(np.int8(3)) == integer_step(np.zeros(2, np.uint8)) == 1
+    assert not integer_step(np.int32(3)) and not integer_step(np.bool_(True)) and not integer_step(np.float32(1))
+    assert not integer_step([np.int8(3)])

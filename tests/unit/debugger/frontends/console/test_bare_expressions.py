@@ -1,0 +1,90 @@
+"""A line that is no command is an expression, whose value is printed."""
+
+from __future__ import annotations
+
+import pytest
+
+from .console_sessions import start, start_count, start_newton
+
+#: A loop with values that are called as commands, and beginnings of commands, are.
+NAMED = """
+of_names (int64 M, bool go, float[2] h0, float cont0) => (float[2] h_end, float cont_end) {
+    h_end, cont_end = Loop (M, go, h0, cont0) <body = body (int64 i, bool on, float[2] h, float cont)
+        => (bool on_out, float[2] h_out, float cont_out) {
+        on_out = Identity (on)
+        h_out = Add (h, h)
+        cont_out = Add (cont, cont)
+    }>
+}
+"""
+
+
+def named() -> object:
+    return start(NAMED, M=3, go=True, h0=[1.0, 2.0], cont0=4.0)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("v_in", "5"),
+        ("v_in + 1", "6"),
+        ("v_in*2", "10"),
+        ("-v_in", "-5"),
+        ("(v_in)", "5"),
+        ("abs(-v_in)", "5"),
+        ("`v_in`", "5"),
+        ("v_in > 3", "true"),
+        ("3 + 4", "7"),
+        # What is a beginning of condition as well.
+        ("cond", "true"),
+        ("iter", "0"),
+    ],
+)
+def test_an_expression_prints(line: str, said: str) -> None:
+    talk = start_count()
+    assert talk(line) == talk(f"print {line}") == [said]
+
+
+@pytest.mark.parametrize(
+    ("line", "error"),
+    [
+        ("v_in +", "it ends where a value should come at column 7 of 'v_in +'"),
+        ("max(v_in", "'(' is not closed at column 4 of 'max(v_in'"),
+        ("foo(3)", "no function 'foo' at column 1 of 'foo(3)'"),
+        ("nix + 1", "unknown name 'nix' at column 1 of 'nix + 1'"),
+        ("v_inn", "there is no command and no value 'v_inn'; did you mean 'v_in'?"),
+        ("v_in = 3", "'v_in = 3' is no command; set v_in = 3 changes a value, == compares"),
+        ("reverse-contineu", "there is no command 'reverse-contineu'; did you mean reverse-continue"),
+        ("stepp -3", "unknown name 'stepp'"),
+        ("co", "'co' may be continue, condition, commands, compare"),
+        ("stepp 3", "there is no command 'stepp'; did you mean step?"),
+    ],
+)
+def test_what_is_neither_says_why(line: str, error: str) -> None:
+    talk = start_count()
+    assert talk.last_line(line).startswith(f"error: {error}")
+    assert talk.session.frame.iteration == 0
+
+
+def test_a_command_wins_over_a_value_and_a_value_over_a_beginning_of_a_command() -> None:
+    talk = named()
+    assert talk("h")[0].startswith("step [N]")
+    assert talk("print h") == ["float32 [2]", "[1. 2.]"]
+    assert talk("h[1]") == ["2.0"]
+    assert talk("cont") == ["4.0"]
+    assert talk.session.frame.iteration == 0
+    # Where no value is called so, it is short for continue.
+    assert start_newton().last_line("cont") == "the model ran to its end"
+
+
+def test_in_what_a_breakpoint_asks_for() -> None:
+    talk = start_count()
+    assert talk("break iter 3", "commands", "v_in + 0", "end", "c")[-1] == "8"
+
+
+def test_completion_offers_values_after_the_commands() -> None:
+    talk = start_count()
+    assert talk.console.completions("v_i") == (0, ["v_in"])
+    assert talk.console.completions("max(v_i") == (4, ["v_in"])
+    found = talk.console.complete("s")
+    assert found[:2] == ["save", "set"] and found.index("step") < found.index("s_out")

@@ -1,0 +1,73 @@
+"""The guides say what the program says: every example is typed, and nothing in the text changes."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from doc_examples import ROOT, ExecutableGuide, command_table
+from loopdbg.debugger.frontends.console.command_registry import COMMANDS
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["docs/guide.md", "README.md", "docs/tensorrt.md", "docs/exporting.md", "docs/notebook.md", "docs/ci.md"],
+)
+def test_running_the_examples_changes_nothing(name: str) -> None:
+    text = (ROOT / name).read_text(encoding="utf-8")
+    assert ExecutableGuide().run(text).splitlines() == text.splitlines(), (
+        f"python tests/support/doc_examples.py {name} writes it anew"
+    )
+
+
+def test_every_command_is_in_text_and_table() -> None:
+    text, _, table = (ROOT / "docs/guide.md").read_text(encoding="utf-8").partition("<!-- commands -->")
+    missing = [name for name in COMMANDS if not re.search(rf"(`|\(loopdbg\) ){name}\b", text)]
+    assert missing == []
+    assert command_table() in table
+    assert all(f"| `{one.usage}` |" in table for one in COMMANDS.values())
+
+
+def test_no_example_goes_wrong_unnoticed() -> None:
+    text = (ROOT / "docs/guide.md").read_text(encoding="utf-8")
+    errors = [line for line in text.splitlines() if line.startswith("error:")]
+    assert len(errors) == 1 and "unknown name 'xx'" in errors[0]
+
+
+def test_a_guide_that_is_wrong_is_put_right() -> None:
+    wrong = """
+```console
+$ loopdbg run newton_sqrt.onnx -i
+(loopdbg) step 2
+nonsense
+(loopdbg) print x
+```
+
+```text file=two.txt
+step 2
+```
+
+```console
+$ loopdbg run newton_sqrt.onnx -x two.txt -ex 'quit 5'
+$ echo $?
+```
+
+```python
+one = 1
+print(one)
+#> 2
+print(one + 1)
+```
+
+```sh
+untouched
+```
+"""
+    right = ExecutableGuide().run(wrong)
+    assert "before iteration 0 of loop 'sqrt'\n(loopdbg) step 2\nbefore iteration 2 of loop 'sqrt'\n" in right
+    assert "nonsense" not in right and "(loopdbg) print x\n1.4166667\n```" in right
+    assert "-ex 'quit 5'\nbefore iteration 2 of loop 'sqrt'\n$ echo $?\n5\n" in right
+    assert "print(one)\n#> 1\nprint(one + 1)\n```" in right
+    assert "```sh\nuntouched\n```" in right
+    assert ExecutableGuide().run(right) == right

@@ -1,0 +1,75 @@
+"""The notebook in docs/, run as a kernel runs it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from text_models import SAMPLES
+
+nbformat = pytest.importorskip("nbformat", reason="nbclient is not installed")
+nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed")
+pytest.importorskip("ipykernel", reason="ipykernel is not installed")
+
+DOCS = SAMPLES.parent / "docs"
+FILE = DOCS / "notebook.ipynb"
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The notebook with its outputs."""
+    pytest.importorskip("anywidget", reason="anywidget is not installed")
+    book = nbformat.read(FILE, as_version=4)
+    patch = pytest.MonkeyPatch()
+    patch.setenv("IPYTHONDIR", str(tmp_path_factory.mktemp("ipython")))
+    try:
+        nbclient.NotebookClient(book, timeout=300, resources={"metadata": {"path": str(DOCS)}}).execute()
+    finally:
+        patch.undo()
+    return book
+
+
+def outputs(book: Any, source: str) -> dict[str, str]:
+    """What the cell that has a text in it gave, by type; what it printed under ``text/plain`` before."""
+    cell = next(one for one in book.cells if one.cell_type == "code" and source in one.source)
+    found: dict[str, str] = {}
+    for one in cell.outputs:
+        for kind, text in ({"printed": one.text} if one.output_type == "stream" else one.data).items():
+            found[kind] = str(text)
+    return found
+
+
+def test_its_cells_say_what_they_should(ran: Any) -> None:
+    html = "text/html"
+    assert "main ▸ sqrt" in outputs(ran, "import loopdbg")[html]
+    assert "while keep:" in outputs(ran, "model.explain()")[html]
+    assert "1.4142135" in outputs(ran, "model.execute")[html]
+    assert "before iteration 3" in outputs(ran, "session.step(3)")[html]
+    assert "err_new &gt; tol" in outputs(ran, "session.why()")[html]
+    assert "before iteration 2" in outputs(ran, 'widget.do("back")')[html]
+    assert "gave NaN or Inf in iteration 137" in outputs(ran, "reverse_continue")[html]
+    assert "magnitude = abs(q)" in outputs(ran, "hunt.listing()")[html]
+    assert "first differ in iteration 2" in outputs(ran, "session.compare()")["printed"]
+    assert outputs(ran, "found = loopdbg.diff")["printed"] == "2 x\n"
+    assert "first difference" in outputs(ran, "found = loopdbg.diff")[html]
+    assert "image/png" in outputs(ran, "loopdbg.plot")
+
+
+def test_the_widget_is_one_and_its_page_comes_along(ran: Any) -> None:
+    shown = outputs(ran, "session.widget()")
+    assert "application/vnd.jupyter.widget-view+json" in shown
+    states = ran.metadata["widgets"]["application/vnd.jupyter.widget-state+json"]["state"]
+    (state,) = [one["state"] for one in states.values() if "view" in one["state"]]
+    assert "before iteration 2" in state["view"]["stop"] and "loopdbg-stepper" in state["_esm"]
+    assert "://" not in state["_esm"].replace("http://www.w3.org/2000/svg", ""), "nothing is loaded"
+
+
+def test_it_is_kept_without_outputs() -> None:
+    book = nbformat.read(FILE, as_version=4)
+    nbformat.validate(book)
+    assert [
+        cell.source for cell in book.cells if cell.cell_type == "code" and (cell.outputs or cell.execution_count)
+    ] == []
+    assert str(Path.home()) not in FILE.read_text(encoding="utf-8")

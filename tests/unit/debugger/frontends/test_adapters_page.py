@@ -1,0 +1,73 @@
+"""docs/adapters.md says what the adapters say and do."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+
+import pytest
+
+import adapters_page
+from adapters_page import DEBUGPY_CAPABILITIES_PATH, PARTS, ROOT, TOKEN_COUNT
+
+PAGE = ROOT / "docs" / "adapters.md"
+TEXT = PAGE.read_text(encoding="utf-8")
+NUMBER = re.compile(r"\d+")
+AGAIN = "python tests/support/adapters_page.py docs/adapters.md writes it anew"
+
+
+def page_text(name: str) -> str:
+    (found,) = [text for part, text in adapters_page.render_parts(TEXT) if part == name]
+    return found
+
+
+def test_the_page_has_every_part() -> None:
+    assert [name for name, _ in adapters_page.render_parts(TEXT)] == list(PARTS)
+
+
+def test_the_table_of_capabilities() -> None:
+    assert page_text("capabilities") == adapters_page.capabilities(), AGAIN
+
+
+def test_what_debugpy_says() -> None:
+    try:
+        there = f"debugpy {version('debugpy')}"
+    except PackageNotFoundError:
+        pytest.skip("debugpy is not installed")
+    others = json.loads(DEBUGPY_CAPABILITIES_PATH.read_text(encoding="utf-8"))
+    if there not in others:
+        pytest.skip(f"the page is about another version than {there}")
+    assert others[there] == adapters_page.query_debugpy_capabilities()
+
+
+def test_the_session() -> None:
+    """A conditional breakpoint is hit, a step goes back, a value is changed, and the model runs to its end."""
+    now = adapters_page.session_transcript()
+    assert page_text("session") == now, AGAIN
+    events = [line for line in now.splitlines() if line.startswith("⇐")]
+    assert ["breakpoint" in events[0], "step" in events[1], "ran to its end" in events[2]] == [True] * 3
+    assert "refused" not in now
+
+
+@pytest.fixture
+def agents() -> Iterator[None]:
+    pytest.importorskip("mcp", reason="the extra mcp is not installed")
+    yield
+
+
+@pytest.mark.parametrize("name", ["tools", "hunts"])
+def test_what_agents_can_do(name: str, agents: None) -> None:
+    now, then = PARTS[name](), page_text(name)
+    if not adapters_page.tokenizer_available():
+        now, then = TOKEN_COUNT.sub("", now), TOKEN_COUNT.sub("", then)
+    assert NUMBER.sub("", now) == NUMBER.sub("", then), AGAIN
+    # Answers have computed numbers in them, whose last digits depend on the processor.
+    counted = [list(map(int, NUMBER.findall(text))) for text in (now, then)]
+    assert counted[0] == pytest.approx(counted[1], rel=0.01 if name == "hunts" else 0), AGAIN
+
+
+def test_the_tokens_of_the_page_were_counted() -> None:
+    counted = [int(one.split()[0]) for name in ("tools", "hunts") for one in TOKEN_COUNT.findall(page_text(name))]
+    assert len(counted) >= 25 and min(counted) > 20

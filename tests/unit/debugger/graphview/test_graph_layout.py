@@ -1,0 +1,234 @@
+"""The picture of a loop says what the graph says: its back edges, who reads whom, what decides; nothing overlaps."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import loopdbg
+from loopdbg.debugger.describe.node_text import NodeFormatter
+from loopdbg.debugger.graphview.build_view import build_graph_view
+from loopdbg.debugger.graphview.graph_view import INPUT_KINDS, OUTPUT_KINDS, BoxKind, GraphView
+from loopdbg.debugger.graphview.layered_layout import LayeredLayout, compute_layout
+from loopdbg.debugger.graphview.node_overlay import build_overlay, frame_states
+from loopdbg.runtime.graph import Graph, If, Loop, Node, bodies, loops
+from loopdbg.runtime.graph.producers import ProducerMap
+from random_program_checks import load_program
+from strategies import program_generator
+from strategies.draws import SeededChoices
+from text_models import model, sample
+
+FEATURES = (
+    ("nested", "growing"),
+    ("condition", "direct", "delayed"),
+    ("scan", "nested"),
+    ("rows", "products"),
+    ("openvino", "nested", "direct"),
+)
+
+
+def pictures(main: Graph, opened: Collection[Node] = ()) -> Iterator[GraphView]:
+    """Of the main graph and of every loop."""
+    phrases = NodeFormatter(ProducerMap.for_graph(main))
+    yield build_graph_view(main, None, phrases, opened)
+    for loop in loops(main):
+        yield build_graph_view(loop.body, loop, phrases, opened)
+
+
+def random_models(features: Collection[str]) -> Iterator[Graph]:
+    for n in range(12):
+        yield load_program(program_generator.draw_program(SeededChoices(f"pictures {n}"), features)).graph
+
+
+def assert_back_edges(picture: GraphView) -> None:
+    """Each arc goes from where its back edge's result is handed on to the parameter that gets it."""
+    loop = picture.loop
+    edges = [] if loop is None else loop.back_edges
+    assert [arc.edge for arc in picture.arcs if arc.edge is not None] == edges
+    sources = {wire.value: wire.source for wire in picture.wires}
+    for arc in picture.arcs:
+        source, target = picture.boxes[arc.source], picture.boxes[arc.target]
+        if arc.edge is None:
+            assert loop is not None and (source.values, target.values) == ((loop.condition,), (loop.condition_input,))
+            continue
+        assert source.kind is BoxKind.RESULT and source.values == (arc.edge.result,)
+        assert target.kind in INPUT_KINDS and target.values == (arc.edge.param,)
+        # What is handed on comes by a wire from the box that makes it, unless it is a constant.
+        if arc.edge.result in sources:
+            assert arc.edge.result in picture.boxes[sources[arc.edge.result]].values
+            wire = next(wire for wire in picture.wires if wire.value is arc.edge.result)
+            assert arc.source in wire.readers
+
+
+def assert_reads(picture: GraphView) -> None:
+    """What a node reads comes to its box."""
+    makers = {value: k for k, box in enumerate(picture.boxes) if box.kind not in OUTPUT_KINDS for value in box.values}
+    coming = {(wire.value, reader) for wire in picture.wires for reader in wire.readers}
+    for k, box in enumerate(picture.boxes):
+        for value in () if box.node is None else box.node.inputs:
+            assert value is None or value not in makers or (value, k) in coming
+    assert all(makers[wire.value] == wire.source for wire in picture.wires)
+
+
+def assert_places(picture: GraphView) -> LayeredLayout:
+    """Each box stands below those that it reads, and beside the others of its layer; what runs beside the layers is
+    left of them, and shares its lane with nothing that passes by the same layer."""
+    widths = [8.0 + len(box.name) for box in picture.boxes]
+    found = compute_layout(picture, widths, 3, 2)
+    within = {k for layer in found.layers for k in layer}
+    assert sorted([*(k for layer in found.layers for k in layer), *found.lanes]) == list(range(len(found.centers)))
+    left = min((found.centers[k] - (widths[k] / 2 if k < len(widths) else 0) for k in within), default=0)
+    assert all(found.centers[k] < left for k in found.lanes)
+    passing = [(found.centers[item], rank) for bends in found.bends for rank, item in bends.items()]
+    assert len(passing) == len(set(passing))
+    for wire in picture.wires:
+        assert all(found.ranks[wire.source] < found.ranks[reader] for reader in wire.readers)
+    for layer in found.layers:
+        ends = [(found.centers[k], widths[k] / 2 if k < len(widths) else 0) for k in layer]
+        assert all(a + w + 2 <= b - v + 1e-6 for (a, w), (b, v) in pairwise(ends))
+    return found
+
+
+@pytest.mark.parametrize("features", FEATURES, ids="-".join)
+def test_of_random_loops(features: Collection[str]) -> None:
+    count = 0
+    for main in random_models(features):
+        for picture in pictures(main):
+            assert_back_edges(picture)
+            assert_reads(picture)
+            assert_places(picture)
+            count += len(picture.arcs)
+    assert count > 10
+
+
+#: A chain of which each part reads what was carried in, and hands something on: all of it passes by many nodes.
+DEEP = """
+deep (int64 n, CARRIED) => (LAST) {
+  LAST = Loop <body = body (int64 i, bool c, CARRIED) => (bool go, GIVEN) {
+    go = Identity (c)
+    NODES
+  }> (n, , NAMES)
+}
+"""
+
+
+def deep(parts: int, nodes: int) -> Graph:
+    """A loop of so many parts, each with a carried value of its own."""
+    lines, x = list[str](), "x0"
+    for part in range(parts):
+        for node in range(nodes):
+            lines.append(f"t{part}_{node} = {'Add' if node == 0 else 'Neg'} ({x}{f', x{part}' if node == 0 else ''})")
+            x = f"t{part}_{node}"
+        lines.append(f"y{part} = Exp ({x})")
+    each = range(parts)
+    carried, given = (", ".join(f"float[4] {name}{k}" for k in each) for name in "xy")
+    text = DEEP.replace("CARRIED", carried).replace("GIVEN", given).replace("NODES", "\n".join(lines))
+    text = text.replace("NAMES", ", ".join(f"x{k}" for k in each))
+    types = ", ".join(f"float[4] z{k}" for k in each)
+    return model(text.replace("(LAST)", f"({types})").replace("LAST", ", ".join(f"z{k}" for k in each))).graph
+
+
+def test_long_edges_run_next_to_layers() -> None:
+    main = deep(12, 8)
+    (loop,) = loops(main)
+    picture = build_graph_view(loop.body, loop, NodeFormatter(ProducerMap.for_graph(main)))
+    assert_back_edges(picture)
+    assert_reads(picture)
+    found = assert_places(picture)
+    # Not an item in each of the layers: with those it would be 1 500.
+    assert len(found.layers) > 90 and 10 < len(found.lanes) < 24 and len(found.centers) < 400
+    # What is given back early shares a lane with what is read late.
+    assert len(set(found.lanes.values())) < len(found.lanes)
+
+
+def test_what_the_condition_depends_on_has_a_sign() -> None:
+    main = sample("newton_sqrt.onnx")[0].graph
+    picture = list(pictures(main))[1]
+    decides = {(box.kind, box.name) for box in picture.boxes if box.affects_condition}
+    assert decides >= {
+        (BoxKind.CARRIED, "x"),
+        (BoxKind.NODE, "err_new"),
+        (BoxKind.CONDITION, "keep"),
+        (BoxKind.CAPTURED, "tol"),
+    }
+    assert (BoxKind.CARRIED, "err") not in decides and (BoxKind.SCAN, "xs") not in decides
+
+
+def test_a_loop_that_is_open_holds_its_own_picture() -> None:
+    main = sample("mandelbrot.onnx")[0].graph
+    (outer,) = (loop for loop in loops(main) if loop.name == "pixels")
+    (inner,) = loops(outer.body)
+    picture = build_graph_view(outer.body, outer, NodeFormatter(ProducerMap.for_graph(main)), {inner})
+    (box,) = (box for box in picture.boxes if box.node is inner)
+    assert [one.loop for one in box.subgraphs] == [inner] and len(box.subgraphs[0].arcs) == 3
+
+
+IF = """
+test (float[2] a, bool c) => (float[2] y) {
+  y = If (c) <then_branch = t () => (float[2] p) { two = Constant <value_float = 2.0> () p = Mul(a, two) },
+              else_branch = e () => (float[2] q) { q = Neg(a) }>
+}
+"""
+
+
+def test_an_if_reads_what_its_branches_take_from_around() -> None:
+    main = model(IF).graph
+    (node,) = (node for node in main.nodes if isinstance(node, If))
+    picture = build_graph_view(main, None, NodeFormatter(ProducerMap.for_graph(main)), {node})
+    (at,) = (k for k, box in enumerate(picture.boxes) if box.kind is BoxKind.IF)
+    assert {wire.value.name for wire in picture.wires if at in wire.readers} == {"a", "c"}
+    assert [part.title for part in picture.boxes[at].subgraphs] == [word for word, _ in bodies(node)]
+
+
+def marked(session: loopdbg.Session, loop: Loop | None = None) -> tuple[GraphView, set[str], dict[str, object]]:
+    """The picture of the loop in focus, the names of what is odd, and values by kind and name."""
+    main, frame = session.model.graph, session.frame
+    loop = loop or frame.loop
+    picture = build_graph_view(main if loop is None else loop.body, loop, NodeFormatter(ProducerMap.for_graph(main)))
+    marks = build_overlay(picture, frame_states(frame))
+    boxes = picture.boxes
+    values = {f"{boxes[k].kind} {boxes[k].name}": value for k, value in marks.values.items()}
+    if marks.next_box is not None:
+        values["next"] = boxes[marks.next_box].name
+    values |= {f"count {boxes[k].name}": count for k, (count, _) in marks.scan_counts.items()}
+    values |= {f"running {boxes[k].name}": told for k, told in marks.loop_progress.items()}
+    return picture, {boxes[k].name for k in marks.non_finite}, values
+
+
+def test_marks_within_an_iteration() -> None:
+    session = loopdbg.Session(*sample("newton_sqrt.onnx"))
+    session.step(2)
+    session.next_node(2)
+    _, odd, values = marked(session)
+    assert not odd and values["next"] == "half_q" and values["count xs"] == 2
+    assert values["carried x"] == session.frame.carried["x"]
+    # What is not computed yet has no value, wherever it is handed on.
+    assert not {"node x_new", "back edge x", "condition keep"} & set(values)
+
+
+def test_marks_at_a_boundary() -> None:
+    session = loopdbg.Session(*sample("newton_sqrt.onnx"))
+    session.step(2)
+    _, _, values = marked(session)
+    assert values["carried x"] == values["back edge x"] == session.frame.back_edges[0].value
+    assert values["node half"] == session.frame.values["half"]
+
+
+def test_the_way_of_nan() -> None:
+    session = loopdbg.Session(*sample("vanishing_scale.onnx"))
+    session.step(138)
+    _, odd, values = marked(session)
+    assert {"h", "q", "h_new", "sizes"} <= odd and not {"s", "scale", "more"} & odd
+    assert not np.isfinite(np.asarray(values["node q"])).any()
+
+
+def test_a_loop_inside_that_runs_tells_its_iteration() -> None:
+    session = loopdbg.Session(*sample("mandelbrot.onnx"))
+    (outer,) = (loop for loop in loops(session.model.graph) if loop.name == "pixels")
+    session.breakpoints.add("iter 2 in escape")
+    session.continue_()
+    _, _, values = marked(session, outer)
+    assert values["running escape"] == f"iteration {session.frame.iteration} / {session.frame.trip_count}"

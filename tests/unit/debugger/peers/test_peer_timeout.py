@@ -1,0 +1,43 @@
+"""A peer that is hurried: given up by what it had of a processor, measured by the answers that it gave before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from loopdbg.debugger.peers.jobs import OnnxJob
+from loopdbg.debugger.peers.process import Peer, PeerError
+from text_models import SAMPLES
+
+PEER_TIMEOUT_SECONDS = 300
+
+
+@pytest.fixture
+def endless_third_run(monkeypatch: pytest.MonkeyPatch) -> Iterator[Peer]:
+    """A runtime that computes without an end in its third run."""
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[3] / "peers"))
+    monkeypatch.setenv("LOOPDBG_TEST_PEER", "spin")
+    with Peer("onnxruntime", PEER_TIMEOUT_SECONDS, module="faulty_peer") as peer:
+        yield peer
+
+
+def test_it_is_given_up_by_what_its_answers_took(endless_third_run: Peer) -> None:
+    path = SAMPLES / "newton_sqrt.onnx"
+    with np.load(path.with_suffix(".inputs.npz")) as archive:
+        feeds = dict(archive)
+    loaded = endless_third_run.open(OnnxJob(str(path)))
+    with endless_third_run.hurry():
+        for _ in range(2):
+            assert loaded.run(feeds)
+        with pytest.raises(PeerError, match=r"no answer within 0\.25 s of a processor") as raised:
+            loaded.run(feeds)
+    assert raised.value.kind == "hung"
+
+
+def test_before_its_first_answer_it_may_take_what_its_timeout_asks_for(endless_third_run: Peer) -> None:
+    assert endless_third_run._hurry_limit_seconds("run") == PEER_TIMEOUT_SECONDS / 2
+    endless_third_run._longest_cpu_seconds["run"] = 1.5
+    assert endless_third_run._hurry_limit_seconds("run") == 7.5

@@ -1,0 +1,92 @@
+"""Findings against live runtimes, made small: the part that is left, and what its scripts say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+import loopdbg
+from loopdbg.debugger.compare.running.value_comparison import Tolerance
+from loopdbg.debugger.peers.process import Peer
+from loopdbg.debugger.reduce import initial_candidate
+from loopdbg.debugger.reduce.repro.repro import Repro, make_repro
+from loopdbg.debugger.reduce.repro.repro_report import FindingSource
+from repro_faults import FAULTS, ReproFault
+from text_models import SAMPLES, proto, sample
+
+#: Of each kind one: a value, a refusal, a shape, an operator, an IR. The others are run by
+#: ``python tests/support/repro_faults.py``.
+FAULT_NAMES = ("iteration_number", "omitted_output", "no_condition", "softmax", "relu_of_nan")
+PEER_TIMEOUT_SECONDS = 300
+
+
+@pytest.fixture(scope="module")
+def peers() -> Iterator[dict[str, Peer]]:
+    with Peer("onnxruntime", PEER_TIMEOUT_SECONDS) as onnxruntime, Peer("openvino", PEER_TIMEOUT_SECONDS) as openvino:
+        yield {"onnxruntime": onnxruntime, "openvino": openvino}
+
+
+def write_repro(fault: ReproFault, folder: Path, peer: Peer) -> Repro:
+    path = Path(fault.write(folder)[0])
+    with np.load(path.with_suffix(".inputs.npz")) as file:
+        finding = initial_candidate.find_peer_disagreement(loopdbg.load(path), dict(file), peer, Tolerance())
+    return make_repro(finding, FindingSource([path.name], peer.name, peer.version, peer.configuration), folder / "pack")
+
+
+@pytest.mark.parametrize("fault", [one for one in FAULTS if one.name in FAULT_NAMES], ids=lambda fault: fault.name)
+def test_a_fault_is_left_alone(tmp_path: Path, peers: dict[str, Peer], fault: ReproFault) -> None:
+    found = write_repro(fault, tmp_path, peers[fault.runtime])
+    assert found.confirmed and found.reduced.end_reason == "smallest"
+    assert found.reduced.candidate.node_count <= fault.max_remaining_nodes < found.finding.original_node_count
+    # Without its data the model is about 1 KB.
+    assert found.output.nbytes < 1024
+    (script,) = (one for one in found.output.script_runs if one.script == f"run_{fault.runtime}.py")
+    assert script.shows_finding, script
+    page = (tmp_path / "pack" / "README.md").read_text(encoding="utf-8")
+    assert f"{fault.runtime} {peers[fault.runtime].version}" in page.splitlines()[0]
+    assert str(tmp_path) not in page and "## Expected" in page
+
+
+def test_where_runtimes_agree_there_is_nothing(peers: dict[str, Peer]) -> None:
+    with pytest.raises(initial_candidate.NothingFoundError, match="onnxruntime gives the same within the tolerance"):
+        initial_candidate.find_peer_disagreement(*sample("newton_sqrt.onnx"), peers["onnxruntime"], Tolerance())
+
+
+def test_what_shows_only_inside_a_loop(tmp_path: Path, peers: dict[str, Peer]) -> None:
+    """The outputs are the same: what differs is carried, and given up before the end."""
+    text = """
+g (float[2,3] a, float zero) => (float[2,3] y) <int64 n = {4}> {
+  y, other = Loop (n, , a, zero) <body = body (int64 i, bool c, float[2,3] h, float o)
+      => (bool keep, float[2,3] h_new, float largest) {
+    keep = Identity (c)
+    nothing = Sub (h, h)
+    unknown = Div (nothing, nothing)
+    some = Concat <axis = 0> (h, unknown)
+    largest = ReduceMax <keepdims = 0> (some)
+    h_new = Neg (h)
+  }>
+}"""
+    onnx.save(proto(text), tmp_path / "m.onnx")
+    given = {"a": np.arange(6, dtype=np.float32).reshape(2, 3), "zero": np.float32(0)}
+    finding = initial_candidate.find_peer_disagreement(
+        loopdbg.load(tmp_path / "m.onnx"), given, peers["onnxruntime"], Tolerance()
+    )
+    found = make_repro(finding, FindingSource(["m.onnx"], "onnxruntime"), tmp_path / "pack")
+    assert [step.op_type for step in found.reduced.candidate.documents[0].nodes()] == ["ReduceMax"] and found.confirmed
+
+
+def test_a_crash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[3] / "peers"))
+    monkeypatch.setenv("LOOPDBG_TEST_PEER", "crash")
+    monkeypatch.setenv("LOOPDBG_TEST_PEER_AT", "0")
+    with Peer("onnxruntime", PEER_TIMEOUT_SECONDS, module="faulty_peer") as bad:
+        finding = initial_candidate.find_peer_disagreement(*sample("newton_sqrt.onnx"), bad, Tolerance())
+        assert (finding.observation.kind, finding.observation.text) == ("crashed", "SIGSEGV")
+        found = make_repro(finding, FindingSource(["newton_sqrt.onnx"], "onnxruntime", "0"), tmp_path / "pack", most=2)
+    assert found.confirmed and found.reduced.tests == 2
+    assert found.title == "onnxruntime 0 crashes"
+    assert SAMPLES.name not in (tmp_path / "pack" / "README.md").read_text(encoding="utf-8")

@@ -1,0 +1,131 @@
+"""What is cut out of a model computes what it computed there: to the bit, in ONNX models and IRs alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from loopdbg.debugger.reduce.documents.document import Document, DocumentNode, ReductionCandidate
+from loopdbg.debugger.reduce.initial_candidate import document_from_model
+from loopdbg.debugger.reduce.interestingness import Observation
+from loopdbg.debugger.reduce.reduction_passes import single_iteration
+from loopdbg.debugger.reduce.reduction_session import ReductionSession, document_values
+from text_models import SAMPLES, sample
+
+#: One that nothing ends is left out.
+MODELS = sorted({path.name for kind in ("*.onnx", "*.xml") for path in SAMPLES.glob(kind)} - {"loop_infinite.xml"})
+#: Bodies that do not look at the iteration number.
+UNCOUNTED = ["newton_sqrt.onnx", "loop_for_condition.xml", "lstm.xml", "reverse_sum.xml", "loop_while.xml"]
+
+
+class AlwaysInteresting:
+    """A finding that every candidate shows."""
+
+    allows_other_values = True
+    first_observation: Observation | None = None
+
+    def __call__(self, candidate: ReductionCandidate) -> Observation | None:
+        """Always the same."""
+        return Observation("value")
+
+
+def reduction_session(name: str) -> ReductionSession:
+    """The inputs in the order of the model."""
+    model, inputs = sample(name)
+    document = document_from_model(model)
+    given = {port.name: inputs[port.name] for port in model.inputs}
+    return ReductionSession(AlwaysInteresting(), ReductionCandidate((document,), given), Observation("value"))
+
+
+def same(a: Any, b: Any) -> bool:
+    one, other = np.asarray(a), np.asarray(b)
+    return one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
+
+
+def run(document: Document, candidate: ReductionCandidate) -> dict[str, Any]:
+    return document.build_model().run(candidate.inputs_for(document))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_document_is_the_model(name: str) -> None:
+    model, inputs = sample(name)
+    lab = reduction_session(name)
+    found = run(lab.main_document, lab.best)
+    assert all(same(a, b) for a, b in zip(model.run(inputs).values(), found.values(), strict=True))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_what_is_frozen_changes_no_result(name: str) -> None:
+    lab = reduction_session(name)
+    values = lab.values()
+    want = run(lab.main_document, lab.best)
+    for step in lab.main_document.nodes()[:-1]:
+        frozen = {name: values[name] for name in step.outputs}
+        new = lab.best.copy()
+        new.documents[0].replace_by_inputs(frozen)
+        cut = ReductionCandidate(new.documents, {**new.inputs, **frozen}).remove_dead()
+        left = {k: v for k, v in want.items() if k in cut.documents[0].outputs}
+        found = run(cut.documents[0], cut)
+        assert set(found) == set(left) and all(same(found[k], left[k]) for k in left)
+        assert step.key not in [one.key for one in cut.documents[0].nodes()]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_an_iteration_by_itself_gives_what_is_carried_on(name: str) -> None:
+    lab = reduction_session(name)
+    values = lab.values()
+    peeled_any = 0
+    for step in lab.main_document.loops():
+        for at in range(min(lab.trip_count(step), 3)):
+            cut = single_iteration(lab, step.key, at, values)
+            after = lab.carried_state(step.key, at + 1, values)
+            assert cut is not None and after is not None
+            given = [*run(cut.documents[0], cut).values(), *cut.inputs.values()]
+            assert all(any(same(one, other) for other in given) for one in after), (step, at)
+            peeled_any += 1
+    assert peeled_any or name in ("two_layer_lstm.onnx",)
+
+
+@pytest.mark.parametrize("name", UNCOUNTED)
+def test_a_loop_that_begins_late_ends_the_same(name: str) -> None:
+    lab = reduction_session(name)
+    (step,) = lab.main_document.loops()
+    values, trips = lab.values(), lab.trip_count(step)
+    want = lab.carried_state(step.key, trips, values)
+    state = lab.carried_state(step.key, 2, values)
+    assert want is not None and state is not None and trips > 2
+    begun = lab.apply_edit(lambda document: document.start_at_iteration(step.key, 2, state, values))
+    assert begun is not None
+    begun = begun.remove_dead()
+    late = ReductionSession(AlwaysInteresting(), begun, Observation("value"))
+    assert late.trip_count(step) == trips - 2
+    found = late.carried_state(step.key, trips - 2, late.values())
+    assert found is not None and all(map(same, found, want))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_loop_that_is_limited_runs_no_longer(name: str) -> None:
+    lab = reduction_session(name)
+    values = lab.values()
+    for step in lab.main_document.loops():
+
+        def act(document: Document, step: DocumentNode = step) -> Any:
+            document.set_outputs({name: values[name] for name in step.outputs})  # what comes later may need all rows
+            return document.limit_iterations(step.key, (), 1, values)
+
+        limited = lab.apply_edit(act)
+        if limited is not None:
+            assert (
+                ReductionSession(AlwaysInteresting(), limited.remove_dead(), Observation("value")).trip_count(step) == 1
+            )
+        else:
+            assert lab.trip_count(step) <= 1
+
+
+def test_values_are_those_of_the_main_graph() -> None:
+    model, inputs = sample("vanishing_scale.onnx")
+    document = document_from_model(model)
+    found = document_values(document, inputs, None)
+    assert same(found["sizes"], model.run(inputs)["sizes"]) and same(found["h0"], inputs["h0"])

@@ -1,0 +1,291 @@
+"""The smallest part that shows a finding: of NaN, of a breakpoint, of two models."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+import loopdbg
+from loopdbg.debugger.compare.running.value_comparison import Delta, Tolerance
+from loopdbg.debugger.reduce import initial_candidate
+from loopdbg.debugger.reduce.initial_candidate import Finding, NothingFoundError
+from loopdbg.debugger.reduce.interestingness import Observation, is_same_finding, normalized_error
+from loopdbg.debugger.reduce.reducer import ReductionResult, reduce
+from loopdbg.debugger.reduce.reduction_session import ReductionSession
+from loopdbg.debugger.reduce.repro.repro import make_repro
+from loopdbg.debugger.reduce.repro.repro_report import FindingSource
+from loopdbg.runtime.errors import UsageError
+from text_models import load_proto, model, proto, sample
+
+#: The first NaN arises in the inner loop, in its iteration 2, in iteration 3 of the outer one.
+NESTED_NAN = """
+g (float[3] a, float[5,4] rows) => (float[3] y) <int64 five = {5}, int64 four = {4}> {
+  start = Abs (a)
+  last = Loop (five, , start) <body = outer (int64 i, bool c, float[3] h) => (bool keep, float[3] h_new) {
+    keep = Identity (c)
+    row = Gather <axis = 0> (rows, i)
+    h_new = Loop (four, , h) <body = inner (int64 j, bool d, float[3] g) => (bool keep2, float[3] g_new) {
+      keep2 = Identity (d)
+      one = Gather <axis = 0> (row, j)
+      root = Sqrt (one)
+      moved = Mul (g, root)
+      g_new = Tanh (moved)
+    }>
+  }>
+  y = Neg (last)
+}
+"""
+PAIR = """
+g (float[4] a, int64 n) => (float[4] y, float[N] s) <float[4] weight = {1, 2, 3, 4}> {
+  squared = Mul (a, a)
+  start = Add (squared, weight)
+  y, s = Loop (n, , start) <body = body (int64 i, bool c, float[4] h) => (bool keep, float[4] h_new, float e) {
+    keep = Identity (c)
+    number = Cast <to = 1> (i)
+    moved = Add (h, number)
+    h_new = Sin (moved)
+    e = ReduceSum <keepdims = 0> (h_new)
+  }>
+}
+"""
+
+
+def reduced(finding: Finding, **more: Any) -> ReductionResult:
+    return reduce(ReductionSession(finding.test, finding.candidate, finding.observation, limit=finding.limit, **more))
+
+
+def nodes(found: ReductionResult, which: int = 0) -> list[str]:
+    document = found.candidate.documents[which]
+    return [step.op_type for step in (*document.nodes(), *document.inner_nodes())]
+
+
+def nested() -> tuple[loopdbg.Model, Mapping[str, Any]]:
+    rows = np.ones((5, 4), np.float32)
+    rows[3, 2] = -4
+    return model(NESTED_NAN), {"a": np.array([1, 2, 3], np.float32), "rows": rows}
+
+
+def changed(text: str, old: str, new: str) -> loopdbg.Model:
+    assert old in text
+    return load_proto(proto(text.replace(old, new)))
+
+
+def compare_predicate(right: loopdbg.Model) -> Finding:
+    return initial_candidate.find_model_difference(
+        model(PAIR), right, {"a": np.ones(4, np.float32), "n": np.array(7)}, Tolerance()
+    )
+
+
+# ------------------------------------------------------------------ NaN
+
+
+def test_the_node_that_makes_an_infinity() -> None:
+    found = reduced(initial_candidate.find_breakpoint_hit(*sample("vanishing_scale.onnx"), "nan"))
+    assert nodes(found) == ["Div"] and (found.observation.kind, found.end_reason) == ("inf", "smallest")
+    assert {name: value.tolist() for name, value in found.candidate.inputs.items()} == {"h": [1.0], "s": 0.0}
+
+
+def test_the_node_inside_of_two_loops() -> None:
+    found = reduced(initial_candidate.find_breakpoint_hit(*nested(), "nan"))
+    assert nodes(found) == ["Sqrt"] and found.observation.kind == "nan"
+    assert [value.tolist() for value in found.candidate.inputs.values()] == [-4.0]
+
+
+def test_a_mask_of_infinities_is_no_finding() -> None:
+    text = """
+g (float[2] a, float[2] mask) => (float[2] y) {
+  b = Add (a, mask)
+  c = Exp (b)
+  d = Sub (mask, mask)
+  y = Mul (c, d)
+}"""
+    given = {"a": np.ones(2, np.float32), "mask": np.array([0, -np.inf], np.float32)}
+    found = reduced(initial_candidate.find_breakpoint_hit(model(text), given, "nan"))
+    assert nodes(found) == ["Sub"] and found.observation.kind == "nan"
+
+
+def test_nothing_becomes_nan() -> None:
+    with pytest.raises(NothingFoundError, match="no value of it becomes NaN") as error:
+        initial_candidate.find_breakpoint_hit(*sample("newton_sqrt.onnx"), "nan")
+    assert error.value.exit_status == 8
+
+
+# ------------------------------------------------------------------ breakpoints
+
+
+def test_a_breakpoint_keeps_what_is_computed() -> None:
+    found = reduced(initial_candidate.find_breakpoint_hit(*sample("newton_sqrt.onnx"), "err < 1e-3"))
+    assert "breakpoint 1 (if err < 1e-3)" in found.observation.text
+    assert nodes(found)[0] == "Loop" and {"Sub", "Abs", "Div"} <= set(nodes(found))
+    # One iteration is left, and it starts where the second last one ended.
+    session = loopdbg.debug(*sample("newton_sqrt.onnx"))
+    session.breakpoints.add("if err < 1e-3")
+    session.continue_()
+    assert session.back().text
+    assert session.frame["x"] in found.candidate.inputs.values()
+
+
+def test_a_breakpoint_that_is_never_hit() -> None:
+    with pytest.raises(NothingFoundError, match="true at no boundary"):
+        initial_candidate.find_breakpoint_hit(*sample("newton_sqrt.onnx"), "err < -1")
+    with pytest.raises(UsageError, match="no_such"):
+        initial_candidate.find_breakpoint_hit(*sample("newton_sqrt.onnx"), "no_such < 1")
+
+
+# ------------------------------------------------------------------ two models
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "left"),
+    [
+        ("h_new = Sin (moved)", "h_new = Tanh (moved)", ["Sin"]),
+        ("moved = Add (h, number)", "moved = Sub (h, number)", ["Add"]),
+        ("ReduceSum <keepdims = 0>", "ReduceMax <keepdims = 0>", ["ReduceSum"]),
+        ("squared = Mul (a, a)", "squared = Add (a, a)", ["Mul"]),
+        ("{1, 2, 3, 4}", "{1, 2, 3.5, 4}", ["Add"]),
+    ],
+)
+def test_the_change_alone_is_left(old: str, new: str, left: list[str]) -> None:
+    found = reduced(compare_predicate(changed(PAIR, old, new)))
+    assert nodes(found) == left and len(nodes(found, 1)) == 1
+
+
+def test_names_may_be_others() -> None:
+    other = PAIR.replace("h_new = Sin (moved)", "h_new = Tanh (moved)")
+    for name in ("squared", "start", "moved", "h_new", "number"):
+        other = other.replace(name, f"v_{len(name)}_{name[0]}")
+    found = reduced(compare_predicate(load_proto(proto(other))))
+    assert (nodes(found), nodes(found, 1)) == (["Sin"], ["Tanh"])
+    assert found.candidate.documents[0].inputs == found.candidate.documents[1].inputs == ["moved"]
+
+
+def test_a_trip_count_that_differs() -> None:
+    source = proto(PAIR.replace("Loop (n, ,", "Loop (five, ,"))
+    source.graph.initializer.append(onnx.numpy_helper.from_array(np.array(5), "five"))
+    found = reduced(compare_predicate(load_proto(source)))
+    assert found.observation.kind in ("value", "shape") and nodes(found)[0] == "Loop" and len(nodes(found)) <= 3
+
+
+def test_two_models_that_are_the_same() -> None:
+    with pytest.raises(NothingFoundError, match="outputs are the same"):
+        compare_predicate(model(PAIR))
+    with pytest.raises(UsageError, match="two systems"):
+        initial_candidate.find_model_difference(model(PAIR), sample("lstm.xml")[0], {}, Tolerance())
+
+
+# ------------------------------------------------------------------ the search
+
+
+def test_the_search_gives_the_same_each_time() -> None:
+    marks = [
+        reduced(initial_candidate.find_breakpoint_hit(*nested(), "nan")).candidate.documents[0].content_key()
+        for _ in range(2)
+    ]
+    assert marks[0] == marks[1]
+
+
+class RecordingPredicate:
+    """A predicate that keeps what it was asked about."""
+
+    allows_other_values = True
+
+    def __init__(self, predicate: Any) -> None:
+        self.predicate, self.first_observation, self.asked = predicate, predicate.like, []
+
+    def __call__(self, candidate: Any) -> Observation | None:
+        arrays = {name: np.asarray(value) for name, value in candidate.inputs.items()}
+        values = sorted((name, one.shape, one.tobytes()) for name, one in arrays.items())
+        self.asked.append((candidate.documents[0].mark(), str(values)))
+        return self.predicate(candidate)
+
+
+def test_nothing_is_tested_twice() -> None:
+    finding = initial_candidate.find_breakpoint_hit(*nested(), "nan")
+    seen = RecordingPredicate(finding.test)
+    found = reduced(replace(finding, test=seen))
+    assert found.tests == len(seen.asked) == len(set(seen.asked)) > 5
+
+
+def test_a_limit_leaves_the_best_so_far() -> None:
+    finding = initial_candidate.find_breakpoint_hit(*nested(), "nan")
+    found = reduced(finding, most=3)
+    assert (found.end_reason, found.tests) == ("spent", 3)
+    assert finding.test(found.candidate) is not None
+    assert reduced(finding, seconds=0).tests == 0
+
+
+def test_ctrl_c_leaves_the_best_so_far() -> None:
+    finding = initial_candidate.find_breakpoint_hit(*nested(), "nan")
+    told: list[str] = []
+
+    def say(text: str) -> None:
+        told.append(text)
+        if len(told) == 4:
+            raise KeyboardInterrupt
+
+    found = reduced(finding, say=say)
+    assert found.end_reason == "interrupted" and finding.test(found.candidate) is not None
+    assert told[0] == "outputs: 5 nodes, test 1"
+
+
+# ------------------------------------------------------------------ what is alike
+
+
+def test_errors_are_alike_by_their_words() -> None:
+    one = "Fail: Node 'a_1' (Add) of type 7 is not supported: 'x' at /tmp/a.onnx:12"
+    other = "Fail: Node 'zz' (Mul) of type 9 is not supported: 'y' at /tmp/b.onnx:3"
+    assert normalized_error(one) == normalized_error(other) == "fail node of type is not supported at"
+    assert is_same_finding(Observation("refused", text=one), Observation("refused", text=other))
+    assert not is_same_finding(Observation("refused", text=one), Observation("refused", text="Fail: no such operator"))
+    assert not is_same_finding(Observation("refused", text=one), Observation("crashed", text=other))
+
+
+def test_a_difference_stays_of_its_kind() -> None:
+    nan = Observation("value", delta=Delta("value", np.inf, np.inf, (), np.float32(1), np.float32("nan")))
+    inf = Observation("value", delta=Delta("value", np.inf, np.inf, (), np.float32(1), np.float32("inf")))
+    large = Observation("value", delta=Delta("value", 1.0, 0.5, (), 1.0, 2.0))
+    small = Observation("value", delta=Delta("value", 1e-3, 1e-4, (), 1.0, 1.0001))
+    assert is_same_finding(nan, nan) and not is_same_finding(nan, inf) and not is_same_finding(large, nan)
+    assert is_same_finding(large, small) and not is_same_finding(small, large)
+
+
+# ------------------------------------------------------------------ packs
+
+
+def test_a_pack_shows_it_again(tmp_path: Path) -> None:
+    found, inputs = nested()
+    made = make_repro(
+        initial_candidate.find_breakpoint_hit(found, inputs, "nan"), FindingSource([found.name]), tmp_path / "pack"
+    )
+    assert made.confirmed and made.output.recheck is not None and made.output.recheck.kind == "nan"
+    again = loopdbg.load(tmp_path / "pack" / "model.onnx")
+    onnx.checker.check_model(tmp_path / "pack" / "model.onnx")
+    assert np.isnan(again.run({"one": np.float32(-4)})["root"])
+    assert made.output.nbytes < 200
+    page = (tmp_path / "pack" / "README.md").read_text(encoding="utf-8")
+    assert page.startswith("# Sqrt makes a NaN: 'root'\n") and "root = Sqrt (one)" in page
+    assert str(tmp_path) not in page
+
+
+def test_a_script_for_torch_runs_what_is_left(tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="the scripts for PyTorch need it")
+    two = compare_predicate(changed(PAIR, "h_new = Sin (moved)", "h_new = Tanh (moved)"))
+    whole = initial_candidate.Finding(two.candidate, two.observation, two.test, two.limit, 0)
+    from loopdbg.debugger.reduce.repro.repro_scripts import ReproScript
+    from loopdbg.debugger.reduce.repro.torch_script import torch_script
+
+    document = whole.candidate.documents[0]
+    inputs = whole.candidate.inputs_for(document)
+    outputs = document.build_model().run(inputs)
+    text = torch_script(document.proto, ReproScript("all of it", "differs", ["m.onnx"], inputs, outputs, 1e-4, 1e-5))  # type: ignore[attr-defined]
+    (tmp_path / "run_torch.py").write_text(text, encoding="utf-8")
+    done = subprocess.run([sys.executable, tmp_path / "run_torch.py"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done

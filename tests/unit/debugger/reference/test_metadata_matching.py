@@ -1,0 +1,164 @@
+"""Which values of a model are those of a program, by what its exporter wrote of each node."""
+
+from __future__ import annotations
+
+from exporter_metadata import model_with_metadata, program_track
+from loopdbg.debugger.reference.metadata_matching import match_by_metadata
+from loopdbg.debugger.reference.program_track import ProgramTrack
+from loopdbg.debugger.reference.reference import Reference
+from loopdbg.debugger.reference.sequence_alignment import align_sequences, similarity_matrix
+
+
+def paired(model, *tracks: ProgramTrack) -> dict[str, str]:
+    return {one.track.name: one.value.name for one in match_by_metadata(model.graph, Reference("there", []), tracks)}
+
+
+def test_numbers_of_names_may_be_others():
+    model = model_with_metadata(
+        "g (float[3] x) => (float[3] y) { a = Mul(x, x) b = Add(a, x) c = Mul(b, x) y = Tanh(c) }",
+        ["mul_1", "add", "mul_2", "tanh"],
+    )
+    found = paired(
+        model,
+        program_track("mul", "%x"),
+        program_track("add", "%mul"),
+        program_track("mul_1", "%add"),
+        program_track("tanh", "%mul_1"),
+    )
+    assert found == {"mul": "a", "add": "b", "mul_1": "c", "tanh": "y"}
+
+
+def test_of_alike_nodes_that_is_one_which_reads_the_same():
+    # Of three views, of which the model lacks the second, the third bears the number of the second.
+    model = model_with_metadata(
+        "g (float[3] x) => (float[3] y) { a = Sin(x) b = Cos(x) c = Identity(a) d = Identity(b) y = Add(c, d) }",
+        ["sin", "cos", "view_1", "view_2", "add"],
+    )
+    found = paired(
+        model,
+        program_track("sin", "%x"),
+        program_track("sin_1", "%x"),
+        program_track("cos", "%x"),
+        program_track("view", "%sin"),
+        program_track("view_1", "%sin_1"),
+        program_track("view_2", "%cos"),
+        program_track("add", "%view", "%view_2"),
+    )
+    assert (found["view"], found["view_2"]) == ("c", "d")
+    assert "view_1" not in found
+
+
+VIEWS = ["sin", "cos", "exp", "sin_1", "cos_1", "exp_1"]
+
+
+def rows(*names: str) -> list[str]:
+    """Six rows of a program, each computed and then viewed, of which the last two are joined."""
+    return [*VIEWS, *names, "add"]
+
+
+def program_of_views() -> list[ProgramTrack]:
+    viewed = [program_track("view" if not k else f"view_{k}", f"%{name}") for k, name in enumerate(VIEWS)]
+    computed = [program_track(name, "%x") for name in VIEWS]
+    return [*computed, *viewed, program_track("add", *(f"%{one.name}" for one in viewed))]
+
+
+def views(*reads: str) -> str:
+    """The text of a model of five views, of which one is added to itself."""
+    operators = zip("uvwpqr", ("Sin", "Cos", "Exp") * 2, strict=True)
+    text = " ".join(f"{name} = {operator}(x)" for name, operator in operators)
+    text += " ".join(["", *(f"{name} = Identity({read})" for name, read in zip("abcde", reads, strict=True))])
+    return f"g (float[3] x) => (float[3] y) {{ {text} y = Sum(a, b, c, d, e) }}"
+
+
+def test_a_number_that_cannot_be_is_no_pair_though_it_reads_the_same():
+    # The model lacks the view of sin_1, and that of exp reads sin_1: it is the view of exp by its number.
+    model = model_with_metadata(views("u", "v", "p", "q", "r"), rows("view_1", "view_2", "view_3", "view_5", "view_6"))
+    found = paired(model, *program_of_views())
+    assert found["view_2"] == "c"
+    assert "view_3" not in found
+
+
+def test_a_node_that_was_added_has_a_number_of_its_own():
+    # The model lacks the view of exp, and that of sin_1 reads exp. As view_4 was added, of another shape, view_3 might
+    # be the view of exp by its number, but then view_4 were that of sin_1.
+    names = rows("view", "view_1", "view_3", "view_5", "view_6")
+    text = views("u", "v", "w", "q", "r").replace("d = ", "k = Concat <axis = 0> (u, u) d = ")
+    model = model_with_metadata(text.replace(" {", " <float[6] k> {", 1), [*names[:9], "view_4", *names[9:]])
+    found = paired(model, *program_of_views())
+    assert found["view_3"] == "c"
+    assert "view_2" not in found
+
+
+def test_numbers_that_an_exporter_gave_in_another_order_rule_nothing_out():
+    model = model_with_metadata(views("u", "v", "p", "q", "r"), rows("view_6", "view_1", "view_3", "view_2", "view_5"))
+    found = paired(model, *program_of_views())
+    assert found["view_3"] == "c"
+    assert "view_2" not in found
+
+
+def test_of_several_nodes_made_for_one_the_result_is_what_others_read():
+    model = model_with_metadata(
+        "g (float[3] x, float[3] w) => (float[3] y) { a = Mul(x, w) b = Add(a, w) y = Tanh(b) }",
+        ["linear", "linear", "tanh"],
+    )
+    assert paired(model, program_track("linear", "%x"), program_track("tanh", "%linear")) == {
+        "linear": "b",
+        "tanh": "y",
+    }
+
+
+def test_the_result_stays_the_one_that_a_wrong_reader_no_longer_takes():
+    model = model_with_metadata(
+        "g (float[3] x, float[3] w) => (float[3] y) { a = Mul(x, w) b = Add(a, w) y = Tanh(a) }",
+        ["linear", "linear", "tanh"],
+    )
+    assert paired(model, program_track("linear", "%x"), program_track("tanh", "%linear")) == {
+        "linear": "b",
+        "tanh": "y",
+    }
+
+
+def test_each_of_several_results_in_its_place():
+    model = model_with_metadata(
+        "g (float[6] x) => (float[3] y, float[3] z) { y, z = Split <num_outputs = 2> (x) }", ["split"]
+    )
+    tracks = [program_track(f"getitem_{k}", "%x", node="split", output=k) for k in (1, 0)]
+    assert paired(model, *tracks) == {"getitem_0": "y", "getitem_1": "z"}
+
+
+def test_what_a_value_is_declared_as_rules_out_others():
+    model = model_with_metadata("g (float[3] x) => (float[3] y) { y = Mul(x, x) }", ["mul"])
+    assert paired(model, program_track("mul", "%x", shape=4)) == {}
+
+
+LOOP = """
+g (float[3] x, int64 n) => (float[3] y) {
+  y = Loop <body = b (int64 i, bool c, float[3] h) => (bool c, float[3] k) { m = Mul(h, h) k = Mul(m, h) }> (n, , x)
+}
+"""
+
+
+def test_bodies_are_paired_by_themselves_and_carried_values_by_position():
+    model = model_with_metadata(LOOP, ["while_loop_3", "mul_4", "mul_5"])
+    body = {"loop": "while_loop", "graph": ("while_loop", "body")}
+    found = paired(
+        model,
+        program_track("mul", "%x"),
+        program_track("arg", role="carried", position=0, **body),
+        program_track("mul", "%arg", **body),
+        program_track("mul_1", "%mul", "%arg", **body),
+    )
+    assert found == {"while_loop/body/arg": "h", "while_loop/body/mul": "m", "while_loop/body/mul_1": "k"}
+
+
+def test_outputs_are_paired_by_position_without_metadata():
+    model = model_with_metadata("g (float[3] x) => (float[3] y) { y = Mul(x, x) }", [""])
+    assert paired(model, program_track("mul", "%x"), program_track("output 0", role="output", position=0)) == {
+        "output 0": "y"
+    }
+
+
+def test_an_alignment_keeps_the_order_and_is_the_likest():
+    alike = similarity_matrix("abcab", "bxab", lambda one, other: 2 if one == other == "b" else int(one == other))
+    assert align_sequences(alike) == [(1, 0), (3, 2), (4, 3)]
+    assert align_sequences(similarity_matrix("", "abc", lambda *_: 1)) == []

@@ -1,0 +1,232 @@
+"""What a session tells of all iterations, by name."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import loopdbg
+from loopdbg.debugger.describe.condition import deciding_comparison
+from loopdbg.debugger.session import destinations
+from loopdbg.debugger.session.session import Reason, Session
+from loopdbg.debugger.session.snapshot import FrameSnapshot, take_snapshot
+from loopdbg.debugger.statistics.value_history import Evolution
+from loopdbg.debugger.trace.replay import Replay
+from recordings import record_run
+from text_models import SAMPLES, model
+
+SAMPLE_MODELS = sorted(path.name for path in (*SAMPLES.glob("*.onnx"), *SAMPLES.glob("*.xml")))
+
+
+def open_session(name: str) -> Session:
+    path = SAMPLES / name
+    inputs = path.with_suffix(".inputs.npz")
+    return Session(loopdbg.load(path), dict(np.load(inputs)) if inputs.exists() else {}, max_iterations=300)
+
+
+def number(value: Any) -> float:
+    array = np.asarray(value, np.float64).reshape(-1)
+    return float(array[0]) if array.size == 1 else float(np.linalg.norm(array))
+
+
+class CollectedHistory:
+    """What looking at each boundary of each entry shows."""
+
+    def __init__(self) -> None:
+        self.carried: dict[tuple[str, tuple[int, ...], str], list[float]] = {}
+        self.sides: dict[tuple[str, tuple[int, ...]], list[tuple[float, ...]]] = {}
+
+    def look(self, frame: FrameSnapshot) -> None:
+        loop = frame.loop
+        if loop is None or not frame.at_boundary:
+            return
+        for edge in frame.back_edges:
+            self.carried.setdefault((frame.path, frame.entry, edge.param), []).append(number(edge.value))
+        found = deciding_comparison(loop)
+        if found is not None and frame.iteration:
+            both = [frame.values.get(v.name) if v.constant is None else v.constant for v in (found.left, found.right)]
+            self.sides.setdefault((frame.path, frame.entry), []).append(tuple(map(number, both)))
+
+
+def check(evolution: Evolution, path: str, entry: tuple[int, ...], seen: CollectedHistory) -> int:
+    """That an evolution has what was collected; how many values that were."""
+    looked = 0
+    for (where, which, name), wanted in seen.carried.items():
+        if (where, which) == (path, entry):
+            history = evolution[name]
+            assert list(history.iterations) == list(range(0, len(wanted), history.bucket))
+            ends = [min(k + history.bucket, len(wanted)) - 1 for k in history.iterations]
+            np.testing.assert_allclose(history.values, np.array(wanted)[ends], rtol=1e-6)
+            looked += 1
+    if (path, entry) in seen.sides:
+        assert evolution.sides is not None
+        for side, one in zip(evolution.sides, np.array(seen.sides[path, entry]).T, strict=True):
+            np.testing.assert_allclose(side.values, one, rtol=1e-6)
+            assert list(side.iterations) == list(range(len(one)))
+    return looked
+
+
+@pytest.mark.parametrize("name", SAMPLE_MODELS)
+def test_after_one_command_all_is_as_if_every_iteration_had_been_looked_at(name: str) -> None:
+    stepped, seen = open_session(name), CollectedHistory()
+    for _ in range(5000):
+        seen.look(take_snapshot(stepped).frames[-1])
+        if stepped._internals.run_to(destinations.AnyBoundaryDestination()).reason in (Reason.DONE, Reason.LIMIT):
+            break
+    session = open_session(name)
+    session.continue_()
+    frame = take_snapshot(session).frame
+    assert frame.loop is not None
+    looked = check(frame.history, frame.path, frame.entry, seen)
+    assert looked == len(frame.back_edges)
+    if frame.back_edges == ():
+        # What is inside ended as well: its last entry.
+        index = len(session._internals.symbols.loops) - 1
+        last = max(entry for path, entry, _ in seen.carried if path == session._internals.symbols.loops[index].path)
+        assert check(
+            session._internals.timeline.histories.entry_history(index),
+            session._internals.symbols.loops[index].path,
+            last,
+            seen,
+        )
+
+
+def test_each_entry_of_an_inner_loop_has_its_own() -> None:
+    session = open_session("mandelbrot.onnx")
+    session.until(3)
+    assert session.history("count", entry=0).values[0] == 0
+    first, second = session.history("count", entry=0), session.history("count", entry=2)
+    assert len(first) > 1
+    assert len(second) > 1
+    with pytest.raises(loopdbg.UsageError, match="entry 7 of loop 'escape' is not remembered; there are 0 to 2"):
+        session.history("count", entry=7)
+
+
+def test_going_back_takes_it_back_and_a_branch_has_its_own() -> None:
+    session = open_session("counter.onnx")
+    session.finish()
+    assert list(session.history("count").values) == [0, 3, 6, 9, 12, 15, 18, 21]
+    session.goto(3)
+    assert list(session.history("count").values) == [0, 3, 6, 9]
+    session.set("count", 1)
+    assert list(session.history("count").values) == [0, 3, 6, 1]
+    session.finish()
+    assert list(session.history("count").values) == [0, 3, 6, 1, 4, 7, 10, 13, 16, 19, 22]
+    session.switch(1)
+    assert list(session.history("count").values) == [0, 3, 6, 9, 12, 15, 18, 21]
+
+
+def test_a_limit_that_is_changed_by_hand_was_another_before() -> None:
+    session = open_session("counter.onnx")
+    session.goto(3)
+    session.set("limit", 14)
+    session.finish()
+    sides = session.frame.evolution.sides
+    assert sides is not None
+    assert list(sides[1].values) == [20, 20, 20, 14, 14]
+    assert list(sides[0].values) == [3, 6, 9, 12, 15]
+
+
+LONG = """
+g (int64 M, float v0, float a, float[3] w0) => (float v, float[3] w) {
+  v, w = Loop (M, , v0, w0) <body = body (int64 i, bool c, float x, float[3] y) =>
+    (bool k, float z, float[3] u) {
+      k = Identity (c)
+      s = Mul (x, a)
+      nan = Div (x, x)
+      peak = Constant <value_int = 1000> ()
+      here = Equal (i, peak)
+      spike = Constant <value_float = 1000.0> ()
+      one = Constant <value_float = 0.0> ()
+      more = Where (here, spike, one)
+      z = Add (s, more)
+      u = Add (y, more)
+  }>
+}
+"""
+
+
+def test_a_spike_is_never_lost() -> None:
+    session = Session(
+        model(LONG),
+        {"M": np.array(20_000), "v0": np.float32(1), "a": np.float32(0.5), "w0": np.zeros(3, np.float32)},
+    )
+    session.continue_()
+    history = session.history("x")
+    assert history.bucket == 64
+    assert 256 < len(history) <= 512
+    assert history.value.high.max() == np.float32(1000)
+    assert history.extremes.max() == np.float32(1000)
+    assert list(history.iterations[:3]) == [0, 64, 128]
+    tensor = session.history("y")
+    assert tensor.is_tensor
+    assert tensor.max is not None
+    assert tensor.max.high[-1] == np.float32(1000)
+    assert session.frame["max(history(x))"] == 1000
+
+
+def test_all_elements_of_large_tensors_count() -> None:
+    text = """g (float[100,100] a) => (float[100,100] b) {
+      n = Constant <value_int = 3> ()
+      b = Loop (n, , a) <body = body (int64 i, bool c, float[100,100] x) => (bool k, float[100,100] y) {
+        k = Identity (c)
+        y = Neg (x)
+      }>
+    }"""
+    session = Session(model(text), {"a": np.full((100, 100), 2, np.float32)})
+    session.continue_()
+    history = session.history("x")
+    assert list(history.values) == [200, 200, 200, 200]
+    assert history.min is not None
+    assert list(history.min.low) == [2, -2, 2, -2]
+
+
+def test_unknown_names_say_what_there_is() -> None:
+    session = open_session("counter.onnx")
+    with pytest.raises(loopdbg.UsageError, match="no history of 'nothing'; there is one of count, count_next, limit"):
+        session.history("nothing")
+
+
+@pytest.mark.parametrize("name", ["newton_sqrt.onnx", "lstm.xml", "counter.onnx", "greedy_decoder.onnx"])
+def test_a_recording_tells_the_same(name: str, tmp_path: Path) -> None:
+    path = SAMPLES / name
+    m = loopdbg.load(path)
+    inputs = dict(np.load(path.with_suffix(".inputs.npz")))
+    trace, _, _ = record_run(tmp_path / "run", m, inputs, nodes=True)
+    with trace:
+        replay, session = Replay(trace), open_session(name)
+        for move in (lambda one: one.goto(3), lambda one: one.finish()):
+            for one in (replay, session):
+                move(one)
+            there, here = replay.frame.evolution, session.frame.evolution
+            assert set(there) == set(here)
+            for key, history in here.items():
+                np.testing.assert_allclose(there[key].values, history.values, rtol=1e-6)
+                assert list(there[key].iterations) == list(history.iterations)
+                assert there[key].is_tensor == history.is_tensor
+
+
+def test_it_can_be_asked_while_the_loop_runs() -> None:
+    session = open_session("loop_infinite.xml")
+    session.max_iterations = None
+    session._internals.engine.set_limits(None)
+    thread = threading.Thread(target=session.finish)
+    thread.start()
+    found: list[int] = []
+    deadline = time.monotonic() + 200
+    while len(set(found)) < 4 and time.monotonic() < deadline:
+        evolution = session.lately.get("main ▸ leibniz")
+        if evolution:
+            history = evolution["estimate"]
+            found.append(int(history.iterations[-1]))
+            assert abs(history.value.last[-1] - np.pi / 4) < 0.1 or abs(history.value.last[-1] - np.pi) < 0.1
+        time.sleep(0.02)
+    session.interrupt()
+    thread.join(200)
+    assert len(set(found)) >= 4
+    assert found == sorted(found)

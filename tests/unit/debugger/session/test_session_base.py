@@ -1,0 +1,100 @@
+"""What a debuggee cannot do it refuses, in one way; the two that there are can do the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from loopdbg.debugger.breakpoints.symbol_table import SymbolTable
+from loopdbg.debugger.session.controller import Controller
+from loopdbg.debugger.session.session_base import SessionBase
+from loopdbg.debugger.session.stop import Stop
+from loopdbg.runtime.errors import UsageError
+from loopdbg.runtime.model import Data
+from text_models import COUNT, model
+
+
+class StaticSession(Controller):
+    """What stands in front of a model and can do nothing."""
+
+    refusal_reason = "this is a picture of a model"
+
+    def __init__(self) -> None:
+        loaded = model(COUNT)
+        super().__init__(loaded, SymbolTable(loaded.graph), {})
+
+    running = False
+    epoch = 0
+    outputs: dict[str, Data] | None = None
+    totals: Any = ()
+    progress: Any = None
+    position: tuple[int, ...] = ()
+    frames: Any = ()
+
+    @property
+    def frame(self) -> Any:
+        raise NotImplementedError
+
+    def is_at_boundary(self) -> bool:
+        return False
+
+    def current_loop_index(self) -> int:
+        return 0
+
+    def _request_interrupt(self) -> None:
+        raise NotImplementedError
+
+    def _clear_interrupt(self) -> None:
+        pass
+
+    def stop_here(self) -> Stop:
+        return self.stop
+
+
+class UnnamedSession(SessionBase):
+    """A debuggee that has its commands from nowhere."""
+
+    def __init__(self) -> None:
+        super().__init__(StaticSession())
+
+
+COMMANDS: list[Callable[[SessionBase], object]] = [
+    lambda d: d.restart(),
+    lambda d: d.step(),
+    lambda d: d.next_node(),
+    lambda d: d.into(),
+    lambda d: d.finish(),
+    lambda d: d.until(3),
+    lambda d: d.continue_(),
+    lambda d: d.back(),
+    lambda d: d.back_node(),
+    lambda d: d.goto(1),
+    lambda d: d.reverse_continue(),
+    lambda d: d.set("v_in", 1),
+    lambda d: d.assign("v_in = 1"),
+    lambda d: d.undo(),
+    lambda d: d.switch(1),
+    lambda d: d.branches,
+    lambda d: d.branch,
+    lambda d: d._internals.timeline,
+    lambda d: d.side_by_side(None, None),  # type: ignore[arg-type]
+    lambda d: d._internals.next_node_to_run(),
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_everything_is_refused_with_the_reason(command: Callable[[SessionBase], object]) -> None:
+    with pytest.raises(UsageError, match="is not possible: this is a picture of a model"):
+        command(UnnamedSession())
+
+
+def test_breakpoints_are_set_on_any() -> None:
+    nothing = UnnamedSession()
+    assert nothing.breakpoints.add("iter 3").loops == (0,)
+    assert not nothing._internals.is_tested_in_python(nothing.breakpoints[0])
+    nothing.breakpoints.clear()
+    nothing.interrupt()
+    nothing._internals.emit_log("said")
+    assert nothing.logged == ["said"]

@@ -1,0 +1,155 @@
+"""Statistics and changes in one pass, against NumPy over the whole."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from hypothesis_settings import example_settings
+from loopdbg.debugger.statistics.histogram import Histogram
+from loopdbg.debugger.statistics.streaming_stats import CHUNK_ELEMENTS, TensorStatistics
+from loopdbg.debugger.statistics.tensor_change import compute_change, compute_change_by_parts
+from loopdbg.debugger.statistics.tensor_ref import PASS_PART_ELEMENTS, TensorRef, as_tensor_ref
+
+FLOATS = (np.float16, np.float32, np.float64)
+
+
+def parts(array: np.ndarray[Any, Any], size: int) -> TensorStatistics:
+    """The statistics, from parts of so many elements."""
+    found = TensorStatistics()
+    for _, part in TensorRef.from_array(array).chunks(size=size):
+        found.add(part)
+    return found
+
+
+@example_settings(150)
+@given(st.data(), st.sampled_from(FLOATS), st.integers(1, 40))
+def test_floats(data: st.DataObject, dtype: type, size: int) -> None:
+    array = data.draw(hnp.arrays(dtype, hnp.array_shapes(max_dims=3, max_side=12)))
+    found = parts(array, size)
+    wide = array.astype(np.float64).reshape(-1)
+    good = wide[np.isfinite(wide)]
+    assert found.size == array.size
+    assert found.nan == np.isnan(wide).sum()
+    assert found.inf == np.isinf(wide).sum()
+    assert found.zeros == (wide == 0).sum()
+    if not good.size:
+        assert (found.min, found.max, found.mean, found.std, found.norm) == (None,) * 5
+        return
+    assert found.min == good.min() and found.max == good.max()
+    assert wide[found.min_at] == good.min() and wide[found.max_at] == good.max()
+    # Halved, so that sums of the largest numbers do not overflow in what is compared with.
+    most = float(np.abs(good).max()) or 1.0
+    scaled = good / most
+    if most < 1e-300:
+        return  # multiples of the smallest number are no fractions of it
+    assert found.mean is not None and found.std is not None and found.norm is not None
+    assert found.mean / most == pytest.approx(scaled.mean(), abs=1e-9)
+    assert found.std / most == pytest.approx(scaled.std(), abs=1e-7)
+    norm = float(np.sqrt((scaled * scaled).sum()))
+    assert found.norm / most == pytest.approx(norm, rel=1e-9) or norm * most == math.inf
+
+
+@example_settings(60)
+@given(st.data(), st.sampled_from((np.int8, np.int64, np.uint64, np.bool_)), st.integers(1, 20))
+def test_whole_numbers_are_exact(data: st.DataObject, dtype: type, size: int) -> None:
+    array = data.draw(hnp.arrays(dtype, st.integers(1, 60)))
+    found = parts(array, size)
+    assert found.min == int(array.min()) and found.max == int(array.max())
+    assert isinstance(found.min, int) and not isinstance(found.min, bool)
+    assert found.min_at == int(np.argmin(array)) and found.max_at == int(np.argmax(array))
+    most = max(float(np.abs(array.astype(np.float64)).max()), 1.0)
+    assert found.mean is not None and found.mean / most == pytest.approx(float(array.mean()) / most, abs=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.int4, np.complex64])
+def test_other_numbers(dtype: type) -> None:
+    array = np.array([1, -2, 3, 0, 4], dtype)
+    found = TensorStatistics(array)
+    assert found.max == 4 and found.zeros == 1 and found.nan == 0
+    assert found.min == (0 if dtype is np.complex64 else -2)
+    assert found.norm == pytest.approx(math.sqrt(30))
+
+
+@pytest.mark.parametrize("scale", [1e300, 1e-300, 5e-324, 1.7e308])
+def test_the_largest_and_the_smallest_numbers_keep_mean_and_norm(scale: float) -> None:
+    array = np.full(1000, scale)
+    found = parts(array, 100)
+    assert found.mean == pytest.approx(scale) and found.std == pytest.approx(0, abs=scale * 1e-9)
+    assert found.norm == pytest.approx(scale * math.sqrt(1000)) or math.isinf(scale * math.sqrt(1000))
+    mixed = parts(np.concatenate([np.zeros(100), array, np.ones(100)]), 100)
+    assert (
+        mixed.norm == pytest.approx(max(scale, 1.0) * math.sqrt(1000 if scale > 1 else 100), rel=1e-6) or scale > 1e307
+    )
+
+
+def test_zeros_before_the_smallest_numbers_do_not_hide_their_spread() -> None:
+    found = parts(np.array([0.0, 0.0, 4e-184, 0.0, -4e-184, 0.0]), 2)
+    assert found.std == pytest.approx(4e-184 / math.sqrt(3)) and found.norm == pytest.approx(4e-184 * math.sqrt(2))
+
+
+def test_a_long_tensor_far_from_zero_keeps_its_spread() -> None:
+    array = (1e6 + np.tile([-1.0, 1.0], CHUNK_ELEMENTS)).astype(np.float64)
+    assert TensorStatistics(array).std == pytest.approx(1.0, rel=1e-9)
+
+
+def test_words_have_no_statistics() -> None:
+    assert TensorStatistics(np.array(["a"], object)).min is None
+    assert TensorStatistics(np.empty(0, np.float32)).mean is None
+
+
+@example_settings(150)
+@given(st.data(), st.sampled_from((*FLOATS, np.int32, np.complex64, np.bool_)))
+def test_changes(data: st.DataObject, dtype: type) -> None:
+    shape = data.draw(st.integers(1, 30))
+    before, after = (data.draw(hnp.arrays(dtype, shape)) for _ in range(2))
+    if data.draw(st.booleans()):
+        after[: shape // 2] = before[: shape // 2]
+    found = compute_change(as_tensor_ref(before), as_tensor_ref(after))
+    with np.errstate(all="ignore"):
+        wide = np.complex128 if dtype is np.complex64 else np.float64
+        x, y = before.astype(wide), after.astype(wide)
+        same = (before == after) | (np.isnan(x) & np.isnan(y))
+        apart = np.abs(y - x)
+    assert found.same == same.sum()
+    lost = np.isnan(apart) & ~same
+    assert found.lost == lost.sum()
+    left = apart[~same & ~lost]
+    if not left.size:
+        assert found.at == -1
+    else:
+        assert found.largest == left.max() or found.largest == pytest.approx(left.max(), rel=1e-6)
+        assert apart[found.at] == pytest.approx(found.largest)
+
+
+def test_changes_come_part_by_part() -> None:
+    before, after = np.zeros(2 * PASS_PART_ELEMENTS + 5, np.int8), np.zeros(2 * PASS_PART_ELEMENTS + 5, np.int8)
+    after[PASS_PART_ELEMENTS + 3] = -7
+    steps = [(c.size, c.largest) for c in compute_change_by_parts(as_tensor_ref(before), as_tensor_ref(after))]
+    assert steps == [(PASS_PART_ELEMENTS, 0.0), (2 * PASS_PART_ELEMENTS, 7.0), (before.size, 7.0)]
+    with pytest.raises(ValueError, match="differ"):
+        compute_change(as_tensor_ref(np.zeros(2)), as_tensor_ref(np.zeros(3)))
+
+
+@example_settings(100)
+@given(hnp.arrays(np.float64, st.integers(1, 50)), st.integers(1, 12))
+def test_a_histogram_counts_every_finite_element_once(array: np.ndarray[Any, Any], bins: int) -> None:
+    found = Histogram(TensorStatistics(array), bins)
+    for at in range(0, array.size, 7):
+        found.add(array[at : at + 7])
+    assert found.counts.sum() == np.isfinite(array).sum()
+
+
+def test_a_histogram_is_numpys() -> None:
+    array = np.random.default_rng(0).standard_normal(5000).astype(np.float32)
+    found = Histogram(TensorStatistics(array), 16)
+    found.add(array)
+    expected, _ = np.histogram(array.astype(np.float64), 16)
+    assert np.abs(found.counts - expected).sum() <= 2

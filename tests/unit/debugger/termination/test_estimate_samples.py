@@ -1,0 +1,49 @@
+"""The numbers behind an estimate: they meet when it says so."""
+
+from __future__ import annotations
+
+import pytest
+
+from loopdbg.debugger.termination.extrapolation import extrapolate
+from loopdbg.debugger.termination.trend import Trend, estimate_turning
+
+OPEN = {">": lambda a, b: a > b, "<": lambda a, b: a < b, ">=": lambda a, b: a >= b, "<=": lambda a, b: a <= b}
+
+
+@pytest.mark.parametrize(
+    ("trend", "left", "sign", "right"),
+    [
+        (Trend.LINEAR, [3.0, 6.0, 9.0, 12.0], "<", [40.0] * 4),
+        (Trend.LINEAR, [0.0, 2.0, 4.0], "<=", [30.0, 27.0, 24.0]),
+        (Trend.LINEAR, [50.0, 40.0, 30.0], ">=", [0.0, 1.0, 2.0]),
+        (Trend.GEOMETRIC, [64.0, 32.0, 16.0, 8.0], ">", [1e-3] * 4),
+        (Trend.GEOMETRIC, [1e-3] * 4, "<", [64.0, 32.0, 16.0, 8.0]),
+        (Trend.GEOMETRIC, [1.0, 3.0, 9.0], "<", [1e6] * 3),
+        # Settles at 10, beyond the other side.
+        (Trend.GEOMETRIC, [10 - 8 * 0.5**k for k in range(5)], "<", [9.9] * 5),
+        (Trend.GEOMETRIC, [-10 + 8 * 0.5**k for k in range(5)], ">", [-9.9] * 5),
+        (Trend.ACCELERATING, [100.0, 99.0, 96.0, 90.0, 79.0], ">", [0.0] * 5),
+        (Trend.ACCELERATING, [1.0, 0.5, 0.1, 0.01], ">", [1e-6] * 4),
+    ],
+)
+def test_they_meet_when_the_estimate_says(trend: Trend, left: list[float], sign: str, right: list[float]) -> None:
+    found = estimate_turning(left, right, sign)
+    assert found is not None and found.trend is trend and found.iterations is not None
+    ahead = extrapolate(found, left, right, found.iterations + 2)
+    holds = [OPEN[sign](a, b) for a, b in ahead]
+    assert holds.index(False) + 1 == found.iterations
+    # It goes on from where it stands: the first step is no larger than the last one was, or by no larger a factor.
+    assert OPEN[sign](left[-1], right[-1])
+
+
+def test_without_estimate_nothing_is_drawn() -> None:
+    still = estimate_turning([3.0] * 4, [1.0] * 4, ">")
+    assert still is not None and extrapolate(still, [3.0] * 4, [1.0] * 4, 9) == []
+    away = estimate_turning([1.0, 2.0, 3.0], [0.0] * 3, ">")
+    assert away is not None and extrapolate(away, [1.0, 2.0, 3.0], [0.0] * 3, 9) == []
+
+
+def test_a_small_side_far_from_a_large_one_moves() -> None:
+    # Their difference is the same number all the time.
+    found = estimate_turning([2.0, 4.0, 8.0, 16.0], [1e30] * 4, "<")
+    assert found is not None and found.trend is Trend.GEOMETRIC and found.iterations == 96

@@ -1,0 +1,108 @@
+"""Estimates in the arithmetic of the type that is compared, against iterations that NumPy computes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from hypothesis_settings import example_settings
+from loopdbg.debugger.termination.integer_recurrence import COMPARISON_OPERATORS
+from loopdbg.debugger.termination.trend import Trend, estimate_turning
+
+Step = Callable[[Any], Any]
+#: Iterations of which the estimate is made, and those that are then run at most.
+SEEN, MOST = 4, 70_000
+
+
+def compute_comparison(dtype: Any, start: Any, step: Step, bound: Any, sign: str) -> tuple[list[Any], int | None]:
+    """What is compared in the first iterations, and after how many more the comparison turns; None: it does not."""
+    values, number = [], dtype(start)
+    with np.errstate(all="ignore"):
+        for k in range(MOST):
+            number = dtype(step(number))
+            if not COMPARISON_OPERATORS[sign](number, dtype(bound)):
+                return values, k - SEEN + 1
+            if k < SEEN:
+                values.append(number.item())
+    return values, None
+
+
+@example_settings(300)
+@given(st.data())
+def test_integers_that_are_added_to_or_multiplied(data: st.DataObject) -> None:
+    dtype = data.draw(st.sampled_from([np.int8, np.uint8, np.int16]))
+    info = np.iinfo(dtype)
+    number = st.integers(int(info.min), int(info.max))
+    start, bound, by = data.draw(number), data.draw(number), data.draw(st.integers(-9, 9) | number)
+    op = data.draw(st.sampled_from([np.add, np.multiply]))
+    sign = data.draw(st.sampled_from([">", ">=", "<", "<=", "!="]))
+    factor = np.array(by).astype(dtype)[()]
+    values, more = compute_comparison(dtype, start, lambda x: op(x, factor), bound, sign)
+    assume(len(values) == SEEN and len(set(values)) > 1)
+    found = estimate_turning(values, [bound] * SEEN, sign, dtype=np.dtype(dtype))
+    assert found is not None
+    if found.iterations is not None:
+        assert found.iterations == more
+    else:
+        assert more is None or not any(claim in found.text for claim in ("never", "does not end", "steps over"))
+
+
+@example_settings(200)
+@given(st.integers(0, 2**62), st.integers(2, 40), st.sampled_from([">", "!=", ">="]), st.integers(0, 3))
+def test_integers_that_are_divided(start: int, divisor: int, sign: str, bound: int) -> None:
+    values, more = compute_comparison(np.int64, start, lambda x: x // divisor, bound, sign)
+    assume(len(values) == SEEN and len(set(values)) > 1)
+    found = estimate_turning(values, [bound] * SEEN, sign, dtype=np.dtype(np.int64))
+    assert found is not None
+    # Several divisors may give what was seen: then it is not said when it ends.
+    assert found.iterations == more or found.trend is Trend.IRREGULAR
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("factor", [0.5, 0.25, 0.1])
+def test_vanishing_floats_end_by_estimated_bound(dtype: type, factor: float) -> None:
+    values, more = compute_comparison(dtype, 1, lambda x: x * dtype(factor), 0, ">")
+    found = estimate_turning(values, [0] * SEEN, ">", dtype=np.dtype(dtype))
+    assert found is not None and found.at_most and more is not None and found.iterations is not None
+    assert more <= found.iterations <= more + 1
+
+
+@pytest.mark.parametrize(
+    ("step", "bound", "sign"),
+    [
+        # It stays at the smallest number, or where a step is too small to change it.
+        (lambda x: x * np.float32(0.9), 0, ">"),
+        (lambda x: x * np.float32(0.9), 1e-45, ">"),
+        (lambda x: x + np.float32(1), 2e7, "<"),
+        (lambda x: x + np.float32(0.1), 1, "!="),
+    ],
+)
+def test_no_estimate_if_rounding_decides(step: Step, bound: float, sign: str) -> None:
+    values, more = compute_comparison(np.float32, 0 if sign in ("<", "!=") else 1, step, bound, sign)
+    found = estimate_turning(values, [bound] * SEEN, sign, dtype=np.dtype(np.float32))
+    assert more is None and found is not None and found.iterations is None
+    assert "does not end it" not in found.text
+
+
+@pytest.mark.parametrize("values", [[30, 20, 10], [65535, 65529, 65487, 65193], [9, 4, 7, 1]])
+def test_an_unsigned_number_is_never_below_zero(values: list[int]) -> None:
+    found = estimate_turning(values, [0] * len(values), ">=", dtype=np.dtype(np.uint16))
+    assert found is not None and found.iterations is None and "never ends" in found.text
+
+
+def test_a_product_that_has_wrapped_around_is_continued() -> None:
+    # 65535 * 7 and so on, in 16 bits.
+    values, more = compute_comparison(np.uint16, 65535, lambda x: x * np.uint16(7), 40000, ">")
+    found = estimate_turning(values, [40000] * SEEN, ">", dtype=np.dtype(np.uint16))
+    assert found is not None and found.iterations == more
+
+
+def test_what_wraps_around_says_so() -> None:
+    found = estimate_turning([100, 110, 120], [0, 0, 0], ">", ("n", "limit"), np.dtype(np.int8))
+    assert found is not None and found.trend is Trend.WRAPS and found.iterations == 1
+    assert "n grows by 10 each, and wraps around at the end of int8" in found.text

@@ -1,0 +1,21 @@
+"""Whoever reads or changes a query of traces, or of the rows of a sweep, finds all of them in one place."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[4]
+SQL = re.compile(r"\b(SELECT|INSERT (OR REPLACE )?INTO|DELETE FROM|UPDATE \w+ SET|CREATE TABLE|PRAGMA|ORDER BY)\b")
+PLACES = {
+    "debugger/trace/schema.py",
+    "debugger/trace/queries.py",
+    "debugger/sweep/sweep_store.py",
+    "debugger/sweep/summary.py",
+}
+
+
+def test_sql_is_in_one_module() -> None:
+    files = [path for folder in ("debugger", "tui") for path in (ROOT / folder).rglob("*.py")]
+    found = {str(path.relative_to(ROOT)) for path in files if SQL.search(path.read_text("utf-8"))}
+    assert found == PLACES

@@ -1,0 +1,513 @@
+"""Traces: what is recorded is what the run showed, bit for bit, and broken files are told apart."""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import loopdbg
+from comparable_values import all_exact_bits, exact_bits
+from loopdbg.debugger.trace import recorder as recorders
+from loopdbg.debugger.trace import writer as writers
+from loopdbg.debugger.trace.recorder import Recorder
+from loopdbg.debugger.trace.row_encoder import BoundaryBatch, RowEncoder, TypeTable
+from loopdbg.debugger.trace.trace_store import TraceStore
+from loopdbg.debugger.trace.writer import TraceFileWriter, WriteTransaction, is_trace
+from loopdbg.runtime.errors import TraceError, UsageError
+from loopdbg.runtime.graph import StoppedBy
+from loopdbg.runtime.graph.value_encoding import decode_value, encode_value
+from recordings import assert_same_boundary, record_run
+from text_models import BRANCHES, COUNT, NESTED, SAMPLES, SUM, model, sample
+
+NAMES = sorted(path.name for pattern in ("*.onnx", "*.xml") for path in SAMPLES.glob(pattern))
+#: Its iterations have no end of their own.
+LIMITS = {"loop_infinite.xml": 300}
+
+# -- values
+
+
+def every_value() -> list[Any]:
+    small = np.array([0, 1, -1, 2]).reshape(2, 2)
+    words = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32"]
+    words += ["float64", "complex64", "complex128"]
+    odd = ["bfloat16", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu"]
+    odd += ["float4_e2m1fn", "int4", "uint4", "int2", "uint2"]
+    dtypes = [np.dtype(word) for word in words]
+    dtypes += [np.dtype(getattr(ml_dtypes, word)) for word in odd if hasattr(ml_dtypes, word)]
+    found: list[Any] = [small.astype(dtype) for dtype in dtypes]
+    found += [np.zeros((), dtype) for dtype in dtypes] + [np.zeros((0, 3), dtype) for dtype in dtypes]
+    strings = np.array(["", "é\x00", "a\nb", "ſ"], object)
+    found += [strings, strings.reshape(2, 2), np.array("one", object), np.empty((0,), object)]
+    found += [np.array([b"\xff\x00", "text"], object)]
+    specials = np.array([np.nan, -np.nan, np.inf, -np.inf, -0.0, 5e-324], np.float64)
+    found += [specials, specials.view(np.uint64).view(np.float64), np.float32(-0.0), np.array([1 << 63], np.uint64)]
+    found += [None, [], [small, None, strings, [small[0], []]], np.arange(24).reshape(2, 3, 4).transpose(2, 0, 1)]
+    return found
+
+
+@pytest.mark.parametrize("value", every_value(), ids=lambda v: f"{type(v).__name__}-{getattr(v, 'dtype', '')}")
+def test_any_value_comes_back_bit_for_bit(value: Any) -> None:
+    assert exact_bits(decode_value(*encode_value(value))) == exact_bits(value)
+
+
+def test_big_endian_arrays_are_stored_like_others() -> None:
+    assert encode_value(np.array([1, 2], ">i4")) == encode_value(np.array([1, 2], np.int32))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shape", "data"),
+    [
+        ("float32", (2,), b"1234"),
+        ("float32", (2,), None),
+        ("float32", None, b""),
+        ("float32", (2,), "text"),
+        ("string", (2,), '["one"]'),
+        ("string", (1,), "{}"),
+        ("sequence", (1,), b"\x02\0\0\0\0\0\0\0[]"),
+        ("sequence", (1,), b"junk"),
+    ],
+)
+def test_data_that_fit_no_value_are_an_error(dtype: str, shape: tuple[int, ...] | None, data: bytes | None) -> None:
+    with pytest.raises(ValueError):
+        decode_value(dtype, shape, data)
+
+
+def test_values_of_every_kind_in_one_column(tmp_path: Path) -> None:
+    """Columns of changing dtypes, shapes and kinds, each value twice: some of the rows refer to others."""
+    values = [value for value in every_value() for _ in range(2)]
+    path = tmp_path / "t.loopdb"
+    record_run(path, model(SUM), {"M": 1, "v0": 1.0})[0].close()
+    store = TraceFileWriter(path)
+    first = 100
+    ids = range(first, first + len(values))
+    count = len(values)
+    store.write(
+        WriteTransaction(
+            [
+                BoundaryBatch(
+                    0,
+                    ids,
+                    [1] * count,
+                    ids,
+                    [None] * count,
+                    {},
+                    [0.5] * count,
+                    {1: values, 2: values},
+                    {1: "x", 2: "x"},
+                )
+            ]
+        )
+    )
+    store.close()
+    with TraceStore.open(path) as trace:
+        for id_, value in zip(ids, values, strict=True):
+            for port in (1, 2):
+                ((row),) = trace.rows(
+                    "SELECT id, type, same, data FROM value WHERE boundary = ? AND port = ?", id_, port
+                )
+                assert exact_bits(trace.value(*row)) == exact_bits(
+                    np.asarray(value) if isinstance(value, np.generic) else value
+                )
+
+
+def test_a_batch_can_be_given_as_stacked_arrays() -> None:
+    stacked = np.arange(12, dtype=np.float32).reshape(4, 3)
+    encoder = RowEncoder(TypeTable())
+    batch = BoundaryBatch(0, range(1, 5), [1] * 4, range(4), [True] * 4, {3: "condition"}, [0.0] * 4, {1: stacked})
+    listed = BoundaryBatch(
+        0, range(1, 5), [1] * 4, range(4), [True] * 4, {3: "condition"}, [0.0] * 4, {1: list(stacked)}
+    )
+    assert list(encoder.value_rows(batch)) == list(RowEncoder(TypeTable()).value_rows(listed))
+    assert list(encoder.boundary_rows(batch))[3] == (4, 1, 3, 1, "condition", 0.0)
+
+
+# -- runs
+
+
+@pytest.mark.parametrize("nodes", [False, True])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_trace_holds_what_the_run_showed(tmp_path: Path, name: str, nodes: bool) -> None:
+    loaded, inputs = sample(name)
+    trace, seen, run = record_run(tmp_path / "t.loopdb", loaded, inputs, LIMITS.get(name), nodes=nodes)
+    with trace:
+        for a, b in zip(trace.boundaries(), seen, strict=True):
+            assert_same_boundary(a, b)
+        assert len(trace) == len(seen) and trace.complete
+        assert trace.model == name and len(trace.model_hash) == 64
+        assert all_exact_bits(trace.inputs) == all_exact_bits(inputs)
+        if run.stopped_by is None:
+            assert trace.outputs is not None and all_exact_bits(trace.outputs) == all_exact_bits(run.outputs)
+        else:
+            assert trace.outputs is None and trace.ended == "limit" and "300 iterations" in trace.error
+        kept = [(t.path, t.iterations, t.entries, t.stopped_by, t.reasons) for t in trace.totals]
+        assert kept == [(t.path, t.iterations, t.entries, t.stopped_by, t.reasons) for t in run.loops]
+        assert [loop.path for loop in trace.loops] == [plan.path for plan in loaded.plan.loops]
+    # One plain file.
+    assert os.listdir(tmp_path) == ["t.loopdb"]
+
+
+SEQUENCES = """
+s (int64 M, seq(float[K]) words, string[2] text) => (seq(float[K]) all, string[2] kept) {
+  all, kept = Loop <body = body (int64 i, bool c, seq(float[K]) got, string[2] t) =>
+      (bool c, seq(float[K]) more, string[2] u) {
+    zero = Constant <value = int64 {0}> ()
+    first = SequenceAt (got, zero)
+    more = SequenceInsert (got, first)
+    u = Identity (t)
+  }> (M, , words, text)
+}
+"""
+
+
+def test_sequences_and_strings_are_recorded(tmp_path: Path) -> None:
+    inputs = {"M": 3, "words": [np.ones(2, np.float32), np.zeros(3, np.float32)], "text": np.array(["é", ""], object)}
+    trace, seen, run = record_run(tmp_path / "t.loopdb", model(SEQUENCES), inputs, nodes=True)
+    with trace:
+        for a, b in zip(trace.boundaries(), seen, strict=True):
+            assert_same_boundary(a, b)
+        assert trace.outputs is not None and all_exact_bits(trace.outputs) == all_exact_bits(run.outputs)
+        assert len(trace.boundary(0, (), 3).carried["got"]) == 5
+
+
+SCANS = """
+s (int64 M, float v0) => (float v, float w, int64[N] numbers, float[N] passed, float[N] same) {
+  v, w, numbers, passed, same = Loop <body = body (int64 i, bool c, float x, float k) =>
+      (bool c, float y, float k, int64 i, float x, float y) {
+    y = Add (x, k)
+  }> (M, , v0, v0)
+}
+"""
+
+
+def test_scan_outputs_of_parameters(tmp_path: Path) -> None:
+    """What a scan output takes straight from a parameter is what the iteration got, not what the next one gets."""
+    trace, seen, run = record_run(tmp_path / "t.loopdb", model(SCANS), {"M": 4, "v0": 1.5})
+    with trace:
+        found = list(trace.boundaries())
+        for a, b in zip(found, seen, strict=True):
+            assert_same_boundary(a, b)
+    assert [int(b.scanned["numbers"]) for b in found[1:]] == run.outputs["numbers"].tolist() == [0, 1, 2, 3]
+    assert [float(b.scanned["passed"]) for b in found[1:]] == run.outputs["passed"].tolist() == [1.5, 3, 4.5, 6]
+
+
+def test_what_a_branch_did_not_compute_is_not_there(tmp_path: Path) -> None:
+    trace, _, _ = record_run(tmp_path / "t.loopdb", model(BRANCHES), {"M": 4, "v0": 1.0}, nodes=True)
+    with trace:
+        computed = [b.computed.keys() & {"up", "x2"} for b in trace.boundaries()]
+    assert computed == [set(), {"up"}, {"x2"}, {"up"}, {"x2"}]
+
+
+def test_entries_and_lookups(tmp_path: Path) -> None:
+    trace, seen, _ = record_run(tmp_path / "t.loopdb", model(NESTED), {"M": 3, "K": 2})
+    with trace:
+        outer, inner = trace.loops
+        assert (outer.parent, inner.parent, outer.op_type, outer.system) == (None, 0, "Loop", "onnx")
+        assert [e.around for e in trace.entries(inner.path)] == [(0,), (1,), (2,)]
+        assert [e.trip_count for e in trace.entries()] == [3, 2, 2, 2]
+        assert [b.iteration for b in trace.boundaries(inner.path, (1,))] == [0, 1, 2]
+        one = trace.boundary(inner.path, [2], 1)
+        assert_same_boundary(one, next(b for b in seen if b.entry == (2,) and b.iteration == 1))
+        assert one.ended is None and trace.boundary(1, (2,), 2).ended is StoppedBy.TRIP_COUNT
+        with pytest.raises(UsageError, match="before iteration 9 of entry 2 of '1' is not recorded"):
+            trace.boundary(1, (2,), 9)
+        with pytest.raises(UsageError, match="no loop called 'x'; there are 'main ▸"):
+            trace.boundaries("x")
+        with pytest.raises(UsageError, match="several loops called 'Loop_1'"):
+            trace._internals.loop_index(inner.name)
+
+
+def test_every_and_only(tmp_path: Path) -> None:
+    inputs = {"M": 10, "cond": True, "v0": 0, "bound": 99}
+    trace, _, _ = record_run(tmp_path / "t.loopdb", model(COUNT), inputs, every=4, only=["v_in", "keep"])
+    with trace:
+        found = list(trace.boundaries())
+        assert trace.every == 4
+    assert [b.iteration for b in found] == [0, 4, 8, 10]
+    assert [int(b.carried["v_in"]) for b in found] == [0, 4, 8, 10]
+    assert [dict(b.scanned) for b in found] == [{}] * 4
+    # A body value that is asked for by name needs no --record-nodes.
+    assert [b.computed.keys() for b in found] == [set(), {"keep"}, {"keep"}, {"keep"}]
+    with pytest.raises(UsageError, match=r"no loop of the model has a value 'v_inn' .*; did you mean 'v_in'"):
+        record_run(tmp_path / "u.loopdb", model(COUNT), inputs, only=["v_inn"])
+    assert not (tmp_path / "u.loopdb").exists()
+
+
+UNCHANGED = """
+u (int64 M, float[1000] a, float[1000] b) => (float[1000] kept, float[1000] moved) {
+  kept, moved = Loop <body = body (int64 i, bool c, float[1000] x, float[1000] y) =>
+      (bool c, float[1000] x, float[1000] z) {
+    z = Add (x, y)
+  }> (M, , a, b)
+}
+"""
+
+
+def test_what_did_not_change_is_stored_once(tmp_path: Path) -> None:
+    loaded = model(UNCHANGED)
+    inputs = {"M": 50, "a": np.ones(1000, np.float32), "b": np.zeros(1000, np.float32)}
+    trace, seen, _ = record_run(tmp_path / "t.loopdb", loaded, inputs, nodes=True)
+    with trace:
+        for a, b in zip(trace.boundaries(), seen, strict=True):
+            assert_same_boundary(a, b)
+        stored = dict(
+            trace._internals.rows(
+                "SELECT p.name, count(v.data) FROM value v JOIN port p ON p.id = v.port GROUP BY p.name"
+            )
+        )
+        (both,) = next(trace._internals.rows("SELECT count(DISTINCT coalesce(same, id)) FROM value WHERE boundary > 1"))
+    assert stored["x"] == 1
+    # What a node computes and the back edge then carries is one value.
+    assert stored["y"] + stored["z"] == 51
+    assert both == 51
+
+
+def test_statistics_are_of_finite_elements(tmp_path: Path) -> None:
+    encoder = RowEncoder(TypeTable())
+    values = [
+        np.array([1.0, -3.0, 2.0, np.nan], np.float32),
+        np.array([np.inf, np.nan]),
+        np.array([3 + 4j, 0]),
+        np.array([True, False, True, True]),
+        np.array(2.5, np.float16),
+        np.array([np.nan]),
+        np.array([np.uint64((1 << 64) - 1)]),
+        np.array(-3).astype(ml_dtypes.int4),
+        np.array(True),
+        np.zeros((0, 2)),
+        np.array(["x"], object),
+    ]
+    batch = BoundaryBatch(0, range(1, 12), [1] * 11, range(11), [None] * 11, {}, [0.0] * 11, {1: values})
+    ((*rows,),) = encoder.value_rows(batch)
+    told = [row[4:10] for row in rows]
+    assert told[0] == (None, -3.0, 2.0, 0.0, pytest.approx(np.sqrt(14)), 1)
+    assert told[1] == (None, None, None, None, None, 2)
+    assert told[2] == (None, 0.0, 5.0, 2.5, 5.0, None)
+    assert told[3] == (None, 0.0, 1.0, 0.75, pytest.approx(np.sqrt(3)), None)
+    assert told[4] == (2.5, None, None, None, None, None)
+    assert told[5] == (None, None, None, None, None, 1)
+    assert told[6][0] == float((1 << 64) - 1)
+    assert [row[0] for row in told[7:9]] == [-3, 1] and all(type(row[0]) is int for row in told[7:9])
+    assert told[9] == told[10] == (None,) * 6
+
+
+# -- files
+
+
+def test_a_file_is_overwritten_only_where_that_is_meant(tmp_path: Path) -> None:
+    path = tmp_path / "t.loopdb"
+    loaded, inputs = model(SUM), {"M": 2, "v0": 1.0}
+    record_run(path, loaded, inputs)[0].close()
+    with pytest.raises(
+        UsageError, match=re.escape(f"{path}: a trace is there already; Options(force=True) overwrites it")
+    ):
+        record_run(path, loaded, inputs)
+    trace, _, _ = record_run(path, loaded, {"M": 5, "v0": 1.0}, force=True)
+    with trace:
+        assert len(trace) == 6
+    other = tmp_path / "notes.txt"
+    other.write_text("mine")
+    for force in (False, True):
+        with pytest.raises(UsageError, match="is no trace; it is left as it is"):
+            record_run(other, loaded, inputs, force=force)
+    assert other.read_text(encoding="utf-8") == "mine"
+    foreign = tmp_path / "foreign.db"
+    with sqlite3.connect(foreign) as db:
+        db.execute("CREATE TABLE t (a)")
+    db.close()
+    with pytest.raises(UsageError, match="is no trace"):
+        record_run(foreign, loaded, inputs, force=True)
+    with pytest.raises(UsageError, match="is a folder"):
+        record_run(tmp_path, loaded, inputs)
+    with pytest.raises(UsageError, match="there is no folder"):
+        record_run(tmp_path / "none" / "t.loopdb", loaded, inputs)
+    # An empty file, as mktemp makes it, holds nothing that could be lost.
+    (tmp_path / "empty").touch()
+    record_run(tmp_path / "empty", loaded, inputs)[0].close()
+    assert is_trace(tmp_path / "empty")
+
+
+def test_non_trace_files_are_distinguished(tmp_path: Path) -> None:
+    def complaint(path: Path) -> str:
+        with pytest.raises(TraceError) as caught, TraceStore.open(path) as trace:
+            list(trace.boundaries())
+            _ = trace.graph, trace.inputs, trace.outputs
+        assert "\n" not in str(caught.value) and str(path) in str(caught.value)
+        return str(caught.value)
+
+    good = tmp_path / "good.loopdb"
+    record_run(good, *sample("mandelbrot.onnx"))[0].close()
+    assert "no such file" in complaint(tmp_path / "missing")
+    assert "cannot be read" in complaint(tmp_path)
+    (tmp_path / "text").write_text("SQLite format 2")
+    assert "is no trace" in complaint(tmp_path / "text")
+    (tmp_path / "empty").touch()
+    assert "is no trace" in complaint(tmp_path / "empty")
+    with sqlite3.connect(tmp_path / "db") as db:
+        db.execute("CREATE TABLE t (a)")
+    db.close()
+    assert "is an SQLite file, but no trace" in complaint(tmp_path / "db")
+
+    newer = tmp_path / "newer.loopdb"
+    newer.write_bytes(good.read_bytes())
+    with sqlite3.connect(newer) as db:
+        db.execute("PRAGMA user_version = 99")
+    db.close()
+    assert "is a trace of version 99; this program reads version 1" in complaint(newer)
+
+    whole = good.read_bytes()
+    cut = tmp_path / "cut.loopdb"
+    for length in (100, 4096, len(whole) // 2):
+        cut.write_bytes(whole[:length])
+        assert "damaged" in complaint(cut)
+    for statement in (
+        "DROP TABLE loop",
+        "DELETE FROM entry",
+        "DELETE FROM type",
+        "UPDATE type SET shape = '[7]' WHERE shape = '[]'",
+        "UPDATE meta SET value = '{' WHERE key = 'graph'",
+        "DELETE FROM meta WHERE key = 'graph'",
+    ):
+        broken = tmp_path / f"broken{len(statement)}.loopdb"
+        broken.write_bytes(whole)
+        with sqlite3.connect(broken) as db:
+            db.execute(statement)
+        db.close()
+        complaint(broken)
+
+
+def test_random_damage_is_never_a_crash(tmp_path: Path) -> None:
+    good = tmp_path / "good.loopdb"
+    record_run(good, model(NESTED), {"M": 20, "K": 5})[0].close()
+    whole = bytearray(good.read_bytes())
+    random = np.random.default_rng(0)
+    bad = tmp_path / "bad.loopdb"
+    for _ in range(60):
+        damaged = bytearray(whole)
+        for place in random.integers(100, len(whole), 40):
+            damaged[place] = random.integers(256)
+        bad.write_bytes(damaged)
+        try:
+            with TraceStore.open(bad) as trace:
+                list(trace.boundaries())
+                _ = trace.graph, trace.inputs, trace.outputs, trace.totals
+        except loopdbg.LoopdbgError as error:
+            assert "\n" not in str(error)
+
+
+def test_a_trace_that_is_being_written_can_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "t.loopdb"
+    loaded, inputs = model(SUM), {"M": 300, "v0": 1.0}
+    lengths: list[int] = []
+    with Recorder(path, loaded, inputs) as recorder:
+
+        def hook(frame: loopdbg.Frame) -> None:
+            recorder(frame)
+            if frame.iteration % 100 == 0:
+                recorder._writer.flush()
+                with TraceStore.open(path) as trace:
+                    assert not trace.complete and trace.outputs is None
+                    lengths.append(len(trace))
+                    assert [b.iteration for b in trace.boundaries()] == list(range(len(trace)))
+
+        recorder.finish(loaded.execute(inputs, on_iteration=hook))
+    assert lengths == [1, 101, 201, 301]
+
+
+def test_the_run_waits_for_a_writer_that_cannot_keep_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recorders, "MAX_PENDING_BYTES", 10_000)
+    waiting: list[int] = []
+    loaded, inputs = model(SUM), {"M": 500, "v0": 1.0}
+    with Recorder(tmp_path / "t.loopdb", loaded, inputs) as recorder:
+
+        def hook(frame: loopdbg.Frame) -> None:
+            recorder(frame)
+            waiting.append(recorder._pending_bytes)
+
+        recorder.finish(loaded.execute(inputs, on_iteration=hook))
+    assert max(waiting) <= 10_000
+    with TraceStore.open(tmp_path / "t.loopdb") as trace:
+        assert len(trace) == 501
+
+
+def test_a_full_disk_ends_the_recording_not_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "t.loopdb"
+    loaded, inputs = model(SUM), {"M": 3000, "v0": 1.0}
+    told: list[str] = []
+    write = writers.TraceFileWriter.write
+
+    def small(self: TraceFileWriter, portion: WriteTransaction) -> None:
+        # SQLite's own limit gives its own "database or disk is full".
+        self.execute("PRAGMA max_page_count = 60")
+        write(self, portion)
+
+    monkeypatch.setattr(writers.TraceFileWriter, "write", small)
+    recorder = Recorder(path, loaded, inputs, on_error=lambda error: told.append(str(error)))
+
+    def hook(frame: loopdbg.Frame) -> None:
+        recorder(frame)
+        if frame.iteration % 100 == 0:
+            recorder._writer.flush()
+
+    run = loaded.execute(inputs, on_iteration=hook)
+    recorder.finish(run)
+    with pytest.raises(TraceError, match="recording stopped: database or disk is full; the first") as raised:
+        recorder.close()
+    assert exact_bits(run.outputs["v"]) == exact_bits(loaded.run(inputs)["v"])
+    assert len(told) == 1 and "disk is full" in told[0]
+    with TraceStore.open(path) as trace:
+        assert 0 < len(trace) < 3000
+        assert f"the first {len(trace)} boundaries are in the file" in str(raised.value)
+        assert recorder.recorded == len(trace)
+        assert [b.iteration for b in trace.boundaries()] == list(range(len(trace)))
+
+
+def test_an_error_in_the_run_is_recorded(tmp_path: Path) -> None:
+    path = tmp_path / "t.loopdb"
+    loaded = model(SUM)
+    inputs = {"M": 5, "v0": 1.0}
+    recorder = Recorder(path, loaded, inputs)
+
+    def hook(frame: loopdbg.Frame) -> None:
+        recorder(frame)
+        if frame.iteration == 3:
+            raise loopdbg.ExecutionError("node 'x' failed")
+
+    with pytest.raises(loopdbg.ExecutionError), recorder:
+        loaded.execute(inputs, on_iteration=hook)
+    with TraceStore.open(path) as trace:
+        assert (len(trace), trace.error, trace.ended, trace.complete) == (4, "node 'x' failed", None, True)
+
+
+def test_examples_of_the_documentation(tmp_path: Path) -> None:
+    """docs/traces.md: every SQL example runs on the trace of its first command, and gives what stands below it."""
+    text = (SAMPLES.parent / "docs" / "traces.md").read_text(encoding="utf-8")
+    loaded, inputs = sample("newton_sqrt.onnx")
+    path = tmp_path / "run.loopdb"
+    record_run(path, loaded, inputs, nodes=True)[0].close()
+    examples = re.findall(r"```sql\n(.*?)```\n+```\n(.*?)```", text, re.DOTALL)
+    assert len(examples) >= 5
+    with sqlite3.connect(path) as db:
+        for query, expected in examples:
+            rows = db.execute(query).fetchall()
+            told = ["|".join("" if cell is None else str(cell) for cell in row) for row in rows]
+            assert told == expected.strip().splitlines(), query
+    db.close()
+    # Every table and view is described, and every column of theirs.
+    with sqlite3.connect(path) as db:
+        for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')"):
+            assert f"`{name}`" in text, name
+            section = text.split(f"`{name}`", 1)[1]
+            for row in db.execute(f"PRAGMA table_info({name})"):
+                assert f"`{row[1]}`" in section, (name, row[1])
+    db.close()
+    python = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert python
+    for source in python:
+        exec(source.replace('"run.loopdb"', repr(str(path))), {})

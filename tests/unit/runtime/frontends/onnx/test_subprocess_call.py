@@ -1,0 +1,49 @@
+"""Calls in a process of their own. Other tests fork one process for them (``tests/conftest.py``)."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import onnx
+import pytest
+
+from loopdbg.runtime.frontends.onnx import function_bodies, type_checks
+from loopdbg.runtime.frontends.onnx import subprocess_call as place
+from loopdbg.runtime.frontends.onnx.subprocess_call import call_in_subprocess
+from loopdbg.runtime.graph import TensorType
+
+from .onnx_texts import proto
+
+
+def test_a_call_has_a_process_of_its_own() -> None:
+    assert call_in_subprocess(eval, "__import__('os').getpid()") not in (None, os.getpid())
+
+
+def test_one_that_raises_gives_nothing() -> None:
+    assert call_in_subprocess(int, "no number") is None
+
+
+def test_one_that_ends_its_process_gives_nothing() -> None:
+    assert call_in_subprocess(os._exit, 0) is None
+
+
+def test_one_that_computes_without_end_gives_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(place, "_CPU_LIMIT_SECONDS", 1)
+    assert call_in_subprocess(eval, "[0 for _ in iter(int, 1)]") is None
+
+
+def test_one_that_waits_without_end_gives_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(place, "_TIMEOUT_SECONDS", 0.5)
+    assert call_in_subprocess(time.sleep, 3600) is None
+
+
+def test_inference_is_such_a_call(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for module in (function_bodies, type_checks):
+        monkeypatch.setattr(module, "call_in_subprocess", call_in_subprocess)
+    model = proto("g (float[2] x) => (float[3] y) { z = Neg (x) y = Abs (z) }")
+    assert function_bodies.InferredTypes(model).type_of((), "z") == model.graph.input[0].type.SerializeToString()
+    onnx.save(model, tmp_path / "m.onnx")
+    found = type_checks.contradictory_shapes(tmp_path / "m.onnx")
+    assert found == [("y", TensorType("float32", (3,)), TensorType("float32", (2,)))]

@@ -1,0 +1,119 @@
+"""What a public call may raise."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy._core.multiarray import get_handler_name
+
+import loopdbg
+from loopdbg.runtime.api_boundary import ApiBoundary, call_user, public, public_class
+from text_models import SAMPLES
+
+
+def raises(error: Exception) -> Callable[[], None]:
+    @public
+    def function() -> None:
+        raise error
+
+    return function
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "text"),
+    [
+        (ValueError("no\n number"), loopdbg.UsageError, "no number"),
+        (OverflowError("too big"), loopdbg.UsageError, "too big"),
+        (UnicodeEncodeError("ascii", "é", 0, 1, "no"), loopdbg.UsageError, "'ascii' codec can't encode character"),
+        (RecursionError("maximum recursion depth exceeded"), loopdbg.UsageError, "maximum recursion depth exceeded"),
+        (json.JSONDecodeError("no", "x", 0), loopdbg.UsageError, "no: line 1 column 1"),
+        (sqlite3.OperationalError("disk I/O error"), loopdbg.UsageError, "disk I/O error"),
+        (np.linalg.LinAlgError("singular"), loopdbg.UsageError, "singular"),
+        (MemoryError("needs 3 GB"), loopdbg.OutOfMemoryError, "out of memory: needs 3 GB"),
+        (RuntimeError("can't start new thread"), loopdbg.OutOfMemoryError, "out of memory: can't start new thread"),
+        (OSError(28, "No space left on device", "a.npz"), loopdbg.LoopdbgError, "a.npz: No space left on device"),
+        (AttributeError("no attribute"), loopdbg.InternalError, "internal error: AttributeError: no attribute"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else None,
+)
+def test_errors_of_libraries(error: Exception, kind: type[loopdbg.LoopdbgError], text: str) -> None:
+    with pytest.raises(kind) as caught:
+        raises(error)()
+    assert str(caught.value).startswith(text) and "\n" not in str(caught.value)
+    assert caught.value.__cause__ is error
+    with pytest.raises(kind), ApiBoundary():
+        raise error
+
+
+@pytest.mark.parametrize("error", [loopdbg.LimitError("no"), BrokenPipeError(), KeyboardInterrupt()])
+def test_passes_as_it_is(error: Any) -> None:
+    with pytest.raises(type(error)) as caught:
+        raises(error)()
+    assert caught.value is error
+
+
+def test_error_of_a_user_s_function_passes() -> None:
+    def hook(_: object) -> None:
+        raise TypeError("mine")
+
+    with pytest.raises(TypeError, match="mine"):
+        public(call_user)(hook, None)
+    model = loopdbg.load(SAMPLES / "newton_sqrt.onnx")
+    with pytest.raises(TypeError, match="mine"):
+        model.run({"a": 2.0, "tol": 1e-6}, on_iteration=hook)
+
+
+@public_class
+class PublicApi:
+    def __init__(self, size: int = 1) -> None:
+        self.size = size + 0
+
+    @property
+    def half(self) -> float:
+        return 1 / (self.size - 1)
+
+    @classmethod
+    def parse(cls, text: str) -> PublicApi:
+        return cls(int(text.strip()))
+
+    def items(self, count: int) -> Iterator[int]:
+        yield from range(self.size)
+        raise TypeError(f"no more than {count + 0}")
+
+    def _private(self) -> None:
+        raise ValueError("inside")
+
+
+def test_class() -> None:
+    with pytest.raises(loopdbg.UsageError, match=r"^__init__: size must be int, not str$"):
+        PublicApi("3")  # type: ignore[arg-type]
+    with pytest.raises(loopdbg.UsageError, match=r"^parse: text must be str, not int$"):
+        PublicApi.parse(3)  # type: ignore[arg-type]
+    with pytest.raises(loopdbg.UsageError, match=r"^parse: missing a required argument: 'text'$"):
+        PublicApi.parse()  # type: ignore[call-arg]
+    with pytest.raises(loopdbg.UsageError, match="division by zero"):
+        _ = PublicApi().half
+    with pytest.raises(ValueError, match="inside"):
+        PublicApi()._private()
+
+
+def test_generator() -> None:
+    items = PublicApi(2).items(2)
+    assert [next(items), next(items)] == [0, 1]
+    with pytest.raises(loopdbg.InternalError, match="no more than 2"):
+        next(items)
+    items = PublicApi(0).items("x")  # type: ignore[arg-type]
+    with pytest.raises(loopdbg.UsageError, match=r"^items: count must be int, not str$"):
+        next(items)
+
+
+def test_allocations_are_watched_meanwhile() -> None:
+    assert public(get_handler_name)() == "loopdbg"
+    with ApiBoundary():
+        assert get_handler_name() == "loopdbg"
+    assert get_handler_name() == "default_allocator"

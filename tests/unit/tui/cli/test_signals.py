@@ -1,0 +1,154 @@
+"""SIGTERM and SIGHUP end a command as Ctrl-C does, and the process by the signal."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from cli_runner import run_python_code, save_text_model, start_cli, wait_for_exit
+from text_models import SAMPLES
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="these signals are those of POSIX")
+ENDLESS = """g (float v0) => (float v) {
+    yes = Constant <value = bool {1}> ()
+    v = Loop <body = body (int64 i, bool c, float a) => (bool keep, float b) {
+        limit = Constant <value = float {2.0}> ()
+        b = Cos (a)
+        keep = Less (b, limit)
+    }> (, yes, v0)
+}"""
+SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+
+CODE = """
+import os, signal
+from loopdbg.runtime.atomic_file import atomic_text, scratch_folder
+from loopdbg.tui.cli.signal_handlers import terminated_by_signals
+with terminated_by_signals(), scratch_folder() as folder:
+    with atomic_text({path!r}) as file:
+        try:
+            {action}
+        finally:
+            print("cleaned up", flush=True)
+print("done")
+"""
+
+
+def ended(tmp_path: Path, action: str) -> tuple[int, str]:
+    path, scratch = tmp_path / "out", tmp_path / "scratch"
+    scratch.mkdir()
+    path.write_text("older")
+    ran = run_python_code(CODE.format(path=str(path), action=action), environment={"TMPDIR": str(scratch)})
+    assert ran.err == ""
+    assert path.read_text() == "older"
+    assert os.listdir(scratch) == [] and sorted(os.listdir(tmp_path)) == ["out", "scratch"]
+    return ran.status, ran.out
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_what_was_begun_is_undone(tmp_path: Path, number: signal.Signals) -> None:
+    assert ended(tmp_path, f"signal.raise_signal({number:d})") == (-number, "cleaned up\n")
+
+
+def test_a_second_signal_does_not_wait(tmp_path: Path) -> None:
+    twice = f"""
+            try:
+                signal.raise_signal({signal.SIGHUP:d})
+            finally:
+                signal.raise_signal({signal.SIGTERM:d})"""
+    assert ended(tmp_path, twice.strip()) == (-signal.SIGTERM, "")
+
+
+def test_a_signal_that_is_ignored_stays_so() -> None:
+    code = """
+import signal
+from loopdbg.tui.cli.signal_handlers import terminated_by_signals
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+with terminated_by_signals():
+    signal.raise_signal(signal.SIGHUP)
+print("done", signal.getsignal(signal.SIGHUP) is signal.SIG_IGN, signal.getsignal(signal.SIGTERM) is signal.SIG_DFL)
+"""
+    assert run_python_code(code).out == "done True True\n"
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_an_endless_run_from_standard_input(tmp_path: Path, number: signal.Signals) -> None:
+    """Its model is kept in TMPDIR meanwhile, and its loop runs in native code."""
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    with save_text_model(tmp_path, ENDLESS).open("rb") as model:
+        environment = {"TMPDIR": str(scratch)}
+        process = start_cli("run", "-", "--input", "v0=0", telling=True, stdin=model, environment=environment)
+    assert process.stderr is not None and process.stderr.readline() == "running\n"
+    assert os.listdir(scratch) != []
+    process.send_signal(number)
+    ran = wait_for_exit(process)
+    assert (ran.status, ran.out, ran.err) == (-number, "", "")
+    assert os.listdir(scratch) == []
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_recording(tmp_path: Path, number: signal.Signals) -> None:
+    trace = tmp_path / "run.loopdb"
+    words = ("run", save_text_model(tmp_path, ENDLESS), "--input", "v0=0", "--record", trace, "--every", "1000")
+    process = start_cli(*words, telling=True)
+    assert process.stderr is not None and process.stderr.readline() == "running\n"
+    process.send_signal(number)
+    assert wait_for_exit(process).status == -number
+    assert sorted(os.listdir(tmp_path)) == ["model.onnx", "run.loopdb"], "without its lock and its log"
+    ran = wait_for_exit(start_cli("run", trace, "-ex", "where"))
+    assert ran.status in (0, 130), ran.err
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_script_and_an_operator_do_not_answer_it(tmp_path: Path, number: signal.Signals) -> None:
+    """What they raise becomes an error; this does not."""
+    operators = tmp_path / "operators.py"
+    operators.write_text(f"import signal\nsignal.raise_signal({number:d})\n")
+    for words in (("run", operators), ("run", SAMPLES / "counter.onnx", "--operators", operators)):
+        ran = wait_for_exit(start_cli(*words, "--trust-script"))
+        assert (ran.status, ran.out, ran.err) == (-number, "", "")
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_an_import_comes_to_its_end_before(tmp_path: Path, number: signal.Signals) -> None:
+    """What is left of a compiled module whose import is broken off can crash the process."""
+    (tmp_path / "imported.py").write_text(
+        f"import signal\nsignal.raise_signal({number:d})\nprint('imported', flush=True)\n"
+    )
+    code = f"""
+import signal, sys
+from loopdbg.tui.cli.signal_handlers import terminated_by_signals
+sys.path.insert(0, {str(tmp_path)!r})
+with terminated_by_signals():
+    import imported
+    signal.pause()
+"""
+    ran = run_python_code(code)
+    assert (ran.status, ran.out, ran.err) == (-number, "imported\n", "")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, *SIGNALS])
+def test_a_signal_in_a_callback_of_the_interpreter_is_not_lost(number: signal.Signals) -> None:
+    code = f"""
+import signal
+from loopdbg.tui.cli.signal_handlers import terminated_by_signals
+class Thing:
+    def __del__(self):
+        signal.raise_signal({number:d})
+with terminated_by_signals():
+    try:
+        Thing()
+        signal.pause()
+    except KeyboardInterrupt:
+        print("interrupted")
+    except SystemExit:
+        print("terminated", flush=True)
+        raise
+"""
+    ran = run_python_code(code)
+    told = "interrupted\n" if number is signal.SIGINT else "terminated\n"
+    assert (ran.status, ran.out, ran.err) == (0 if number is signal.SIGINT else -number, told, "")

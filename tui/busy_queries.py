@@ -1,0 +1,63 @@
+"""What the console answers while something runs: commands that read nothing which moves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..debugger.expression.language import parse
+from ..debugger.frontends.console.command_registry import find_command, split_command
+from ..debugger.frontends.console.console import Console
+from ..runtime.errors import UsageError
+from ..runtime.text import count_text
+
+#: Commands, and topics of ``info``, that need no stop.
+_QUERY_COMMANDS = ("help", "echo")
+_INFO_TOPICS = ("breakpoints", "displays")
+
+
+class _OutputCollector:
+    """A console in all but what it says, which is the answer."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self.output: list[str] = []
+
+    def say(self, line: str) -> None:
+        """A line of output."""
+        self.output.append(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._console, name)
+
+
+def _reads_values(line: str, console: Console) -> bool:
+    """Whether a line that is no command reads values, which move."""
+    try:
+        names = parse(line).names
+    except UsageError:
+        return False
+    places = console.session._internals.symbols
+    return names != {line} or any(line in places.names_in_scope(k) for k in (-1, *(one.index for one in places.loops)))
+
+
+def answer_query(line: str, console: Console) -> list[str] | None:
+    """What a line says that needs no stop; None where it needs one.
+
+    Raises:
+        UsageError: the line makes no sense.
+    """
+    word, rest = split_command(line)
+    try:
+        command = find_command(word)
+    except UsageError:
+        if _reads_values(line, console):
+            return None
+        raise
+    if command.name == "info" and rest and "loops".startswith(rest):
+        return [f"{path}: {count_text(count, 'iteration')} so far" for path, count in console.session.progress.items()]
+    topic = command.name == "info" and bool(rest) and any(name.startswith(rest) for name in _INFO_TOPICS)
+    if command.name not in _QUERY_COMMANDS and not topic:
+        return None
+    listener = _OutputCollector(console)
+    command.run(listener, rest)
+    return listener.output

@@ -1,0 +1,51 @@
+"""``loopdbg explain``: each loop of a model as pseudo-code, its ports, and how it ends, without running it."""
+
+from __future__ import annotations
+
+import argparse
+
+from ..command import Command
+from ..options import add_weights_option
+
+#: The values of ``runtime.graph.System``, which a help need not import.
+SYSTEM_NAMES = ("onnx", "openvino", "tensorrt")
+
+
+class Explain(Command):
+    """Prints what a loop means, in the words of its own system or of another."""
+
+    name = "explain"
+    summary = """\
+Show each loop of a model as pseudo-code, with its inputs, carried values and
+outputs, and say what ends it. Nothing is run."""
+    examples = """\
+examples:
+  loopdbg explain newton_sqrt.onnx
+  loopdbg explain lstm.xml --as onnx
+  loopdbg explain nested.onnx --loop inner --as tensorrt
+
+--as reads the loop in another system's words: what would have to be added
+stands under 'needs', what that system cannot say under 'cannot'.
+
+exit status: 0 done, 1 bad model, 2 wrong usage"""
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        parser.usage = "loopdbg explain MODEL|TRACE [options]"
+        parser.add_argument("model", metavar="MODEL", help="the model file: .onnx, .xml, ..., or a trace")
+        add_weights_option(parser)
+        parser.add_argument(
+            "--as",
+            dest="system",
+            choices=SYSTEM_NAMES,
+            help="the system whose words to use; the model's own by default",
+        )
+        parser.add_argument("--loop", metavar="NAME", help="only the loop of this name or path")
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+    def load(self) -> None:
+        from ..description import explanation  # noqa: F401
+
+    def run(self, options: argparse.Namespace) -> int:
+        from ..description.explanation import run_explain
+
+        return run_explain(options)

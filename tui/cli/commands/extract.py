@@ -1,0 +1,126 @@
+"""``loopdbg extract``: a loop, or one iteration of its body, as a model of its own."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ....runtime.errors import UsageError
+from .. import terminal
+from ..command import Command
+from ..comparison.peer_spec import parse_runtime
+from ..options import add_run_options, add_weights_option
+
+if TYPE_CHECKING:
+    from ....debugger.extract.capture_runs import CaptureRuns, LoopEntryRef
+    from ....debugger.extract.extract_loop import ExtractionResult
+    from ....runtime.plan.plan import LoopPlan
+
+
+class Extract(Command):
+    """Writes a part of a model with its inputs and expected outputs."""
+
+    name = "extract"
+    summary = """\
+Write a loop, or one iteration of its body, as a model of its own, with its
+inputs and expected outputs: an ONNX test folder, of an IR .xml, .bin and .npz."""
+    examples = """\
+examples:
+  loopdbg extract decoder.onnx --loop decode -o part
+  loopdbg extract decoder.onnx --loop decode --iteration 12 -o part
+  loopdbg extract decoder.onnx --iteration diff --against onnxruntime -o part
+  loopdbg run part/model.onnx
+
+The run's inputs are given as for 'run'. What is written gives the same bits by
+itself, or it is not written.
+
+exit status: 0 done, 1 bad model or input, or no part of its own, 2 wrong usage,
+4 a limit hit, 130 interrupted"""
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        parser.usage = "loopdbg extract MODEL -o DIR [options]"
+        parser.add_argument("model", metavar="MODEL", help="the model file: .onnx, .xml, ...")
+        add_weights_option(parser)
+        part = parser.add_argument_group("part")
+        part.add_argument("--loop", metavar="NAME", help="this loop, by name or path; needed where there are several")
+        part.add_argument(
+            "--iteration",
+            metavar="K",
+            help="one iteration of its body: a number, N/K with the iterations of the loops around it, last, or diff: "
+            "where --against differs first; without it all iterations of an entry",
+        )
+        part.add_argument(
+            "--entry", metavar="N", help="of this entry of a nested loop: the iterations of the loops around it, N/M"
+        )
+        part.add_argument("--against", type=parse_runtime, metavar="PEER", help="the runtime that diff compares with")
+        part.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="the folder to write")
+        part.add_argument("--force", action="store_true", help="write into a folder that has something in it")
+        parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+        add_run_options(parser)
+
+    def load(self) -> None:
+        from ....debugger.extract import extract_loop  # noqa: F401
+        from ..model_inputs import gather  # noqa: F401
+
+    def run(self, options: argparse.Namespace) -> int:
+        # Here, since --help needs none of it.
+        from ....debugger.extract.capture_runs import CaptureRuns
+        from ....debugger.extract.extract_loop import extract, find_loop
+        from ....debugger.extract.output_folder import check_folder
+        from ..model_inputs.gather import gather_inputs, load_runnable_model
+
+        check_folder(options.output, options.force)
+        if (options.iteration == "diff") != (options.against is not None):
+            raise UsageError("--iteration diff and --against PEER go together: the iteration where they differ first")
+        model = load_runnable_model(options.model, options.weights, options)
+        plan = find_loop(model, options.loop)
+        inputs = gather_inputs(model, options)
+        for remark in inputs.remarks:
+            terminal.err(f"note: {remark}")
+        if inputs.chosen_by_default:
+            terminal.err(f"inputs: {inputs.note}")
+        runs = CaptureRuns(model, inputs.values, options.max_iterations)
+        place, iteration = _resolve_target(runs, plan, options)
+        found = extract(runs, place, iteration, options.output, force=options.force)
+        _print_result(found, options)
+        return 0
+
+
+def _resolve_target(runs: CaptureRuns, plan: LoopPlan, options: argparse.Namespace) -> tuple[LoopEntryRef, int | None]:
+    """The entry that is meant, and the iteration: None for all of them."""
+    from ....debugger.extract.capture_runs import LoopEntryRef
+    from ....debugger.extract.resolve_target import check_entry, find_first_difference, parse_numbers
+
+    if options.iteration == "diff":
+        return find_first_difference(runs, plan, options.against)
+    around = None if options.entry is None else parse_numbers(options.entry, "--entry")
+    iteration = None
+    if options.iteration not in (None, "last"):
+        *before, iteration = parse_numbers(options.iteration, "--iteration")
+        if before and around is not None:
+            raise UsageError(f"--iteration {options.iteration} names an entry, and --entry another: leave one out")
+        around = tuple(before) if before else around
+    place = runs.first_entry(plan) if around is None else LoopEntryRef(plan, check_entry(plan, around))
+    if options.iteration == "last":
+        iteration = runs.last_iteration(place)
+    return place, iteration
+
+
+def _print_result(found: ExtractionResult, options: argparse.Namespace) -> None:
+    if options.json:
+        terminal.out_json(
+            {
+                "model": str(found.model),
+                "loop": found.loop,
+                "entry": list(found.entry),
+                "iteration": found.iteration,
+                "inputs": list(found.inputs),
+                "outputs": list(found.outputs),
+                "expected": list(found.expected),
+                "failure": found.failure or None,
+                "expected_by": "loopdbg",
+            }
+        )
+        return
+    terminal.out(f"wrote {found.description} as {found.model}: {found.proof}")

@@ -1,0 +1,212 @@
+"""What ``loopdbg diff`` does: two runs, or a run and a live peer, a program or a reference."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from typing import Any
+
+from ....debugger.compare.live_peer.peer_comparison import PeerComparison, compare_with_peer
+from ....debugger.compare.report import text_report
+from ....debugger.compare.report.findings import Comparison
+from ....debugger.compare.running.boundary_merge import ComparisonOptions, compare_sides
+from ....debugger.compare.running.loop_matching import find_unknown_name
+from ....debugger.compare.running.map_inputs import map_inputs
+from ....debugger.compare.running.sides import ComparisonSide, ModelSide, TraceSide, open_side
+from ....debugger.compare.running.stateful_unroll import requests_as_loop
+from ....debugger.compare.running.value_comparison import Tolerance
+from ....debugger.peers.process import Peer
+from ....debugger.reference.reference_files import is_reference
+from ....runtime.errors import InputError, ModelError, UnsupportedError, UsageError
+from ....runtime.frontends import is_sqlite_file
+from ....runtime.model import Data, Model, Run
+from ...config import setting_value
+from .. import terminal
+from ..model_inputs.gather import apply_requests, gather_inputs, load_runnable_model, set_state
+from ..model_or_trace import distinct_labels, pair_weights
+from ..options import effective_tolerances, parse_pairs
+from ..progress import ProgressLine, ProgressLog
+from ..remedies import error_text as told_of
+from ..remedies import reword_comparison
+from . import json_report
+from .peer_spec import parse_peer_spec
+
+
+def run_diff(options: argparse.Namespace) -> int:
+    """Compare, and tell what was found; returns the exit status."""
+    found = _compare(options)
+    if options.json:
+        terminal.out_json(json_report.comparison_json(found))
+    else:
+        for line in _report_lines(found):
+            terminal.out(line)
+    error = found.error if isinstance(found, Comparison) else None
+    if error is not None:
+        raise error
+    status: int = found.verdict.status
+    return status
+
+
+def diff_report_lines(options: argparse.Namespace) -> Iterator[str]:
+    """The report, line by line, for another front end."""
+    return _report_lines(_compare(options))
+
+
+def _compare(options: argparse.Namespace) -> Comparison | PeerComparison:
+    _check_options(options)
+    found: Comparison | PeerComparison = (
+        _compare_with_peer(options) if options.against else _compare_if_reference(options) or _compare_two(options)
+    )
+    comparisons = found.comparisons if isinstance(found, PeerComparison) else [found]
+    if all(comparison.empty and comparison.error is None for comparison in comparisons):
+        notes = "; ".join(text_report.unique_notes(comparisons))
+        raise UnsupportedError(f"nothing could be compared: {notes or 'neither has a loop or an output'}")
+    return found
+
+
+def _report_lines(found: Comparison | PeerComparison) -> Iterator[str]:
+    for comparison in found.comparisons if isinstance(found, PeerComparison) else [found]:
+        reword_comparison(comparison)
+    return text_report.report_lines(found)
+
+
+def _check_options(options: argparse.Namespace) -> None:
+    if options.against is None and options.b is None:
+        usual = setting_value("peer")
+        options.against = None if usual is None else parse_peer_spec(usual)
+    if options.against is None:
+        if options.b is None:
+            raise UsageError("diff needs two things to compare: loopdbg diff A B, or loopdbg diff MODEL --against PEER")
+        for option in ("lockstep", "free", "timeout", "peer_option", "ort_custom_ops"):
+            if getattr(options, option):
+                raise UsageError(f"--{option.replace('_', '-')} is about a live peer: it needs --against")
+    elif options.b is not None:
+        raise UsageError(f"--against compares one model with a peer or program: leave out '{options.b}'")
+    elif options.map and not options.against.is_torch:
+        raise UsageError("--map is for two models: a live peer has the names of the model")
+
+
+def _compare_options(options: argparse.Namespace, progress: ProgressLine | None = None) -> ComparisonOptions:
+    def tick(run: Run, again: bool) -> None:
+        if progress is not None:
+            progress.tick(run, "looking for the cause: " if again else "comparing: ")
+
+    return ComparisonOptions(
+        Tolerance(*effective_tolerances(options)), parse_pairs(options.map, "--map", "A=B"), options.loop, tick
+    )
+
+
+def _progress_display() -> ProgressLine:
+    return ProgressLine(sys.stderr) if sys.stderr.isatty() else ProgressLog(sys.stderr, "", lambda path: "")
+
+
+def _compare_with_peer(options: argparse.Namespace) -> Any:
+    if options.against.is_torch:
+        from .torch_program import compare_with_torch
+
+        return compare_with_torch(options, _compare_options(options))
+    if is_sqlite_file(options.a):
+        raise UsageError(f"{options.a}: is a trace, and a peer can run a model only")
+    settings = parse_pairs(options.peer_option, "--peer-option", "K=V")
+    libraries = options.ort_custom_ops
+    if libraries and options.against.name != "onnxruntime":
+        raise UsageError(f"--ort-custom-ops is about onnxruntime: leave out '{libraries[0]}'")
+    with Peer(options.against.text, options.timeout or 60.0, options=settings, libraries=libraries) as peer:
+        model = load_runnable_model(options.a, pair_weights([options.a], options.weights)[0], options)
+        inputs = gather_inputs(model, options)
+        _print_remarks(inputs.remarks, inputs.note if inputs.chosen_by_default else "")
+        both = options.lockstep == options.free
+        with _progress_display() as progress:
+            return compare_with_peer(
+                model,
+                inputs.values,
+                peer,
+                _compare_options(options, progress),
+                limit=options.max_iterations,
+                lockstep=both or options.lockstep,
+                free=both or options.free,
+            )
+
+
+def _compare_if_reference(options: argparse.Namespace) -> Any:
+    """The comparison with a reference where one of the two is one, else None."""
+    if not (is_reference(options.a) or is_reference(options.b)):
+        return None
+    from .reference import compare_with_reference
+
+    with _progress_display() as progress:
+        return compare_with_reference(options, _compare_options(options, progress))
+
+
+def _compare_two(options: argparse.Namespace) -> Any:
+    with ExitStack() as opened:
+        paths = (options.a, options.b)
+        sources = []
+        for path, weights in zip(paths, pair_weights(paths, options.weights), strict=True):
+            source = open_side(path, weights)
+            sources.append(source)
+            if not isinstance(source, Model):
+                opened.callback(source.trace.close)
+        settings = _compare_options(options)
+        sources = _apply_state_and_requests(sources, options, settings.names)
+        given = _shared_inputs(sources, argparse.Namespace(**{**vars(options), "state": []}))
+        sides: list[ComparisonSide] = []
+        for source, label in zip(sources, distinct_labels(paths), strict=True):
+            if not isinstance(source, Model):
+                source.label = label
+                sides.append(source)
+                continue
+            values = given if source is sources[0] else map_inputs(given, source, settings.names)
+            try:
+                sides.append(ModelSide(source, values, options.max_iterations, label))
+            except InputError as error:
+                where = f"{label} is given the inputs of {options.a}"
+                raise InputError(f"{where}: {told_of(error)}; --map NAME=NAME pairs names") from None
+        unknown = find_unknown_name(sides[0], sides[1], settings.names)
+        if unknown is not None:
+            name, why = unknown
+            raise UsageError(f"--map {name}={settings.names[name]}: {why}")
+        with _progress_display() as progress:
+            return compare_sides(sides[0], sides[1], _compare_options(options, progress))
+
+
+def _apply_state_and_requests(
+    sources: list[Model | TraceSide], options: argparse.Namespace, names: Mapping[str, str]
+) -> list[Model | TraceSide]:
+    """Models with their variables as they are given. Where one is a loop, and the other is run once for each iteration
+    of it, its runs are a loop as well."""
+    set_state([source for source in sources if isinstance(source, Model)], options.state)
+    left, right = (apply_requests(one, options) if isinstance(one, Model) else one for one in sources)
+    if options.requests is not None or not isinstance(left, Model) or not isinstance(right, Model):
+        return [left, right]
+    back = {there: here for here, there in names.items()}
+    return [requests_as_loop(left, right, back) or left, requests_as_loop(right, left, names) or right]
+
+
+def _shared_inputs(sources: list[Model | TraceSide], options: argparse.Namespace) -> Mapping[str, Data]:
+    """The inputs of both runs: those of a trace, else what the options say of the first model."""
+    trace = next((source for source in sources if not isinstance(source, Model)), None)
+    if trace is None:
+        model = sources[0]
+        assert isinstance(model, Model)
+        inputs = gather_inputs(model, options)
+        _print_remarks(inputs.remarks, inputs.note if inputs.chosen_by_default else "")
+        return inputs.values
+    for option in ("input", "inputs", "seed", "dim"):
+        if getattr(options, option) not in (None, []):
+            raise UsageError(f"--{option}: {trace.label} is a trace, which has its inputs")
+    if len(sources) - sum(isinstance(source, Model) for source in sources) == 2 and options.max_iterations:
+        raise UsageError("--max-iterations: two traces are there already; nothing is run")
+    inputs = trace.trace.inputs
+    if not isinstance(inputs, Mapping):
+        raise ModelError(f"{trace.label}: the trace holds no inputs")
+    return inputs
+
+
+def _print_remarks(remarks: tuple[str, ...], chosen: str) -> None:
+    for remark in remarks:
+        terminal.err(f"note: {remark}")
+    if chosen:
+        terminal.err(f"inputs: {chosen}")

@@ -1,0 +1,259 @@
+"""A comparison as one JSON object, for programs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ....debugger.compare.live_peer.peer_comparison import PeerComparison
+from ....debugger.compare.report.findings import (
+    BodyHeadroom,
+    BoundaryHeadroom,
+    Cause,
+    Comparison,
+    Difference,
+    DivergenceReason,
+    LoopFindings,
+    NodeDifference,
+    OutOfRangeResult,
+    PeerFailure,
+    Saturation,
+    StaticDifference,
+    TripDifference,
+)
+from ....runtime.graph import UNKNOWN_ORIGIN
+from ..remedies import match_text
+from ..value_json import json_element, json_number, json_with_elements
+
+
+def comparison_json(found: Comparison | PeerComparison) -> dict[str, Any]:
+    """Strict JSON: what is not finite is null.
+
+    ``comparisons`` has one object for two sides, and one for each mode (lockstep, free) of a live peer.
+    """
+    comparisons = found.comparisons if isinstance(found, PeerComparison) else [found]
+    told: dict[str, Any] = {
+        "same": found.same,
+        "verdict": found.verdict.value,
+        "left": comparisons[0].left,
+        "right": comparisons[0].right,
+    }
+    if isinstance(found, PeerComparison):
+        told["peer"] = {
+            "name": found.peer,
+            "version": found.version,
+            "configuration": dict(found.configuration),
+        }
+    first = next((c.first_difference for c in comparisons if c.first_difference is not None), None)
+    told["first"] = None if first is None else _difference_json(first)
+    told["comparisons"] = [_one_comparison_json(comparison) for comparison in comparisons]
+    return told
+
+
+def _one_comparison_json(comparison: Comparison) -> dict[str, Any]:
+    return {
+        "mode": comparison.mode,
+        "same": comparison.same,
+        "verdict": comparison.verdict.value,
+        "written": [_static_difference_json(one) for one in comparison.static_differences],
+        "loops": [_loop_json(loop) for loop in comparison.loops],
+        "quantised": [_saturation_json(one) for one in comparison.saturations],
+        "outputs": {
+            "compared": comparison.compared_outputs,
+            "other_values": comparison.compared_values,
+            "differing": [_difference_json(difference) for difference in comparison.outputs],
+            "node": None
+            if comparison.cause is None or comparison.cause.node is None
+            else _node_json(comparison.cause.node),
+            "source": None if comparison.cause is None else _cause_json(comparison.cause),
+        },
+        "unstable": None if comparison.self_difference is None else _difference_json(comparison.self_difference),
+        "failures": [_failure_json(failure) for failure in comparison.failures],
+        "reasons": [_reason_json(reason) for reason in comparison.reasons],
+        "notes": comparison.notes,
+    }
+
+
+def _loop_json(loop: LoopFindings) -> dict[str, Any]:
+    return {
+        "left": loop.left,
+        "right": loop.right,
+        "matched_by": match_text(loop.match_method),
+        "matched_values": [{"left": a, "right": b, "by": match_text(how)} for a, b, how in loop.renamed_values],
+        "only_left": loop.only_left,
+        "only_right": loop.only_right,
+        "same": loop.same,
+        "values": loop.compared_values,
+        "iterations": loop.iterations,
+        "differing": loop.differing_iterations,
+        "trip_count": {"left": loop.left_trips, "right": loop.right_trips},
+        "trip_difference": None if loop.trips is None else _trip_difference_json(loop.trips),
+        "first": None if loop.first is None else _difference_json(loop.first),
+        "node": None if loop.node is None else _node_json(loop.node),
+        "source": None if loop.cause is None else _cause_json(loop.cause),
+        "growth": {
+            "first_beyond": loop.growth.first_beyond,
+            "largest": json_number(loop.growth.largest),
+            "factor": json_number(loop.growth.factor),
+            "points": [[p.first, p.last, json_number(p.absolute), json_number(p.relative)] for p in loop.growth.points],
+        },
+        "unended": loop.truncated_at_iteration,
+        "ranges": [_range_json(one) for one in loop.boundary_headrooms],
+        "reach": None if loop.body_headroom is None else _dynamic_range_json(loop.body_headroom),
+        "quantised": [_saturation_json(one) for one in loop.saturations],
+        "reasons": [_reason_json(reason) for reason in loop.reasons],
+    }
+
+
+def _range_json(one: BoundaryHeadroom) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "dtypes": list(one.dtypes),
+        "narrow": one.dtypes[one.side],
+        "limit": json_number(one.limit),
+        **_range_use_json(one),
+        "first_not_finite": one.first_nonfinite_iteration,
+    }
+
+
+def _dynamic_range_json(one: BodyHeadroom) -> dict[str, Any]:
+    return {
+        "dtype": one.dtype,
+        "limit": json_number(one.limit),
+        "node": one.node,
+        "op_type": one.op_type,
+        **_range_use_json(one),
+        "first_not_finite": _out_of_range_json(one.first_nonfinite),
+        "until": one.untested_from_iteration,
+    }
+
+
+def _saturation_json(one: Saturation) -> dict[str, Any]:
+    return {
+        "node": one.node,
+        "op_type": one.op_type,
+        "dtype": one.dtype,
+        "low": json_number(one.low),
+        "high": json_number(one.high),
+        **_range_use_json(one),
+        "first_saturated": _out_of_range_json(one.first_saturated),
+    }
+
+
+def _range_use_json(one: BoundaryHeadroom | BodyHeadroom | Saturation) -> dict[str, Any]:
+    """How much of a type is used, and when most."""
+    return {"largest": json_number(one.largest), "iteration": one.iteration, "headroom": json_number(one.headroom)}
+
+
+def _out_of_range_json(at: OutOfRangeResult | None) -> dict[str, Any] | None:
+    if at is None:
+        return None
+    return {
+        "entry": list(at.entry),
+        "iteration": at.iteration,
+        "node": at.node,
+        "output": at.name,
+        "op_type": at.op_type,
+        "count": at.count,
+        "size": at.size,
+    }
+
+
+def _static_difference_json(one: StaticDifference) -> dict[str, Any]:
+    constant = one.delta is not None
+    return {
+        "kind": one.kind,
+        "place": one.loop_path,
+        "left_name": one.name or None,
+        "right_name": one.other or None,
+        "decides": one.deciding,
+        "code": one.source_line or None,
+        "left": json_with_elements(one.left) if constant else one.left_text,
+        "right": json_with_elements(one.right) if constant else one.right_text,
+        "likeness": one.likeness or None,
+    }
+
+
+def _cause_json(cause: Cause) -> dict[str, Any] | None:
+    if cause.source is None:
+        return None
+    return {**_difference_json(cause.source), "remark": cause.remark or None, "code": cause.reader_source_line or None}
+
+
+def _trip_difference_json(trips: TripDifference) -> dict[str, Any]:
+    return {
+        "entry": list(trips.entry),
+        "left": trips.left,
+        "right": trips.right,
+        "left_ended": None if trips.left_ended is None else trips.left_ended.value,
+        "right_ended": None if trips.right_ended is None else trips.right_ended.value,
+        "entries": trips.entries,
+        "because": trips.explanation or None,
+        "reasons": [_reason_json(reason) for reason in trips.reasons],
+    }
+
+
+def _reason_json(reason: DivergenceReason) -> dict[str, str]:
+    return {"rule": reason.rule, "text": reason.text}
+
+
+def _failure_json(failure: PeerFailure) -> dict[str, Any]:
+    return {
+        "what": failure.kind,
+        "where": failure.activity,
+        "text": failure.text,
+        "reasons": [_reason_json(reason) for reason in failure.reasons],
+    }
+
+
+def _node_json(node: NodeDifference) -> dict[str, Any]:
+    return {
+        "node": node.node,
+        "output": node.name,
+        "op_type": node.op_type,
+        "other": {"node": node.other, "op_type": node.other_op_type},
+        "code": _origin_json(node),
+        "inputs": {name: json_with_elements(value) for name, value in node.inputs},
+        "difference": _difference_json(node.difference),
+    }
+
+
+def _origin_json(node: NodeDifference) -> dict[str, Any] | None:
+    """Where the node comes from, as far as the model tells."""
+    origin = node.origin
+    if origin == UNKNOWN_ORIGIN:
+        return None
+    return {
+        "text": node.source_line or None,
+        "file": origin.file or None,
+        "line": origin.line or None,
+        "function": origin.function or None,
+        "scopes": list(origin.scopes),
+        "framework_node": origin.framework_node or None,
+        "traced": origin.traced or None,
+    }
+
+
+def _difference_json(difference: Difference) -> dict[str, Any]:
+    delta = difference.delta
+    return {
+        "role": difference.role,
+        "left_name": difference.name,
+        "right_name": difference.other,
+        "loop": difference.loop or None,
+        "entry": list(difference.entry),
+        "iteration": difference.iteration,
+        "kind": delta.kind,
+        "text": delta.text or None,
+        "index": list(delta.worst_index),
+        "left_element": json_element(delta.left),
+        "right_element": json_element(delta.right),
+        "max_absolute": json_number(delta.absolute),
+        "max_relative": json_number(delta.relative),
+        "count": delta.count,
+        "size": delta.size,
+        "step": json_number(difference.step) if difference.step else None,
+        "left": json_with_elements(difference.left),
+        "right": json_with_elements(difference.right),
+        "made_at": difference.source or None,
+        "made_by": difference.maker or None,
+    }

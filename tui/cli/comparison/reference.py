@@ -1,0 +1,90 @@
+"""``loopdbg diff`` with a reference: where its inputs and its values come from."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from ....debugger.compare.api import inputs_for
+from ....debugger.compare.reference_match.reference_comparison import compare_reference
+from ....debugger.compare.report.findings import Comparison
+from ....debugger.compare.running.boundary_merge import ComparisonOptions
+from ....debugger.compare.running.sides import ModelSide, open_side
+from ....debugger.reference.reference import Reference
+from ....debugger.reference.reference_files import is_reference, read_reference
+from ....runtime.errors import InputError, UsageError
+from ....runtime.model import Data, Model
+from .. import terminal
+from ..model_inputs.gather import apply_requests, gather_inputs, set_state
+from ..model_or_trace import pair_weights
+from ..remedies import error_text
+
+
+def compare_with_reference(options: argparse.Namespace, settings: ComparisonOptions) -> Comparison:
+    """Compare a model or a trace with a reference, whichever of the two is named first.
+
+    Raises:
+        UsageError: both are references, or a name of ``--map`` is none.
+        InputError: the reference cannot be read, or the model cannot be given its inputs.
+    """
+    paths = [options.a, options.b]
+    if all(map(is_reference, paths)):
+        raise UsageError(f"{options.a} and {options.b}: both are references; one of the two is a model or a trace")
+    if is_reference(options.a):
+        paths.reverse()
+        settings = replace(settings, names={there: here for here, there in settings.names.items()})
+    (weights,) = pair_weights(paths[:1], options.weights)
+    source = open_side(paths[0], weights)
+    try:
+        if isinstance(source, Model):
+            source = apply_requests(source, options)
+            reference = read_reference(paths[1], source.inputs, source.outputs)
+            side: Any = _model_side(
+                source, _model_inputs(source, reference, options, settings.names), reference, options
+            )
+        else:
+            _reject_input_options(source.label, options)
+            side, reference = source, read_reference(paths[1], (), ())
+        return compare_reference(side, reference, settings)
+    except UsageError as error:
+        raise UsageError(f"--map {error}" if settings.names else str(error)) from None
+    finally:
+        if not isinstance(source, Model):
+            source.trace.close()
+
+
+def _model_side(
+    model: Model, inputs: Mapping[str, Data], reference: Reference, options: argparse.Namespace
+) -> ModelSide:
+    try:
+        return ModelSide(model, inputs, options.max_iterations)
+    except InputError as error:
+        raise InputError(f"{model.name} is given the inputs of {reference.label}: {error_text(error)}") from None
+
+
+def _reject_input_options(label: str, options: argparse.Namespace) -> None:
+    for option in ("input", "inputs", "seed", "dim", "max_iterations"):
+        if getattr(options, option) not in (None, []):
+            word = option.replace("_", "-")
+            raise UsageError(f"--{word}: {label} is a trace, which has its inputs and is not run again")
+
+
+def _model_inputs(
+    model: Model, reference: Reference, options: argparse.Namespace, names: Mapping[str, str]
+) -> Mapping[str, Data]:
+    """What the model is given: what the options say, else what the reference was run on, else as for any run."""
+    ports = [port for port in model.inputs if not port.optional]
+    known = inputs_for(model, reference, names)
+    asked = any(getattr(options, option) not in (None, []) for option in ("input", "inputs", "seed", "dim", "requests"))
+    if not asked and all(port.name in known for port in ports):
+        set_state([model], options.state)
+        terminal.err(f"inputs: from {reference.label}")
+        return known
+    inputs = gather_inputs(model, options)
+    for remark in inputs.remarks:
+        terminal.err(f"note: {remark}")
+    if inputs.chosen_by_default:
+        terminal.err(f"inputs: {inputs.note}")
+    return inputs.values if asked else {**inputs.values, **known}

@@ -1,0 +1,41 @@
+"""``loopdbg diff MODEL --against torch:FILE.pt2``: a model against the PyTorch program that it was exported from."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from ....debugger.compare.reference_match.reference_comparison import compare_reference
+from ....debugger.compare.report.findings import Comparison
+from ....debugger.compare.running.boundary_merge import ComparisonOptions
+from ....debugger.compare.running.sides import ModelSide
+from ....debugger.reference.torch_api import open_program, run_torch_reference
+from ....runtime.errors import UsageError
+from .. import terminal
+from ..model_inputs.gather import gather_inputs, load_runnable_model
+from ..model_or_trace import pair_weights
+
+
+def compare_with_torch(options: argparse.Namespace, settings: ComparisonOptions) -> Comparison:
+    """Run both on the inputs that the options say, as of any run of the model.
+
+    Raises:
+        UsageError: an option of live runtimes, or PyTorch is not installed.
+        ModelError: the file is no exported program.
+        InputError: the program cannot be given the inputs of the model.
+        ExecutionError, LimitError: one of both does not run.
+    """
+    for option in ("lockstep", "free", "timeout", "peer_option"):
+        if getattr(options, option):
+            raise UsageError(f"--{option.replace('_', '-')} is about a live runtime, and torch:FILE is a program")
+    model = load_runnable_model(options.a, pair_weights([options.a], options.weights)[0], options)
+    program = open_program(options.against.rest)
+    inputs = gather_inputs(model, options)
+    for remark in inputs.remarks:
+        terminal.err(f"note: {remark}")
+    if inputs.chosen_by_default:
+        terminal.err(f"inputs: {inputs.note}")
+    side = ModelSide(model, inputs.values, options.max_iterations)
+    label = Path(options.against.rest).name
+    reference = run_torch_reference(program, side.inputs, label=label, max_iterations=options.max_iterations)
+    return compare_reference(side, reference, settings)

@@ -1,0 +1,47 @@
+"""What ``loopdbg explain`` does: the loops of a model in words."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+
+from ....debugger.describe.explain import ExplanationList, explain_loops, lines_as_json
+from ....debugger.describe.pseudo_code import build_pseudo_code
+from ....debugger.describe.vocabulary.tensorrt import conditional_requirements
+from ....runtime.graph import System
+from ....runtime.model import Model
+from .. import terminal
+from ..model_or_trace import load_model_or_trace
+from .model_info import variable_line, variables
+
+
+def run_explain(options: argparse.Namespace) -> int:
+    """Print what the options ask for; returns the exit status."""
+    model = load_model_or_trace(options)
+    system = None if options.system is None else System(options.system)
+    found = explain_loops(model, options.loop, options.system)
+    if options.json:
+        told = {
+            "model": model.name,
+            "system": model.graph.system.value,
+            "as": (system or model.graph.system).value,
+            "variables": variables(model.graph),
+            "loops": [one.json() for one in found],
+            "source": lines_as_json(build_pseudo_code(model.graph)),
+        }
+        terminal.out_json(told)
+        return 0
+    for line in _text_lines(model, found):
+        terminal.out(line)
+    if system is System.TENSORRT and model.graph.system is not system:
+        for need in conditional_requirements(model.graph):
+            terminal.out(f"\n  needs       {need}")
+    return 0
+
+
+def _text_lines(model: Model, found: ExplanationList) -> Iterator[str]:
+    for one in variables(model.graph):
+        yield f"Variable '{one['name']}', kept from run to run: {variable_line(one)}"
+    if model.graph.variables:
+        yield ""
+    yield from found.lines()

@@ -1,0 +1,236 @@
+"""What ``loopdbg info`` tells of a loop: one description, from which both its text and its JSON are made."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from ....debugger.describe.termination import part_count, termination_rule
+from ....runtime.errors import LoopdbgError
+from ....runtime.graph import (
+    MAIN,
+    Graph,
+    If,
+    Loop,
+    Node,
+    Operation,
+    SlicedInput,
+    System,
+    TensorType,
+    Value,
+    bodies,
+    captured_values,
+    nodes_in_file,
+)
+from ....runtime.graph.producers import ProducerMap
+from ....runtime.model import LoopNode, Model
+from ....runtime.ops.registry import resolve
+from ...render.formatting import dtype_name, value_text
+from ..value_json import json_element
+
+if TYPE_CHECKING:
+    from ....debugger.describe.node_text import NodeFormatter
+
+
+def describe_model(model: Model) -> dict[str, Any]:
+    """The object of ``loopdbg info --json``; every entry of it can be written as JSON."""
+    origins = ProducerMap.for_graph(model.graph)
+    returned: dict[Value, list[str]] = {}
+    for port, value in zip(model.outputs, model.graph.outputs, strict=False):
+        returned.setdefault(value, []).append(port.name)
+    return {
+        "model": model.name,
+        "system": model.graph.system.value,
+        "opsets": dict(model.graph.opsets),
+        "inputs": [_port_info(port.name, port.type) | {"optional": port.optional} for port in model.inputs],
+        "outputs": [_port_info(port.name, port.type) for port in model.outputs],
+        "variables": variables(model.graph),
+        "loops": [_loop_info(node, origins, returned) for node in model.loops],
+        "operators": _operator_counts(model.graph),
+        "unsupported": list(_unsupported_nodes(model.graph, MAIN, model.graph.system)),
+        **_type_findings(model),
+    }
+
+
+def variables(graph: Graph) -> list[dict[str, Any]]:
+    """What a model keeps from run to run: what each variable is at first (``computed``: the name of what computes it),
+    and what a run assigns."""
+    return [
+        _port_info(one.name, one.state.type)
+        | {
+            "initial": value_text(graph.defaults[one.state.name]) if one.initial is None else one.initial.name,
+            "computed": one.initial is not None,
+            "assigned": None if one.assigned is None else one.assigned.name,
+        }
+        for one in graph.variables
+    ]
+
+
+def variable_line(told: dict[str, Any]) -> str:
+    """One of :func:`variables` as text, without its name."""
+    first = f"computed: {told['initial']}" if told["computed"] else told["initial"]
+    assigned = "never assigned" if told["assigned"] is None else f"each run assigns {told['assigned']}"
+    return f"{told['type']}, at first {first}; {assigned}"
+
+
+def _type_findings(model: Model) -> dict[str, Any]:
+    """What is odd about the file, and values whose declared shape cannot be."""
+    notes, contradicted = list(model.graph.notes), []
+    if model.graph.system is System.ONNX and model.path is not None:
+        from ....runtime.frontends.onnx.type_checks import contradictory_shapes, type_notes
+
+        notes += type_notes(model.graph, lambda value: value.type)
+        for name, declared, computed in contradictory_shapes(model.path):
+            contradicted.append({"name": name, "declared": str(declared), "computed": str(computed)})
+    return {"notes": notes, "contradicted": contradicted}
+
+
+def _loop_info(node: LoopNode, origins: ProducerMap, returned: dict[Value, list[str]]) -> dict[str, Any]:
+    # A run needs no words for a loop.
+    from ....debugger.describe.node_text import NodeFormatter
+    from ....debugger.describe.port_names import system_port_names
+    from ....debugger.describe.termination_text import termination_sentences
+    from ....debugger.describe.type_inference import infer_type
+
+    loop = node.loop
+    phrases = NodeFormatter(origins)
+
+    def output(outer: Value, result: Value) -> dict[str, Any]:
+        named = {"result": result.name, "model_outputs": returned.get(outer, [])}
+        return _port_info(outer.name, infer_type(outer, origins)) | named
+
+    return {
+        "name": node.name,
+        "path": node.path,
+        "op_type": loop.op_type,
+        "opset": loop.version,
+        "line": str(loop.origin) or None,
+        "made_of": loop.derived_from or None,
+        "kind": termination_rule(loop, origins).kind.value,
+        "ends": " ".join(termination_sentences(loop, phrases)),
+        "trip_count": _control_value_info(loop.trip_count, origins),
+        "initial_condition": _control_value_info(loop.initial_condition, origins),
+        "condition": _condition_info(loop.condition, phrases),
+        "tested_first": loop.condition_node_count is not None,
+        "ignored_condition": _condition_info(loop.ignored_condition, phrases),
+        "iteration": None if loop.iteration is None else _port_info(loop.iteration.name, loop.iteration.type),
+        "sliced_inputs": [_sliced_input_info(port) for port in loop.sliced_inputs],
+        "invariants": [
+            _port_info(port.inner.name, port.inner.type) | _origin_info(port.outer) for port in loop.invariants
+        ],
+        "captures": [
+            _port_info(value.name, infer_type(value, origins)) | _constant_info(value)
+            for value in captured_values(loop.body)
+        ],
+        "back_edges": [
+            {
+                **_port_info(edge.param.name, edge.param.type),
+                "initial": _sliced_input_info(edge.initial)
+                if isinstance(edge.initial, SlicedInput)
+                else edge.initial.name,
+                "result": edge.result.name,
+            }
+            for edge in loop.back_edges
+        ],
+        "last_values": [output(port.outer, port.result) for port in loop.last_values],
+        "scan_outputs": [
+            {
+                **output(port.outer, port.result),
+                "axis": port.axis,
+                "join": "stack" if port.stack else "concatenate",
+                "order": "reverse" if port.reverse else "forward",
+                "part_size": None if port.stack else port.part_size,
+                "length": _control_value_info(port.length, origins),
+            }
+            for port in loop.scan_outputs
+        ],
+        "operators": _operator_counts(loop.body),
+        "own_names": dict(system_port_names(loop)),
+        "notes": list(loop.notes),
+        "loops": [_loop_info(child, origins, returned) for child in node.children],
+    }
+
+
+def _port_info(name: str, declared: Any) -> dict[str, Any]:
+    told: dict[str, Any] = {"name": name, "type": str(declared)}
+    if isinstance(declared, TensorType):
+        told["dtype"] = None if declared.dtype is None else dtype_name(declared.dtype)
+        told["shape"] = None if declared.shape is None else list(declared.shape)
+    return told
+
+
+def _origin_info(value: Value) -> dict[str, Any]:
+    return {"from": value.name}
+
+
+def _constant_info(value: Value) -> dict[str, Any]:
+    return {"constant": value.constant is not None}
+
+
+def _control_value_info(value: Value | None, origins: ProducerMap) -> dict[str, Any] | None:
+    """An outer value that a loop is controlled by, and what it is where that is known."""
+    return None if value is None else {"from": value.name, "value": _json_scalar(value, origins)}
+
+
+def _json_scalar(value: Value, origins: ProducerMap) -> bool | int | float | None:
+    """A number that is known and that JSON has a word for."""
+    scalar = origins.constant_scalar(value)
+    return json_element(scalar) if isinstance(scalar, bool | int | float) else None
+
+
+def _condition_info(value: Value | None, phrases: NodeFormatter) -> dict[str, Any] | None:
+    """A body value that decides, and the node that computes it."""
+    if value is None:
+        return None
+    origins = phrases.origins
+    maker = origins.producer(origins.skip_identities(value))
+    by = None if maker is None or maker.op_type == "Constant" else phrases.expression(maker)
+    return {"from": value.name, "value": _json_scalar(value, origins), "by": by}
+
+
+def _sliced_input_info(port: SlicedInput) -> dict[str, Any]:
+    return {
+        **_port_info(port.inner.name, port.inner.type),
+        **_origin_info(port.outer),
+        "axis": port.axis,
+        "start": port.start,
+        "end": port.end,
+        "stride": port.stride,
+        "part_size": port.part_size,
+        "drop_axis": port.drop_axis,
+        "from_trip_count": port.from_trip_count,
+        "parts": part_count(port),
+    }
+
+
+def _operator_counts(graph: Graph) -> dict[str, int]:
+    """Operators of one scope, most frequent first; the branches of an If belong to it, the bodies of loops do not."""
+    counts = Counter(_operator_types(graph))
+    return dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
+
+
+def _operator_types(graph: Graph) -> Iterator[str]:
+    for node in nodes_in_file(graph):
+        yield node.op_type
+        if isinstance(node, If):
+            for _, branch in bodies(node):
+                yield from _operator_types(branch)
+
+
+def _unsupported_nodes(graph: Graph, path: str, system: System) -> Iterator[dict[str, str]]:
+    """The nodes that a run would refuse, and what the graph leaves out, with the reason."""
+    for one in graph.excluded:
+        yield {"node": one.subject, "path": path, "reason": f"{one.reason}, which is not supported"}
+    for node in graph.nodes:
+        if isinstance(node, Operation):
+            try:
+                resolve(node, system)
+            except LoopdbgError as error:
+                yield {"node": node.describe(), "path": path, "reason": str(error)}
+        for word, inner in bodies(node):
+            yield from _unsupported_nodes(inner, _child_path(path, node, word), system)
+
+
+def _child_path(path: str, node: Node, word: str) -> str:
+    return f"{path} ▸ {node.name}" if isinstance(node, Loop) else f"{path} ▸ {node.name} ({word})"

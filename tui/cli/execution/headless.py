@@ -1,0 +1,224 @@
+"""What ``loopdbg run`` does: a model to its end, or a session in place of that."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ....runtime.errors import ExecutionError, InterruptError, LimitError, TraceError, UsageError
+from ....runtime.frontends import is_sqlite_file, split_model_path
+from ....runtime.graph import StoppedBy
+from ....runtime.model import Model, OnIteration
+from ....runtime.model import Run as Result
+from .. import terminal
+from ..model_inputs.gather import RunInputs, gather_inputs, load_runnable_model, sidecar_path
+from ..model_or_trace import open_recording
+from ..output_files import check_output_target, save_outputs
+from ..progress import ProgressLine, ProgressLog
+from . import run_report, scripted_session
+from .ci_checks import CheckReport
+from .expected_outputs import check_outputs, expected_outputs
+from .record_resume import ResumedRun, RunRecording, check_record_options
+from .time_limit import OutOfTime, TimeLimit
+
+_EXIT_STATUS = {
+    StoppedBy.LIMIT: LimitError.exit_status,
+    StoppedBy.INTERRUPT: InterruptError.exit_status,
+}
+
+
+def run_headless(options: argparse.Namespace) -> int:
+    """Do what the options ask for; returns the exit status."""
+    if (
+        options.timeout is not None
+        and scripted_session.needs_session(options)
+        and scripted_session.is_interactive(options)
+        and sys.stdin.isatty()
+    ):
+        raise UsageError("--timeout is for runs that nobody attends: leave it out, or -i")
+    terminal.enable_colors()
+    with CheckReport(options) as checks, TimeLimit(options.timeout, checks.report_abandoned_run) as limit:
+        return _run_source(options, _RunGuards(checks, limit))
+
+
+@dataclass(frozen=True)
+class _RunGuards:
+    """What looks after a run."""
+
+    checks: CheckReport
+    time_limit: TimeLimit
+
+
+def _run_source(options: argparse.Namespace, watch: _RunGuards) -> int:
+    if options.output is not None:
+        check_output_target(options.output, "values", _read_paths(options))
+    if is_sqlite_file(options.model):
+        return _run_recording(options, watch)
+    check_record_options(options)
+    model = load_runnable_model(options.model, options.weights, options)
+    watch.checks.graph = model.graph
+    if options.resume is None:
+        return _run_model(model, None, options, watch)
+    with closing(ResumedRun(options.resume, model)) as resumed:
+        return _run_model(model, resumed, options, watch)
+
+
+def _run_model(model: Model, resumed: ResumedRun | None, options: argparse.Namespace, watch: _RunGuards) -> int:
+    inputs = (
+        gather_inputs(model, options)
+        if resumed is None
+        else RunInputs(resumed.inputs, resumed.note, chosen_by_default=True)
+    )
+    inputs = replace(inputs, expected=expected_outputs(model, inputs, options.expect))
+    if scripted_session.needs_session(options):
+        return _run_session(model, inputs, options, watch)
+    with RunRecording(options, model, inputs.values, resumed) as recording:
+        result, seconds = _execute_model(model, inputs, options.max_iterations, recording.hook, resumed)
+        recording.finish(result)
+    return _report_result(model, inputs, options, result, seconds, watch, recording)
+
+
+def _run_session(model: Model, inputs: RunInputs, options: argparse.Namespace, watch: _RunGuards) -> int:
+    """A session instead of a run; at its end the outputs are told as those of a run."""
+    if options.record is not None or options.resume is not None:
+        raise UsageError("--record and --resume are for runs without commands and breakpoints")
+    if inputs.chosen_by_default:
+        terminal.err(f"inputs: {inputs.note}")
+    from ....debugger.session.session import Session
+
+    attended = scripted_session.is_interactive(options) and sys.stdin.isatty()
+    session = Session(model, inputs.values, max_iterations=options.max_iterations, attended=attended)
+    status, result, stopped, seconds = scripted_session.run_session(session, options, watch.checks, watch.time_limit)
+    if result is not None:
+        return status or _report_result(model, inputs, options, result, seconds, watch, stepped=True)
+    if options.json:
+        terminal.out_json({"stopped": stopped})
+    return status
+
+
+def _run_recording(options: argparse.Namespace, watch: _RunGuards) -> int:
+    """A recording in place of a session; at its end the recorded outputs are told."""
+    with open_recording(options) as replay:
+        if not scripted_session.needs_session(options):
+            raise UsageError(
+                f"{options.model} is a recording, which cannot be run: -ex COMMAND, --break and --assert ask it, "
+                f"loopdbg {options.model} opens it, loopdbg export {options.model} OUT.csv writes it out"
+            )
+        watch.checks.graph = replay.model.graph
+        status, result, stopped, _ = scripted_session.run_session(replay, options, watch.checks, watch.time_limit)
+        if result is not None:
+            # The time that the run took, not what looking at it did.
+            seconds = sum(loop.seconds for loop in result.loops)
+            return status or _report_result(replay.model, RunInputs(replay.inputs, ""), options, result, seconds, watch)
+        if options.json:
+            terminal.out_json({"stopped": stopped})
+        return status
+
+
+def _report_result(
+    model: Model,
+    inputs: RunInputs,
+    options: argparse.Namespace,
+    result: Result,
+    seconds: float,
+    watch: _RunGuards,
+    recording: RunRecording | None = None,
+    *,
+    stepped: bool = False,
+) -> int:
+    """Print and save what a run gave; returns the exit status. ``stepped``: a session ran it, whose stops are in
+    the seconds."""
+    remarks = list(inputs.remarks)
+    saved_as = ""
+    if options.output is not None and result.stopped_by is None:
+        remarks += save_outputs(options.output, result.outputs, model.outputs)
+        saved_as = options.output
+    for remark in remarks:
+        terminal.err(f"note: {remark}")
+    if options.json:
+        told = run_report.run_json(result, seconds)
+        if recording is not None and recording.summary:
+            told["recorded"] = recording.summary
+        terminal.out_json(told)
+    else:
+        for note in run_report.run_notes(result):
+            terminal.err(f"note: {note}")
+        not_computed = model.graph.missing_outputs if result.stopped_by is None else ()
+        for line in run_report.loop_lines(model.name, result, None if stepped else seconds):
+            terminal.out(line)
+        for line in run_report.output_lines(result.outputs, saved_as, not_computed):
+            terminal.out(line)
+        if recording is not None and recording.summary:
+            terminal.out(recording.summary_line)
+    if result.stopped_by is not None:
+        text = watch.time_limit.reword_interrupt(result.message)
+        terminal.err(f"loopdbg: {text}")
+        watch.checks.record_error(text, result.stopped_by.value)
+        return OutOfTime.exit_status if watch.time_limit.expired else _EXIT_STATUS[result.stopped_by]
+    watch.checks.record_run(result, seconds)
+    failed = recording is not None and recording.failed
+    different = check_outputs(watch.checks, *inputs.expected, result.outputs)
+    return TraceError.exit_status if failed else different
+
+
+def _read_paths(options: argparse.Namespace) -> list[Path]:
+    """Files that a run reads or records; a model's other files are none that outputs could replace."""
+    model, _ = split_model_path(options.model)
+    of_the_model = [model, model.with_suffix(".bin"), sidecar_path(model)] if model.name else []
+    named = [options.weights, options.inputs, options.requests, options.expect, options.record, options.resume]
+    return [*of_the_model, *(Path(path) for path in named if path is not None)]
+
+
+def _execute_model(
+    model: Model,
+    inputs: RunInputs,
+    max_iterations: int | None,
+    hook: OnIteration | None,
+    resumed: ResumedRun | None,
+) -> tuple[Result, float]:
+    """Run it; seconds are those of the run alone, without reading and compiling."""
+    watched = sys.stderr.isatty()
+    said = f"inputs: {inputs.note}" if inputs.chosen_by_default else ""
+    if said and watched:
+        terminal.err(said)
+    _ = model.plan  # compiles
+    unasked = f"inputs: {inputs.note}" if inputs.generated_by_default else ""
+    progress = (
+        ProgressLine(sys.stderr)
+        if watched
+        else ProgressLog(sys.stderr, unasked, lambda path: _termination_text(model, path))
+    )
+    start = time.perf_counter()
+    try:
+        with progress:
+            result = model.execute(
+                inputs.values,
+                on_iteration=hook,
+                max_iterations=max_iterations,
+                on_tick=progress.tick,
+                begin=resumed.restore if resumed else None,
+            )
+    except ExecutionError as error:
+        # What was run is part of what went wrong, unless the user chose it.
+        what = f"{error.what} (inputs: {inputs.note})" if said and not watched else error.what
+        raise ExecutionError(what, error.remedy, **error.fields) from None
+    seconds = time.perf_counter() - start
+    if said and not watched:
+        # Not before: an error is one line.
+        terminal.err(said)
+    return result, seconds
+
+
+def _termination_text(model: Model, path: str) -> str:
+    """What can end a loop, in a sentence."""
+    from ....debugger.describe.node_text import NodeFormatter
+    from ....debugger.describe.termination_text import termination_sentences
+    from ....runtime.graph.producers import ProducerMap
+
+    loop = next(plan.loop for plan in model.plan.loops if plan.path == path)
+    first = next(termination_sentences(loop, NodeFormatter(ProducerMap.for_graph(model.graph))), "")
+    return f"it ends {first[:1].lower()}{first[1:].rstrip('.')}" if first else ""

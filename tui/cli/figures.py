@@ -1,0 +1,162 @@
+"""What ``loopdbg plot`` does: a run to the end of the loop that is meant, and its picture."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...debugger.plot_api import (
+    PlotRequest,
+    comparable_histories,
+    draw_comparison,
+    draw_frame,
+    inputs_for_second_model,
+    resolve_loop,
+    run_to_loop_end,
+)
+from ...debugger.plots.figure_files import check_suffix, save_drawing, save_figure
+from ...debugger.sweep.read_rows import ROW_FILE_SUFFIXES
+from ...runtime.errors import LoopdbgError, ModelError, UsageError
+from ...runtime.frontends import is_sqlite_file, split_model_path
+from ...runtime.model import Data, Model
+from ...runtime.text import count_text
+from . import terminal
+from .model_inputs.gather import gather_inputs, load_runnable_model
+from .model_or_trace import distinct_labels, open_recording, pair_weights
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from ...debugger.plots.vector_drawing import VectorDrawing
+    from ...debugger.scope.iteration_values import FrameWithHistory
+    from ...debugger.session.session_base import SessionBase
+
+
+def draw_plot(options: argparse.Namespace) -> int:
+    """Draw what the options ask for; returns the exit status."""
+    path: Path = options.output
+    check_suffix(path)
+    if not path.absolute().parent.is_dir():
+        raise UsageError(f"{path}: there is no folder '{path.parent}'")
+    if options.against is not None and options.what not in ("carried", "norms"):
+        raise UsageError(f"--against compares what is carried; leave out --what {options.what}")
+    if options.what == "condition" and options.name is not None:
+        raise UsageError("--name: a loop has one condition; leave it out")
+    if options.iteration is not None and options.what != "graph":
+        raise UsageError("--iteration is for --what graph: the others show all iterations")
+    if Path(options.model).suffix in ROW_FILE_SUFFIXES:
+        save_figure(_sweep_figure(Path(options.model)), path)
+        terminal.out(f"drawn into {path}")
+        return 0
+    early: list[LoopdbgError] = []
+    if options.what == "graph":
+        save_drawing(_graph_drawing(options, early), path)
+    else:
+        save_figure((_loop_figure if options.against is None else _comparison_figure)(options, early), path)
+    terminal.out(f"drawn into {path}" + (", as far as it came" if early else ""))
+    if early:
+        raise early[0]
+    return 0
+
+
+def _sweep_figure(path: Path) -> Figure:
+    """The rows of a sweep."""
+    from collections import Counter
+
+    from ...debugger.plots.sweep_histograms import plot_histograms
+    from ...debugger.sweep.read_rows import read_columns
+
+    if not path.exists():
+        raise UsageError(f"{path}: no such file; give the rows that a sweep wrote")
+    found = read_columns(path)
+    loops = [loop for loop in dict.fromkeys(found.rows["loop"]) if loop]
+    shown = [(f"iterations of {loop}", found.finite_numbers("iterations", loop)) for loop in loops]
+    for name in found.measures:
+        of = [(loop, found.finite_numbers(name, loop)) for loop in loops or [""]]
+        shown += [(f"{name} at the end of {loop or 'the model'}", numbers) for loop, numbers in of if numbers]
+    statuses = Counter(dict(zip(found.rows["id"], found.rows["status"], strict=True)).values())
+    told = ", ".join(f"{status} {count}" for status, count in statuses.most_common())
+    return plot_histograms(shown, f"{count_text(sum(statuses.values()), 'case')}: {told}")
+
+
+def _loop_figure(options: argparse.Namespace, early: list[LoopdbgError]) -> Figure:
+    (weights,) = pair_weights([options.model], options.weights)
+    with _open_session(options.model, weights, options, None) as session:
+        return draw_frame(_run_to_loop_end(session, options, early), _plot_request(options))
+
+
+def _graph_drawing(options: argparse.Namespace, early: list[LoopdbgError]) -> VectorDrawing:
+    """The loop as a graph, with what is inside of it; the main graph of a model without loops."""
+    from ...debugger.graphview.node_overlay import frame_states
+    from ...debugger.plots.loop_svg import draw_loop
+    from ...runtime.graph import MAIN, walk
+
+    (weights,) = pair_weights([options.model], options.weights)
+    with _open_session(options.model, weights, options, None) as session:
+        main = session.model.graph
+        if not session._internals.symbols.loops or options.loop == MAIN:
+            session.continue_()
+            return draw_loop(main, None, frame_states(session.frame), set(walk(main)), options.name)
+        frame = _run_to_loop_end(session, options, early)
+        assert frame.loop is not None
+        return draw_loop(main, frame.loop, frame_states(frame), set(walk(frame.loop.body)), options.name)
+
+
+def _comparison_figure(options: argparse.Namespace, early: list[LoopdbgError]) -> Figure:
+    known = []
+    given: Mapping[str, Data] | None = None
+    paths = (options.model, options.against)
+    for path, weights in zip(paths, pair_weights(paths, options.weights), strict=True):
+        with _open_session(path, weights, options, given) as session:
+            known.append(comparable_histories(_run_to_loop_end(session, options, early), _plot_request(options)))
+            given = session.inputs
+    return draw_comparison(known, distinct_labels(paths), _plot_request(options))
+
+
+def _plot_request(options: argparse.Namespace) -> PlotRequest:
+    return PlotRequest(options.what, options.name, options.loop, options.entry)
+
+
+@contextmanager
+def _open_session(
+    path: str, weights: str | None, options: argparse.Namespace, given: Mapping[str, Data] | None
+) -> Iterator[SessionBase]:
+    """A model or a trace under the debugger. ``given``: the inputs of the run that it is compared with."""
+    file, _ = split_model_path(path)
+    if not file.exists():
+        raise ModelError(f"{file}: no such file; give the path of a model or a trace")
+    if is_sqlite_file(path):
+        # Of two, the inputs are those of the one that runs.
+        asked = options if given is None and options.against is None else argparse.Namespace()
+        with open_recording(argparse.Namespace(**{**vars(asked), "model": path})) as replay:
+            yield replay
+        return
+    from ...debugger.session.session import Session
+
+    model = load_runnable_model(path, weights, options)
+    values = _gather_values(model, options) if given is None else inputs_for_second_model(model, given, path)
+    yield Session(model, values, max_iterations=options.max_iterations, attended=False)
+
+
+def _gather_values(model: Model, options: argparse.Namespace) -> Mapping[str, Data]:
+    inputs = gather_inputs(model, options)
+    for remark in inputs.remarks:
+        terminal.err(f"note: {remark}")
+    if inputs.chosen_by_default:
+        terminal.err(f"inputs: {inputs.note}")
+    return inputs.values
+
+
+def _run_to_loop_end(session: SessionBase, options: argparse.Namespace, early: list[LoopdbgError]) -> FrameWithHistory:
+    """The frame of the loop that is meant, where it ended, or was ended: what did that is put into ``early``."""
+    place = resolve_loop(session, _plot_request(options))
+    first = session._internals.symbols.loops[0]
+    if options.loop is None and place is not first:
+        entry = f", entry {options.entry}" if place.parent >= 0 else ""
+        terminal.err(f"note: this is loop '{place.loop.name}'{entry}; '{first.loop.name}' has nothing of the kind")
+    ended = run_to_loop_end(session, place, options.entry, options.iteration)
+    early += [] if ended is None else [ended]
+    return session.frame

@@ -1,0 +1,31 @@
+"""Inputs out of files: ``.npy``, ``.npz``, and folders of ONNX test data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from ....debugger.reference.array_files import (
+    open_arrays,
+    read_npz,
+    read_test_inputs,
+    read_test_outputs,
+    view_as_declared,
+)
+from ....runtime.errors import InputError
+from ....runtime.graph import Array, TensorType
+
+__all__ = ["read_npy", "read_npz", "read_test_inputs", "read_test_outputs"]
+
+
+def read_npy(path: Path, declared: TensorType) -> Array:
+    """The array of an ``.npy`` file.
+
+    Raises:
+        InputError: it cannot be read, or holds more than one array, or pickled objects.
+    """
+    with open_arrays(path) as loaded:
+        if not isinstance(loaded, np.ndarray):
+            raise InputError(f"{path}: holds several arrays; give it as --inputs {path}")
+        return view_as_declared(loaded, declared)

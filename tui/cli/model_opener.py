@@ -1,0 +1,66 @@
+"""What ``loopdbg MODEL`` does: the model, its inputs, and then the screen."""
+
+from __future__ import annotations
+
+import argparse
+
+from ...debugger.frontends.console.file_access import UNRESTRICTED_ACCESS, FileAccess, folder_access
+from ...runtime.errors import ModelError, UsageError
+from ...runtime.frontends import is_sqlite_file, split_model_path
+from ...runtime.model import Model
+from .. import user_state
+from . import terminal
+from .model_inputs.gather import RunInputs, gather_inputs, load_runnable_model
+from .model_or_trace import open_recording
+from .remedies import error_text
+
+
+def open_debugger(options: argparse.Namespace) -> int:
+    """Open what the options name; returns the exit status."""
+    file, _ = split_model_path(options.model)
+    if not file.exists():
+        raise ModelError(f"{file}: no such file; give the path of a model file")
+    if options.allow_write is not None and not terminal.is_served():
+        raise UsageError("--allow-write is an option of serve and mcp; at a terminal any file may be written")
+    if not terminal.has_terminal():
+        raise UsageError(f"the debugger needs a terminal; without one use: {_headless_command(options.model)}")
+    terminal.prepare_screen()
+    files = UNRESTRICTED_ACCESS
+    if terminal.is_served():
+        files = folder_access(options.allow_write)
+        user_state.disable_writes()
+    if is_sqlite_file(options.model):
+        return _open_recording(options, files)
+    model = load_runnable_model(options.model, options.weights, options)
+    inputs: RunInputs | None = gather_inputs(model, options)
+    user_state.record_opened(options.model)
+    # Here, since neither --help nor a mistake should wait for it.
+    from .app_launcher import run_model_app
+
+    if inputs is not None and inputs.generated_by_default and not terminal.is_served():
+        inputs = _edit_inputs(model, inputs)
+    if inputs is None:
+        return 0
+    return run_model_app(model, inputs, options.max_iterations, error_text, files)
+
+
+def _edit_inputs(model: Model, random: RunInputs) -> RunInputs | None:
+    """The inputs as a person wants them; None where the model is not to be opened."""
+    from ..actions import configured_actions
+    from ..screens.input_editor import InputsApp
+    from .model_inputs.draft import InputDraft
+
+    draft = InputDraft(model, random)
+    return draft.build_inputs() if InputsApp(draft, model.name, actions=configured_actions()).run() else None
+
+
+def _headless_command(path: str) -> str:
+    return f"loopdbg run {path} -ex COMMAND" if is_sqlite_file(path) else f"loopdbg run {path}"
+
+
+def _open_recording(options: argparse.Namespace, files: FileAccess) -> int:
+    """Open a recording. It has its inputs, and nothing runs."""
+    with open_recording(options) as replay:
+        from .app_launcher import run_replay_app
+
+        return run_replay_app(replay, error_text, files)

@@ -1,0 +1,140 @@
+"""Models and traces that the client of a protocol names, opened as ``loopdbg MODEL`` would.
+
+A client sends values. They become attributes of options one by one, after a check of each: no text of a client is ever
+parsed as a command line. Whether programs may run is for whoever started the server to say, never for the client.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from ....debugger.session.session import Session
+from ....debugger.session.session_base import SessionBase
+from ....runtime.errors import ModelError, UsageError
+from ....runtime.frontends import is_sqlite_file, split_model_path
+from ..command import CommandParser, int_at_least
+from ..model_inputs.gather import gather_inputs, load_runnable_model
+from ..options import add_run_options, add_weights_option
+from ..trust import check_trust
+
+
+def open_session(path: str, settings: Mapping[str, Any], trusted: bool) -> SessionBase:
+    """A model or a trace under the debugger.
+
+    Args:
+        path: the file.
+        settings: what :func:`parse_settings` made of the values of a client.
+        trusted: the command line of the server has ``--trust-script``.
+
+    Raises:
+        LoopdbgError: it cannot be opened, or a value does not fit the model.
+    """
+    check_exists(path)
+    if is_sqlite_file(path):
+        from ....debugger.trace.reader import Trace
+        from ....debugger.trace.replay import Replay
+
+        return Replay(Trace.open(path))
+    options = _default_options()
+    vars(options).update(settings, model=path, trust_script=trusted)
+    check_trust(options, serving=True, asking=False)
+    model = load_runnable_model(path, options.weights, options)
+    return Session(model, gather_inputs(model, options).values, max_iterations=options.max_iterations)
+
+
+def check_exists(path: str) -> None:
+    """Refuse what no file or folder has as its path, whatever characters are in it.
+
+    Raises:
+        ModelError: there is no such file.
+    """
+    try:
+        exists = "\0" not in path and split_model_path(path)[0].exists()
+    except OSError as error:  # such as a name that is too long
+        raise ModelError(f"{path[:80]}...: no such file ({error.strerror})") from None
+    if not exists:
+        raise ModelError(f"{path}: no such file")
+
+
+def _default_options() -> argparse.Namespace:
+    """The options of ``loopdbg MODEL``, none of them given."""
+    parser = CommandParser(prog="launch", allow_abbrev=False, add_help=False)
+    parser.add_argument("model", nargs="?")
+    add_weights_option(parser)
+    add_run_options(parser)
+    return parser.parse([])
+
+
+# -- values of a client
+
+
+def parse_settings(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Options that the arguments of a client set, by their names in the options.
+
+    Args:
+        arguments: of ``launch``, or of a tool; those with other names are ignored, and so are those that are None.
+
+    Raises:
+        UsageError: a value is of the wrong type or out of bounds; the message names it.
+    """
+    settings: dict[str, Any] = {}
+    inputs = arguments.get("inputs")
+    if isinstance(inputs, str):
+        settings["inputs"] = inputs
+    elif inputs is not None:
+        settings["input"] = _read_pairs("inputs", inputs, "a file, or an object of names and values")
+    for name, (option, read) in _SETTING_READERS.items():
+        value = arguments.get(name)
+        if value is not None:
+            settings[option] = read(name, value)
+    return settings
+
+
+def _read_pairs(name: str, value: Any, form: str = "an object of names and values") -> list[tuple[str, str]]:
+    """Names, and their values as :func:`.input_values.parse` reads them."""
+    if not isinstance(value, Mapping):
+        raise UsageError(f"'{name}' is {form}")
+    return [(str(key), one if isinstance(one, str) else json.dumps(one)) for key, one in value.items()]
+
+
+def _read_dims(name: str, value: Any) -> list[str]:
+    if not isinstance(value, Mapping):
+        raise UsageError(f"'{name}' is an object of names and sizes")
+    return [f"{key}={_read_integer(name, size)}" for key, size in value.items()]
+
+
+def _read_text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise UsageError(f"'{name}' is a text")
+    return value
+
+
+def _read_flag(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise UsageError(f"'{name}' is true or false")
+    return value
+
+
+def _read_integer(name: str, value: Any, least: int = 0) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise UsageError(f"'{name}' is a whole number")
+    try:
+        return int_at_least(least)(str(value))
+    except argparse.ArgumentTypeError as error:
+        raise UsageError(f"'{name}': {error}") from None
+
+
+#: By name of an argument: the option that it sets, and what reads its value.
+_SETTING_READERS: dict[str, tuple[str, Any]] = {
+    "weights": ("weights", _read_text),
+    "requests": ("requests", _read_text),
+    "case": ("case", _read_text),
+    "batched": ("batched", _read_flag),
+    "state": ("state", _read_pairs),
+    "seed": ("seed", _read_integer),
+    "dims": ("dim", _read_dims),
+    "maxIterations": ("max_iterations", lambda name, value: _read_integer(name, value, 1)),
+}

@@ -1,0 +1,44 @@
+"""What ``loopdbg mcp`` does: opens and compares for an agent what it names."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ....debugger.frontends.mcp.server import create_server
+from ....debugger.frontends.mcp.tools import McpTools
+from ....debugger.session.session_base import SessionBase
+from ....runtime.errors import UsageError
+from ..commands.diff import Diff
+from ..comparison import execute
+from ..comparison.peer_spec import PeerSpec
+from ..trust import check_trust
+from .client_launch import check_exists, open_session, parse_settings
+
+
+def run_mcp_server(options: argparse.Namespace) -> int:
+    """Serve one agent, until it hangs up."""
+
+    def opens(arguments: Mapping[str, Any]) -> SessionBase:
+        values = {**arguments, "maxIterations": arguments["max_iterations"]}
+        return open_session(arguments["path"], parse_settings(values), options.trust_script)
+
+    def compares(a: str, b: str, against: str, inputs: Mapping[str, Any]) -> Iterable[str]:
+        for path in (a, *([b] if b else [])):
+            check_exists(path)
+        comparison = Diff().parser().parse([""])
+        vars(comparison).update(parse_settings({"inputs": inputs}), a=a, b=b or None, trust_script=options.trust_script)
+        comparison.against = PeerSpec(against) if against else None
+        check_trust(comparison, serving=True, asking=False)
+        return execute.diff_report_lines(comparison)
+
+    agent = McpTools(opens, compares, options.allow_write)
+    served = create_server(agent)
+    try:
+        served.run("stdio")
+    except KeyboardInterrupt:
+        raise
+    except OSError as error:
+        raise UsageError(f"the agent is gone: {error.strerror or error}") from None
+    return 0

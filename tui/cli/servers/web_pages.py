@@ -1,0 +1,314 @@
+"""The pages of ``loopdbg serve``: a debugger for each, which ends a minute after its page, and with the server."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ctypes
+import json
+import logging
+import re
+import shlex
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from aiohttp import WSCloseCode, WSMsgType, web
+from textual_serve.app_service import AppService
+from textual_serve.server import Server
+
+from ....runtime.child_process import start_child_async
+from ....runtime.errors import one_line
+from ....runtime.text import escape_unprintable
+
+if TYPE_CHECKING:
+    from asyncio.subprocess import Process
+
+PAGES_MAX = 8  # open at once: each is a process with the model in memory
+WIDTH_RANGE_CELLS, HEIGHT_RANGE_CELLS = (20, 500), (5, 200)  # cells
+STOP_TIMEOUT_SECONDS = 3.0  # seconds that a debugger gets to end by itself
+DETACHED_TIMEOUT_SECONDS = (
+    60.0  # seconds that a debugger waits for its page to come back: it is loaded anew, or the network was gone
+)
+#: What the terminal of the page understands, whatever the server itself was started in.
+PAGE_TERM = "xterm-256color"
+#: Bytes that are kept of what a debugger writes to stderr.
+MAX_ERROR_BYTES = 1 << 12
+#: What a tab of a browser calls itself.
+TAB_NAME_PATTERN = re.compile(r"[0-9a-f]{32}")
+#: Screen modes that a program sets and a new page does not have: cursor, mouse, paste.
+TERMINAL_MODE_PATTERN = re.compile(rb"\x1b\[\?([0-9;]+)([hl])")
+#: The page's own script: a tab keeps its name when it is reloaded, keys go to the screen without a click, and the
+#: dialog that a closed connection shows says why it was closed.
+PAGE_SCRIPT = """<script>
+window.WebSocket = class extends WebSocket {
+  constructor(...words) {
+    super(...words);
+    this.addEventListener("message", ({data}) => {
+      const [kind, text] = typeof data === "string" ? JSON.parse(data) : [];
+      if (kind === "ended") document.querySelector(".closed-dialog .message").textContent = text;
+    });
+  }
+};
+document.addEventListener("DOMContentLoaded", () => {
+  const name = sessionStorage.getItem("loopdbg") ??
+    Array.from(crypto.getRandomValues(new Uint8Array(16)), byte => byte.toString(16).padStart(2, "0")).join("");
+  sessionStorage.setItem("loopdbg", name);
+  document.getElementById("terminal").dataset.sessionWebsocketUrl += "/" + name;
+  const focus = () => document.querySelector(".xterm-helper-textarea")?.focus();
+  new MutationObserver(focus).observe(document.body, {attributes: true, attributeFilter: ["class"]});
+  window.addEventListener("focus", focus);
+});
+</script>
+</head>"""
+PR_SET_PDEATHSIG = 1  # PR_SET_PDEATHSIG of Linux's prctl
+
+# The page of textual-serve asks another host for a font that it brings along itself.
+EXTERNAL_FONT_PATTERN = re.compile(r'<link\s+rel="stylesheet"\s+href="https?://fonts\.googleapis\.com[^"]*"\s*/>')
+LOCAL_FONT_STYLE = (
+    '<style>@font-face {font-family: "Roboto Mono"; src: url("/static/fonts/RobotoMono-VariableFont_wght.ttf")}</style>'
+)
+
+
+class PageProcess(AppService):
+    """The process behind one page, or behind none for a while."""
+
+    def __init__(self, command: str, downloads: Any) -> None:
+        super().__init__(command, write_bytes=_discard, write_str=_discard, close=_discard, download_manager=downloads)
+        self._end_page: Callable[[str], Awaitable[None]] = _discard
+        self._terminal_modes: dict[bytes, bytes] = {}
+        self._closing = False
+        self._stderr_tail = b""
+
+    @property
+    def is_running(self) -> bool:
+        """False once it has ended, or is about to."""
+        return self._task is not None and not self._task.done() and not self._closing
+
+    async def on_data(self, payload: bytes) -> None:
+        for numbers, on in TERMINAL_MODE_PATTERN.findall(payload):
+            self._terminal_modes.update(dict.fromkeys(numbers.split(b";"), on))
+        await super().on_data(payload)
+
+    async def attach_page(self, page: web.WebSocketResponse, cells: tuple[int, int]) -> None:
+        """Draw on a page from now on, and take a size."""
+
+        async def close() -> None:
+            self._closing = True
+            await page.close()
+
+        self._end_page = lambda reason: end_page(page, reason)
+        self.remote_write_bytes, self.remote_write_str, self.remote_close = page.send_bytes, page.send_str, close
+        if not self.is_running:
+            try:
+                await self.start(*cells)
+            except OSError as error:
+                await self._end_page(f"the debugger cannot be started: {error.strerror or one_line(error)}")
+            return
+        await page.send_bytes(b"".join(b"\x1b[?%b%b" % mode for mode in self._terminal_modes.items()))
+        # It draws what has changed alone; of another size all has.
+        await self.set_terminal_size(cells[0], cells[1] - 1)
+        await asyncio.sleep(0.1)
+        await self.set_terminal_size(*cells)
+
+    def detach_page(self) -> None:
+        """The page is gone."""
+        self.remote_write_bytes = self.remote_write_str = self.remote_close = self._end_page = _discard
+
+    def _build_environment(self, width: int = 80, height: int = 24) -> dict[str, str]:
+        environment: dict[str, str] = super()._build_environment(width=width, height=height)
+        return {**environment, "TERM": PAGE_TERM}
+
+    async def _open_app_process(self, width: int = 80, height: int = 24) -> Process:
+        self._process = await start_child_async(
+            shlex.split(self.command),
+            env=self._build_environment(width=width, height=height),
+            preexec_fn=_parent_death_hook(),
+        )
+        self._stdin = self._process.stdin
+        return self._process
+
+    async def run(self) -> None:
+        """Relay what the debugger draws, until it ends; a page is told why where nobody asked for that."""
+        process = self._process
+        assert process is not None and process.stderr is not None
+        errors, process.stderr = process.stderr, asyncio.StreamReader()
+        # textual-serve keeps all of this stream in memory and prints it: it gets an empty one.
+        process.stderr.feed_eof()
+        keeping = asyncio.create_task(self._collect_stderr(errors))
+        try:
+            await self._relay()
+            if not self._closing:
+                await asyncio.wait_for(asyncio.gather(process.wait(), keeping), STOP_TIMEOUT_SECONDS)
+                await self._end_page(self._exit_reason(process))
+        except (TimeoutError, ConnectionError):
+            pass
+        finally:
+            keeping.cancel()
+
+    async def _relay(self) -> None:
+        """Relay what the debugger draws, to the end of its output."""
+        try:
+            await super().run()
+        except asyncio.CancelledError:
+            # textual-serve cancels a task of its own and waits for it: where that never began, this comes of it.
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+
+    async def _collect_stderr(self, errors: asyncio.StreamReader) -> None:
+        while part := await errors.read(MAX_ERROR_BYTES):
+            self._stderr_tail = (self._stderr_tail + part)[-MAX_ERROR_BYTES:]
+
+    def _exit_reason(self, process: Process) -> str:
+        """Why the debugger ended, in one line."""
+        lines = self._stderr_tail.decode("utf-8", "replace").strip().splitlines()
+        if lines:
+            return escape_unprintable(lines[-1])
+        return f"the debugger ended with status {process.returncode}"
+
+    async def stop(self) -> None:
+        """Ask it to end, and end it where it does not."""
+        try:
+            await asyncio.wait_for(super().stop(), STOP_TIMEOUT_SECONDS)
+        except TimeoutError:
+            pass
+        finally:
+            if self._process is not None and self._process.returncode is None:
+                self._process.kill()
+
+
+class PageServer(Server):
+    """A server whose pages, screens and messages are bounded."""
+
+    def __init__(self, *words: Any, **options: Any) -> None:
+        super().__init__(*words, **options)
+        self._pages: set[web.WebSocketResponse] = set()
+        #: Debuggers without a page, by the name that it had, the first one gone first, and when each is ended.
+        self._detached: dict[str, tuple[PageProcess, asyncio.TimerHandle]] = {}
+        self._shutting_down = False
+        self._stop_tasks: set[asyncio.Task[None]] = set()
+
+    def initialize_logging(self) -> None:
+        """Log nothing: a request that is no HTTP would be a traceback on the terminal."""
+        log = logging.getLogger("aiohttp")
+        log.addHandler(logging.NullHandler())
+        log.propagate = False
+
+    async def _make_app(self) -> web.Application:
+        app: web.Application = await super()._make_app()
+        app.router.add_get(f"/ws/{{name:{TAB_NAME_PATTERN.pattern}}}", self.handle_websocket)
+        return app
+
+    async def on_startup(self, app: web.Application) -> None:
+        """The address is printed already."""
+
+    async def on_shutdown(self, app: web.Application) -> None:
+        pages, self._shutting_down = list(self._pages), True
+        for page in pages:
+            await page.close(code=WSCloseCode.GOING_AWAY, message=b"the server ends")
+        await asyncio.gather(*(self._take_detached(name).stop() for name in list(self._detached)), *self._stop_tasks)
+
+    async def handle_index(self, request: web.Request) -> Any:
+        response: Any = await super().handle_index(request)
+        response.text = EXTERNAL_FONT_PATTERN.sub(LOCAL_FONT_STYLE, response.text).replace("</head>", PAGE_SCRIPT)
+        return response
+
+    async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
+        if len(self._pages) >= PAGES_MAX:
+            # A script sees the text of no response that refuses a web socket: it has to be open for that.
+            refused = web.WebSocketResponse()
+            await refused.prepare(request)
+            await end_page(refused, f"{PAGES_MAX} pages are open; close one, then restart this one")
+            return refused
+        page = web.WebSocketResponse(heartbeat=15)
+        self._pages.add(page)
+        try:
+            await page.prepare(request)
+            await self._serve_page(
+                page, request.match_info.get("name", ""), parse_size(dict(request.query)) or (80, 24)
+            )
+        finally:
+            self._pages.discard(page)
+        return page
+
+    async def _serve_page(self, page: web.WebSocketResponse, name: str, cells: tuple[int, int]) -> None:
+        if name in self._detached:
+            debugger = self._take_detached(name)
+        else:
+            if len(self._pages) + len(self._detached) > PAGES_MAX:
+                await self._take_detached(next(iter(self._detached))).stop()
+            debugger = PageProcess(self.command, self.download_manager)
+        try:
+            await debugger.attach_page(page, cells)
+            async for message in page:
+                if message.type == WSMsgType.TEXT:
+                    await handle_page_message(message.data, page, debugger)
+        finally:
+            debugger.detach_page()
+            if self._shutting_down or not debugger.is_running or not name or name in self._detached:
+                await debugger.stop()
+            else:
+                loop = asyncio.get_running_loop()
+                self._detached[name] = debugger, loop.call_later(DETACHED_TIMEOUT_SECONDS, self._stop_detached, name)
+
+    def _take_detached(self, name: str) -> PageProcess:
+        """A debugger that waits for its page no longer."""
+        debugger, timer = self._detached.pop(name)
+        timer.cancel()
+        return debugger
+
+    def _stop_detached(self, name: str) -> None:
+        """End a debugger whose page did not come back."""
+        ending = asyncio.get_running_loop().create_task(self._take_detached(name).stop())
+        self._stop_tasks.add(ending)
+        ending.add_done_callback(self._stop_tasks.discard)
+
+
+async def handle_page_message(text: str, page: web.WebSocketResponse, debugger: PageProcess) -> None:
+    """What a page asks; anything else than what textual-serve's page sends is ignored."""
+    try:
+        match json.loads(text):
+            case ["stdin", str(keys)] if keys:  # no keys at all would end its input for good
+                await debugger.send_bytes(keys.encode("utf-8", "replace"))
+            case ["resize", dict(asked)] if cells := parse_size(asked):
+                await debugger.set_terminal_size(*cells)
+            case ["ping", data]:
+                await page.send_json(["pong", data])
+            case ["blur", *_]:
+                await debugger.blur()
+            case ["focus", *_]:
+                await debugger.focus()
+    except (ValueError, RecursionError):  # no JSON
+        return
+
+
+async def end_page(page: web.WebSocketResponse, reason: str) -> None:
+    """Close a page, whose dialog then says why."""
+    with contextlib.suppress(ConnectionError):  # the page is gone
+        await page.send_json(["ended", f"loopdbg: {reason.removeprefix('loopdbg: ')}"])
+    await page.close()
+
+
+async def _discard(*_: Any) -> None:
+    """What is drawn while there is no page."""
+
+
+def parse_size(asked: dict[str, Any]) -> tuple[int, int] | None:
+    """Width and height in cells, within bounds; None where they are no numbers."""
+    try:
+        width, height = int(asked["width"]), int(asked["height"])
+    except (KeyError, TypeError, ValueError, OverflowError):
+        return None
+    return min(max(width, WIDTH_RANGE_CELLS[0]), WIDTH_RANGE_CELLS[1]), min(
+        max(height, HEIGHT_RANGE_CELLS[0]), HEIGHT_RANGE_CELLS[1]
+    )
+
+
+def _parent_death_hook() -> Any:
+    """What a new process does first: on Linux the kernel ends it with the server, however that ends."""
+    if sys.platform != "linux":
+        return None
+    prctl = ctypes.CDLL(None).prctl
+    return lambda: prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -1,0 +1,109 @@
+"""What ``loopdbg serve`` does: a web server that starts a debugger for each browser."""
+
+from __future__ import annotations
+
+import argparse
+import hmac
+import secrets
+import shlex
+import socket
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ....runtime.child_process import call_command
+from ....runtime.errors import ModelError, UsageError
+from ....runtime.frontends import is_sqlite_file, split_model_path
+from .. import terminal
+from ..model_inputs.gather import gather_inputs, load_runnable_model
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+
+def run_web_server(options: argparse.Namespace) -> int:
+    """Serve until Ctrl-C; returns the exit status."""
+    file, _ = split_model_path(options.model)
+    if not file.exists():
+        raise ModelError(f"{file}: no such file; give the path of a model file")
+    if not is_sqlite_file(options.model):
+        # What is wrong with it is told here, not in a browser.
+        gather_inputs(load_runnable_model(options.model, options.weights, options), options)
+    try:
+        import textual_serve  # noqa: F401
+    except ModuleNotFoundError:
+        raise UsageError("serve needs textual-serve, which is not installed: pip install 'loopdbg[serve]'") from None
+    token = "" if options.no_token else secrets.token_urlsafe(24)
+    server = _make_server(options, token, options.port or _free_port(options.host))
+    terminal.out(f"{Path(options.model).name} is served at {server.address}; Ctrl-C ends it")
+    sys.stdout.flush()
+    server.serve()
+    return 0
+
+
+def _page_command(options: argparse.Namespace) -> str:
+    """The command line of the debugger that each browser gets."""
+    words = call_command("loopdbg.__main__", "main", options.model)
+    for option in ("weights", "inputs", "case", "requests", "seed", "max_iterations", "allow_write"):
+        if getattr(options, option) is not None:
+            words += [f"--{option.replace('_', '-')}", str(getattr(options, option))]
+    for option in ("input", "dim", "state", "operators"):
+        for word in getattr(options, option):
+            words += [f"--{option}", word]
+    for option in ("batched", "trust_script"):
+        if getattr(options, option):
+            words.append(f"--{option.replace('_', '-')}")
+    return shlex.join(words)
+
+
+def _free_port(host: str) -> int:
+    try:
+        with socket.create_server((host, 0)) as found:
+            port: int = found.getsockname()[1]
+            return port
+    except OSError as error:
+        raise UsageError(f"--host {host}: cannot listen there: {error.strerror or error}") from None
+
+
+def _make_server(options: argparse.Namespace, token: str, port: int) -> Any:
+    """A server of textual-serve's that lets in who knows the token."""
+    from aiohttp import web
+
+    from .web_pages import PageServer
+
+    shown = f"[{options.host}]" if ":" in options.host else options.host
+    hosts = {f"{name}:{port}" for name in (shown, "localhost", "127.0.0.1")}
+    everywhere = options.host in ("0.0.0.0", "::")
+    # Browsers keep one set of cookies for all ports of a host: two models may be served at once.
+    cookie = f"loopdbg-token-{port}"
+
+    @web.middleware
+    async def guard(request: web.Request, handler: Any) -> web.StreamResponse:
+        """Another page in the same browser must not reach it by a name of its own."""
+        if not everywhere and request.host not in hosts:
+            raise web.HTTPForbidden(text="loopdbg: this address is not served")
+        origin = request.headers.get("Origin")
+        if origin is not None and origin.partition("://")[2] != request.host:
+            raise web.HTTPForbidden(text="loopdbg: not for other pages")
+        given = request.query.get("token", "") or request.cookies.get(cookie, "")
+        if token and not hmac.compare_digest(given.encode(), token.encode()):
+            raise web.HTTPForbidden(text="loopdbg: open the address that was printed, with its token")
+        if token and request.path == "/" and "token" in request.query:
+            # From here on it stands in no address: neither in the browser's history, nor in what is sent to others.
+            moved = web.HTTPFound("/")
+            moved.set_cookie(cookie, token, httponly=True, samesite="Strict")
+            raise moved
+        response: web.StreamResponse = await handler(request)
+        return response
+
+    class Guarded(PageServer):
+        """Asks for the token."""
+
+        address = f"http://{shown}:{port}/" + (f"?token={token}" if token else "")
+
+        async def _make_app(self) -> web.Application:
+            app: web.Application = await super()._make_app()
+            app.middlewares.append(guard)
+            return app
+
+    return Guarded(_page_command(options), host=options.host, port=port, title=f"loopdbg {Path(options.model).name}")

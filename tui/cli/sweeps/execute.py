@@ -1,0 +1,177 @@
+"""What ``loopdbg sweep`` does: the cases of all models, and what became of them."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+from ....debugger.export_formats import junit
+from ....debugger.sweep.case_files import open_case_set
+from ....debugger.sweep.cases import CaseSet, RandomCases
+from ....debugger.sweep.export import check_export_path, export_rows
+from ....debugger.sweep.job import DEFAULT_MEMORY_BYTES, DEFAULT_TIMEOUT_SECONDS, SweepSpec
+from ....debugger.sweep.row import Row, Status
+from ....debugger.sweep.summary import ModelSummary, summarize_models, worst_cases
+from ....debugger.sweep.sweep import Sweep, open_store, prepare_jobs
+from ....debugger.sweep.sweep_store import SweepStore
+from ....runtime.atomic_file import scratch_folder
+from ....runtime.errors import InterruptError, LimitError, LoopdbgError, UsageError
+from .. import terminal
+from ..execution.scripted_session import ASSERTION_FAILED_STATUS, STOPPED_STATUS
+from ..model_or_trace import pair_weights
+from .progress import sweep_progress
+from .report import CaseCommands, case_lines, report_lines, sweep_json
+
+#: From the one that counts most: what a status makes of the exit status.
+_EXIT_STATUS_ORDER = (
+    (Status.ASSERT, ASSERTION_FAILED_STATUS),
+    (Status.BREAK, STOPPED_STATUS),
+    (Status.DIFFERS, 6),
+    (Status.ERROR, LoopdbgError.exit_status),
+    (Status.KILLED, LoopdbgError.exit_status),
+    (Status.TIMEOUT, LimitError.exit_status),
+    (Status.LIMIT, LimitError.exit_status),
+)
+
+
+def run_sweep(options: argparse.Namespace) -> int:
+    """Run what the options ask for; returns the exit status."""
+    target = _rows_path(options)
+    wanted = SweepSpec(
+        tuple(options.asserts),
+        tuple(options.breaks),
+        tuple(options.measures),
+        max_iterations=options.max_iterations,
+        timeout=options.timeout or DEFAULT_TIMEOUT_SECONDS,
+        max_memory=DEFAULT_MEMORY_BYTES if options.max_memory is None else int(options.max_memory * 2**30),
+        against=options.against,
+        operators=tuple(options.operators),
+    )
+    jobs, models = prepare_jobs(
+        options.models, _case_set(options), wanted, pair_weights(options.models, options.weights)
+    )
+    processes = options.jobs or os.cpu_count() or 1
+    with ExitStack() as stack:
+        folder = None if target is not None else stack.enter_context(scratch_folder())
+        store = open_store(target or Path(folder or ".") / "rows.sweepdb", jobs, options.resume)
+        stack.callback(store.close)
+        started = time.monotonic()
+        made = Sweep(jobs, store, models, processes, options.dask)
+        if not _run_cases(made, options, store):
+            return InterruptError.exit_status
+        return _write_results(options, store, time.monotonic() - started)
+
+
+def _run_cases(made: Sweep, options: argparse.Namespace, store: SweepStore) -> bool:
+    """Run it to its end; False: Ctrl-C ended it, and what was done is kept."""
+    total = sum(len(job.cases) for job in made.jobs)
+    done = total - made.remaining_cases
+    if options.resume:
+        terminal.err(f"{done} of {total} cases are in {store.path}")
+    try:
+        with sweep_progress(sys.stderr, made.remaining_cases) as progress:
+            for batch in made.run():
+                done += batch.cases
+                progress.add(batch)
+    except KeyboardInterrupt:
+        kept = f"{done} of {total} cases are done"
+        if options.output is None:
+            terminal.err(f"loopdbg: interrupted: {kept}, and nothing is kept: -o FILE keeps rows")
+        else:
+            terminal.err(
+                f"loopdbg: interrupted: {kept} and kept in {store.path}; the same command with --resume goes on"
+            )
+        return False
+    return True
+
+
+def _write_results(options: argparse.Namespace, store: SweepStore, seconds: float) -> int:
+    """Write what is to be written, and tell what was found."""
+    found = summarize_models(store)
+    commands = CaseCommands(options, found)
+    rows = store.row_count()
+    output = options.output
+    if output is not None and output.suffix != ".sweepdb":
+        export_rows(store, output)
+    if options.junit is not None:
+        junit.write_report(options.junit, _junit_cases(store, commands), "loopdbg sweep")
+    first = worst_cases(store)
+    if options.json:
+        terminal.out_json(sweep_json(found, first, commands, seconds, rows))
+    else:
+        for line in report_lines(found, first, commands, seconds, rows):
+            terminal.out(line)
+    return exit_status(found)
+
+
+def exit_status(found: list[ModelSummary]) -> int:
+    """What the statuses of all cases make of the exit status."""
+    there = {status for one in found for status in one.statuses}
+    return next((code for status, code in _EXIT_STATUS_ORDER if status in there), 0)
+
+
+def _junit_cases(store: SweepStore, commands: CaseCommands) -> Iterator[junit.JUnitCase]:
+    """A test for each case, of its rows together."""
+    held: list[Row] = []
+    for row in store.rows():
+        if held and held[0].id != row.id:
+            yield _junit_case(held, commands)
+            held = []
+        held.append(row)
+    if held:
+        yield _junit_case(held, commands)
+
+
+def _junit_case(rows: list[Row], commands: CaseCommands) -> junit.JUnitCase:
+    row = next((one for one in rows if one.bad_iteration is not None), rows[0])
+    bad = row.status is not Status.OK
+    lines = case_lines(row, commands) if bad else []
+    broken = row.status in (Status.ERROR, Status.KILLED, Status.TIMEOUT)
+    iterations = {f"iterations of {one.loop}": one.iterations for one in rows if one.loop}
+    return junit.JUnitCase(
+        row.case,
+        f"{Path(row.model).name}.{row.set}",
+        row.seconds,
+        failure=[] if broken else lines,
+        error=lines if broken else [],
+        kind=row.status.value,
+        properties={"id": row.id, **iterations, **{k: v for one in rows for k, v in one.measures.items()}},
+    )
+
+
+def _rows_path(options: argparse.Namespace) -> Path | None:
+    """What rows are written to, checked before anything runs.
+
+    Raises:
+        UsageError: it is there already, or cannot be what is asked for.
+    """
+    output: Path | None = options.output
+    if options.resume and output is None:
+        raise UsageError("--resume needs -o FILE, the output of the sweep that goes on")
+    if output is None:
+        return None
+    if output.suffix != ".sweepdb":
+        check_export_path(output)
+    rows = output.with_suffix(".sweepdb")
+    if rows.exists() and not (options.resume or options.force):
+        raise UsageError(f"{rows} is there already: --resume goes on with it, --force begins anew")
+    if output.is_file() and not (options.resume or options.force):
+        raise UsageError(f"{output} is there already: --force overwrites the rows of an earlier sweep")
+    return output
+
+
+def _case_set(options: argparse.Namespace) -> CaseSet | None:
+    if options.random is None:
+        if options.seed is not None or options.dim:
+            raise UsageError("--seed and --dim are about random cases: they need --random N")
+        if options.batched and options.inputs is None:
+            raise UsageError("--batched is about --inputs FILE.npz")
+        return None if options.inputs is None else open_case_set(options.inputs, options.batched)
+    if options.inputs is not None:
+        raise UsageError("--random makes cases, and --inputs gives them: use one or the other")
+    return RandomCases(options.random, options.seed or 0, options.dim)

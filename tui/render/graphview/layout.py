@@ -1,0 +1,373 @@
+"""Where the boxes of a picture stand in cells, and which cells its wires and back edges go through.
+
+It depends on names and declared types alone, not on values, so that nothing jumps between stops. Wires between two
+layers run in tracks: one row for each that would overlap another, and no column is shared by what comes from above and
+what goes below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from itertools import pairwise
+
+from rich.cells import cell_len
+
+from ....debugger.graphview.graph_view import BackEdgeArc, BoxKind, GraphBox, GraphView
+from ....debugger.graphview.layered_layout import LayeredLayout, compute_layout
+from ....runtime.graph import TensorType
+from ..formatting import escape_unprintable, type_text
+from ..styled_text import shorten_name
+from ..value_cells import value_type_text
+
+Point = tuple[int, int]
+
+
+class DetailLevel(IntEnum):
+    """How much of each box is seen: its sign; its name; below that its value; in one row its operator as well; below
+    these the type of its result; its line of pseudo-code as well; more of all of it, in a frame."""
+
+    SIGNS = 0
+    NAMES = 1
+    NARROW = 2
+    VALUES = 3
+    TYPES = 4
+    LINES = 5
+    FRAMES = 6
+
+
+@dataclass(frozen=True)
+class BoxDetail:
+    """The rows of a box that is closed, and the cells that each part has, 0 where it is not seen. In more than one row
+    the first and the last are borders too; what has no row of its own stands in them."""
+
+    rows: int = 1
+    name: int = 0
+    operator: int = 0
+    value: int = 0
+    type: int = 0
+    line: int = 0
+
+    @property
+    def inner_rows(self) -> int:
+        """The rows between the borders."""
+        return max(0, self.rows - 2)
+
+
+BOX_DETAILS = {
+    DetailLevel.SIGNS: BoxDetail(),
+    DetailLevel.NAMES: BoxDetail(1, 18),
+    DetailLevel.NARROW: BoxDetail(2, 18, value=8),
+    DetailLevel.VALUES: BoxDetail(1, 18, 12, 10),
+    DetailLevel.TYPES: BoxDetail(2, 18, 12, 10, 16),
+    DetailLevel.LINES: BoxDetail(3, 18, 12, 14, 16, 26),
+    DetailLevel.FRAMES: BoxDetail(4, 24, 18, 22, 20, 40),
+}
+#: The type of which nothing is declared; the cells that most types take.
+UNKNOWN_TYPE_TEXT, _TYPE_CELLS = type_text(None, None), 11
+#: The cells of how far a loop is, where it stands behind its name.
+_PROGRESS_CELLS = 12
+#: Between boxes, and what a wire takes that passes by them.
+_BOX_GAP_CELLS, _BEND_CELLS = 3, 2
+#: The most cells of what stands at an arc.
+ARC_LABEL_CELLS = 18
+#: Before a name, by kind.
+KIND_SIGNS = {
+    BoxKind.CARRIED: "↻",
+    BoxKind.RESULT: "↻",
+    BoxKind.SLICED: "▤",
+    BoxKind.ITERATION: "#",
+    BoxKind.SCAN: "≡",
+    BoxKind.CONDITION: "◆",
+    BoxKind.LOOP: "⟳",
+    BoxKind.IF: "?",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedBox:
+    """A box in cells: the left upper corner, its size, the words of its first row without the value; ``inside``: what
+    is seen in it."""
+
+    left: int
+    top: int
+    width: int
+    height: int
+    label: str
+    children: tuple[tuple[Point, GraphLayout], ...] = ()
+
+    @property
+    def right(self) -> int:
+        """The cell after the last."""
+        return self.left + self.width
+
+
+@dataclass(eq=False)
+class GraphLayout:
+    """A picture in cells. ``wires``: by wire, by reader, the corners of its way; ``arcs``: those of each back edge, and
+    where its label stands. Points are columns and rows."""
+
+    picture: GraphView
+    level: DetailLevel
+    placed_boxes: list[PlacedBox] = field(default_factory=list)
+    wires: list[dict[int, list[Point]]] = field(default_factory=list)
+    arcs: list[tuple[BackEdgeArc, list[Point], Point]] = field(default_factory=list)
+    width: int = 0
+    height: int = 0
+
+
+def box_label(box: GraphBox, level: DetailLevel) -> str:
+    """What is written in the first row of a box beside its value."""
+    sign, detail = KIND_SIGNS.get(box.kind, ""), BOX_DETAILS[level]
+    if not detail.name:
+        return sign or "·"
+    name = shorten_name(escape_unprintable(box.name), detail.name)
+    operator = shorten_name(escape_unprintable(box.op), detail.operator) if detail.operator else ""
+    return " ".join(filter(None, (sign, name, operator)))
+
+
+def type_width(box: GraphBox, detail: BoxDetail) -> int:
+    """The cells of the type of what a box makes, and of the gap behind it: those of the declared one; where that leaves
+    something open, at least those that most types take."""
+    if not detail.type:
+        return 0
+    declared = box.values[0].type if box.values else None
+    shape = declared.shape if isinstance(declared, TensorType) else None
+    fixed = shape is not None and all(isinstance(dim, int) for dim in shape)
+    return min(detail.type, max(cell_len(value_type_text(None, declared)), 0 if fixed else _TYPE_CELLS)) + 2
+
+
+def layout_graph(picture: GraphView, level: DetailLevel) -> GraphLayout:
+    """The places of a picture's boxes, wires and back edges."""
+    return _LayoutBuilder(picture, level).graph_layout
+
+
+class _LayoutBuilder:
+    def __init__(self, picture: GraphView, level: DetailLevel) -> None:
+        self.picture, self.level = picture, level
+        self.graph_layout = GraphLayout(picture, level)
+        self.children = [[layout_graph(one, level) for one in box.subgraphs] for box in picture.boxes]
+        self.labels = [box_label(box, level) for box in picture.boxes]
+        self.sizes = [self._box_size(k) for k in range(len(picture.boxes))]
+        self.layers = compute_layout(picture, [width for width, _ in self.sizes], _BOX_GAP_CELLS, _BEND_CELLS)
+        self.lefts = _item_lefts(self.layers, [width for width, _ in self.sizes])
+        self.arcs = sorted(picture.arcs, key=lambda arc: self.layers.centers[arc.source])
+        #: By wire, the column in which it leaves its source; by box and wire, the one in which it comes.
+        self.out_columns: dict[int, int] = {}
+        self.in_columns: dict[tuple[int, int], int] = {}
+        #: By layer, the wires that go from it to the next, but for those beside both.
+        self.passing_wires: dict[int, list[int]] = {}
+        self._assign_ports()
+        self._stack_layers()
+        self._route_arcs()
+
+    def _box_size(self, k: int) -> Point:
+        box, inside, detail = self.picture.boxes[k], self.children[k], BOX_DETAILS[self.level]
+        words, height = cell_len(self.labels[k]), detail.rows
+        if detail.rows > 1:
+            line = min(detail.line, cell_len(escape_unprintable(box.description))) if detail.line else 0
+            width = max(words, line, type_width(box, detail) + detail.value) + 4
+        elif box.kind is BoxKind.LOOP:
+            width = words + 2 + (_PROGRESS_CELLS if detail.name else 0)
+        else:
+            width = words + 2 + (detail.value + 1 if detail.value else 0)
+        if inside:
+            width = max(width, sum(one.width + 2 for one in inside) + 2)
+            height = max(2, height) + max(one.height for one in inside)
+        return max(3, width), height
+
+    # -- columns of ports
+
+    def _assign_ports(self) -> None:
+        layers = self.layers
+        leaving: dict[int, list[int]] = {}
+        for k, wire in enumerate(self.picture.wires):
+            leaving.setdefault(wire.source, []).append(k)
+        for box, wires in leaving.items():
+            for k, column in zip(wires, _spread_ports(self.lefts[box], self.sizes[box][0], len(wires)), strict=True):
+                self.out_columns[k] = column
+        tops: dict[int, dict[int, int]] = {}
+        for k, wire in enumerate(self.picture.wires):
+            first = layers.ranks[wire.source]
+            last = max([layers.ranks[reader] for reader in wire.readers], default=first)
+            for rank in range(first, last):
+                if not layers.runs_in_lane(k, rank):
+                    self.passing_wires.setdefault(rank, []).append(k)
+                    tops.setdefault(rank, {})[self._wire_column(k, rank)] = k
+        coming: dict[int, list[tuple[int, int]]] = {}
+        for k, wire in enumerate(self.picture.wires):
+            for reader in wire.readers:
+                coming.setdefault(reader, []).append((self._wire_column(k, layers.ranks[reader] - 1), k))
+        for box, found in coming.items():
+            self._assign_in_columns(box, sorted(found), tops.get(layers.ranks[box] - 1, {}))
+
+    def _wire_column(self, wire: int, rank: int) -> int:
+        """Where a wire goes through a layer, or leaves it."""
+        bends = self.layers.bends[wire]
+        return self.lefts[bends[rank]] if rank in bends else self.out_columns[wire]
+
+    def _assign_in_columns(self, box: int, coming: Sequence[tuple[int, int]], tops: dict[int, int]) -> None:
+        """Give each wire that comes to a box a column: straight below where it comes from, else where none is."""
+        left, width = self.lefts[box], self.sizes[box][0]
+        free = list(range(left + 1, left + width - 1)) or [left]
+        for at, ((above, wire), wanted) in enumerate(zip(coming, _spread_ports(left, width, len(coming)), strict=True)):
+            later = len(coming) - at - 1
+            room = free[: len(free) - later] or free
+            clear = [column for column in room if tops.get(column, wire) == wire] or room
+            best = above if above in clear else min(clear, key=lambda column: abs(column - wanted))
+            self.in_columns[box, wire] = best
+            free = [column for column in free if column > best] or [best]
+
+    # -- rows
+
+    def _stack_layers(self) -> None:
+        """Layers below each other, as far apart as the tracks between them need."""
+        layers = self.layers
+        row = len(self.arcs) + 1 if self.arcs else 0
+        ways: list[dict[int, list[Point]]] = [{} for _ in self.picture.wires]
+        chips: list[PlacedBox | None] = [None] * len(self.picture.boxes)
+        so_far: list[list[Point]] = [[] for _ in self.picture.wires]
+        for rank, layer in enumerate(layers.layers):
+            boxes = [k for k in layer if k < len(chips)]
+            height = max([self.sizes[k][1] for k in boxes], default=1)
+            for k in boxes:
+                chips[k] = self._place_box(k, row)
+            after = row + height
+            nets = self._layer_nets(rank)
+            tracks = _assign_tracks(nets)
+            below = after + max(1, max(tracks.values(), default=0) + 1)
+            for wire, (top, bottoms) in nets.items():
+                self._route_wire(wire, rank, top, bottoms, (row, after, below), tracks.get(wire, 0), ways, so_far)
+            row = below
+        self.graph_layout.placed_boxes = [chip for chip in chips if chip is not None]
+        self.graph_layout.wires = ways
+        self.graph_layout.height = max([chip.top + chip.height for chip in self.graph_layout.placed_boxes], default=0)
+
+    def _layer_nets(self, rank: int) -> dict[int, tuple[int, list[tuple[int, int | None]]]]:
+        """The wires between a layer and the next: the column of each above, and those below with the reader there, None
+        where it goes on."""
+        layers = self.layers
+        nets: dict[int, tuple[int, list[tuple[int, int | None]]]] = {}
+        for k in self.passing_wires.get(rank, ()):
+            wire = self.picture.wires[k]
+            ends: list[tuple[int, int | None]] = [
+                (self.in_columns[reader, k], reader) for reader in wire.readers if layers.ranks[reader] == rank + 1
+            ]
+            if rank + 1 in layers.bends[k]:
+                ends.append((self._wire_column(k, rank + 1), None))
+            if ends:
+                nets[k] = (self._wire_column(k, rank), ends)
+        return nets
+
+    def _route_wire(
+        self,
+        wire: int,
+        rank: int,
+        top: int,
+        ends: Sequence[tuple[int, int | None]],
+        rows: tuple[int, int, int],
+        track: int,
+        ways: list[dict[int, list[Point]]],
+        so_far: list[list[Point]],
+    ) -> None:
+        """Lead a wire from a layer to the next."""
+        row, after, below = rows
+        begin = so_far[wire] or [(top, row + self.sizes[self.picture.wires[wire].source][1])]
+        for column, reader in ends:
+            turn = [] if column == top else [(top, after + track), (column, after + track)]
+            if reader is None:
+                so_far[wire] = [*begin, *turn]
+            else:
+                ways[wire][reader] = [*begin, *turn, (column, below - 1)]
+
+    def _place_box(self, k: int, row: int) -> PlacedBox:
+        width, height = self.sizes[k]
+        left = self.lefts[k]
+        inside, at = [], left + 2
+        for one in self.children[k]:
+            inside.append(((at, row + 1 + BOX_DETAILS[self.level].inner_rows), one))
+            at += one.width + 2
+        return PlacedBox(left, row, width, height, self.labels[k], tuple(inside))
+
+    def _route_arcs(self) -> None:
+        """Back edges around the right side: the leftmost is the outermost. Nothing else is below the boxes, so what
+        stands at an arc may stand there."""
+        places, count = self.graph_layout, len(self.arcs)
+        right = max([chip.right for chip in places.placed_boxes], default=0)
+        for wire in places.wires:
+            right = max([right, *(x + 1 for way in wire.values() for x, _ in way)])
+        starts = [
+            places.placed_boxes[arc.source].left + places.placed_boxes[arc.source].width // 2 for arc in self.arcs
+        ]
+        right = max([right, *(start + ARC_LABEL_CELLS + 2 for start in starts)])
+        places.width = right + (1 + 2 * count if count else 0)
+        bottom = places.height
+        for k, arc in enumerate(self.arcs):
+            source, target = places.placed_boxes[arc.source], places.placed_boxes[arc.target]
+            low, high, side = bottom + count - k, k, right + 2 * (count - k)
+            start, end = starts[k], target.left + target.width // 2
+            way = [
+                (start, source.top + source.height), (start, low), (side, low),
+                (side, high), (end, high), (end, target.top - 1),
+            ]  # fmt: skip
+            places.arcs.append((arc, way, (right + 1 - ARC_LABEL_CELLS, low)))
+        places.height = bottom + (count + 1 if count else 0)
+
+
+def _item_lefts(layers: LayeredLayout, widths: Sequence[int]) -> list[int]:
+    """The first cell of every item, in whole cells that do not overlap, from 0 on; lanes are left of all others."""
+    lefts = [0] * len(layers.centers)
+    for layer in layers.layers:
+        end = None
+        for item in layer:
+            width = widths[item] if item < len(widths) else 1
+            left = round(layers.centers[item] - width / 2)
+            lefts[item] = left if end is None else max(left, end + 1)
+            end = lefts[item] + width
+    inner = min([lefts[item] for layer in layers.layers for item in layer], default=0)
+    for item, lane in layers.lanes.items():
+        lefts[item] = inner - _BEND_CELLS * (lane + 1)
+    least = min(lefts, default=0)
+    return [left - least for left in lefts]
+
+
+def _spread_ports(left: int, width: int, count: int) -> list[int]:
+    """Columns for some wires at a box."""
+    inner = max(1, width - 2)
+    return [left + 1 + min(inner - 1, (2 * k + 1) * inner // (2 * count)) for k in range(count)]
+
+
+def _assign_tracks(nets: dict[int, tuple[int, list[tuple[int, int | None]]]]) -> dict[int, int]:
+    """The row of each net that has to go sideways: none overlaps another, and one that comes from above in a column
+    turns before another goes below in it."""
+    turning = {
+        k: (min(top, *(c for c, _ in ends)), max(top, *(c for c, _ in ends)))
+        for k, (top, ends) in nets.items()
+        if any(column != top for column, _ in ends)
+    }
+    above: dict[int, set[int]] = {k: set() for k in turning}
+    tops = {top: k for k, (top, _) in nets.items()}
+    for k in turning:
+        above[k] = {tops[c] for c, _ in nets[k][1] if c in tops and tops[c] != k and tops[c] in turning}
+    rows: dict[int, int] = {}
+    taken: list[list[tuple[int, int]]] = []
+    waiting = sorted(turning, key=lambda k: turning[k])
+    while waiting:
+        # Of a circle the first one is taken: it crosses another where they meet.
+        k = next((one for one in waiting if above[one] <= rows.keys()), waiting[0])
+        waiting.remove(k)
+        low, high = turning[k]
+        row = max([rows[other] + 1 for other in above[k] if other in rows], default=0)
+        while row < len(taken) and any(a <= high + 1 and low - 1 <= b for a, b in taken[row]):
+            row += 1
+        while row >= len(taken):
+            taken.append([])
+        taken[row].append((low, high))
+        rows[k] = row
+    return rows
+
+
+def path_segments(way: Sequence[Point]) -> list[tuple[Point, Point]]:
+    """The straight parts of a way."""
+    return [(a, b) for a, b in pairwise(way) if a != b]

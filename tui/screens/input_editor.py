@@ -1,0 +1,171 @@
+"""The inputs of a model that came with none: made, typed or loaded, before it is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from textual import on
+from textual.app import ComposeResult
+from textual.content import Content
+from textual.widgets import Input, Static
+
+from ...debugger.frontends.console.arguments import parse_path
+from ...runtime.errors import LoopdbgError
+from ..actions import ACTIONS, Action, ScreenKind
+from ..render.formatting import escape_unprintable
+from ..render.styled_text import Role, TableColumn, styled_line, table_lines
+from ..widgets.line_box import LineBox
+from ..widgets.line_input import LineInput
+from .help import HelpScreen
+from .pre_session_app import PreSessionApp
+
+
+class EditableInputs(Protocol):
+    """What the screen changes; ``tui/cli/model_inputs/draft.py`` is one."""
+
+    def __len__(self) -> int: ...
+    def rows(self, width: int = 60) -> list[tuple[str, str, str, str]]: ...
+    def make(self, k: int, kind: str) -> None: ...
+    def edit(self, k: int, text: str) -> None: ...
+    def load(self, k: int, path: Path) -> str: ...
+    def set_dim(self, text: str) -> None: ...
+    def build_inputs(self) -> object: ...
+
+
+_PROMPTS = {
+    "edit": "a number, [a, list], a file.npy, or an expression of other inputs",
+    "load": "a file: x.npy for this input, x.npz for all",
+    "dim": "the size of an unknown dimension: N=16, or x:0=16",
+}
+_COLUMNS = (
+    TableColumn("", 1),
+    TableColumn("input", 6),
+    TableColumn("type", 8, rank=1),
+    TableColumn("value", 10),
+    TableColumn("from", 6, rank=2),
+)
+
+
+class InputsApp(PreSessionApp[bool]):
+    """A row for each input; the end is whether to open the model with them."""
+
+    AUTO_FOCUS = ""
+
+    def __init__(self, draft: EditableInputs, model: str, told: str = "", actions: Sequence[Action] = ACTIONS) -> None:
+        super().__init__(ScreenKind.INPUTS, actions)
+        self.draft = draft
+        self.selected_row = 0
+        self._model = model
+        self._prompt_kind = ""
+        self.rows_box = LineBox("Inputs", "given-rows")
+        self.prompt = LineInput(compact=True, id="given-line")
+        self.message_label = Static(told, id="given-said")
+        self.note = told
+
+    def compose(self) -> ComposeResult:
+        head = f"{escape_unprintable(self._model)} needs inputs, and none were given: these are random"
+        yield Static(Content.assemble(("loopdbg", "bold"), f"  {head}"), id="start-head")
+        yield self.rows_box
+        yield self.prompt
+        yield self.message_label
+        yield self.key_bar
+
+    def on_mount(self) -> None:
+        self.prompt.display = False
+
+    @on(LineBox.BoxResized)
+    def handle_box_resized(self) -> None:
+        self.draw()
+
+    def draw(self) -> None:
+        """Show what each input is."""
+        size = self.rows_box.inner_size
+        if size.width <= 0:
+            return
+        rows = [
+            [
+                ("▌" if k == self.selected_row else " ", Role.MARK),
+                (name, Role.NAME),
+                (kind, Role.DIM),
+                (value, Role.VALUE),
+                (source, Role.DIM),
+            ]
+            for k, (name, kind, value, source) in enumerate(self.draft.rows(max(20, size.width // 2)))
+        ]
+        lines = table_lines(_COLUMNS, rows, size.width)
+        top = max(0, min(self.selected_row + 1 - size.height // 2, len(lines) - size.height))
+        self.rows_box.show_lines([lines[0], *lines[1 + top : size.height + top]] if top else lines)
+        if not rows:
+            self.rows_box.show_lines([styled_line(("this model has no inputs", Role.DIM))])
+
+    def say(self, text: str) -> None:
+        """A word about what was just asked for."""
+        self.note = text
+        self.message_label.update(Content(escape_unprintable(text)))
+
+    @on(LineBox.CellClicked)
+    def handle_row_clicked(self, message: LineBox.CellClicked) -> None:
+        """A click chooses an input."""
+        self.selected_row = max(0, min(len(self.draft) - 1, message.line - 1))
+        self.draw()
+
+    def action_move(self, step: int) -> None:
+        self.selected_row = max(0, min(len(self.draft) - 1, self.selected_row + step))
+        self.draw()
+
+    def action_make(self, kind: str) -> None:
+        self._apply_change(lambda: self.draft.make(self.selected_row, kind))
+
+    def _apply_change(self, change: object) -> bool:
+        """Change something; what is wrong with it is said."""
+        try:
+            told = change() if callable(change) else None
+        except LoopdbgError as problem:
+            self.say(str(problem))
+            return False
+        self.say(told if isinstance(told, str) else "")
+        self.draw()
+        return True
+
+    def action_ask(self, what: str) -> None:
+        self._prompt_kind = what
+        self.prompt.placeholder = _PROMPTS[what]
+        self.prompt.value = ""
+        self.prompt.display = True
+        self.screen.set_focus(self.prompt)
+        self.refresh_context(typing=True)
+
+    @on(Input.Submitted)
+    def handle_submitted(self, event: Input.Submitted) -> None:
+        """What was typed; an error leaves the line open."""
+        text = event.value.strip()
+        changes = {
+            "edit": lambda: self.draft.edit(self.selected_row, text),
+            "load": lambda: self.draft.load(self.selected_row, parse_path(text)),
+            "dim": lambda: self.draft.set_dim(text),
+        }
+        if self._apply_change(changes[self._prompt_kind]):
+            self._close_prompt()
+
+    def _close_prompt(self) -> None:
+        self.prompt.display = False
+        self.set_focus(None)
+        self.refresh_context(typing=False)
+
+    def action_start(self) -> None:
+        if self._apply_change(self.draft.build_inputs):
+            self.exit(True)
+
+    def action_leave(self) -> None:
+        if self.prompt.display:
+            self._close_prompt()
+        else:
+            self.exit(False)
+
+    def action_help(self) -> None:
+        self.push_screen(HelpScreen(self.actions, ScreenKind.INPUTS, opened="inputs-help"))
+
+    def action_quit_now(self) -> None:
+        self.exit(False)

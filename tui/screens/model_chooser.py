@@ -1,0 +1,142 @@
+"""What ``loopdbg`` alone opens: models to choose from."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from rich.cells import cell_len
+from textual import on
+from textual.app import ComposeResult
+from textual.content import Content
+from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from ...debugger.frontends.console.arguments import parse_path
+from ...runtime.errors import UsageError
+from ..actions import ACTIONS, Action, ScreenKind
+from ..render.formatting import escape_unprintable
+from ..render.styled_text import Role, pad_to_width, styled_line, truncate_middle
+from ..widgets.choice_list import ChoiceList
+from ..widgets.line_input import LineInput
+from .pre_session_app import PreSessionApp
+
+
+class ModelChoice(NamedTuple):
+    """A model that can be opened. ``told``: what is said of it, None for where it lies."""
+
+    path: Path
+    group: str
+    note: str | None = None
+
+
+#: Names have a column of so many cells.
+_NAME_COLUMN_CELLS = 28
+
+
+def _display_folder(path: Path) -> str:
+    """Where a file lies, from the home folder on where that is around it."""
+    with contextlib.suppress(ValueError, RuntimeError):
+        return str(Path("~") / path.parent.relative_to(Path.home()))
+    return str(path.parent)
+
+
+def _fit_printable(text: str, width: int) -> str:
+    return styled_line(*truncate_middle([(escape_unprintable(text), Role.PLAIN)], width)).text
+
+
+class ModelChooserApp(PreSessionApp[Path]):
+    """A list of models, a line to filter it by or to type a path into; the end is a path, or None."""
+
+    def __init__(self, choices: Sequence[ModelChoice], actions: Sequence[Action] = ACTIONS) -> None:
+        super().__init__(ScreenKind.CHOICE, actions)
+        self._choices = choices
+        self.visible_choices: list[ModelChoice] = []
+        self.path_input = LineInput(
+            placeholder="a model, or a few letters of one of these", compact=True, id="start-line"
+        )
+        self.choice_list = ChoiceList(id="start-list")
+        self.message_label = Static(id="start-said")
+
+    def compose(self) -> ComposeResult:
+        yield Static(Content.assemble(("loopdbg", "bold"), "  open a model"), id="start-head")
+        yield self.path_input
+        yield self.choice_list
+        yield self.message_label
+        yield self.key_bar
+
+    def on_mount(self) -> None:
+        self._filter("")
+        self.path_input.focus()
+        self.refresh_context(typing=True)
+
+    @on(Input.Changed)
+    def handle_filter_changed(self, event: Input.Changed) -> None:
+        """The filter."""
+        self._filter(event.value)
+
+    def _filter(self, typed: str) -> None:
+        words = typed.lower().split()
+        self.visible_choices = [one for one in self._choices if all(word in str(one.path).lower() for word in words)]
+        self.choice_list.clear_options()
+        group = ""
+        for k, one in enumerate(self.visible_choices):
+            if one.group != group:
+                group = one.group
+                self.choice_list.add_option(Option(Content.assemble((group, "bold")), disabled=True))
+            self.choice_list.add_option(Option(self._choice_row(one), str(k)))
+        self.choice_list.highlighted = 1 if self.visible_choices else None
+        self.message_label.update(
+            "" if self.visible_choices or not typed else Content(f"enter opens {escape_unprintable(typed)}")
+        )
+
+    def _choice_row(self, one: ModelChoice) -> Content:
+        width = max(20, self.size.width - 4)
+        name = _fit_printable(one.path.name, width - 2)
+        told = _display_folder(one.path) if one.note is None else one.note
+        room = width - 2 - max(_NAME_COLUMN_CELLS, cell_len(name) + 2)
+        beside = _fit_printable(told, room) if room > 8 else ""
+        return Content.assemble(f"  {pad_to_width(name, _NAME_COLUMN_CELLS) if beside else name}", (beside, "$muted"))
+
+    def on_resize(self) -> None:
+        """Rows are as long as there is room for."""
+        at = self.choice_list.highlighted
+        self._filter(self.path_input.value)
+        self.choice_list.highlighted = (
+            at if at is not None and at < self.choice_list.option_count else self.choice_list.highlighted
+        )
+
+    def action_choice(self, where: str) -> None:
+        self.choice_list.move(where)
+
+    @on(Input.Submitted)
+    def handle_submitted(self) -> None:
+        """Enter."""
+        self.action_choose()
+
+    def action_choose(self) -> None:
+        """Open the path that was typed, else what is highlighted."""
+        try:
+            typed = parse_path(self.path_input.value.strip())
+        except UsageError as problem:
+            self.message_label.update(Content(escape_unprintable(str(problem))))
+            return
+        at = self.choice_list.highlighted
+        chosen = None if at is None else self.choice_list.get_option_at_index(at).id
+        if self.path_input.value.strip() and typed.is_file():
+            self.exit(typed)
+        elif chosen is not None:
+            self.exit(self.visible_choices[int(chosen)].path)
+        else:
+            self.message_label.update(Content(f"there is no file '{escape_unprintable(str(typed))}'"))
+
+    @on(OptionList.OptionSelected)
+    def handle_option_selected(self, event: OptionList.OptionSelected) -> None:
+        """A click."""
+        if event.option_id is not None:
+            self.exit(self.visible_choices[int(event.option_id)].path)
+
+    def action_leave(self) -> None:
+        self.exit(None)

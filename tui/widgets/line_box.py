@@ -1,0 +1,98 @@
+"""A bordered box of lines that somebody else makes: parts of the inspector."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual import events
+from textual.content import Content
+from textual.geometry import Size
+from textual.message import Message
+from textual.strip import Strip
+
+from ..render.formatting import escape_unprintable
+from ..render.styled_text import StyledLine
+from .strips import LineWidget
+
+
+class LineBox(LineWidget):
+    """Shows the lines it was given; only those that changed are drawn again."""
+
+    class BoxResized(Message):
+        """It has another size, and may want other lines."""
+
+    class CellClicked(Message):
+        """The mouse points at a cell: ``line``, ``column``."""
+
+        def __init__(self, line: int, column: int) -> None:
+            super().__init__()
+            self.line = line
+            self.column = column
+
+    class WheelScrolled(Message):
+        """The wheel was turned: ``lines`` down, negative up."""
+
+        def __init__(self, lines: int) -> None:
+            super().__init__()
+            self.lines = lines
+
+    def __init__(self, title: str, id: str) -> None:
+        super().__init__(id)
+        self.lines: Sequence[StyledLine] = ()
+        self.heading = ("", "")
+        self.set_title(title)
+
+    @property
+    def text(self) -> str:
+        """What it says: its title, its subtitle, its lines."""
+        return "\n".join(["  ".join(self.heading).rstrip(), *(one.text for one in self.lines)])
+
+    @property
+    def inner_size(self) -> Size:
+        """The room for lines."""
+        return self.content_region.size
+
+    def set_title(self, title: str, subtitle: str = "") -> None:
+        """Change the words in the border."""
+        if (title, subtitle) != self.heading:
+            self.heading = (title, subtitle)
+            # Content, not text: names out of a model may read as markup.
+            self.border_title, self.border_subtitle = (
+                Content(escape_unprintable(title)),
+                Content(escape_unprintable(subtitle)),
+            )
+
+    def show_lines(self, lines: Sequence[StyledLine]) -> None:
+        """Show other lines."""
+        before, self.lines = self.lines, tuple(lines)
+        for k in range(max(len(before), len(self.lines))):
+            if k >= len(before) or k >= len(self.lines) or before[k] != self.lines[k]:
+                self.refresh_line(k)
+
+    def refresh_line(self, k: int) -> None:
+        """Draw one line again."""
+        from textual.geometry import Region
+
+        if k < self.inner_size.height:
+            self.refresh(Region(0, k, self.inner_size.width, 1))
+
+    def render_line(self, y: int) -> Strip:
+        """See :class:`~textual.widget.Widget`."""
+        width = self.inner_size.width
+        if y >= len(self.lines):
+            return Strip.blank(width, self.style_resolver.style_for())
+        return self.style_resolver.to_strip(self.lines[y], width)
+
+    def on_resize(self, event: events.Resize) -> None:
+        self.post_message(self.BoxResized())
+
+    def on_click(self, event: events.Click) -> None:
+        offset = event.get_content_offset(self)
+        if offset is not None:
+            self.post_message(self.CellClicked(offset.y, offset.x))
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        self.post_message(self.WheelScrolled(3))
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        self.post_message(self.WheelScrolled(-3))

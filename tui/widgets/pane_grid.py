@@ -1,0 +1,151 @@
+"""All panes, each in the place that :mod:`..screen.layout` gives it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from textual.app import ComposeResult
+from textual.geometry import NULL_OFFSET, Region, Size, Spacing
+from textual.layout import ArrangeResult, Layout, WidgetPlacement
+from textual.message import Message
+from textual.widget import Widget
+
+from ..render.pane_layout import PaneBox, SpaceRequest, arrange_panes, is_small_screen, non_empty_tabs, tab_for_pane
+from .cached_styles import cache_rows
+from .graph_overview import GraphOverview
+from .pane import Pane
+from .size_aware import SizeAware
+
+
+class _PaneGridLayout(Layout):
+    """Puts every child where its parent says."""
+
+    name = "places"
+
+    def arrange(self, parent: Widget, children: list[Widget], size: Size, greedy: bool = True) -> ArrangeResult:
+        assert isinstance(parent, PaneGrid)
+        boxes = parent.pane_boxes(size)
+        placed = []
+        for child in children:
+            box = boxes.get(child.id or "")
+            if box is not None:
+                region = Region(box.x, box.y, box.width, box.height)
+                placed.append(WidgetPlacement(region, NULL_OFFSET, Spacing(), child))
+        return placed
+
+
+class PaneGrid(SizeAware, Widget):
+    """Where the panes stand; ``tab``: which are in front on a small screen; ``full``: the one alone, "" for all."""
+
+    class PanesPlaced(Message):
+        """The panes stand elsewhere, or others are visible."""
+
+    def __init__(self, panes: Mapping[str, Pane | GraphOverview], id: str) -> None:
+        super().__init__(id=id)
+        cache_rows(self)
+        self.panes = panes
+        self.tab = 0
+        self.maximized_pane = ""
+        self._requests: dict[str, SpaceRequest] = {name: SpaceRequest(1, 1) for name in panes}
+        self._grid_layout = _PaneGridLayout()
+        self._last_placement: tuple[Size, dict[str, PaneBox]] | None = None
+
+    @property
+    def layout(self) -> Layout:
+        """See :class:`~textual.widget.Widget`."""
+        return self._grid_layout
+
+    def compose(self) -> ComposeResult:
+        yield from self.panes.values()
+
+    @property
+    def is_small(self) -> bool:
+        """Whether the panes are on tabs."""
+        # The whole screen's size: it stays one or the other while a console takes some of the room.
+        return is_small_screen(*self.app.size)
+
+    @property
+    def non_empty_tabs(self) -> Sequence[int]:
+        """The tabs that have something to show."""
+        return non_empty_tabs(self._requests)
+
+    @property
+    def front_tab(self) -> int:
+        """The tab that is seen: the chosen one, while it has something to show."""
+        return self.tab if self.tab in self.non_empty_tabs else 0
+
+    def pane_boxes(self, size: Size) -> dict[str, PaneBox]:
+        """The places of the panes in a size."""
+        return arrange_panes(
+            size.width, size.height, self._requests, self.front_tab if self.is_small else None, self.maximized_pane
+        )
+
+    def has_content(self, name: str) -> bool:
+        """Whether a pane has something to show."""
+        return name in self._requests
+
+    def set_requests(self, needs: Mapping[str, SpaceRequest]) -> None:
+        """What the panes have to show now; those that are not among them have nothing."""
+        if dict(needs) != self._requests:
+            tabs = self.non_empty_tabs
+            self._requests = dict(needs)
+            if self.maximized_pane and self.maximized_pane not in self._requests:
+                self.maximized_pane = ""
+            if self.non_empty_tabs != tabs:
+                self._last_placement = None
+            self.place_panes()
+
+    def place_panes(self) -> None:
+        """Put the panes where they belong, and hide the others."""
+        boxes = self.pane_boxes(self.size)
+        if self._last_placement == (self.size, boxes):
+            return
+        self._last_placement = self.size, boxes
+        for name, pane in self.panes.items():
+            there = name in boxes
+            if isinstance(pane, Pane):
+                pane.set_one_line(there and boxes[name].is_one_line)
+            if pane.display != there:
+                pane.display = there
+                if there:
+                    self.call_after_refresh(pane.catch_up)
+        # Textual keeps what a layout said until children come or go.
+        self._clear_arrangement_cache()
+        self.refresh(layout=True)
+        self.post_message(self.PanesPlaced())
+
+    def size_changed(self) -> None:
+        """See :class:`.resized.SizeAware`."""
+        self.place_panes()
+
+    def bring_to_front(self, name: str, again: bool = False) -> bool:
+        """Bring a pane into sight, ``again``: onto the tab that is about it; False where it has nothing to show."""
+        if name not in self._requests:
+            return False
+        boxes = self.pane_boxes(self.size)
+        if self.maximized_pane or again or name not in boxes or boxes[name].is_one_line:
+            self.maximized_pane = ""
+            if self.is_small:
+                self.tab = tab_for_pane(name)
+            if name not in self.pane_boxes(self.size):
+                self.maximized_pane = name
+            self.place_panes()
+        return True
+
+    def expand_pane(self, name: str) -> bool:
+        """Make a box of a pane that is a line; False where it has nothing more to say."""
+        if not self.is_small and not self._requests[name].min_lines:
+            return False
+        if not self.is_small or not self.bring_to_front(name, again=True):
+            self.toggle_maximized(name)
+        return True
+
+    def show_tab(self, tab: int) -> None:
+        """Bring a tab to the front."""
+        self.tab, self.maximized_pane = tab, ""
+        self.place_panes()
+
+    def toggle_maximized(self, name: str) -> None:
+        """Give a pane all the room, or all panes theirs again."""
+        self.maximized_pane = "" if self.maximized_pane else name
+        self.place_panes()

@@ -1,0 +1,42 @@
+"""The line above the keys: where the session stands and why, what runs, or what went wrong."""
+
+from __future__ import annotations
+
+from rich.cells import cell_len
+from textual.content import Content
+from textual.widgets import Static
+
+from ..render.formatting import escape_unprintable
+from ..session_worker import RunProgress
+from .cached_styles import cache_rows
+
+
+class StatusMessage(Static):
+    """A sentence. An error says so in words and stays until the next stop."""
+
+    def __init__(self, id: str) -> None:
+        super().__init__(id=id)
+        cache_rows(self)
+        self.text = ""
+        self._last_message = ("", False)
+
+    def say(self, text: str, error: bool = False) -> None:
+        """Show a sentence."""
+        self._last_message = (text, error)
+        self._set_text(f"error: {text}" if error else text, error)
+
+    def say_running(self, progress: RunProgress, name: str, iterations: int | None, key: str) -> None:
+        """Show what runs, in place of the sentence; :meth:`say` ends that. ``key``: what interrupts it."""
+        done = "" if iterations is None else f" · {iterations:,} iterations of '{name}'".replace(",", " ")
+        self._set_text(f"{progress.command}: {progress.seconds:.1f} s{done} · {key} interrupts", False)
+
+    def _set_text(self, text: str, error: bool) -> None:
+        text = escape_unprintable(text)
+        if error != self.has_class("-error"):
+            self.set_class(error, "-error")
+        if text == self.text:
+            return
+        # Only where it takes another number of lines the others have to move.
+        longer = max(cell_len(text), cell_len(self.text)) >= self.size.width - 2
+        self.text = text
+        self.update(Content(text), layout=longer)
