@@ -121,11 +121,11 @@ async def screen(model: Path) -> str:
     app = LoopdbgApp(SessionWorker(loopdbg.load(model), {"a": 2.0, "tol": 1e-6}, None))
     try:
         async with app.run_test(size=(120, 36)):
-            await asyncio.wait_for(app.idle(), 60)
+            await asyncio.wait_for(app.wait_until_idle(), 60)
             assert "sqrt" in app.header.text
             return app.header.text
     finally:
-        app.driver.close()
+        app.session_worker.close()
 
 
 if __name__ == "__main__":

@@ -170,7 +170,7 @@ def _is_data_dependent(results: Any, _: Any) -> bool:
 
 
 def _starts_with_copy(_: Any, arguments: Any) -> bool:
-    return bool(arguments[0].calls[-1].onto >= 0)
+    return bool(arguments[0].calls[-1].copy_target >= 0)
 
 
 def _run_in_python(plain: Callable[[], Any]) -> Any:

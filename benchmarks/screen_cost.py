@@ -200,7 +200,7 @@ def stop_lines() -> list[str]:
         await asyncio.sleep(_RUN_SECONDS)
         start = time.perf_counter()
         app.simulate_key("space")
-        await asyncio.wait_for(app.idle(), 60)
+        await asyncio.wait_for(app.wait_until_idle(), 60)
         waits.append((time.perf_counter() - start) * 1e3)
         count = driver.session.frame.iteration - before
         return (start - began) / count * 1e9, (time.clock_gettime(clock) - worked) / count * 1e9

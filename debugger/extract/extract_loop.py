@@ -37,7 +37,7 @@ class ExtractionResult:
     failure: str = ""
 
     @property
-    def description(self) -> str:
+    def what(self) -> str:
         """In words what it is: ``iteration 3 of loop 'sqrt'``."""
         whole = "all iterations" if self.iteration is None else f"iteration {self.iteration}"
         return f"{whole} of loop '{self.loop}'{_entry_text(self.entry)}"
@@ -216,7 +216,7 @@ def _readme_text(what: ExtractionResult, source: Model) -> str:
             f"{cut} The expected outputs are what loopdbg computed in that run;\n"
             f"by itself `{name}` gave the same bits. Run with loopdbg, it is compared with them."
         )
-    return f"# {what.description}\n\n{text}\n"
+    return f"# {what.what}\n\n{text}\n"
 
 
 def _version_suffix() -> str:

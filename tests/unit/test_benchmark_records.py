@@ -26,7 +26,7 @@ def report(version: str, ratio: float | None = 41.5678, processor: str = "one") 
 
 
 def line(version: str, **given: Any) -> Any:
-    return records.record(report(version, **given), date(2026, 1, 2))
+    return records.make_record(report(version, **given), date(2026, 1, 2))
 
 
 def test_a_line_has_version_date_machine_and_figures() -> None:
@@ -41,25 +41,25 @@ def test_a_line_has_version_date_machine_and_figures() -> None:
 def test_a_release_has_one_line_for_each_processor(tmp_path: Path) -> None:
     path = tmp_path / "history" / "releases.jsonl"
     for version, processor in (("1.0", "one"), ("1.1", "one"), ("1.1", "two"), ("1.0", "one")):
-        kept = records.add(line(version, processor=processor), path)
+        kept = records.add_record(line(version, processor=processor), path)
     assert [(one["version"], one["machine"]["processor"]) for one in kept] == [
         ("1.1", "one"),
         ("1.1", "two"),
         ("1.0", "one"),
     ]
-    assert records.read(path) == kept
+    assert records.read_records(path) == kept
     assert [json.loads(text) for text in path.read_text("utf-8").splitlines()] == kept
 
 
 def test_what_no_peer_ran_has_no_point() -> None:
     kept = [line("1.0"), line("1.1", ratio=None), line("1.2", ratio=50.0)]
-    assert records.series(kept) == {"scalar": [(0, 41.6), (2, 50.0)]}
+    assert records.ratio_series(kept) == {"scalar": [(0, 41.6), (2, 50.0)]}
 
 
 def test_the_picture_is_that_of_the_lines(tmp_path: Path) -> None:
-    kept = records.read()
+    kept = records.read_records()
     assert kept and all(one["cases"] for one in kept)
-    records.draw(kept, tmp_path / "releases.svg")
+    records.draw_history(kept, tmp_path / "releases.svg")
     drawn = (tmp_path / "releases.svg").read_text("utf-8")
-    for name in records.series(kept):
+    for name in records.ratio_series(kept):
         assert f">{name}</text>" in drawn and f">{name}</text>" in records.FIGURE_PATH.read_text("utf-8")

@@ -92,7 +92,7 @@ def test_what_only_runs_needs_no_debugger(command: str, model: str) -> None:
         assert "loopdbg.debugger.expression.evaluate" not in found
     else:
         words = {"loopdbg.debugger.describe", "loopdbg.debugger.describe.termination"}
-        statistics = {f"loopdbg.debugger.statistics{module}" for module in ("", ".streaming_stats", ".tensor")}
+        statistics = {f"loopdbg.debugger.statistics{module}" for module in ("", ".streaming_stats", ".tensor_ref")}
         arrays = {"loopdbg.debugger.reference", "loopdbg.debugger.reference.array_files"}
         assert found <= {"loopdbg.debugger.value_text", *words, *statistics, *arrays}
 
@@ -103,11 +103,11 @@ def test_this_test_would_notice() -> None:
 
 LATER = """
 import sys
-from loopdbg.runtime.ops.onnx_schemas import definition
-print(definition("Add", 14, "").since_version, definition("Missing", 14, ""), "onnx.defs" in sys.modules)
+from loopdbg.runtime.ops.onnx_schemas import schema_for
+print(schema_for("Add", 14, "").since_version, schema_for("Missing", 14, ""), "onnx.defs" in sys.modules)
 import onnx.checker, onnx.shape_inference
 from onnx import defs, onnx_cpp2py_export
-print(type(defs.get_schema("Add", 14)) is type(definition("Add", 14, "")), onnx_cpp2py_export.defs.__name__)
+print(type(defs.get_schema("Add", 14)) is type(schema_for("Add", 14, "")), onnx_cpp2py_export.defs.__name__)
 """
 
 

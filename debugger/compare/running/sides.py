@@ -244,7 +244,7 @@ class TraceSide:
         """What was recorded of the main graph; None where the run did not come to its end."""
         if self.outputs is None:
             return None
-        last = self.trace.mark(newest=True)
+        last = self.trace.boundary_ref(newest=True)
         return RecordedFrame(RecordedFrameInternals(self.outline, -1, 0 if last is None else last.id, over=True)).values
 
     def reader_at(self, loop: str, entry: tuple[int, ...], iteration: int | None) -> ValueReader | None:

@@ -18,23 +18,23 @@ GIB = 2**30
 
 def test_a_layer_reads_the_weights_of_its_state_in_each_step():
     work = recurrent_work(recurrent_sizes.model("LSTM", 64, 8, 100, 1))
-    assert (work.read, work.steps) == ([4 * 4 * 64 * 64], [100])
+    assert (work.bytes_read_per_step, work.steps) == ([4 * 4 * 64 * 64], [100])
     # Both products of 256 rows: an addition and a multiplication for each weight, batch and step.
     assert work.flops == 2 * (2 * 256 * 64) * 8 * 100
 
 
 def test_both_directions_count():
     one, both = (recurrent_work(recurrent_sizes.model("GRU", 64, 1, 10, directions)) for directions in (1, 2))
-    assert both.read == one.read * 2
+    assert both.bytes_read_per_step == one.bytes_read_per_step * 2
     assert both.steps == one.steps * 2
     assert both.flops == 2 * one.flops
 
 
 def test_weights_come_from_the_least_that_holds_them():
     machine = MachineLimits({128: 8.0 * GIB, 512: 4.0 * GIB, 2048: 2.0 * GIB, 8192: GIB, 65536: GIB / 2}, 1e9)
-    assert [machine.reading(n * 1024) for n in (64, 128, 129, 100_000)] == [8 * GIB, 8 * GIB, 4 * GIB, GIB / 2]
+    assert [machine.read_bandwidth(n * 1024) for n in (64, 128, 129, 100_000)] == [8 * GIB, 8 * GIB, 4 * GIB, GIB / 2]
     work = recurrent_work(recurrent_sizes.model("RNN", 64, 1, 10, 1))
-    reading, computing = work.seconds(machine)
+    reading, computing = work.min_seconds(machine)
     assert reading == pytest.approx(10 * 4 * 64 * 64 / (8 * GIB))
     assert computing == pytest.approx(work.flops / 1e9)
 

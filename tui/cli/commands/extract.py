@@ -123,4 +123,4 @@ def _print_result(found: ExtractionResult, options: argparse.Namespace) -> None:
             }
         )
         return
-    terminal.out(f"wrote {found.description} as {found.model}: {found.proof}")
+    terminal.out(f"wrote {found.what} as {found.model}: {found.proof}")

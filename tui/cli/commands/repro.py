@@ -170,5 +170,5 @@ def _build_finding(options: argparse.Namespace, peer: Peer | None) -> tuple[Find
 def _print_remarks(inputs: Any) -> None:
     for remark in inputs.remarks:
         terminal.err(f"note: {remark}")
-    if inputs.chosen_here and inputs.note:
+    if inputs.chosen_by_default and inputs.note:
         terminal.err(f"inputs: {inputs.note}")

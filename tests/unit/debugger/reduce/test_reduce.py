@@ -198,12 +198,12 @@ class RecordingPredicate:
     allows_other_values = True
 
     def __init__(self, predicate: Any) -> None:
-        self.predicate, self.first_observation, self.asked = predicate, predicate.like, []
+        self.predicate, self.first_observation, self.asked = predicate, predicate.first_observation, []
 
     def __call__(self, candidate: Any) -> Observation | None:
         arrays = {name: np.asarray(value) for name, value in candidate.inputs.items()}
         values = sorted((name, one.shape, one.tobytes()) for name, one in arrays.items())
-        self.asked.append((candidate.documents[0].mark(), str(values)))
+        self.asked.append((candidate.documents[0].content_key(), str(values)))
         return self.predicate(candidate)
 
 

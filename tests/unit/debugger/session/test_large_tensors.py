@@ -93,7 +93,7 @@ def test_a_reference_is_over_when_the_session_goes_on(model: Model) -> None:
     changed = f"±{apart:.2g}"
     session.step()
     with pytest.raises(StaleReferenceError, match="gone on"):
-        edge.value.flat(0, 1)
+        edge.value.copy_range(0, 1)
     # What was asked for once stays known, with what the same pass found; what was not is not made up.
     assert norm_value(edge.value, 40) == text
     assert delta_text(edge.previous, edge.value) == changed
@@ -112,7 +112,7 @@ def test_no_reads_while_session_moves(model: Model) -> None:
         found.append(moved.wait(0.2))
         return float(whole[0])
 
-    reader = threading.Thread(target=lambda: found.append(value.use(look)))
+    reader = threading.Thread(target=lambda: found.append(value.with_array(look)))
     reader.start()
     assert reading.wait(5)
     first = float(session.frame.values["x"][0])

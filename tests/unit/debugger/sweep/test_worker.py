@@ -67,7 +67,7 @@ def test_a_mark_is_never_half_written(tmp_path: Path) -> None:
     path.write_bytes(bytes(MARKER_BYTES))
     mark = CaseMarker(path)
     mark.set(1)
-    code = "import sys; from loopdbg.debugger.sweep.worker_main import Mark; m = Mark(sys.argv[1])\n"
+    code = "import sys; from loopdbg.debugger.sweep.worker_main import CaseMarker; m = CaseMarker(sys.argv[1])\n"
     writer = start_python("-c", code + "for k in range(2, 100_000): m.set(k)", path)
     numbers, oldest = set(), 0.0
     while writer.poll() is None:

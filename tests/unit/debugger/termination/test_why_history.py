@@ -55,7 +55,7 @@ def test_nothing_is_run_where_it_was_noted(name: str, monkeypatch: pytest.Monkey
     def refuse(*_: Any) -> Any:
         raise AssertionError("run again")
 
-    monkeypatch.setattr(HistoricalEngine, "at", refuse)
+    monkeypatch.setattr(HistoricalEngine, "engine_at", refuse)
     for _ in range(4):
         session.step()
         assert len(why_text(session)) > 1

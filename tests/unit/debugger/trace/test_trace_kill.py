@@ -34,7 +34,7 @@ import mmap, struct, sys, time
 from pathlib import Path
 import numpy as np
 import loopdbg
-from loopdbg.debugger.trace.recorder import Options, Recorder
+from loopdbg.debugger.trace.recorder import RecordOptions, Recorder
 
 model_path, inputs_path, trace_path, counter_path, every, pause = sys.argv[1:]
 model = loopdbg.load(model_path)
@@ -57,7 +57,7 @@ def hook(frame):
 
 print("begins", flush=True)
 began = time.thread_time()
-with Recorder(Path(trace_path), model, inputs, Options(every=int(every))) as recorder:
+with Recorder(Path(trace_path), model, inputs, RecordOptions(every=int(every))) as recorder:
     recorder.finish(model.execute(inputs, on_iteration=hook))
 """
 

@@ -137,9 +137,9 @@ def test_without_llvmlite_the_interpreter_does_it() -> None:
         "import numpy as np, onnx, loopdbg\n"
         f"m = loopdbg.load(onnx.parser.parse_model('''<ir_version: 9, opset_import: [\"\" : 18]> {NESTED}'''))\n"
         "from loopdbg.runtime.engine.engine import Engine\n"
-        "engine = Engine(m.plan); engine.fast.compile_after = 0\n"
+        "engine = Engine(m.plan); engine.optimizer.compile_after = 0\n"
         "engine.start(m.check({'M': 300, 'x0': np.float32(0.3)}))\n"
-        "print(engine.resume(), engine.fast.program_runs > 0, engine.fast.compiled)"
+        "print(engine.resume(), engine.optimizer.program_runs > 0, engine.optimizer.compiled)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "('end', -1) True []"

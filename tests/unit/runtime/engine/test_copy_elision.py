@@ -56,7 +56,7 @@ def started(load_case: loopdbg.Model, given: dict[str, Any], fuse: bool = True) 
 
 
 def names(engine: Engine) -> list[str]:
-    return [engine.plan.slots[engine.plan.code[pc].outputs[0]].name for pc in optimizer_of(engine).views.positions]
+    return [engine.plan.slots[engine.plan.code[pc].outputs[0]].name for pc in optimizer_of(engine).copy_elision.elided_positions]
 
 
 def slot(load_case: loopdbg.Model, name: str) -> int:
@@ -259,7 +259,7 @@ def test_nodes_of_the_main_graph_are_none_of_a_body() -> None:
     for _ in range(3):
         engine.start(m.check(given), True)
         assert engine.resume()[0] == "end"
-        assert optimizer_of(engine).views.positions == []
+        assert optimizer_of(engine).copy_elision.elided_positions == []
 
 
 ALIASES = """
@@ -304,7 +304,7 @@ def numbers(trips: int, seed: int = 3) -> dict[str, Any]:
 
 
 def aliased(engine: Engine) -> list[str]:
-    return sorted(engine.plan.slots[engine.plan.code[pc].outputs[0]].name for pc in optimizer_of(engine).views.aliased)
+    return sorted(engine.plan.slots[engine.plan.code[pc].outputs[0]].name for pc in optimizer_of(engine).copy_elision.aliased)
 
 
 def run_unobserved(load_case: loopdbg.Model, engine: Engine, given: dict[str, Any]) -> dict[str, Any]:

@@ -60,7 +60,7 @@ def test_a_chain_runs_in_one_group_and_what_is_between_gets_no_memory() -> None:
     engine = m._engine
     assert engine is not None
     ((group, runs),) = optimizer_of(engine).groups
-    assert [m.plan.slots[slot].name for slot in group.inner] == ["a", "b", "d"]
+    assert [m.plan.slots[slot].name for slot in group.internal_slots] == ["a", "b", "d"]
     assert group.nbytes < numbers(ROWS, COLUMNS).nbytes
     assert group.blocks[0] > 1
     assert runs == 9  # all iterations but the first of all, in which the nodes were bound
@@ -354,7 +354,7 @@ def test_a_part_that_only_others_read_is_passed_over_and_not_copied() -> None:
     )
     assert check_fused_run(m, start(shape=(2, ROWS, COLUMNS), w=numbers(COLUMNS, COLUMNS))) == [["p", "a", "b", "n"]]
     assert m._engine is not None
-    over = [m.plan.slots[m.plan.code[pc].outputs[0]].name for pc in optimizer_of(m._engine).views.positions]
+    over = [m.plan.slots[m.plan.code[pc].outputs[0]].name for pc in optimizer_of(m._engine).copy_elision.elided_positions]
     assert over == ["q", "z"]
 
 
@@ -494,7 +494,7 @@ def test_a_hook_sees_what_only_a_group_reads() -> None:
     engine = m._engine
     assert engine is not None
     ((group, runs),) = optimizer_of(engine).groups
-    assert runs and m.plan.slots[group.inner[-1]].name != "b" and len(group.inner) == 2
+    assert runs and m.plan.slots[group.internal_slots[-1]].name != "b" and len(group.internal_slots) == 2
     bits_equal(m.run(inputs), outputs)
 
 

@@ -43,7 +43,7 @@ def inputs(trips: int, length: int = 0) -> dict[str, Any]:
 def names(m: Any) -> list[str]:
     engine = m._engine
     return sorted(
-        engine.plan.slots[engine.plan.code[pc].outputs[0]].name for pc in optimizer_of(engine).views.positions
+        engine.plan.slots[engine.plan.code[pc].outputs[0]].name for pc in optimizer_of(engine).copy_elision.elided_positions
     )
 
 
@@ -88,7 +88,7 @@ def test_a_value_by_hand_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
         engine.start(m.check(inputs(20, 2)))
         engine.stop_at(0, 12)
         engine.resume()
-        assert bool(optimizer_of(engine).views.positions) == fuse
+        assert bool(optimizer_of(engine).copy_elision.elided_positions) == fuse
         for _ in range(3):
             step(engine)
         engine.editor.set(slot, np.full(engine.value(slot).shape, 3, F))

@@ -243,7 +243,7 @@ def test_swapped_shared_and_passed_through_values() -> None:
     def check(index: int) -> None:
         frame = Frame(engine, index)
         if frame.iteration:
-            shown = [engine.monitor.seen(0, engine.monitor.previous_slot(0, k)) for k in range(4)]
+            shown = [engine.monitor.value_at_boundary(0, engine.monitor.previous_slot(0, k)) for k in range(4)]
             assert [exact_bits(x) for x in shown] == [exact_bits(e.previous) for e in frame.back_edges]
 
     engine.set_hook(check)

@@ -39,7 +39,7 @@ def test_modules_with_functions_for_several_processors_are_given_the_one_that_is
     assert {"kernel.pyx", "loop_nest.pyx", "softmax_normalize.pyx", "value_history.pyx"} <= {
         module.name for module in modules
     }
-    assert not [m.name for m in modules if "\nloopdbg_here = processor_here()\n" not in m.read_text()]
+    assert not [m.name for m in modules if "\nloopdbg_cpu = current_processor()\n" not in m.read_text()]
 
 
 def test_what_there_is_not_is_refused() -> None:

@@ -26,8 +26,8 @@ SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 CODE = """
 import os, signal
 from loopdbg.runtime.atomic_file import atomic_text, scratch_folder
-from loopdbg.tui.cli.signal_handlers import terminated_by_signals
-with terminated_by_signals(), scratch_folder() as folder:
+from loopdbg.tui.cli.signal_handlers import terminate_on_signals
+with terminate_on_signals(), scratch_folder() as folder:
     with atomic_text({path!r}) as file:
         try:
             {action}
@@ -65,9 +65,9 @@ def test_a_second_signal_does_not_wait(tmp_path: Path) -> None:
 def test_a_signal_that_is_ignored_stays_so() -> None:
     code = """
 import signal
-from loopdbg.tui.cli.signal_handlers import terminated_by_signals
+from loopdbg.tui.cli.signal_handlers import terminate_on_signals
 signal.signal(signal.SIGHUP, signal.SIG_IGN)
-with terminated_by_signals():
+with terminate_on_signals():
     signal.raise_signal(signal.SIGHUP)
 print("done", signal.getsignal(signal.SIGHUP) is signal.SIG_IGN, signal.getsignal(signal.SIGTERM) is signal.SIG_DFL)
 """
@@ -121,9 +121,9 @@ def test_an_import_comes_to_its_end_before(tmp_path: Path, number: signal.Signal
     )
     code = f"""
 import signal, sys
-from loopdbg.tui.cli.signal_handlers import terminated_by_signals
+from loopdbg.tui.cli.signal_handlers import terminate_on_signals
 sys.path.insert(0, {str(tmp_path)!r})
-with terminated_by_signals():
+with terminate_on_signals():
     import imported
     signal.pause()
 """
@@ -135,11 +135,11 @@ with terminated_by_signals():
 def test_a_signal_in_a_callback_of_the_interpreter_is_not_lost(number: signal.Signals) -> None:
     code = f"""
 import signal
-from loopdbg.tui.cli.signal_handlers import terminated_by_signals
+from loopdbg.tui.cli.signal_handlers import terminate_on_signals
 class Thing:
     def __del__(self):
         signal.raise_signal({number:d})
-with terminated_by_signals():
+with terminate_on_signals():
     try:
         Thing()
         signal.pause()

@@ -51,7 +51,7 @@ def test_topk(op: TopKOperation, axis: int, by_tensor: bool) -> None:
     def build(net: Any, x: Any) -> Any:
         layer = net.add_topk(x, op, 2 if not by_tensor else 1, 1 << axis)
         if by_tensor:
-            layer.set_input(1, net.k(2, np.int32))
+            layer.set_input(1, net.const(2, np.int32))
             assert layer.k == -1
         return layer
 
@@ -117,7 +117,7 @@ def test_cumulative(exclusive: bool, reverse: bool, x: Any) -> None:
         want = np.flip(want, axis) if reverse else want
         check_layer(
             lambda net, t, axis=axis: net.add_cumulative(
-                t, net.k(axis, np.int32), CumulativeOperation.SUM, exclusive, reverse
+                t, net.const(axis, np.int32), CumulativeOperation.SUM, exclusive, reverse
             ),
             {"x": x},
             want,
@@ -261,14 +261,14 @@ def gathered(mode: GatherMode, axis: int = 0, batched: int = 0) -> Any:
 def test_gather(indices: Any, axis: int) -> None:
     want = np.take(X, indices, axis)
     check_layer(lambda net, x, i: net.add_gather(x, i, axis), {"x": X, "i": indices}, want)
-    check_layer(lambda net, x: net.add_gather(x, net.k(indices, indices.dtype), axis), {"x": X}, want)
+    check_layer(lambda net, x: net.add_gather(x, net.const(indices, indices.dtype), axis), {"x": X}, want)
 
 
 def test_what_lies_outside_gathers_zeros() -> None:
     places = np.array([2, 3, -3, -4, 99], np.int32)
     want = np.stack([X[:, 2], X[:, 0] * 0, X[:, 0], X[:, 0] * 0, X[:, 0] * 0], 1)
     check_layer(lambda net, x, i: net.add_gather(x, i, 1), {"x": X, "i": places}, want)
-    check_layer(lambda net, x: net.add_gather(x, net.k(places, np.int32), 1), {"x": X}, want)
+    check_layer(lambda net, x: net.add_gather(x, net.const(places, np.int32), 1), {"x": X}, want)
     row = X[0, 0]
     check_layer(
         gathered(GatherMode.ELEMENT), {"x": row, "i": places}, np.array([row[2], row[3], row[1], row[0], 0], np.float32)
@@ -321,7 +321,7 @@ def test_one_hot(axis: int) -> None:
     indices = np.array([0, 2, 1, 2], np.int32)
     want = np.where(np.eye(3, dtype=bool)[indices], np.float32(5), np.float32(-1))
     want = want.T if axis == 0 else want
-    check_layer(lambda net, i: net.add_one_hot(i, net.k([-1, 5]), net.k(3, np.int32), axis), {"i": indices}, want)
+    check_layer(lambda net, i: net.add_one_hot(i, net.const([-1, 5]), net.const(3, np.int32), axis), {"i": indices}, want)
 
 
 @pytest.mark.parametrize("x", [WHOLE, X, WHOLE > 2])
@@ -378,7 +378,7 @@ def test_non_zero(x: Any) -> None:
             "indices need [2,4]",
         ),
         (
-            lambda net, i: net.add_one_hot(i, net.k([1, 2, 3]), net.k(3, np.int32), 0),
+            lambda net, i: net.add_one_hot(i, net.const([1, 2, 3]), net.const(3, np.int32), 0),
             [np.zeros(2, np.int32)],
             "are two",
         ),

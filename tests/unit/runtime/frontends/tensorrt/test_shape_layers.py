@@ -83,7 +83,7 @@ def test_shuffle_by_a_tensor() -> None:
 
     check_layer(build, {"x": X, "dims": np.array([4, -1], np.int32)}, X.reshape(4, 6), dynamic=False, static=False)
     # A constant is looked into.
-    check_layer(lambda net, x: build(net, x, net.k([4, -1], np.int64)), {"x": X}, X.reshape(4, 6))
+    check_layer(lambda net, x: build(net, x, net.const([4, -1], np.int64)), {"x": X}, X.reshape(4, 6))
 
 
 def test_the_properties_of_a_shuffle() -> None:
@@ -103,9 +103,9 @@ def test_the_properties_of_a_shuffle() -> None:
 
 def test_squeeze_and_unsqueeze() -> None:
     y = X[:, :1]
-    check_layer(lambda net, x: net.add_squeeze(x, net.k([1], np.int32)), {"x": y}, y[:, 0], dynamic=True)
-    check_layer(lambda net, x: net.add_squeeze(x, net.k([-2], np.int64)), {"x": y}, y[:, 0])
-    check_layer(lambda net, x: net.add_unsqueeze(x, net.k([0, -1], np.int64)), {"x": X}, X[None, ..., None])
+    check_layer(lambda net, x: net.add_squeeze(x, net.const([1], np.int32)), {"x": y}, y[:, 0], dynamic=True)
+    check_layer(lambda net, x: net.add_squeeze(x, net.const([-2], np.int64)), {"x": y}, y[:, 0])
+    check_layer(lambda net, x: net.add_unsqueeze(x, net.const([0, -1], np.int64)), {"x": X}, X[None, ..., None])
 
 
 def test_concatenation() -> None:
@@ -186,7 +186,7 @@ def test_slice(name: str, by: str) -> None:
 
     def build(net: Any, x: Any, *parts: Any) -> Any:
         layer = net.add_slice(x, Dims(), Dims(), Dims())
-        given = parts or [net.k(part, np.int32) for part in (start, shape, stride)]
+        given = parts or [net.const(part, np.int32) for part in (start, shape, stride)]
         for index, tensor in enumerate(given, 1):
             layer.set_input(index, tensor)
         return layer
@@ -222,7 +222,7 @@ def test_slices_that_fill(value: float | None) -> None:
         layer = net.add_slice(x, (-1, 3), (3, 3), (2, 1))
         layer.mode = SampleMode.FILL
         if value is not None:
-            layer.set_input(4, net.k(value))
+            layer.set_input(4, net.const(value))
         return layer
 
     want = np.full((3, 3), value or 0, np.float32)
@@ -245,8 +245,8 @@ def test_fill_with_a_line() -> None:
     def line(net: Any, n: Any) -> Any:
         layer = net.add_fill((1,), FillOperation.LINSPACE, DataType.INT32)
         layer.set_input(0, n)
-        layer.set_input(1, net.k(3, np.int32))
-        layer.set_input(2, net.k([2], np.int32))
+        layer.set_input(1, net.const(3, np.int32))
+        layer.set_input(2, net.const([2], np.int32))
         return layer
 
     check_layer(line, {"n": np.array([4], np.int32)}, np.array([3, 5, 7, 9], np.int32), dynamic=False, static=False)
@@ -260,8 +260,8 @@ def test_fill_with_a_line() -> None:
 
     def example(net: Any) -> Any:
         layer = net.add_fill((3, 4), FillOperation.LINSPACE)
-        layer.set_input(1, net.k(1))
-        layer.set_input(2, net.k([100, 10]))
+        layer.set_input(1, net.const(1))
+        layer.set_input(2, net.const([100, 10]))
         return layer
 
     want = np.array([[1, 11, 21, 31], [101, 111, 121, 131], [201, 211, 221, 231]], np.float32)
@@ -275,8 +275,8 @@ def test_random_fill(op: FillOperation, tensors: bool) -> None:
         layer = net.add_fill((100, 50), op)
         layer.alpha, layer.beta = 2.0, 5.0
         if tensors:
-            layer.set_input(1, net.k(2))
-            layer.set_input(2, net.k(5))
+            layer.set_input(1, net.const(2))
+            layer.set_input(2, net.const(5))
         return layer
 
     net, _ = build_network(build, {})
@@ -304,7 +304,7 @@ def test_what_is_no_number_is_ignored_for_alpha_and_beta() -> None:
 
 def test_assertion() -> None:
     def build(net: Any, x: Any) -> Any:
-        net.add_assertion(net.elementwise(x, net.k(0.0), ElementWiseOperation.GREATER), "x has to be positive")
+        net.add_assertion(net.elementwise(x, net.const(0.0), ElementWiseOperation.GREATER), "x has to be positive")
         return [output_of(net.add_identity(x))]
 
     net, _ = build_network(build, {"x": np.float32(1)})
@@ -313,14 +313,14 @@ def test_assertion() -> None:
     with pytest.raises(ExecutionError, match="x has to be positive"):
         model.run({"x": np.float32(-1)})
     with pytest.raises(ModelError, match="never holds: no"):
-        build_network(lambda net: net.add_assertion(net.k(False, bool), "no"), {})[0].graph()
+        build_network(lambda net: net.add_assertion(net.const(False, bool), "no"), {})[0].graph()
 
 
 def test_an_assertion_in_a_loop_names_the_iteration() -> None:
     def build(net: Any, x: Any) -> Any:
-        loop = net.counted(5)
-        value, after = net.carry(loop, x, lambda r: net.elementwise(r, r))
-        net.add_assertion(net.elementwise(after, net.k(10), ElementWiseOperation.LESS), "too large")
+        loop = net.counted_loop(5)
+        value, after = net.add_carried(loop, x, lambda r: net.elementwise(r, r))
+        net.add_assertion(net.elementwise(after, net.const(10), ElementWiseOperation.LESS), "too large")
         return [output_of(loop.add_loop_output(value, LoopOutput.LAST_VALUE))]
 
     model = Model(build_network(build, {"x": np.float32(1)})[0].graph())
@@ -344,8 +344,8 @@ def test_an_assertion_in_a_loop_names_the_iteration() -> None:
         (shuffled({"reshape_dims": 5}), [X], "sequence of integers"),
         (shuffled({"first_transpose": (0, 1)}), [X], "no order of 3 axes"),
         (shuffled({"reshape_dim": (6, 4)}), [X], "reshape_dims"),
-        (lambda net, x: net.add_squeeze(x, net.k([0], np.int32)), [X], "is not 1"),
-        (lambda net, x: net.add_squeeze(x, net.k([3], np.int32)), [X], "lie in -3 to 2"),
+        (lambda net, x: net.add_squeeze(x, net.const([0], np.int32)), [X], "is not 1"),
+        (lambda net, x: net.add_squeeze(x, net.const([3], np.int32)), [X], "lie in -3 to 2"),
         (lambda net, x: net.add_squeeze(x, (0,)), [X], "takes an ITensor"),
         (lambda net, x, a: net.add_unsqueeze(x, a), [X, np.array([0], np.int32)], "have to be constant"),
         (lambda net, x, y: net.add_concatenation([x, y]), [X, SQUARE], "all other sizes"),

@@ -85,8 +85,8 @@ def test_convolution(x: Any, maps: int, window: Any, settings: dict[str, Any], b
         for name, value in settings.items():
             setattr(layer, name, value)
         if by_tensor:
-            layer.set_input(1, net.k(kernel))
-            layer.set_input(2, net.k(bias))
+            layer.set_input(1, net.const(kernel))
+            layer.set_input(2, net.const(bias))
         return layer
 
     check_layer(build, {"x": x}, want.astype(np.float32), rtol=1e-5, known=[1])
@@ -242,7 +242,7 @@ def test_resize_to_the_nearest(by: str) -> None:
         elif by == "scales":
             layer.scales = [1, 1, 2, 1.5]
         else:
-            layer.set_input(1, net.k([2, 4, 14, 9], np.int32))
+            layer.set_input(1, net.const([2, 4, 14, 9], np.int32))
         return layer
 
     rows, columns = np.floor(np.arange(14) * 7 / 14), np.floor(np.arange(9) * 6 / 9)
@@ -365,10 +365,10 @@ def test_nms(form: BoundingBoxFormat, per_class: bool) -> None:
     boxes = boxes[None, :, None].repeat(2, 2) if per_class else boxes[None]
 
     def build(net: Any, b: Any, s: Any) -> Any:
-        layer = net.add_nms(b, s, net.k(3, np.int32))
+        layer = net.add_nms(b, s, net.const(3, np.int32))
         layer.bounding_box_format = form
-        layer.set_input(3, net.k(0.5))
-        layer.set_input(4, net.k(0.15))
+        layer.set_input(3, net.const(0.5))
+        layer.set_input(4, net.const(0.15))
         return layer
 
     given = {"b": boxes, "s": SCORES[None]}
@@ -384,7 +384,7 @@ def test_quantize_and_back(axis: int | None) -> None:
     each = scale.reshape(-1, 1, 1) if axis else scale
 
     def build(net: Any, t: Any) -> Any:
-        scales = net.k(scale)
+        scales = net.const(scale)
         one = net.add_quantize(t, scales, DataType.INT8)
         two = net.add_dequantize(one.get_output(0), scales)
         if axis:
@@ -397,8 +397,8 @@ def test_quantize_and_back(axis: int | None) -> None:
 
 def test_quantize_with_a_zero_point() -> None:
     def build(net: Any, t: Any) -> Any:
-        layer = net.add_quantize(t, net.k(0.1))
-        layer.set_input(2, net.k(10, np.int8))
+        layer = net.add_quantize(t, net.const(0.1))
+        layer.set_input(2, net.const(10, np.int8))
         return layer
 
     want = (np.rint(IMAGE / np.float32(0.1)) + 10).clip(-128, 127).astype(np.int8)
@@ -438,7 +438,7 @@ def test_attention(kind: CausalMaskKind, norm: AttentionNormalizationOp, mask: s
         assert found.mask is None
         assert found.causal == (kind is not CausalMaskKind.NONE)
         if mask:
-            found.mask = net.k(seen, np.bool_) if mask == "bool" else net.k(added)
+            found.mask = net.const(seen, np.bool_) if mask == "bool" else net.const(added)
         return [found.get_output(0)]
 
     check_layer(build, {"q": Q, "k": K, "v": V}, (weights @ v).astype(np.float32), rtol=1e-4)
@@ -457,9 +457,9 @@ def test_rotary_embedding(interleaved: bool, positions: bool) -> None:
     joined = np.stack(pair, -1).reshape(turned.shape) if interleaved else np.concatenate(pair, -1)
 
     def build(net: Any, x: Any) -> Any:
-        layer = net.add_rotary_embedding(x, net.k(np.cos(angles)), net.k(np.sin(angles)), interleaved, 6)
+        layer = net.add_rotary_embedding(x, net.const(np.cos(angles)), net.const(np.sin(angles)), interleaved, 6)
         if positions:
-            layer.set_input(3, net.k(ids, np.int64))
+            layer.set_input(3, net.const(ids, np.int64))
         return layer
 
     check_layer(build, {"x": Q}, np.concatenate([joined, rest], -1).astype(np.float32), rtol=1e-5)
@@ -493,10 +493,10 @@ W = np.zeros((3, 4, 3, 3), np.float32)
         (lambda net, x: net.add_pooling_nd(x, PoolingType.MAX, (2, 0)), [IMAGE], "positive numbers"),
         (lambda net, x: net.add_pooling_nd(x, 0, (2, 2)), [IMAGE], "must be a trt.PoolingType"),
         (lambda net, x, g: net.add_grid_sample(x, g), [IMAGE, IMAGE], "the last axis is x and y"),
-        (lambda net, b, s: net.add_nms(b, s, net.k(3, np.int32)), [IMAGE[0], IMAGE[0]], "do not fit"),
-        (lambda net, x: net.add_quantize(x, net.k([1, 2, 3])), [IMAGE], "its axis"),
-        (lambda net, x: net.add_quantize(x, net.k(1), DataType.INT32), [IMAGE], "not INT32"),
-        (lambda net, x: net.add_dequantize(x, net.k(1)), [IMAGE], "takes INT8"),
+        (lambda net, b, s: net.add_nms(b, s, net.const(3, np.int32)), [IMAGE[0], IMAGE[0]], "do not fit"),
+        (lambda net, x: net.add_quantize(x, net.const([1, 2, 3])), [IMAGE], "its axis"),
+        (lambda net, x: net.add_quantize(x, net.const(1), DataType.INT32), [IMAGE], "not INT32"),
+        (lambda net, x: net.add_dequantize(x, net.const(1)), [IMAGE], "takes INT8"),
         (
             lambda net, q, k: [net.add_attention(q, k, k, AttentionNormalizationOp.SOFTMAX, False).get_output(0)],
             [Q, V],
