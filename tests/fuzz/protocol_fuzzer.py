@@ -562,7 +562,7 @@ def run_conversations(kind: str, numbers: Sequence[int], seed: int) -> list[str]
             while left:
                 number = left.pop(0)
                 try:
-                    server.talk(random.Random(f"{seed} {kind} {number}"))
+                    server.run_conversation(random.Random(f"{seed} {kind} {number}"))
                     server.check()
                 except (ProtocolViolation, TimeoutError, OSError) as fault:
                     faults.append(f"{kind} {number} of seed {seed}: {type(fault).__name__}: {fault}")

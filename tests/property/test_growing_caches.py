@@ -34,7 +34,7 @@ def compile_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def growth_report(engine: Engine) -> str:
     elided = optimizer_attribute(engine, "copy_elision")
-    return f"{elided and min(len(elided.positions), 6)} copies elided"
+    return f"{elided and min(len(elided.elided_positions), 6)} copies elided"
 
 
 @example_settings(100, suppress_health_check=ANY)

@@ -113,7 +113,7 @@ def test_lines_of_a_recording(tmp_path: Path) -> None:
     number = 0
     while True:
         number += STRIDE
-        path, lines = tmp_path / f"{number}.loopdb", FailingLines("recording", number)
+        path, lines = tmp_path / f"{number}.loopdb", FailingLines("trace", number)
         error = run_without_line(lines, lambda path=path: record(path))  # type: ignore[misc]
         if lines.seen < number:
             break

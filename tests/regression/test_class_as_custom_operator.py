@@ -43,5 +43,5 @@ class UndescribedOperator(OpRun):
 
 
 def test_a_class_without_a_method_of_its_own_is_refused_at_once() -> None:
-    with pytest.raises(loopdbg.UsageError, match="Nothing, which has no _run of its own"):
+    with pytest.raises(loopdbg.UsageError, match="UndescribedOperator, which has no _run of its own"):
         loopdbg.operator("test.classes", "Other")(UndescribedOperator)

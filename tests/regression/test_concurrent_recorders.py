@@ -58,8 +58,8 @@ def test_two_programs(tmp_path: Path) -> None:
 def test_who_was_killed_locks_nothing(tmp_path: Path) -> None:
     trace = tmp_path / "run.loopdb"
     code = (
-        "import os, signal, sys\nfrom pathlib import Path\nfrom loopdbg.debugger.trace.lock import Lock\n"
-        f"held = Lock(Path({str(trace)!r}))\nos.kill(os.getpid(), signal.SIGKILL)"
+        "import os, signal, sys\nfrom pathlib import Path\nfrom loopdbg.debugger.trace.lock import TraceLock\n"
+        f"held = TraceLock(Path({str(trace)!r}))\nos.kill(os.getpid(), signal.SIGKILL)"
     )
     assert run_python_code(code).status == -signal.SIGKILL
     assert (tmp_path / "run.loopdb-lock").exists()

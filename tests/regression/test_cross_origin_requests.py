@@ -96,9 +96,9 @@ loopdbg.editor.wait_for_editor(session, 0, on_port=lambda port: print(f"127.0.0.
 """
 _CLUSTER = """
 import socket, sys
-from loopdbg.debugger.sweep.dask_cluster import Cluster
+from loopdbg.debugger.sweep.dask_cluster import DaskCluster
 if __name__ == "__main__":
-    with Cluster("local", [], 1) as cluster:
+    with DaskCluster("local", [], 1) as cluster:
         print(cluster._local.scheduler.http_server.port, file=sys.stderr)
         print(f"127.0.0.1:{cluster._local.scheduler.http_server.port}", flush=True)
         sys.stdin.read()

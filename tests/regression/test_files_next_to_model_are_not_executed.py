@@ -122,7 +122,7 @@ def needs(*packages: str) -> Any:
 
 
 SWEEP = ("sweep", "plain.onnx", "--random", "2", "-j", "2")
-TYPES = ("onnx.apart",)
+TYPES = ("onnx.subprocess_call",)
 #: By command: its words, its exit status, parts of the argument lists of its children, and packages that it needs.
 COMMANDS: dict[str, tuple[tuple[str, ...], int, tuple[str, ...], tuple[str, ...]]] = {
     "info": (("info", "functions.onnx"), 0, TYPES, ()),

@@ -27,7 +27,7 @@ with Peer("onnxruntime", 200, module="spawning_peer") as peer:
     try:
         loaded.run({{}})
     except PeerError as error:
-        print(error.what)
+        print(error.kind)
 """
 
 

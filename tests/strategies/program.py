@@ -96,7 +96,7 @@ class ProgramScanOutput:
     output: ProgramValue
     axis: int = 0
     backwards: bool = False
-    concatenates: bool = False
+    keeps_axis: bool = False
 
 
 @dataclass(eq=False)

@@ -187,7 +187,7 @@ def _loop(loop: ProgramLoop, values: Values, told: OracleResult, entry: tuple[in
 def _join_scanned(scanned: ProgramScanOutput, rows: list[Any], partial: bool = False) -> Any:
     if not rows:
         dims = list(_declared(scanned.result.type))
-        if scanned.concatenates:
+        if scanned.keeps_axis:
             dims[scanned.axis] = 0
         else:
             dims.insert(scanned.axis % (len(dims) + 1), 0)
@@ -195,7 +195,7 @@ def _join_scanned(scanned: ProgramScanOutput, rows: list[Any], partial: bool = F
     if partial and len(rows) > 40:
         return None  # what boundaries show is compared up to there
     rows = rows[::-1] if scanned.backwards else rows
-    return np.concatenate(rows, scanned.axis) if scanned.concatenates else np.stack(rows, scanned.axis)
+    return np.concatenate(rows, scanned.axis) if scanned.keeps_axis else np.stack(rows, scanned.axis)
 
 
 def _dims(value: ProgramValue) -> tuple[int, ...]:

@@ -121,4 +121,5 @@ def _serve() -> None:
 
 
 if __name__ == "__main__":
+    sys.path.append(str(Path(__file__).parents[1]))  # the folder of the package strategies
     _serve()

@@ -168,7 +168,7 @@ def _openvino(program: Program, feeds: Mapping[str, Any], told: program_oracle.O
         if not all(_computed(loop, value) for value in loop.results):
             raise _PeerNotComparable
         # Of parts that have so many rows as the run alone knows it writes over its memory, or gives none: it can crash.
-        if any(s.concatenates and not isinstance(s.result.type.shape[s.axis], int) for s in loop.scanned):
+        if any(s.keeps_axis and not isinstance(s.result.type.shape[s.axis], int) for s in loop.scanned):
             raise _PeerNotComparable
         # Slices that nobody reads are taken out, and with them what counts the iterations.
         used = {*loop.results, *(value for node in loop.body.nodes for value in node_reads(node))}

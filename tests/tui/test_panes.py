@@ -157,19 +157,19 @@ async def test_the_timeline_shows_branches_and_travels() -> None:
         total = screen.session.frame.iteration
         # The left end of the bar is iteration 0, the right one the last.
         timeline = screen.app.panes["timeline"]
-        await click(screen, "timeline", 1 + timeline._first, 0)
+        await click(screen, "timeline", 1 + timeline._label_width, 0)
         assert screen.session.frame.iteration == 0
-        await click(screen, "timeline", timeline._first + timeline._cells, 0)
+        await click(screen, "timeline", timeline._label_width + timeline._bar_width, 0)
         assert screen.session.frame.iteration == total
 
 
 async def test_dragging_along_the_timeline_travels() -> None:
     async with open_app(*sample("two_layer_lstm.onnx")) as screen:
         timeline = screen.app.panes["timeline"]
-        begin = 2 + timeline._first
+        begin = 2 + timeline._label_width
         seen = []
         await screen.pilot.mouse_down("#timeline", offset=(begin, 1))
-        for cell in (0, 20, 50, timeline._cells - 1):
+        for cell in (0, 20, 50, timeline._bar_width - 1):
             await screen.pilot._post_mouse_events(
                 [MouseMove],
                 "#timeline",
