@@ -1,1 +1,1 @@
-"""Values: what a name means at a frame, in its iteration and in others."""
+"""Expression scopes: the meaning of a name at a frame, in its iteration and in others."""

@@ -1,4 +1,4 @@
-"""The scope of expressions at a frame: its values, and through a history those of other iterations."""
+"""The scope of expressions at a frame: its values and, with a history, those of other iterations."""
 
 from __future__ import annotations
 
@@ -23,27 +23,26 @@ __all__ = ["FrameScope", "IterationLookup", "ScopeError", "UnknownNameError"]
 
 
 class IterationLookup(Protocol):
-    """What the values of one entry of a loop were in its other iterations."""
+    """The values of one entry of a loop in its other iterations."""
 
     def value(self, name: str, iteration: int) -> Any:
-        """The value in an iteration: of a parameter what the iteration got, of a body value what it computed.
+        """Return the value in an iteration: a parameter as the iteration received it, a body value as it was computed.
 
         Raises:
-            UsageError: nothing is known of it.
+            UsageError: the value is unknown.
         """
 
 
 class FrameScope:
     """The values of a frame.
 
-    ``x@40`` is what x was in iteration 40: a parameter what that iteration got, a body value what it computed. So at
-    the boundary before iteration i a parameter has its value in iteration i and a body value that in iteration i-1
-    (:meth:`remark` says so);
-    ``previous`` is one iteration before that of the frame. A scan output has what it has collected when the
-    iteration begins, and once the loop has ended what the loop returns, padding included. What comes from outside of
-    the loop is the same in every iteration of one entry.
+    ``x@40`` is the value of x in iteration 40: for a parameter the value received by that iteration, for a body value
+    the value computed in it. At the boundary before iteration i, a parameter has its value in iteration i and a body
+    value that of iteration i-1 (see :meth:`iteration_remark`). ``previous`` is one iteration earlier than the frame.
+    A scan output is the elements collected before the iteration and, after the loop has ended, the output of the
+    loop with padding. A value from outside the loop is constant during one entry.
 
-    A frame knows the last value of what its back edges carry; for all else it takes a history.
+    A frame knows the previous value of each back edge; all other past values need a history.
     """
 
     def __init__(self, frame: FrameProtocol, history: IterationLookup | None = None) -> None:
@@ -54,34 +53,34 @@ class FrameScope:
 
     @property
     def iteration(self) -> int:
-        """The iteration that runs, or at a boundary the one that would run next."""
+        """The current iteration; at a boundary the next one."""
         self._require_loop("'iter'")
         return self._frame.iteration
 
     @property
     def trip_count(self) -> int | None:
-        """The most iterations allowed; None: no limit."""
+        """The maximum number of iterations; None: no limit."""
         self._require_loop("'trip_count'")
         return self._frame.trip_count
 
     @property
     def condition(self) -> bool | None:
-        """The execution condition in force; None where the loop has none."""
+        """The current execution condition; None if the loop has none."""
         self._require_loop("'cond'")
         return self._frame.condition
 
-    def _require_loop(self, what: str) -> None:
+    def _require_loop(self, subject: str) -> None:
         if self._frame.loop is None:
-            raise ScopeError(f"{what} has no meaning in '{self._frame.name}', which is no loop")
+            raise ScopeError(f"{subject} has no meaning in '{self._frame.name}', which is no loop")
 
     # -- values
 
     def names(self) -> Collection[str]:
-        """Everything that has a value now."""
+        """The names of all values that exist now."""
         return [*self._values, *self._scans, *self._enclosing_scans, *self._last_value_outputs]
 
     def value(self, name: str) -> Any:
-        """The value in the frame."""
+        """Return the value in the frame."""
         name = self._canonical_name(name)
         if name in self._enclosing_scans:
             try:
@@ -98,65 +97,67 @@ class FrameScope:
             raise ScopeError(str(error.args[0])) from None
 
     def _scan_elements(self, name: str) -> Any:
-        """What a scan output of the loop has collected so far, without padding."""
+        """The elements that a scan output of the loop has collected so far, without padding."""
         try:
             return self._frame.scan_outputs[self._scans[name].outer.name]
         except KeyError:
             raise ScopeError(f"not all elements of '{name}' were recorded") from None
 
     def _pad_scan(self, port: ScanOutput, elements: Any) -> Any:
-        """A scan output with zeros up to its length, as the loop returns it, once the loop has ended."""
+        """Pad a scan output with zeros to its length, as the loop returns it, if the loop has ended."""
         length = self._padded_length(port)
         if length is None or length <= elements.shape[normalize_axis(port.axis, elements.ndim)]:
             return elements
         if isinstance(elements, TensorRef):
-            return elements.with_array(lambda whole: pad_scan_output(whole, port, length))
+            return elements.with_array(lambda array: pad_scan_output(array, port, length))
         return pad_scan_output(elements, port, length)
 
     def _padded_length(self, port: ScanOutput) -> int | None:
-        """The length to which a scan output is padded; None while the loop runs, and where it is not padded."""
+        """The length to which a scan output is padded; None while the loop runs or if it is not padded."""
         frame = self._frame
         if port.length is None or not frame.at_boundary or frame.stopped_by is None:
             return None
-        known, length = frame.values.read(port.length)
-        return int(np.asarray(length).reshape(())) if known else None
+        is_known, length = frame.values.read(port.length)
+        return int(np.asarray(length).reshape(())) if is_known else None
 
     def previous(self, name: str) -> Any:
-        """The value one iteration before that of the frame."""
+        """Return the value one iteration before that of the frame."""
         name = self._canonical_name(name)
         self._require_loop("'prev'")
-        shown = self._iteration_shown(name)
-        if shown is None:
+        iteration_shown = self._iteration_shown(name)
+        if iteration_shown is None:
             if not self._frame.iteration:
                 raise ScopeError("there is no iteration before iteration 0")
             return self.value(name)
-        if shown < 1:
+        if iteration_shown < 1:
             raise ScopeError(f"'{name}' has no previous value: no iteration came before")
-        return self._value_in_iteration(name, shown - 1, shown)
+        return self._value_in_iteration(name, iteration_shown - 1, iteration_shown)
 
     def initial(self, name: str) -> Any:
-        """The value in iteration 0."""
+        """Return the value in iteration 0."""
         return self.value_at(name, 0)
 
     def value_at(self, name: str, iteration: int) -> Any:
-        """The value in an iteration of this entry of the loop."""
+        """Return the value in an iteration of this entry of the loop."""
         name = self._canonical_name(name)
         self._require_loop("'@'")
         if iteration < 0:
             raise ScopeError(f"there is no iteration {iteration}")
-        shown = self._iteration_shown(name)
-        return self.value(name) if shown is None else self._value_in_iteration(name, iteration, shown)
+        iteration_shown = self._iteration_shown(name)
+        return (
+            self.value(name) if iteration_shown is None else self._value_in_iteration(name, iteration, iteration_shown)
+        )
 
     def history(self, name: str) -> Any:
-        """One number for each iteration of this entry so far: the value, or its norm; of many iterations the extremes
-        of some at a time."""
+        """Return one number for each iteration of this entry so far: the value or its norm; for many iterations the
+        extremes of each bucket."""
         name = self._canonical_name(name)
         self._require_loop("'history'")
-        found = self._frame.evolution if isinstance(self._frame, HasEvolution) else {}
-        if name not in found:
-            have = f"; there is one of {', '.join(map(quote, found))}" if found else ""
-            raise ScopeError(f"there is no history of '{name}'{have}")
-        return found[name].extremes
+        evolution = self._frame.evolution if isinstance(self._frame, HasEvolution) else {}
+        if name not in evolution:
+            hint = f"; there is one of {', '.join(map(quote, evolution))}" if evolution else ""
+            raise ScopeError(f"there is no history of '{name}'{hint}")
+        return evolution[name].extremes
 
     # -- where a value comes from
 
@@ -170,7 +171,7 @@ class FrameScope:
 
     @cached_property
     def _scans(self) -> dict[str, ScanOutput]:
-        """Scan outputs, which the nodes of a body cannot read but a user can: what they have collected so far."""
+        """Scan outputs: the nodes of a body cannot read them, a user can."""
         loop = self._frame.loop
         return {} if loop is None else dict(zip(scan_names(loop), loop.scan_outputs, strict=True))
 
@@ -180,13 +181,13 @@ class FrameScope:
 
     @cached_property
     def _states(self) -> dict[Value, NodeState]:
-        """Body value -> where the node that makes it stands."""
+        """Body value -> state of the node that computes it."""
         nodes = self._frame.nodes if self._frame.loop else []
         return {v: entry.state for entry in nodes for v in entry.node.outputs if v is not None}
 
     @cached_property
     def _parameters(self) -> frozenset[str]:
-        """Parameters that are another value in each iteration."""
+        """Parameters that differ between iterations."""
         loop = self._frame.loop
         if loop is None:
             return frozenset()
@@ -195,7 +196,7 @@ class FrameScope:
 
     @cached_property
     def _sliced(self) -> frozenset[str]:
-        """Parameters that sliced inputs alone feed."""
+        """Parameters that only sliced inputs feed."""
         loop = self._frame.loop
         if loop is None:
             return frozenset()
@@ -204,115 +205,121 @@ class FrameScope:
 
     @cached_property
     def _enclosing_scans(self) -> dict[str, FrameProtocol]:
-        """Scan outputs of the loops around, which go on while this one runs, and the frames that collect them."""
-        found: dict[str, FrameProtocol] = {}
-        around = self._frame.around
-        while around is not None and around.loop is not None:
-            for port in around.loop.scan_outputs:
+        """Scan outputs of the enclosing loops, which are still being collected, and the frames that collect them."""
+        frames: dict[str, FrameProtocol] = {}
+        frame = self._frame.around
+        while frame is not None and frame.loop is not None:
+            for port in frame.loop.scan_outputs:
                 if self._names.get(port.outer.name) is port.outer:
-                    found[port.outer.name] = around
-            around = around.around
-        return found
+                    frames[port.outer.name] = frame
+            frame = frame.around
+        return frames
 
     @cached_property
     def _last_value_outputs(self) -> dict[str, str]:
-        """Where the loop ends: the outputs that are last values, which the graph around gets when the loop is left, and
-        what in the body they are."""
+        """After the end of the loop: outputs that are last values, and the body value of each."""
         frame = self._frame
         if frame.loop is None or not frame.at_boundary or frame.stopped_by is None:
             return {}
-        found: dict[str, str] = {}
-        for last in frame.loop.last_values:
-            edge = frame.loop.back_edge_for(last)
-            inner = last.result if edge is None else edge.param
-            outer = last.outer
-            # A body's own value of that name is what the name means here.
+        names: dict[str, str] = {}
+        for last_value in frame.loop.last_values:
+            edge = frame.loop.back_edge_for(last_value)
+            inner = last_value.result if edge is None else edge.param
+            outer = last_value.outer
+            # A value of the body hides an outer value of the same name.
             if self._names.get(outer.name) is outer and not self._values.read(outer)[0] and inner.name in self._values:
-                found[outer.name] = inner.name
-        return found
+                names[outer.name] = inner.name
+        return names
 
     def _producer_state(self, name: str) -> NodeState | None:
-        """Where the node of the body stands that makes a value; None where none does."""
+        """The state of the body node that computes a value; None if no node computes it."""
         value = self._names.get(name)
         return None if value is None or name in self._scans else self._states.get(value)
 
     def _canonical_name(self, name: str) -> str:
-        """The value's own name, also where a short one was given."""
+        """The full name of a value that may be given by its short name."""
         if name not in self._names and name not in self._scans:
             raise UnknownNameError(f"loop '{self._frame.name}' has no value '{name}'")
         value = self._names.get(name)
         return value.name if value is not None and value.short_name == name else name
 
     def iteration_of(self, name: str) -> int | None:
-        """The iteration that the value is of; None for what is the same in all of them."""
+        """Return the iteration of the value; None for a value that is the same in all iterations."""
         name = self._canonical_name(name)
         return self._iteration_shown(name)
 
     def sequence_text_of(self, name: str) -> str:
-        """All of its elements that were needed, of a value of a TensorRT loop (sequences.py); else ""."""
+        """Return the required elements of a value of a TensorRT loop (sequence_text.py); else ""."""
         if name not in self._names:
             return ""
         name = self._canonical_name(name)
         return sequence_text(self._frame, name, self._iteration_shown(name), lambda k: self.value_at(name, k))
 
     def iteration_remark(self, names: Collection[str]) -> str:
-        """Which of some names are of another iteration than the frame: ``  # y of iteration 3``; else ""."""
+        """Return a remark on the names whose iteration differs from the frame's: ``  # y of iteration 3``; else ""."""
         frame = self._frame
         if frame.loop is None:
             return ""
-        of: dict[int, list[str]] = {}
+        names_by_iteration: dict[int, list[str]] = {}
         for name in sorted(names):
-            shown = (
+            iteration_shown = (
                 self._iteration_shown(self._canonical_name(name))
                 if name in self._names or name in self._scans
                 else None
             )
-            if shown is not None and shown != frame.iteration:
-                of.setdefault(shown, []).append(display_name(self._names[name]) if name in self._names else quote(name))
-        told = [f"{', '.join(found)} of iteration {iteration}" for iteration, found in sorted(of.items())]
-        return f"  # {'; '.join(told)}" if told else ""
+            if iteration_shown is not None and iteration_shown != frame.iteration:
+                names_by_iteration.setdefault(iteration_shown, []).append(
+                    display_name(self._names[name]) if name in self._names else quote(name)
+                )
+        remarks = [
+            f"{', '.join(quoted_names)} of iteration {iteration}"
+            for iteration, quoted_names in sorted(names_by_iteration.items())
+        ]
+        return f"  # {'; '.join(remarks)}" if remarks else ""
 
     def _iteration_shown(self, name: str) -> int | None:
         frame = self._frame
         if frame.loop is None:
             return None
         if name in self._parameters:
-            # After the last iteration there is no further part of a sliced input: the value is still the last one.
-            over = frame.at_boundary and frame.stopped_by is not None and frame.iteration > 0
-            return frame.iteration - (over and name in self._sliced)
+            # After the last iteration a sliced input has no further slice: the value is still that of the last
+            # iteration.
+            has_ended = frame.at_boundary and frame.stopped_by is not None and frame.iteration > 0
+            return frame.iteration - (has_ended and name in self._sliced)
         state = self._producer_state(name)
         if state is None:
-            # What a scan output has collected so far grows; all else comes from outside.
+            # A scan output grows; all other values come from outside.
             return frame.iteration if name in self._scans else None
-        # At a boundary only what decides whether the iteration ahead runs is done.
+        # At a boundary only the condition of the next iteration has been computed.
         return frame.iteration if state is NodeState.DONE else frame.iteration - 1
 
-    def _value_in_iteration(self, name: str, iteration: int, shown: int) -> Any:
-        if iteration == shown:
+    def _value_in_iteration(self, name: str, iteration: int, iteration_shown: int) -> Any:
+        if iteration == iteration_shown:
             return self.value(name)
         loop = self._frame.loop
         assert loop is not None
-        if loop.iteration is not None and loop.iteration.name == name and iteration < shown:
+        if loop.iteration is not None and loop.iteration.name == name and iteration < iteration_shown:
             return np.full_like(self.value(name), iteration)
         port = self._scans.get(name)
-        if port is not None and port.stack and iteration < shown:
+        if port is not None and port.stack and iteration < iteration_shown:
             return _first_elements(self._scan_elements(name), iteration, port)
-        if iteration == shown - 1:
-            # ``previous`` is what the last iteration got, or within an iteration what this one got: either way that
-            # is what the result was in the iteration before.
+        if iteration == iteration_shown - 1:
+            # At a boundary ``previous`` is the parameter of the last iteration, within an iteration that of the current
+            # one.
+            # In both cases it is the result of the iteration before.
             boundary = self._frame.at_boundary
             for edge in self._edges:
                 if edge.previous is None:
-                    # Nothing, or nothing that is known here.
+                    # No previous value, or an unknown one.
                     continue
                 if edge.param == name and boundary:
                     return edge.previous
-                if edge.result == name and boundary and shown == self._frame.iteration:
+                if edge.result == name and boundary and iteration_shown == self._frame.iteration:
                     return edge.value
                 if (
                     edge.result == name
                     and self._producer_state(name) is not None
-                    and (boundary or shown == self._frame.iteration)
+                    and (boundary or iteration_shown == self._frame.iteration)
                 ):
                     return edge.previous
         if self._history is None:
@@ -325,9 +332,9 @@ class FrameScope:
             raise ScopeError(one_line(error)) from None
 
 
-def _first_elements(collected: Array, count: int, port: ScanOutput) -> Array:
-    """The first elements that a stacked scan output collected; the last ones in a reversed one."""
-    axis = normalize_axis(port.axis, collected.ndim)
-    index = [slice(None)] * collected.ndim
-    index[axis] = slice(collected.shape[axis] - count, None) if port.reverse else slice(count)
-    return collected[tuple(index)].copy()
+def _first_elements(elements: Array, count: int, port: ScanOutput) -> Array:
+    """The first elements that a stacked scan output collected; the last ones for a reversed output."""
+    axis = normalize_axis(port.axis, elements.ndim)
+    index = [slice(None)] * elements.ndim
+    index[axis] = slice(elements.shape[axis] - count, None) if port.reverse else slice(count)
+    return elements[tuple(index)].copy()

@@ -1,4 +1,4 @@
-"""Values of other iterations than that of the frame: what a run and a recording have in common."""
+"""Values of iterations other than that of the frame: the common part of live sessions and recordings."""
 
 from __future__ import annotations
 
@@ -16,77 +16,81 @@ from ..describe.condition import condition_slice
 from ..frame_protocol import FrameProtocol
 from ..statistics.value_history import EMPTY_EVOLUTION, Evolution, ValueHistory
 
-#: What is carried at the boundaries that ``Iterations.recent`` gives takes about this much at most.
+#: Approximate maximum size of the carried values at the boundaries that ``recent_boundaries`` returns.
 _RECENT_BYTES = 64 << 20
 
 
 @public_class
 class IterationValues(ABC):
-    """What the values of one entry of a loop were in other iterations than that of ``frame``."""
+    """The values of one entry of a loop in iterations other than that of ``frame``."""
 
     def __init__(self, frame: FrameProtocol) -> None:
         self.frame = frame
 
     @abstractmethod
     def boundary(self, iteration: int) -> FrameProtocol | None:
-        """The loop at the boundary before an iteration of the same entry; None where nothing is known of it."""
+        """Return the loop at the boundary before an iteration of the same entry; None if it is unknown."""
 
     def value(self, name: str, iteration: int) -> Any:
-        """The value in an iteration: parameters as it got them, body values as it computed them.
+        """Return the value in an iteration: a parameter as received, a body value as computed.
 
         Raises:
-            UsageError: there is no such iteration, or it has not run yet, or there is no such value.
+            UsageError: no such iteration or value exists, or the iteration has not run yet.
         """
         frame = self.frame
         if frame.loop is None:
             raise UsageError("the main graph has no iterations")
         if iteration < 0:
             raise UsageError(f"there is no iteration {iteration}")
-        made = any(v is not None and v.name == name for entry in frame.nodes for v in entry.node.outputs)
-        ahead = made and any(v.name == name for v in condition_values(frame.loop))
-        boundary = iteration + (made and not ahead)
+        is_body_value = any(v is not None and v.name == name for entry in frame.nodes for v in entry.node.outputs)
+        is_condition_value = is_body_value and any(v.name == name for v in condition_values(frame.loop))
+        boundary = iteration + (is_body_value and not is_condition_value)
         if boundary > frame.iteration:
             raise UsageError(f"iteration {iteration} has not run yet; this is iteration {frame.iteration}")
-        there = frame if boundary == frame.iteration and frame.at_boundary else self.boundary(boundary)
-        if there is None:
+        boundary_frame = frame if boundary == frame.iteration and frame.at_boundary else self.boundary(boundary)
+        if boundary_frame is None:
             raise UsageError(f"the boundary before iteration {boundary} of loop '{frame.name}' is not recorded")
-        if ahead and there.stopped_by is StoppedBy.TRIP_COUNT:
+        if is_condition_value and boundary_frame.stopped_by is StoppedBy.TRIP_COUNT:
             raise UsageError(f"'{name}' was not needed in iteration {iteration}: the trip count ends the loop before")
         try:
-            return there.values[name]
+            return boundary_frame.values[name]
         except KeyError as error:
             raise UsageError(str(error.args[0])) from None
 
     def recent_boundaries(self, count: int = 24) -> list[Mapping[str, Any]]:
-        """The last boundaries of this entry, oldest first, up to this one and without gaps: of each the carried values,
-        and what was computed of what the condition depends on; fewer where they are large."""
+        """Return the last boundaries of this entry, oldest first, up to the current one and without gaps: the carried
+        values and the computed values that the condition depends on; fewer boundaries if they are large."""
         frame = self.frame
         if frame.loop is None:
             return []
         known = self._recent_from_history(frame.loop, count)
         if known is not None:
             return known
-        made = [value for node in condition_slice(frame.loop).nodes for value in node.outputs if value is not None]
+        computed_values = [
+            value for node in condition_slice(frame.loop).nodes for value in node.outputs if value is not None
+        ]
         size = sum(value.nbytes for value in frame.carried.values() if isinstance(value, np.ndarray))
         count = max(min(count, _RECENT_BYTES // max(size, 1)), 2)
-        told: list[Mapping[str, Any]] = []
+        boundaries: list[Mapping[str, Any]] = []
         for iteration in range(max(frame.iteration - count, 0), frame.iteration + 1):
-            there = frame if iteration == frame.iteration and frame.at_boundary else self.boundary(iteration)
-            if there is None:
-                told.clear()
+            boundary_frame = frame if iteration == frame.iteration and frame.at_boundary else self.boundary(iteration)
+            if boundary_frame is None:
+                boundaries.clear()
                 continue
-            values = there.values
-            read = {value.name: values.read(value) for value in made}
-            told.append({**{name: data for name, (known, data) in read.items() if known}, **there.carried})
-        return told
+            values = boundary_frame.values
+            results = {value.name: values.read(value) for value in computed_values}
+            boundaries.append(
+                {**{name: data for name, (known, data) in results.items() if known}, **boundary_frame.carried}
+            )
+        return boundaries
 
     def evolution(self) -> Evolution:
-        """What the values of the entry were in all iterations so far, as far as that is known without running any."""
+        """The values of the entry in all iterations so far, as far as they are known without running any."""
         return EMPTY_EVOLUTION
 
     def _recent_from_history(self, loop: Loop, count: int) -> list[Mapping[str, Any]] | None:
-        """As :meth:`recent`, of what decides alone, from numbers that were noted while the loop ran; None where they do
-        not tell all of it: then iterations have to be run again."""
+        """As :meth:`recent_boundaries`, restricted to values of the condition, from recorded numbers; None if those are
+        incomplete and iterations have to be run again."""
         frame, evolution = self.frame, self.evolution()
         names = [edge.param.name for edge in condition_slice(loop).all_carried]
         sides = [side for side in evolution.sides or () if side.name not in frame.carried]
@@ -99,36 +103,38 @@ class IterationValues(ABC):
         ):
             return None
         iterations = range(max(frame.iteration - count, 0), frame.iteration)
-        # What a body computes in an iteration is there at the boundary after it.
+        # A value that the body computes in an iteration is available at the boundary after it.
         carried = {name: _exact_values(evolution[name], iterations, frame.carried[name]) for name in names}
-        before = range(max(iterations.start - 1, 0), max(iterations.stop - 1, 0))
+        previous_iterations = range(max(iterations.start - 1, 0), max(iterations.stop - 1, 0))
         read = frame.values
-        computed = {side.name: _exact_values(side, before, read[side.name]) for side in sides if side.name in read}
+        computed = {
+            side.name: _exact_values(side, previous_iterations, read[side.name]) for side in sides if side.name in read
+        }
         if None in carried.values() or None in computed.values():
             return None
-        told: list[Mapping[str, Any]] = []
+        boundaries: list[Mapping[str, Any]] = []
         for k, iteration in enumerate(iterations):
-            late = {} if not iteration else {n: v[k - (iterations.start == 0)] for n, v in computed.items() if v}
-            told.append({**late, **{name: values[k] for name, values in carried.items() if values}})
-        return [*told, {**{name: read[name] for name in computed if frame.iteration}, **frame.carried}]
+            results = {} if not iteration else {n: v[k - (iterations.start == 0)] for n, v in computed.items() if v}
+            boundaries.append({**results, **{name: values[k] for name, values in carried.items() if values}})
+        return [*boundaries, {**{name: read[name] for name in computed if frame.iteration}, **frame.carried}]
 
 
-def _exact_values(history: ValueHistory, iterations: range, now: Any) -> list[Any] | None:
-    """What a value of one element was in some iterations, with the type and shape that it has now; None where numbers
-    do not tell that to the bit."""
-    if not isinstance(now, np.ndarray | np.generic) or now.size != 1 or history.bucket > 1 or history.is_tensor:
+def _exact_values(history: ValueHistory, iterations: range, current: Any) -> list[Any] | None:
+    """The values of one element in some iterations, with its current type and shape; None if the numbers are not
+    exact."""
+    if not isinstance(current, np.ndarray | np.generic) or current.size != 1 or history.bucket > 1 or history.is_tensor:
         return None
     first = int(history.iterations[0]) if len(history) else 0
     numbers = history.values[iterations.start - first : iterations.stop - first]
     if iterations.start < first or len(numbers) != len(iterations) or not np.isfinite(numbers).all():
         return None
-    if now.dtype.kind not in "biuf" or (now.dtype.kind in "iu" and (np.abs(numbers) >= 2.0**53).any()):
+    if current.dtype.kind not in "biuf" or (current.dtype.kind in "iu" and (np.abs(numbers) >= 2.0**53).any()):
         return None
-    return [np.full(now.shape, number, now.dtype) for number in numbers]
+    return [np.full(current.shape, number, current.dtype) for number in numbers]
 
 
 class FrameWithHistory(FrameProtocol, Protocol):
-    """A frame that other iterations can be asked of. ``evolution``: its values in all of them, as numbers."""
+    """A frame with access to other iterations; ``evolution``: its values in all of them, as numbers."""
 
     @property
     def history(self) -> IterationValues: ...

@@ -1,4 +1,4 @@
-"""A value of a TensorRT loop as the sequence that it is: its elements in the iterations that needed them."""
+"""Text of a TensorRT loop value as a sequence: its elements in the iterations that required them."""
 
 from __future__ import annotations
 
@@ -11,51 +11,51 @@ from ...runtime.graph.dependence import condition_values
 from ..frame_protocol import FrameProtocol
 from ..value_text import value_text
 
-#: Of a long sequence so many elements are told at its beginning and at its end, each of so many characters at most.
+#: Number of elements shown at the beginning and at the end of a long sequence, and the maximum length of each.
 _HEAD_ELEMENTS, _TAIL_ELEMENTS, _ELEMENT_WIDTH = 3, 4, 24
 
 
-def sequence_text(frame: FrameProtocol, name: str, newest: int | None, at: Callable[[int], Any]) -> str:
-    """``<4.0, 8.0, 16.0, 32.0>``, and which element nobody needed; empty where the value is no sequence.
+def sequence_text(frame: FrameProtocol, name: str, newest: int | None, element_at: Callable[[int], Any]) -> str:
+    """Return ``<4.0, 8.0, 16.0, 32.0>`` with a mark for elements that were not required; "" if it is no sequence.
 
-    ``newest``: the iteration that the frame has of it; ``at``: its element in an earlier one.
+    ``newest``: the iteration of the frame's element; ``element_at``: returns an earlier element.
     """
     loop = frame.loop
     if loop is None or loop.system is not System.TENSORRT or newest is None or newest < 0:
         return ""
-    told: dict[int, str] = {}
+    texts: dict[int, str] = {}
     for k in shown_indices(newest):
         try:
-            told[k] = value_text(at(k), _ELEMENT_WIDTH)
+            texts[k] = value_text(element_at(k), _ELEMENT_WIDTH)
         except UsageError:
-            told[k] = "?"
-    text = elements_text(told, newest, frame.stopped_by is not None)
+            texts[k] = "?"
+    text = elements_text(texts, newest, frame.stopped_by is not None)
     left_out = is_not_computed(loop, frame.stopped_by, frame.iteration, name, newest)
     return f"{text}, not needed at {newest + 1}" if left_out else text
 
 
 def shown_indices(newest: int, first: int = _HEAD_ELEMENTS, last: int = _TAIL_ELEMENTS) -> list[int]:
-    """Which elements of a sequence are told, of those up to the newest one."""
+    """Return the indices of the elements of a sequence to show, up to the newest one."""
     begin = min(first, newest + 1)
     return [*range(begin), *range(max(begin, newest + 1 - last), newest + 1)]
 
 
-def elements_text(told: Mapping[int, str], newest: int, ended: bool) -> str:
-    """``<4.0, 8.0, ..., 64.0, ...>``: elements by their places, of those up to the newest one."""
+def elements_text(texts: Mapping[int, str], newest: int, ended: bool) -> str:
+    """Return ``<4.0, 8.0, ..., 64.0, ...>``: elements by index, up to the newest one."""
     parts: list[str] = []
-    before = -1
-    for k in sorted(told):
-        if k > before + 1:
+    previous = -1
+    for k in sorted(texts):
+        if k > previous + 1:
             parts.append("...")
-        parts.append(told[k])
-        before = k
-    if before < newest or not ended:
+        parts.append(texts[k])
+        previous = k
+    if previous < newest or not ended:
         parts.append("...")
     return f"<{', '.join(parts)}>"
 
 
 def is_not_computed(loop: Loop, stopped_by: StoppedBy | None, iteration: int, name: str, newest: int) -> bool:
-    """The condition alone was computed at the index at which the loop ended, and the value is no part of that."""
+    """Whether only the condition was computed at the index at which the loop ended, and the value is no part of it."""
     if stopped_by is not StoppedBy.CONDITION or newest + 1 != iteration:
         return False
     return all(value.name != name for value in condition_values(loop))

@@ -1,1 +1,1 @@
-"""Why a loop ended, or did not: the condition and its values over the iterations."""
+"""Termination analysis: why a loop ended or goes on, from its condition and the values over the iterations."""

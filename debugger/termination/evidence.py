@@ -1,7 +1,8 @@
-"""The values behind a loop's last decision, and how they moved: what :mod:`.why` reasons about.
+"""The values behind a loop's last decision and their movement, as input for :mod:`.explanation`.
 
-While a loop stands at a boundary its parameters already hold what the next iteration gets, and inside an iteration some
-results are new and others old. What decided is the iteration that ended last, so that is the one that is read here.
+At a boundary the parameters of a loop already hold the values of the next iteration; inside an iteration some results
+are
+new and others old. The decision was made by the iteration that ended last, so that iteration is read here.
 """
 
 from __future__ import annotations
@@ -25,15 +26,15 @@ _COMPARISON_UFUNCS = {
     "==": np.equal,
     "!=": np.not_equal,
 }
-#: One boundary: carried values by parameter, as the next iteration gets them, and what the last iteration computed.
+#: One boundary: carried values by parameter, as the next iteration receives them, and results of the last iteration.
 RecentBoundaries = Sequence[Mapping[str, Any]]
 
 
 class ConditionEvidence:
-    """Values of the iteration that decided last, and of those before it as far as ``recent`` knows them.
+    """Values of the iteration that made the last decision, and of earlier iterations as far as ``recent`` knows them.
 
-    ``recent``: consecutive boundaries, oldest first; the last is the one at which the frame stands, or the one before
-    the iteration that runs. ``nodes``: those of the body whose results are asked for.
+    ``recent``: consecutive boundaries, oldest first; the last is the frame's boundary or the one before the current
+    iteration. ``nodes``: the body nodes whose results are needed.
     """
 
     def __init__(
@@ -42,7 +43,7 @@ class ConditionEvidence:
         self.frame = frame
         self.loop = loop
         self.formatter = phrases
-        #: The iteration ahead decides by itself: what a boundary knows of the condition is about it.
+        #: The next iteration decides by itself: the condition known at a boundary is about that iteration.
         self._tests_first = loop.condition_node_count is not None
         self._values = frame.values
         self._edges = {edge.param: edge for edge in loop.back_edges}
@@ -51,7 +52,7 @@ class ConditionEvidence:
         self.recent = self._complete_recent(recent)
 
     def _complete_recent(self, recent: RecentBoundaries) -> list[Mapping[str, Any]]:
-        """What is given, and what the frame itself still knows of the last two boundaries."""
+        """The given boundaries, completed with what the frame knows of the last two."""
         frame = self.frame
         if not frame.at_boundary:
             carried = dict(frame.carried)
@@ -59,21 +60,21 @@ class ConditionEvidence:
         computed = {}
         if frame.iteration:
             for value in self._body_values:
-                there, data = self._values.read(value)
-                if there:
+                is_known, data = self._values.read(value)
+                if is_known:
                     computed[value.name] = data
-        now = {**computed, **(recent[-1] if recent else {}), **frame.carried}
+        current = {**computed, **(recent[-1] if recent else {}), **frame.carried}
         if len(recent) > 1:
-            return [*recent[:-1], now]
+            return [*recent[:-1], current]
         if not frame.iteration:
-            return [now]
-        # None: nothing, or nothing that was recorded.
-        return [{edge.param: edge.previous for edge in frame.back_edges if edge.previous is not None}, now]
+            return [current]
+        # None: no value, or an unrecorded one.
+        return [{edge.param: edge.previous for edge in frame.back_edges if edge.previous is not None}, current]
 
     # -- the iteration that decided
 
     def value_of(self, value: Value) -> tuple[bool, Any]:
-        """Whether a value is known, and what it was in the iteration that decided last."""
+        """Whether a value is known, and its value in the iteration that made the last decision."""
         data = self.formatter.constant(value)
         if data is not None:
             return True, data
@@ -81,73 +82,74 @@ class ConditionEvidence:
         if value is self.loop.iteration:
             return frame.iteration > 0, np.int64(frame.iteration - 1)
         if value in self._edges:
-            before = self.recent[-1] if self._tests_first else self.recent[-2] if len(self.recent) > 1 else {}
-            return value.name in before, before.get(value.name)
+            boundary = self.recent[-1] if self._tests_first else self.recent[-2] if len(self.recent) > 1 else {}
+            return value.name in boundary, boundary.get(value.name)
         if not frame.at_boundary and value in self._body_values and not self._tests_first:
             return self._previous_result(value)
         return self._values.read(value)
 
     def _previous_result(self, value: Value) -> tuple[bool, Any]:
-        """A result of the iteration before the one that runs."""
-        last = self.recent[-1]
-        if value.name in last:
-            return True, last[value.name]
-        if value in self._results and self._results[value].param.name in last:
-            return True, last[self._results[value].param.name]
+        """A result of the iteration before the current one."""
+        boundary = self.recent[-1]
+        if value.name in boundary:
+            return True, boundary[value.name]
+        if value in self._results and self._results[value].param.name in boundary:
+            return True, boundary[self._results[value].param.name]
         computed = {output for node in self.frame.nodes if node.state == "done" for output in node.node.outputs}
         return (False, None) if value in computed else self._values.read(value)
 
-    def truth_of(self, of: Decision) -> bool | None:
-        """What a decision was; None where that is not known."""
-        there, data = self.value_of(of.value)
-        if there:
+    def truth_of(self, decision: Decision) -> bool | None:
+        """The result of a decision; None if unknown."""
+        is_known, data = self.value_of(decision.value)
+        if is_known:
             return _truth(data)
-        if isinstance(of, DecidingComparison):
-            (one, left), (two, right) = self.value_of(of.left), self.value_of(of.right)
-            if not (one and two):
+        if isinstance(decision, DecidingComparison):
+            (left_known, left), (right_known, right) = self.value_of(decision.left), self.value_of(decision.right)
+            if not (left_known and right_known):
                 return None
             with np.errstate(all="ignore"):
-                return _truth(_COMPARISON_UFUNCS[of.sign](left, right))
-        if isinstance(of, NegatedDecision):
-            inner = self.truth_of(of.operand)
+                return _truth(_COMPARISON_UFUNCS[decision.sign](left, right))
+        if isinstance(decision, NegatedDecision):
+            inner = self.truth_of(decision.operand)
             return None if inner is None else not inner
-        if isinstance(of, LogicalDecision):
-            sides = [self.truth_of(part) for part in of.operands]
-            decided = of.operator == "or"
-            if decided in sides:
-                return decided
-            return None if None in sides else not decided
-        if isinstance(of, ConditionalDecision):
-            branch = self.taken_branch(of)
+        if isinstance(decision, LogicalDecision):
+            sides = [self.truth_of(part) for part in decision.operands]
+            dominant = decision.operator == "or"
+            if dominant in sides:
+                return dominant
+            return None if None in sides else not dominant
+        if isinstance(decision, ConditionalDecision):
+            branch = self.taken_branch(decision)
             return None if branch is None else self.truth_of(branch)
         return None
 
-    def taken_branch(self, of: ConditionalDecision) -> Decision | None:
-        """The decision of the branch that an If took; None where its condition is not known."""
-        there, data = self.value_of(of.condition)
-        word = _truth(data) if there else None
-        return None if word is None else of.then_decision if word else of.else_decision
+    def taken_branch(self, decision: ConditionalDecision) -> Decision | None:
+        """The decision of the branch that an If took; None if its condition is unknown."""
+        is_known, data = self.value_of(decision.condition)
+        truth = _truth(data) if is_known else None
+        return None if truth is None else decision.then_decision if truth else decision.else_decision
 
     # -- the iterations before it
 
     def dtype_of(self, value: Value) -> np.dtype[Any] | None:
-        """The dtype that a value had; None where it is not known."""
-        there, data = self.value_of(value)
-        return np.asarray(data).dtype if there and not isinstance(data, list | tuple) and data is not None else None
+        """The dtype of a value; None if unknown."""
+        is_known, data = self.value_of(value)
+        return np.asarray(data).dtype if is_known and not isinstance(data, list | tuple) and data is not None else None
 
     def series(self, value: Value) -> list[float]:
-        """A number in the iterations that ended last, oldest first, without gaps; empty where it is none. Integers are
-        Python's."""
-        found: list[float] = []
+        """The numbers of a value in the last iterations, oldest first, without gaps; empty if it is not one number.
+        Integers
+        are Python's."""
+        numbers: list[float] = []
         for k in reversed(range(len(self.recent))):
             number = self._number_at(value, k)
             if number is None:
                 break
-            found.insert(0, number)
-        return found
+            numbers.insert(0, number)
+        return numbers
 
     def _number_at(self, value: Value, k: int) -> float | None:
-        """The number that a value had in the iteration that ended at boundary ``k`` of the recent ones."""
+        """The number of a value in the iteration that ended at boundary ``k`` of the recent ones."""
         iteration = self.frame.iteration - (len(self.recent) - 1 - k) - 1
         if self._tests_first and (value in self._edges or value in self._body_values):
             return as_number(self.recent[k].get(value.name))
@@ -158,40 +160,40 @@ class ConditionEvidence:
         if value in self._edges:
             return as_number(self.recent[k - 1].get(value.name)) if k else None
         if value in self._body_values:
-            seen = self.recent[k]
-            if value.name in seen:
-                return as_number(seen[value.name])
+            boundary = self.recent[k]
+            if value.name in boundary:
+                return as_number(boundary[value.name])
             edge = self._results.get(value)
             if edge is not None:
-                return as_number(seen.get(edge.param.name))
+                return as_number(boundary.get(edge.param.name))
             return None
         if any(value is sliced.inner for sliced in self.loop.sliced_inputs):
             return None
-        there, data = self.value_of(value)
-        return as_number(data) if there else None
+        is_known, data = self.value_of(value)
+        return as_number(data) if is_known else None
 
     def repetition_period(self, names: Iterable[str]) -> int | None:
-        """After how many iterations the named carried values are what they were, bit for bit; None: none was found."""
-        wanted = list(names)
-        now = self.recent[-1]
-        for back in range(1, len(self.recent)):
-            then = self.recent[-1 - back]
-            if not all(name in then and name in now for name in wanted):
+        """The period with which the named carried values repeat bit for bit; None: no repetition was found."""
+        required = list(names)
+        newest = self.recent[-1]
+        for period in range(1, len(self.recent)):
+            earlier = self.recent[-1 - period]
+            if not all(name in earlier and name in newest for name in required):
                 return None
-            if all(bitwise_equal(then[name], now[name]) for name in wanted):
-                return back
+            if all(bitwise_equal(earlier[name], newest[name]) for name in required):
+                return period
         return None
 
 
 def as_number(data: Any) -> float | None:
-    """The one number of a value, an integer as Python's; None where it is not one."""
+    """Return a value of one element as a number, an integer as Python's; None for other values."""
     if isinstance(data, list | tuple) or data is None:
         return None
     array = np.asarray(data)
     if array.size != 1 or array.dtype.kind in "cOUSTM":
         return None
-    one = array.reshape(-1)[0]
-    return int(one) if "int" in array.dtype.name else float(one)
+    element = array.reshape(-1)[0]
+    return int(element) if "int" in array.dtype.name else float(element)
 
 
 def _truth(data: Any) -> bool | None:

@@ -1,4 +1,4 @@
-"""Why a loop ended, or why it goes on: what decided, with values, and whether and when that can change."""
+"""Why a loop ended or goes on: the decision with its values, and whether and when it can change."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ from .evidence import ConditionEvidence, RecentBoundaries
 from .trend import Trend, TurningEstimate, estimate_turning
 
 _VALUE_WIDTH = 24
-#: So many of the newest values of a carried value are shown.
+#: Maximum number of the newest values of a carried value to show.
 _MAX_SHOWN_VALUES = 6
 _TITLE_WIDTH = 11
 #: Of larger values only the newest two are shown.
 _SMALL_VALUE_ELEMENTS = 1
-#: Trends that do not tell how long a comparison will stay as it is.
+#: Trends that do not predict how long the result of a comparison lasts.
 _UNPREDICTABLE_TRENDS = frozenset({Trend.CONSTANT, Trend.ACCELERATING, Trend.IRREGULAR})
-#: Parts of a decision, each with what it has to be for the loop to go on.
+#: Parts of a decision, each with the result that lets the loop go on.
 _WantedDecisions = tuple[tuple[Decision, bool], ...]
 
 
 @runtime_checkable
 class DebugSubject(Protocol):
-    """What a session offers, and a recording."""
+    """The common interface of a session and a recording."""
 
     @property
     def model(self) -> Model: ...
@@ -60,8 +60,9 @@ class DebugSubject(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class DecidingNode:
-    """One node that the condition depends on, as pseudo-code, and its result; ``known`` is false where that is not at
-    hand. ``code``: the line of code that it comes from, where the model tells that."""
+    """A node that the condition depends on, as pseudo-code, and its result; ``known`` is false if that is not
+    available.
+    ``code``: the line of source code, if the model records it."""
 
     node: Node
     text: str
@@ -72,7 +73,7 @@ class DecidingNode:
 
 @dataclass(frozen=True, eq=False)
 class ConditionComparison:
-    """One comparison behind the condition: as code, with values, whether it holds, and where it is heading."""
+    """A comparison that the condition depends on: as code, with values, its result and its trend."""
 
     comparison: DecidingComparison
     text: str
@@ -83,17 +84,17 @@ class ConditionComparison:
 
 @dataclass(frozen=True, eq=False)
 class ConditionInput:
-    """A value that the condition depends on; ``what``: carried, capture, iteration number or sliced input."""
+    """A value that the condition depends on; ``kind``: carried, capture, iteration number or sliced input."""
 
     name: str
     kind: str
-    #: Over the last iterations, oldest first; of what stays the same one.
+    #: Over the last iterations, oldest first; one value if it does not change.
     values: tuple[Any, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Why:
-    """Why a loop ended or goes on. ``lines()`` and ``str()`` are all of it as text.
+    """Why a loop ended or goes on; ``lines()`` and ``str()`` return it as text.
 
     >>> _ = session.step(4)
     >>> reason = session.why()
@@ -109,7 +110,7 @@ class Why:
     iteration: int
     headline: str
     ended: StoppedBy | None = None
-    #: The execution condition that was decided last; None where the loop has none.
+    #: The execution condition that was decided last; None if the loop has none.
     condition: bool | None = None
     slice: ConditionSlice | None = None
     steps: tuple[DecidingNode, ...] = ()
@@ -118,49 +119,49 @@ class Why:
     trip_count: int | None = None
     #: Iterations that the trip count still allows.
     left: int | None = None
-    #: Why the condition will never end the loop; empty where nothing says so for certain.
+    #: Why the condition will never end the loop; empty if that is not certain.
     never: str = ""
-    #: The carried values are what they were so many iterations ago, so they will be again.
+    #: Period with which the carried values repeat.
     repeats: int | None = None
-    #: About so many more iterations until the condition ends the loop; None: no estimate, or it does not seem to.
+    #: Estimated number of iterations until the condition ends the loop; None: no estimate, or no end in sight.
     about: int | None = None
-    #: It may well end it earlier: another part of it has no trend, or a trend gets faster.
+    #: The loop may end earlier: another part of the condition has no trend, or a trend accelerates.
     at_most: bool = False
     remarks: tuple[str, ...] = ()
 
     def lines(self) -> Iterator[str]:
-        """The explanation as text, the headline first.
+        """Yield the explanation as text, the headline first.
 
         >>> next(session.why().lines())
         "loop 'sqrt' begins: keep0 = err0 > tol is true: 2.0 > 1e-06"
         """
         yield self.headline
-        # A trip count ends it all the same.
+        # A trip count ends the loop nevertheless.
         title = "never ends" if self.trip_count is None else "stays true"
         yield from _rows(title, [self.never] if self.never else [])
-        compared = [f"{side.text}: {side.values}" if side.values else side.text for side in self.sides]
-        yield from _rows("compares", compared)
+        comparisons = [f"{side.text}: {side.values}" if side.values else side.text for side in self.sides]
+        yield from _rows("compares", comparisons)
         yield from _rows("estimate", [text for side in self.sides for text in _estimate_lines(side, len(self.sides))])
         if self.left is not None and self.trip_count is not None and self.ended is None:
             yield from _rows("trip count", [f"{self.trip_count}, {self.left} left"])
-        wide = max((len(step.text) for step in self.steps), default=0)
-        shown = [(step.text, _value_text(step.value) if step.known else "·") for step in self.steps]
-        yield from _rows("computed by", [f"{text:<{min(wide, 48)}}  {value}" for text, value in shown])
+        width = max((len(step.text) for step in self.steps), default=0)
+        cells = [(step.text, _value_text(step.value) if step.known else "·") for step in self.steps]
+        yield from _rows("computed by", [f"{text:<{min(width, 48)}}  {value}" for text, value in cells])
         yield from _rows("comes from", list(dict.fromkeys(step.code for step in self.steps if step.code)))
-        for what in dict.fromkeys(read.kind for read in self.reads):
-            yield from _rows(what, [_input_text(read) for read in self.reads if read.kind == what])
+        for kind in dict.fromkeys(read.kind for read in self.reads):
+            yield from _rows(kind, [_input_text(read) for read in self.reads if read.kind == kind])
         yield from _rows("note", list(self.remarks))
 
     def __str__(self) -> str:
         return escape_lines(self.lines())
 
     def _repr_html_(self) -> str:
-        drawn: str = load_plugin("html")("text", self)
-        return drawn
+        html: str = load_plugin("html")("text", self)
+        return html
 
 
 def _value_text(value: Any) -> str:
-    """A value as text; one element without its brackets."""
+    """A value as text; a single element without brackets."""
     if isinstance(value, np.ndarray) and value.ndim and value.size == 1:
         value = value.reshape(())
     return value_text(value, _VALUE_WIDTH)
@@ -172,10 +173,10 @@ def _rows(title: str, rows: list[str]) -> Iterator[str]:
         title = ""
 
 
-def _estimate_lines(side: ConditionComparison, of: int) -> list[str]:
+def _estimate_lines(side: ConditionComparison, count: int) -> list[str]:
     if side.estimate is None:
         return []
-    return [side.estimate.text if of == 1 else f"{side.text}: {side.estimate.text}"]
+    return [side.estimate.text if count == 1 else f"{side.text}: {side.estimate.text}"]
 
 
 def _input_text(read: ConditionInput) -> str:
@@ -190,11 +191,11 @@ def explain_termination(
 ) -> Why:
     """Why the loop of a frame ended, or why it goes on.
 
-    ``recent``: the last boundaries of this entry of the loop, one after the other, oldest first: of each the carried
-    values by parameter, as the next iteration gets them, and as far as known what the iteration that just ended
-    computed. The last is the one at which the frame stands, or before the iteration that runs. More of them show
-    trends and longer cycles; without any, what the frame itself knows is used. ``graph``: the model's main graph, where
-    the subject is no session; it tells where an initial condition comes from.
+    ``recent``: the last boundaries of this entry of the loop, consecutive, oldest first: the carried values by
+    parameter, as the next iteration receives them, and the known results of the iteration that just ended. The last is
+    the frame's boundary, or the one before the current iteration. More boundaries show trends and longer cycles;
+    without any, the frame's own values are used. ``graph``: the model's main graph, if the subject is no session; it
+    shows the origin of an initial condition.
     """
     if isinstance(subject, DebugSubject):
         graph = subject.model.graph
@@ -219,7 +220,7 @@ class _TerminationAnalysis:
         self.evidence = ConditionEvidence(frame, loop, recent, self.formatter, self.condition_slice.nodes)
         self.iteration = frame.iteration
         self.ended = frame.stopped_by
-        #: What the condition in force comes from: the initial one before any iteration ended, the body's after that.
+        #: The source of the current condition: the initial one before any iteration ended, then that of the body.
         tested = loop.condition_node_count is not None
         self.deciding_value = loop.condition if self.iteration or tested else loop.initial_condition
         if tested and self.ended is StoppedBy.TRIP_COUNT:
@@ -275,217 +276,231 @@ class _TerminationAnalysis:
             return self._ended_headline(name)
         runs = self.iteration
         if not self.frame.at_boundary:
-            when = f"{name} runs iteration {runs}"
+            headline = f"{name} runs iteration {runs}"
         else:
-            when = f"{name} goes on to iteration {runs}" if runs else f"{name} begins"
+            headline = f"{name} goes on to iteration {runs}" if runs else f"{name} begins"
         if self.deciding_value is not None and (
             self.termination.condition_decides or (not runs and self.loop.condition_node_count is None)
         ):
-            return f"{when}: {self._condition_text()}"
+            return f"{headline}: {self._condition_text()}"
         if self.frame.trip_count is not None:
             counts = "the sliced inputs have" if self.loop.counted_by_slices else "the trip count is"
             parts = " parts" if self.loop.counted_by_slices else ""
-            return f"{when}: nothing but the count ends it, and {counts} {self.frame.trip_count}{parts}"
-        return f"{when}: nothing in it can end it"
+            return f"{headline}: nothing but the count ends it, and {counts} {self.frame.trip_count}{parts}"
+        return f"{headline}: nothing in it can end it"
 
     def _ended_headline(self, name: str) -> str:
         runs = self.iteration
-        done = f"{name} ended after {count_text(runs, 'iteration')}" if runs else f"{name} runs no iteration"
+        headline = f"{name} ended after {count_text(runs, 'iteration')}" if runs else f"{name} runs no iteration"
         if self.ended is StoppedBy.CONDITION:
-            both = ""
+            trip_count_note = ""
             if runs and self.frame.trip_count == runs:
-                both = ", and the trip count is reached as well"
-            return f"{done}: {self._condition_text()}{both}"
+                trip_count_note = ", and the trip count is reached as well"
+            return f"{headline}: {self._condition_text()}{trip_count_note}"
         if self.ended is StoppedBy.TRIP_COUNT:
-            also = ""
+            condition_note = ""
             if runs and self.termination.condition_decides and self.deciding_value is not None:
-                also = f"; {self._condition_text()}, so it would have gone on"
-            given = declared_trip_count(self.frame)
-            negative = ", and a negative one runs nothing" if given is not None and given < 0 else ""
-            return f"{done}: the trip count is {given}{negative}{also}"
+                condition_note = f"; {self._condition_text()}, so it would have gone on"
+            trip_count = declared_trip_count(self.frame)
+            negative = ", and a negative one runs nothing" if trip_count is not None and trip_count < 0 else ""
+            return f"{headline}: the trip count is {trip_count}{negative}{condition_note}"
         if self.ended is StoppedBy.INPUT_EXHAUSTED:
             names = ", ".join(display_name(sliced.outer) for sliced in self.termination.slices)
-            return f"{done}: {names} has {'no' if not runs else 'no more'} part"
-        return done if self.ended is None else f"{done}: {end_reason(self.ended)}"
+            return f"{headline}: {names} has {'no' if not runs else 'no more'} part"
+        return headline if self.ended is None else f"{headline}: {end_reason(self.ended)}"
 
     def _condition_text(self) -> str:
-        """``keep = err_new > tol is false: 0.0 > 1e-06``."""
+        """Text such as ``keep = err_new > tol is false: 0.0 > 1e-06``."""
         if self.deciding_value is None or self.decision is None:
             return "the condition is true"
         was_set = self._override_text()
         if was_set:
             return was_set
         if self.formatter.constant(self.deciding_value) is not None:
-            which = "condition" if self.iteration or self.loop.condition_node_count is not None else "initial condition"
-            return f"the {which} is the constant {'true' if self.frame.condition else 'false'}"
+            kind = "condition" if self.iteration or self.loop.condition_node_count is not None else "initial condition"
+            return f"the {kind} is the constant {'true' if self.frame.condition else 'false'}"
         name = self.formatter.operand(self.deciding_value, bare=True)
         text = decision_text(self.decision, self.formatter)
         truth = self.frame.condition
         word = "true" if truth else "false"
-        told = f"{name} is {word}" if text == name else f"{name} = {text} is {word}"
+        sentence = f"{name} is {word}" if text == name else f"{name} = {text} is {word}"
         values = self._deciding_values_text()
-        was = "" if self.frame.at_boundary or not self.iteration else f" (decided by iteration {self.iteration - 1})"
-        return f"{told}{f': {values}' if values else ''}{was}"
+        remark = "" if self.frame.at_boundary or not self.iteration else f" (decided by iteration {self.iteration - 1})"
+        return f"{sentence}{f': {values}' if values else ''}{remark}"
 
     def _override_text(self) -> str:
-        """That the condition in force is not what was computed: somebody has set it; else empty."""
+        """Text for a condition that the user has overridden; "" if it was computed."""
         assert self.deciding_value is not None and self.decision is not None
         data = self.formatter.constant(self.deciding_value)
         computed = (
             self.evidence.truth_of(self.decision) if data is None else bool(np.asarray(data).reshape(-1)[:1].all())
         )
-        force = self.frame.condition
-        if computed is None or force is None or computed is force:
+        current = self.frame.condition
+        if computed is None or current is None or computed is current:
             return ""
         name = self.formatter.operand(self.deciding_value, bare=True)
         text = decision_text(self.decision, self.formatter)
-        what = name if data is None else f"the {'condition' if self.iteration else 'initial condition'}"
+        subject = name if data is None else f"the {'condition' if self.iteration else 'initial condition'}"
         values = self._deciding_values_text() if data is None else ""
-        told = f"{name} = {text}" if data is None and text != name else what
+        computed_text = f"{name} = {text}" if data is None and text != name else subject
         words = {True: "true", False: "false"}
-        return f"the condition was set to {words[force]}; {told} is {words[computed]}{f': {values}' if values else ''}"
+        return f"the condition was set to {words[current]}; {computed_text} is {words[computed]}{f': {values}' if values else ''}"
 
     def _deciding_values_text(self) -> str:
         """The values of a condition that is one comparison."""
-        of = self.decision
-        if isinstance(of, NegatedDecision) and isinstance(of.operand, DecidingComparison):
-            turned = NEGATED_SIGN[of.operand.sign] if of.operand.sign in ("==", "!=") else of.operand.sign
-            return self._comparison_values_text(of.operand, turned)
-        return self._comparison_values_text(of, of.sign) if isinstance(of, DecidingComparison) else ""
+        decision = self.decision
+        if isinstance(decision, NegatedDecision) and isinstance(decision.operand, DecidingComparison):
+            sign = (
+                NEGATED_SIGN[decision.operand.sign] if decision.operand.sign in ("==", "!=") else decision.operand.sign
+            )
+            return self._comparison_values_text(decision.operand, sign)
+        return self._comparison_values_text(decision, decision.sign) if isinstance(decision, DecidingComparison) else ""
 
-    def _comparison_values_text(self, of: DecidingComparison, sign: str) -> str:
-        """The comparison with the values that it had; empty where they are not known."""
-        sides = [self.evidence.value_of(side) for side in (of.left, of.right)]
-        if not all(there for there, _ in sides):
+    def _comparison_values_text(self, comparison: DecidingComparison, sign: str) -> str:
+        """The comparison with its values; "" if they are unknown."""
+        sides = [self.evidence.value_of(side) for side in (comparison.left, comparison.right)]
+        if not all(is_known for is_known, _ in sides):
             return ""
         return f" {sign} ".join(_value_text(data) for _, data in sides)
 
     # -- the comparisons, and where they are heading
 
-    def _comparisons(self, of: Decision, wanted: bool) -> Iterator[ConditionComparison]:
-        """Every comparison that counted, in order; ``wanted``: what it has to be for the loop to go on."""
-        if isinstance(of, DecidingComparison):
-            holds = self.evidence.truth_of(of)
-            sign = of.sign if wanted else NEGATED_SIGN[of.sign]
+    def _comparisons(self, decision: Decision, wanted: bool) -> Iterator[ConditionComparison]:
+        """Every comparison that counted, in order; ``wanted``: the result that lets the loop go on."""
+        if isinstance(decision, DecidingComparison):
+            holds = self.evidence.truth_of(decision)
+            sign = decision.sign if wanted else NEGATED_SIGN[decision.sign]
             heading = None
             if self.ended is None and self.iteration and holds is wanted:
-                left, right = (self.evidence.series(side) for side in (of.left, of.right))
-                known = min(len(left), len(right))
-                names = (self.formatter.operand(of.left, bare=True), self.formatter.operand(of.right, bare=True))
-                dtype = self.evidence.dtype_of(of.left) or self.evidence.dtype_of(of.right)
-                if known and (dtype is None or dtype.kind != "b"):
+                left, right = (self.evidence.series(side) for side in (decision.left, decision.right))
+                count = min(len(left), len(right))
+                names = (
+                    self.formatter.operand(decision.left, bare=True),
+                    self.formatter.operand(decision.right, bare=True),
+                )
+                dtype = self.evidence.dtype_of(decision.left) or self.evidence.dtype_of(decision.right)
+                if count and (dtype is None or dtype.kind != "b"):
                     heading = estimate_turning(
-                        left[len(left) - known :], right[len(right) - known :], sign, names, dtype
+                        left[len(left) - count :], right[len(right) - count :], sign, names, dtype
                     )
-            yield self._make_comparison(of, wanted, holds, heading)
-        elif isinstance(of, NegatedDecision):
-            yield from self._comparisons(of.operand, not wanted)
-        elif isinstance(of, LogicalDecision):
-            for part in of.operands:
+            yield self._make_comparison(decision, wanted, holds, heading)
+        elif isinstance(decision, NegatedDecision):
+            yield from self._comparisons(decision.operand, not wanted)
+        elif isinstance(decision, LogicalDecision):
+            for part in decision.operands:
                 yield from self._comparisons(part, wanted)
-        elif isinstance(of, ConditionalDecision):
-            branch = self.evidence.taken_branch(of)
+        elif isinstance(decision, ConditionalDecision):
+            branch = self.evidence.taken_branch(decision)
             if branch is not None:
                 yield from self._comparisons(branch, wanted)
 
     def _make_comparison(
-        self, of: DecidingComparison, wanted: bool, holds: bool | None, heading: TurningEstimate | None
+        self, comparison: DecidingComparison, wanted: bool, holds: bool | None, heading: TurningEstimate | None
     ) -> ConditionComparison:
-        """As the model compares, but ``not a == b`` as ``a != b``, which is the same with NaN as well."""
-        whole: Decision = of
-        if not wanted and of.sign in ("==", "!="):
-            whole = NegatedDecision(of.value, of)
+        """As the model compares, but ``not a == b`` as ``a != b``, which is equivalent also for NaN."""
+        decision: Decision = comparison
+        if not wanted and comparison.sign in ("==", "!="):
+            decision = NegatedDecision(comparison.value, comparison)
             holds = None if holds is None else not holds
-        values = self._comparison_values_text(of, NEGATED_SIGN[of.sign] if whole is not of else of.sign)
+        values = self._comparison_values_text(
+            comparison, NEGATED_SIGN[comparison.sign] if decision is not comparison else comparison.sign
+        )
         word = "" if holds is None else f" is {'true' if holds else 'false'}"
         return ConditionComparison(
-            of, decision_text(whole, self.formatter), f"{values}{word}" if values else "", holds, heading
+            comparison, decision_text(decision, self.formatter), f"{values}{word}" if values else "", holds, heading
         )
 
     def _estimated_iterations(
-        self, of: Decision | None, wanted: bool, sides: tuple[ConditionComparison, ...]
+        self, decision: Decision | None, wanted: bool, sides: tuple[ConditionComparison, ...]
     ) -> int | None:
-        """When a decision stops being as wanted: of parts that all have to hold the first to turn, else the last."""
-        if isinstance(of, DecidingComparison):
-            found = next((side.estimate for side in sides if side.comparison is of), None)
-            return None if found is None else found.iterations
-        if isinstance(of, NegatedDecision):
-            return self._estimated_iterations(of.operand, not wanted, sides)
-        if isinstance(of, ConditionalDecision):
-            return self._estimated_iterations(self.evidence.taken_branch(of), wanted, sides)
-        if isinstance(of, LogicalDecision):
-            holding = [part for part in of.operands if self.evidence.truth_of(part) is wanted]
-            all_have_to = (of.operator == "and") is wanted
+        """When a decision changes: if all parts have to hold at the first change of a part, else at the last."""
+        if isinstance(decision, DecidingComparison):
+            estimate = next((side.estimate for side in sides if side.comparison is decision), None)
+            return None if estimate is None else estimate.iterations
+        if isinstance(decision, NegatedDecision):
+            return self._estimated_iterations(decision.operand, not wanted, sides)
+        if isinstance(decision, ConditionalDecision):
+            return self._estimated_iterations(self.evidence.taken_branch(decision), wanted, sides)
+        if isinstance(decision, LogicalDecision):
+            holding_parts = [part for part in decision.operands if self.evidence.truth_of(part) is wanted]
+            all_have_to = (decision.operator == "and") is wanted
             times = [
-                self._estimated_iterations(part, wanted, sides) for part in (of.operands if all_have_to else holding)
+                self._estimated_iterations(part, wanted, sides)
+                for part in (decision.operands if all_have_to else holding_parts)
             ]
-            known = [time for time in times if time is not None]
+            estimates = [time for time in times if time is not None]
             if all_have_to:
-                return min(known, default=None)
-            return max(known) if known and len(known) == len(times) else None
+                return min(estimates, default=None)
+            return max(estimates) if estimates and len(estimates) == len(times) else None
         return None
 
     # -- what else may end it before
 
     def _independent_endings(
-        self, of: Decision, wanted: bool, others: _WantedDecisions
+        self, decision: Decision, wanted: bool, others: _WantedDecisions
     ) -> Iterator[tuple[DecidingComparison, _WantedDecisions]]:
-        """Every comparison that can end the loop by itself, and the other parts of the decision that can as well."""
-        if isinstance(of, DecidingComparison):
-            yield of, others
-        elif isinstance(of, NegatedDecision):
-            yield from self._independent_endings(of.operand, not wanted, others)
-        elif isinstance(of, ConditionalDecision):
-            branch = self.evidence.taken_branch(of)
+        """Every comparison that can end the loop by itself, with the other parts that can end it too."""
+        if isinstance(decision, DecidingComparison):
+            yield decision, others
+        elif isinstance(decision, NegatedDecision):
+            yield from self._independent_endings(decision.operand, not wanted, others)
+        elif isinstance(decision, ConditionalDecision):
+            branch = self.evidence.taken_branch(decision)
             if branch is not None:
-                yield from self._independent_endings(branch, wanted, (*others, (OpaqueDecision(of.condition), True)))
-        elif isinstance(of, LogicalDecision):
-            if (of.operator == "and") is wanted:
-                for k, part in enumerate(of.operands):
-                    yield from self._independent_endings(part, wanted, (*others, (of.operands[1 - k], wanted)))
+                yield from self._independent_endings(
+                    branch, wanted, (*others, (OpaqueDecision(decision.condition), True))
+                )
+        elif isinstance(decision, LogicalDecision):
+            if (decision.operator == "and") is wanted:
+                for k, part in enumerate(decision.operands):
+                    yield from self._independent_endings(part, wanted, (*others, (decision.operands[1 - k], wanted)))
             else:
-                holding = [part for part in of.operands if self.evidence.truth_of(part) is wanted]
-                if len(holding) == 1:
-                    yield from self._independent_endings(holding[0], wanted, others)
+                holding_parts = [part for part in decision.operands if self.evidence.truth_of(part) is wanted]
+                if len(holding_parts) == 1:
+                    yield from self._independent_endings(holding_parts[0], wanted, others)
 
     def _bound_estimates(
         self, sides: tuple[ConditionComparison, ...], rivals: Mapping[DecidingComparison, _WantedDecisions]
     ) -> Iterator[ConditionComparison]:
-        """The estimates as what they are where another part of the condition may turn first: the most that there is."""
-        known = {side.comparison: side.estimate for side in sides}
+        """The estimates; as upper bounds where another part of the condition may change first."""
+        estimates = {side.comparison: side.estimate for side in sides}
         for side in sides:
-            found, others = side.estimate, rivals.get(side.comparison, ())
-            more = None if found is None else found.iterations
+            estimate, others = side.estimate, rivals.get(side.comparison, ())
+            more = None if estimate is None else estimate.iterations
             if (
-                found is not None
+                estimate is not None
                 and more is not None
-                and any(self._may_turn_before(*part, more, known) for part in others)
+                and any(self._may_turn_before(*part, more, estimates) for part in others)
             ):
-                yield replace(side, estimate=found.as_upper_bound())
+                yield replace(side, estimate=estimate.as_upper_bound())
             else:
                 yield side
 
     def _may_turn_before(
-        self, of: Decision, wanted: bool, more: int, known: Mapping[DecidingComparison, TurningEstimate | None]
+        self,
+        decision: Decision,
+        wanted: bool,
+        more: int,
+        estimates: Mapping[DecidingComparison, TurningEstimate | None],
     ) -> bool:
-        """Whether a part may stop being as wanted before so many more iterations."""
-        if isinstance(of, NegatedDecision):
-            return self._may_turn_before(of.operand, not wanted, more, known)
-        if isinstance(of, LogicalDecision):
-            turn = [self._may_turn_before(part, wanted, more, known) for part in of.operands]
-            return any(turn) if (of.operator == "and") is wanted else all(turn)
-        if not self._can_vary(of.value):
+        """Whether a part may change within ``more`` iterations."""
+        if isinstance(decision, NegatedDecision):
+            return self._may_turn_before(decision.operand, not wanted, more, estimates)
+        if isinstance(decision, LogicalDecision):
+            can_turn = [self._may_turn_before(part, wanted, more, estimates) for part in decision.operands]
+            return any(can_turn) if (decision.operator == "and") is wanted else all(can_turn)
+        if not self._can_vary(decision.value):
             return False
-        found = known.get(of) if isinstance(of, DecidingComparison) else None
-        if found is None or found.trend in _UNPREDICTABLE_TRENDS:
+        estimate = estimates.get(decision) if isinstance(decision, DecidingComparison) else None
+        if estimate is None or estimate.trend in _UNPREDICTABLE_TRENDS:
             return True
-        return found.iterations is not None and found.iterations < more
+        return estimate.iterations is not None and estimate.iterations < more
 
     def _can_vary(self, value: Value) -> bool:
         """Whether a value can differ between iterations."""
         if value in self.loop.body.inputs or any(value in node.outputs for node in self.loop.body.nodes):
             return condition_slice(replace(self.loop, condition=value)).can_change
-        # Of an If inside, or of the graph around.
+        # A value of an If inside the loop, or of an outer graph.
         return any(value in node.outputs for node in walk(self.loop.body))
 
     # -- whether it can end at all
@@ -501,14 +516,14 @@ class _TerminationAnalysis:
 
     def _never_ends_reason(self, repeats: int | None) -> str:
         trips = self.frame.trip_count
-        unless = "" if trips is None else f"; the trip count of {trips} ends it"
+        trip_count_note = "" if trips is None else f"; the trip count of {trips} ends it"
         if not self.termination.condition_decides:
             if trips is not None:
                 return ""
             if self.loop.condition is None:
                 return "it has neither a trip count nor a condition"
-            kept = "is always true" if self.termination.constant_condition else "stays what it was at the entry"
-            return f"there is no trip count, and the condition {kept}"
+            behavior = "is always true" if self.termination.constant_condition else "stays what it was at the entry"
+            return f"there is no trip count, and the condition {behavior}"
         if self.loop.condition is None:
             return ""
         name = display_name(self.loop.condition)
@@ -516,27 +531,27 @@ class _TerminationAnalysis:
             fixed = [*self.condition_slice.captures, *self.condition_slice.constants]
             names = ", ".join(self.formatter.operand(value, bare=True) for value in fixed[:4])
             names += ", ..." if len(fixed) > 4 else ""
-            stay = "stays" if len(fixed) == 1 else "stay"
-            same = f"only on {names}, which {stay} the same" if fixed else "on nothing that changes"
-            told = f"{name} depends {same} in every iteration"
-            return f"{told}, so it stays true{unless}" if self.iteration else ""
+            verb = "stays" if len(fixed) == 1 else "stay"
+            dependency = f"only on {names}, which {verb} the same" if fixed else "on nothing that changes"
+            reason = f"{name} depends {dependency} in every iteration"
+            return f"{reason}, so it stays true{trip_count_note}" if self.iteration else ""
         if repeats is None:
             return ""
         names = ", ".join(display_name(edge.param) for edge in self.condition_slice.all_carried)
-        one = len(self.condition_slice.all_carried) == 1
+        is_single = len(self.condition_slice.all_carried) == 1
         if repeats == 1:
-            told = f"{names} {'is' if one else 'are'} bit for bit as one iteration ago"
+            reason = f"{names} {'is' if is_single else 'are'} bit for bit as one iteration ago"
         else:
-            told = f"{names} {'repeats' if one else 'repeat'} bit for bit every {repeats} iterations"
-        return f"{told}, and {name} depends on nothing else that changes{unless}"
+            reason = f"{names} {'repeats' if is_single else 'repeat'} bit for bit every {repeats} iterations"
+        return f"{reason}, and {name} depends on nothing else that changes{trip_count_note}"
 
     # -- the slice
 
     def _steps(self, graph: Graph) -> Iterator[DecidingNode]:
-        """The nodes of the slice in the order in which they ran, those of branches not taken left out."""
-        wanted = set(self.condition_slice.nodes)
+        """The nodes of the slice in execution order, without those of branches not taken."""
+        slice_nodes = set(self.condition_slice.nodes)
         for node in graph.nodes:
-            if node not in wanted or node.op_type == "Constant":
+            if node not in slice_nodes or node.op_type == "Constant":
                 continue
             text = self.formatter.assignment(node)
             if isinstance(node, If):
@@ -544,43 +559,43 @@ class _TerminationAnalysis:
                 for branch in self._taken_branches(node):
                     yield from self._steps(branch)
             output = next((value for value in node.outputs if value is not None), None)
-            known, value = (False, None) if output is None else self.evidence.value_of(output)
-            yield DecidingNode(node, text, value, known, self.code_lines.describe_node(node))
+            is_known, value = (False, None) if output is None else self.evidence.value_of(output)
+            yield DecidingNode(node, text, value, is_known, self.code_lines.describe_node(node))
 
     def _taken_branches(self, node: If) -> tuple[Graph, ...]:
-        """The branch that ran; both where that is not known."""
+        """The branch that ran; both if that is unknown."""
         condition = node.inputs[0]
-        taken = None if condition is None else self.evidence.truth_of(OpaqueDecision(condition))
-        if taken is None:
+        truth = None if condition is None else self.evidence.truth_of(OpaqueDecision(condition))
+        if truth is None:
             return (node.then_branch, node.else_branch)
-        return (node.then_branch,) if taken else (node.else_branch,)
+        return (node.then_branch,) if truth else (node.else_branch,)
 
     def _if_text(self, node: If) -> str:
         condition = self.formatter.operand(node.inputs[0], bare=True)
         texts = []
         for k, output in enumerate(node.outputs):
             if output is not None:
-                then, otherwise = (
+                then_text, else_text = (
                     self.formatter.operand(branch.outputs[k]) for branch in (node.then_branch, node.else_branch)
                 )
-                texts.append(f"{display_name(output)} = {then} if {condition} else {otherwise}")
+                texts.append(f"{display_name(output)} = {then_text} if {condition} else {else_text}")
         return "; ".join(texts)
 
     def _condition_inputs(self) -> Iterator[ConditionInput]:
-        found = self.condition_slice
-        for edge in found.all_carried:
+        condition_slice = self.condition_slice
+        for edge in condition_slice.all_carried:
             name = edge.param.name
             values = [seen[name] for seen in self.evidence.recent if name in seen]
             yield ConditionInput(display_name(edge.param), "carried", tuple(values[-_MAX_SHOWN_VALUES:]))
-        if found.depends_on_iteration and self.loop.iteration is not None:
+        if condition_slice.depends_on_iteration and self.loop.iteration is not None:
             yield ConditionInput(display_name(self.loop.iteration), "iteration", ())
-        for sliced in found.all_slices:
+        for sliced in condition_slice.all_slices:
             yield ConditionInput(
                 f"{display_name(sliced.inner)}, a part of {display_name(sliced.outer)} each", "sliced", ()
             )
-        for value in found.captures:
-            there, data = self.evidence.value_of(value)
-            yield ConditionInput(display_name(value), "unchanged", (data,) if there else ())
+        for value in condition_slice.captures:
+            is_known, data = self.evidence.value_of(value)
+            yield ConditionInput(display_name(value), "unchanged", (data,) if is_known else ())
 
     def _remarks(self, about: int | None, at_most: bool, left: int | None) -> Iterator[str]:
         if about is not None and left is not None and left < about:

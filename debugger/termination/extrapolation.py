@@ -1,4 +1,4 @@
-"""How the two sides of a comparison would go on, if an estimate is right: the numbers behind its sentence."""
+"""The values of both sides of a comparison in the next iterations, as an estimate predicts them."""
 
 from __future__ import annotations
 
@@ -9,44 +9,45 @@ from .trend import MAX_RECENT_VALUES, Trend, TurningEstimate
 
 
 def extrapolate(
-    found: TurningEstimate, left: Sequence[float], right: Sequence[float], count: int
+    estimate: TurningEstimate, left: Sequence[float], right: Sequence[float], count: int
 ) -> list[tuple[float, float]]:
-    """Both sides in each of the next ``count`` iterations; nothing where the estimate says nothing of when they meet.
+    """Return both sides in each of the next ``count`` iterations; empty if the estimate does not predict when they
+    meet.
 
-    ``left``, ``right``: what it was made of.
+    ``left``, ``right``: the numbers behind the estimate.
     """
     left, right = [float(x) for x in left[-MAX_RECENT_VALUES:]], [float(x) for x in right[-MAX_RECENT_VALUES:]]
-    if found.iterations is None or not left:
+    if estimate.iterations is None or not left:
         return []
-    ahead = range(1, count + 1)
-    if found.trend is Trend.GEOMETRIC and not found.limit:
-        factors = _growth_factor(left, found.rate), _growth_factor(right, found.rate)
-        return [(left[-1] * factors[0] ** k, right[-1] * factors[1] ** k) for k in ahead]
+    offsets = range(1, count + 1)
+    if estimate.trend is Trend.GEOMETRIC and not estimate.limit:
+        factors = _growth_factor(left, estimate.rate), _growth_factor(right, estimate.rate)
+        return [(left[-1] * factors[0] ** k, right[-1] * factors[1] ** k) for k in offsets]
     steps = _mean_step(left), _mean_step(right)
-    if found.trend is Trend.GEOMETRIC:
-        # The gap comes nearer to its limit by a factor; one side goes its own way, the other is that far from it.
+    if estimate.trend is Trend.GEOMETRIC:
+        # The gap approaches its limit by a factor; one side moves independently and the other is a gap away from it.
         gap = left[-1] - right[-1]
-        limit = found.limit if gap > 0 else -found.limit
-        others = [right[-1] + steps[1] * k for k in ahead]
-        gaps = [limit + (gap - limit) * found.rate**k for k in ahead]
-        return [(other + apart, other) for other, apart in zip(others, gaps, strict=True)]
-    if found.trend is Trend.ACCELERATING:
+        limit = estimate.limit if gap > 0 else -estimate.limit
+        others = [right[-1] + steps[1] * k for k in offsets]
+        gaps = [limit + (gap - limit) * estimate.rate**k for k in offsets]
+        return [(other + gap_ahead, other) for other, gap_ahead in zip(others, gaps, strict=True)]
+    if estimate.trend is Trend.ACCELERATING:
         # At least as fast as in the last iteration.
         steps = left[-1] - left[-2], right[-1] - right[-2]
         moving = left if steps[0] else right
         if _is_slowing(moving) and moving[-2]:
             factors = _last_factor(left), _last_factor(right)
-            return [(left[-1] * factors[0] ** k, right[-1] * factors[1] ** k) for k in ahead]
-    return [(left[-1] + steps[0] * k, right[-1] + steps[1] * k) for k in ahead]
+            return [(left[-1] * factors[0] ** k, right[-1] * factors[1] ** k) for k in offsets]
+    return [(left[-1] + steps[0] * k, right[-1] + steps[1] * k) for k in offsets]
 
 
 def _mean_step(side: Sequence[float]) -> float:
-    """What a side moves in an iteration."""
+    """The mean step of a side in an iteration."""
     return (side[-1] - side[0]) / (len(side) - 1) if len(side) > 1 else 0.0
 
 
 def _growth_factor(side: Sequence[float], rate: float) -> float:
-    """By what a side is multiplied: the one that stands still by nothing."""
+    """The factor of a side; 1 for a constant side."""
     return 1.0 if len(set(side)) == 1 else rate
 
 
@@ -55,6 +56,6 @@ def _last_factor(side: Sequence[float]) -> float:
 
 
 def _is_slowing(side: Sequence[float]) -> bool:
-    """Does a side take smaller steps each time, so that it is its factor that gets better?"""
+    """Whether the steps of a side shrink, so that its factor improves instead."""
     steps = [abs(b - a) for a, b in pairwise(side)]
     return any(b < a for a, b in pairwise(steps))

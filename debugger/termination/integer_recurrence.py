@@ -1,4 +1,4 @@
-"""When a comparison of integers turns, in the arithmetic of their type: it wraps around, and division truncates."""
+"""When a comparison of integers turns, in the arithmetic of their type: wrap-around and truncating division."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-#: Iterations that are computed one by one where no formula tells the end.
+#: Maximum number of iterations to simulate if no formula gives the end.
 MAX_SIMULATED_ITERATIONS = 20_000
-#: Factors that are tried where a product has wrapped around.
+#: Factors to try after a product has wrapped around.
 _MAX_TRIED_FACTOR = 16
 COMPARISON_OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     ">": operator.gt,
@@ -27,7 +27,7 @@ MIRRORED_SIGN = {">": "<", ">=": "<=", "<": ">", "<=": ">=", "==": "==", "!=": "
 
 
 class RecurrenceKind(Enum):
-    """What a recurrence does with a number in each iteration."""
+    """The operation of a recurrence in each iteration."""
 
     ADDED = "added"
     MULTIPLIED = "multiplied"
@@ -36,14 +36,14 @@ class RecurrenceKind(Enum):
 
 @dataclass(frozen=True)
 class IntegerRing:
-    """The integers of a dtype, which wrap around."""
+    """The integers of a dtype, with wrap-around."""
 
     low: int
     high: int
 
     @classmethod
     def from_dtype(cls, dtype: np.dtype[Any]) -> IntegerRing:
-        """Of an integer dtype, those of ``ml_dtypes`` among them."""
+        """Return the ring of an integer dtype, also of ``ml_dtypes``."""
         if dtype.kind in "iu":
             info = np.iinfo(dtype)
             return cls(int(info.min), int(info.max))
@@ -57,13 +57,13 @@ class IntegerRing:
         return self.high - self.low + 1
 
     def wrap(self, number: int) -> int:
-        """The number of the dtype that an exact result becomes."""
+        """Wrap an exact result to the range of the dtype."""
         return (number - self.low) % self.size + self.low
 
 
 @dataclass(frozen=True)
 class IntegerRecurrence:
-    """A recurrence that gives exactly the numbers that were seen; ``by``: the step, the factor or the divisor.
+    """A recurrence that reproduces the observed numbers; ``operand``: the step, the factor or the divisor.
     ``floor``: a quotient is rounded down, else towards zero."""
 
     kind: RecurrenceKind
@@ -71,7 +71,7 @@ class IntegerRecurrence:
     rounds_down: bool = False
 
     def next_unwrapped(self, number: int) -> int:
-        """The next number, before it wraps around."""
+        """The next number, before wrap-around."""
         if self.kind is RecurrenceKind.ADDED:
             return number + self.operand
         if self.kind is RecurrenceKind.MULTIPLIED:
@@ -94,29 +94,29 @@ class TurningPoint:
 
 
 def find_recurrences(numbers: Sequence[int], ring: IntegerRing) -> list[IntegerRecurrence]:
-    """Those of a simple form that give exactly these numbers, at least three; one that adds excludes all others."""
+    """Return the simple recurrences that reproduce at least three numbers; an additive one excludes all others."""
     pairs = list(pairwise(numbers))
-    # The step with the smaller magnitude of the two that wrap to the same.
+    # The step with the smaller magnitude of the two that wrap to the same number.
     step = (pairs[0][1] - pairs[0][0] + ring.size // 2) % ring.size - ring.size // 2
-    found = [IntegerRecurrence(RecurrenceKind.ADDED, step)]
-    if not _reproduces(found[0], pairs, ring):
-        found = [one for one in _scaling_candidates(pairs) if _reproduces(one, pairs, ring)]
-    return list(dict.fromkeys(found))
+    recurrences = [IntegerRecurrence(RecurrenceKind.ADDED, step)]
+    if not _reproduces(recurrences[0], pairs, ring):
+        recurrences = [recurrence for recurrence in _scaling_candidates(pairs) if _reproduces(recurrence, pairs, ring)]
+    return list(dict.fromkeys(recurrences))
 
 
-def _reproduces(one: IntegerRecurrence, pairs: Sequence[tuple[int, int]], ring: IntegerRing) -> bool:
-    return all(ring.wrap(one.next_unwrapped(a)) == b for a, b in pairs)
+def _reproduces(recurrence: IntegerRecurrence, pairs: Sequence[tuple[int, int]], ring: IntegerRing) -> bool:
+    return all(ring.wrap(recurrence.next_unwrapped(a)) == b for a, b in pairs)
 
 
 def _scaling_candidates(pairs: Sequence[tuple[int, int]]) -> Iterator[IntegerRecurrence]:
     first, second = pairs[0]
     if first and second % first == 0 and abs(second // first) > 1:
         yield IntegerRecurrence(RecurrenceKind.MULTIPLIED, second // first)
-    # What has wrapped around already is no multiple of what it was.
+    # A number that has wrapped around is no multiple of its predecessor.
     for factor in range(2, _MAX_TRIED_FACTOR + 1):
         yield IntegerRecurrence(RecurrenceKind.MULTIPLIED, factor)
         yield IntegerRecurrence(RecurrenceKind.MULTIPLIED, -factor)
-    # Divisors of which the quotients are these.
+    # Divisors that give these quotients.
     low = max(abs(a) // (abs(b) + 1) + 1 for a, b in pairs)
     high = min((abs(a) // abs(b) for a, b in pairs if b), default=low)
     for divisor in (low, high):
@@ -128,10 +128,10 @@ def _scaling_candidates(pairs: Sequence[tuple[int, int]]) -> Iterator[IntegerRec
 def find_turning_point(
     left: tuple[int, IntegerRecurrence], right: tuple[int, IntegerRecurrence], sign: str, ring: IntegerRing
 ) -> TurningPoint:
-    """When ``left sign right``, which holds, turns; each side with the recurrence that it follows."""
-    moving, fixed, turned = (left, right, sign) if right[1].is_constant else (right, left, MIRRORED_SIGN[sign])
+    """Return when ``left sign right``, which holds, turns; each side with its recurrence."""
+    moving, fixed, relation = (left, right, sign) if right[1].is_constant else (right, left, MIRRORED_SIGN[sign])
     if fixed[1].is_constant and moving[1].kind is RecurrenceKind.ADDED:
-        more = _steps_to_false_range(moving[0], moving[1].operand, fixed[0], turned, ring)
+        more = _steps_to_false_range(moving[0], moving[1].operand, fixed[0], relation, ring)
         end = moving[0] + moving[1].operand * (more or 0)
         return TurningPoint(more, more is not None and not ring.low <= end <= ring.high)
     a, b = left[0], right[0]
@@ -149,13 +149,13 @@ def find_turning_point(
 
 
 def cannot_turn(fixed: int, sign: str, ring: IntegerRing) -> bool:
-    """Whether ``number sign fixed`` is true of all numbers, as ``>= 0`` is of unsigned ones."""
+    """Whether ``number sign fixed`` is true for all numbers of the type, as ``>= 0`` for unsigned ones."""
     low, high = _false_range(fixed, sign, ring)
     return low > high
 
 
 def _false_range(fixed: int, sign: str, ring: IntegerRing) -> tuple[int, int]:
-    """From which number to which ``number sign fixed`` is false."""
+    """The range in which ``number sign fixed`` is false."""
     return {
         ">": (ring.low, fixed),
         ">=": (ring.low, fixed - 1),
@@ -166,7 +166,7 @@ def _false_range(fixed: int, sign: str, ring: IntegerRing) -> tuple[int, int]:
 
 
 def _steps_to_false_range(number: int, step: int, fixed: int, sign: str, ring: IntegerRing) -> int | None:
-    """After how many steps ``number sign fixed`` is false; None: never."""
+    """The number of steps until ``number sign fixed`` is false; None: never."""
     low, high = _false_range(fixed, sign, ring)
     if low > high:
         return None
@@ -179,8 +179,7 @@ def _steps_to_false_range(number: int, step: int, fixed: int, sign: str, ring: I
 
 
 def _first_multiple(factor: int, modulus: int, low: int, high: int) -> int | None:
-    """The smallest k from 0 on with ``low <= factor * k % modulus <= high``; None: there is none. As Euclid's algorithm
-    does, in as few steps."""
+    """The smallest k >= 0 with ``low <= factor * k % modulus <= high``; None: no such k. Uses Euclid's algorithm."""
     if not low:
         return 0
     if 2 * factor > modulus:

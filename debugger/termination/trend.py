@@ -1,6 +1,6 @@
-"""Where a comparison is heading: from its two sides over the last iterations, about when it will turn.
+"""The trend of a comparison: an estimate from its sides over the last iterations of when it will turn.
 
-What comes out is an extrapolation and is worded as one.
+The result is an extrapolation, and its text says so.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from .integer_recurrence import (
     find_turning_point,
 )
 
-#: The newest values count; more would hide that a trend has changed.
+#: Number of newest values to use; more would hide that a trend has changed.
 MAX_RECENT_VALUES = 6
-#: A fit is taken where its step or factor varies by less than this part of what it says.
+#: A fit is accepted if its step or factor varies by less than this fraction.
 _MAX_STEADY_SPREAD = 0.15
 _MAX_ITERATIONS = 1e15
 _MAX_FACTOR = 1 - 1e-12
 _TREND_CONTINUES = "if it goes on like this"
-#: A step or a factor moves a float by at least so many of its units in the last place, or rounding decides.
+#: A step or a factor must move a float by at least this number of ulps; otherwise rounding decides.
 _MIN_STEP_ULPS = 16
 
 
@@ -49,9 +49,9 @@ class Trend(StrEnum):
     SETTLING = "settling"
     ACCELERATING = "faster"
     DIVERGING = "away"
-    #: Of integers, which wrap around before the comparison turns.
+    #: Integers that wrap around before the comparison turns.
     WRAPS = "wraps"
-    #: Equality that a steady step jumps over.
+    #: An equality that a steady step jumps over.
     STEPS_OVER = "misses"
     IRREGULAR = "unsteady"
     NAN = "nan"
@@ -59,10 +59,10 @@ class Trend(StrEnum):
 
 @dataclass(frozen=True)
 class TurningEstimate:
-    """A trend; ``iterations``: about how many more until the comparison turns, None where it does not seem to.
+    """A trend; ``iterations``: estimated number until the comparison turns, None if no turn is expected.
 
-    ``rate``: the step (linear) or the factor (others) of one iteration; ``limit``: what a settling gap tends to.
-    ``at_most``: it may well turn earlier; ``bound``: the text of one whose loop something else may end before.
+    ``rate``: the step (linear) or the factor (others) of one iteration; ``limit``: the limit of a settling gap.
+    ``at_most``: it may turn earlier; ``upper_bound_text``: the text if another condition may end the loop first.
     """
 
     trend: Trend
@@ -74,7 +74,7 @@ class TurningEstimate:
     upper_bound_text: str = ""
 
     def as_upper_bound(self) -> TurningEstimate:
-        """The same where something else may end the loop before."""
+        """Return the estimate as an upper bound, for a loop that another condition may end first."""
         return replace(self, text=self.upper_bound_text, at_most=True) if self.upper_bound_text else self
 
 
@@ -85,12 +85,12 @@ def estimate_turning(
     names: tuple[str, str] = ("the left side", "the right side"),
     dtype: np.dtype[Any] | None = None,
 ) -> TurningEstimate | None:
-    """When ``left sign right`` turns false; the values are those of consecutive iterations, oldest first.
+    """Estimate when ``left sign right`` turns false; the values are those of consecutive iterations, oldest first.
 
     ``dtype``: that of both sides, in whose arithmetic they are continued: integers are exact and wrap around, floats
-    have a smallest number. None: not known, or the iterations are not consecutive.
+    have a smallest number. None: unknown, or the iterations are not consecutive.
 
-    None where fewer than three iterations are known, or where it is false already.
+    Returns None if fewer than three iterations are known or if the comparison is false already.
     """
     left, right = list(left[-MAX_RECENT_VALUES:]), list(right[-MAX_RECENT_VALUES:])
     if any(math.isnan(x) for x in left[-1:] + right[-1:]):
@@ -104,17 +104,17 @@ def estimate_turning(
     if not all(math.isfinite(x) for x in left + right):
         return TurningEstimate(Trend.IRREGULAR, text="a side is infinite, so nothing can be said about when it ends")
     if len(set(left)) == len(set(right)) == 1:
-        # Not by the gap: of sides far apart it does not move where the small one does.
+        # The gap is no criterion: for sides far apart a movement of the small one does not change it.
         return TurningEstimate(Trend.CONSTANT, text=f"the two sides have not moved in the last {len(left)} iterations")
     if sign == "==" or (dtype is None and sign == "!="):
         return None
     if dtype is not None and "int" in dtype.name:
-        found = _IntegerTrend(left, right, sign, names, dtype).estimate()
-        if found is not None:
-            return found
+        estimate = _IntegerTrend(left, right, sign, names, dtype).estimate()
+        if estimate is not None:
+            return estimate
     left, right = [float(x) for x in left], [float(x) for x in right]
-    turn = -1.0 if sign in ("<", "<=") or (sign == "!=" and left[-1] < right[-1]) else 1.0
-    gaps = [turn * (a - b) for a, b in zip(left, right, strict=True)]
+    direction = -1.0 if sign in ("<", "<=") or (sign == "!=" and left[-1] < right[-1]) else 1.0
+    gaps = [direction * (a - b) for a, b in zip(left, right, strict=True)]
     return _FloatTrend(left, right, gaps, sign, names, dtype).estimate()
 
 
@@ -134,7 +134,7 @@ class _IntegerTrend:
         self.ring = IntegerRing.from_dtype(dtype)
 
     def estimate(self) -> TurningEstimate | None:
-        """None where no recurrence of a simple form gives these numbers."""
+        """Return None if no simple recurrence gives these numbers."""
         for side, other, sign in (
             (self.left, self.right, MIRRORED_SIGN[self.sign]),
             (self.right, self.left, self.sign),
@@ -153,7 +153,7 @@ class _IntegerTrend:
         return self._describe(*ways[0], ends[0])
 
     def _describe(self, left: IntegerRecurrence, right: IntegerRecurrence, end: TurningPoint) -> TurningEstimate:
-        how, more = self._movement_text(left, right), end.iterations
+        movement, more = self._movement_text(left, right), end.iterations
         added = left.kind is right.kind is RecurrenceKind.ADDED
         gap = abs(self.left[-1] - self.right[-1])
         step = abs(self.left[-1] - self.right[-1] + left.operand - right.operand) - gap if added else 0
@@ -161,23 +161,25 @@ class _IntegerTrend:
         if more is not None and more < _MAX_ITERATIONS:
             if end.wraps:
                 return _make_estimate(
-                    Trend.WRAPS, more, rate, f"{how}, and wraps around at the end of {self.dtype.name}"
+                    Trend.WRAPS, more, rate, f"{movement}, and wraps around at the end of {self.dtype.name}"
                 )
             trend = Trend.LINEAR if added else Trend.GEOMETRIC
-            how = f"the gap of {number_text(gap)} falls by {number_text(-step)} each" if added and step < 0 else how
-            return _make_estimate(trend, more, rate, how, exact=added)
+            movement = (
+                f"the gap of {number_text(gap)} falls by {number_text(-step)} each" if added and step < 0 else movement
+            )
+            return _make_estimate(trend, more, rate, movement, exact=added)
         if more is None and not end.certain:
-            return TurningEstimate(Trend.IRREGULAR, text=f"{how}: nothing can be said about when it ends")
+            return TurningEstimate(Trend.IRREGULAR, text=f"{movement}: nothing can be said about when it ends")
         if added and self.sign == "!=" and step < 0:
             text = f"the gap changes by {number_text(step)} each, which steps over the one value that ends it"
             return TurningEstimate(Trend.STEPS_OVER, None, rate, text=text)
         if added and step > 0:
-            how = f"moving away: the gap grows by {number_text(step)} each"
-        unless = "" if more is None else f" before {self.dtype.name} wraps around"
-        return TurningEstimate(Trend.DIVERGING, None, rate, text=f"{how}; at this rate it never ends{unless}")
+            movement = f"moving away: the gap grows by {number_text(step)} each"
+        wrap_note = "" if more is None else f" before {self.dtype.name} wraps around"
+        return TurningEstimate(Trend.DIVERGING, None, rate, text=f"{movement}; at this rate it never ends{wrap_note}")
 
     def _movement_text(self, left: IntegerRecurrence, right: IntegerRecurrence) -> str:
-        """How the sides move, the first that does."""
+        """Describe the movement of the first side that moves."""
         moving, name, number = (left, self.names[0], self.left[-1])
         if left.is_constant:
             moving, name, number = (right, self.names[1], self.right[-1])
@@ -194,7 +196,7 @@ class _IntegerTrend:
 
 
 class _FloatTrend:
-    """``gaps``: how far the comparison is from turning, positive while it holds."""
+    """Trend of floats; ``gaps``: the distance of the comparison from turning, positive while it holds."""
 
     def __init__(
         self,
@@ -209,22 +211,22 @@ class _FloatTrend:
         self.steps = [b - a for a, b in pairwise(gaps)]
         self.type_label = "the type" if dtype is None else dtype.name
         self.is_integer = dtype is not None and "int" in dtype.name
-        #: Of a float type: half of the distance of 1 to the next number, and its smallest one.
+        #: For a float type: half of the distance from 1 to the next number, and its smallest number.
         self.epsilon, self.smallest_number = _precision(dtype)
-        one_still = len(set(left)) == 1 or len(set(right)) == 1
-        #: What can be said of sides that move apart.
+        has_constant_side = len(set(left)) == 1 or len(set(right)) == 1
+        #: The statement about sides that move apart.
         self.diverging_text = (
-            "it never ends" if one_still and dtype is not None and not self.is_integer else "no end is in sight"
+            "it never ends" if has_constant_side and dtype is not None and not self.is_integer else "no end is in sight"
         )
 
     def ulp(self, number: float) -> float:
-        """How far apart numbers of the type are that are as large as this one."""
+        """The distance between adjacent numbers of the type at this magnitude."""
         return 1.0 if self.is_integer else max(2 * self.epsilon * abs(number), self.smallest_number)
 
     def estimate(self) -> TurningEstimate:
         count = len(self.gaps)
-        found = [fit for fit in (self._fit_linear(), self._fit_geometric(), self._fit_settling()) if fit is not None]
-        steady = min(found, key=lambda fit: fit[0], default=None)
+        fits = [fit for fit in (self._fit_linear(), self._fit_geometric(), self._fit_settling()) if fit is not None]
+        steady = min(fits, key=lambda fit: fit[0], default=None)
         if steady is not None and steady[0] <= _MAX_STEADY_SPREAD:
             return steady[1]
         if all(step > 0 for step in self.steps):
@@ -247,44 +249,44 @@ class _FloatTrend:
             text = f"moving away: the gap grows by {number_text(step)} each; at this rate {self.diverging_text}"
             return spread, TurningEstimate(Trend.DIVERGING, None, step, text=text)
         ratio = gap / -step
-        how = f"the gap of {number_text(gap)} falls by {number_text(-step)} each"
+        movement = f"the gap of {number_text(gap)} falls by {number_text(-step)} each"
         unit = self.ulp(max(self._largest_magnitude(self.left, ratio), self._largest_magnitude(self.right, ratio)))
         if unit * _MIN_STEP_ULPS > -step and not self.is_integer:
             text = (
-                f"{how}, and {self.type_label} has steps of {number_text(unit)} there: nothing can be said about when"
+                f"{movement}, and {self.type_label} has steps of {number_text(unit)} there: nothing can be said about when"
                 " it ends"
             )
             return spread, TurningEstimate(Trend.IRREGULAR, None, step, text=text)
         exact = not spread and unit <= 1 and all(map(float.is_integer, (*self.left, *self.right)))
         if self.sign == "!=" and (self.is_integer or spread > 1e-3):
-            text = f"{how}, more or less, which hardly ever hits one value exactly"
+            text = f"{movement}, more or less, which hardly ever hits one value exactly"
             return spread, TurningEstimate(Trend.IRREGULAR, None, step, text=text)
         if self.sign == "!=":
-            # What rounding may make of so many steps.
+            # The rounding error of ``ratio`` steps.
             error = 0.0 if exact else max(1e-6 * max(1.0, ratio), ratio * unit / -step)
             if abs(ratio - round(ratio)) > error:
                 text = f"the gap changes by {number_text(step)} each, which steps over the one value that ends it"
                 return spread, TurningEstimate(Trend.STEPS_OVER, None, step, text=text)
             if not exact:
                 text = (
-                    f"{how}: in about {_more_iterations_text(round(ratio))} it ends, if rounding meets the one value"
+                    f"{movement}: in about {_more_iterations_text(round(ratio))} it ends, if rounding meets the one value"
                     " that ends it"
                 )
                 return spread, TurningEstimate(Trend.STEPS_OVER, None, step, text=text)
             more = round(ratio)
         else:
-            # Rounding may leave a hair above a whole number.
-            near = round(ratio) if abs(ratio - round(ratio)) < 1e-9 * max(1.0, ratio) else ratio
-            more = math.ceil(near) if self.sign in (">", "<") else math.floor(near) + 1
-        return spread, _make_estimate(Trend.LINEAR, max(1, more), step, how, exact=exact)
+            # Rounding may leave a small excess above a whole number.
+            steps_left = round(ratio) if abs(ratio - round(ratio)) < 1e-9 * max(1.0, ratio) else ratio
+            more = math.ceil(steps_left) if self.sign in (">", "<") else math.floor(steps_left) + 1
+        return spread, _make_estimate(Trend.LINEAR, max(1, more), step, movement, exact=exact)
 
     @staticmethod
     def _largest_magnitude(side: Sequence[float], more: float) -> float:
-        """The largest magnitude of a side up to where it will be."""
+        """The largest magnitude of a side until ``more`` iterations later."""
         return max(abs(side[-1]), abs(side[-1] + (side[-1] - side[0]) / (len(side) - 1) * more))
 
     def _fit_geometric(self) -> tuple[float, TurningEstimate] | None:
-        """One side is a fixed number, the other is multiplied by the same factor each time."""
+        """One side is constant, the other is multiplied by the same factor each time."""
         moving, fixed = (self.left, self.right) if len(set(self.right)) == 1 else (self.right, self.left)
         if len(set(fixed)) != 1 or not all(moving):
             return None
@@ -293,16 +295,16 @@ class _FloatTrend:
         if factor <= 0 or abs(1 - factor) <= _MIN_STEP_ULPS * self.epsilon:
             return None
         spread = (max(factors) - min(factors)) / min(abs(1 - factor), factor)
-        bound, now = fixed[0], moving[-1]
+        bound, value = fixed[0], moving[-1]
         verb = ("falls" if factor < 1 else "grows") + f" by a factor of {number_text(factor)} each"
         side = self.names[0 if moving is self.left else 1]
-        towards = bound / now
+        towards = bound / value
         if factor < 1 and 0 < towards < 1 and abs(bound) < 16 * self.smallest_number / self.epsilon:
-            # Numbers as small as that are few: it is rounding that ends it, or not.
-            return spread, self._estimate_vanishing(f"{side} {verb}", factor, abs(now))
+            # Near the smallest numbers rounding decides whether it ends.
+            return spread, self._estimate_vanishing(f"{side} {verb}", factor, abs(value))
         if factor < 1 and not bound and self.sign not in (">=", "<="):
-            return spread, self._estimate_vanishing(f"{side} {verb}", factor, abs(now))
-        # The factor leads to the bound where both lie on the same side of 1.
+            return spread, self._estimate_vanishing(f"{side} {verb}", factor, abs(value))
+        # The factor leads to the bound if both are on the same side of 1.
         if towards > 0 and (towards < 1) == (factor < 1) and towards != 1:
             if self.sign == "!=":
                 text = f"{side} {verb}, which hardly ever hits one value exactly"
@@ -318,22 +320,20 @@ class _FloatTrend:
         text = f"moving away: {side} {verb}; at this rate {self.diverging_text}"
         return spread, TurningEstimate(Trend.DIVERGING, None, factor, text=text)
 
-    def _estimate_vanishing(self, how: str, factor: float, now: float) -> TurningEstimate:
-        """A side that tends to zero, or to so small a number, where the comparison turns."""
+    def _estimate_vanishing(self, movement: str, factor: float, magnitude: float) -> TurningEstimate:
+        """The estimate for a side that tends to zero, or to a number near the smallest one."""
         if self.is_integer or not self.smallest_number:
-            text = f"{how}: it tends to 0, and whether it gets there, the rounding of {self.type_label} decides"
+            text = f"{movement}: it tends to 0, and whether it gets there, the rounding of {self.type_label} decides"
             return TurningEstimate(Trend.IRREGULAR, None, factor, text=text)
         # Half of the smallest number is rounded to 0.
-        more = _iteration_count((math.log(self.smallest_number) - math.log(2) - math.log(now)) / math.log(factor))
+        more = _iteration_count((math.log(self.smallest_number) - math.log(2) - math.log(magnitude)) / math.log(factor))
         if factor <= 0.5:
             text = (
-                f"{_TREND_CONTINUES}, at most about {_more_iterations_text(more)} ({how}, and is 0 where"
+                f"{_TREND_CONTINUES}, at most about {_more_iterations_text(more)} ({movement}, and is 0 where"
                 f" {self.type_label} has no smaller number)"
             )
             return TurningEstimate(Trend.GEOMETRIC, more, factor, text=text, at_most=True, upper_bound_text=text)
-        text = (
-            f"{how}: it tends to 0, and whether it gets there, rounding decides in about {_more_iterations_text(more)}"
-        )
+        text = f"{movement}: it tends to 0, and whether it gets there, rounding decides in about {_more_iterations_text(more)}"
         return TurningEstimate(Trend.IRREGULAR, None, factor, text=text)
 
     def _fit_settling(self) -> tuple[float, TurningEstimate] | None:
@@ -349,21 +349,21 @@ class _FloatTrend:
         low, limit, high = sorted(
             gap + step * q / (1 - q) for q in (min(factors), factor, min(max(factors), _MAX_FACTOR))
         )
-        # What rounding in each iteration may add up to.
+        # The accumulated rounding error of all iterations.
         error = self.ulp(max(map(abs, (*self.left, *self.right)))) / (1 - factor)
-        how = f"its steps shrink by a factor of {number_text(factor)} each"
+        movement = f"its steps shrink by a factor of {number_text(factor)} each"
         if high < -error and self.sign != "!=":
             more = _iteration_count(math.log(-limit / (gap - limit)) / math.log(factor))
-            return spread, _make_estimate(Trend.GEOMETRIC, more, factor, f"the gap falls; {how}", limit)
+            return spread, _make_estimate(Trend.GEOMETRIC, more, factor, f"the gap falls; {movement}", limit)
         if low > error:
             end = "no end is in sight" if self.is_integer else "it never ends"
-            text = f"the gap seems to settle near {number_text(limit)} ({how}); like this {end}"
+            text = f"the gap seems to settle near {number_text(limit)} ({movement}); like this {end}"
             return spread, TurningEstimate(Trend.SETTLING, None, factor, limit, text)
         return None
 
     def _estimate_falling(self) -> TurningEstimate:
-        """Nearer each time, in uneven steps: faster and faster, or slower and slower."""
-        # Integers that follow no recurrence of a simple form may wrap around before.
+        """The estimate for a gap that shrinks in uneven steps, with acceleration or deceleration."""
+        # Integers without a simple recurrence may wrap around before.
         more = self._max_iterations() if self.sign != "!=" and not self.is_integer else None
         if more is not None:
             text = (
@@ -375,7 +375,7 @@ class _FloatTrend:
         return TurningEstimate(Trend.IRREGULAR, None, self.steps[-1], text=text)
 
     def _max_iterations(self) -> int | None:
-        """What the last step, or the last factor, would take where both only get better."""
+        """The number of iterations at the last step, or at the last factor, if these only improve."""
         if all(b < a for a, b in pairwise(self.steps)):
             return _iteration_count(self.gaps[-1] / -self.steps[-1])
         moving, fixed = (self.left, self.right) if len(set(self.right)) == 1 else (self.right, self.left)
@@ -397,16 +397,16 @@ def _more_iterations_text(count: int) -> str:
 
 
 def _make_estimate(
-    trend: Trend, more: int, rate: float, how: str, limit: float = 0.0, exact: bool = False
+    trend: Trend, more: int, rate: float, movement: str, limit: float = 0.0, exact: bool = False
 ) -> TurningEstimate:
-    """A comparison that turns; ``exact``: of whole numbers in equal steps, whose end is no guess where they go on."""
-    text = f"{_TREND_CONTINUES}, about {_more_iterations_text(more)} ({how})"
-    bound = f"{_TREND_CONTINUES}, at most {'' if exact else 'about '}{_more_iterations_text(more)} ({how})"
+    """An estimate that the comparison turns; ``exact``: whole numbers in equal steps, whose end is certain."""
+    text = f"{_TREND_CONTINUES}, about {_more_iterations_text(more)} ({movement})"
+    bound = f"{_TREND_CONTINUES}, at most {'' if exact else 'about '}{_more_iterations_text(more)} ({movement})"
     return TurningEstimate(trend, more, rate, limit, text, upper_bound_text=bound)
 
 
 def _precision(dtype: np.dtype[Any] | None) -> tuple[float, float]:
-    """The rounding unit of a float type, and its smallest number; those of float64 where the type is not known."""
+    """The rounding unit of a float type and its smallest number; those of float64 for an unknown type."""
     if dtype is None or dtype.kind not in "fV" or "int" in dtype.name:
         return 2.0**-53, 0.0
     if dtype.kind == "f":
