@@ -1,4 +1,4 @@
-"""Words that the code must not use: ``python .ci/vocabulary.py [PATH...]`` lists them by line and fails where there are any.
+"""Words that the code must not use: ``python .ci/vocabulary.py [PATH...]`` lists them, and fails if there are any.
 
 The left-hand words say little or have several meanings here; the text names what to write instead.
 """

@@ -344,7 +344,8 @@ class _TerminationAnalysis:
         values = self._deciding_values_text() if data is None else ""
         computed_text = f"{name} = {text}" if data is None and text != name else subject
         words = {True: "true", False: "false"}
-        return f"the condition was set to {words[current]}; {computed_text} is {words[computed]}{f': {values}' if values else ''}"
+        reason = f": {values}" if values else ""
+        return f"the condition was set to {words[current]}; {computed_text} is {words[computed]}{reason}"
 
     def _deciding_values_text(self) -> str:
         """The values of a condition that is one comparison."""

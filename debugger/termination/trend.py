@@ -253,8 +253,8 @@ class _FloatTrend:
         unit = self.ulp(max(self._largest_magnitude(self.left, ratio), self._largest_magnitude(self.right, ratio)))
         if unit * _MIN_STEP_ULPS > -step and not self.is_integer:
             text = (
-                f"{movement}, and {self.type_label} has steps of {number_text(unit)} there: nothing can be said about when"
-                " it ends"
+                f"{movement}, and {self.type_label} has steps of {number_text(unit)} there: nothing can be said about"
+                " when it ends"
             )
             return spread, TurningEstimate(Trend.IRREGULAR, None, step, text=text)
         exact = not spread and unit <= 1 and all(map(float.is_integer, (*self.left, *self.right)))
@@ -269,8 +269,8 @@ class _FloatTrend:
                 return spread, TurningEstimate(Trend.STEPS_OVER, None, step, text=text)
             if not exact:
                 text = (
-                    f"{movement}: in about {_more_iterations_text(round(ratio))} it ends, if rounding meets the one value"
-                    " that ends it"
+                    f"{movement}: in about {_more_iterations_text(round(ratio))} it ends, if rounding meets the one"
+                    " value that ends it"
                 )
                 return spread, TurningEstimate(Trend.STEPS_OVER, None, step, text=text)
             more = round(ratio)
@@ -333,7 +333,8 @@ class _FloatTrend:
                 f" {self.type_label} has no smaller number)"
             )
             return TurningEstimate(Trend.GEOMETRIC, more, factor, text=text, at_most=True, upper_bound_text=text)
-        text = f"{movement}: it tends to 0, and whether it gets there, rounding decides in about {_more_iterations_text(more)}"
+        when = _more_iterations_text(more)
+        text = f"{movement}: it tends to 0, and whether it gets there, rounding decides in about {when}"
         return TurningEstimate(Trend.IRREGULAR, None, factor, text=text)
 
     def _fit_settling(self) -> tuple[float, TurningEstimate] | None:

@@ -61,6 +61,7 @@ CASES: list[OpenvinoCase] = []
 def case(type: str, opset: int, *inputs: Array | ConstInput, **attributes: Any) -> None:
     """One more row; words with a leading underscore are about the comparison."""
     settled = {key[1:]: attributes.pop(key) for key in list(attributes) if key.startswith("_")}
+    settled["known_fault"] = settled.pop("fault", "")
     CASES.append(OpenvinoCase(type, opset, inputs, attributes, **settled))
 
 
@@ -140,7 +141,7 @@ for _neg, _pos in itertools.product((True, False), repeat=2):
 case("Identity", 16, random_floats(2, 3))
 case("ErfInv", 17, np.array([-0.99, -0.5, 0, 1e-3, 0.5, 0.9, 1, -1], F32))
 case("ErfInv", 17, np.array([0.999], F32), _expected=(np.array([2.3267537], F32),),
-     _known_fault="the CPU plugin has 2.32185, whose erf is 0.99897")  # fmt: skip
+     _fault="the CPU plugin has 2.32185, whose erf is 0.99897")  # fmt: skip
 
 for _op in ("Add", "Subtract", "Multiply", "Divide", "Maximum", "Minimum", "SquaredDifference", "Equal", "NotEqual",
             "Greater", "GreaterEqual", "Less", "LessEqual"):  # fmt: skip
@@ -156,7 +157,7 @@ case("FloorMod", 1, random_integers(5, low=-9), random_integers(5, low=1, high=4
 case("Divide", 1, random_integers(6, low=-9), random_integers(6, low=1, high=4), m_pythondiv=True, _oracle="core")
 case("Divide", 1, random_integers(6, low=-9), random_integers(6, low=1, high=4), m_pythondiv=False)
 case("Divide", 1, np.array([-7], I32), np.array([2], I32), m_pythondiv=True, _expected=(np.array([-4], I32),),
-     _known_fault="the CPU plugin truncates whatever m_pythondiv says; the core's reference code floors")  # fmt: skip
+     _fault="the CPU plugin truncates whatever m_pythondiv says; the core's reference code floors")  # fmt: skip
 for _op in ("LogicalAnd", "LogicalOr", "LogicalXor"):
     case(_op, 1, random_integers(2, 3, high=2, dtype=BOOL), random_integers(3, high=2, dtype=BOOL))
 case("Xor", 1, random_integers(2, 3, high=2, dtype=BOOL), random_integers(3, high=2, dtype=BOOL))
@@ -232,10 +233,10 @@ for _ta, _tb in itertools.product((True, False), repeat=2):
 case("MatMul", 1, random_floats(4), random_floats(4, 5))
 _nothing = "nothing in OpenVINO runs it: neither the CPU plugin nor the core has code for it"
 _a, _b = random_floats(6, 4), random_floats(3, 5, 4)
-case("GroupedMatMul", 17, _a, _b, ConstInput(np.array([2, 2, 6], I32)), _known_fault=_nothing,
+case("GroupedMatMul", 17, _a, _b, ConstInput(np.array([2, 2, 6], I32)), _fault=_nothing,
      _expected=(np.concatenate([_a[:2] @ _b[0].T, _a[2:] @ _b[2].T]),))  # fmt: skip
 _a = random_floats(3, 2, 4)
-case("GroupedMatMul", 17, _a, _b, _known_fault=_nothing, _expected=(_a @ _b.transpose(0, 2, 1),))
+case("GroupedMatMul", 17, _a, _b, _fault=_nothing, _expected=(_a @ _b.transpose(0, 2, 1),))
 for _equation, _shapes in (("ij,jk->ik", ((2, 3), (3, 4))), ("bij,bkj->bik", ((2, 3, 4), (2, 5, 4))),
                            ("ii->i", ((3, 3),)), ("...a,...ab->...b", ((2, 3), (2, 3, 4)))):  # fmt: skip
     case("Einsum", 7, *(random_floats(*shape) for shape in _shapes), equation=_equation)
@@ -272,7 +273,7 @@ case("GroupConvolutionBackpropData", 1, random_floats(2, 4, 4, 5), random_floats
 _x, _w = random_integers(1, 8, 3, 3, high=2).astype(F32), random_integers(2, 8, 1, 1, high=2, dtype=U8)
 case("BinaryConvolution", 1, _x, ConstInput(_w), mode="xnor-popcount", pad_value=0.0, **_plain_conv,
      _expected=(np.einsum("ncij,oc->noij", 2 * _x - 1, 2 * _w[:, :, 0, 0].astype(F32) - 1),),
-     _known_fault="the CPU plugin takes the lowest bit of a byte first, against its own Convert of u1")  # fmt: skip
+     _fault="the CPU plugin takes the lowest bit of a byte first, against its own Convert of u1")  # fmt: skip
 for _opset in (1, 8):
     case("DeformableConvolution", _opset, random_floats(2, 4, 6, 6), random_floats(2, 16, 5, 5), random_floats(3, 4, 2,
          2), **_plain_conv, group=1,
@@ -313,7 +314,7 @@ for _axes, _size in itertools.product(((1,), (2, 3)), (3, 4)):
     case("LRN", 1, random_floats(2, 5, 4, 3), i64(*_axes), alpha=0.3, beta=0.6, bias=2.0, size=_size)
 _x = random_floats(1, 2, 2, 2)  # a neighbourhood of 3 holds it all
 case("LRN", 1, _x, i64(1, 2, 3), alpha=2.7, beta=1.0, bias=2.0, size=3, _expected=(_x / (2 + 0.1 * (_x**2).sum()),),
-     _known_fault="the CPU plugin takes axes 1, 2, 3 for 1 alone; the page has a sum over a box in all axes")  # fmt: skip
+     _fault="the CPU plugin takes axes 1, 2, 3 for 1 alone; the page has a sum over a box in all axes")  # fmt: skip
 case("LRN", 1, random_floats(2, 5, 4, 3), i64(1), alpha=0.3, beta=0.6, bias=2.0, size=5)
 for _axes, _mode in itertools.product(((1,), (2, 3), ()), ("add", "max")):
     case("NormalizeL2", 1, random_floats(2, 5, 4, 3), i64(*_axes), eps=0.1, eps_mode=_mode)
@@ -392,7 +393,7 @@ case("ReverseSequence", 1, random_integers(5, 2, 3), random_integers(3, low=1, h
 case("Roll", 7, random_floats(3, 4, 5), i64(2, -1), i64(0, 2))
 _x = random_integers(3, 4)
 case("Roll", 7, _x, index_scalar(3), i64(1, 0), _expected=(np.roll(_x, (3, 3), (1, 0)),),
-     _known_fault="the CPU plugin refuses a scalar shift, which the page allows for any axes")  # fmt: skip
+     _fault="the CPU plugin refuses a scalar shift, which the page allows for any axes")  # fmt: skip
 case("Roll", 7, random_floats(3, 4), i64(1, 1), i64(1, 1))
 for _pad in ("valid", "same_upper", "same_lower"):
     case("ExtractImagePatches", 3, random_floats(2, 3, 7, 8), sizes=[3, 2], strides=[2, 3], rates=[1, 2], auto_pad=_pad)
@@ -481,7 +482,7 @@ case("Unique", 10, random_integers(2, 6, 2, high=2).astype(F32), index_scalar(1)
 _pairs = np.array([[1, 1, 1, 1], [0, 1, 1, 0]], F32).reshape(2, 4, 1)
 case("Unique", 10, _pairs, index_scalar(1), sorted=False,
      _expected=(_pairs[:, :2], *(np.array(v, I64) for v in ([0, 1], [0, 1, 1, 0], [2, 2]))),
-     _known_fault="the CPU plugin has the pair (1, 1) twice")  # fmt: skip
+     _fault="the CPU plugin has the pair (1, 1) twice")  # fmt: skip
 
 # --- Embeddings and segments
 
@@ -622,8 +623,8 @@ _pixels = np.full((1, 2, 2, 3), 100, U8)
 _pixels[..., 2] = 200  # Y = 0.257 R + 0.504 G + 0.098 B + 16, and so on
 for _op, _yuv in (("RGBtoNV12", (112, 172, 121)), ("BGRtoNV12", (128, 113, 172))):
     _y, _uv = np.full((1, 2, 2, 1), _yuv[0], U8), np.array(_yuv[1:], U8).reshape(1, 1, 1, 2)
-    case(_op, 17, _pixels, single_plane=False, _known_fault=_nothing, _expected=(_y, _uv))
-    case(_op, 17, _pixels, single_plane=True, _known_fault=_nothing,
+    case(_op, 17, _pixels, single_plane=False, _fault=_nothing, _expected=(_y, _uv))
+    case(_op, 17, _pixels, single_plane=True, _fault=_nothing,
          _expected=(np.concatenate([_y, _uv.reshape(1, 1, 2, 1)], 1),))  # fmt: skip
 
 # --- Fourier transforms
@@ -636,7 +637,7 @@ case("RDFT", 9, random_floats(2, 5, 6), i64(1, 2))
 case("RDFT", 9, random_floats(2, 5, 6), i64(-1), i64(4))
 _longer = np.fft.rfft(_x := random_floats(2, 6), 9)
 case("RDFT", 9, _x, i64(-1), i64(9), _expected=(np.stack([_longer.real, _longer.imag], -1).astype(F32),),
-     _known_fault="the CPU plugin returns memory that nothing wrote where a signal is filled up with zeros")  # fmt: skip
+     _fault="the CPU plugin returns memory that nothing wrote where a signal is filled up with zeros")  # fmt: skip
 case("IRDFT", 9, random_floats(2, 5, 6, 2), i64(1, 2))
 case("IRDFT", 9, random_floats(2, 5, 6, 2), i64(-1), i64(7))
 for _turn in (True, False):
@@ -755,7 +756,7 @@ _priors = np.array([[-1, -2, 1, 2]], F32)
 case("ExperimentalDetectronPriorGridGenerator", 6, _priors, random_floats(1, 2, 3, 4), random_floats(1, 3, 30, 50),
      flatten=True, h=1, w=2,
      stride_x=4.0, stride_y=6.0, _expected=(np.array([[1, 1, 3, 5], [5, 1, 7, 5]], F32),),
-     _known_fault="OpenVINO gives as many rows as the feature map has cells, and leaves the others unwritten")  # fmt: skip
+     _fault="OpenVINO gives as many rows as the feature map has cells, and leaves the others unwritten")  # fmt: skip
 _image_rois = ConstInput(np.array([[1, 2, 20, 30], [0, 0, 200, 180], [5, 5, 60, 400]], F32))
 for _aligned in (True, False):
     case("ExperimentalDetectronROIFeatureExtractor", 6, _image_rois, random_floats(1, 3, 20, 20), random_floats(1, 3,

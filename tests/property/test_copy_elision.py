@@ -18,7 +18,9 @@ from text_models import model
 
 def elision_report(engine: Engine) -> str:
     views = optimizer_attribute(engine, "copy_elision")
-    return f"{views and min(len(views.elided_positions), 4)} copies elided, {views and min(len(views.aliased), 3)} aliased"
+    return (
+        f"{views and min(len(views.elided_positions), 4)} copies elided, {views and min(len(views.aliased), 3)} aliased"
+    )
 
 
 @example_settings(150, suppress_health_check=list(HealthCheck))

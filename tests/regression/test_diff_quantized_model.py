@@ -174,7 +174,9 @@ def test_a_fake_quantize_that_cuts_off_is_seen(tmp_path: Path, looped: bool) -> 
     found = compare_sides(*sides, ComparisonOptions())
     (seen,) = found.loops[0].saturations if looped else found.saturations
     assert (seen.op_type, seen.low, seen.high, seen.dtype) == ("FakeQuantize", -2, 2, "256 levels")
-    assert seen.first_saturated is not None and (seen.first_saturated.count, seen.first_saturated.size) == ((1, 2) if looped else (1, 4))
+    assert seen.first_saturated is not None and (seen.first_saturated.count, seen.first_saturated.size) == (
+        (1, 2) if looped else (1, 4)
+    )
     assert seen.first_saturated.iteration == (0 if looped else None) and seen.headroom == pytest.approx(2 / 3)
     assert "first saturated in right" in report_text(found)
 

@@ -1,6 +1,6 @@
 """Hunts for one fault each: models of a usual size, the commands that find it, and what their answer says.
 
-``docs/fault-finding.md`` shows them; ``python tests/support/fault_finding.py docs/fault-finding.md`` writes its table anew.
+``docs/fault-finding.md`` shows them; ``python tests/support/fault_finding.py docs/fault-finding.md`` updates its table.
 """
 
 from __future__ import annotations

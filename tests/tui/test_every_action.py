@@ -430,7 +430,9 @@ async def test_an_action_does_what_it_is_there_for(name: str, monkeypatch: pytes
             for key in case.before:
                 screen.app.simulate_key(key)
             typing = "colon" in case.before
-            await screen.wait_until(lambda: case.sees(screen) == case.was and screen.app.console_pane.input_line.has_focus == typing)
+            await screen.wait_until(
+                lambda: case.sees(screen) == case.was and screen.app.console_pane.input_line.has_focus == typing
+            )
         else:
             await press(screen, case.before)
         assert case.sees(screen) == case.was

@@ -272,7 +272,9 @@ class ILayer(InertLayerProperties):
 
     # -- what scripts ask
 
-    name = CheckedAttribute[str]("_name", unset=lambda layer: f"(Unnamed Layer* {layer._number}) [{layer._original.KIND}]")
+    name = CheckedAttribute[str](
+        "_name", unset=lambda layer: f"(Unnamed Layer* {layer._number}) [{layer._original.KIND}]"
+    )
 
     @property
     def type(self) -> Any:

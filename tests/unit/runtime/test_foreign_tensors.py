@@ -71,7 +71,9 @@ def test_torch_tensors_with_a_gradient_and_without() -> None:
 def test_unreadable_tensor_gives_one_error_line() -> None:
     given = arrays()
     name = next(iter(given))
-    with pytest.raises(loopdbg.InputError, match=rf"input '{name}' .*RemoteDeviceTensor cannot be made .*another device"):
+    with pytest.raises(
+        loopdbg.InputError, match=rf"input '{name}' .*RemoteDeviceTensor cannot be made .*another device"
+    ):
         loopdbg.load(LSTM).run({**given, name: RemoteDeviceTensor()})
 
 

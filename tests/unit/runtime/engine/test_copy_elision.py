@@ -56,7 +56,10 @@ def started(load_case: loopdbg.Model, given: dict[str, Any], fuse: bool = True) 
 
 
 def names(engine: Engine) -> list[str]:
-    return [engine.plan.slots[engine.plan.code[pc].outputs[0]].name for pc in optimizer_of(engine).copy_elision.elided_positions]
+    return [
+        engine.plan.slots[engine.plan.code[pc].outputs[0]].name
+        for pc in optimizer_of(engine).copy_elision.elided_positions
+    ]
 
 
 def slot(load_case: loopdbg.Model, name: str) -> int:
@@ -304,7 +307,9 @@ def numbers(trips: int, seed: int = 3) -> dict[str, Any]:
 
 
 def aliased(engine: Engine) -> list[str]:
-    return sorted(engine.plan.slots[engine.plan.code[pc].outputs[0]].name for pc in optimizer_of(engine).copy_elision.aliased)
+    return sorted(
+        engine.plan.slots[engine.plan.code[pc].outputs[0]].name for pc in optimizer_of(engine).copy_elision.aliased
+    )
 
 
 def run_unobserved(load_case: loopdbg.Model, engine: Engine, given: dict[str, Any]) -> dict[str, Any]:

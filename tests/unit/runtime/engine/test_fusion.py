@@ -354,7 +354,9 @@ def test_a_part_that_only_others_read_is_passed_over_and_not_copied() -> None:
     )
     assert check_fused_run(m, start(shape=(2, ROWS, COLUMNS), w=numbers(COLUMNS, COLUMNS))) == [["p", "a", "b", "n"]]
     assert m._engine is not None
-    over = [m.plan.slots[m.plan.code[pc].outputs[0]].name for pc in optimizer_of(m._engine).copy_elision.elided_positions]
+    over = [
+        m.plan.slots[m.plan.code[pc].outputs[0]].name for pc in optimizer_of(m._engine).copy_elision.elided_positions
+    ]
     assert over == ["q", "z"]
 
 

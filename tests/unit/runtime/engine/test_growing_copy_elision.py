@@ -43,7 +43,8 @@ def inputs(trips: int, length: int = 0) -> dict[str, Any]:
 def names(m: Any) -> list[str]:
     engine = m._engine
     return sorted(
-        engine.plan.slots[engine.plan.code[pc].outputs[0]].name for pc in optimizer_of(engine).copy_elision.elided_positions
+        engine.plan.slots[engine.plan.code[pc].outputs[0]].name
+        for pc in optimizer_of(engine).copy_elision.elided_positions
     )
 
 

@@ -222,7 +222,10 @@ def test_an_input_is_no_output() -> None:
     [
         (lambda net, c: None, "it has no condition; set_condition"),
         (lambda net, c: [c.set_condition(net.const(True, np.bool_)) for _ in range(2)], "it has 2 conditions"),
-        (lambda net, c: c.set_condition(net.const([True], np.bool_)), r"the condition, .*, is bool\[1\]; it must be a 0-D"),
+        (
+            lambda net, c: c.set_condition(net.const([True], np.bool_)),
+            r"the condition, .*, is bool\[1\]; it must be a 0-D",
+        ),
         (lambda net, c: c.set_condition(net.const(1.0)), r"is float32\[\]; it must be a 0-D bool tensor"),
     ],
 )

@@ -321,7 +321,9 @@ def test_one_hot(axis: int) -> None:
     indices = np.array([0, 2, 1, 2], np.int32)
     want = np.where(np.eye(3, dtype=bool)[indices], np.float32(5), np.float32(-1))
     want = want.T if axis == 0 else want
-    check_layer(lambda net, i: net.add_one_hot(i, net.const([-1, 5]), net.const(3, np.int32), axis), {"i": indices}, want)
+    check_layer(
+        lambda net, i: net.add_one_hot(i, net.const([-1, 5]), net.const(3, np.int32), axis), {"i": indices}, want
+    )
 
 
 @pytest.mark.parametrize("x", [WHOLE, X, WHOLE > 2])
