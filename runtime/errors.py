@@ -54,27 +54,27 @@ class LoopdbgError(Exception):
         self.fields = fields
 
     @classmethod
-    def at(cls, where: str, error: LoopdbgError) -> Self:
-        """An error of this class that says where ``error`` happened; what can be done about it stays.
+    def with_location(cls, where: str, error: LoopdbgError) -> Self:
+        """Return an error of this class with the location of ``error`` in front of its text, and the same remedy.
 
-        >>> loopdbg.UsageError.at("line 3", loopdbg.UsageError("no such value"))
+        >>> loopdbg.UsageError.with_location("line 3", loopdbg.UsageError("no such value"))
         UsageError('line 3: no such value')
         """
         return cls(f"{where}: {error.what}", error.remedy, **error.fields)
 
-    def told(self, words: Mapping[Remedy, str]) -> str:
-        """The text in the words of a front end; a remedy that has none there is told as in Python.
+    def format(self, remedy_texts: Mapping[Remedy, str]) -> str:
+        """Return the text with the remedy in the wording of a front end, or as in Python where it has none.
 
-        >>> loopdbg.UsageError("no such value").told({})
+        >>> loopdbg.UsageError("no such value").format({})
         'no such value'
         """
         text = self.what
         if self.remedy is not None:
-            text += f"; {words.get(self.remedy, self.remedy.value).format(**self.fields)}"
+            text += f"; {remedy_texts.get(self.remedy, self.remedy.value).format(**self.fields)}"
         return " ".join(text.split()) if "\n" in text or "\r" in text else text
 
     def __str__(self) -> str:
-        return self.told({})
+        return self.format({})
 
 
 class ModelError(LoopdbgError):

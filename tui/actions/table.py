@@ -74,14 +74,14 @@ def configured_actions() -> tuple[Action, ...]:
     try:
         return remap_keys(keymap)
     except UsageError as error:
-        raise UsageError.at(str(config.config_path()), error) from error
+        raise UsageError.with_location(str(config.config_path()), error) from error
 
 
 def _parse_keys(name: str, written: Sequence[str]) -> tuple[str, ...]:
     try:
         return tuple(map(parse_key, written))
     except UsageError as error:
-        raise UsageError.at(name, error) from None
+        raise UsageError.with_location(name, error) from None
 
 
 def _reject_key_clash(changed: Action, table: Iterable[Action]) -> None:

@@ -216,7 +216,7 @@ class Console:
                 except InterruptError:
                     raise
                 except LoopdbgError as error:
-                    raise UsageError.at(f"{path}, line {number}", error) from error
+                    raise UsageError.with_location(f"{path}, line {number}", error) from error
             self.end_of_input()
         finally:
             self._open_sources.pop()

@@ -240,7 +240,7 @@ def _check_file_value(port: Port, value: Data, named: dict[str, int], where: str
     except InputError as error:
         if several:
             raise InputError(f"{where}: {error.what}; the first axis counts the requests") from None
-        raise InputError.at(where, error) from None
+        raise InputError.with_location(where, error) from None
 
 
 def _may_be_absent(port: Port) -> bool:

@@ -41,7 +41,7 @@ def test_a_loop_without_an_end(capsys: pytest.CaptureFixture[str], tmp_path: Pat
 
 @pytest.mark.parametrize("remedy", Remedy)
 def test_each_has_words_of_its_own(remedy: Remedy) -> None:
-    error = UsageError.at("file, line 2", UsageError("it does not fit", remedy, name="x"))
+    error = UsageError.with_location("file, line 2", UsageError("it does not fit", remedy, name="x"))
     assert str(error).startswith("file, line 2: it does not fit; ") and "--" not in str(error)
     assert error_text(error) != str(error) and error_text(error).startswith("file, line 2: it does not fit; ")
     assert "{" not in error_text(error).replace("{'x'", "")
