@@ -1,1 +1,1 @@
-"""Where a run stops, and how the engine is told."""
+"""Breakpoints: locations, triggers, and their installation in the engine."""

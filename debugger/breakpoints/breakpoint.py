@@ -1,8 +1,8 @@
-"""A breakpoint, watchpoint or logpoint: what it waits for, and whether it hits at a stop.
+"""A breakpoint, watchpoint or logpoint: its trigger, and the test for a hit.
 
-One that waits for an iteration, a node or a loop's end is tested by the engine itself. One with an expression
-is tested at every boundary of its loops: by the engine where the expression can be lowered to native kernels, else in
-Python, which is slower and said so.
+The engine itself tests for iterations, nodes and loop ends. A breakpoint with an expression is tested at every boundary
+of its loops: by the engine if the expression can be lowered to native kernels, else in Python, which is slower and
+reported as such.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _BoundaryKey = tuple[int, tuple[int, ...], int]
 
 
 class Trigger(StrEnum):
-    """What a breakpoint waits for."""
+    """The event that a breakpoint waits for."""
 
     ITERATION = "iteration"
     NODE = "node"
@@ -40,12 +40,12 @@ class Trigger(StrEnum):
     BOUNDARY = "boundary"
 
 
-#: Stands for the main graph where loops are named by their indices.
+#: Loop index of the main graph.
 MAIN_GRAPH = -1
 
 
 class WatchMode(StrEnum):
-    """What a watchpoint waits for: the value differs from that of the boundary before in this way."""
+    """The kind of difference from the previous boundary that a watchpoint waits for."""
 
     CHANGES = "changes"
     CROSSES = "crosses"
@@ -57,7 +57,7 @@ class WatchMode(StrEnum):
 
 @dataclass
 class LastTest:
-    """The last boundary at which something was tested, what it was there, and whether that was a hit."""
+    """The last boundary at which a breakpoint was tested, the value there, and whether that was a hit."""
 
     boundary_key: _BoundaryKey | None = None
     value: Any = None
@@ -70,10 +70,9 @@ class Breakpoint:
     """One breakpoint, watchpoint or logpoint.
 
     ``loops``: indices of the loops at whose boundaries it is tested, or :data:`MAIN_GRAPH` alone: it is tested once, as
-    soon as that has all its values, which is tested before the nodes in ``traps``. ``nodes``: those that it stops
-    before. ``iterations``: that of the loop itself last, those of the loops around it before.
-    ``log``: what to print instead of stopping. ``commands``: console commands that a stop runs. ``around``: of one that
-    is tested at boundaries for its condition, the words before and after that.
+    soon as all its values are computed, before a node in ``traps``. ``nodes``: the nodes that it stops before.
+    ``iterations``: outermost loop first. ``log``: template to print instead of stopping. ``commands``: console commands
+    that a stop runs. ``around``: text before and after the condition of a conditional breakpoint.
     """
 
     number: int
@@ -91,20 +90,20 @@ class Breakpoint:
     enabled: bool = True
     ignore: int = 0
     hits: int = 0
-    #: Whether its expression ever had a value where it was tested.
+    #: Whether its expression had a value at any test.
     evaluated: bool = False
-    #: One in the main graph was tested already before where this stands.
+    #: A main-graph breakpoint was already tested before the current position.
     already_tested: bool = False
     log: LogTemplate | None = None
     commands: list[str] = field(default_factory=list)
     around: tuple[str, str] = ("", "")
     #: The engine's predicates for it, by loop.
     predicates: dict[int, tuple[int, ...]] = field(default_factory=dict, repr=False)
-    #: By loop: whether the engine has just found, where it stands, that the condition holds.
+    #: By loop: whether the engine has just found the condition true at the current boundary.
     engine_verdicts: dict[int, Callable[[], bool]] = field(default_factory=dict, repr=False)
-    #: What is known of the last test, by loop.
+    #: The last test, by loop.
     last_tests: dict[int, LastTest] = field(default_factory=dict, repr=False)
-    #: What a watchpoint saw at its hit, and why the last test could not be done.
+    #: The change that a watchpoint hit, and why the last test failed to evaluate.
     change_text: str = ""
     failure: str = ""
 
@@ -114,21 +113,21 @@ class Breakpoint:
 
     @property
     def title(self) -> str:
-        """What it waits for, in the words of the commands."""
+        """Its location and condition in command syntax."""
         if self.condition is None:
             return self.text
         return f"{self.text} if {self.condition.text}"
 
     @property
     def condition_text(self) -> str:
-        """Its condition, "" where it has none."""
+        """Its condition; "" if it has none."""
         condition = self.expression if self.kind is Trigger.CONDITION else self.condition
         return "" if condition is None else condition.text
 
-    def replace_with(self, other: Breakpoint) -> None:
-        """Wait for what another one does, which is not kept; number, hits and all that is asked for beside stay."""
+    def replace_with(self, source: Breakpoint) -> None:
+        """Take over another breakpoint's location and condition; keep number, hit count and commands."""
         for name in ("kind", "text", "loops", "nodes", "traps", "expression", "condition", "around"):
-            setattr(self, name, getattr(other, name))
+            setattr(self, name, getattr(source, name))
         self.evaluated = self.already_tested = False
         self.change_text = self.failure = ""
         self.last_tests.clear()
@@ -140,34 +139,34 @@ class Breakpoint:
 
     @property
     def needs_test(self) -> bool:
-        """True where somebody has to test it at every boundary of its loops."""
+        """True if it must be tested at every boundary of its loops."""
         return self.kind in (Trigger.CONDITION, Trigger.NAN, Trigger.WATCH)
 
     @property
     def is_in_main_graph(self) -> bool:
-        """True where it is about values of the main graph, which no boundary has."""
+        """True if it tests values of the main graph, outside any loop boundary."""
         return self.loops == (MAIN_GRAPH,)
 
     def trigger_matches(self, frame: FrameWithHistory) -> bool:
-        """Whether it hits at the boundary that a frame stands at, its extra condition aside.
+        """Whether it hits at the boundary of a frame, ignoring its extra condition.
 
-        A test that cannot be done is a hit, and ``failure`` says why.
+        A test that cannot be evaluated is a hit; ``failure`` has the reason.
         """
         self.failure = ""
         if frame.index not in self.loops:
             return False
         if self.kind is Trigger.ITERATION:
-            around = self.iterations[:-1]
-            entry = frame.entry[len(frame.entry) - len(around) :] if around else ()
-            return frame.iteration == self.iterations[-1] and entry == around and frame.stopped_by is None
+            outer_iterations = self.iterations[:-1]
+            entry = frame.entry[len(frame.entry) - len(outer_iterations) :] if outer_iterations else ()
+            return frame.iteration == self.iterations[-1] and entry == outer_iterations and frame.stopped_by is None
         if self.kind is Trigger.END:
             return frame.stopped_by is not None
         if self.kind is Trigger.BOUNDARY:
             return True
         if self.already_tested:
             return False
-        proof = self.engine_verdicts.get(frame.index)
-        if proof is not None and proof():
+        verdict = self.engine_verdicts.get(frame.index)
+        if verdict is not None and verdict():
             return True
         try:
             return self.needs_test and self._test_trigger(frame)
@@ -177,17 +176,16 @@ class Breakpoint:
             return True
 
     def hit(self, frame: FrameWithHistory, node: Node | None) -> bool:
-        """Whether it stops at the boundary that a frame stands at, or before a node in it."""
-        here = (
+        """Whether it stops at the boundary of a frame, or before a node in it."""
+        matches = (
             self.trigger_matches(frame)
             if node is None or self.is_in_main_graph
             else self.kind is Trigger.NODE and node in self.nodes
         )
-        return here and self.condition_true(frame)
+        return matches and self.condition_true(frame)
 
     def prime_at(self, frame: FrameWithHistory) -> None:
-        """Note what is so at a boundary, or in the main graph, where that was reached by other means than running up to
-        it."""
+        """Record the current values at a boundary, or in the main graph, that was reached by a jump."""
         if self.is_in_main_graph:
             self.already_tested = False
             self.last_tests.clear()
@@ -201,8 +199,8 @@ class Breakpoint:
             self.trigger_matches(frame)
 
     def condition_true(self, frame: FrameWithHistory) -> bool:
-        """Whether its extra condition is true; a value that is not there yet makes it false. One that cannot be
-        computed is a hit, and ``failure`` says why."""
+        """Whether its extra condition is true; a missing value makes it false. A condition that cannot be evaluated is
+        a hit; ``failure`` has the reason."""
         if self.condition is None:
             return True
         if self.kind is Trigger.NODE:
@@ -216,17 +214,17 @@ class Breakpoint:
             return True
 
     def suppress_repeated_hit(self, memory: LastTest) -> None:
-        """The hit at a boundary was told; running up to that boundary again is no other."""
+        """Suppress a second report of the same hit after re-execution."""
         if memory.boundary_key is not None:
             self.last_tests[memory.boundary_key[0]] = replace(memory, hit=False)
 
     def format_log(self, frame: FrameWithHistory) -> str:
-        """What a logpoint prints: its text with each ``{expression}`` evaluated."""
+        """The text of a logpoint with each ``{expression}`` evaluated."""
         assert self.log is not None
         return self.log.format(FrameScope(frame, frame.history))
 
     def node_made_nan(self, frame: FrameWithHistory, node: Node) -> bool:
-        """Whether a node that has just run gave a NaN or Inf, in a value that this is about."""
+        """Whether a node that has just run gave a NaN or Inf in a value that this breakpoint tests."""
         names = {name for v in node.outputs if v is not None for name in v.names}
         if self.expression is not None:
             names &= self.expression.names
@@ -234,7 +232,7 @@ class Breakpoint:
         return any(_contains_nan(values[name]) for name in names if isinstance(values.get(name), np.ndarray))
 
     def _is_stateless(self, frame: FrameWithHistory) -> bool:
-        """True if the test reads nothing but the boundary itself."""
+        """True if the test reads only the boundary itself."""
         if self.kind is Trigger.CONDITION:
             return True
         assert frame.loop is not None
@@ -243,9 +241,9 @@ class Breakpoint:
 
     def _test_trigger(self, frame: FrameWithHistory) -> bool:
         key = (frame.index, frame.entry, frame.iteration)
-        last = self.last_tests.get(frame.index, LastTest())
-        if last.boundary_key == key:
-            return last.hit
+        last_test = self.last_tests.get(frame.index, LastTest())
+        if last_test.boundary_key == key:
+            return last_test.hit
         scope = FrameScope(frame, frame.history)
         try:
             if self.kind is Trigger.CONDITION:
@@ -253,24 +251,24 @@ class Breakpoint:
                 hit = self.expression.truth(scope)
                 self.evaluated, self.already_tested = True, self.is_in_main_graph
                 return hit
-            now = self._observe(frame, scope)
+            value = self._observe(frame, scope)
         except NoValueError:
             return False
         self.evaluated, self.already_tested = True, self.is_in_main_graph
         settled = False
         if self.kind is Trigger.NAN:
-            hit = bool(now) and self._previous_observation(key, last, frame, scope) is not True
+            hit = bool(value) and self._previous_observation(key, last_test, frame, scope) is not True
         else:
-            before = self._previous_observation(key, last, frame, scope)
-            hit = before is not _UNKNOWN and self._value_changed(before, now)
+            previous = self._previous_observation(key, last_test, frame, scope)
+            hit = previous is not _UNKNOWN and self._value_changed(previous, value)
             if self.mode is WatchMode.SETTLES:
-                # Only the first boundary at which it has: it is so at all that follow.
+                # Hit only at the first settled boundary.
                 settled = hit
-                hit = hit and not self._was_settled(key, last, frame)
+                hit = hit and not self._was_settled(key, last_test, frame)
             assert self.expression is not None
             if hit:
-                self.change_text = f"{self.expression.text}: {format_value(before, 40)} → {format_value(now, 40)}"
-        self.last_tests[frame.index] = LastTest(key, now, hit, settled)
+                self.change_text = f"{self.expression.text}: {format_value(previous, 40)} → {format_value(value, 40)}"
+        self.last_tests[frame.index] = LastTest(key, value, hit, settled)
         return hit
 
     def _watched_value(self, scope: Scope) -> Any:
@@ -278,32 +276,32 @@ class Breakpoint:
         return self.expression.evaluate(scope)
 
     def _observe(self, frame: FrameProtocol, scope: FrameScope) -> Any:
-        """What is compared from boundary to boundary: the watched value, or whether there is a NaN."""
+        """The quantity compared between boundaries: the watched value, or whether there is a NaN."""
         return _frame_has_nan(frame, self.expression, scope) if self.kind is Trigger.NAN else self._watched_value(scope)
 
     def _previous_observation(
-        self, key: _BoundaryKey, last: LastTest, frame: FrameWithHistory, scope: FrameScope
+        self, key: _BoundaryKey, last_test: LastTest, frame: FrameWithHistory, scope: FrameScope
     ) -> Any:
-        """What there was at the boundary before."""
+        """The observation at the previous boundary."""
         index, entry, iteration = key
-        earlier = frame._internals.previous_frame()
-        if earlier is not None:
-            known = last.boundary_key == (index, entry, earlier.iteration)
-            return last.value if known else self._observe_frame(earlier, earlier.history)
+        previous_frame = frame._internals.previous_frame()
+        if previous_frame is not None:
+            is_previous = last_test.boundary_key == (index, entry, previous_frame.iteration)
+            return last_test.value if is_previous else self._observe_frame(previous_frame, previous_frame.history)
         if self._is_stateless(frame):
             try:
                 return self._watched_value(_PreviousIterationScope(scope)) if iteration else _UNKNOWN
             except NoValueError:
                 return _UNKNOWN
-        if last.boundary_key == (index, entry, iteration - 1):
-            return last.value
-        # Not tested before: it came here by other means, or the engine asked only for what may be a hit.
+        if last_test.boundary_key == (index, entry, iteration - 1):
+            return last_test.value
+        # The previous boundary was not tested: a jump, or the engine's predicate excluded a hit there.
         if iteration:
-            there = frame.history.boundary(iteration - 1)
-            return _UNKNOWN if there is None else self._observe_frame(there)
-        # What came in from the loop around was tested there.
-        around = frame.around if self.kind is Trigger.NAN and self.expression is None else None
-        return _UNKNOWN if around is None or around.loop is None else self._observe_frame(around)
+            boundary_frame = frame.history.boundary(iteration - 1)
+            return _UNKNOWN if boundary_frame is None else self._observe_frame(boundary_frame)
+        # Values from the enclosing loop were tested there.
+        outer_frame = frame.around if self.kind is Trigger.NAN and self.expression is None else None
+        return _UNKNOWN if outer_frame is None or outer_frame.loop is None else self._observe_frame(outer_frame)
 
     def _observe_frame(self, frame: FrameProtocol, history: IterationLookup | None = None) -> Any:
         try:
@@ -311,34 +309,34 @@ class Breakpoint:
         except NoValueError:
             return _UNKNOWN
 
-    def _was_settled(self, key: _BoundaryKey, last: LastTest, frame: FrameWithHistory) -> bool:
-        """Whether the value was settled at the boundary before already."""
+    def _was_settled(self, key: _BoundaryKey, last_test: LastTest, frame: FrameWithHistory) -> bool:
+        """Whether the value was already settled at the previous boundary."""
         index, entry, iteration = key
         earlier = frame._internals.previous_frame()
-        before = iteration - 1 if earlier is None else earlier.iteration
-        if earlier is None or last.boundary_key == (index, entry, before):
-            return last.settled and last.boundary_key == (index, entry, before)
+        previous_iteration = iteration - 1 if earlier is None else earlier.iteration
+        if earlier is None or last_test.boundary_key == (index, entry, previous_iteration):
+            return last_test.settled and last_test.boundary_key == (index, entry, previous_iteration)
         first = earlier._internals.previous_frame()
         if first is None:
             return False
         old, new = self._observe_frame(first, first.history), self._observe_frame(earlier, earlier.history)
         return old is not _UNKNOWN and new is not _UNKNOWN and self._value_changed(old, new)
 
-    def _value_changed(self, before: Any, now: Any) -> bool:
+    def _value_changed(self, old: Any, new: Any) -> bool:
         if self.mode is WatchMode.CHANGES:
-            return not _equal_values(before, now)
+            return not _equal_values(old, new)
         if self.mode is WatchMode.NAN:
-            return _contains_nan(now) and not _contains_nan(before)
+            return _contains_nan(new) and not _contains_nan(old)
         try:
             with np.errstate(all="ignore"):
-                return self._numbers_changed(_as_numeric(before), _as_numeric(now))
+                return self._numbers_changed(_as_numeric(old), _as_numeric(new))
         except (TypeError, ValueError):
             assert self.expression is not None
-            problem = f"'{self.mode}' is not defined on {describe_value(now)}"
-            raise ExpressionError(self.expression.text, 0, problem) from None
+            message = f"'{self.mode}' is not defined on {describe_value(new)}"
+            raise ExpressionError(self.expression.text, 0, message) from None
 
     def _numbers_changed(self, old: Any, new: Any) -> bool:
-        """Whether numbers have moved in the way that is waited for."""
+        """Whether the numbers changed in the watched way."""
         if self.mode is WatchMode.SHAPE or old.shape != new.shape:
             return self.mode is WatchMode.SHAPE and old.shape != new.shape
         if self.mode is WatchMode.CROSSES:
@@ -353,7 +351,7 @@ _UNKNOWN = object()
 
 
 class _PreviousIterationScope:
-    """A scope as it was one iteration before."""
+    """A scope as of the previous iteration."""
 
     def __init__(self, scope: FrameScope) -> None:
         self._scope = scope

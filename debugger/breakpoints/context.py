@@ -1,4 +1,4 @@
-"""What breakpoints are set on: something that runs through a model and tests them on the way."""
+"""Protocol of the run or recording that breakpoints are set on."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ from .symbol_table import SymbolTable
 
 
 class BreakpointContext(Protocol):
-    """A run under the debugger, or a recording; :class:`~..session.session_base.SessionBase` says what each name
-    means."""
+    """A run under the debugger, or a recording; :class:`~..session.session_base.SessionBase` documents the members."""
 
-    #: False where nothing but boundaries can be stopped at.
+    #: False if stops are possible only at boundaries.
     has_nodes: bool
 
     @property

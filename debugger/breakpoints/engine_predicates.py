@@ -1,8 +1,8 @@
-"""Breakpoints as predicates that the engine asks at each boundary without Python.
+"""Breakpoints as predicates that the engine evaluates at each boundary without Python.
 
-That of a condition is the condition itself, and its answer counts. Another need not be the breakpoint's own test: it is
-enough that it is true wherever that would hit, since the test is made again where the engine stops. So a watchpoint
-becomes "differs from before", whatever it waits for.
+The predicate of a condition is exact. Other predicates are necessary conditions only: they are true wherever the
+breakpoint would hit, and the test is repeated where the engine stops. So every watchpoint becomes "differs from
+before".
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from .breakpoint import Breakpoint, Trigger, WatchMode
 
 _NOT_FINITE = parse("not all(abs(x) < inf)")
 _CHANGED = parse("any(x != prev(x))")
-#: Written so that a NaN counts: what is not settled now may be the next time.
+#: Written so that a NaN counts: a value that is not settled now may be settled at the next boundary.
 _UNSETTLED = parse("not any(abs(x - prev(x)) >= level)")
 
 
 @dataclass(frozen=True)
 class EnginePredicate:
-    """A predicate for one loop. ``needs_body``: it is not asked before iteration 0; ``exact``: where it is true the
+    """A predicate for one loop. ``needs_body``: it is not evaluated before iteration 0; ``exact``: if it is true, the
     breakpoint hits."""
 
     op: ResolvedOperator
@@ -41,8 +41,8 @@ class EnginePredicate:
 
 
 def make_predicates(breakpoint_: Breakpoint, engine: Engine, index: int) -> tuple[EnginePredicate, ...]:
-    """The predicates of which one is true wherever a breakpoint may hit at the boundaries of a loop; none: only Python
-    can tell."""
+    """The predicates of which one is true wherever a breakpoint may hit at the boundaries of a loop; none: it must be
+    tested in Python."""
     slots = _SlotResolver(engine, index)
     if breakpoint_.kind is Trigger.NAN and breakpoint_.expression is None:
         return _not_finite_predicates(slots)
@@ -50,20 +50,20 @@ def make_predicates(breakpoint_: Breakpoint, engine: Engine, index: int) -> tupl
     lowered = None if expression is None else expression.lower()
     if lowered is None:
         return ()
-    places = {ref: place for ref in lowered.inputs if (place := slots.resolve(ref)) is not None}
-    if len(places) < len(lowered.inputs):
+    slot_of_input = {ref: slot for ref in lowered.inputs if (slot := slots.resolve(ref)) is not None}
+    if len(slot_of_input) < len(lowered.inputs):
         return ()
-    late = {ref for ref, place in places.items() if place.needs_body}
+    body_inputs = {ref for ref, slot in slot_of_input.items() if slot.needs_body}
     is_condition = breakpoint_.kind is Trigger.CONDITION
-    if is_condition and late and lowered.may_be_true_without(late):
-        # Before iteration 0 it may be true, and is not asked.
+    if is_condition and body_inputs and lowered.may_be_true_without(body_inputs):
+        # Before iteration 0 it may be true, but is not evaluated.
         return ()
-    exact = is_condition and all(place.exact for place in places.values())
-    return (EnginePredicate(lowered.op, tuple(place.slot for place in places.values()), bool(late), exact),)
+    exact = is_condition and all(slot.exact for slot in slot_of_input.values())
+    return (EnginePredicate(lowered.op, tuple(slot.slot for slot in slot_of_input.values()), bool(body_inputs), exact),)
 
 
 def _predicate_expression(breakpoint_: Breakpoint) -> Expression | None:
-    """What is true wherever a breakpoint may hit."""
+    """An expression that is true wherever a breakpoint may hit."""
     expression = breakpoint_.expression
     assert expression is not None
     if breakpoint_.kind is Trigger.CONDITION:
@@ -79,8 +79,8 @@ def _predicate_expression(breakpoint_: Breakpoint) -> Expression | None:
 
 
 class _BoundarySlot(NamedTuple):
-    """Where a value is at a boundary. ``needs_body``: not before iteration 0; not ``exact``: nor before iteration 1,
-    though there is something else."""
+    """The slot of a value at a boundary. ``needs_body``: invalid before iteration 0; not ``exact``: before iteration 1
+    it holds another value."""
 
     slot: int
     needs_body: bool
@@ -88,20 +88,20 @@ class _BoundarySlot(NamedTuple):
 
 
 class _SlotResolver:
-    """Where the values of a loop's body are at its boundaries."""
+    """Finds the slots of a loop body's values at its boundaries."""
 
     def __init__(self, engine: Engine, index: int) -> None:
         self._engine = engine
         self._index = index
         self.plan = engine.plan.loops[index]
-        # Of what both branches of an If call the same another slot counts in each iteration: for Python to test.
-        several = _ambiguous_names(engine, index)
+        # A name in both branches of an If has another slot in each iteration: it is tested in Python.
+        ambiguous = _ambiguous_names(engine, index)
         self._scope = {
-            name: value for name, value in Frame(engine, index)._internals.scope().items() if name not in several
+            name: value for name, value in Frame(engine, index)._internals.scope().items() if name not in ambiguous
         }
 
     def resolve(self, ref: InputRef) -> _BoundarySlot | None:
-        """The slot that a lowered expression means; None: no slot has it."""
+        """The slot of an input of a lowered expression; None: no slot has it."""
         if ref.kind == "iteration":
             return _BoundarySlot(self._engine.monitor.iteration_slot(self._index), False)
         value = self._scope.get(ref.name)
@@ -110,7 +110,7 @@ class _SlotResolver:
             return None
         computed = self._is_computed(slot)
         if ref.kind == "value":
-            # What an iteration is only given stays where it is, also where a back edge carries it.
+            # Inputs of an iteration stay in their slot, also if a back edge carries them.
             return _BoundarySlot(
                 self._engine.monitor.slot_at_boundary(self._index, slot) if computed else slot, computed
             )
@@ -119,7 +119,7 @@ class _SlotResolver:
                 return _BoundarySlot(self._engine.monitor.previous_slot(self._index, k), True)
         for k, edge in enumerate(self.plan.edges):
             if computed and slot == edge.result:
-                # What the body computed first has none before it; what it was carried into has.
+                # The first computed value has no predecessor; the carried value has.
                 return _BoundarySlot(self._engine.monitor.previous_slot(self._index, k), True, exact=False)
         return None if self._varies(slot) else _BoundarySlot(slot, True)
 
@@ -133,33 +133,31 @@ class _SlotResolver:
         return self._is_computed(slot) or tested or sliced or slot in (self.plan.iteration, self.plan.condition_input)
 
     def carried_float_slots(self) -> Sequence[int]:
-        """What may hold a NaN at every boundary: carried values, and what decides about an iteration."""
-        found = [edge.param for edge in self.plan.edges]
-        found += [s for i in self._engine.plan.code[self.plan.top : self.plan.head] for s in i.outputs if s >= 0]
-        return self._float_slots(found)
+        """Slots that may hold a NaN at every boundary: carried values, and values of the loop test."""
+        slots = [edge.param for edge in self.plan.edges]
+        slots += [s for i in self._engine.plan.code[self.plan.top : self.plan.head] for s in i.outputs if s >= 0]
+        return self._float_slots(slots)
 
     def computed_float_slots(self) -> Sequence[int]:
-        """What may hold a NaN at every boundary but the first: what the body computes."""
-        found: list[int] = []
+        """Slots that may hold a NaN at every boundary but the first: values that the body computes."""
+        slots: list[int] = []
         for instruction in self._engine.plan.code[self.plan.head : self.plan.exit]:
             if instruction.inside == self._index:
                 outputs = (slot for slot in instruction.outputs if slot >= 0)
-                found += [self._engine.monitor.slot_at_boundary(self._index, slot) for slot in outputs]
-        return self._float_slots(found)
+                slots += [self._engine.monitor.slot_at_boundary(self._index, slot) for slot in outputs]
+        return self._float_slots(slots)
 
     def _float_slots(self, slots: Sequence[int]) -> list[int]:
         return [slot for slot in dict.fromkeys(slots) if _may_be_float(self._engine.plan.slots[slot])]
 
 
 def _ambiguous_names(engine: Engine, index: int) -> set[str]:
-    """Names that more than one branch in a body, or in those around it, uses."""
-    counted: Counter[tuple[int, str]] = Counter()
+    """Names that several branches in a body, or in the enclosing bodies, use."""
+    counts: Counter[tuple[int, str]] = Counter()
     while True:
-        counted.update(
-            (index, name) for value in Frame(engine, index)._internals.branch_paths() for name in value.names
-        )
+        counts.update((index, name) for value in Frame(engine, index)._internals.branch_paths() for name in value.names)
         if index < 0:
-            return {name for (_, name), count in counted.items() if count > 1}
+            return {name for (_, name), count in counts.items() if count > 1}
         index = engine.plan.loops[index].parent
 
 
@@ -169,9 +167,9 @@ def _may_be_float(value: Value) -> bool:
 
 
 def _not_finite_predicates(slots: _SlotResolver) -> tuple[EnginePredicate, ...]:
-    """Whether anything in a loop's body is NaN or Inf. Carried values apart: they are there before iteration 0, and a
-    predicate that also reads results of the body would not be asked there."""
-    # A value in a branch that was not taken may hold anything; those are for Python to test.
+    """Whether a value in a loop's body is NaN or Inf. Carried values have their own predicate: they exist before
+    iteration 0, where a predicate that also reads results of the body is not evaluated."""
+    # Values in a branch that was not taken are undefined; they are tested in Python.
     code = slots._engine.plan.code
     if any(i.moves for i in code[slots.plan.top : slots.plan.exit]):
         return ()
@@ -182,8 +180,8 @@ def _not_finite_predicates(slots: _SlotResolver) -> tuple[EnginePredicate, ...]:
         finite = []
         for value in values:
             if value.dtype.kind == "f":
-                one = p.map(np.isfinite, value)
-                finite.append(p.reduce(np.logical_and, one, range(len(value.shape)), False) if value.shape else one)
+                test = p.map(np.isfinite, value)
+                finite.append(p.reduce(np.logical_and, test, range(len(value.shape)), False) if value.shape else test)
             elif value.dtype.kind not in "biu":
                 raise NoNativeKernel
         if not finite:
@@ -191,4 +189,4 @@ def _not_finite_predicates(slots: _SlotResolver) -> tuple[EnginePredicate, ...]:
         return p.map(np.logical_not, reduce(lambda a, b: p.map(np.logical_and, a, b), finite))
 
     op = ResolvedOperator(function, {})
-    return tuple(EnginePredicate(op, found, late) for found, late in ((carried, False), (computed, True)) if found)
+    return tuple(EnginePredicate(op, group, late) for group, late in ((carried, False), (computed, True)) if group)

@@ -1,4 +1,4 @@
-"""The words of ``break`` and ``watch``: where to stop, as a person types it."""
+"""Parser for the locations of ``break`` and ``watch``."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from .line_table import CODE_LINE_PATTERN
 _IN_LOOP_CLAUSE = re.compile(r"(?:^|\s+)in\s+(?P<loop>\S+)\s*$")
 _IF_CLAUSE = re.compile(r"\s+if(?:\s+|(?=\()|$)")
 _LEADING_IF = re.compile(r"if(?:\s+|(?=\()|$)")
-#: How a watched value changes, and the number that it may be about, after everything else.
+#: The watch mode and its optional number, at the end of the text.
 _WATCH_MODE_CLAUSE = re.compile(rf"\s+(?P<mode>{'|'.join(WATCH_WORDS)})(?:\s+(?P<level>\S+))?\s*$")
 #: The engine counts in 64 bits.
 MAX_ITERATION = sys.maxsize
-#: A line has fewer in its number; Python reads no number with thousands of them.
+#: Longer numbers are no line numbers; Python rejects integers with thousands of digits.
 _MAX_LINE_NUMBER_DIGITS = 19
 _NAN_WITHOUT_LOOPS = (
     "the model has no loop, at whose boundaries nan looks at all values; a condition such as any(isnan(NAME)) tests one"
@@ -38,38 +38,38 @@ _MODES_WITH_LEVEL = (WatchMode.CROSSES, WatchMode.SETTLES)
 
 
 def strip_if(condition: str) -> str:
-    """A condition without the ``if`` that ``break`` has before it; a value of that name is written in backquotes."""
-    return condition[found.end() :] if (found := _LEADING_IF.match(condition)) else condition
+    """A condition without the leading ``if`` of ``break``; a value with that name is written in backquotes."""
+    return condition[match.end() :] if (match := _LEADING_IF.match(condition)) else condition
 
 
 class LocationParser:
-    """Reads the words of ``break`` and ``watch``."""
+    """Parses one location of ``break`` or ``watch``."""
 
-    def __init__(self, host: BreakpointContext, text: str) -> None:
-        self.context = host
-        self.symbols = host.symbols
+    def __init__(self, context: BreakpointContext, text: str) -> None:
+        self.context = context
+        self.symbols = context.symbols
         text = text.strip()
-        place, condition = self._split_condition(text)
+        location, condition = self._split_condition(text)
         self.loop: int | None = None
-        self.location_text = self._extract_loop(place)
+        self.location_text = self._extract_loop(location)
         self.condition: Expression | None = None
-        #: The place in the words of the command, without its condition.
+        #: The location in command syntax, without its condition.
         self.text = text
         if condition is not None:
             self.condition = parse(strip_if(self._extract_loop(condition)))
             self.text = f"{self.location_text}{self._loop_clause()}"
 
     def _split_condition(self, text: str) -> tuple[str, str | None]:
-        found = None if _LEADING_IF.match(text) else _IF_CLAUSE.search(mask_quoted(text))
-        return (text, None) if found is None else (text[: found.start()], text[found.end() :])
+        match = None if _LEADING_IF.match(text) else _IF_CLAUSE.search(mask_quoted(text))
+        return (text, None) if match is None else (text[: match.start()], text[match.end() :])
 
     def _extract_loop(self, text: str) -> str:
-        """The text without ``in LOOP`` at its end, which says what loop is meant."""
-        found = _IN_LOOP_CLAUSE.search(mask_quoted(text))
-        if found is None or self.loop is not None:
+        """The text without a trailing ``in LOOP``, which selects the loop."""
+        match = _IN_LOOP_CLAUSE.search(mask_quoted(text))
+        if match is None or self.loop is not None:
             return text
-        self.loop = self.symbols.loop_named(unquote(text[found.start("loop") : found.end("loop")]))
-        return text[: found.start()]
+        self.loop = self.symbols.loop_named(unquote(text[match.start("loop") : match.end("loop")]))
+        return text[: match.start()]
 
     def _loop_clause(self) -> str:
         if self.loop is None:
@@ -77,31 +77,31 @@ class LocationParser:
         return f" in {quote(self.symbols.loop_label(self.loop))}"
 
     def parse_location(self) -> Breakpoint:
-        made = self._parse_unconditional()
+        breakpoint_ = self._parse_unconditional()
         if self.condition is None:
-            return made
-        self._check_condition(self.condition, made.loops or tuple(self._loops_of_nodes(made.nodes)))
-        if made.kind is Trigger.BOUNDARY:
-            # Every boundary where something holds: what conditions are for, which the engine tests itself.
-            made.kind, made.expression = Trigger.CONDITION, self.condition
-            made.around = f"{made.text} if ", ""
-            made.text = f"{made.text} if {self.condition.text}"
+            return breakpoint_
+        self._check_condition(self.condition, breakpoint_.loops or tuple(self._loops_of_nodes(breakpoint_.nodes)))
+        if breakpoint_.kind is Trigger.BOUNDARY:
+            # A conditional stop at every boundary is a condition breakpoint, which the engine tests itself.
+            breakpoint_.kind, breakpoint_.expression = Trigger.CONDITION, self.condition
+            breakpoint_.around = f"{breakpoint_.text} if ", ""
+            breakpoint_.text = f"{breakpoint_.text} if {self.condition.text}"
         else:
-            made.condition = self.condition
-        return made
+            breakpoint_.condition = self.condition
+        return breakpoint_
 
     def _parse_unconditional(self) -> Breakpoint:
-        place = self.location_text
-        if _LEADING_IF.match(place):
-            condition = parse(strip_if(place))
-            made = self._breakpoint_on_expression(Trigger.CONDITION, condition)
-            self._check_condition(condition, made.loops)
-            made.around = "if ", self._loop_clause()
-            return made
-        word, rest = (*place.split(None, 1), "", "")[:2]
+        location = self.location_text
+        if _LEADING_IF.match(location):
+            condition = parse(strip_if(location))
+            breakpoint_ = self._breakpoint_on_expression(Trigger.CONDITION, condition)
+            self._check_condition(condition, breakpoint_.loops)
+            breakpoint_.around = "if ", self._loop_clause()
+            return breakpoint_
+        word, rest = (*location.split(None, 1), "", "")[:2]
         if word == "iter":
             return self._breakpoint_at_iteration(rest)
-        if place == "end":
+        if location == "end":
             return self._make_breakpoint(Trigger.END, loops=(self._default_loop(),))
         if word == "nan":
             if not rest:
@@ -111,8 +111,8 @@ class LocationParser:
                 loops = range(len(self.symbols.loops)) if self.loop is None else (self.loop,)
                 return self._make_breakpoint(Trigger.NAN, loops=tuple(loops))
             return self._breakpoint_on_expression(Trigger.NAN, parse(rest))
-        code = CODE_LINE_PATTERN.fullmatch(place)
-        if code is not None and not self._is_name(place):
+        code = CODE_LINE_PATTERN.fullmatch(location)
+        if code is not None and not self._is_name(location):
             return self._breakpoint_at_code(
                 self.symbols.line_table.nodes_of_line(code["file"], int(code["line"]), self._candidate_nodes())
             )
@@ -120,36 +120,36 @@ class LocationParser:
             raise UsageError(_NO_NODES)
         if word == "op":
             return self._breakpoint_at_nodes(self._nodes_of_type(rest))
-        number = rest if word == "line" else place
-        numbered = number.isdecimal() and len(number) < _MAX_LINE_NUMBER_DIGITS
-        if word == "line" and not numbered:
+        number = rest if word == "line" else location
+        is_number = number.isdecimal() and len(number) < _MAX_LINE_NUMBER_DIGITS
+        if word == "line" and not is_number:
             raise UsageError("break line needs the number of a line; list shows them")
-        if numbered:
+        if is_number:
             return self._breakpoint_at_nodes(frozenset({self.symbols.node_of_line(int(number))}))
-        if not place:
+        if not location:
             return self._breakpoint_at_next_node()
-        return self._breakpoint_at_nodes(self._nodes_named(unquote(place)))
+        return self._breakpoint_at_nodes(self._nodes_named(unquote(location)))
 
     def _breakpoint_at_nodes(self, nodes: frozenset[Node]) -> Breakpoint:
-        """Before nodes; of a loop at each of its boundaries."""
+        """A breakpoint before nodes; for a loop, at each of its boundaries."""
         if all(isinstance(node, Loop) for node in nodes):
             return self._make_breakpoint(
-                Trigger.BOUNDARY, loops=tuple(p.index for p in self.symbols.loops if p.loop in nodes)
+                Trigger.BOUNDARY, loops=tuple(symbol.index for symbol in self.symbols.loops if symbol.loop in nodes)
             )
         return self._make_breakpoint(Trigger.NODE, nodes=nodes)
 
     def _breakpoint_at_code(self, nodes: frozenset[Node]) -> Breakpoint:
-        """Before the nodes of a line of code; in a recording at the boundaries of the loops around them."""
+        """A breakpoint before the nodes of a source line; in a recording, at the boundaries of the enclosing loops."""
         if self.context.has_nodes:
             return self._breakpoint_at_nodes(nodes)
-        loops = {place.index for place in self.symbols.loops if place.loop in nodes}
+        loops = {symbol.index for symbol in self.symbols.loops if symbol.loop in nodes}
         loops.update(index for node in nodes if (index := self.symbols.loop_of(node)) >= 0)
         if not loops:
             raise UsageError(_NO_NODES)
         return self._make_breakpoint(Trigger.BOUNDARY, loops=tuple(sorted(loops)))
 
     def _breakpoint_on_expression(self, kind: Trigger, expression: Expression) -> Breakpoint:
-        """Where an expression can be tested: at the boundaries of a loop, or once in the main graph."""
+        """A breakpoint where an expression can be tested: at the boundaries of a loop, or once in the main graph."""
         loops = self._loops_for(expression)
         traps = self.symbols.nodes_after(expression) if loops == (MAIN_GRAPH,) else frozenset[Node]()
         return self._make_breakpoint(kind, loops=loops, traps=traps, expression=expression)
@@ -163,11 +163,11 @@ class LocationParser:
 
     def parse_watch(self) -> Breakpoint:
         mode, level, text = WatchMode.CHANGES, None, self.location_text
-        found = _WATCH_MODE_CLAUSE.search(mask_quoted(text))
-        if found is not None and (found["level"] is None or WatchMode(found["mode"]) in _MODES_WITH_LEVEL):
-            mode, text = WatchMode(found["mode"]), text[: found.start()].strip()
+        match = _WATCH_MODE_CLAUSE.search(mask_quoted(text))
+        if match is not None and (match["level"] is None or WatchMode(match["mode"]) in _MODES_WITH_LEVEL):
+            mode, text = WatchMode(match["mode"]), text[: match.start()].strip()
             if mode in _MODES_WITH_LEVEL:
-                level = self._parse_level(found["mode"], found["level"], text)
+                level = self._parse_level(match["mode"], match["level"], text)
         if not text:
             raise UsageError("watch needs a value: watch h, watch err crosses 1e-3, watch x settles 1e-6")
         expression = parse(text)
@@ -179,17 +179,17 @@ class LocationParser:
                 f"nothing changes from boundary to boundary in '{expression.text}': "
                 f"{self.symbols.scopes_text(expression)}; break if tests it once"
             )
-        made = self._make_breakpoint(Trigger.WATCH, loops=loops, expression=expression)
-        made.mode, made.level = mode, level
+        breakpoint_ = self._make_breakpoint(Trigger.WATCH, loops=loops, expression=expression)
+        breakpoint_.mode, breakpoint_.level = mode, level
         if self.condition is not None:
             self._check_condition(self.condition, loops)
-            made.condition = self.condition
-        return made
+            breakpoint_.condition = self.condition
+        return breakpoint_
 
     @staticmethod
-    def _parse_level(word: str, number: str | None, watched: str) -> float:
+    def _parse_level(word: str, number: str | None, expression_text: str) -> float:
         if number is None:
-            raise UsageError(f"'{word}' needs a number: watch {watched} {word} 0.5")
+            raise UsageError(f"'{word}' needs a number: watch {expression_text} {word} 0.5")
         try:
             level = float(number)
         except ValueError:
@@ -204,7 +204,7 @@ class LocationParser:
         return Breakpoint(0, kind, self.text, **fields)
 
     def _default_loop(self) -> int:
-        """The loop that is meant where none is named: the one stopped in, else the first."""
+        """The loop that is used if none is named: the current one, else the first."""
         index = self.context.current_loop_index() if self.loop is None else self.loop
         if index < 0:
             raise UsageError("the model has no loop")
@@ -219,42 +219,42 @@ class LocationParser:
             raise UsageError("break iter needs iteration numbers: break iter 40, or break iter 3,7 for a nested loop")
         if max(numbers) > MAX_ITERATION:
             raise UsageError(f"{max(numbers)} is too large; no iteration comes after {MAX_ITERATION}")
-        plans = self.symbols.loops
+        symbols = self.symbols.loops
         index = self._default_loop()
         if len(numbers) > 1 and self.loop is None:
-            deep = [plan.index for plan in plans if len(self.symbols.enclosing_loops(plan.index)) == len(numbers) - 1]
-            if not deep:
-                raise UsageError(f"no loop of the model stands inside {count_text(len(numbers) - 1, 'other')}")
-            inside = [k for k in deep if index == k or index in self.symbols.enclosing_loops(k)]
-            index = (inside or deep)[0]
+            indices = [p.index for p in symbols if len(self.symbols.enclosing_loops(p.index)) == len(numbers) - 1]
+            if not indices:
+                raise UsageError(f"no loop of the model is inside {count_text(len(numbers) - 1, 'other')}")
+            matching = [k for k in indices if index == k or index in self.symbols.enclosing_loops(k)]
+            index = (matching or indices)[0]
         if len(numbers) - 1 > len(self.symbols.enclosing_loops(index)):
-            around = count_text(len(self.symbols.enclosing_loops(index)), "other")
-            raise UsageError(f"loop '{plans[index].loop.name}' stands inside {around} only")
+            enclosing = count_text(len(self.symbols.enclosing_loops(index)), "other")
+            raise UsageError(f"loop '{symbols[index].loop.name}' is inside {enclosing} only")
         return self._make_breakpoint(Trigger.ITERATION, loops=(index,), iterations=numbers)
 
     def _loops_for(self, expression: Expression) -> tuple[int, ...]:
-        """The loop whose values an expression is about: the present one if it has them all, else the first that has,
+        """The loop whose values an expression reads: the current one if it has them all, else the first that has them,
         else the main graph."""
         if self.loop is not None:
             self._check_expression(expression, (self.loop,))
             return (self.loop,)
-        # What no loop has to do with is tested where it is computed, unless a loop that runs has it.
-        plain = (
+        # An expression of main-graph values is tested where they are computed, unless the running loop has them.
+        is_main_graph = (
             bool(expression.names)
             and not expression.uses_loop
             and expression.names <= self.symbols.names_in_scope(MAIN_GRAPH)
         )
-        running = [self.context.frame.index] if plain else [self.context.current_loop_index()]
-        others = [MAIN_GRAPH] if plain else range(len(self.symbols.loops))
-        for index in (*running, *others):
-            if (index >= 0 or plain) and expression.names <= self.symbols.names_in_scope(index):
+        first = [self.context.frame.index] if is_main_graph else [self.context.current_loop_index()]
+        rest = [MAIN_GRAPH] if is_main_graph else range(len(self.symbols.loops))
+        for index in (*first, *rest):
+            if (index >= 0 or is_main_graph) and expression.names <= self.symbols.names_in_scope(index):
                 self._check_expression(expression, (index,))
                 return (index,)
         if expression.names and all(self.symbols.scope_text(name) for name in expression.names):
             raise UsageError(f"'{expression.text}' cannot be tested anywhere: {self.symbols.scopes_text(expression)}")
-        here = self._default_loop()
-        self._check_expression(expression, (here,))
-        return (here,)
+        default = self._default_loop()
+        self._check_expression(expression, (default,))
+        return (default,)
 
     def _check_expression(self, expression: Expression, loops: Sequence[int]) -> None:
         for index in loops:
@@ -268,7 +268,7 @@ class LocationParser:
         return sorted({self.symbols.loop_of(node) for node in nodes})
 
     def _candidate_nodes(self) -> list[Node]:
-        """The nodes that are meant: all, or those of the loop that was named."""
+        """All nodes, or those of the named loop."""
         return list(self.symbols.nodes(self.loop))
 
     def _is_name(self, name: str) -> bool:
@@ -276,40 +276,41 @@ class LocationParser:
 
     def _nodes_of_type(self, op_type: str) -> frozenset[Node]:
         nodes = self._candidate_nodes()
-        found = frozenset(node for node in nodes if node.op_type.lower() == op_type.lower())
-        if not found:
-            have = sorted({node.op_type for node in nodes})
-            missing = f"no node of type '{op_type}'" if op_type else "break op needs a type of nodes"
-            raise UsageError(f"{missing}; there are {', '.join(have) or 'none'}")
-        return found
+        matches = frozenset(node for node in nodes if node.op_type.lower() == op_type.lower())
+        if not matches:
+            types = sorted({node.op_type for node in nodes})
+            problem = f"no node of type '{op_type}'" if op_type else "break op needs a type of nodes"
+            raise UsageError(f"{problem}; there are {', '.join(types) or 'none'}")
+        return matches
 
     def _nodes_named(self, name: str) -> frozenset[Node]:
         nodes = self._candidate_nodes()
-        found = [node for node in nodes if name in _output_names(node)] or [node for node in nodes if node.name == name]
-        if found:
-            near = [node for node in found if self.symbols.loop_of(node) == self.context.current_loop_index()]
-            return frozenset((near or found)[:1])
+        matches = [n for n in nodes if name in _output_names(n)] or [n for n in nodes if n.name == name]
+        if matches:
+            local = [node for node in matches if self.symbols.loop_of(node) == self.context.current_loop_index()]
+            return frozenset((local or matches)[:1])
         if any(node.op_type == name for node in nodes):
             return self._nodes_of_type(name)
         self._reject_non_node_value(name)
-        known = sorted({output for node in nodes for output in _output_names(node)})
-        hint = did_you_mean(name, known)
+        names = sorted({output for node in nodes for output in _output_names(node)})
+        hint = did_you_mean(name, names)
         raise UsageError(
             f"nothing to break at is called '{name}'{hint} (break takes: iter N, line N, a node or value, op TYPE, "
             f"FILE.py:N, if EXPRESSION, end, nan)"
         )
 
     def _reject_non_node_value(self, name: str) -> None:
-        """Say of a value that no node computes how to stop for it."""
-        for plan in self.symbols.loops:
-            for edge in plan.loop.back_edges:
+        """Reject a value that no node computes; the message says how to stop for it."""
+        for symbol in self.symbols.loops:
+            for edge in symbol.loop.back_edges:
                 if edge.param.name == name:
                     raise UsageError(
                         f"'{name}' is what a back edge carries: watch {quote(name)} stops where it changes, "
                         f"break {quote(edge.result.name)} before the node that computes the next one"
                     )
         if any(
-            name in self.symbols.names_in_scope(index) for index in (-1, *(plan.index for plan in self.symbols.loops))
+            name in self.symbols.names_in_scope(index)
+            for index in (-1, *(symbol.index for symbol in self.symbols.loops))
         ):
             raise UsageError(f"no node computes '{name}', so none can be stopped at; watch stops where a value changes")
 

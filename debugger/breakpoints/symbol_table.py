@@ -1,6 +1,6 @@
-"""Where one can stop: the loops and the nodes of a model by name, and the names that a loop's body knows.
+"""Symbol table for breakpoints: a model's loops and nodes by name, and the names in scope of each loop body.
 
-All of this the loop graph tells, for a run as for a recording of it.
+It is built from the loop graph alone and thus serves live runs and recordings.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .line_table import LineTable
 
 @dataclass(frozen=True, eq=False)
 class LoopSymbol:
-    """A loop and where it stands; ``parent``: the index of the loop around it, -1 for one of the main graph."""
+    """A loop and its path; ``parent``: the index of the enclosing loop, -1 in the main graph."""
 
     index: int
     parent: int
@@ -29,15 +29,15 @@ class LoopSymbol:
 
 
 class SymbolTable:
-    """The places of one model.
+    """The symbols of one model.
 
-    ``loops``: outer before inner; a plan and a recording number them in the same way.
+    ``loops``: outer before inner; plans and recordings use the same indices.
     """
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.loops: list[LoopSymbol] = []
-        #: Every node in the order in which they run, and the loop whose body holds it (-1: the main graph).
+        #: The nodes in execution order, each with the loop whose body holds it (-1: the main graph).
         self._loop_of_node: dict[Node, int] = {}
         self._add_graph(graph, -1, MAIN)
         self._names: dict[int, frozenset[str]] = {}
@@ -46,53 +46,53 @@ class SymbolTable:
         for node in graph.nodes:
             self._loop_of_node[node] = inside
             if isinstance(node, Loop):
-                place = LoopSymbol(len(self.loops), inside, f"{path} ▸ {node.name}", node)
-                self.loops.append(place)
-                self._add_graph(node.body, place.index, place.path)
-            for word, branch in bodies(node) if isinstance(node, If) else ():
-                self._add_graph(branch, inside, f"{path} ▸ {node.name} ({word})")
+                symbol = LoopSymbol(len(self.loops), inside, f"{path} ▸ {node.name}", node)
+                self.loops.append(symbol)
+                self._add_graph(node.body, symbol.index, symbol.path)
+            for label, branch in bodies(node) if isinstance(node, If) else ():
+                self._add_graph(branch, inside, f"{path} ▸ {node.name} ({label})")
 
     # -- loops
 
     def enclosing_loops(self, index: int) -> list[int]:
-        """The loops around one, innermost first."""
-        found = []
+        """The enclosing loops of a loop, innermost first."""
+        enclosing = []
         while (index := self.loops[index].parent) >= 0:
-            found.append(index)
-        return found
+            enclosing.append(index)
+        return enclosing
 
     def loop_named(self, name: str) -> int:
         """The index of a loop by its name or its path.
 
         Raises:
-            UsageError: there is none of that name, or several.
+            UsageError: no loop has that name, or several have it.
         """
-        found = [place.index for place in self.loops if name in (place.loop.name, place.path)]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            paths = ", ".join(f"'{self.loops[k].path}'" for k in found)
+        matches = [symbol.index for symbol in self.loops if name in (symbol.loop.name, symbol.path)]
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            paths = ", ".join(f"'{self.loops[k].path}'" for k in matches)
             raise UsageError(f"several loops are called '{name}': {paths}; give the path in quotes")
-        have = [place.loop.name for place in self.loops]
-        hint = did_you_mean(name, have, "'{}'", 1) or f"; there are {', '.join(have) or 'none'}"
+        names = [symbol.loop.name for symbol in self.loops]
+        hint = did_you_mean(name, names, "'{}'", 1) or f"; there are {', '.join(names) or 'none'}"
         raise UsageError(f"there is no loop '{name}'{hint}")
 
     def loop_label(self, index: int) -> str:
-        """The name of a loop; its path where several have that name."""
-        names = [place.loop.name for place in self.loops]
-        place = self.loops[index]
-        return place.loop.name if names.count(place.loop.name) == 1 else place.path
+        """The name of a loop; its path if several have that name."""
+        names = [symbol.loop.name for symbol in self.loops]
+        symbol = self.loops[index]
+        return symbol.loop.name if names.count(symbol.loop.name) == 1 else symbol.path
 
     # -- names
 
     def names_in_scope(self, index: int) -> frozenset[str]:
-        """Every name that has a value somewhere in a loop's body (-1: the main graph), scan outputs included; what is
-        computed after the loop has none there."""
+        """Every name that has a value in a loop's body (-1: the main graph), scan outputs included; values that are
+        computed after the loop are excluded."""
         if index not in self._names:
             loops = self._loop_chain(index)
             known = None if index < 0 else self._values_at_entry(loops)
-            seen = self._visible_values(index)
-            names = {name for name, value in seen.items() if known is None or value in known}
+            visible = self._visible_values(index)
+            names = {name for name, value in visible.items() if known is None or value in known}
             for loop in loops[:1]:
                 names.update(scan_names(loop))
             self._names[index] = frozenset(names)
@@ -105,43 +105,41 @@ class SymbolTable:
         return visible_values([*(loop.body for loop in self._loop_chain(index)), self.graph])
 
     def _values_at_entry(self, loops: Sequence[Loop]) -> set[Value]:
-        """The values of the first loop's body, and those of the graphs around that were there when it was entered."""
+        """The values of the first loop's body, and those that the enclosing graphs have when it is entered."""
         known = set(own_values(loops[0].body))
-        for loop, graph in zip(loops, [*(around.body for around in loops[1:]), self.graph], strict=True):
+        for loop, graph in zip(loops, [*(outer.body for outer in loops[1:]), self.graph], strict=True):
             known |= _values_before(graph, loop)[0]
         return known
 
     def scope_text(self, name: str) -> str:
-        """Where a name has a value, in words; "" of one that the model does not have."""
-        found = [
+        """Description of the scopes where a name has a value; "" for an unknown name."""
+        scopes = [
             f"the body of loop '{self.loop_label(p.index)}'" for p in self.loops if name in self._own_names(p.loop)
         ]
         if name not in self.names_in_scope(-1):
-            return " and ".join(found)
-        after = [
-            self.loop_label(place.index)
-            for place in self.loops
-            if place.parent < 0 and name not in self.names_in_scope(place.index)
+            return " and ".join(scopes)
+        later_loops = [
+            self.loop_label(p.index) for p in self.loops if p.parent < 0 and name not in self.names_in_scope(p.index)
         ]
-        where = f"the main graph, computed by or after loop '{after[-1]}'" if after else "the main graph"
-        return " and ".join([*found, where])
+        where = f"the main graph, computed by or after loop '{later_loops[-1]}'" if later_loops else "the main graph"
+        return " and ".join([*scopes, where])
 
     @staticmethod
     def _own_names(loop: Loop) -> set[str]:
         return {*(name for value in own_values(loop.body) for name in value.names), *scan_names(loop)}
 
     def scopes_text(self, expression: Expression) -> str:
-        """Where the names of an expression have their values: ``y is of the body of loop 'inner'``."""
-        told = [
+        """The scopes of the names of an expression: ``y is of the body of loop 'inner'``."""
+        scopes = [
             f"{quote(name)} is of {self.scope_text(name)}" for name in sorted(expression.names) if self.scope_text(name)
         ]
-        return ", ".join(told) or "it is about a running loop"
+        return ", ".join(scopes) or "it is about a running loop"
 
     def check_names(self, expression: Expression, index: int) -> None:
-        """See that a loop's body has all the names of an expression.
+        """Check that a loop's body has all names of an expression.
 
         Raises:
-            UsageError: it does not; the text says what is near.
+            UsageError: it does not; the message suggests similar names.
         """
         names = self.names_in_scope(index)
         for name in sorted(expression.names - names):
@@ -157,48 +155,48 @@ class SymbolTable:
 
     @cached_property
     def _last_value_types(self) -> dict[Value, TensorType]:
-        """What a loop gives of a back edge, where nothing is declared of it: the dtype that the body declares."""
-        found: dict[Value, TensorType] = {}
+        """Types of undeclared loop outputs of back edges: the dtype that the body declares."""
+        types: dict[Value, TensorType] = {}
         for loop in (plan.loop for plan in self.loops):
-            for last in loop.last_values:
-                inside = last.result.type if last.edge is None else last.edge.param.type
-                undeclared = not isinstance(last.outer.type, TensorType) or last.outer.type.dtype is None
-                if undeclared and isinstance(inside, TensorType) and inside.dtype is not None:
-                    found[last.outer] = TensorType(inside.dtype)
-        return found
+            for last_value in loop.last_values:
+                inner_type = last_value.result.type if last_value.edge is None else last_value.edge.param.type
+                undeclared = not isinstance(last_value.outer.type, TensorType) or last_value.outer.type.dtype is None
+                if undeclared and isinstance(inner_type, TensorType) and inner_type.dtype is not None:
+                    types[last_value.outer] = TensorType(inner_type.dtype)
+        return types
 
     def declared_type(self, index: int, name: str) -> TensorType | None:
-        """The type that a value is declared with, as far as it is one everywhere in a loop's body (-1: in the main
-        graph); None: nothing is known of it, or it is no tensor."""
+        """The declared type of a value if it is the same everywhere in a loop's body (-1: in the main graph); None: it
+        is unknown, or no tensor."""
         loops = self._loop_chain(index)
         value = self._visible_values(index).get(name)
-        told = None if value is None else self._last_value_types.get(value, value.type)
-        if not isinstance(told, TensorType):
+        declared = None if value is None else self._last_value_types.get(value, value.type)
+        if not isinstance(declared, TensorType):
             return None
-        # Branches of an If may call different values the same.
-        same = [one for one in own_values(loops[0].body if loops else self.graph) if name in one.names]
+        # Branches of an If may use one name for different values.
+        same = [v for v in own_values(loops[0].body if loops else self.graph) if name in v.names]
         if len(same) > 1 and (
-            told.dtype is None or any(self._last_value_types.get(one, one.type) != told for one in same)
+            declared.dtype is None or any(self._last_value_types.get(v, v.type) != declared for v in same)
         ):
             return None
-        # What a running loop has collected so far is of any length.
+        # A scan output grows while its loop runs, so its length is unknown.
         grows = any(value is port.outer for loop in loops for port in loop.scan_outputs)
-        return TensorType(told.dtype) if grows else told
+        return TensorType(declared.dtype) if grows else declared
 
     # -- nodes
 
     @cached_property
     def pseudo_code(self) -> PseudoCode:
-        """The model as pseudo-code; its lines are what ``break 9`` means."""
+        """The model as pseudo-code; ``break 9`` refers to its lines."""
         return build_pseudo_code(self.graph)
 
     @cached_property
     def line_table(self) -> LineTable:
-        """The lines of code that the nodes come from."""
+        """The source lines of the nodes."""
         return LineTable(self.graph)
 
     def nodes(self, index: int | None = None) -> Iterator[Node]:
-        """The nodes in the order in which they run; ``index``: only those directly in that loop's body."""
+        """The nodes in execution order; ``index``: only those directly in that loop's body."""
         return (node for node, inside in self._loop_of_node.items() if index in (None, inside))
 
     def loop_of(self, node: Node) -> int:
@@ -207,44 +205,44 @@ class SymbolTable:
 
     def precedes_loops(self, node: Node) -> bool:
         """True for a node that runs before the first loop."""
-        for one in self._loop_of_node:
-            if isinstance(one, Loop):
+        for other in self._loop_of_node:
+            if isinstance(other, Loop):
                 return False
-            if one is node:
+            if other is node:
                 return bool(self.loops)
         return False
 
     def unreachable_reason(self, node: Node) -> str:
-        """Why no execution that a session controls comes to a node; "" where one may.
+        """Why a session never reaches a node; "" if it may.
 
-        A session begins before the first loop: what stands before it has run. A branch whose condition is a constant is
-        taken always or never.
+        A session begins before the first loop: earlier nodes have run. A branch with a constant condition is taken
+        always or never.
         """
         if self.precedes_loops(node):
             return "it runs before the first loop, and a session begins after it"
         line = self.pseudo_code.line_of(node)
-        for condition, wanted in () if line is None else line.branches:
-            known = self.pseudo_code.formatter.origins.constant_scalar(condition)
-            if known is not None and bool(known) != wanted:
-                return f"its branch is never taken: the condition of the If is always {str(bool(known)).lower()}"
+        for condition, required in () if line is None else line.branches:
+            constant = self.pseudo_code.formatter.origins.constant_scalar(condition)
+            if constant is not None and bool(constant) != required:
+                return f"its branch is never taken: the condition of the If is always {str(bool(constant)).lower()}"
         return ""
 
     def unreachable_reason_of_all(self, nodes: Collection[Node]) -> str:
-        """Why nothing that stops before these nodes ever does; "" where it may."""
+        """Why none of these nodes is ever reached; "" if one may be."""
         reasons = [self.unreachable_reason(node) for node in nodes]
         return reasons[0] if reasons and all(reasons) else ""
 
     def nodes_after(self, expression: Expression) -> frozenset[Node]:
-        """The nodes of the main graph that run once all values of an expression are there."""
+        """The nodes of the main graph that run after all values of an expression are computed."""
         scope = visible_values([self.graph])
-        made = {scope[name] for name in expression.names}
+        values = {scope[name] for name in expression.names}
         order = list(self.nodes(-1))
-        # What an If gives is there after its branches, whose nodes stand after it.
-        ends = [k + len(_branch_nodes(node)) for k, node in enumerate(order) if made.intersection(node.outputs)]
+        # Outputs of an If are computed after its branches, whose nodes follow it in the order.
+        ends = [k + len(_branch_nodes(node)) for k, node in enumerate(order) if values.intersection(node.outputs)]
         return frozenset(order[max(ends, default=-1) + 1 :])
 
     def node_of_line(self, number: int) -> Node:
-        """The node of a line of the pseudo-code, or of the first after it.
+        """The node of a line of the pseudo-code, or of the first later line with a node.
 
         Raises:
             UsageError: there is none.
@@ -259,25 +257,25 @@ class SymbolTable:
 
 def _branch_nodes(node: Node) -> list[Node]:
     """The nodes in the branches of an If, without those inside loops."""
-    found: list[Node] = []
+    nodes: list[Node] = []
     for _, branch in bodies(node) if isinstance(node, If) else ():
-        for inner in branch.nodes:
-            found += [inner, *_branch_nodes(inner)]
-    return found
+        for node_ in branch.nodes:
+            nodes += [node_, *_branch_nodes(node_)]
+    return nodes
 
 
 def _values_before(graph: Graph, loop: Loop) -> tuple[set[Value], bool]:
-    """The values of a graph that are there when a loop in it is entered, and whether it is in it at all; a loop in the
-    branch of an If has those of that branch as well."""
+    """The values of a graph that are computed when a loop in it is entered, and whether the graph contains the loop; a
+    loop in the branch of an If has the values of that branch as well."""
     known = {*graph.inputs, *graph.constants}
     for node in graph.nodes:
         if node is loop:
             return known, True
         if isinstance(node, If):
             for _, branch in bodies(node):
-                inside, found = _values_before(branch, loop)
-                if found:
-                    return known | inside, True
-                known |= inside
+                branch_values, contains_loop = _values_before(branch, loop)
+                if contains_loop:
+                    return known | branch_values, True
+                known |= branch_values
         known.update(value for value in node.outputs if value is not None)
     return known, False

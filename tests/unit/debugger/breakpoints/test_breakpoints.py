@@ -272,7 +272,7 @@ def test_a_logpoint_prints_and_goes_on() -> None:
         ("if v_im > 3", "v_im"),
         ("line 9999", "no node on line 9999"),
         ("end in nowhere", "there is no loop 'nowhere'"),
-        ("iter 3,4,5", "no loop of the model stands inside 2 others"),
+        ("iter 3,4,5", "no loop of the model is inside 2 others"),
     ],
 )
 def test_what_makes_no_sense_is_refused(text: str, message: str) -> None:

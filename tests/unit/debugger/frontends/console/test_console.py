@@ -161,7 +161,7 @@ def test_nested_loops() -> None:
         ("down", "this is the innermost frame"),
         ("break iter", "break iter needs iteration numbers: break iter 40, or break iter 3,7 for a nested loop"),
         ("break iter 9223372036854775808", "9223372036854775808 is too large; no iteration comes after 92233"),
-        ("break iter 1,2,3", "no loop of the model stands inside 2 others"),
+        ("break iter 1,2,3", "no loop of the model is inside 2 others"),
         ("break line", "break line needs the number of a line; list shows them"),
         ("break line x", "break line needs the number of a line; list shows them"),
         (f"break line {'9' * 5000}", "break line needs the number of a line; list shows them"),
