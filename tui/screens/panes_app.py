@@ -273,7 +273,7 @@ class PanesApp(BaseApp[int]):
     def action_pane(self, name: str) -> None:
         """Put the focus on a pane."""
         pane = self.panes[name]
-        if self.pane_grid.bring_to_front(name, again=pane.has_focus):
+        if self.pane_grid.bring_to_front(name, switch_tab=pane.has_focus):
             self._focused_pane = pane
             # What had the focus may be hidden just now, and hand it on.
             self.call_after_refresh(pane.focus)

@@ -1,1 +1,1 @@
-"""What a screen is made of, a widget a file."""
+"""Textual widgets of the panes, one per file."""

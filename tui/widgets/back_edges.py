@@ -1,4 +1,4 @@
-"""What every back edge carries: what the iteration got, what it yields, and how it went so far."""
+"""Pane of the back edges: the previous and the new carried value of each, and its history."""
 
 from __future__ import annotations
 
@@ -51,15 +51,15 @@ _COLUMNS = (
     TableColumn("new", 9, gap=1),
     TableColumn("Δ", 6, rank=1),
 )
-#: Shown where there is room for it and for a history.
+#: Shown where the pane is wide enough for it and a history.
 _RESULT_COLUMN = TableColumn("from", holds_names=True)
-#: The history is shown where at least so many cells are left, and in at most so many.
+#: Bounds of the history column's width; below the minimum it is hidden.
 _HISTORY_MIN_CELLS, _HISTORY_MAX_CELLS = 4, 48
-#: The ends of a history stand beside it where so many cells are left of it.
+#: The range of a history is written next to its bars where they keep this many cells.
 _BARS_MIN_CELLS, _RANGE_HEADER = 12, "from..to"
-#: With less than so many cells for it values are written short.
+#: Values are abbreviated where the history would have fewer cells than this.
 _HISTORY_PREFERRED_CELLS, _SHORT_VALUE_CELLS, _SHORT_SCALAR_CELLS = 8, 12, 14
-#: Of many indices so many are shown.
+#: The number of indices shown of a longer tensor.
 _SHOWN_INDICES_MAX = 3
 
 
@@ -70,126 +70,128 @@ class BackEdgesPane(Pane):
         super().__init__("Back edges", id)
         self._column_widths = WidestColumns()
 
-    def space_request(self, shown: ScreenState) -> SpaceRequest | None:
-        if not shown.has_loops:
+    def space_request(self, state: ScreenState) -> SpaceRequest | None:
+        if not state.has_loops:
             return None
-        frame = shown.frame.frame
+        frame = state.frame.frame
         if not frame.back_edges:
             return ONE_LINE
         notes = _flat_notes([frame.history.get(edge.param) for edge in frame.back_edges], frame.back_edges)
-        each = 2 if has_lazy_sequences(shown.frame.frame) else 1
-        return SpaceRequest(2, 1 + each * len(frame.back_edges) + bool(notes))
+        rows_per_edge = 2 if has_lazy_sequences(state.frame.frame) else 1
+        return SpaceRequest(2, 1 + rows_per_edge * len(frame.back_edges) + bool(notes))
 
-    def one_line_spans(self, shown: ScreenState) -> Sequence[Span]:
-        frame = shown.frame.frame
+    def one_line_spans(self, state: ScreenState) -> Sequence[Span]:
+        frame = state.frame.frame
         if frame.loop is None or not frame.back_edges:
-            return [(_empty_reason(shown), Role.DIM)]
-        first, indices = frame.at_boundary and not frame.iteration, index_values(frame.loop)
-        told: list[Span] = []
+            return [(_empty_reason(state), Role.DIM)]
+        is_initial, indices = frame.at_boundary and not frame.iteration, index_values(frame.loop)
+        spans: list[Span] = []
         for edge, port in zip(frame.back_edges, frame.loop.back_edges, strict=True):
-            called, index = _param_text(port.param, shown), port.param in indices
+            param, index = _param_text(port.param, state), port.param in indices
             name, _, old, _, new, delta, _ = _edge_row(
-                edge, (_SHORT_VALUE_CELLS, _SHORT_VALUE_CELLS), first, called, "", index
+                edge, (_SHORT_VALUE_CELLS, _SHORT_VALUE_CELLS), is_initial, param, "", index
             )
-            told += [name, (" ", Role.PLAIN), *([old, (" → ", Role.DIM)] if new[0] == NOT_COMPUTED_SIGN else ()), new]
-            told.append((f" {delta[0]}   ", delta[1]))
-        return told
+            spans += [name, (" ", Role.PLAIN), *([old, (" → ", Role.DIM)] if new[0] == NOT_COMPUTED_SIGN else ()), new]
+            spans.append((f" {delta[0]}   ", delta[1]))
+        return spans
 
-    def build(self, shown: ScreenState, width: int, height: int) -> Sequence[StyledLine]:
-        frame = shown.frame.frame
+    def build(self, state: ScreenState, width: int, height: int) -> Sequence[StyledLine]:
+        frame = state.frame.frame
         if frame.loop is None or not frame.back_edges:
-            self.set_title("Back edges", _iterations_text(shown))
-            return [styled_line((_empty_reason(shown), Role.DIM))]
-        room = max(8, min(36, (width - 28) // 2))
-        rows = self._table(shown, frame.loop, width, room, room)
-        if any(map(len, frame.history.values())) and rows.used_width > width - 2 - _HISTORY_PREFERRED_CELLS:
-            # How it went tells more than many digits.
-            short = self._table(shown, frame.loop, width, min(room, _SHORT_VALUE_CELLS), min(room, _SHORT_SCALAR_CELLS))
-            rows = short if short.used_width <= width - 2 - _HISTORY_MIN_CELLS else rows
-        lines = self._append_history(rows.lines(_row_targets(shown, frame.loop)), shown, width, height)
-        return _append_sequences(lines, shown, width, height) if has_lazy_sequences(shown.frame.frame) else lines
+            self.set_title("Back edges", _iterations_text(state))
+            return [styled_line((_empty_reason(state), Role.DIM))]
+        cells = max(8, min(36, (width - 28) // 2))
+        table = self._table(state, frame.loop, width, cells, cells)
+        if any(map(len, frame.history.values())) and table.used_width > width - 2 - _HISTORY_PREFERRED_CELLS:
+            # Trade digits for a wider history.
+            short = self._table(
+                state, frame.loop, width, min(cells, _SHORT_VALUE_CELLS), min(cells, _SHORT_SCALAR_CELLS)
+            )
+            table = short if short.used_width <= width - 2 - _HISTORY_MIN_CELLS else table
+        lines = self._append_history(table.lines(_row_targets(state, frame.loop)), state, width, height)
+        return _append_sequences(lines, state, width, height) if has_lazy_sequences(state.frame.frame) else lines
 
-    def _table(self, shown: ScreenState, loop: Loop, width: int, room: int, single: int) -> TextTable:
-        """A row for each, its values in at most so many cells, single numbers in ``single``: they keep digits."""
-        frame = shown.frame.frame
-        first, indices = frame.at_boundary and not frame.iteration, index_values(loop)
+    def _table(self, state: ScreenState, loop: Loop, width: int, cells: int, scalar: int) -> TextTable:
+        """A row for each back edge; ``cells`` bounds the width of its values, ``scalar`` that of scalars."""
+        frame = state.frame.frame
+        is_initial, indices = frame.at_boundary and not frame.iteration, index_values(loop)
         rows = [
             _edge_row(
                 edge,
-                (room, single),
-                first,
-                _param_text(port.param, shown),
+                (cells, scalar),
+                is_initial,
+                _param_text(port.param, state),
                 display_name(port.result),
                 port.param in indices,
             )
             for edge, port in zip(frame.back_edges, loop.back_edges, strict=True)
         ]
-        key = (frame.path, width, room, single)
-        whole = TextTable((*_COLUMNS, _RESULT_COLUMN), rows, width, sizes=self._column_widths.sizer_for(*key))
-        if whole.used_width <= width - 12:
-            return whole
+        key = (frame.path, width, cells, scalar)
+        table = TextTable((*_COLUMNS, _RESULT_COLUMN), rows, width, sizes=self._column_widths.sizer_for(*key))
+        if table.used_width <= width - 12:
+            return table
         return TextTable(
             _COLUMNS, [row[:-1] for row in rows], width, sizes=self._column_widths.sizer_for(*key, "narrow")
         )
 
-    def _append_history(self, lines: list[StyledLine], shown: ScreenState, width: int, height: int) -> list[StyledLine]:
-        """Rows with how each value went, where there is room for that; the title says of which iterations."""
-        room = min(width - max(spans_width(row.spans) for row in lines) - 2, _HISTORY_MAX_CELLS)
-        edges = shown.frame.frame.back_edges
-        histories = [shown.frame.frame.history.get(edge.param) for edge in edges]
+    def _append_history(self, lines: list[StyledLine], state: ScreenState, width: int, height: int) -> list[StyledLine]:
+        """Append the history column where it fits; the title names the iterations."""
+        cells = min(width - max(spans_width(row.spans) for row in lines) - 2, _HISTORY_MAX_CELLS)
+        edges = state.frame.frame.back_edges
+        histories = [state.frame.frame.history.get(edge.param) for edge in edges]
         known = [history for history in histories if history is not None and len(history) > 1]
-        if room < _HISTORY_MIN_CELLS or not known:
-            self.set_title("Back edges", _iterations_text(shown))
+        if cells < _HISTORY_MIN_CELLS or not known:
+            self.set_title("Back edges", _iterations_text(state))
             return lines
-        indices = _index_names(shown)
-        both = list(zip(histories, edges, strict=True))
-        ends = [_range_text(history, _edge_dtype(edge), edge.param in indices) for history, edge in both]
-        # Bars have no number: from where to where they go stands beside them, where that leaves enough of them.
-        (wide,) = self._column_widths.sizer_for(shown.frame.frame.path, width, "ends")(
-            [max(len(_RANGE_HEADER), *map(len, ends))]
+        indices = _index_names(state)
+        pairs = list(zip(histories, edges, strict=True))
+        ranges = [_range_text(history, _edge_dtype(edge), edge.param in indices) for history, edge in pairs]
+        # Bars have no scale: their range is written next to them where enough bar cells remain.
+        (range_cells,) = self._column_widths.sizer_for(state.frame.frame.path, width, "ends")(
+            [max(len(_RANGE_HEADER), *map(len, ranges))]
         )
-        bars = room - wide - 1
-        enough = max(len("history"), min(_BARS_MIN_CELLS, max(map(len, known))))
-        bars = bars if any(ends) and bars >= enough else room
-        self.set_title(_history_title(known, shown.frame.frame.iteration, bars, width), _iterations_text(shown))
-        header = "history" if room >= len("history") else "hist"
-        drawn = [
-            "" if history is None else _history_text(history, bars, _edge_dtype(edge), edge.param in indices)
-            for history, edge in both
+        size = cells - range_cells - 1
+        min_bar_cells = max(len("history"), min(_BARS_MIN_CELLS, max(map(len, known))))
+        size = size if any(ranges) and size >= min_bar_cells else cells
+        self.set_title(_history_title(known, state.frame.frame.iteration, size, width), _iterations_text(state))
+        header = "history" if cells >= len("history") else "hist"
+        bars = [
+            "" if history is None else _history_text(history, size, _edge_dtype(edge), edge.param in indices)
+            for history, edge in pairs
         ]
-        added = [[(f"  {header:<{bars}}", Role.DIM)], *(split_non_finite(f"  {one:<{bars}}") for one in drawn)]
-        if bars < room:
-            added = [
-                [*spans, (f" {told}", Role.DIM)] for spans, told in zip(added, [_RANGE_HEADER, *ends], strict=True)
+        columns = [[(f"  {header:<{size}}", Role.DIM)], *(split_non_finite(f"  {bar:<{size}}") for bar in bars)]
+        if size < cells:
+            columns = [
+                [*spans, (f" {ends}", Role.DIM)] for spans, ends in zip(columns, [_RANGE_HEADER, *ranges], strict=True)
             ]
-        rows = zip(lines, added, strict=False)
-        titled = [styled_line(*row.spans, *spans, target=row.target) for row, spans in rows]
+        rows = zip(lines, columns, strict=False)
+        drawn = [styled_line(*row.spans, *spans, target=row.target) for row, spans in rows]
         notes = _flat_notes(histories, edges)
-        return [*titled, styled_line((truncate(notes, width), Role.DIM))] if notes and len(titled) < height else titled
+        return [*drawn, styled_line((truncate(notes, width), Role.DIM))] if notes and len(drawn) < height else drawn
 
 
-def _empty_reason(shown: ScreenState) -> str:
-    """Why nothing is carried."""
-    if shown.frame.frame.loop is not None:
+def _empty_reason(state: ScreenState) -> str:
+    """Why there are no back edges."""
+    if state.frame.frame.loop is not None:
         return "none: nothing is carried from iteration to iteration"
-    return "none: no loop runs here" if shown.has_loops else "none: this model has no loop, n runs it node by node"
+    return "none: no loop runs here" if state.has_loops else "none: this model has no loop, n runs it node by node"
 
 
-def _row_targets(shown: ScreenState, loop: Loop) -> list[ValueTarget]:
-    """What the rows stand for."""
-    return [ValueTarget(port.param.name, shown.depth, ValueKind.CARRIED, port.param) for port in loop.back_edges]
+def _row_targets(state: ScreenState, loop: Loop) -> list[ValueTarget]:
+    """The targets of the rows."""
+    return [ValueTarget(port.param.name, state.depth, ValueKind.CARRIED, port.param) for port in loop.back_edges]
 
 
-def _append_sequences(lines: list[StyledLine], shown: ScreenState, width: int, height: int) -> list[StyledLine]:
-    """Each recurrence as the sequence that it is: below its row, or, without room for that, below all rows."""
-    frame = shown.frame.frame
+def _append_sequences(lines: list[StyledLine], state: ScreenState, width: int, height: int) -> list[StyledLine]:
+    """Add each recurrence in closed form: below its row where the height suffices, else below all rows."""
+    frame = state.frame.frame
     rows = lines[1 : 1 + len(frame.back_edges)]
     targets = [row.target for row in rows]
     if len(lines) + len(rows) <= height:
-        told = [recurrence_text(frame, edge, width - 2) for edge in frame.back_edges]
-        below = [styled_line(f"  {text}", target=target) for text, target in zip(told, targets, strict=True)]
-        both = [one for pair in zip(rows, below, strict=True) for one in pair]
-        return [lines[0], *both, *lines[1 + len(rows) :]]
+        texts = [recurrence_text(frame, edge, width - 2) for edge in frame.back_edges]
+        below = [styled_line(f"  {text}", target=target) for text, target in zip(texts, targets, strict=True)]
+        pairs = [line for pair in zip(rows, below, strict=True) for line in pair]
+        return [lines[0], *pairs, *lines[1 + len(rows) :]]
     names = [f"{quote(edge.param)} " for edge in frame.back_edges]
     return lines + [
         styled_line((name, Role.NAME), recurrence_text(frame, edge, width - len(name)), target=target)
@@ -197,15 +199,15 @@ def _append_sequences(lines: list[StyledLine], shown: ScreenState, width: int, h
     ]
 
 
-def _param_text(param: Value, shown: ScreenState) -> str:
-    return f"{display_name(param)} {EDITED_SIGN}" if param.name in shown.frame.edited else display_name(param)
+def _param_text(param: Value, state: ScreenState) -> str:
+    return f"{display_name(param)} {EDITED_SIGN}" if param.name in state.frame.edited else display_name(param)
 
 
-def _iterations_text(shown: ScreenState) -> str:
-    frame = shown.frame.frame
+def _iterations_text(state: ScreenState) -> str:
+    frame = state.frame.frame
     if not frame.back_edges:
         return ""
-    if shown.depth is None or frame.stopped_by is not None:
+    if state.depth is None or frame.stopped_by is not None:
         return f"iteration {frame.iteration - 1} → end" if frame.iteration else "initial values"
     if not frame.at_boundary:
         return f"iteration {frame.iteration} → {frame.iteration + 1}"
@@ -213,79 +215,79 @@ def _iterations_text(shown: ScreenState) -> str:
 
 
 def _edge_row(
-    edge: CarriedValue, rooms: tuple[int, int], first: bool, param: str, result: str, index: bool
+    edge: CarriedValue, max_cells: tuple[int, int], is_initial: bool, param: str, result: str, index: bool
 ) -> list[Span]:
-    def told(value: Any, there: bool, role: Role) -> Span:
-        if there and isinstance(value, np.ndarray) and value.size == 1:
-            return value_span(norm_value(value.reshape(()), rooms[1]), role)
-        # How large indices are means nothing, nor how far apart they are.
+    def cell(value: Any, known: bool, role: Role) -> Span:
+        if known and isinstance(value, np.ndarray) and value.size == 1:
+            return value_span(norm_value(value.reshape(()), max_cells[1]), role)
+        # The size of an index carries no meaning, nor does the difference of two.
         write = _last_indices_text if index and not isinstance(value, TensorSummary) else norm_value
-        return value_span(write(value, rooms[0]), role) if there else (NOT_COMPUTED_SIGN, Role.DIM)
+        return value_span(write(value, max_cells[0]), role) if known else (NOT_COMPUTED_SIGN, Role.DIM)
 
     newest = edge.value if edge.ready and edge.value is not None else edge.previous
-    # While a long loop runs nobody knows what a tensor was an iteration ago.
+    # During a long run the previous tensor is not kept.
     unknown = edge.previous is None and isinstance(edge.type, TensorType)
-    there = edge.ready and not first and not isinstance(edge.value, TensorSummary)
-    delta = delta_text(edge.previous, edge.value) if there else ""
+    has_delta = edge.ready and not is_initial and not isinstance(edge.value, TensorSummary)
+    delta = delta_text(edge.previous, edge.value) if has_delta else ""
     if index and delta[:1] in ("+", "-", "±"):
         delta = "another" if "[" not in delta else delta
     return [
         (param, Role.NAME),
         (value_type_text(newest, edge.type), Role.DIM),
-        told(edge.previous, not first and not unknown, Role.DIM),
+        cell(edge.previous, not is_initial and not unknown, Role.DIM),
         ("→", Role.DIM),
-        told(edge.value, edge.ready, Role.VALUE),
+        cell(edge.value, edge.ready, Role.VALUE),
         (delta, Role.PLAIN),
         (result, Role.DIM),
     ]
 
 
-def _index_names(shown: ScreenState) -> set[str]:
-    """The names of what picks."""
-    loop = shown.frame.frame.loop
+def _index_names(state: ScreenState) -> set[str]:
+    """The names of the carried indices."""
+    loop = state.frame.frame.loop
     return set() if loop is None else {value.name for value in index_values(loop)}
 
 
-def _history_text(history: ValueHistory, room: int, dtype: str, index: bool) -> str:
-    """A history in so many cells; of indices the newest ones as they are."""
+def _history_text(history: ValueHistory, cells: int, dtype: str, index: bool) -> str:
+    """A history in at most ``cells`` cells; indices are written out, newest last."""
     if not index:
-        return draw_history(history, room, dtype)
+        return draw_history(history, cells, dtype)
     if history.is_tensor or history.bucket > 1 or not all(is_exact(number, dtype) for number in history.values):
         return ""
-    told = " ".join(f"{number:.0f}" for number in history.values[-room:].tolist() if math.isfinite(number))
-    return told if len(told) <= room else f"…{told[len(told) - room + 1 :]}"
+    text = " ".join(f"{number:.0f}" for number in history.values[-cells:].tolist() if math.isfinite(number))
+    return text if len(text) <= cells else f"…{text[len(text) - cells + 1 :]}"
 
 
-def _last_indices_text(value: Any, room: int) -> str:
-    """The last ones of some indices."""
+def _last_indices_text(value: Any, cells: int) -> str:
+    """The last indices of a tensor."""
     tensor = as_tensor_ref(value)
     if tensor.size == 1 or tensor.dtype.kind not in "iu":
-        return short_value(value, room)
-    last = tensor.copy_range(max(0, tensor.size - _SHOWN_INDICES_MAX), tensor.size).tolist()
-    told = " ".join(map(str, last))
-    return told if len(last) == tensor.size and len(told) <= room else truncate(f"… {told}", room)
+        return short_value(value, cells)
+    indices = tensor.copy_range(max(0, tensor.size - _SHOWN_INDICES_MAX), tensor.size).tolist()
+    text = " ".join(map(str, indices))
+    return text if len(indices) == tensor.size and len(text) <= cells else truncate(f"… {text}", cells)
 
 
 def _range_text(history: ValueHistory | None, dtype: str, index: bool) -> str:
-    """From where to where a history goes; nothing where it stays, or has no size."""
-    span = None if history is None or index else history_band(history).bounds
-    if history is None or span is None or is_flat(history, dtype):
+    """The range of a history; empty where it is flat or not numeric."""
+    bounds = None if history is None or index else history_band(history).bounds
+    if history is None or bounds is None or is_flat(history, dtype):
         return ""
-    return f"{number_text(span[0])}..{number_text(span[1])}"
+    return f"{number_text(bounds[0])}..{number_text(bounds[1])}"
 
 
-def _history_title(known: Sequence[ValueHistory], last: int, room: int, width: int) -> str:
-    """Of which iterations the pictures are, and how many of them a cell has."""
+def _history_title(known: Sequence[ValueHistory], last: int, cells: int, width: int) -> str:
+    """The title with the plotted iterations and the number of iterations per cell."""
     longest = max(known, key=len)
-    many = iterations_per_cell(longest, room)
-    cell = f", 1 cell = {many}" if many > 1 else ""
-    exact = f"{longest.iterations[0]}–{last}"
-    forms = [f"Back edges   every iteration {exact}{cell}", f"Back edges   {exact}{cell}", "Back edges"]
+    per_cell = iterations_per_cell(longest, cells)
+    scale = f", 1 cell = {per_cell}" if per_cell > 1 else ""
+    iterations = f"{longest.iterations[0]}–{last}"
+    forms = [f"Back edges   every iteration {iterations}{scale}", f"Back edges   {iterations}{scale}", "Back edges"]
     return next((form for form in forms if len(form) <= width - 4), forms[-1])
 
 
 def _flat_notes(histories: Sequence[ValueHistory | None], edges: Sequence[CarriedValue]) -> str:
-    """What the pictures leave open: what is flat but moves."""
+    """Notes on histories that are drawn flat but change."""
     notes = []
     for history, edge in zip(histories, edges, strict=True):
         if history is not None and is_flat(history, _edge_dtype(edge)) and (note := flat_note(history)):

@@ -1,4 +1,4 @@
-"""The breakpoints and watchpoints: where they stop, whether they do, how often they did."""
+"""Pane of the breakpoints and watchpoints: location, state, hit count."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _COLUMNS = (
     TableColumn("title", 8),
     TableColumn("hits", 4, rank=1),
 )
-#: What stands where there are none, in the width that there is.
+#: Texts of the empty pane, longest first.
 _EMPTY_TEXTS = ("none; b sets one on a line, w watches", "none; b sets one, w watches", "none")
 
 
@@ -27,40 +27,40 @@ class BreakpointsPane(Pane):
     def __init__(self, id: str) -> None:
         super().__init__("Breakpoints", id)
 
-    def build(self, shown: ScreenState, width: int, height: int) -> Sequence[StyledLine]:
-        found = shown.view.snapshot.breakpoints
+    def build(self, state: ScreenState, width: int, height: int) -> Sequence[StyledLine]:
+        breakpoints = state.view.snapshot.breakpoints
         self.set_title("Breakpoints, watches")
-        if not found:
-            told = next((text for text in _EMPTY_TEXTS if len(text) <= width), _EMPTY_TEXTS[-1])
-            return [styled_line((told, Role.DIM))]
-        hit = shown.view.snapshot.stop.breakpoints
+        if not breakpoints:
+            text = next((text for text in _EMPTY_TEXTS if len(text) <= width), _EMPTY_TEXTS[-1])
+            return [styled_line((text, Role.DIM))]
+        hit = state.view.snapshot.stop.breakpoints
         rows: list[list[Span]] = []
         targets: list[Target] = []
-        for one in found:
-            here = one.number in hit
+        for bp in breakpoints:
+            is_hit = bp.number in hit
             rows.append(
                 [
-                    ("●" if one.enabled else "○", Role.ERROR if one.enabled else Role.DIM),
-                    (str(one.number), Role.NAME),
-                    ("" if one.kind_name == "breakpoint" else one.kind_name.removesuffix("point"), Role.DIM),
-                    (one.title, (Role.MARK if here else Role.PLAIN) if one.enabled else Role.DIM),
-                    (_hits_text(one.hits, one.enabled, here), Role.VALUE if one.enabled else Role.DIM),
+                    ("●" if bp.enabled else "○", Role.ERROR if bp.enabled else Role.DIM),
+                    (str(bp.number), Role.NAME),
+                    ("" if bp.kind_name == "breakpoint" else bp.kind_name.removesuffix("point"), Role.DIM),
+                    (bp.title, (Role.MARK if is_hit else Role.PLAIN) if bp.enabled else Role.DIM),
+                    (_hits_text(bp.hits, bp.enabled, is_hit), Role.VALUE if bp.enabled else Role.DIM),
                 ]
             )
-            targets.append(BreakpointTarget(one.number))
+            targets.append(BreakpointTarget(bp.number))
         return table_lines(_COLUMNS, rows, width, header=False, targets=targets)
 
-    def one_line_spans(self, shown: ScreenState) -> Sequence[Span]:
-        found = shown.view.snapshot.breakpoints
-        return [("; ".join(f"{one.number} {one.title}" for one in found) or _EMPTY_TEXTS[0], Role.DIM)]
+    def one_line_spans(self, state: ScreenState) -> Sequence[Span]:
+        breakpoints = state.view.snapshot.breakpoints
+        return [("; ".join(f"{bp.number} {bp.title}" for bp in breakpoints) or _EMPTY_TEXTS[0], Role.DIM)]
 
-    def space_request(self, shown: ScreenState) -> SpaceRequest | None:
-        count = len(shown.view.snapshot.breakpoints)
+    def space_request(self, state: ScreenState) -> SpaceRequest | None:
+        count = len(state.view.snapshot.breakpoints)
         return SpaceRequest(1, count) if count else ONE_LINE
 
 
-def _hits_text(hits: int, enabled: bool, here: bool) -> str:
-    told = f"hit {hits}×" if hits else ""
+def _hits_text(hits: int, enabled: bool, is_hit: bool) -> str:
+    text = f"hit {hits}×" if hits else ""
     if not enabled:
-        return f"off {told}".strip()
-    return f"{told} ⚑" if here else told
+        return f"off {text}".strip()
+    return f"{text} ⚑" if is_hit else text

@@ -1,4 +1,4 @@
-"""Rows of a widget that are kept until something of them changes."""
+"""Cache of a widget's rendered rows."""
 
 from __future__ import annotations
 
@@ -15,18 +15,17 @@ from textual.widget import Widget
 
 
 def cache_rows(widget: Widget) -> None:
-    """Let a widget keep its rows."""
+    """Make a widget cache its rows."""
     widget._styles_cache = CachedStyles()
 
 
 class CachedStyles(StylesCache):
-    """An update of the screen asks every widget in its reach for all its rows. Of rows that are as they were Textual
-    keeps what is in them, but finds the colours around them, and filters their cells, again: this keeps the result. Of
-    rows that are not, only what is between the borders is made anew."""
+    """Caches complete rows. Textual caches only the content of unchanged rows and recomputes borders and filters at
+    every screen update; here unchanged rows are reused as a whole, and changed rows redraw only their content."""
 
     def __init__(self) -> None:
         super().__init__()
-        #: Which part of the widget the rows are of; None: nothing of them holds any more.
+        #: The region of the widget that the rows cover; None: the cache is invalid.
         self._cached_crop: Region | None = None
         self._cached_rows: list[Strip] = []
         self._border_segments: _BorderSegments | None = None
@@ -57,14 +56,13 @@ class CachedStyles(StylesCache):
         return self._cached_rows
 
     def _render_row(self, widget: Widget, crop: Region, y: int) -> Strip:
-        between = None if self._border_segments is None else self._border_segments.render_row(widget, y)
-        return between or super().render_widget(widget, Region(crop.x, y, crop.width, 1))[0]
+        row = None if self._border_segments is None else self._border_segments.render_row(widget, y)
+        return row or super().render_widget(widget, Region(crop.x, y, crop.width, 1))[0]
 
 
 @dataclass(frozen=True)
 class _BorderSegments:
-    """What Textual draws left and right of each row between the borders above and below. ``inside``: the cells between;
-    ``width``: of all."""
+    """The left and right border segments, equal for all rows between the top and the bottom border."""
 
     rows: range
     left: Sequence[Segment]
@@ -75,29 +73,29 @@ class _BorderSegments:
 
     @classmethod
     def from_widget(cls, widget: Widget, crop: Region, drawn: Sequence[Strip]) -> _BorderSegments | None:
-        """Those of a widget that was drawn; None where only a part of it is seen, or its rows are more than something
-        between two sides, or it is one row: that is drawn as soon as all of it."""
+        """Extract the borders of a drawn widget. Returns None if it is clipped, has one row only, or its rows are not
+        just content between two borders."""
         gutter = widget.styles.gutter
         rows = range(gutter.top, crop.height - gutter.bottom)
         if crop.offset or crop.height == 1 or not rows:
             return None
         row, line = list(drawn[rows[0]]), widget.render_line(0)
-        ends = list(accumulate((segment.cell_length for segment in row), initial=0))
-        if gutter.left not in ends:
+        boundaries = list(accumulate((segment.cell_length for segment in row), initial=0))
+        if gutter.left not in boundaries:
             return None
-        first = ends.index(gutter.left)
-        left, right = row[:first], row[first + len(list(line)) :]
-        sides = cls(rows, left, right, line.cell_length, crop.width, widget.background_colors[1])
-        return sides if sides.render_row(widget, rows[0]) == drawn[rows[0]] else None
+        start = boundaries.index(gutter.left)
+        left, right = row[:start], row[start + len(list(line)) :]
+        segments = cls(rows, left, right, line.cell_length, crop.width, widget.background_colors[1])
+        return segments if segments.render_row(widget, rows[0]) == drawn[rows[0]] else None
 
     def render_row(self, widget: Widget, y: int) -> Strip | None:
-        """A row of the widget; None where it is not between the sides."""
+        """Render a row of the widget; None if it is not between the borders."""
         if y not in self.rows:
             return None
         line = widget.render_line(y - self.rows.start)
         if line.cell_length != self.inner_width:
             return None
         strip = Strip([*self.left, *line, *self.right], self.width)
-        for each in widget.get_line_filters():
-            strip = strip.apply_filter(each, self.background)
+        for line_filter in widget.get_line_filters():
+            strip = strip.apply_filter(line_filter, self.background)
         return strip

@@ -1,4 +1,4 @@
-"""A list to choose from, while a line that filters it has the focus."""
+"""A list to choose from, driven by the filter line that has the focus."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from textual.widgets import OptionList
 
 
 class ChoiceList(OptionList, can_focus=False):
-    """Rows; one is highlighted wherever there is any that can be chosen."""
+    """Option list without focus; an enabled row is always highlighted if there is one."""
 
-    def move(self, where: str) -> None:
+    def move(self, direction: str) -> None:
         """Highlight another row: ``up``, ``down``, ``page_up``, ``page_down``."""
         moves: dict[str, Callable[[], None]] = {
             "up": self.action_cursor_up,
@@ -18,6 +18,6 @@ class ChoiceList(OptionList, can_focus=False):
             "page_up": self.action_page_up,
             "page_down": self.action_page_down,
         }
-        # Before it has a size there are no pages.
+        # Page moves need a size.
         if self.option_count and self.size.height:
-            moves[where]()
+            moves[direction]()

@@ -1,5 +1,5 @@
-"""The console: a line to type commands into, and what they said above it. A sign before the line makes it a prompt for
-something else: ``/`` for a text to find, ``@`` for a line of the source to go to."""
+"""The console: a command line with its transcript above. A leading sign makes the line another prompt: ``/`` for a text
+to find, ``@`` for a source line to go to."""
 
 from __future__ import annotations
 
@@ -19,33 +19,33 @@ from ..render.source_listing import fit_printed_rows
 from ..render.styled_text import truncate
 from .line_input import LineInput
 
-#: So many lines of output are kept.
+#: The number of output lines kept.
 _TRANSCRIPT_MAX_LINES = 2000
-#: So many of the pasted lines that wait are shown.
+#: The number of pending pasted lines shown.
 _SHOWN_PASTED_LINES_MAX = 8
-#: What a line that is no command begins with.
+#: Prefixes of lines that are not commands.
 _FIND_SIGN, _GO_TO_SIGN = "/", "@"
-#: Where the last word of a line begins, and what it can become.
+#: Returns the start of the last word of a line, and its completions.
 Completer = Callable[[str], tuple[int, list[str]]]
 
 
 def _prompt_sign(line: str) -> str:
-    """What makes a line a prompt; "" for a command."""
+    """The prompt prefix of a line; "" for a command."""
     return line[:1] if line[:1] in (_FIND_SIGN, _GO_TO_SIGN) else ""
 
 
 class ConsoleInput(LineInput):
-    """The line itself: up and down bring earlier ones of its kind back, tab completes."""
+    """The input line: up and down recall earlier lines with the same prefix, tab completes."""
 
     class CandidatesFound(Message):
-        """What could stand at the end of the line; empty for nothing to show."""
+        """The completion candidates of the last word; empty to show none."""
 
         def __init__(self, words: list[str]) -> None:
             super().__init__()
             self.words = words
 
     class LinesPasted(Message):
-        """Lines that were pasted below the one that is typed into."""
+        """Further lines of a multi-line paste."""
 
         def __init__(self, lines: list[str]) -> None:
             super().__init__()
@@ -57,9 +57,9 @@ class ConsoleInput(LineInput):
     class TranscriptScrolled(Message):
         """A page of the transcript up (-1) or down."""
 
-        def __init__(self, way: int) -> None:
+        def __init__(self, direction: int) -> None:
             super().__init__()
-            self.direction = way
+            self.direction = direction
 
     def __init__(self, complete: Completer) -> None:
         super().__init__(
@@ -70,13 +70,13 @@ class ConsoleInput(LineInput):
         self._recall_index = 0
 
     def add_to_history(self, line: str) -> None:
-        """Keep a line for later."""
+        """Add a line to the history."""
         if line and line != (self._entered_lines[-1] if self._entered_lines else ""):
             self._entered_lines.append(line)
         self._recall_index = len(self._entered_lines)
 
     async def on_key(self, event: events.Key) -> None:
-        """Keys that a one-line input leaves to others."""
+        """Handle keys that a one-line input ignores."""
         if event.key in ("up", "down"):
             self._recall(1 if event.key == "down" else -1)
         elif event.key in ("pageup", "pagedown"):
@@ -91,24 +91,24 @@ class ConsoleInput(LineInput):
         event.prevent_default()
 
     async def action_submit(self) -> None:
-        """See :class:`~textual.widgets.Input`; the line is empty at once: what is typed ahead is for the next one."""
+        """See :class:`~textual.widgets.Input`; clears the line at once, so that typed-ahead keys go to the next one."""
         await super().action_submit()
         self.value = ""
 
-    def _recall(self, way: int) -> None:
-        """Bring back the line before (-1) or after (1) among those of the same kind."""
+    def _recall(self, direction: int) -> None:
+        """Recall the previous (-1) or next (1) line with the same prefix."""
         sign = _prompt_sign(self.value)
-        at = self._recall_index + way
-        while 0 <= at < len(self._entered_lines) and _prompt_sign(self._entered_lines[at]) != sign:
-            at += way
-        if at >= 0:
-            self._recall_index = min(at, len(self._entered_lines))
+        index = self._recall_index + direction
+        while 0 <= index < len(self._entered_lines) and _prompt_sign(self._entered_lines[index]) != sign:
+            index += direction
+        if index >= 0:
+            self._recall_index = min(index, len(self._entered_lines))
             self._set_text(
                 self._entered_lines[self._recall_index] if self._recall_index < len(self._entered_lines) else sign
             )
 
     def insert_lines(self, lines: list[str]) -> None:
-        """See :class:`LineInput`; pasted commands stay apart, one line each."""
+        """See :class:`LineInput`; pasted commands stay separate lines."""
         if len(lines) < 2 or _prompt_sign(self.value):
             super().insert_lines(lines)
             return
@@ -122,10 +122,10 @@ class ConsoleInput(LineInput):
         self.cursor_position = len(text)
 
     def _complete_word(self) -> None:
-        """Complete the last word as far as all that it can become agree, and show those."""
+        """Complete the last word to the common prefix of its candidates, and show them."""
         start, words = self._completer(self.value)
         first, last = min(words, default=""), max(words, default="")
-        # What the first and the last in order begin with, those between begin with as well.
+        # The common prefix of the smallest and the largest word is that of all.
         common = first[: next((k for k, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))]
         if len(common) > len(self.value) - start:
             self._set_text(self.value[:start] + common)
@@ -133,7 +133,7 @@ class ConsoleInput(LineInput):
 
 
 class _ConsoleSuggester(Suggester):
-    """The first of what the last word can become."""
+    """Suggests the first completion of the last word."""
 
     def __init__(self, complete: Completer) -> None:
         super().__init__(use_cache=False, case_sensitive=True)
@@ -146,7 +146,7 @@ class _ConsoleSuggester(Suggester):
 
 
 class ConsolePane(Vertical):
-    """Hidden until a key opens it; what commands said stays in its transcript."""
+    """Hidden until a key opens it; the transcript keeps the output of commands."""
 
     class LineEntered(Message):
         """A line to run."""
@@ -159,7 +159,7 @@ class ConsolePane(Vertical):
     SpacePressed = ConsoleInput.SpacePressed
 
     class SearchRequested(Message):
-        """A text to find in the pane; "" for the one before."""
+        """A text to find in the pane; "" repeats the previous search."""
 
         def __init__(self, text: str) -> None:
             super().__init__()
@@ -176,20 +176,20 @@ class ConsolePane(Vertical):
         super().__init__(id=id)
         self._complete_command, self._line_names = complete, line_names
         self.input_line = ConsoleInput(self._complete)
-        # Closed, it must not be what the keys go to.
+        # A closed console must not receive keys.
         self.input_line.disabled = True
-        #: It was opened for one line, and closes once that was done.
+        #: The console closes after one line.
         self.one_shot = False
         self._transcript: list[str] = []
-        self._transcript_label = Static(id="said")
-        self._transcript_scroll = VerticalScroll(self._transcript_label, id="said-scroll", can_focus=False)
+        self._transcript_label = Static(id="transcript")
+        self._transcript_scroll = VerticalScroll(self._transcript_label, id="transcript-scroll", can_focus=False)
         self._candidates_label = Static(id="candidates")
         self._candidates_label.display = False
-        #: Pasted lines that run one after the other once the one that is typed into is entered.
+        #: Pasted lines that run in order after the current line.
         self._pasted_lines: list[str] = []
 
     def _complete(self, line: str) -> tuple[int, list[str]]:
-        """What the end of a command can become, or a name to go to; a text to find can be anything."""
+        """Complete a command or the name of a source line; searches have no completion."""
         sign = _prompt_sign(line)
         if not sign:
             return self._complete_command(line)
@@ -198,12 +198,12 @@ class ConsolePane(Vertical):
 
     @property
     def text(self) -> str:
-        """Its transcript."""
+        """The transcript."""
         return "\n".join(self._transcript)
 
     @property
     def candidates(self) -> str:
-        """What it offers for the end of the line, "" for nothing."""
+        """The completion candidates shown, "" for none."""
         return str(self._candidates_label.content) if self._candidates_label.display else ""
 
     def compose(self) -> ComposeResult:
@@ -212,18 +212,18 @@ class ConsolePane(Vertical):
         yield self.input_line
 
     def open(self, text: str = "", once: bool = False) -> None:
-        """Show it, with something typed already."""
+        """Show the console with a prefilled line."""
         self.display = True
         self.one_shot = once
         self.input_line.disabled = False
         self.input_line.value = text
         self.input_line.cursor_position = len(text)
-        # At once: what is typed ahead is for it.
+        # At once, so that typed-ahead keys reach the line.
         self.screen.set_focus(self.input_line)
         self._refresh_transcript()
 
     def close(self) -> None:
-        """Hide it; pasted lines that wait are said not to have run."""
+        """Hide the console; pending pasted lines are reported as not run."""
         self.drop_pasted()
         self.display = False
         self.one_shot = False
@@ -231,50 +231,50 @@ class ConsolePane(Vertical):
         self._candidates_label.display = False
 
     def say(self, *lines: str) -> None:
-        """Show lines below what is there."""
+        """Append lines to the transcript."""
         if lines:
             self.display = True
             self._transcript = [*self._transcript, *map(escape_unprintable, lines)][-_TRANSCRIPT_MAX_LINES:]
             self._refresh_transcript()
 
     def reject_line(self, line: str) -> None:
-        """A line went wrong: one that it was opened for stays to be mended, pasted ones behind it do not run."""
+        """Handle a failed line: a one-shot line is restored for correction, pending pasted lines are dropped."""
         self.drop_pasted()
         if self.one_shot and not self.input_line.value:
             self.input_line.value = line
             self.input_line.cursor_position = len(line)
 
     def run_next_pasted(self) -> None:
-        """A line is done: run the next one of those that were pasted."""
+        """Run the next pasted line."""
         if self._pasted_lines:
             self._submit_line(self._pasted_lines.pop(0))
 
     def drop_pasted(self) -> None:
-        """Run no pasted line any more, and say which ones did not run."""
+        """Drop pending pasted lines, and report them."""
         if self._pasted_lines:
-            told, self._pasted_lines = _pasted_preview(self._pasted_lines), []
-            self.say("not run:", *told)
+            dropped, self._pasted_lines = _pasted_preview(self._pasted_lines), []
+            self.say("not run:", *dropped)
 
     def _refresh_transcript(self) -> None:
-        # Before it is visible it has no size: both sides and the scroll bar take what is left of the screen.
+        # Without a size yet, subtract borders and scroll bar from the screen width.
         width = self._transcript_scroll.scrollable_content_region.width or self.app.size.width - 4
         self._transcript_label.update(Content("\n".join(fit_printed_rows(self._transcript, width))))
         self._transcript_scroll.display = bool(self._transcript)
         self._transcript_scroll.scroll_end(animate=False)
 
     def on_resize(self) -> None:
-        """What was cut to the width is cut to another one."""
+        """Refit the transcript to the new width."""
         if self._transcript:
             self._refresh_transcript()
 
     def on_input_changed(self) -> None:
-        """What was offered was for the line as it was."""
+        """Hide the candidates, which belong to the previous text."""
         self._candidates_label.display = False
 
     def on_console_input_candidates_found(self, event: ConsoleInput.CandidatesFound) -> None:
-        """Show what the last word can become."""
+        """Show the completions of the last word."""
         event.stop()
-        # After the change of the line that completing made, which hides them.
+        # Deferred: the change event of the completion itself hides the candidates.
         self.call_after_refresh(self._show_candidates, event.words)
 
     def _show_candidates(self, words: list[str]) -> None:
@@ -284,27 +284,25 @@ class ConsolePane(Vertical):
         )
 
     def on_console_input_lines_pasted(self, event: ConsoleInput.LinesPasted) -> None:
-        """Several lines were pasted: they wait for the first one to be entered."""
+        """Queue pasted lines until the first is entered."""
         event.stop()
         self.one_shot = False
         self._pasted_lines[:0] = event.lines
         self.say("enter runs these lines after it, one by one; esc drops them:", *_pasted_preview(self._pasted_lines))
 
     def on_console_input_transcript_scrolled(self, event: ConsoleInput.TranscriptScrolled) -> None:
-        """A page of the transcript."""
         event.stop()
         self._transcript_scroll.scroll_relative(
             y=event.direction * max(1, self._transcript_scroll.size.height - 1), animate=False
         )
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """The line is complete."""
         event.stop()
         line = event.value.strip()
-        meant = {_FIND_SIGN: self.SearchRequested, _GO_TO_SIGN: self.LineRequested}.get(line[:1])
-        if meant is not None:
+        prompt_message = {_FIND_SIGN: self.SearchRequested, _GO_TO_SIGN: self.LineRequested}.get(line[:1])
+        if prompt_message is not None:
             self.input_line.add_to_history(line)
-            self.post_message(meant(line[1:].strip()))
+            self.post_message(prompt_message(line[1:].strip()))
         elif line:
             self._submit_line(line)
         else:
@@ -317,7 +315,7 @@ class ConsolePane(Vertical):
 
 
 def _pasted_preview(lines: Sequence[str]) -> list[str]:
-    """Lines to be shown, of many the first ones and how many more there are."""
-    more = len(lines) - _SHOWN_PASTED_LINES_MAX
-    shown = [f"  {line}" for line in lines[:_SHOWN_PASTED_LINES_MAX]]
-    return [*shown, f"  … {count_text(more, 'more line')}"] if more > 0 else shown
+    """The first pasted lines, and the number of further ones."""
+    hidden_count = len(lines) - _SHOWN_PASTED_LINES_MAX
+    preview = [f"  {line}" for line in lines[:_SHOWN_PASTED_LINES_MAX]]
+    return [*preview, f"  … {count_text(hidden_count, 'more line')}"] if hidden_count > 0 else preview

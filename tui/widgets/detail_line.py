@@ -1,4 +1,4 @@
-"""The line above the keys: all of what the cursor is on, or the text of the search."""
+"""The line above the key bar: the full text of the cursor's target, or the search text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .strips import LineWidget
 
 
 class DetailLine(LineWidget):
-    """One line."""
+    """One line of dim text."""
 
     def __init__(self, id: str) -> None:
         super().__init__(id)

@@ -1,4 +1,4 @@
-"""The expressions that are displayed, with their values at this stop."""
+"""Pane of the display expressions with their values at this stop."""
 
 from __future__ import annotations
 
@@ -17,43 +17,52 @@ _COLUMNS = (
     TableColumn("", 1),
     TableColumn("value", 8, gap=1),
 )
-#: Before a value that is another one than at the stop before.
+#: Marks a value that changed since the previous stop.
 CHANGED_SIGN = "≠"
 
 
 class DisplaysPane(Pane):
-    """One row for each; ``≠`` where the value is another one than at the stop before. Where there is none, there is no
-    pane."""
+    """One row for each display; ``≠`` marks a changed value. Hidden without displays."""
 
     def __init__(self, id: str) -> None:
         super().__init__("Displays", id)
         self._column_widths = WidestColumns()
 
-    def build(self, shown: ScreenState, width: int, height: int) -> Sequence[StyledLine]:
-        frame = shown.frame.frame
+    def build(self, state: ScreenState, width: int, height: int) -> Sequence[StyledLine]:
+        frame = state.frame.frame
         self.set_title("Displays", "" if frame.loop is None else f"in {frame.name}")
-        found = shown.view.displays
-        targets = [DisplayTarget(one.number, one.expression_text) for one in found]
+        displays = state.view.displays
+        targets = [DisplayTarget(item.number, item.expression_text) for item in displays]
         return table_lines(
-            _COLUMNS, [_display_row(one) for one in found], width, False, targets, self._column_widths.sizer_for(width)
+            _COLUMNS,
+            [_display_row(item) for item in displays],
+            width,
+            False,
+            targets,
+            self._column_widths.sizer_for(width),
         )
 
-    def one_line_spans(self, shown: ScreenState) -> Sequence[Span]:
-        told: list[Span] = []
-        for one in shown.view.displays:
-            told += [(one.expression_text, Role.PLAIN), (" ", Role.PLAIN), _display_row(one)[-1], ("   ", Role.PLAIN)]
-        return told
+    def one_line_spans(self, state: ScreenState) -> Sequence[Span]:
+        spans: list[Span] = []
+        for item in state.view.displays:
+            spans += [
+                (item.expression_text, Role.PLAIN),
+                (" ", Role.PLAIN),
+                _display_row(item)[-1],
+                ("   ", Role.PLAIN),
+            ]
+        return spans
 
-    def space_request(self, shown: ScreenState) -> SpaceRequest | None:
-        count = len(shown.view.displays)
+    def space_request(self, state: ScreenState) -> SpaceRequest | None:
+        count = len(state.view.displays)
         return SpaceRequest(1, count) if count else None
 
 
-def _display_row(one: DisplayValue) -> list[Span]:
-    role = Role.ERROR if one.failed else Role.DIM if one.absent else Role.MARK if one.changed else Role.VALUE
+def _display_row(item: DisplayValue) -> list[Span]:
+    role = Role.ERROR if item.failed else Role.DIM if item.absent else Role.MARK if item.changed else Role.VALUE
     return [
-        (str(one.number), Role.NAME),
-        (one.expression_text, Role.PLAIN),
-        (CHANGED_SIGN if one.changed else "", Role.MARK),
-        (one.value_text, role),
+        (str(item.number), Role.NAME),
+        (item.expression_text, Role.PLAIN),
+        (CHANGED_SIGN if item.changed else "", Role.MARK),
+        (item.value_text, role),
     ]

@@ -1,4 +1,4 @@
-"""The graph of the loop in focus beside the other panes: it follows each step, and the cursor in the source."""
+"""Pane with the graph of the loop in focus: it follows each step, and the cursor in the source."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from ..render.pane_layout import UNLIMITED_LINES, SpaceRequest
 from ..render.stop_view import ScreenState
 from .graph import GraphView
 
-#: Fewer lines show boxes, but not where they lead.
+#: With fewer lines the edges between boxes are not visible.
 _MIN_LINES = 12
 
 
 class GraphOverview(GraphView, can_focus=False):
-    """As much of each box as it has room for."""
+    """Chooses the level of detail by its size."""
 
     class NodeSelected(Message):
         """The box of a node was clicked."""
@@ -33,20 +33,20 @@ class GraphOverview(GraphView, can_focus=False):
         self._node: Node | None = None
         self._graph_state: GraphState | None = None
 
-    def space_request(self, shown: ScreenState) -> SpaceRequest | None:
-        """The lines that it needs, and can use."""
+    def space_request(self, state: ScreenState) -> SpaceRequest | None:
+        """The minimum and maximum number of lines."""
         return SpaceRequest(_MIN_LINES, UNLIMITED_LINES)
 
-    def follow_cursor(self, shown: ScreenState, node: Node | None) -> None:
-        """The stop is another, or the cursor on the line of another node."""
-        if shown is self._screen_state and node is self._node:
+    def follow_cursor(self, state: ScreenState, node: Node | None) -> None:
+        """Follow a new stop, or the cursor to the line of another node."""
+        if state is self._screen_state and node is self._node:
             return
-        self._screen_state, self._node = shown, node
+        self._screen_state, self._node = state, node
         if self.display:
             self.catch_up()
 
     def catch_up(self) -> None:
-        """Draw what is to be seen now."""
+        """Draw the current stop."""
         width = self.size.width
         if self._screen_state is None or not width:
             return
@@ -63,13 +63,13 @@ class GraphOverview(GraphView, can_focus=False):
 
     @on(GraphView.GraphResized)
     def handle_graph_resized(self, message: GraphView.GraphResized) -> None:
-        """Another size has room for more, or less."""
+        """Adapt the level of detail to the size."""
         message.stop()
         self.catch_up()
 
     @on(GraphView.BoxClicked)
     def handle_box_clicked(self, message: GraphView.BoxClicked) -> None:
-        """The line of the node is gone to."""
+        """Go to the source line of the clicked node."""
         message.stop()
         box = None if self._graph_state is None else self._graph_state.visible_picture.boxes[message.box]
         if box is not None and box.node is not None:

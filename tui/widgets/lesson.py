@@ -1,4 +1,4 @@
-"""The card of a lesson, in a pane of its own below the header."""
+"""The pane of a lesson's card, below the header."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from ..render.formatting import escape_unprintable
 
 @dataclass(frozen=True)
 class CardView:
-    """A card as it stood after a command; ``reply``: what was said last; ``covered``: the source would give away what
-    it asks, ``quiet``: what stands below the source would; ``still``: nothing runs until there is an answer; ``asks``:
-    it takes an answer, ``again``: and asks with other numbers."""
+    """The state of a card after a command.
+
+    ``source_covered``: the source would give away the answer; ``quiet``: the notes below the source would; ``frozen``:
+    nothing runs before an answer; ``repeatable``: the question can be asked with other numbers."""
 
     title: str
     heading: str
@@ -31,7 +32,7 @@ class CardView:
 
 
 class LessonPane(Static):
-    """The lesson's title, the card, and below it what was said to an answer, in the width that there is."""
+    """The lesson's title, the card, and below it the reply to an answer, wrapped to the width."""
 
     DEFAULT_CSS = """
     LessonPane {
@@ -67,7 +68,7 @@ class LessonPane(Static):
         self._refresh_text()
 
     def on_resize(self, event: Resize) -> None:
-        """Lines are broken anew."""
+        """Wrap the text again."""
         self._refresh_text()
 
     def _refresh_text(self) -> None:
@@ -80,5 +81,5 @@ class LessonPane(Static):
 
     def _card_lines(self, card: CardView) -> Sequence[str]:
         width = max(self.content_size.width or self.app.size.width - 4, 20)
-        told: tuple[Paragraph, ...] = (*card.paragraphs, *(("", *card.reply) if card.reply else ()))
-        return wrap_paragraphs(told, width)
+        paragraphs: tuple[Paragraph, ...] = (*card.paragraphs, *(("", *card.reply) if card.reply else ()))
+        return wrap_paragraphs(paragraphs, width)

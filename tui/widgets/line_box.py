@@ -1,4 +1,4 @@
-"""A bordered box of lines that somebody else makes: parts of the inspector."""
+"""A bordered box of lines provided by the caller: parts of the inspector."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from .strips import LineWidget
 
 
 class LineBox(LineWidget):
-    """Shows the lines it was given; only those that changed are drawn again."""
+    """Shows lines; redraws only those that changed."""
 
     class BoxResized(Message):
-        """It has another size, and may want other lines."""
+        """The size changed; the owner may provide other lines."""
 
     class CellClicked(Message):
-        """The mouse points at a cell: ``line``, ``column``."""
+        """A cell was clicked."""
 
         def __init__(self, line: int, column: int) -> None:
             super().__init__()
@@ -44,26 +44,26 @@ class LineBox(LineWidget):
 
     @property
     def text(self) -> str:
-        """What it says: its title, its subtitle, its lines."""
-        return "\n".join(["  ".join(self.heading).rstrip(), *(one.text for one in self.lines)])
+        """The title, the subtitle and the lines."""
+        return "\n".join(["  ".join(self.heading).rstrip(), *(line.text for line in self.lines)])
 
     @property
     def inner_size(self) -> Size:
-        """The room for lines."""
+        """The size of the area for lines."""
         return self.content_region.size
 
     def set_title(self, title: str, subtitle: str = "") -> None:
-        """Change the words in the border."""
+        """Change the texts in the border."""
         if (title, subtitle) != self.heading:
             self.heading = (title, subtitle)
-            # Content, not text: names out of a model may read as markup.
+            # Content, not str: names in a model may look like markup.
             self.border_title, self.border_subtitle = (
                 Content(escape_unprintable(title)),
                 Content(escape_unprintable(subtitle)),
             )
 
     def show_lines(self, lines: Sequence[StyledLine]) -> None:
-        """Show other lines."""
+        """Replace the lines."""
         before, self.lines = self.lines, tuple(lines)
         for k in range(max(len(before), len(self.lines))):
             if k >= len(before) or k >= len(self.lines) or before[k] != self.lines[k]:

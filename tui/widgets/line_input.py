@@ -1,4 +1,4 @@
-"""A line that is typed or pasted into."""
+"""A one-line text input."""
 
 from __future__ import annotations
 
@@ -9,26 +9,25 @@ from ..render.formatting import escape_unprintable
 
 
 def pasted_lines(text: str) -> list[str]:
-    """The lines of a pasted text, without empty ones: white space as spaces, other characters that no key types as
-    escapes."""
+    """The non-empty lines of a pasted text, with white space as spaces and unprintable characters escaped."""
     lines = ("".join(" " if sign.isspace() else sign for sign in line).strip() for line in text.splitlines())
     return [escape_unprintable(line) for line in lines if line]
 
 
 class LineInput(Input):
-    """Textual's keeps the first line of what is pasted; this one keeps all of them."""
+    """Keeps all lines of a paste; Textual's input keeps the first only."""
 
     async def on_key(self, event: events.Key) -> None:
-        """A key that the line itself has an action for, such as enter. Textual sends it on a way through the app, on
-        which the letters that are typed or pasted behind it would overtake it."""
+        """Run the line's own key actions, such as enter, at once. Textual routes them through the app, where characters
+        typed or pasted later would overtake them."""
         for binding in self._bindings.key_to_bindings.get(event.key, ()):
-            # Scrolling, which all widgets have keys for, is done by none that is one line.
+            # Scroll bindings, which every widget has, do nothing in a one-line widget.
             if await self.app.run_action(binding.action, self):
                 event.stop()
                 event.prevent_default()
 
     def on_paste(self, event: events.Paste) -> None:
-        """What is pasted replaces what is selected."""
+        """The pasted text replaces the selection."""
         event.stop()
         event.prevent_default()
         lines = pasted_lines(event.text)
@@ -36,5 +35,5 @@ class LineInput(Input):
             self.insert_lines(lines)
 
     def insert_lines(self, lines: list[str]) -> None:
-        """Insert pasted lines; there is one line, so they are joined."""
+        """Insert pasted lines, joined by spaces."""
         self.replace(" ".join(lines), *self.selection)

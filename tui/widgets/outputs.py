@@ -1,4 +1,4 @@
-"""The model's outputs, once it ran to its end."""
+"""Pane of the model's outputs, after the run has ended."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ class OutputsPane(Pane):
     def __init__(self, id: str) -> None:
         super().__init__("Outputs", id)
 
-    def space_request(self, shown: ScreenState) -> SpaceRequest | None:
-        outputs = shown.view.snapshot.outputs
+    def space_request(self, state: ScreenState) -> SpaceRequest | None:
+        outputs = state.view.snapshot.outputs
         return None if outputs is None else SpaceRequest(1, max(1, len(outputs)))
 
-    def one_line_spans(self, shown: ScreenState) -> Sequence[Span]:
-        told: list[Span] = []
-        for name, value in shown.view.snapshot.outputs or ():
-            told += [(quote(name), Role.NAME), (f" {short_value(value, 16)}   ", Role.VALUE)]
-        return told or [("none", Role.DIM)]
+    def one_line_spans(self, state: ScreenState) -> Sequence[Span]:
+        spans: list[Span] = []
+        for name, value in state.view.snapshot.outputs or ():
+            spans += [(quote(name), Role.NAME), (f" {short_value(value, 16)}   ", Role.VALUE)]
+        return spans or [("none", Role.DIM)]
 
-    def build(self, shown: ScreenState, width: int, height: int) -> Sequence[StyledLine]:
-        outputs = shown.view.snapshot.outputs
+    def build(self, state: ScreenState, width: int, height: int) -> Sequence[StyledLine]:
+        outputs = state.view.snapshot.outputs
         self.set_title("Outputs", "r restarts")
         if outputs is None:
             return [styled_line(("the model has not ended yet", Role.DIM))]
@@ -48,5 +48,5 @@ class OutputsPane(Pane):
             for name, value in outputs
         ]
         return table_lines(
-            _COLUMNS, rows, width, header=False, targets=[ValueTarget(n, 0, ValueKind.OUTPUT) for n, _ in outputs]
+            _COLUMNS, rows, width, header=False, targets=[ValueTarget(name, 0, ValueKind.OUTPUT) for name, _ in outputs]
         )

@@ -1,4 +1,4 @@
-"""The pane that all others are: a bordered box of lines with a cursor, cut to its width, that scrolls."""
+"""Base class of the panes: a scrollable bordered box of lines with a cursor."""
 
 from __future__ import annotations
 
@@ -30,55 +30,55 @@ _ONE_LINE_CLASS = "-line"
 
 
 class Pane(SizeAware, ScrollView, can_focus=True, inherit_bindings=False):
-    """Subclasses say in :meth:`build` what they show; it is called again when the stop or the size changes.
+    """Subclasses provide the lines in :meth:`build`, which is called again when the stop or the size changes.
 
-    A line may stand for something (:attr:`Line.target`); the cursor is on one line, whatever it stands for. Only lines
-    that changed are drawn again.
+    A line may have a target (:attr:`StyledLine.target`); the cursor can be on any line. Only lines that changed are
+    redrawn.
     """
 
     screen_state: reactive[ScreenState | None] = reactive(None, repaint=False)
 
     class CursorMoved(Message):
-        """The cursor came to another line, or what its line stands for changed."""
+        """The cursor moved to another line, or the target of its line changed."""
 
     class LineOpened(Message):
-        """What the cursor is on was clicked twice."""
+        """The line of the cursor was double-clicked."""
 
     def __init__(self, title: str, id: str) -> None:
         super().__init__(id=id)
         cache_rows(self)
         self.heading = ("", "")
-        #: What stands in the border.
+        #: The titles drawn in the border.
         self._drawn_titles = ("", "")
         #: Its key, shown before the title.
         self._number = ""
-        #: What it is called where others speak of it.
+        #: The name in messages and in the palette.
         self.pane_title = title
         self.set_title(title)
         self.lines: Sequence[StyledLine] = ()
         #: The index of the line that the cursor is on.
         self.cursor = 0
-        #: The text that is looked for, "" for none.
+        #: The search text, "" for none.
         self.search_text = ""
-        #: Something changed while it was hidden.
+        #: The lines are outdated: something changed while the pane was hidden.
         self._stale = False
-        #: Which stop it went to what matters at.
+        #: The stop at which the pane last scrolled to its current line.
         self._followed_stop: object = None
         self._strips: dict[int, Strip] = {}
         self._style_resolver = StyleResolver(self)
-        #: The size that the lines are for, and whether they are the one line of a pane without a border.
+        #: The size and the form for which the lines were built.
         self._built_size, self._built_as_one_line = Size(-1, -1), False
 
-    def build(self, shown: ScreenState, width: int, height: int) -> Sequence[StyledLine]:
-        """The lines for a pane of ``width`` cells; ``height`` is what a pane that fills its place has."""
+    def build(self, state: ScreenState, width: int, height: int) -> Sequence[StyledLine]:
+        """The lines for a pane of ``width`` cells; ``height``: the lines that fit without scrolling."""
         raise NotImplementedError
 
-    def space_request(self, shown: ScreenState) -> SpaceRequest | None:
-        """The lines that it needs, and those that it can use; None where it has nothing to show."""
+    def space_request(self, state: ScreenState) -> SpaceRequest | None:
+        """The minimum and maximum number of lines; None where there is nothing to show."""
         return SpaceRequest(1, max(1, len(self.lines)))
 
-    def one_line_spans(self, shown: ScreenState) -> Sequence[Span]:
-        """What it says where it has one line, behind its name."""
+    def one_line_spans(self, state: ScreenState) -> Sequence[Span]:
+        """The content of the one-line form, after the name."""
         raise NotImplementedError
 
     @property
@@ -86,41 +86,40 @@ class Pane(SizeAware, ScrollView, can_focus=True, inherit_bindings=False):
         """Whether it is one line without a border."""
         return self.has_class(_ONE_LINE_CLASS)
 
-    def set_one_line(self, one: bool) -> None:
-        """Be one line, or a box again."""
-        if one != self.is_one_line:
-            self.set_class(one, _ONE_LINE_CLASS)
-            # Where it has the same size in both forms, no change of its size follows.
+    def set_one_line(self, one_line: bool) -> None:
+        """Switch between the one-line form and the box."""
+        if one_line != self.is_one_line:
+            self.set_class(one_line, _ONE_LINE_CLASS)
+            # No resize event follows where both forms have the same size.
             self.call_after_refresh(self.catch_up)
 
     @property
     def text(self) -> str:
-        """What the pane says, without its colours: its title, its subtitle, its lines."""
+        """The title, the subtitle and the lines, without styles."""
         heading = [] if self.is_one_line else ["  ".join(self.heading).rstrip()]
         return "\n".join([*heading, *(line.text for line in self.lines)])
 
     def set_title(self, title: str, subtitle: str = "") -> None:
-        """Change the words in the border."""
+        """Change the texts in the border."""
         if (title, subtitle) != self.heading:
             self.heading = (title, subtitle)
             self._show_title()
 
     def set_number(self, number: int) -> None:
-        """The key that leads here stands before the title."""
+        """Set the key that focuses the pane, shown before the title."""
         self._number = str(number % 10)
         self._show_title()
 
     def _show_title(self) -> None:
         title, subtitle = self.heading
         numbered = f"{self._number} {title}" if self._number else title
-        # Content, not text: names out of a model may look like markup. Set below the descriptors, which would draw the
-        # whole pane again.
+        # Content, not str: names may look like markup. Bypasses the descriptors, which redraw the whole pane.
         self._border_title = self.render_str(Content(escape_unprintable(numbered)))
         self._border_subtitle = self.render_str(Content(escape_unprintable(subtitle)))
         width, height = self.outer_size
         if not self.is_mounted or not width or self.is_one_line:
             return
-        # The rows of the border alone, and of those the one that changed.
+        # Redraw only the border row that changed.
         if numbered != self._drawn_titles[0]:
             self.refresh(Region(-1, -1, width, 1))
         if subtitle != self._drawn_titles[1]:
@@ -130,105 +129,105 @@ class Pane(SizeAware, ScrollView, can_focus=True, inherit_bindings=False):
     # -- lines
 
     def watch_screen_state(self) -> None:
-        shown = self.screen_state
-        moment = None if shown is None else (shown.view.snapshot.position, shown.frame.frame.path, shown.done)
-        moved, self._followed_stop = moment != self._followed_stop, moment
+        state = self.screen_state
+        stop = None if state is None else (state.view.snapshot.position, state.frame.frame.path, state.done)
+        moved, self._followed_stop = stop != self._followed_stop, stop
         self.rebuild(follow=moved)
 
     def size_changed(self) -> None:
         """See :class:`.resized.SizeAware`."""
         if not self._is_built_for_size:
-            first = self._built_size.width < 0
-            self.rebuild(follow=first)
-            if not first:
+            is_first = self._built_size.width < 0
+            self.rebuild(follow=is_first)
+            if not is_first:
                 self.show_line(self.cursor, 0)
 
     def catch_up(self) -> None:
-        """It is seen again, or in another form."""
+        """Rebuild the lines if they are outdated, after the pane became visible or changed its form."""
         if self._stale or not self._is_built_for_size:
             self.rebuild()
 
     @property
     def _is_built_for_size(self) -> bool:
-        """Whether the lines are for the size and the form that it has."""
+        """Whether the lines were built for the current size and form."""
         return (self._inner_size(), self.is_one_line) == (self._built_size, self._built_as_one_line)
 
     def _inner_size(self) -> Size:
-        """The room for lines: what the border leaves, without the column of the cursor."""
+        """The size of the area for lines, without border and cursor column."""
         width, height = self.scrollable_content_region.size
         return Size(max(0, width - 1), height)
 
     def rebuild(self, follow: bool = True) -> None:
-        """Build the lines anew, if the pane has a size yet; ``follow``: and go to what matters most."""
-        inner = self._inner_size()
+        """Build the lines again, if the pane has a size; ``follow``: also scroll to the current line."""
+        size = self._inner_size()
         self._stale = not self.display
-        if self.screen_state is None or inner.width <= 0 or self._stale:
+        if self.screen_state is None or size.width <= 0 or self._stale:
             return
         resized = not self._is_built_for_size
-        self._built_size, self._built_as_one_line = inner, self.is_one_line
-        before = self._target()
-        old, old_strips = self.lines, self._strips
+        self._built_size, self._built_as_one_line = size, self.is_one_line
+        old_target = self._target()
+        old_lines, old_strips = self.lines, self._strips
         self.lines = (
-            [self._one_line(self.screen_state, inner.width)]
+            [self._one_line(self.screen_state, size.width)]
             if self.is_one_line
-            else self.build(self.screen_state, *inner)
+            else self.build(self.screen_state, *size)
         )
         self._strips = {}
-        self._set_size(Size(inner.width + 1, len(self.lines)))
-        self._keep_cursor(before)
+        self._set_size(Size(size.width + 1, len(self.lines)))
+        self._keep_cursor(old_target)
         if follow and not self.is_one_line:
             self.follow()
         if resized:
             self.refresh()
         else:
-            self._refresh_changed(old, old_strips)
-        if self._target() != before:
+            self._refresh_changed(old_lines, old_strips)
+        if self._target() != old_target:
             self.post_message(self.CursorMoved())
 
-    def _one_line(self, shown: ScreenState, width: int) -> StyledLine:
-        """Its number and its name stand where a title does."""
+    def _one_line(self, state: ScreenState, width: int) -> StyledLine:
+        """The one-line form: number, name, content."""
         name = f"  {self._number} {self.pane_title}  "
-        return StyledLine(truncate_spans([(name, Role.DIM), *self.one_line_spans(shown)], width))
+        return StyledLine(truncate_spans([(name, Role.DIM), *self.one_line_spans(state)], width))
 
     def _set_size(self, size: Size) -> None:
         before = self.virtual_size
         if size == before:
             return
-        always = self.styles.overflow_y == "scroll"
-        barred, bars = [always or one.height > self._built_size.height for one in (before, size)]
-        if size.width != before.width or barred != bars:
+        always_shown = self.styles.overflow_y == "scroll"
+        had_bar, has_bar = [always_shown or candidate.height > self._built_size.height for candidate in (before, size)]
+        if size.width != before.width or had_bar != has_bar:
             self.virtual_size = size
             return
-        # A bar neither comes nor goes: nothing has to be arranged anew.
+        # The scroll bar stays as it is: no new layout is needed.
         self.set_reactive(Widget.virtual_size, size)
-        if bars:
+        if has_bar:
             self._scroll_update(size)
 
-    def _refresh_changed(self, old: Sequence[StyledLine], strips: Mapping[int, Strip]) -> None:
-        """Draw the visible lines that have changed; ``strips``: how those of before looked."""
+    def _refresh_changed(self, old_lines: Sequence[StyledLine], old_strips: Mapping[int, Strip]) -> None:
+        """Redraw the visible lines that changed; ``old_strips``: the previous strips by line."""
         top, count = self.scroll_offset.y, len(self.lines)
         changed: list[Region] = []
-        for index in range(top, min(top + self._built_size.height, max(count, len(old)))):
-            if index >= count or index not in strips:
+        for index in range(top, min(top + self._built_size.height, max(count, len(old_lines)))):
+            if index >= count or index not in old_strips:
                 changed.append(Region(0, index - top, self.size.width, 1))
-            elif self.lines[index].draws_same_as(old[index]):
-                self._strips[index] = strips[index]
-            elif (strip := self._line_strip(index)) != strips[index]:
-                begin, end = _changed_cells(strips[index], strip)
+            elif self.lines[index].draws_same_as(old_lines[index]):
+                self._strips[index] = old_strips[index]
+            elif (strip := self._line_strip(index)) != old_strips[index]:
+                begin, end = _changed_cells(old_strips[index], strip)
                 changed.append(Region(1 + begin, index - top, end - begin, 1))
         if changed:
             self.refresh(*changed)
 
-    def watch_show_vertical_scrollbar(self, shown: bool) -> None:
-        """A bar that appears does not know how far was scrolled before."""
-        if shown:
+    def watch_show_vertical_scrollbar(self, show: bool) -> None:
+        """Initialize the position of a scroll bar that appears."""
+        if show:
             self.vertical_scrollbar.position = self.scroll_y
 
     def follow(self) -> None:
-        """Move the cursor and scroll to what matters most; only panes with a current line do."""
+        """Move the cursor to the current line and scroll to it; panes without one do nothing."""
 
     def show_line(self, index: int, around: int = 2) -> None:
-        """Scroll a line into sight, with a few lines around it."""
+        """Scroll a line into view, with ``around`` lines of context."""
         self.scroll_to_region(
             Region(0, max(0, index - around), 1, 2 * around + 1), animate=False, force=True, immediate=True
         )
@@ -237,35 +236,35 @@ class Pane(SizeAware, ScrollView, can_focus=True, inherit_bindings=False):
 
     @property
     def target(self) -> Target | None:
-        """What the cursor is on."""
+        """The target of the cursor's line."""
         return self._target()
 
     def _target(self) -> Target | None:
         return self.lines[self.cursor].target if 0 <= self.cursor < len(self.lines) else None
 
-    def _keep_cursor(self, before: Target | None) -> None:
-        """After the lines changed: on what it was on where that is still there, else on something."""
+    def _keep_cursor(self, old_target: Target | None) -> None:
+        """Restore the cursor after the lines changed: to its old target if it still exists, else to any target."""
         if not len(self.lines):
             self.cursor = 0
             return
         self.cursor = min(self.cursor, len(self.lines) - 1)
-        if self._target() is not None and self._target() == before:
+        if self._target() is not None and self._target() == old_target:
             return
-        # Panes can be long; what was there lately is close by.
-        near = sorted(
+        # Panes can be long: search near the old position only.
+        candidates = sorted(
             range(max(0, self.cursor - 50), min(len(self.lines), self.cursor + 51)), key=self._distance_to_cursor
         )
-        found = next((k for k in near if before is not None and self.lines[k].target == before), None)
-        if found is None and before is None and self._target() is None:
-            found = next((k for k in near if self.lines[k].target is not None), None)
-        if found is not None:
-            self.cursor = found
+        index = next((k for k in candidates if old_target is not None and self.lines[k].target == old_target), None)
+        if index is None and old_target is None and self._target() is None:
+            index = next((k for k in candidates if self.lines[k].target is not None), None)
+        if index is not None:
+            self.cursor = index
 
     def _distance_to_cursor(self, index: int) -> int:
         return abs(index - self.cursor)
 
     def move_to(self, index: int) -> None:
-        """Put the cursor on a line and bring it into sight."""
+        """Put the cursor on a line and scroll it into view."""
         index = max(0, min(index, len(self.lines) - 1))
         if index != self.cursor:
             before, self.cursor = self.cursor, index
@@ -274,29 +273,29 @@ class Pane(SizeAware, ScrollView, can_focus=True, inherit_bindings=False):
             self.post_message(self.CursorMoved())
         self.show_line(index, 0)
 
-    def move(self, where: str) -> None:
+    def move(self, direction: str) -> None:
         """Move the cursor: ``up``, ``down``, ``pageup``, ``pagedown``, ``home``, ``end``."""
         page = max(1, self._built_size.height - 1)
         steps = {"up": -1, "down": 1, "pageup": -page, "pagedown": page}
-        if where in steps:
-            self.move_to(self.cursor + steps[where])
+        if direction in steps:
+            self.move_to(self.cursor + steps[direction])
         else:
-            self.move_to(0 if where == "home" else len(self.lines) - 1)
+            self.move_to(0 if direction == "home" else len(self.lines) - 1)
 
-    def find_text(self, text: str, way: int = 1, *, here: bool = False) -> bool:
-        """Move the cursor to the next line (-1: the one before) with a text; False where there is none."""
+    def find_text(self, text: str, direction: int = 1, *, from_cursor: bool = False) -> bool:
+        """Move the cursor to the next line (-1: the previous one) with a text; False if there is none."""
         self.search_text = text
         count = len(self.lines)
         wanted = text.lower()
         for k in range(count):
-            index = (self.cursor + way * (k + (0 if here else 1))) % count
+            index = (self.cursor + direction * (k + (0 if from_cursor else 1))) % count
             if wanted in self.lines[index].text.lower():
                 self.move_to(index)
                 return True
         return False
 
     def line_index_at(self, event: events.MouseEvent) -> int | None:
-        """The line that the mouse points at."""
+        """The index of the line under the mouse."""
         offset = event.get_content_offset(self)
         if offset is None:
             return None
@@ -304,7 +303,7 @@ class Pane(SizeAware, ScrollView, can_focus=True, inherit_bindings=False):
         return index if index < len(self.lines) else None
 
     def on_click(self, event: events.Click) -> None:
-        """Once puts the cursor there, twice opens what is there."""
+        """A click moves the cursor, a double click opens the line."""
         index = self.line_index_at(event)
         if index is None:
             return
@@ -345,7 +344,7 @@ class Pane(SizeAware, ScrollView, can_focus=True, inherit_bindings=False):
 
 
 def _changed_cells(before: Strip, after: Strip) -> tuple[int, int]:
-    """The cells in which two strips of one width differ, by their segments."""
+    """The range of cells in which two strips of equal width differ, by segments."""
     old, new = list(before), list(after)
     begin = end = 0
     while begin < min(len(old), len(new)) and old[begin] == new[begin]:

@@ -1,4 +1,4 @@
-"""All panes, each in the place that :mod:`..screen.layout` gives it."""
+"""The grid of all panes, placed by :mod:`..render.pane_layout`."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from .size_aware import SizeAware
 
 
 class _PaneGridLayout(Layout):
-    """Puts every child where its parent says."""
+    """Places every child in the box that the parent computes."""
 
     name = "places"
 
     def arrange(self, parent: Widget, children: list[Widget], size: Size, greedy: bool = True) -> ArrangeResult:
         assert isinstance(parent, PaneGrid)
         boxes = parent.pane_boxes(size)
-        placed = []
+        placements = []
         for child in children:
             box = boxes.get(child.id or "")
             if box is not None:
                 region = Region(box.x, box.y, box.width, box.height)
-                placed.append(WidgetPlacement(region, NULL_OFFSET, Spacing(), child))
-        return placed
+                placements.append(WidgetPlacement(region, NULL_OFFSET, Spacing(), child))
+        return placements
 
 
 class PaneGrid(SizeAware, Widget):
-    """Where the panes stand; ``tab``: which are in front on a small screen; ``full``: the one alone, "" for all."""
+    """Container of the panes; ``tab``: the front tab of a small screen; ``maximized_pane``: "" for none."""
 
     class PanesPlaced(Message):
-        """The panes stand elsewhere, or others are visible."""
+        """The positions or the visibility of panes changed."""
 
     def __init__(self, panes: Mapping[str, Pane | GraphOverview], id: str) -> None:
         super().__init__(id=id)
@@ -61,7 +61,7 @@ class PaneGrid(SizeAware, Widget):
     @property
     def is_small(self) -> bool:
         """Whether the panes are on tabs."""
-        # The whole screen's size: it stays one or the other while a console takes some of the room.
+        # By the size of the whole screen: opening the console must not change the form.
         return is_small_screen(*self.app.size)
 
     @property
@@ -71,11 +71,11 @@ class PaneGrid(SizeAware, Widget):
 
     @property
     def front_tab(self) -> int:
-        """The tab that is seen: the chosen one, while it has something to show."""
+        """The visible tab: the chosen one, unless it is empty."""
         return self.tab if self.tab in self.non_empty_tabs else 0
 
     def pane_boxes(self, size: Size) -> dict[str, PaneBox]:
-        """The places of the panes in a size."""
+        """The boxes of the panes for a size."""
         return arrange_panes(
             size.width, size.height, self._requests, self.front_tab if self.is_small else None, self.maximized_pane
         )
@@ -84,11 +84,11 @@ class PaneGrid(SizeAware, Widget):
         """Whether a pane has something to show."""
         return name in self._requests
 
-    def set_requests(self, needs: Mapping[str, SpaceRequest]) -> None:
-        """What the panes have to show now; those that are not among them have nothing."""
-        if dict(needs) != self._requests:
+    def set_requests(self, requests: Mapping[str, SpaceRequest]) -> None:
+        """Set the space requests of the panes; panes without one are empty."""
+        if dict(requests) != self._requests:
             tabs = self.non_empty_tabs
-            self._requests = dict(needs)
+            self._requests = dict(requests)
             if self.maximized_pane and self.maximized_pane not in self._requests:
                 self.maximized_pane = ""
             if self.non_empty_tabs != tabs:
@@ -96,20 +96,20 @@ class PaneGrid(SizeAware, Widget):
             self.place_panes()
 
     def place_panes(self) -> None:
-        """Put the panes where they belong, and hide the others."""
+        """Place the panes, and hide those without a box."""
         boxes = self.pane_boxes(self.size)
         if self._last_placement == (self.size, boxes):
             return
         self._last_placement = self.size, boxes
         for name, pane in self.panes.items():
-            there = name in boxes
+            visible = name in boxes
             if isinstance(pane, Pane):
-                pane.set_one_line(there and boxes[name].is_one_line)
-            if pane.display != there:
-                pane.display = there
-                if there:
+                pane.set_one_line(visible and boxes[name].is_one_line)
+            if pane.display != visible:
+                pane.display = visible
+                if visible:
                     self.call_after_refresh(pane.catch_up)
-        # Textual keeps what a layout said until children come or go.
+        # Textual caches an arrangement until children are added or removed.
         self._clear_arrangement_cache()
         self.refresh(layout=True)
         self.post_message(self.PanesPlaced())
@@ -118,12 +118,12 @@ class PaneGrid(SizeAware, Widget):
         """See :class:`.resized.SizeAware`."""
         self.place_panes()
 
-    def bring_to_front(self, name: str, again: bool = False) -> bool:
-        """Bring a pane into sight, ``again``: onto the tab that is about it; False where it has nothing to show."""
+    def bring_to_front(self, name: str, switch_tab: bool = False) -> bool:
+        """Make a pane visible, with ``switch_tab`` on its own tab; False if it is empty."""
         if name not in self._requests:
             return False
         boxes = self.pane_boxes(self.size)
-        if self.maximized_pane or again or name not in boxes or boxes[name].is_one_line:
+        if self.maximized_pane or switch_tab or name not in boxes or boxes[name].is_one_line:
             self.maximized_pane = ""
             if self.is_small:
                 self.tab = tab_for_pane(name)
@@ -133,10 +133,10 @@ class PaneGrid(SizeAware, Widget):
         return True
 
     def expand_pane(self, name: str) -> bool:
-        """Make a box of a pane that is a line; False where it has nothing more to say."""
+        """Show a one-line pane as a box; False if it has no further content."""
         if not self.is_small and not self._requests[name].min_lines:
             return False
-        if not self.is_small or not self.bring_to_front(name, again=True):
+        if not self.is_small or not self.bring_to_front(name, switch_tab=True):
             self.toggle_maximized(name)
         return True
 
@@ -146,6 +146,6 @@ class PaneGrid(SizeAware, Widget):
         self.place_panes()
 
     def toggle_maximized(self, name: str) -> None:
-        """Give a pane all the room, or all panes theirs again."""
+        """Maximize a pane, or restore all panes."""
         self.maximized_pane = "" if self.maximized_pane else name
         self.place_panes()

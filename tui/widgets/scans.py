@@ -1,4 +1,4 @@
-"""What the scan outputs have collected: their growing shape, the newest element, and a picture."""
+"""Pane of the scan outputs: their growing shape, the newest element, and a plot."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from ..render.text_plots import heat_strips, representative_number, split_non_fi
 from ..render.value_cells import short_value
 from .pane import Pane
 
-#: Of an element at most so many indices are written; single numbers want so many lines, with the one above them.
+#: The number of indices written per element, and the lines of scalar indices including the heading.
 _WRITTEN_INDICES_MAX, _INDEX_LINES_MAX = 100, 4
-#: A chart of scalars is not higher than this.
+#: The maximum height of a chart of scalars.
 _CHART_MAX_ROWS = 8
-#: No picture of elements has more rows.
+#: The maximum height of a picture of elements.
 _PICTURE_MAX_ROWS = 64
 
 
@@ -37,49 +37,49 @@ class ScansPane(Pane):
     def __init__(self, id: str) -> None:
         super().__init__("Scan outputs", id)
 
-    def space_request(self, shown: ScreenState) -> SpaceRequest | None:
-        frame, around = shown.frame.frame, _outer_scans(shown)
-        if not frame.scans and not around:
+    def space_request(self, state: ScreenState) -> SpaceRequest | None:
+        frame, outer = state.frame.frame, _outer_scans(state)
+        if not frame.scans and not outer:
             return None
         ports = frame.loop.scan_outputs if frame.loop is not None else ()
-        most = [
+        heights = [
             _max_picture_rows(scan, port.result, frame.trip_count)
             for scan, port in zip(frame.scans, ports, strict=True)
         ]
-        wanted = UNLIMITED_LINES if None in most else len(around) + sum(1 + (rows or 0) for rows in most)
-        return SpaceRequest(min(2, wanted), wanted)
+        max_lines = UNLIMITED_LINES if None in heights else len(outer) + sum(1 + (rows or 0) for rows in heights)
+        return SpaceRequest(min(2, max_lines), max_lines)
 
-    def one_line_spans(self, shown: ScreenState) -> Sequence[Span]:
-        frame, told = shown.frame.frame, list[Span]()
-        for scan in (*frame.scans, *(scan for _, scan in _outer_scans(shown))):
-            told += [(quote(scan.name), Role.NAME), (f" {type_text(scan.dtype, scan.shape)}   ", Role.VALUE)]
-        return told
+    def one_line_spans(self, state: ScreenState) -> Sequence[Span]:
+        frame, spans = state.frame.frame, list[Span]()
+        for scan in (*frame.scans, *(scan for _, scan in _outer_scans(state))):
+            spans += [(quote(scan.name), Role.NAME), (f" {type_text(scan.dtype, scan.shape)}   ", Role.VALUE)]
+        return spans
 
-    def build(self, shown: ScreenState, width: int, height: int) -> Sequence[StyledLine]:
-        frame = shown.frame.frame
-        around = [
+    def build(self, state: ScreenState, width: int, height: int) -> Sequence[StyledLine]:
+        frame = state.frame.frame
+        outer_lines = [
             _scan_line(scan, width, f"  of loop '{escape_unprintable(outer.name)}'")
-            for outer, scan in _outer_scans(shown)
+            for outer, scan in _outer_scans(state)
         ]
         if not frame.scans:
-            return around or [styled_line(("none", Role.DIM))]
+            return outer_lines or [styled_line(("none", Role.DIM))]
         lines: list[StyledLine] = []
-        for scan, each in zip(frame.scans, _picture_heights(frame.scans, height - len(frame.scans)), strict=True):
-            facts = _scan_line(scan, width)
-            lines.append(replace(facts, target=ValueTarget(scan.name, shown.depth, ValueKind.SCAN)))
-            lines += _picture_lines(scan, width, max(1, min(each, _PICTURE_MAX_ROWS)))
-        return lines + around
+        for scan, rows in zip(frame.scans, _picture_heights(frame.scans, height - len(frame.scans)), strict=True):
+            line = _scan_line(scan, width)
+            lines.append(replace(line, target=ValueTarget(scan.name, state.depth, ValueKind.SCAN)))
+            lines += _picture_lines(scan, width, max(1, min(rows, _PICTURE_MAX_ROWS)))
+        return lines + outer_lines
 
 
 def _picture_heights(scans: Sequence[ScanSnapshot], height: int) -> list[int]:
-    """The lines of each picture: what charts of single numbers leave the others have."""
-    each = height // len(scans)
+    """The height of each picture: charts of scalars have a fixed maximum, the others share the rest."""
+    share = height // len(scans)
     charts = [
-        min(each, _INDEX_LINES_MAX if scan.is_index else _CHART_MAX_ROWS + 1) if _is_scalar_scan(scan) else None
+        min(share, _INDEX_LINES_MAX if scan.is_index else _CHART_MAX_ROWS + 1) if _is_scalar_scan(scan) else None
         for scan in scans
     ]
     rest = height - sum(filter(None, charts))
-    return [rest // charts.count(None) if one is None else one for one in charts]
+    return [rest // charts.count(None) if rows is None else rows for rows in charts]
 
 
 def _is_scalar_scan(scan: ScanSnapshot) -> bool:
@@ -87,7 +87,7 @@ def _is_scalar_scan(scan: ScanSnapshot) -> bool:
 
 
 def _max_picture_rows(scan: ScanSnapshot, element: Value, trip_count: int | None) -> int | None:
-    """The rows that its picture can use, the same at every stop; None: all that there are."""
+    """The maximum rows of a picture, equal at every stop; None: unlimited."""
     shape = element.type.shape if isinstance(element.type, TensorType) else None
     if _is_scalar_scan(scan) or (shape is not None and all(size == 1 for size in shape)):
         return _INDEX_LINES_MAX
@@ -95,27 +95,27 @@ def _max_picture_rows(scan: ScanSnapshot, element: Value, trip_count: int | None
     return None if total is None or total >= _PICTURE_MAX_ROWS else 1 + max(1, total)
 
 
-def _outer_scans(shown: ScreenState) -> list[tuple[FrameSnapshot, ScanSnapshot]]:
-    """The scan outputs of the loops around, which go on collecting."""
-    outer = [view.frame for view in reversed(shown.view.frames[1 : shown.depth or 0])]
+def _outer_scans(state: ScreenState) -> list[tuple[FrameSnapshot, ScanSnapshot]]:
+    """The scan outputs of the enclosing loops."""
+    outer = [view.frame for view in reversed(state.view.frames[1 : state.depth or 0])]
     return [(frame, scan) for frame in outer for scan in frame.scans]
 
 
-def _scan_line(scan: ScanSnapshot, width: int, whose: str = "") -> StyledLine:
-    """``xs  f32 [4]  4 so far  last 1.4142157  stacked on axis 0``; the end is left out where there is no room.
-    ``whose``: the loop that it is of, where that is another than the one shown."""
-    how = "stacked on" if scan.stack else "concatenated along"
+def _scan_line(scan: ScanSnapshot, width: int, owner: str = "") -> StyledLine:
+    """``xs  f32 [4]  4 so far  last 1.4142157  stacked on axis 0``, shortened at its end to the width. ``owner``: the
+    text on the loop it belongs to, if that is not the one shown."""
+    layout = "stacked on" if scan.stack else "concatenated along"
     reverse = ", newest first" if scan.reverse else ""
     spans = [
-        # Which way it grows is visible at every width.
+        # The direction of growth is visible at every width.
         (f"{shorten_name(quote(scan.name), max(8, width // 3))}{' ←' if scan.reverse else ''}", Role.NAME),
         (f"  {type_text(scan.dtype, scan.shape)}{_final_shape_text(scan)}", Role.VALUE),
         (f"  {scan.count} so far", Role.PLAIN),
     ]
-    if whose:
-        spans = [(text, Role.DIM) for text, _ in spans] + [(whose, Role.DIM)]
-    how_span = (f"  {how} axis {scan.axis}{reverse}", Role.DIM)
-    for more in ([_last_element_span(scan), how_span], [_last_element_span(scan)], [how_span]):
+    if owner:
+        spans = [(text, Role.DIM) for text, _ in spans] + [(owner, Role.DIM)]
+    layout_span = (f"  {layout} axis {scan.axis}{reverse}", Role.DIM)
+    for more in ([_last_element_span(scan), layout_span], [_last_element_span(scan)], [layout_span]):
         longer = [*spans, *(span for span in more if span[0])]
         if cell_len(styled_line(*longer).text) <= width:
             return styled_line(*longer)
@@ -123,7 +123,7 @@ def _scan_line(scan: ScanSnapshot, width: int, whose: str = "") -> StyledLine:
 
 
 def _final_shape_text(scan: ScanSnapshot) -> str:
-    """The shape with what fills it up."""
+    """The final shape, while the output is incomplete."""
     if scan.length is None or scan.length <= scan.count or not scan.count:
         return ""
     shape = list(scan.shape)
@@ -138,35 +138,35 @@ def _last_element_span(scan: ScanSnapshot) -> Span:
 
 
 def _picture_lines(scan: ScanSnapshot, width: int, height: int) -> list[StyledLine]:
-    """All that was collected; the newest elements where only those are known."""
+    """A picture of all elements, or of the newest ones where only those are kept."""
     if scan.is_index and scan.tail:
         return _index_lines(scan, width, height)
-    few = _is_scalar_scan(scan)
-    room = height - 1 if height > 1 else height
-    found = draw_scan(scan, width, min(room, _CHART_MAX_ROWS) if few else room)
-    if found is None:
+    is_scalar = _is_scalar_scan(scan)
+    rows = height - 1 if height > 1 else height
+    picture = draw_scan(scan, width, min(rows, _CHART_MAX_ROWS) if is_scalar else rows)
+    if picture is None:
         return _newest_lines(scan, width, height)
-    drawn = [styled_line((label, Role.DIM), *spans) for label, spans in zip(found.labels, found.rows, strict=True)]
-    return [styled_line((truncate(found.note, width), Role.DIM)), *drawn] if height > 1 else drawn
+    drawn = [styled_line((label, Role.DIM), *spans) for label, spans in zip(picture.labels, picture.rows, strict=True)]
+    return [styled_line((truncate(picture.note, width), Role.DIM)), *drawn] if height > 1 else drawn
 
 
 def _index_lines(scan: ScanSnapshot, width: int, height: int) -> list[StyledLine]:
-    """Numbers that pick something, as such: the newest ones, as far as there is room."""
+    """The newest indices as numbers, as many as fit."""
     first = scan.count - len(scan.tail)
     if _is_scalar_scan(scan):
-        told = " ".join(str(element.item()) for element in scan.tail)
-        rows = textwrap.wrap(f"… {told}" if first else told, width)
-        room = height - 1 if height > 1 else height
-        if len(rows) > room:
-            rows = rows[-room:]
+        text = " ".join(str(element.item()) for element in scan.tail)
+        rows = textwrap.wrap(f"… {text}" if first else text, width)
+        max_rows = height - 1 if height > 1 else height
+        if len(rows) > max_rows:
+            rows = rows[-max_rows:]
             rows[0] = f"…{rows[0][1:]}"
         drawn = [styled_line((row, Role.VALUE)) for row in rows]
     else:
         label = len(str(scan.count - 1)) + 1
-        shown = list(enumerate(scan.tail, first))[1 - height if height > 1 else -1 :]
+        elements = list(enumerate(scan.tail, first))[1 - height if height > 1 else -1 :]
         drawn = [
             styled_line((f"{k:>{label - 1}} ", Role.DIM), (truncate(_indices_text(element), width - label), Role.VALUE))
-            for k, element in shown
+            for k, element in elements
         ]
     return [styled_line(("indices, the newest ones last", Role.DIM)), *drawn] if height > 1 else drawn
 

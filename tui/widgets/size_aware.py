@@ -1,4 +1,4 @@
-"""Widgets that learn of every change of their size."""
+"""A mixin for widgets that must see every change of their size."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from textual.geometry import Size
 from textual.widget import Widget
 
-# The styles of a widget are those of its first base that is one: for Textual this is none.
+# Textual takes a widget's styles from its first widget base: the mixin must not be one at run time.
 if TYPE_CHECKING:
     _Base = Widget
 else:
@@ -15,15 +15,15 @@ else:
 
 
 class SizeAware(_Base):
-    """A mixin that calls :meth:`size_changed` after each change of its size. Textual's ``Resize`` event does not come
-    where a scroll was drawn between two layouts: its compositor then compares the new layout with a wrong one."""
+    """Calls :meth:`size_changed` after each change of size. Textual sends no ``Resize`` event if a scroll was drawn
+    between two layouts: its compositor then compares the new layout with a wrong one."""
 
     def size_changed(self) -> None:
-        """It has another size; may be called more than once for one."""
+        """Handle a new size; may be called several times for one change."""
         raise NotImplementedError
 
     def on_resize(self) -> None:
-        """As a rule Textual tells."""
+        """Handle the regular resize event."""
         self.size_changed()
 
     def _size_updated(self, size: Size, virtual_size: Size, container_size: Size, layout: bool = True) -> bool:

@@ -1,4 +1,4 @@
-"""The body of the loop in focus, as the pseudo-code that ``list`` prints: what runs next, and the values beside it."""
+"""Pane of the source: the pseudo-code of the loop in focus as printed by ``list``, with the next node and values."""
 
 from __future__ import annotations
 
@@ -27,60 +27,60 @@ from ..render.target_base import Target
 from ..render.targets import LineTarget
 from .pane import Pane
 
-#: What ends the loop stands below the lines, in so many at most.
+#: The maximum number of lines of the termination note below the code.
 _FOOTER_MAX_LINES = 5
-#: In fewer lines than this the lines of code would leave too little room for others.
+#: The minimum height at which lines of the model's code are shown by default.
 _CODE_MIN_LINES = 16
 
 
 class SourcePane(Pane):
     """The listing; ``▶`` the node that runs next, ``●`` a breakpoint, ``·`` not computed yet, ``–`` in the branch not
-    taken. What is inside of a head (a loop, an If) can be hidden."""
+    taken. The lines below a head (a loop, an If) can be folded."""
 
     class GutterClicked(Message):
-        """The place for a line's breakpoint was clicked; the cursor is on the line."""
+        """The breakpoint gutter of the cursor's line was clicked."""
 
     def __init__(self, id: str) -> None:
         super().__init__("Source", id)
-        #: The numbers of the heads whose lines are hidden.
+        #: The line numbers of folded heads.
         self.folded: set[int] = set()
-        #: Those that are to be hidden as soon as there are lines, with what they said.
+        #: Folds to restore with the first listing: line number to expected text.
         self._restored_folds: Mapping[int, str] = {}
-        #: The lines whose long runs of initial values were folded already: what is shown again stays shown.
+        #: Runs of initial values that were already folded automatically: unfolded ones stay unfolded.
         self._run_starts: set[int] = set()
-        #: Whether the lines of code are seen that the listing comes from; None: where there is room, and of no script.
+        #: Whether to show the model's code lines; None: if the height suffices and the model is no script.
         self._code_requested: bool | None = None
         self._code_visible = False
 
-    def space_request(self, shown: ScreenState) -> SpaceRequest | None:
-        return SpaceRequest(5, _max_rows(program_source(shown.main_graph)))
+    def space_request(self, state: ScreenState) -> SpaceRequest | None:
+        return SpaceRequest(5, _max_rows(program_source(state.main_graph)))
 
-    def one_line_spans(self, shown: ScreenState) -> Sequence[Span]:
+    def one_line_spans(self, state: ScreenState) -> Sequence[Span]:
         return [(self.heading[1], Role.DIM)]
 
-    def build(self, shown: ScreenState, width: int, height: int) -> Sequence[StyledLine]:
-        frame = shown.frame.frame
+    def build(self, state: ScreenState, width: int, height: int) -> Sequence[StyledLine]:
+        frame = state.frame.frame
         name = escape_unprintable(frame.name)
-        listing = Listing(program_source(shown.main_graph), _listing_stop(shown))
+        listing = Listing(program_source(state.main_graph), _listing_stop(state))
         if self._restored_folds:
-            # In a model that was changed meanwhile other lines have the numbers.
-            said = {one.number: one.text for one in listing.source.lines}
-            self.folded |= {number for number, text in self._restored_folds.items() if said.get(number) == text}
+            # Line numbers may differ if the model has changed.
+            texts = {line.number: line.text for line in listing.source.lines}
+            self.folded |= {number for number, text in self._restored_folds.items() if texts.get(number) == text}
             self._restored_folds = {}
         runs = initial_value_runs(listing.source).keys() - self._run_starts
         self.folded |= runs
         self._run_starts |= runs
-        marks, edited = _breakpoint_marks(shown.view.snapshot.breakpoints), shown.frame.edited
+        marks, edited = _breakpoint_marks(state.view.snapshot.breakpoints), state.frame.edited
         self._code_visible = (
             (height >= _CODE_MIN_LINES and not listing.source.is_script)
             if self._code_requested is None
             else self._code_requested
         )
-        lines = ListingLines(listing, width, shown.depth, marks, self.folded, edited, self._code_visible)
-        where = f"Source  {frame.loop.op_type} '{name}'" if frame.loop else "Source  main graph"
+        lines = ListingLines(listing, width, state.depth, marks, self.folded, edited, self._code_visible)
+        title = f"Source  {frame.loop.op_type} '{name}'" if frame.loop else "Source  main graph"
         if lines.prefix:
-            where += f"   ‥ = {escape_unprintable(lines.prefix)}"
-        self.set_title(where, values_label(frame) if frame.loop is not None else "")
+            title += f"   ‥ = {escape_unprintable(lines.prefix)}"
+        self.set_title(title, values_label(frame) if frame.loop is not None else "")
         return lines
 
     def follow(self) -> None:
@@ -88,55 +88,53 @@ class SourcePane(Pane):
             self.cursor = self.lines.next_row
             top, height = self.scroll_offset.y, self._built_size.height
             if not top + 2 <= self.cursor < top + height - 2:
-                # Where it has to scroll, there are as many lines before it as after it.
+                # Centre the line when scrolling.
                 self.show_line(self.cursor, max(0, (height - 1) // 2))
             self.lines.highlight_related(self.cursor)
 
-    def _keep_cursor(self, before: Target | None) -> None:
-        super()._keep_cursor(before)
+    def _keep_cursor(self, old_target: Target | None) -> None:
+        super()._keep_cursor(old_target)
         if isinstance(self.lines, ListingLines):
             self.lines.highlight_related(self.cursor)
 
     def move_to(self, index: int) -> None:
-        """See :class:`.pane.Pane`; what the line reads and who reads it is lit."""
+        """See :class:`.pane.Pane`; highlights the line's producers and consumers."""
         super().move_to(index)
         if isinstance(self.lines, ListingLines):
             for row in self.lines.highlight_related(self.cursor):
                 self._strips.pop(row, None)
                 self.refresh_line(row)
 
-    def go_to_related(self, made: bool) -> bool:
-        """Go to the line that makes what the one at the cursor reads, or that reads what it makes; False where there is
-        none."""
-        row = self.lines.related_row(self.cursor, made) if isinstance(self.lines, ListingLines) else None
+    def go_to_related(self, producer: bool) -> bool:
+        """Go to the producer of a value that the cursor's line reads, or to a consumer of its value; False if none."""
+        row = self.lines.related_row(self.cursor, producer) if isinstance(self.lines, ListingLines) else None
         if row is not None:
             self.move_to(row)
         return row is not None
 
     @property
     def cursor_node(self) -> Node | None:
-        """The node of the line that the cursor is on."""
+        """The node of the cursor's line."""
         return self.lines.node_of(self.cursor) if isinstance(self.lines, ListingLines) else None
 
     def go_to_node(self, node: Node) -> None:
-        """Put the cursor on the line of a node, where it is seen."""
-        number = next((one.number for one in self.listing_lines if one.node is node), None)
+        """Put the cursor on the line of a node, if visible."""
+        number = next((line.number for line in self.listing_lines if line.node is node), None)
         if number is not None:
             self._move_to_number(number)
 
     @property
     def listing_lines(self) -> Sequence[SourceLine]:
-        """The lines of the program that it shows, those that are hidden as well."""
+        """All lines of the program, including folded ones."""
         return self.lines.listing.source.lines if isinstance(self.lines, ListingLines) else ()
 
     @property
     def line_names(self) -> Sequence[str]:
-        """The names that :meth:`go_to` takes."""
+        """The names that :meth:`go_to_line` accepts."""
         return line_names(self.lines.listing.source) if isinstance(self.lines, ListingLines) else ()
 
     def fold(self, hide: bool | None = None) -> bool:
-        """Hide what the head at the cursor or around it is about, or show it (None: the other of the two); False where
-        there is no head."""
+        """Fold or unfold (None: toggle) the head at or around the cursor; False if there is no head."""
         if not isinstance(self.lines, ListingLines):
             return False
         head = self.lines.head_number(self.cursor, around=hide is not None)
@@ -150,19 +148,18 @@ class SourcePane(Pane):
         return True
 
     def toggle_code(self) -> bool:
-        """Show the lines of code that the listing comes from, or no more; False where none is known."""
+        """Show or hide the model's code lines; False if none is known."""
         if not isinstance(self.lines, ListingLines):
             return False
-        here, source = self.target, self.lines.listing.source
+        target, source = self.target, self.lines.listing.source
         self._code_requested = not self._code_visible
         self.rebuild(follow=False)
-        if isinstance(here, LineTarget):
-            self._move_to_number(here.number)
+        if isinstance(target, LineTarget):
+            self._move_to_number(target.number)
         return any(line.node is not None and line.node.origin.file for line in source.lines)
 
     def go_to_line(self, text: str) -> None:
-        """Put the cursor on the line of a number or name (:func:`..render.pseudo_code.find_line`), and show it where it
-        is hidden.
+        """Put the cursor on the line of a number or name (:func:`..render.pseudo_code.find_line`), unfolding its heads.
 
         Raises:
             UsageError: there is no such line.
@@ -176,21 +173,21 @@ class SourcePane(Pane):
             self.rebuild(follow=False)
         self._move_to_number(line.number)
 
-    def restore_folds(self, kept: Mapping[int, str]) -> None:
-        """Hide what was hidden another time: :attr:`folded_lines` as they were then."""
-        self._restored_folds = dict(kept)
+    def restore_folds(self, folded_lines: Mapping[int, str]) -> None:
+        """Restore folds from a previous session: its :attr:`folded_lines`."""
+        self._restored_folds = dict(folded_lines)
 
     @property
     def folded_lines(self) -> dict[int, str]:
-        """The heads whose lines are hidden: what each says, by its number."""
+        """The folded heads: text by line number."""
         return dict(self._restored_folds) or {
-            one.number: one.text for one in self.listing_lines if one.number in self.folded
+            line.number: line.text for line in self.listing_lines if line.number in self.folded
         }
 
     def _move_to_number(self, number: int) -> None:
-        at = self.lines.row_of(number) if isinstance(self.lines, ListingLines) else None
-        if at is not None:
-            self.move_to(at)
+        row = self.lines.row_of(number) if isinstance(self.lines, ListingLines) else None
+        if row is not None:
+            self.move_to(row)
 
     def on_click(self, event: events.Click) -> None:
         super().on_click(event)
@@ -202,23 +199,23 @@ class SourcePane(Pane):
 
 @lru_cache(maxsize=4)
 def _max_rows(source: PseudoCode) -> int:
-    """The rows of a whole program, with its code and what is said below."""
+    """The maximum rows of a program: lines, code and the note below."""
     return len(source.lines) + len(source.code_above(range(len(source.lines)))) + _FOOTER_MAX_LINES
 
 
 def _breakpoint_marks(breakpoints: Sequence[BreakpointSnapshot]) -> dict[Node, bool]:
-    """The nodes that are stopped before, and whether any breakpoint that does is switched on."""
+    """The nodes with breakpoints, and whether any of them is enabled."""
     marks: dict[Node, bool] = {}
-    for one in breakpoints:
-        nodes: Collection[Node] = (*one.nodes, *one.boundary_loops)
+    for breakpoint in breakpoints:
+        nodes: Collection[Node] = (*breakpoint.nodes, *breakpoint.boundary_loops)
         for node in nodes:
-            marks[node] = marks.get(node, False) or one.enabled
+            marks[node] = marks.get(node, False) or breakpoint.enabled
     return marks
 
 
-def _listing_stop(shown: ScreenState) -> ListingContext:
-    frame, values = shown.frame.frame, shown.frame.frame.values
-    between = frame.loop is not None and (frame.at_boundary or shown.depth is None)
+def _listing_stop(state: ScreenState) -> ListingContext:
+    frame, values = state.frame.frame, state.frame.frame.values
+    at_boundary = frame.loop is not None and (frame.at_boundary or state.depth is None)
 
     def read(value: Value) -> tuple[bool, Any]:
         return value.name in values, values.get(value.name)
@@ -226,11 +223,11 @@ def _listing_stop(shown: ScreenState) -> ListingContext:
     return ListingContext(
         frame.loop,
         frame.iteration,
-        between,
+        at_boundary,
         frame.stopped_by,
-        shown.depth is not None,
-        shown.failed and shown.frame is shown.view.innermost,
-        node_states(frame, shown.main_graph),
+        state.depth is not None,
+        state.failed and state.frame is state.view.innermost,
+        node_states(frame, state.main_graph),
         read,
-        hide_notes=shown.quiet,
+        hide_notes=state.quiet,
     )

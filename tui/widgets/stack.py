@@ -1,4 +1,4 @@
-"""The running loops, outermost first, each with its iteration."""
+"""Pane of the stack: the running loops, outermost first, with their iterations."""
 
 from __future__ import annotations
 
@@ -17,41 +17,41 @@ _COLUMNS = (TableColumn("", 1), TableColumn("frame", 6, gap=1, holds_names=True)
 
 
 class StackPane(Pane):
-    """One row for each frame; ``▸`` the one that the other panes show."""
+    """One row for each frame; ``▸`` marks the one in focus."""
 
     def __init__(self, id: str) -> None:
         super().__init__("Stack", id)
         self._column_widths = WidestColumns()
 
-    def build(self, shown: ScreenState, width: int, height: int) -> Sequence[StyledLine]:
+    def build(self, state: ScreenState, width: int, height: int) -> Sequence[StyledLine]:
         rows: list[list[Span]] = []
         targets: list[Target] = []
-        for depth, view in enumerate(_shown_frames(shown)):
-            here = view is shown.frame
-            targets.append(FrameTarget(depth if depth < len(shown.view.frames) else None))
+        for depth, view in enumerate(_shown_frames(state)):
+            in_focus = view is state.frame
+            targets.append(FrameTarget(depth if depth < len(state.view.frames) else None))
             rows.append(
                 [
-                    ("▸" if here else " ", Role.MARK),
-                    (_frame_name(view), Role.NAME if here else Role.PLAIN),
-                    (_iteration_text(view), Role.VALUE if here else Role.DIM),
+                    ("▸" if in_focus else " ", Role.MARK),
+                    (_frame_name(view), Role.NAME if in_focus else Role.PLAIN),
+                    (_iteration_text(view), Role.VALUE if in_focus else Role.DIM),
                 ]
             )
         return table_lines(_COLUMNS, rows, width, False, targets, self._column_widths.sizer_for(width))
 
-    def one_line_spans(self, shown: ScreenState) -> Sequence[Span]:
-        told: list[Span] = []
-        for view in _shown_frames(shown):
-            told += [(" ▸ ", Role.DIM)] * bool(told) + [
-                (_frame_name(view), Role.NAME if view is shown.frame else Role.DIM)
+    def one_line_spans(self, state: ScreenState) -> Sequence[Span]:
+        spans: list[Span] = []
+        for view in _shown_frames(state):
+            spans += [(" ▸ ", Role.DIM)] * bool(spans) + [
+                (_frame_name(view), Role.NAME if view is state.frame else Role.DIM)
             ]
-        return told
+        return spans
 
-    def space_request(self, shown: ScreenState) -> SpaceRequest | None:
-        """The header tells of one loop, with room for all that can run inside of each other where there are more."""
-        if not shown.has_loops:
+    def space_request(self, state: ScreenState) -> SpaceRequest | None:
+        """One line for a single loop, which the header shows; else a line for each possible nesting level."""
+        if not state.has_loops:
             return None
-        most = 1 + _max_loop_depth(shown.main_graph)
-        return SpaceRequest(1, most) if most > 2 else ONE_LINE
+        max_frames = 1 + _max_loop_depth(state.main_graph)
+        return SpaceRequest(1, max_frames) if max_frames > 2 else ONE_LINE
 
     def follow(self) -> None:
         if self.screen_state is not None and self.screen_state.depth is not None:
@@ -59,16 +59,16 @@ class StackPane(Pane):
             self.show_line(self.cursor, 0)
 
 
-def _shown_frames(shown: ScreenState) -> Sequence[FrameView]:
-    """Those that run, and the one that is shown after it ended."""
-    return shown.view.frames if shown.depth is not None else (*shown.view.frames, shown.frame)
+def _shown_frames(state: ScreenState) -> Sequence[FrameView]:
+    """The running frames, and the frame in focus if it has ended."""
+    return state.view.frames if state.depth is not None else (*state.view.frames, state.frame)
 
 
 @lru_cache(maxsize=16)
 def _max_loop_depth(graph: Graph) -> int:
-    """How many loops can run inside of each other."""
-    inside = [_max_loop_depth(body) + isinstance(node, Loop) for node in graph.nodes for _, body in bodies(node)]
-    return max(inside, default=0)
+    """The maximum nesting depth of loops."""
+    depths = [_max_loop_depth(body) + isinstance(node, Loop) for node in graph.nodes for _, body in bodies(node)]
+    return max(depths, default=0)
 
 
 def _frame_name(view: FrameView) -> str:

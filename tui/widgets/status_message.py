@@ -1,4 +1,4 @@
-"""The line above the keys: where the session stands and why, what runs, or what went wrong."""
+"""The status line above the keys: the stop and its reason, the progress, or an error."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .cached_styles import cache_rows
 
 
 class StatusMessage(Static):
-    """A sentence. An error says so in words and stays until the next stop."""
+    """One sentence. Errors have a prefix and stay until the next stop."""
 
     def __init__(self, id: str) -> None:
         super().__init__(id=id)
@@ -21,12 +21,12 @@ class StatusMessage(Static):
         self._last_message = ("", False)
 
     def say(self, text: str, error: bool = False) -> None:
-        """Show a sentence."""
+        """Show a message."""
         self._last_message = (text, error)
         self._set_text(f"error: {text}" if error else text, error)
 
     def say_running(self, progress: RunProgress, name: str, iterations: int | None, key: str) -> None:
-        """Show what runs, in place of the sentence; :meth:`say` ends that. ``key``: what interrupts it."""
+        """Show the progress of a command until the next :meth:`say`; ``key``: the key that interrupts it."""
         done = "" if iterations is None else f" · {iterations:,} iterations of '{name}'".replace(",", " ")
         self._set_text(f"{progress.command}: {progress.seconds:.1f} s{done} · {key} interrupts", False)
 
@@ -36,7 +36,7 @@ class StatusMessage(Static):
             self.set_class(error, "-error")
         if text == self.text:
             return
-        # Only where it takes another number of lines the others have to move.
+        # A new layout is needed only if the number of lines can change.
         longer = max(cell_len(text), cell_len(self.text)) >= self.size.width - 2
         self.text = text
         self.update(Content(text), layout=longer)

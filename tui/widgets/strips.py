@@ -1,5 +1,5 @@
-"""Lines as strips of a widget: the one place where roles become colours, which ``app.tcss`` names, and where names out
-of a file lose what a terminal would obey."""
+"""Renders styled lines as Textual strips: maps roles to the colours of ``app.tcss`` and escapes control characters in
+names from files."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from ..render.formatting import escape_unprintable
 from ..render.styled_text import Role, StyledLine, truncate_spans
 from .cached_styles import cache_rows
 
-#: The component classes that an app needs for :class:`StyleResolver`. They are the app's: Textual would compute those
-#: of a widget for each widget anew.
+#: The component classes that an app needs for :class:`StyleResolver`. They belong to the app: Textual computes
+#: component styles once per widget.
 ROLE_COMPONENT_CLASSES = {f"role--{role}" for role in Role} | {"role--current"}
 
 
 class StyleResolver:
-    """The styles of a widget's lines. A look-up of one goes through all that is around the widget, so each is kept
-    until the widget says that they changed (:meth:`clear`)."""
+    """Cache of the styles of a widget's lines: a look-up walks the widget's ancestors. The widget invalidates it with
+    :meth:`clear`."""
 
     def __init__(self, widget: Widget) -> None:
         self._widget = widget
         self._cache: dict[tuple[str, bool], Style] = {}
 
     def clear(self) -> None:
-        """The widget's style changed."""
+        """Invalidate the cache."""
         self._cache.clear()
 
     def style_for(self, role: str = "", current: bool = False) -> Style:
         """The style of a role, ``""`` for the widget's own; ``current``: on the current line."""
-        found = self._cache.get((role, current))
-        if found is None:
-            found = self._cache[role, current] = self._resolve(role, current)
-        return found
+        style = self._cache.get((role, current))
+        if style is None:
+            style = self._cache[role, current] = self._resolve(role, current)
+        return style
 
     def _resolve(self, role: str, current: bool) -> Style:
         if not role and not current:
@@ -43,8 +43,8 @@ class StyleResolver:
         return self.style_for("", current and bool(role)) + own
 
     def to_strip(self, line: StyledLine, width: int) -> Strip:
-        """A line in the widget's colours, cut or filled to ``width`` cells."""
-        # Most texts are printable and most styles known: a strip is made of every line that changed at a stop.
+        """Render a line in the widget's colours, cut or padded to ``width`` cells."""
+        # Hot path, called for every changed line: most texts are printable and most styles cached.
         spans = [(text if text.isprintable() else escape_unprintable(text), role) for text, role in line.spans]
         known, current = self._cache, line.current
         segments = [
@@ -55,13 +55,13 @@ class StyleResolver:
 
 
 def fill_strip(segments: list[Segment], width: int, style: Style) -> Strip:
-    """Segments of at most ``width`` cells as a strip of so many."""
-    room = width - sum([segment.cell_length for segment in segments])
-    return Strip([*segments, Segment(" " * room, style)] if room > 0 else segments, width)
+    """Pad segments of at most ``width`` cells to a strip of that width."""
+    padding = width - sum([segment.cell_length for segment in segments])
+    return Strip([*segments, Segment(" " * padding, style)] if padding > 0 else segments, width)
 
 
 class LineWidget(Widget):
-    """A widget that shows lines."""
+    """Base class of widgets that show styled lines."""
 
     def __init__(self, id: str) -> None:
         super().__init__(id=id)

@@ -14,7 +14,7 @@ from .strips import LineWidget
 
 
 class TabBar(LineWidget):
-    """One line with the names of the tabs; the one in front stands in brackets."""
+    """One line with the names of the tabs; the front tab is in brackets."""
 
     class TabSelected(Message):
         """A tab was clicked."""
@@ -26,25 +26,25 @@ class TabBar(LineWidget):
     def __init__(self, id: str) -> None:
         super().__init__(id)
         self.front_tab = 0
-        #: Those that have something to show.
+        #: The tabs that have content.
         self.non_empty_tabs: Sequence[int] = range(len(TABS))
 
     @property
     def text(self) -> str:
-        """What it says."""
+        """The text of the line."""
         return "".join(text for text, _ in self._tab_spans())
 
-    def show_tabs(self, front: int, there: Sequence[int]) -> None:
-        """Another tab is in front, or others have something to show."""
-        if (front, there) != (self.front_tab, self.non_empty_tabs):
-            self.front_tab, self.non_empty_tabs = front, there
+    def show_tabs(self, front: int, non_empty: Sequence[int]) -> None:
+        """Set the front tab and the tabs that have content."""
+        if (front, non_empty) != (self.front_tab, self.non_empty_tabs):
+            self.front_tab, self.non_empty_tabs = front, non_empty
             self.refresh()
 
     def _tab_spans(self) -> list[Span]:
         spans: list[Span] = []
         for k in self.non_empty_tabs:
-            title, here = TABS[k].title, k == self.front_tab
-            spans.append((f"[{title}]" if here else f" {title} ", Role.MARK if here else Role.DIM))
+            title, in_front = TABS[k].title, k == self.front_tab
+            spans.append((f"[{title}]" if in_front else f" {title} ", Role.MARK if in_front else Role.DIM))
         return spans
 
     def render_line(self, y: int) -> Strip:
@@ -52,9 +52,9 @@ class TabBar(LineWidget):
         return self.style_resolver.to_strip(styled_line((" ", Role.PLAIN), *self._tab_spans()), self.size.width)
 
     def on_click(self, event: events.Click) -> None:
-        """To the tab that was clicked."""
-        at = 1
+        """Select the clicked tab."""
+        column = 1
         for k, (text, _) in zip(self.non_empty_tabs, self._tab_spans(), strict=True):
-            if at <= event.x < at + len(text):
+            if column <= event.x < column + len(text):
                 self.post_message(self.TabSelected(k))
-            at += len(text)
+            column += len(text)

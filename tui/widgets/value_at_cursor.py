@@ -1,4 +1,4 @@
-"""The value that the cursor is on, beside the other panes: it follows the cursor of whichever has the focus."""
+"""Pane of the value at the cursor of the pane that has the focus."""
 
 from __future__ import annotations
 
@@ -13,35 +13,35 @@ from ..render.targets import value_target
 from ..render.value_summary import value_lines
 from .pane import Pane
 
-#: The lines of what is known of a value in any case: its name, its statistics, who makes and who reads it.
+#: The lines that every value has: name, statistics, producer and consumers.
 _MIN_LINES = 7
 
 
 class ValuePane(Pane, can_focus=False):
-    """A few lines; of what is no value, what the line above the keys says of it."""
+    """A summary of the value; for other targets the text of the detail line."""
 
     def __init__(self, id: str) -> None:
         super().__init__("Value", id)
         self._cursor_target: Target | None = None
 
-    def follow_cursor(self, shown: ScreenState, target: Target | None) -> None:
-        """The cursor is on something else, or the stop is another."""
+    def follow_cursor(self, state: ScreenState, target: Target | None) -> None:
+        """Follow the cursor to another target, or a new stop."""
         moved, self._cursor_target = target != self._cursor_target, target
-        if shown is not self.screen_state:
-            self.screen_state = shown
+        if state is not self.screen_state:
+            self.screen_state = state
         elif moved:
             self.rebuild(follow=False)
 
-    def space_request(self, shown: ScreenState) -> SpaceRequest | None:
+    def space_request(self, state: ScreenState) -> SpaceRequest | None:
         return SpaceRequest(_MIN_LINES, 10)
 
-    def one_line_spans(self, shown: ScreenState) -> Sequence[Span]:
-        return [("" if self._cursor_target is None else escape_unprintable(self._cursor_target.text(shown)), Role.DIM)]
+    def one_line_spans(self, state: ScreenState) -> Sequence[Span]:
+        return [("" if self._cursor_target is None else escape_unprintable(self._cursor_target.text(state)), Role.DIM)]
 
-    def build(self, shown: ScreenState, width: int, height: int) -> Sequence[StyledLine]:
+    def build(self, state: ScreenState, width: int, height: int) -> Sequence[StyledLine]:
         value = value_target(self._cursor_target)
         self.set_title("Value at the cursor", "" if value is None else "enter: all of it, p: plot")
         if value is not None:
-            return value_lines(shown, value, width, height)
-        told = "the cursor is on no value" if self._cursor_target is None else self._cursor_target.text(shown)
-        return [styled_line((escape_unprintable(part), Role.DIM)) for part in told.split("   ")]
+            return value_lines(state, value, width, height)
+        text = "the cursor is on no value" if self._cursor_target is None else self._cursor_target.text(state)
+        return [styled_line((escape_unprintable(part), Role.DIM)) for part in text.split("   ")]
