@@ -1,1 +1,1 @@
-"""A run under the debugger: where it stands, forward, backward, and what if."""
+"""Debugging sessions: stepping forward and backward, branches and edits."""

@@ -1,4 +1,4 @@
-"""Where two branches of a session, run over the same boundaries, first carry something else."""
+"""The first difference between the carried values of two branches of a session."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _VALUE_TEXT_WIDTH = 60
 
 @dataclass(frozen=True, eq=False)
 class BranchDifference:
-    """What a comparison of two branches found; ``str()`` is what the console prints.
+    """Result of the comparison of two branches; ``str()`` is the console output.
 
-    ``first``, ``second``: the branches by number; ``boundaries``: how many were compared. ``same``: nothing differs.
-    Where it does: ``loop``, ``entry`` and ``iteration`` say where; ``name`` is the carried value, ``left`` and
-    ``right`` what it is on both. ``ends``: the number of the branch whose loop ends there, where that is the
-    difference; else None.
+    ``first``, ``second``: the branches by number; ``boundaries``: number of compared ones. ``same``: no difference.
+    Otherwise ``loop``, ``entry`` and ``iteration`` locate the difference; ``name`` is the carried value, ``left`` and
+    ``right`` its values on both. ``ends``: the number of the branch whose loop ends there, if that is the difference;
+    else None.
     """
 
     first: int
@@ -40,43 +40,43 @@ class BranchDifference:
 
     @property
     def same(self) -> bool:
-        """Nothing differs as far as both were run."""
+        """No difference as far as both branches were run."""
         return self.iteration is None
 
     def lines(self) -> Iterator[str]:
-        """It in words."""
+        """The result as text."""
         if self.ends is not None:
             yield f"branch {self.ends} ends at iteration {self.iteration}, the other goes on with equal values"
         elif self.iteration is not None:
-            around = f" (entry {', '.join(map(str, self.entry))})" if self.entry else ""
+            entry_text = f" (entry {', '.join(map(str, self.entry))})" if self.entry else ""
             yield (
                 f"branches {self.first} and {self.second} first differ in iteration {self.iteration} of "
-                f"'{escape_unprintable(self.loop.split(' ▸ ')[-1])}'{around}:"
+                f"'{escape_unprintable(self.loop.split(' ▸ ')[-1])}'{entry_text}:"
             )
             values = value_text(self.left, _VALUE_TEXT_WIDTH), value_text(self.right, _VALUE_TEXT_WIDTH)
             yield f"  {quote(self.name)}  {self.first}: {values[0]}   {self.second}: {values[1]}"
         elif not self.boundaries:
             yield f"branches {self.first} and {self.second} came to no boundary of a loop since they parted"
         else:
-            over = count_text(self.boundaries, "boundary", "boundaries")
-            yield f"branches {self.first} and {self.second} are equal over {over}"
+            count = count_text(self.boundaries, "boundary", "boundaries")
+            yield f"branches {self.first} and {self.second} are equal over {count}"
 
     def __str__(self) -> str:
         return escape_lines(self.lines())
 
 
 def compare_branches(first: Branch, second: Branch, pairs: Iterable[tuple[Boundary, Boundary]]) -> BranchDifference:
-    """Where two branches first differ, of their boundaries in pairs."""
+    """The first difference between two branches, given pairs of their boundaries."""
     compared = 0
     numbers = first.number, second.number
-    for one, other in pairs:
+    for left, right in pairs:
         compared += 1
-        found = BranchDifference(*numbers, compared, one.loop, one.entry, one.iteration)
-        for name, value in one.carried.items():
-            if not _equal(value, other.carried.get(name)):
-                return replace(found, name=name, left=value, right=other.carried.get(name))
-        if one.ended != other.ended:
-            return replace(found, ends=numbers[0 if one.ended else 1])
+        difference = BranchDifference(*numbers, compared, left.loop, left.entry, left.iteration)
+        for name, value in left.carried.items():
+            if not _equal(value, right.carried.get(name)):
+                return replace(difference, name=name, left=value, right=right.carried.get(name))
+        if left.ended != right.ended:
+            return replace(difference, ends=numbers[0 if left.ended else 1])
     return BranchDifference(*numbers, compared)
 
 

@@ -1,6 +1,6 @@
-"""What commands are made of: where a debuggee stands, what stops it there, and what it cannot do.
+"""Common part of the controllers of live runs and recordings: position, stops and breakpoints.
 
-Front ends of our own read it as ``session._internals``; for users there are the commands of :mod:`.session_base`.
+Built-in front ends access it as ``session._internals``; users have the commands of :mod:`.session_base`.
 """
 
 from __future__ import annotations
@@ -29,40 +29,40 @@ from .timeline import Timeline
 
 
 class Controller(ABC):
-    """Something that stands somewhere, and stops where its breakpoints say."""
+    """A run or recording with a current position that stops at its breakpoints."""
 
-    #: Why what is refused is not possible.
+    #: Why refused actions are not possible.
     refusal_reason = "nothing can be run here"
-    #: And what can be done about it.
+    #: A suggestion to the user.
     remedy: Remedy | None = None
-    #: False where nothing but boundaries can be stopped at.
+    #: False if stops are possible only at boundaries.
     has_nodes = True
-    #: False where there is one line of time only.
+    #: False if there is only one branch.
     has_branches = True
 
-    def __init__(self, model: Model, places: SymbolTable, inputs: Mapping[str, Data]) -> None:
+    def __init__(self, model: Model, symbols: SymbolTable, inputs: Mapping[str, Data]) -> None:
         self.model = model
-        self.symbols = places
+        self.symbols = symbols
         self.inputs = dict(inputs)
-        #: Those that a restart gave.
+        #: Names of the inputs that a restart replaced.
         self.restart_inputs: frozenset[str] = frozenset()
         self.stop = Stop(Reason.ENTRY, "")
         self.breakpoints = Breakpoints(self)
-        #: What logpoints printed since somebody last took it; ``on_log`` gets each line at once, where it is set.
+        #: Pending lines of logpoints; if ``on_log`` is set, it gets each line at once instead.
         self.logged: list[str] = []
         self.on_log: Callable[[str], object] | None = None
-        #: Nobody else moves it meanwhile: ``with turns.turn():``.
+        #: Exclusive ownership while a command runs: ``with session_lock.hold():``.
         self.session_lock = SessionLock(self._request_interrupt, self._clear_interrupt)
 
-    def refuse(self, what: str) -> NoReturn:
-        """Say that something is not possible, and why.
+    def refuse(self, action: str) -> NoReturn:
+        """Reject an action that is not possible, with the reason.
 
         Raises:
             UsageError: always.
         """
-        raise UsageError(f"{what} is not possible: {self.refusal_reason}", self.remedy)
+        raise UsageError(f"{action} is not possible: {self.refusal_reason}", self.remedy)
 
-    # -- where it stands
+    # -- position
 
     @property
     def done(self) -> bool:
@@ -72,71 +72,71 @@ class Controller(ABC):
     @property
     @abstractmethod
     def running(self) -> bool:
-        """True while another thread moves it."""
+        """True while another thread runs a command."""
 
     @property
     @abstractmethod
     def epoch(self) -> int:
-        """Grows whenever it moves, or is edited."""
+        """Counter that grows with each move or edit."""
 
     @property
     @abstractmethod
     def position(self) -> tuple[int, ...]:
-        """Where in time it stands; positions of one line of time compare in its order."""
+        """The position in the execution; positions of one branch are ordered by time."""
 
     @property
     @abstractmethod
     def outputs(self) -> dict[str, Data] | None:
-        """The model's outputs by name once it ran to its end; None before."""
+        """The model's outputs by name after it ran to its end; None before."""
 
     @property
     @abstractmethod
     def totals(self) -> list[LoopTotals]:
-        """How often each loop ran so far."""
+        """Iteration and entry counts of each loop so far."""
 
     @property
     @abstractmethod
     def progress(self) -> Mapping[str, int]:
-        """The iterations of each loop by path, as they were lately; from any thread."""
+        """Recent iteration counts of each loop by path; thread-safe."""
 
     @property
     def latest_histories(self) -> Mapping[str, Evolution]:
-        """What the values of each loop were, by path, as it was lately; from any thread."""
+        """Recent value histories of each loop by path; thread-safe."""
         return {}
 
     @property
     def live_status(self) -> Mapping[str, LiveStatus]:
-        """Where each loop that runs stood, by path, as it was lately; from any thread."""
+        """Recent status of each running loop by path; thread-safe."""
         return {}
 
     def evolution(self, index: int, entry: int | None = None) -> Evolution:
-        """What the values of a loop were in one of its entries, the present or last one by default.
+        """The value histories of a loop in one of its entries, by default the current or last one.
 
         Raises:
-            UsageError: that is not remembered.
+            UsageError: the entry is no longer stored.
         """
         if entry is not None:
             self.refuse("the history of another entry")
-        found = [frame for frame in (self.frame, *self.frames) if frame.index == index]
-        return found[0].evolution if found else EMPTY_EVOLUTION
+        frames = [frame for frame in (self.frame, *self.frames) if frame.index == index]
+        return frames[0].evolution if frames else EMPTY_EVOLUTION
 
     @property
     def is_at_beginning(self) -> bool:
-        """True where there is nothing to go back to."""
+        """True if there is no earlier position."""
         return False
 
     @property
     @abstractmethod
     def frame(self) -> FrameWithHistory:
-        """The innermost running loop; the main graph where none runs; after the end the loop that ended last."""
+        """The innermost running loop; the main graph if none runs; after the end the loop that ended last."""
 
     @property
     @abstractmethod
     def frames(self) -> Sequence[FrameWithHistory]:
-        """All running loops, outermost first, the main graph before them."""
+        """The main graph, then all running loops, outermost first."""
 
     def frame_or_innermost(self, frame: Any) -> Any:
-        """The frame that a caller means; None: the innermost.
+        """The given frame; for None the innermost.
 
         Raises:
             UsageError: it is no frame.
@@ -148,25 +148,24 @@ class Controller(ABC):
         return frame
 
     def inspection_frame(self, frame: Any) -> FrameProtocol:
-        """One of its frames to be looked at before it moves: what is large may be references
-        (:class:`..statistics.tensor.TensorRef`)."""
-        shown: FrameProtocol = frame
-        return shown
+        """A view of a frame that is valid until the next move: large tensors may be references
+        (:class:`..statistics.tensor_ref.TensorRef`)."""
+        view: FrameProtocol = frame
+        return view
 
     @abstractmethod
     def is_at_boundary(self) -> bool:
-        """True where a boundary of the innermost loop is what is stopped at."""
+        """True if the stop is at a boundary of the innermost loop."""
 
     @abstractmethod
     def current_loop_index(self) -> int:
-        """The index of the loop that is stopped in; else of the one that ended last, else of the first; -1: there is
-        none."""
+        """The index of the current loop, else of the one that ended last, else of the first; -1: there is none."""
 
     def next_node_to_run(self) -> Node:
         """The node that runs next.
 
         Raises:
-            UsageError: none does.
+            UsageError: there is none.
         """
         self.refuse("stopping at a node")
 
@@ -178,57 +177,56 @@ class Controller(ABC):
     # -- breakpoints
 
     def check_expression(self, expression: Expression, index: int) -> None:
-        """See that an expression can be tested in a loop's body (-1: in the main graph).
+        """Check that an expression can be tested in a loop's body (-1: in the main graph).
 
         Raises:
-            UsageError: it cannot; the text says why.
+            UsageError: it cannot; the message has the reason.
         """
         self.symbols.check_names(expression, index)
 
     def check_condition(self, condition: Expression, index: int) -> None:
-        """See that an expression can be what something stops for in a loop's body (-1: in the main graph).
+        """Check that an expression can be a stop condition in a loop's body (-1: in the main graph).
 
         Raises:
-            UsageError: it cannot be tested there, or is not true or false by the types that are known now.
+            UsageError: it cannot be tested there, or is not boolean by the currently known types.
         """
         self.check_expression(condition, index)
         condition.check_condition(lambda name: self._value_type(name, index))
 
     def _value_type(self, name: str, index: int) -> TensorType | None:
-        """What is known of a value in a loop's body: the type it is declared with, else the dtype that it has now."""
+        """The type of a value in a loop's body: the declared type, else its current dtype."""
         declared = self.symbols.declared_type(index, name)
         if declared is None or declared.dtype is not None:
             return declared
-        now = [frame.values.get(name) for frame in (self.frame, *self.frames) if frame.index == index]
-        found = next((value for value in now if isinstance(value, np.ndarray)), None)
-        return declared if found is None else TensorType(found.dtype)
+        values = [frame.values.get(name) for frame in (self.frame, *self.frames) if frame.index == index]
+        value = next((value for value in values if isinstance(value, np.ndarray)), None)
+        return declared if value is None else TensorType(value.dtype)
 
-    # What is looked at where something moves has nothing to prepare.
+    # The defaults do nothing: a recording tests breakpoints as it moves.
     def prime_breakpoints(self, *breakpoints: Breakpoint) -> None:  # noqa: B027
-        """Tell breakpoints that compare with the boundary before where this stands now."""
+        """Give the current values to breakpoints that compare with the previous boundary."""
 
     def install_breakpoint(self, breakpoint_: Breakpoint) -> None:  # noqa: B027
-        """Look for a breakpoint from now on."""
+        """Start testing a breakpoint."""
 
     def uninstall_breakpoint(self, breakpoint_: Breakpoint) -> None:  # noqa: B027
-        """Look for it no more."""
+        """Stop testing a breakpoint."""
 
     def is_tested_in_python(self, breakpoint_: Breakpoint) -> bool:
-        """True where testing a breakpoint slows the run down: in Python at every boundary of some loop, which takes
+        """True if a breakpoint slows the run down: it is tested in Python at every boundary of some loop, which takes
         microseconds."""
         return False
 
     def emit_log(self, text: str) -> None:
-        """What a logpoint says."""
+        """Deliver the text of a logpoint."""
         if self.on_log is not None:
             call_user(self.on_log, text)
         else:
             self.logged.append(text)
 
     def check_breakpoints(self) -> Stop:
-        """Test the breakpoints at the boundary that this stands at, as if it had just come there; without a hit nothing
-        changes. For breakpoints that are set at the boundary which they are about; of a model without loops, before its
-        first node."""
+        """Test the breakpoints at the current boundary as if it had just been reached; without a hit nothing changes.
+        For breakpoints that are set at their own boundary; in a model without loops, before its first node."""
         with self.session_lock.hold():
             if self.is_at_boundary() or self.frame.loop is None:
                 for breakpoint_ in self.breakpoints:
@@ -239,11 +237,11 @@ class Controller(ABC):
             return self.stop
 
     def hit_stop(self, hits: list[Breakpoint], where: str = "") -> Stop:
-        """The stop for breakpoints that hit here; one that waits for NaN says which node made it, if it can. ``where``:
-        what the text calls this place, instead of what it is called without breakpoints."""
-        told = []
+        """The stop for breakpoints that hit here; a NaN breakpoint names the node of origin, if possible. ``where``:
+        description of the position in place of the default one."""
+        titles = []
         for breakpoint_ in hits:
-            told.append(f"{breakpoint_.kind_name} {breakpoint_.number} ({breakpoint_.title})")
+            titles.append(f"{breakpoint_.kind_name} {breakpoint_.number} ({breakpoint_.title})")
             if breakpoint_.temporary:
                 self.breakpoints.delete(breakpoint_.number)
         numbers = tuple(breakpoint_.number for breakpoint_ in hits)
@@ -252,37 +250,37 @@ class Controller(ABC):
         if failed is not None:
             text = f"{failed.kind_name} {failed.number} cannot be tested: {failed.failure}"
             return Stop(Reason.ERROR, f"{text}; {where}", numbers)
-        watched = all(breakpoint_.kind is Trigger.WATCH for breakpoint_ in hits)
+        only_watchpoints = all(breakpoint_.kind is Trigger.WATCH for breakpoint_ in hits)
         if self.is_at_boundary() and all(b.kind is Trigger.NAN for b in hits):
-            # One that is about any value knows best: a carried value is made by no node.
+            # Prefer a breakpoint on any value: no node computes a carried value.
             first = min(hits, key=lambda hit: hit.expression is not None)
             where = self._go_to_nan_origin(first) or where
-        reason = Reason.WATCHPOINT if watched else Reason.BREAKPOINT
+        reason = Reason.WATCHPOINT if only_watchpoints else Reason.BREAKPOINT
         changes = [b.change_text for b in hits if b.kind is Trigger.WATCH]
-        return Stop(reason, f"{'; '.join([', '.join(told), *changes])}: {where}", numbers)
+        return Stop(reason, f"{'; '.join([', '.join(titles), *changes])}: {where}", numbers)
 
     def _go_to_nan_origin(self, breakpoint_: Breakpoint) -> str:
-        """Find the node that made the NaN which a boundary shows, and go to it where that can be; says which, "" if
-        none did."""
+        """Find the node that produced the NaN at a boundary, and go to it if possible; returns its description, "" if
+        there is none."""
         return ""
 
     @abstractmethod
     def stop_here(self) -> Stop:
-        """The stop for where this stands, whatever led here."""
+        """The stop for the current position, regardless of its cause."""
 
-    # -- how
+    # -- interrupts
 
     @abstractmethod
     def _request_interrupt(self) -> None:
-        """Let what runs stop soon."""
+        """Make the running command stop soon."""
 
     @abstractmethod
     def _clear_interrupt(self) -> None:
-        """Let what runs next not stop for that."""
+        """Discard a pending interrupt before the next command."""
 
 
 class ClosedController:
-    """What is left of a session that was closed."""
+    """Null object for a closed session: every access raises UsageError."""
 
     def __getattr__(self, name: str) -> NoReturn:
         raise UsageError("this session is closed; begin another one")

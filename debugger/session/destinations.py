@@ -1,4 +1,4 @@
-"""Where a command runs to, in a form that can be asked for again after a stop on the way."""
+"""Destinations of run commands, which can be armed again after an intermediate stop."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from ...runtime.engine.engine import Engine
 
 
 class Destination(Protocol):
-    """``arm`` asks the engine to stop where it may be reached; ``reached`` says whether this stop is it."""
+    """``arm`` makes the engine stop where it may be reached; ``is_reached`` tests a stop of the engine."""
 
     def arm(self, engine: Engine) -> None: ...
-    def is_reached(self, engine: Engine, what: str, index: int) -> bool: ...
+    def is_reached(self, engine: Engine, event: str, index: int) -> bool: ...
 
 
 class ModelEndDestination:
     """The end of the model."""
 
     def arm(self, engine: Engine) -> None:
-        """Ask for nothing."""
+        """No-op."""
 
-    def is_reached(self, engine: Engine, what: str, index: int) -> bool:
+    def is_reached(self, engine: Engine, event: str, index: int) -> bool:
         """Never."""
         return False
 
@@ -31,61 +31,57 @@ class AnyBoundaryDestination:
     """The next boundary of any loop."""
 
     def arm(self, engine: Engine) -> None:
-        """Ask for it."""
         engine.stop_anywhere()
 
-    def is_reached(self, engine: Engine, what: str, index: int) -> bool:
-        """Any boundary will do."""
-        return what == "boundary"
+    def is_reached(self, engine: Engine, event: str, index: int) -> bool:
+        """At any boundary."""
+        return event == "boundary"
 
 
 @dataclass(frozen=True)
 class LoopBoundaryDestination:
-    """A boundary of a loop from an iteration on, or where the loop ends."""
+    """The first boundary of a loop at or after an iteration, or the loop's end."""
 
     index: int
     iteration: int
 
     def arm(self, engine: Engine) -> None:
-        """Ask for it."""
         engine.stop_at(self.index, self.iteration)
 
-    def is_reached(self, engine: Engine, what: str, index: int) -> bool:
+    def is_reached(self, engine: Engine, event: str, index: int) -> bool:
         """At that boundary, a later one, or the loop's end."""
         iteration, _, _, ended, _ = engine.loop_state(self.index)
-        return what == "boundary" and index == self.index and (iteration >= self.iteration or ended is not None)
+        return event == "boundary" and index == self.index and (iteration >= self.iteration or ended is not None)
 
 
 @dataclass(frozen=True)
 class LoopEndDestination:
-    """Where a loop ends."""
+    """The end of a loop."""
 
     index: int
 
     def arm(self, engine: Engine) -> None:
-        """Ask for it."""
         engine.stop_at_end(self.index)
 
-    def is_reached(self, engine: Engine, what: str, index: int) -> bool:
+    def is_reached(self, engine: Engine, event: str, index: int) -> bool:
         """At the loop's last boundary."""
-        return what == "boundary" and index == self.index and engine.loop_state(index)[3] is not None
+        return event == "boundary" and index == self.index and engine.loop_state(index)[3] is not None
 
 
 class FirstNodeDestination:
     """The very next node, in a model whose loops have not begun."""
 
     def arm(self, engine: Engine) -> None:
-        """Ask for it."""
         engine.stop_before_node()
 
-    def is_reached(self, engine: Engine, what: str, index: int) -> bool:
+    def is_reached(self, engine: Engine, event: str, index: int) -> bool:
         """At any node."""
-        return what == "node"
+        return event == "node"
 
 
 class NextNodeDestination:
-    """The next node of the body that the engine stands in, further out where the body ends, or the next boundary of
-    one of the running loops. ``into``: the boundary of an inner loop serves as well."""
+    """The next node of the current body, of an outer body if this one ends, or the next boundary of a running loop.
+    ``into``: a boundary of an inner loop counts as well."""
 
     def __init__(self, depth: int, boundaries: Sequence[LoopBoundaryDestination], into: bool = False) -> None:
         self.depth = depth
@@ -93,17 +89,17 @@ class NextNodeDestination:
         self.step_into = into
 
     def arm(self, engine: Engine) -> None:
-        """Ask for it; the node that the engine stands at does not count."""
+        """The current node does not count."""
         engine.stop_at_node(self.depth)
         for boundary in self.boundaries:
             boundary.arm(engine)
         if self.step_into:
             engine.stop_anywhere()
 
-    def is_reached(self, engine: Engine, what: str, index: int) -> bool:
+    def is_reached(self, engine: Engine, event: str, index: int) -> bool:
         """At a node that is not deeper, or at one of the boundaries."""
-        if what == "node":
+        if event == "node":
             return len(engine.stack) <= self.depth
-        if self.step_into and what == "boundary":
+        if self.step_into and event == "boundary":
             return True
-        return any(boundary.is_reached(engine, what, index) for boundary in self.boundaries)
+        return any(boundary.is_reached(engine, event, index) for boundary in self.boundaries)

@@ -1,4 +1,4 @@
-"""One edit of a stopped execution, for what writes it into a file."""
+"""Record of one edit of a stopped execution, for saving it into a model file."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from .positions import Position
 
 @dataclass(frozen=True)
 class EditRecord:
-    """``what``: ``value``, ``variable``, ``condition`` or ``trip count``; ``value`` of the first, and the index of a
-    ``loop`` of the last two; ``data``: all of what it became; ``position``: where it was made; ``text``: in words."""
+    """``kind``: ``value``, ``variable``, ``condition`` or ``trip count``; ``value``: for the first; ``loop``: loop
+    index for the last two; ``new_value``: the complete new value; ``position``: of the edit; ``text``: its
+    description."""
 
     kind: str
     new_value: Any

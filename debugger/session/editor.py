@@ -1,4 +1,4 @@
-"""Changing what a stopped execution goes on with: carried and computed values, constants, condition and trip count."""
+"""Edits of a stopped execution: carried and computed values, constants, condition and trip count."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from ..scope.frame_scope import FrameScope
 from ..scope.iteration_values import IterationValues
 from .edit_record import EditRecord
 
-#: The sign of an assignment, apart from comparisons.
+#: The assignment sign; comparisons do not match.
 _ASSIGNMENT_SIGN = re.compile(r"(?<![=!<>])=(?!=)")
 
 
 def normalize_value(value: Any) -> Any:
-    """A value that a caller of Python gives, as expressions have it: None, a number, a string, an array, or a list.
+    """Convert a Python value to an expression value: None, a number, a string, an array, or a list.
 
     Raises:
-        UsageError: it is something else.
+        UsageError: the type is not supported.
     """
     if value is None or type(value) in (bool, int, float, complex, str, bytes):
         return value
@@ -41,7 +41,7 @@ def normalize_value(value: Any) -> Any:
 
 
 class StateEditor:
-    """Edits one engine at a stop, in terms of the values of a frame."""
+    """Edits the state of one engine at a stop, by the names of a frame."""
 
     def __init__(
         self,
@@ -50,19 +50,19 @@ class StateEditor:
         history: IterationValues,
         earlier: Mapping[Value, Any] = MappingProxyType({}),
     ) -> None:
-        """``earlier``: what values became that were set before, on this line of time."""
+        """``earlier``: values that were set before on this branch."""
         self._engine = engine
         self._frame = frame
         self._scope = FrameScope(frame, history)
         self._edited_values = dict(earlier)
-        #: What was changed, for what writes it into a file.
+        #: The edits, for saving them into a model file.
         self.edit_records: list[EditRecord] = []
 
     def assign(self, text: str) -> str:
-        """Carry out ``target = expression``; returns it in words.
+        """Execute ``target = expression``; returns its description.
 
         Raises:
-            UsageError: the text is no assignment, or it cannot be done here.
+            UsageError: the text is no assignment, or it is not possible here.
         """
         sign = _ASSIGNMENT_SIGN.search(mask_quoted(text))
         if sign is None:
@@ -71,67 +71,67 @@ class StateEditor:
         return self.set(target, parse(expression).evaluate(self._scope))
 
     def set(self, text: str, new: Any) -> str:
-        """Put a value in the place of another; returns what was done in words.
+        """Replace a value; returns a description of the edit.
 
         Raises:
             UsageError: there is no such value, it cannot be set here, or the new one does not fit.
         """
         target = parse_target(text)
-        told = f"{target.name if target.is_loop_state else text} = {format_value(new, 40)}"
+        text_ = f"{target.name if target.is_loop_state else text} = {format_value(new, 40)}"
         if target.is_loop_state:
             self._set_loop_state(target.name, new)
-            what = "condition" if target.name == "cond" else "trip count"
-            self._record_edit(what, np.asarray(new).item(), told)
-            return told
-        read = self._unread_variable(target.name)
-        if read is not None:
-            self._set_variable(read, target, new)
-            self._record_edit("variable", None, told)
-            return told
+            kind = "condition" if target.name == "cond" else "trip count"
+            self._record_edit(kind, np.asarray(new).item(), text_)
+            return text_
+        variable_inputs = self._unread_variable(target.name)
+        if variable_inputs is not None:
+            self._set_variable(variable_inputs, target, new)
+            self._record_edit("variable", None, text_)
+            return text_
         value = self._editable_value(target.name)
         slot = self._engine.plan.slot_of[value]
-        fixed = self._engine.editor.is_constant_node(slot)
-        placed = self._merge_value(
-            self._constant_node_value(value) if fixed else self._scope.value(target.name), target, new
+        is_constant = self._engine.editor.is_constant_node(slot)
+        new_value = self._merge_value(
+            self._constant_node_value(value) if is_constant else self._scope.value(target.name), target, new
         )
-        self._engine.editor.set(slot, placed)
+        self._engine.editor.set(slot, new_value)
         self._update_condition(value, slot)
-        self._record_edit("value", placed if fixed else self._engine.value(slot), told, value)
-        return told
+        self._record_edit("value", new_value if is_constant else self._engine.value(slot), text_, value)
+        return text_
 
     def _constant_node_value(self, value: Value) -> Any:
-        """What a node without inputs gives, which need not have run yet."""
+        """The output of a node without inputs, which need not have run yet."""
         if value in self._edited_values:
             return self._edited_values[value]
         graph = self._engine.plan.graph
         return ConstantFolder(ProducerMap.for_graph(graph), graph.system).value_of(value)
 
-    def _record_edit(self, what: str, data: Any, told: str, value: Value | None = None) -> None:
+    def _record_edit(self, kind: str, data: Any, text: str, value: Value | None = None) -> None:
         if value is not None:
             self._edited_values[value] = data
-        self.edit_records.append(EditRecord(what, data, self._engine.position, told, value, self._frame.index))
+        self.edit_records.append(EditRecord(kind, data, self._engine.position, text, value, self._frame.index))
 
     def _unread_variable(self, name: str) -> list[Value] | None:
-        """Of a variable that a ReadValue is still going to read: its value, and whether it has one."""
+        """For a variable that a pending ReadValue will read: its value, and whether it is assigned."""
         value = self._frame._internals.scope().get(name)
         for entry in self._frame.nodes:
             node = entry.node
             if node.op_type == "ReadValue" and value in node.outputs and entry.state is not NodeState.DONE:
-                return [one for one in node.inputs[:2] if one is not None]
+                return [v for v in node.inputs[:2] if v is not None]
         return None
 
-    def _set_variable(self, read: list[Value], target: AssignmentTarget, new: Any) -> None:
-        state, *known = (self._engine.plan.slot_of[value] for value in read)
+    def _set_variable(self, inputs: list[Value], target: AssignmentTarget, new: Any) -> None:
+        state, *assigned_flags = (self._engine.plan.slot_of[value] for value in inputs)
         old = self._engine.value(state)
         if not target.index and np.ndim(new):
-            # A variable that nothing was assigned to has no shape yet.
+            # An unassigned variable has no shape yet.
             old = np.zeros(np.shape(new), old.dtype)
         self._engine.editor.set(state, self._merge_value(old, target, new))
-        for slot in known:
+        for slot in assigned_flags:
             self._engine.editor.set(slot, np.array(True))
 
     def _update_condition(self, value: Value, slot: int) -> None:
-        """Where the condition is that of the iteration itself, it follows from what was set."""
+        """Recompute the condition of the iteration after an edit that it depends on."""
         frame, plan = self._frame, self._engine.plan
         if frame.loop is None or frame.loop.condition_node_count is None or not frame.at_boundary:
             return
@@ -142,9 +142,9 @@ class StateEditor:
             self._engine.editor.set_condition(frame.index, bool(np.all(self._engine.value(slot))))
 
     def _merge_value(self, old: Any, target: AssignmentTarget, new: Any) -> Any:
-        # A whole new tensor may have another shape: loops whose shapes change are as good as others.
-        tensors = isinstance(new, np.ndarray) and isinstance(old, np.ndarray) and not target.index
-        if tensors and new.dtype == old.dtype and new.ndim and new.shape != old.shape:
+        # A complete new tensor may have another shape: loops may change shapes.
+        replaces_tensor = isinstance(new, np.ndarray) and isinstance(old, np.ndarray) and not target.index
+        if replaces_tensor and new.dtype == old.dtype and new.ndim and new.shape != old.shape:
             return new
         return replace_value(old, target, new, self._scope)
 
@@ -156,12 +156,12 @@ class StateEditor:
             if not isinstance(new, bool | np.bool_):
                 raise UsageError(f"cond is true or false, not {format_value(new, 40)}")
             if frame.condition is None:
-                what = (
+                reason = (
                     "its sliced inputs count its iterations"
                     if frame.loop.counted_by_slices
                     else "set trip_count ends it"
                 )
-                raise UsageError(f"loop '{frame.name}' has no condition; {what}")
+                raise UsageError(f"loop '{frame.name}' has no condition; {reason}")
             self._engine.editor.set_condition(frame.index, bool(new))
             return
         number = None if isinstance(new, list) else np.asarray(new)
@@ -175,7 +175,7 @@ class StateEditor:
         self._engine.retest_condition()
 
     def _editable_value(self, name: str) -> Value:
-        """The value of a name, if what it holds is still going to be used.
+        """The value with a name, if its contents will still be used.
 
         Raises:
             UsageError: there is none, or setting it would change nothing.
@@ -183,14 +183,14 @@ class StateEditor:
         frame, loop = self._frame, self._frame.loop
         value = frame._internals.scope().get(name)
         if value is None:
-            self._scope.value(name)  # says what is near
+            self._scope.value(name)  # raises, with similar names
             raise UsageError(f"'{name}' is an output of the loop and grows by itself; it cannot be set")
         if loop is not None and value is loop.iteration:
             raise UsageError(f"'{name}' is the iteration number; goto goes to another iteration")
         if loop is not None and value is loop.condition_input:
             raise UsageError(f"'{name}' is the condition; set cond = true or false")
-        if loop is not None and frame.at_boundary and any(value is sliced.inner for sliced in loop.sliced_inputs):
-            outer = next(sliced.outer.name for sliced in loop.sliced_inputs if sliced.inner is value)
+        if loop is not None and frame.at_boundary and any(value is port.inner for port in loop.sliced_inputs):
+            outer = next(port.outer.name for port in loop.sliced_inputs if port.inner is value)
             raise UsageError(
                 f"'{name}' is a part of '{outer}': set {quote(outer)}, or {quote(name)} inside the iteration"
             )
@@ -205,5 +205,5 @@ class StateEditor:
         if loop is not None and self._frame.at_boundary:
             for edge in loop.back_edges:
                 if edge.result is value:
-                    return f"'{name}' is computed anew in each iteration; set {quote(edge.param.name)} for the next one"
+                    return f"'{name}' is recomputed in each iteration; set {quote(edge.param.name)} for the next one"
         return f"'{name}' is not computed yet in this iteration; what is set now would be overwritten"

@@ -1,4 +1,4 @@
-"""Values of other iterations, computed by an engine of their own so that nothing that stands still has to move."""
+"""Values of other iterations, computed by a separate engine so that the session does not move."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from .positions import Position, run_to
 
 
 class HistoricalEngine:
-    """An engine that visits positions of the past; made when it is first needed."""
+    """An engine that visits past positions; created lazily."""
 
-    def __init__(self, plan: Plan, given: Mapping[int, Data]) -> None:
+    def __init__(self, plan: Plan, inputs: Mapping[int, Data]) -> None:
         self._plan = plan
-        self._inputs = given
+        self._inputs = inputs
         self._engine: Engine | None = None
-        #: The branch that the engine's state is on, None: none yet.
+        #: The branch of the engine's state; None: none yet.
         self._branch: Branch | None = None
         self._lock = threading.Lock()
 
     def interrupt(self) -> None:
-        """Stop a visit that is under way."""
+        """Stop a running visit."""
         if self._lock.locked() and self._engine is not None:
             self._engine.interrupt()
 
     def invalidate(self) -> None:
-        """What it stands on is no more: checkpoints were replaced."""
+        """Discard the engine's state after checkpoints were replaced."""
         self._branch = None
 
     def engine_at(self, branch: Branch, position: Position) -> Engine:
-        """The engine, standing at a position that a branch has come by; good until the next visit.
+        """The engine at a position that a branch has passed; valid until the next visit.
 
         Raises:
             UsageError: nothing is known of that time.
@@ -49,12 +49,12 @@ class HistoricalEngine:
                 self._engine = Engine(self._plan)
                 self._engine.start(self._inputs)
             engine = self._engine
-            found = branch.latest_checkpoint(position)
-            if found is None:
+            checkpoint = branch.latest_checkpoint(position)
+            if checkpoint is None:
                 raise UsageError("nothing is known of that time")
-            if self._branch is not branch or not found.position <= engine.position <= position:
+            if self._branch is not branch or not checkpoint.position <= engine.position <= position:
                 self._branch = None
-                engine.checkpoints.restore(found)
+                engine.checkpoints.restore(checkpoint)
             run_to(engine, position)
             self._branch = branch
             return engine
@@ -62,8 +62,8 @@ class HistoricalEngine:
 
 @public_class
 class HistoricalValues(IterationValues):
-    """What the values of one entry of a loop were in other iterations of a run. ``visit`` gives an engine that
-    stands at a position; ``position``: that of the frame; ``evolution``: what was noted of it."""
+    """The values of one entry of a loop in other iterations of a run. ``visit`` returns an engine at a position;
+    ``position``: that of the frame; ``evolution``: its recorded histories."""
 
     frame: Frame
 
@@ -76,7 +76,7 @@ class HistoricalValues(IterationValues):
         self._outer_position = position[: 2 * len(frame.entry)]
 
     def boundary(self, iteration: int) -> Frame:
-        """The frame as it stood at an earlier boundary of this entry; good until something else is asked."""
+        """The frame at an earlier boundary of this entry; valid until the next request."""
         frame = self.frame
         return Frame(
             self._visit((*self._outer_position, frame._internals.enter, iteration, frame._internals.head)), frame.index

@@ -1,4 +1,4 @@
-"""The histories of a session's loops."""
+"""Value histories of a session's loops, sampled while they run."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from ...runtime.engine.engine import Engine
 from ..scope.tracked_values import TrackedValues
 from ..statistics.value_history import EMPTY_EVOLUTION, Evolution
 
-#: While something runs, what was noted so far is told so often, and for so long after somebody asked.
+#: Sampling interval during a run, and how long sampling continues after the last request.
 _SAMPLE_INTERVAL_SECONDS, _DEMAND_TIMEOUT_SECONDS = 0.08, 1.0
 
 
 class HistorySampler:
-    """Lets an engine note what its loops do, and tells what was noted."""
+    """Makes an engine record value histories of its loops, and publishes them."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -23,16 +23,16 @@ class HistorySampler:
         self._requested_time = self._sampled_time = 0.0
         slots = engine.plan.slot_of
         for plan in engine.plan.loops:
-            followed = TrackedValues(plan.loop)
-            # What an If's branch computes is not there in every iteration.
-            inside = [value for value in followed.sides if value in slots]
-            if len(inside) < len(followed.sides):
-                followed.sides, followed.comparison = [], None
-            self._tracked[plan.index] = followed
-            engine.histories.follow(plan.index, [slots[value] for value in followed.sides])
+            tracked = TrackedValues(plan.loop)
+            # Values of an If's branch do not exist in every iteration.
+            readable = [value for value in tracked.sides if value in slots]
+            if len(readable) < len(tracked.sides):
+                tracked.sides, tracked.comparison = [], None
+            self._tracked[plan.index] = tracked
+            engine.histories.follow(plan.index, [slots[value] for value in tracked.sides])
 
     def entry_history(self, index: int, entry: int | None = None) -> Evolution:
-        """What was recorded of an entry of a loop: the running or last one, or that of a number (from 0)."""
+        """The recorded history of an entry of a loop: the current or last one, or the one with a number (from 0)."""
         if index < 0:
             return EMPTY_EVOLUTION
         return self._tracked[index].evolution(self._engine.histories.view(index, entry))
@@ -41,17 +41,17 @@ class HistorySampler:
 
     @property
     def latest(self) -> Mapping[str, Evolution]:
-        """Path of each loop that was entered -> what was recorded of it, at most about a tenth of a second ago; empty
-        at first. From any thread, while the engine runs in another."""
+        """Path of each entered loop -> its history, at most about a tenth of a second old; empty at first. Thread-safe
+        while the engine runs in another thread."""
         self._requested_time = time.monotonic()
         return self._latest
 
     def clear_latest(self) -> None:
-        """A command begins, and nothing is known of it yet."""
+        """Discard the samples when a command begins."""
         self._latest = {}
 
     def tick(self) -> None:
-        """Called often, by the thread in which the engine runs."""
+        """Called frequently by the engine's thread."""
         now = time.monotonic()
         if now - self._requested_time > _DEMAND_TIMEOUT_SECONDS or now - self._sampled_time < _SAMPLE_INTERVAL_SECONDS:
             return
@@ -59,5 +59,5 @@ class HistorySampler:
         self._sampled_time = time.monotonic()
 
     def entries(self, index: int) -> list[int]:
-        """The numbers of the entries that are remembered, oldest first."""
+        """The numbers of the stored entries, oldest first."""
         return self._engine.histories.entries(index)

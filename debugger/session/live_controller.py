@@ -1,4 +1,4 @@
-"""Running a session's engine up to a stop: at its destination, where a breakpoint hits, or where something ends it."""
+"""Runs a session's engine up to a stop: its destination, a breakpoint hit, a limit, an interrupt or an error."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ _STEPPABLE_OPCODES = (Opcode.NODE, Opcode.ENTER, Opcode.BRANCH)
 
 
 def private_copy(value: Data) -> Data:
-    """An input as a session keeps it: a copy, for a notebook may change its arrays while the session stands, except of
-    an array that nobody can write."""
+    """A private copy of an input, since a notebook may change its arrays between stops; read-only arrays are not
+    copied."""
     array: object = value
     while isinstance(array, np.ndarray) and not array.flags.writeable:
         if array.base is None:
@@ -43,7 +43,7 @@ def private_copy(value: Data) -> Data:
 
 
 class LiveController(Controller):
-    """A model's engine, which runs from stop to stop."""
+    """Controller of a live run: it drives a model's engine from stop to stop."""
 
     def __init__(
         self,
@@ -52,22 +52,22 @@ class LiveController(Controller):
         max_iterations: int | None,
         attended: bool,
     ) -> None:
-        given = {slot: private_copy(value) for slot, value in model.check(inputs).items()}
+        slot_inputs = {slot: private_copy(value) for slot, value in model.check(inputs).items()}
         super().__init__(model, SymbolTable(model.graph), inputs)
         self.max_iterations = max_iterations
         self.attended = attended
-        self._slot_inputs = given
+        self._slot_inputs = slot_inputs
         self.engine = Engine(model.plan)
-        self._timeline = Timeline(self.engine, given, self._update_progress)
+        self._timeline = Timeline(self.engine, slot_inputs, self._update_progress)
         self._installer = BreakpointInstaller(self.engine, self._test_breakpoint)
         self._outputs: dict[str, Data] | None = None
         self._last_loop = -1
-        #: The frames that were asked for in the epoch in which the session stands, by loop.
+        #: Cache of the frames of the current epoch, by loop.
         self._frames: dict[int, SessionFrame] = {}
         self._frames_epoch = -1
         self._progress: dict[str, int] = {}
 
-    # -- where it stands
+    # -- position
 
     @property
     def running(self) -> bool:
@@ -79,7 +79,7 @@ class LiveController(Controller):
 
     @property
     def position(self) -> Position:
-        """Where it stands in the execution; positions of one branch compare in the order of time."""
+        """The position in the execution; positions of one branch are ordered by time."""
         return self._timeline.position
 
     @property
@@ -112,9 +112,9 @@ class LiveController(Controller):
 
     def evolution(self, index: int, entry: int | None = None) -> Evolution:
         histories = self._timeline.histories
-        known = histories.entries(index)
-        if entry is not None and entry not in known:
-            have = f"; there are {known[0]} to {known[-1]}" if known else ""
+        entries = histories.entries(index)
+        if entry is not None and entry not in entries:
+            have = f"; there are {entries[0]} to {entries[-1]}" if entries else ""
             raise UsageError(f"entry {entry} of loop '{self.symbols.loops[index].loop.name}' is not remembered{have}")
         return histories.entry_history(index, entry)
 
@@ -128,7 +128,7 @@ class LiveController(Controller):
         return [self._frame(index) for index in (MAIN_GRAPH, *self.engine.stack)]
 
     def _frame(self, index: int) -> SessionFrame:
-        """The frame of a loop; one and the same as long as nothing moves, since it keeps what was computed of it."""
+        """The frame of a loop, cached within an epoch because it caches computed values."""
         if self._frames_epoch != self.epoch:
             self._frames_epoch = self.epoch
             self._frames.clear()
@@ -144,8 +144,8 @@ class LiveController(Controller):
 
     def current_loop_index(self) -> int:
         stack = self.engine.stack
-        last = stack[-1] if stack else self._timeline.last_exited_loop()
-        return last if last >= 0 else 0 if self.symbols.loops else -1
+        loop = stack[-1] if stack else self._timeline.last_exited_loop()
+        return loop if loop >= 0 else 0 if self.symbols.loops else -1
 
     def next_node_to_run(self) -> Node:
         for instruction in self.engine.plan.code[self.engine.pc :]:
@@ -170,16 +170,16 @@ class LiveController(Controller):
         return self.position == self._timeline.start_position
 
     def set_inputs(self, inputs: Mapping[str, Data]) -> None:
-        """Make ready for a run with some other inputs.
+        """Prepare a run with some inputs replaced.
 
         Raises:
             InputError: an input is unknown or does not fit.
         """
-        given = {**self.model._internals.resolve_aliases(self.inputs), **self.model._internals.resolve_aliases(inputs)}
-        self.model.check(given)
-        changed = {name: private_copy(value) for name, value in given.items()}
-        self._slot_inputs = self.model.check(changed)
-        self.inputs = changed
+        merged = {**self.model._internals.resolve_aliases(self.inputs), **self.model._internals.resolve_aliases(inputs)}
+        self.model.check(merged)
+        new_inputs = {name: private_copy(value) for name, value in merged.items()}
+        self._slot_inputs = self.model.check(new_inputs)
+        self.inputs = new_inputs
         self.restart_inputs |= self.model._internals.resolve_aliases(inputs).keys()
         limit = self._timeline.limit_bytes
         self._timeline = Timeline(self.engine, self._slot_inputs, self._update_progress)
@@ -203,10 +203,10 @@ class LiveController(Controller):
         return stop
 
     def apply_edit(self, change: Callable[[], str]) -> Branch:
-        """Make a change, which tells itself in words, and begin a branch with it. The turn is held.
+        """Apply an edit and fork a branch; ``change()`` returns its description. Caller holds the session lock.
 
         Raises:
-            UsageError: nothing would use it.
+            UsageError: the model ran to its end.
         """
         if self.done:
             raise UsageError("the model ran to its end, so nothing would use it; go back first: back, or goto N")
@@ -215,23 +215,23 @@ class LiveController(Controller):
         self.stop = self.stop_here()
         return branch
 
-    # -- running on
+    # -- running forward
 
     def active_loops(self) -> list[int]:
-        """The running loops without the one whose end this stands at."""
+        """The running loops except one that is at its end."""
         stack = list(self.engine.stack)
         if self.is_at_boundary() and self.frame.stopped_by is not None:
             stack.pop()
         return stack
 
     def next_node_destination(self, into: bool = False) -> destinations.NextNodeDestination:
-        """The next node of this body, or a boundary of a loop around it."""
+        """The next node of this body, or a boundary of an enclosing loop."""
         ahead = [destinations.LoopBoundaryDestination(k, self.engine.loop_state(k)[0] + 1) for k in self.active_loops()]
         return destinations.NextNodeDestination(len(self.engine.stack), ahead, into)
 
-    def run_to(self, to: destinations.Destination, *, quietly: bool = False, raising: bool = False) -> Stop:
-        """Run on until a destination is reached or a breakpoint hits. ``quietly``: whatever breakpoints there are;
-        ``raising``: an error of the model is raised, not returned as a stop."""
+    def run_to(self, destination: destinations.Destination, *, quietly: bool = False, raising: bool = False) -> Stop:
+        """Run until a destination is reached or a breakpoint hits. ``quietly``: ignore breakpoints; ``raising``: raise
+        an error of the model instead of returning it as a stop."""
         engine = self.engine
         self._outputs = None
         self._timeline.postpone_checkpoint()
@@ -242,21 +242,21 @@ class LiveController(Controller):
         try:
             while True:
                 engine.clear_stops()
-                self._refuse_infinite_loops(to)
-                to.arm(engine)
+                self._refuse_infinite_loops(destination)
+                destination.arm(engine)
                 if not quietly and len(self.breakpoints):
                     self._installer.install(self.breakpoints)
-                what, index = self._resume(raising)
-                if what == "end":
-                    # Values of the main graph are tested once they are there; the last ones are there now.
+                event, index = self._resume(raising)
+                if event == "end":
+                    # Values of the main graph are tested once they are computed; now all are.
                     hits = [] if quietly else self.breakpoints.find_hits(self._frame(MAIN_GRAPH))
                     break
-                if what in ("limit", "interrupt", "error"):
+                if event in ("limit", "interrupt", "error"):
                     break
                 hits = [] if quietly else self._current_hits()
-                if hits or to.is_reached(engine, what, index):
+                if hits or destination.is_reached(engine, event, index):
                     break
-                if what == "boundary":
+                if event == "boundary":
                     self._timeline.on_boundary_passed()
         finally:
             if self._installer.is_installed:
@@ -265,19 +265,19 @@ class LiveController(Controller):
         if hits:
             self.stop = self.hit_stop(hits)
             self._outputs = None
-        elif what in ("node", "boundary"):
-            self.stop = self._stop_for(what)
+        elif event in ("node", "boundary"):
+            self.stop = self._stop_for(event)
         self._timeline.update_tip()
         if self.is_at_boundary():
             self._timeline.save_checkpoint(cheap=True)
         return self.stop
 
     def _resume(self, raising: bool) -> tuple[str, int]:
-        """Run the engine once; what ends a step wherever it leads becomes the stop here."""
+        """Run the engine once; the end, a limit, an interrupt or an error sets the stop."""
         try:
-            what, index = self._timeline.resume()
+            event, index = self._timeline.resume()
         except LimitError:
-            # Not an error of the model: a command that is refused.
+            # Not an error of the model: the command is rejected.
             self.stop = self.stop_here()
             self._timeline.update_tip()
             raise
@@ -286,35 +286,35 @@ class LiveController(Controller):
             if raising:
                 raise
             return "error", -1
-        if what in ("end", "limit", "interrupt"):
-            self.stop = self._stop_for(what)
-        return ("boundary" if what == "predicate" else what), index
+        if event in ("end", "limit", "interrupt"):
+            self.stop = self._stop_for(event)
+        return ("boundary" if event == "predicate" else event), index
 
-    def _refuse_infinite_loops(self, to: destinations.Destination) -> None:
-        """Let the engine refuse loops that nothing ends, where nobody could end them either. One that runs already may
-        go on where the destination, or a breakpoint that waits for nothing else, stops it for certain."""
+    def _refuse_infinite_loops(self, destination: destinations.Destination) -> None:
+        """Reject provably infinite loops in unattended sessions. A running one may continue if the destination or an
+        unconditional breakpoint is certain to stop it."""
         if self.attended or self.max_iterations is not None:
             return
-        bounded = not isinstance(to, destinations.ModelEndDestination | destinations.LoopEndDestination)
+        bounded = not isinstance(destination, destinations.ModelEndDestination | destinations.LoopEndDestination)
         running = [self.engine.plan.loops[index] for index in self.engine.stack]
-        ended = any(plan.endless_from >= 0 and (bounded or self._certainly_stops(plan.index)) for plan in running)
-        self.engine.set_limits(None, not ended)
+        certain = any(plan.endless_from >= 0 and (bounded or self._certainly_stops(plan.index)) for plan in running)
+        self.engine.set_limits(None, not certain)
 
     def _allow_infinite_loops(self) -> None:
-        """Let what goes to a position run through any loop."""
+        """Accept any loop while moving to a position."""
         if not self.attended and self.max_iterations is None:
             self.engine.set_limits(None)
 
     def _certainly_stops(self, index: int) -> bool:
-        """True where a breakpoint stops in a running loop whatever happens."""
-        now = self.engine.loop_state(index)[0]
-        for one in self.breakpoints:
-            if not one.enabled or one.condition is not None or one.log is not None or one.ignore:
+        """True if a breakpoint is certain to stop in a running loop."""
+        iteration = self.engine.loop_state(index)[0]
+        for b in self.breakpoints:
+            if not b.enabled or b.condition is not None or b.log is not None or b.ignore:
                 continue
-            if index in one.loops and one.kind is Trigger.BOUNDARY:
+            if index in b.loops and b.kind is Trigger.BOUNDARY:
                 return True
-            here = one.kind is Trigger.ITERATION and one.loops == (index,) and len(one.iterations) == 1
-            if here and one.iterations[0] > now:
+            matches = b.kind is Trigger.ITERATION and b.loops == (index,) and len(b.iterations) == 1
+            if matches and b.iterations[0] > iteration:
                 return True
         return False
 
@@ -330,40 +330,40 @@ class LiveController(Controller):
         return self._installer.is_tested_in_python(breakpoint_)
 
     def _test_breakpoint(self, breakpoint_: Breakpoint, index: int) -> bool:
-        """Whether a breakpoint hits at the boundary that the engine is at, in passing."""
+        """Whether a breakpoint hits at the engine's current boundary, during a run."""
         return breakpoint_.trigger_matches(SessionFrame(self._timeline, index))
 
     def _current_hits(self, *, silently: bool = False) -> list[Breakpoint]:
-        """The breakpoints that stop where the engine stands."""
+        """The breakpoints that hit at the current position."""
         return self.breakpoints.find_hits(
             self.frame, None if self.is_at_boundary() else self._node_at(self.engine.pc), silently=silently
         )
 
     def _go_to_nan_origin(self, breakpoint_: Breakpoint) -> str:
-        """From the boundary that showed a NaN to right after the node that made it; says which, "" if none did."""
+        """Go from a boundary with a NaN to right after the node that produced it; returns its description, or ""."""
         here = self.position
         iteration = here[-2]
         if iteration == 0:
             return ""
-        known = breakpoint_.last_tests.get(self.frame.index)
+        last_test = breakpoint_.last_tests.get(self.frame.index)
         timeline = self._timeline
         self._move(lambda: timeline.go_to((*here[:-2], iteration - 1, here[-1])))
-        maker = None
+        producer = None
         for position in nodes_until(self.engine, here):
             frame = self.frame
-            if maker is not None and breakpoint_.node_made_nan(frame, maker):
+            if producer is not None and breakpoint_.node_made_nan(frame, producer):
                 break
-            maker = self._node_at(position[-1])
-        if maker is None:
+            producer = self._node_at(position[-1])
+        if producer is None:
             self._move(lambda: timeline.go_to(here))
             return ""
-        if self.position == here and not breakpoint_.node_made_nan(self.frame, maker):
+        if self.position == here and not breakpoint_.node_made_nan(self.frame, producer):
             return ""
-        if known is not None:
-            breakpoint_.suppress_repeated_hit(known)
-        return nan_origin_text(maker, iteration - 1, self.frame.loop)
+        if last_test is not None:
+            breakpoint_.suppress_repeated_hit(last_test)
+        return nan_origin_text(producer, iteration - 1, self.frame.loop)
 
-    # -- through time
+    # -- time travel
 
     def prime_breakpoints(self, *breakpoints: Breakpoint) -> None:
         boundary = self.is_at_boundary()
@@ -377,20 +377,20 @@ class LiveController(Controller):
         self.prime_breakpoints(*self.breakpoints)
 
     def travel(self, move: Callable[[], None]) -> Stop:
-        """Go through time; what is met on the way becomes the stop.
+        """Move through time and set the stop.
 
         Raises:
-            ExecutionError, MemoryError: it failed on the way; the session is where it was before.
+            ExecutionError, MemoryError: it failed on the way; the session is back at its old position.
         """
         self._timeline.update_tip()
-        before, branch = self.position, self._timeline.current_branch
+        old_position, branch = self.position, self._timeline.current_branch
         try:
             self._move(move)
         except InterruptError:
             self.stop = self._stop_for("interrupt")
         except (ExecutionError, MemoryError) as error:
-            # What ran once fails for want of memory; where it was before there was enough.
-            if self._return_to(before, branch):
+            # Re-execution fails only for lack of memory, and the old position needs less.
+            if self._return_to(old_position, branch):
                 raise
             self.stop = Stop(Reason.ERROR, str(error))
         else:
@@ -398,94 +398,94 @@ class LiveController(Controller):
         return self.stop
 
     def _return_to(self, position: Position, branch: Branch) -> bool:
-        """Whether the session is at a position again after it failed to reach another one."""
+        """Return to a position after a failed move; False if that fails as well."""
         try:
-            self._move(lambda: self._timeline.go_to(position, branch, anew=True))
+            self._move(lambda: self._timeline.go_to(position, branch, force=True))
         except (LoopdbgError, MemoryError):
             return False
         self.stop = self.stop_here()
         return True
 
     def _move(self, move: Callable[[], None]) -> None:
-        before = self.epoch
+        old_epoch = self.epoch
         try:
             move()
         finally:
-            if self.epoch != before:
+            if self.epoch != old_epoch:
                 self._outputs = None
         self.prime_all()
 
     def go_to(self, position: Position) -> Stop:
-        """Go to a position at which this line of time has stood."""
+        """Go to a position that this branch has passed."""
         with self.session_lock.hold():
             return self.travel(lambda: self._timeline.go_to(position))
 
     def go_to_iteration(self, iteration: int) -> Stop:
-        """Go to the boundary of this loop before an iteration, back or ahead. The turn is held.
+        """Go to the boundary of this loop before an iteration, back or ahead. Caller holds the session lock.
 
         Raises:
             UsageError: there is none.
         """
-        around, index = self._timeline.current_entry()
-        target = self._timeline.boundary_position(around, index, iteration)
-        now, _, _, ended, _ = self.engine.loop_state(index)
-        if iteration > now and ended is not None:
-            raise UsageError(no_iteration_text(self.symbols.loops[index].loop, iteration, now))
-        if iteration < now or target <= self.position:
+        outer, index = self._timeline.current_entry()
+        target = self._timeline.boundary_position(outer, index, iteration)
+        current, _, _, ended, _ = self.engine.loop_state(index)
+        if iteration > current and ended is not None:
+            raise UsageError(no_iteration_text(self.symbols.loops[index].loop, iteration, current))
+        if iteration < current or target <= self.position:
             return self.travel(lambda: self._timeline.go_to(target))
         stop = self.run_to(destinations.LoopBoundaryDestination(index, iteration), quietly=True)
         if self.position != target and stop.reason in (Reason.LOOP_END, Reason.ENTRY):
-            ran = self.engine.loop_state(index)[0]
-            why = no_iteration_text(self.symbols.loops[index].loop, iteration, ran)
-            raise UsageError(f"{why}, where the session stands now")
+            count = self.engine.loop_state(index)[0]
+            why = no_iteration_text(self.symbols.loops[index].loop, iteration, count)
+            raise UsageError(f"{why}, where the session is now")
         return stop
 
     def reverse_continue(self) -> Stop:
-        """Go to the last hit before here, or to where the session began."""
+        """Go to the last hit before the current position, or to the start of the session."""
         timeline = self._timeline
         timeline.update_tip()
         try:
             arm = partial(self._installer.install, self.breakpoints)
-            found = timeline.reverse_search(arm, self._installer.uninstall, self.prime_all, self._hits_with_details)
+            hit = timeline.reverse_search(arm, self._installer.uninstall, self.prime_all, self._hits_with_details)
         finally:
             self._installer.uninstall()
-        if found is None:
-            self._move(lambda: timeline.go_to(timeline.start_position or (0,), anew=True))
+        if hit is None:
+            self._move(lambda: timeline.go_to(timeline.start_position or (0,), force=True))
             self.stop = Stop(Reason.START, f"no breakpoint would have stopped before; {self.stop_here().text}")
             return self.stop
-        position, seen = found
-        self._move(lambda: timeline.go_to(position, anew=True))
-        for breakpoint_, change, failure in seen:
+        position, details = hit
+        self._move(lambda: timeline.go_to(position, force=True))
+        for breakpoint_, change, failure in details:
             breakpoint_.change_text, breakpoint_.failure = change, failure
-        self.stop = self.hit_stop([breakpoint_ for breakpoint_, _, _ in seen])
+        self.stop = self.hit_stop([breakpoint_ for breakpoint_, _, _ in details])
         return self.stop
 
     def _hits_with_details(self) -> list[tuple[Breakpoint, str, str]] | None:
-        """The breakpoints that hit here, with what changed or why they could not be tested; None: none does."""
-        return [(one, one.change_text, one.failure) for one in self._current_hits(silently=True)] or None
+        """The breakpoints that hit here, with their change or failure text; None: there is none."""
+        return [(b, b.change_text, b.failure) for b in self._current_hits(silently=True)] or None
 
-    # -- in words
+    # -- stops
 
     def stop_here(self) -> Stop:
-        """The stop for a position that was reached by travelling."""
+        """The stop for a position that was reached by a jump."""
         if self.engine.pc == len(self.engine.plan.code) - 1:
             return self._stop_for("end")
         return self._stop_for("boundary" if self.is_at_boundary() else "node")
 
-    def _stop_for(self, what: str) -> Stop:
+    def _stop_for(self, event: str) -> Stop:
         stack = self.engine.stack
-        if what == "end":
+        if event == "end":
             self._outputs = self.model._internals.results(self.engine)
             self._last_loop = self._timeline.last_exited_loop()
             text = "the model ran to its end" if self.model.loops else "the model ran to its end; it has no loop"
             return Stop(Reason.DONE, text)
-        if what == "node":
+        if event == "node":
             node = self._node_at(self.engine.pc)
             text = f"before {node.op_type} '{escape_unprintable(node.name)}'"
             if stack:
                 text += f" in iteration {self.frame.iteration} of {loop_label(self.frame.loop)}"
             return Stop(Reason.NODE, text if self.model.loops else f"{text}; the model has no loop")
         frame = self.frame
-        if what == "limit":
+        if event == "limit":
             return Stop(Reason.LIMIT, f"{loop_label(frame.loop)} reached the limit of {frame.iteration} iterations")
-        return interrupt_stop(frame) if what == "interrupt" else boundary_stop(frame)
+        return interrupt_stop(frame) if event == "interrupt" else boundary_stop(frame)

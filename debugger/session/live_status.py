@@ -1,4 +1,4 @@
-"""How running loops stand, told now and then while they run on."""
+"""Periodic status of running loops, sampled without stopping them."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from ..statistics.tensor_ref import REFERENCE_MIN_BYTES
 from ..statistics.value_history import Evolution
 from .history_sampler import HistorySampler
 
-#: It is told so often, for so long after somebody asked, and takes at most this part of the time.
+#: Sampling interval, how long sampling continues after the last request, and its maximum share of the run time.
 _SAMPLE_INTERVAL_SECONDS, _DEMAND_TIMEOUT_SECONDS, _MAX_TIME_SHARE = 0.09, 1.0, 0.02
-#: Of a scan output so many elements in so many lines are read, and so many numbers of each; so many single ones.
+#: Limits of the sample of a scan output: lines, elements per line, numbers per element; number of scalar elements.
 _SAMPLE_LINES, _ELEMENTS_PER_LINE, _NUMBERS_PER_ELEMENT, _MAX_SCALAR_ELEMENTS = 64, 2, 512, 1 << 15
-#: Of so many numbers each is read, while the loop waits.
+#: Scan outputs up to this many numbers are read completely, while the loop waits.
 _EXHAUSTIVE_READ_MAX_ELEMENTS = 1 << 20
-#: Carried tensors of so many bytes are copied; of others there is the history.
+#: Carried tensors up to this size are copied; larger ones have only their history.
 _COPY_MAX_BYTES = REFERENCE_MIN_BYTES
 
 
 @dataclass(frozen=True, eq=False)
 class LiveScanOutput:
-    """What a scan output has so far: ``newest`` is its newest element, where that is small."""
+    """A scan output so far; ``newest``: its newest element, if small."""
 
     count: int
     shape: tuple[int, ...]
@@ -48,7 +48,7 @@ class LiveScanOutput:
 
 @dataclass(frozen=True, eq=False)
 class LiveCarriedValue:
-    """What a back edge carries: what the next iteration gets and what the one before got, where they are small."""
+    """A carried value: ``value`` for the next iteration and ``previous``, if small."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -58,8 +58,8 @@ class LiveCarriedValue:
 
 @dataclass(frozen=True, eq=False)
 class LiveStatus:
-    """The recent state of a running loop, at a boundary of it or of one inside. What is carried and collected is in
-    the order of its back edges and scan outputs; None: no tensor. ``history``: what its values were so far."""
+    """The recent state of a running loop, at a boundary of it or of an inner loop. ``carried`` and ``scans`` are in the
+    order of its back edges and scan outputs; None: no tensor. ``history``: its values so far."""
 
     entry: tuple[int, ...]
     iteration: int
@@ -70,7 +70,7 @@ class LiveStatus:
 
 
 class LiveStatusSampler:
-    """Reads an engine at a boundary that it passes anyway."""
+    """Samples an engine at boundaries that it passes."""
 
     def __init__(self, engine: Engine, histories: HistorySampler) -> None:
         self._engine = engine
@@ -81,77 +81,77 @@ class LiveStatusSampler:
 
     @property
     def latest(self) -> Mapping[str, LiveStatus]:
-        """Path of each loop that was met running -> how it stood. From any thread, while the engine runs in another."""
+        """Path of each running loop -> its last sample. Thread-safe while the engine runs in another thread."""
         self._requested_time = time.monotonic()
         return self._latest
 
     def clear(self) -> None:
-        """A command begins."""
+        """Discard the samples when a command begins."""
         self._latest = {}
 
     @property
     def is_due(self) -> bool:
-        """Whether the engine should stop at the next boundary, to be read."""
+        """Whether the engine should stop at the next boundary for a sample."""
         now = time.monotonic()
         return now - self._requested_time < _DEMAND_TIMEOUT_SECONDS and now - self._sampled_time > max(
             _SAMPLE_INTERVAL_SECONDS, self._sample_cost_seconds / _MAX_TIME_SHARE
         )
 
     def sample_if_due(self) -> None:
-        """In the thread that runs the engine, while it stands at a boundary."""
+        """Called by the engine's thread at a boundary."""
         if not self.is_due:
             return
-        # Without the time in which others run.
-        begun = time.thread_time()
-        # Nobody ever changes what others may be reading.
+        # Thread time excludes other threads.
+        start = time.thread_time()
+        # Copy on write: readers in other threads keep the old mapping.
         self._latest = {**self._latest, **self._sample()}
-        self._sample_cost_seconds = time.thread_time() - begun
+        self._sample_cost_seconds = time.thread_time() - start
         self._sampled_time = time.monotonic()
 
     def _sample(self) -> dict[str, LiveStatus]:
-        engine, found = self._engine, {}
+        engine, loops = self._engine, {}
         entry: tuple[int, ...] = ()
         for index in engine.stack:
             plan = engine.plan.loops[index]
             iteration, trips = engine.loop_state(index)[0], max_trip_count(engine, plan)
-            between = engine.pc == plan.head and iteration > 0
-            carried = tuple(self._sample_carried(index, k, one.param, between) for k, one in enumerate(plan.edges))
-            scans = tuple(self._sample_scan(index, k, one.output) for k, one in enumerate(plan.scans))
-            found[plan.path] = LiveStatus(entry, iteration, trips, carried, scans, self._histories.entry_history(index))
+            started = engine.pc == plan.head and iteration > 0
+            carried = tuple(self._sample_carried(index, k, edge.param, started) for k, edge in enumerate(plan.edges))
+            scans = tuple(self._sample_scan(index, k, edge.output) for k, edge in enumerate(plan.scans))
+            loops[plan.path] = LiveStatus(entry, iteration, trips, carried, scans, self._histories.entry_history(index))
             entry = (*entry, iteration)
-        return found
+        return loops
 
-    def _sample_carried(self, index: int, k: int, slot: int, between: bool) -> LiveCarriedValue | None:
+    def _sample_carried(self, index: int, k: int, slot: int, started: bool) -> LiveCarriedValue | None:
         value = self._engine.peek(slot)
         if not isinstance(value, np.ndarray):
             return None
         small = value.nbytes <= _COPY_MAX_BYTES
-        before = self._engine.loops.peek_previous(index, k) if small and between else None
-        known = isinstance(before, np.ndarray) and before.nbytes <= _COPY_MAX_BYTES
+        previous = self._engine.loops.peek_previous(index, k) if small and started else None
+        copied = isinstance(previous, np.ndarray) and previous.nbytes <= _COPY_MAX_BYTES
         return LiveCarriedValue(
-            value.dtype.name, value.shape, np.array(value) if small else None, np.array(before) if known else None
+            value.dtype.name, value.shape, np.array(value) if small else None, np.array(previous) if copied else None
         )
 
     def _sample_scan(self, index: int, k: int, port: ScanOutput) -> LiveScanOutput:
         rows = self._engine.scans.elements(index, k)
         if rows is None:
             return LiveScanOutput(0, (0,), "", None, None)
-        count, element = len(rows), rows.shape[1:]
+        count, element_shape = len(rows), rows.shape[1:]
         newest = np.array(rows[-1]) if rows[-1].nbytes < REFERENCE_MIN_BYTES or rows.dtype.hasobject else None
-        told = count, scan_output_shape(element, port, count), rows.dtype.name, newest
-        size = int(np.prod(element, dtype=np.int64))
+        fields = count, scan_output_shape(element_shape, port, count), rows.dtype.name, newest
+        size = int(np.prod(element_shape, dtype=np.int64))
         if not size or rows.dtype.kind in "OUST":
-            return LiveScanOutput(*told, None)
-        # As they stand in the output.
+            return LiveScanOutput(*fields, None)
+        # In the order of the output.
         rows = rows[::-1] if port.reverse else rows
         if size == 1:
-            take = fold_scalars if rows.size <= _EXHAUSTIVE_READ_MAX_ELEMENTS else sample_scalars
-            return LiveScanOutput(*told, take(rows, _MAX_SCALAR_ELEMENTS))
-        axis = 0 if port.stack else normalize_axis(port.axis, len(element))
+            sampler = fold_scalars if rows.size <= _EXHAUSTIVE_READ_MAX_ELEMENTS else sample_scalars
+            return LiveScanOutput(*fields, sampler(rows, _MAX_SCALAR_ELEMENTS))
+        axis = 0 if port.stack else normalize_axis(port.axis, len(element_shape))
         if rows.size <= _EXHAUSTIVE_READ_MAX_ELEMENTS:
-            return LiveScanOutput(*told, fold_elements(rows, size, _NUMBERS_PER_ELEMENT, axis))
+            return LiveScanOutput(*fields, fold_elements(rows, size, _NUMBERS_PER_ELEMENT, axis))
         return LiveScanOutput(
-            *told,
+            *fields,
             sample_elements(
                 rows, size, indices_per_line(count, _SAMPLE_LINES, _ELEMENTS_PER_LINE), _NUMBERS_PER_ELEMENT, axis
             ),

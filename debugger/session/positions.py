@@ -1,7 +1,7 @@
-"""The order of all positions of an execution, and running on to one of them.
+"""Positions of an execution, their order, and running to one of them.
 
-A position (``Engine.position``) is pairs of a loop's ENTER and its iteration, outermost first, then the instruction
-that runs next.
+A position (``Engine.position``) consists of pairs (ENTER instruction of a loop, iteration), outermost first, and the
+next instruction.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Position = tuple[int, ...]
 
 
 class NonDeterminismError(LoopdbgError):
-    """An execution did not come by a position that it was at before: something in it is not deterministic."""
+    """A repeated execution did not reach a known position: the model is not deterministic."""
 
 
 def loop_levels(position: Position) -> list[tuple[int, int]]:
@@ -24,18 +24,18 @@ def loop_levels(position: Position) -> list[tuple[int, int]]:
 
 
 def set_next_stop(engine: Engine, target: Position) -> int | None:
-    """Ask the engine to stop on the way to a position ahead, at the latest there: a boundary, or (the result) an
-    instruction that the caller has to set a trap at. Each such stop is one loop nearer."""
-    here, wanted = loop_levels(engine.position), loop_levels(target)
+    """Arm the next stop on the way to a later position: a boundary, or (the result) an instruction where the caller
+    must set a trap. Each stop is one loop level nearer."""
+    levels, target_levels = loop_levels(engine.position), loop_levels(target)
     code, loops = engine.plan.code, engine.plan.loops
     level = 0
-    while level < min(len(here), len(wanted)) and here[level] == wanted[level]:
+    while level < min(len(levels), len(target_levels)) and levels[level] == target_levels[level]:
         level += 1
-    if level < len(wanted):
-        enter, iteration = wanted[level]
-        if level == len(wanted) - 1 and target[-1] < loops[code[enter].loop].head:
-            # Before the boundary of its iteration: a condition is tested there.
-            if not iteration or (level < len(here) and here[level] == (enter, iteration - 1)):
+    if level < len(target_levels):
+        enter, iteration = target_levels[level]
+        if level == len(target_levels) - 1 and target[-1] < loops[code[enter].loop].head:
+            # The target is in the loop test, before the boundary of its iteration.
+            if not iteration or (level < len(levels) and levels[level] == (enter, iteration - 1)):
                 return target[-1]
             iteration -= 1
         engine.stop_at(code[enter].loop, iteration)
@@ -44,12 +44,12 @@ def set_next_stop(engine: Engine, target: Position) -> int | None:
 
 
 def run_to(engine: Engine, target: Position) -> None:
-    """Run on to a position ahead that this execution was at before, whatever breakpoints there are.
+    """Run to a later position that this execution has passed before; ignores breakpoints.
 
     Raises:
-        TravelError: the execution came out elsewhere.
-        InterruptError: somebody called ``Engine.interrupt``.
-        LimitError: a limit stands in between.
+        NonDeterminismError: the execution missed the position.
+        InterruptError: ``Engine.interrupt`` was called.
+        LimitError: a limit was reached on the way.
         ExecutionError: a node failed that did not fail before.
     """
     try:
@@ -66,23 +66,23 @@ def run_to(engine: Engine, target: Position) -> None:
 
 
 def nodes_until(engine: Engine, target: Position) -> Iterator[Position]:
-    """Step through the nodes of the body that the engine stands in, up to a position ahead, inner loops as one node.
+    """Step through the nodes of the current body up to a later position; an inner loop is one node.
 
-    Yields each position before the target at which a node would run next.
+    Yields each position before the target at which a node runs next.
     """
-    wanted = loop_levels(target)
-    depth = len(wanted)
+    levels = loop_levels(target)
+    depth = len(levels)
     code, loops = engine.plan.code, engine.plan.loops
-    at_boundary = bool(wanted) and target[-1] == loops[code[wanted[-1][0]].loop].head
+    at_boundary = bool(levels) and target[-1] == loops[code[levels[-1][0]].loop].head
     engine.set_traps(())
     while True:
         if engine.pc != _innermost_head(engine) and len(engine.stack) <= depth:
             yield engine.position
         engine.clear_stops()
         engine.stop_at_node(depth)
-        for k, (enter, iteration) in enumerate(wanted):
-            last = at_boundary and k == depth - 1
-            engine.stop_at(engine.plan.code[enter].loop, iteration if last else iteration + 1)
+        for k, (enter, iteration) in enumerate(levels):
+            is_target = at_boundary and k == depth - 1
+            engine.stop_at(engine.plan.code[enter].loop, iteration if is_target else iteration + 1)
         _resume(engine)
         if engine.position >= target:
             engine.clear_stops()
@@ -94,9 +94,9 @@ def _innermost_head(engine: Engine) -> int:
 
 
 def _resume(engine: Engine) -> None:
-    what, index = engine.resume()
-    if what == "interrupt":
+    event, index = engine.resume()
+    if event == "interrupt":
         raise InterruptError("interrupted while moving through time")
-    if what == "limit":
+    if event == "limit":
         loop = engine.plan.loops[index].loop
         raise LimitError(f"loop '{loop.name}' reached its limit of iterations while moving through time")

@@ -1,4 +1,4 @@
-"""The last position of a piece of time at which something is found."""
+"""Search for the last hit in a segment of the timeline."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from ...runtime.engine.history.checkpoints import Checkpoint
 from ...runtime.errors import InterruptError
 from .positions import Position, loop_levels, run_to, set_next_stop
 
-#: So many hits are looked at one after the other; where there are more, the time that is left is halved.
+#: Hits that are searched linearly; with more, the rest of the segment is bisected.
 LINEAR_SEARCH_MAX_HITS = 16
 
 Hits = TypeVar("Hits")
 
 
 def iterations_of_ended_loops(engine: Engine) -> dict[int, int]:
-    """ENTER of each loop of the main graph that ran and was left -> its iterations."""
+    """ENTER of each completed loop of the main graph -> its iterations."""
     running = set(engine.stack)
     return {
         plan.enter: engine.loop_state(plan.index)[0]
@@ -29,9 +29,8 @@ def iterations_of_ended_loops(engine: Engine) -> dict[int, int]:
 class ReverseSearch(Generic[Hits]):
     """A search from a checkpoint to a position.
 
-    ``arm`` asks the engine to stop where something may be found, and at further instructions, until ``disarm``;
-    ``test`` decides about a stop; ``restored`` is called where the engine was put elsewhere. ``ended``: see
-    :func:`iterations_of_ended_loops`.
+    ``arm`` makes the engine stop at possible hits and further instructions, until ``disarm``; ``test`` decides whether
+    a stop is a hit; ``on_restore`` is called after the engine jumped. ``ended``: see :func:`iterations_of_ended_loops`.
     """
 
     def __init__(
@@ -39,40 +38,40 @@ class ReverseSearch(Generic[Hits]):
         engine: Engine,
         arm: Callable[[tuple[int, ...]], None],
         disarm: Callable[[], None],
-        restored: Callable[[], None],
+        on_restore: Callable[[], None],
         test: Callable[[], Hits | None],
         ended: Mapping[int, int],
     ) -> None:
         self.engine = engine
-        self._arm, self._disarm, self._on_restore, self._test, self._ended_loops = arm, disarm, restored, test, ended
+        self._arm, self._disarm, self._on_restore, self._test, self._ended_loops = arm, disarm, on_restore, test, ended
 
-    def find_last_hit(self, checkpoint: Checkpoint, end: Position, here: Position) -> tuple[Position, Hits] | None:
-        """The last one up to ``end``, but before ``here``. The engine stands somewhere on the way then.
+    def find_last_hit(self, checkpoint: Checkpoint, end: Position, limit: Position) -> tuple[Position, Hits] | None:
+        """The last hit up to ``end``, but before ``here``. The final position of the engine is unspecified.
 
         Raises:
-            InterruptError: somebody called ``Engine.interrupt``.
+            InterruptError: ``Engine.interrupt`` was called.
         """
         self._restore_at(checkpoint, checkpoint.position)
-        last = None
+        last_hit = None
         for _ in range(LINEAR_SEARCH_MAX_HITS):
-            found = self._next_hit(end, here)
-            if found is None:
-                return last
-            last = found
-        # Halving begins at the last hit that is known, so that all of it takes as long as the time that is left.
+            hit = self._next_hit(end, limit)
+            if hit is None:
+                return last_hit
+            last_hit = hit
+        # Bisect from the last known hit: the total time is proportional to the rest of the segment.
         nearest = self.engine.checkpoints.save()
-        while last is not None and (middle := self._midpoint(last[0], end)) is not None:
+        while last_hit is not None and (middle := self._midpoint(last_hit[0], end)) is not None:
             self._restore_at(nearest, middle)
-            found = self._next_hit(end, here)
-            if found is None:
+            hit = self._next_hit(end, limit)
+            if hit is None:
                 end = middle
             else:
-                last, nearest = found, self.engine.checkpoints.save()
-        if last is not None:
-            self._restore_at(nearest, last[0])
-        while (found := self._next_hit(end, here)) is not None:
-            last = found
-        return last
+                last_hit, nearest = hit, self.engine.checkpoints.save()
+        if last_hit is not None:
+            self._restore_at(nearest, last_hit[0])
+        while (hit := self._next_hit(end, limit)) is not None:
+            last_hit = hit
+        return last_hit
 
     def _restore_at(self, checkpoint: Checkpoint, position: Position) -> None:
         self._disarm()
@@ -80,38 +79,38 @@ class ReverseSearch(Generic[Hits]):
         run_to(self.engine, position)
         self._on_restore()
 
-    def _next_hit(self, end: Position, here: Position) -> tuple[Position, Hits] | None:
-        """The next one up to ``end``; None: there is none, and the engine stands there."""
+    def _next_hit(self, end: Position, limit: Position) -> tuple[Position, Hits] | None:
+        """The next hit up to ``end``; None: there is none, and the engine is at ``end``."""
         engine = self.engine
         try:
             while engine.position < end:
                 engine.clear_stops()
                 trap = set_next_stop(engine, end)
                 self._arm(() if trap is None else (trap,))
-                what, _ = engine.resume()
-                if what == "interrupt":
+                event, _ = engine.resume()
+                if event == "interrupt":
                     raise InterruptError("interrupted while going back")
-                if what in ("node", "boundary", "predicate") and engine.position < here:
-                    found = self._test()
-                    if found is not None:
-                        return engine.position, found
+                if event in ("node", "boundary", "predicate") and engine.position < limit:
+                    hits = self._test()
+                    if hits is not None:
+                        return engine.position, hits
         finally:
             engine.clear_stops()
         return None
 
     def _midpoint(self, start: Position, end: Position) -> Position | None:
-        """A boundary between two positions, in the outermost loop in which they are apart; None: no more is known."""
-        first, last = loop_levels(start), loop_levels(end)
-        level = next((k for k, pair in enumerate(first) if last[k : k + 1] != [pair]), len(first))
-        if level == len(first):
+        """A boundary between two positions, in the outermost loop where they differ; None: there is none."""
+        start_levels, end_levels = loop_levels(start), loop_levels(end)
+        level = next((k for k, pair in enumerate(start_levels) if end_levels[k : k + 1] != [pair]), len(start_levels))
+        if level == len(start_levels):
             return None
-        enter, iteration = first[level]
-        if level < len(last) and last[level][0] == enter:
-            behind = last[level][1]
+        enter, iteration = start_levels[level]
+        if level < len(end_levels) and end_levels[level][0] == enter:
+            end_iteration = end_levels[level][1]
         elif level == 0 and enter in self._ended_loops:
-            behind = self._ended_loops[enter]
+            end_iteration = self._ended_loops[enter]
         else:
             return None
         plan = self.engine.plan.loops[self.engine.plan.code[enter].loop]
-        middle = (*start[: 2 * level], enter, max((iteration + behind) // 2, iteration + 1), plan.head)
-        return middle if start < middle < end and middle[2 * level + 1] <= behind else None
+        middle = (*start[: 2 * level], enter, max((iteration + end_iteration) // 2, iteration + 1), plan.head)
+        return middle if start < middle < end and middle[2 * level + 1] <= end_iteration else None

@@ -1,8 +1,8 @@
-"""What a branch changed, and which of it a model file can say.
+"""Saves the edits of a branch into a copy of the model file.
 
-A file says what holds from the beginning: constants, what a loop begins with, its trip count, its initial condition.
-So a change can be saved where nothing had read what it changed: its branch, and the saved model run from the start,
-then give the same bits. All else is refused by name.
+A file holds the initial state: constants, initial values of loops, trip counts, initial conditions. An edit can be
+saved if no node had read the old value: then the branch and the saved model, run from the start, give the same bits.
+Other edits are rejected by name.
 """
 
 from __future__ import annotations
@@ -24,36 +24,36 @@ from .positions import Position, loop_levels
 
 
 class NotExpressible(Exception):
-    """A file has no words for a change; the text says why and what to do."""
+    """A model file cannot express an edit; the message has the reason and a remedy."""
 
 
 def save_edits(model: Model, branch: Branch, target: Path, force: bool = False) -> list[Path]:
-    """Write a copy of a model's file with the changes of a branch; returns the files that were written.
+    """Write a copy of a model's file with the edits of a branch; returns the written files.
 
     Raises:
-        UsageError: nothing was changed, something cannot be said in a file, or ``target`` cannot be written.
+        UsageError: there is no edit, a file cannot express one, or ``target`` cannot be written.
         ModelError: the model's file changed since it was opened.
     """
-    changes = [change for one in reversed(branch.ancestry()) for change in one.edit_records]
-    if not changes:
+    edits = [edit for b in reversed(branch.ancestry()) for edit in b.edit_records]
+    if not edits:
         raise UsageError("nothing was changed on this branch: set changes a value")
     path = _check_target(model, target, force)
-    found = _EditTranslator(model.plan)
-    for change in changes:
+    translator = _EditTranslator(model.plan)
+    for edit in edits:
         try:
-            found.add_edit(change)
-        except NotExpressible as why:
+            translator.add_edit(edit)
+        except NotExpressible as error:
             raise UsageError(
-                f"'{change.text}' {_position_text(model.plan, change)} cannot be said in a file: {why}"
+                f"'{edit.text}' {_position_text(model.plan, edit)} cannot be saved in a file: {error}"
             ) from None
-    return rewrite(path, model._internals.weights, model.graph, found.changes, target)
+    return rewrite(path, model._internals.weights, model.graph, translator.changes, target)
 
 
 def _check_target(model: Model, target: Path, force: bool) -> Path:
-    """The model's file, if it can be copied to the target."""
+    """The path of the model's file, if it can be copied to the target."""
     if model.path is None or model.graph.system is System.TENSORRT or model._internals.is_over_requests:
-        what = "is a script" if model.graph.system is System.TENSORRT else "came from no file of its own"
-        raise UsageError(f"{model.name} {what}, so no copy of it can be saved")
+        reason = "is a script" if model.graph.system is System.TENSORRT else "came from no file of its own"
+        raise UsageError(f"{model.name} {reason}, so no copy of it can be saved")
     suffix = ".xml" if model.graph.system is System.OPENVINO else ".onnx"
     if target.suffix != suffix:
         raise UsageError(f"{target}: name it {suffix}, as the model is")
@@ -63,7 +63,7 @@ def _check_target(model: Model, target: Path, force: bool) -> Path:
     files = [target, *([target.with_suffix(".bin")] if suffix == ".xml" else [])]
     sources = [model.path, model._internals.weights or model.path.with_suffix(".bin")]
     for file in files:
-        if file.exists() and any(one.exists() and file.samefile(one) for one in sources):
+        if file.exists() and any(source.exists() and file.samefile(source) for source in sources):
             raise UsageError(f"{file}: is the model itself; give another name")
         if file.exists() and not force:
             raise UsageError(f"{file}: is there already; give another name")
@@ -71,7 +71,7 @@ def _check_target(model: Model, target: Path, force: bool) -> Path:
 
 
 class _EditTranslator:
-    """Changes as a file says them."""
+    """Translates edits into changes of a model file."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -82,28 +82,28 @@ class _EditTranslator:
 
     @property
     def changes(self) -> ModelEdits:
-        """All of them; of several to one thing the last one counts."""
+        """The translated edits; the last edit of each item wins."""
         return ModelEdits(self.constants, self.initial_values, self.trip_counts, self.conditions)
 
-    def add_edit(self, change: EditRecord) -> None:
-        """Add one.
+    def add_edit(self, edit: EditRecord) -> None:
+        """Add an edit.
 
         Raises:
-            Cannot: a file has no words for it.
+            NotExpressible: a file cannot express it.
         """
-        if change.kind == "variable":
+        if edit.kind == "variable":
             raise NotExpressible("a variable has its value from the run; give it as the state of a run")
-        if change.kind == "trip count":
-            self._add_trip_count(self._outermost_loop(change), int(change.new_value), change)
-        elif change.kind == "condition":
-            self._add_condition(self._outermost_loop(change), bool(change.new_value), change)
+        if edit.kind == "trip count":
+            self._add_trip_count(self._outermost_loop(edit), int(edit.new_value), edit)
+        elif edit.kind == "condition":
+            self._add_condition(self._outermost_loop(edit), bool(edit.new_value), edit)
         else:
-            assert change.value is not None
-            self._add_value(change.value, change)
+            assert edit.value is not None
+            self._add_value(edit.value, edit)
 
-    def _outermost_loop(self, change: EditRecord) -> LoopPlan:
-        """The loop of a change, which is entered once."""
-        loop = self.plan.loops[change.loop]
+    def _outermost_loop(self, edit: EditRecord) -> LoopPlan:
+        """The loop of an edit, if it is entered only once."""
+        loop = self.plan.loops[edit.loop]
         if loop.parent >= 0:
             outer = self.plan.loops[loop.parent].loop.name
             raise NotExpressible(
@@ -111,99 +111,99 @@ class _EditTranslator:
             )
         return loop
 
-    def _add_trip_count(self, loop: LoopPlan, count: int, change: EditRecord) -> None:
+    def _add_trip_count(self, loop: LoopPlan, count: int, edit: EditRecord) -> None:
         if loop.loop.op_type != "Loop" or loop.loop.derived_from:
             raise NotExpressible(f"{loop.loop.op_type} '{loop.loop.name}' has no trip count in the file")
-        # It ends where it stands if it has run more often.
-        self.trip_counts[loop.loop] = max(count, _edit_iteration(change))
+        # A loop that has run more iterations ends at its current one.
+        self.trip_counts[loop.loop] = max(count, _edit_iteration(edit))
 
-    def _add_condition(self, loop: LoopPlan, holds: bool, change: EditRecord) -> None:
-        if not _edit_iteration(change):
-            self.conditions[loop.loop] = holds
-        elif not holds:
-            self._add_trip_count(loop, _edit_iteration(change), change)
+    def _add_condition(self, loop: LoopPlan, new_value: bool, edit: EditRecord) -> None:
+        if not _edit_iteration(edit):
+            self.conditions[loop.loop] = new_value
+        elif not new_value:
+            self._add_trip_count(loop, _edit_iteration(edit), edit)
         else:
             raise NotExpressible(
                 "what the body computes says that the loop ends there; change what it computes that from"
             )
 
-    def _add_value(self, value: Value, change: EditRecord) -> None:
-        loop = self._loop_at_boundary(change)
-        edge = None if loop is None else next((one for one in loop.loop.back_edges if one.param is value), None)
-        invariant = None if loop is None else next((one for one in loop.loop.invariants if one.inner is value), None)
+    def _add_value(self, value: Value, edit: EditRecord) -> None:
+        loop = self._loop_at_boundary(edit)
+        edge = None if loop is None else next((port for port in loop.loop.back_edges if port.param is value), None)
+        invariant = None if loop is None else next((port for port in loop.loop.invariants if port.inner is value), None)
         if loop is not None and (edge is not None or invariant is not None):
             if edge is not None and isinstance(edge.initial, SlicedInput):
                 raise NotExpressible("the loop begins with a part of a sliced input")
-            self._add_initial_value(self._outermost_loop(change), value, change)
+            self._add_initial_value(self._outermost_loop(edit), value, edit)
             return
         if not self._is_constant(value):
             raise NotExpressible(self._not_constant_message(value))
-        reader = next(self._readers_before(value, change), None)
+        reader = next(self._readers_before(value, edit), None)
         if reader is not None:
             raise NotExpressible(f"{reader} has read it by then; go back to where nothing has, and set it there")
-        self.constants[value] = _edit_array(change)
+        self.constants[value] = _edit_array(edit)
 
-    def _add_initial_value(self, loop: LoopPlan, value: Value, change: EditRecord) -> None:
-        iteration = _edit_iteration(change)
+    def _add_initial_value(self, loop: LoopPlan, value: Value, edit: EditRecord) -> None:
+        iteration = _edit_iteration(edit)
         if iteration:
             raise NotExpressible(
                 f"a file says what loop '{loop.loop.name}' begins with, and nothing of iteration {iteration}; go to"
                 " iteration 0 and set it there, or extract that iteration as a model of its own"
             )
-        later = next(self._readers_after(value, loop), None)
-        if later is not None and any(one.inner is value for one in loop.loop.invariants):
-            raise NotExpressible(f"{later} reads it as well, after the loop; change what both are given")
-        self.initial_values[loop.loop, value] = _edit_array(change)
+        reader = next(self._readers_after(value, loop), None)
+        if reader is not None and any(port.inner is value for port in loop.loop.invariants):
+            raise NotExpressible(f"{reader} reads it as well, after the loop; change what both are given")
+        self.initial_values[loop.loop, value] = _edit_array(edit)
 
-    def _loop_at_boundary(self, change: EditRecord) -> LoopPlan | None:
-        """The loop at whose boundary it was made."""
-        stack = loop_levels(change.position)
+    def _loop_at_boundary(self, edit: EditRecord) -> LoopPlan | None:
+        """The loop at whose boundary the edit was made."""
+        stack = loop_levels(edit.position)
         loop = self.plan.loops[self.plan.code[stack[-1][0]].loop] if stack else None
-        return loop if loop is not None and change.position[-1] == loop.head else None
+        return loop if loop is not None and edit.position[-1] == loop.head else None
 
     def _is_constant(self, value: Value) -> bool:
         if value.constant is not None:
             return True
-        node = next((one.node for one in self.plan.code if one.node is not None and value in one.node.outputs), None)
+        node = next((i.node for i in self.plan.code if i.node is not None and value in i.node.outputs), None)
         return node is not None and node.op_type == "Constant" and not node.is_custom_operator and not node.inputs
 
     def _not_constant_message(self, value: Value) -> str:
-        """Why a value that is no constant cannot be written."""
+        """Why a value that is no constant cannot be saved."""
         if value in self.plan.graph.inputs:
             return "it is an input of the model, and no part of its file; give it as one"
-        node = next((one.node for one in self.plan.code if one.node is not None and value in one.node.outputs), None)
-        made = "it is made anew in each iteration" if node is None else f"{node.op_type} '{node.name}' computes it"
-        return f"{made}; change a constant, or what a loop begins with"
+        node = next((i.node for i in self.plan.code if i.node is not None and value in i.node.outputs), None)
+        reason = "it is recomputed in each iteration" if node is None else f"{node.op_type} '{node.name}' computes it"
+        return f"{reason}; change a constant, or what a loop begins with"
 
-    # -- who has read it by then
+    # -- earlier readers
 
-    def _readers_before(self, value: Value, change: EditRecord) -> Iterator[str]:
+    def _readers_before(self, value: Value, edit: EditRecord) -> Iterator[str]:
         slot = self.plan.slot_of[value]
-        begun = self._loop_at_boundary(change)
+        loop_at_boundary = self._loop_at_boundary(edit)
         for pc in self._read_positions(slot):
-            if self._may_have_run(pc, change.position):
+            if self._may_have_run(pc, edit.position):
                 yield self._node_label(pc)
         for loop in self.plan.loops:
             for port in loop.slices:
-                # Where it stands before iteration 0 its parts are cut anew.
-                fresh = loop is begun and not _edit_iteration(change) and loop.parent < 0
-                if port.outer == slot and not fresh and self._may_have_run(loop.enter, change.position):
+                # Before iteration 0 the slices are recomputed.
+                is_recomputed = loop is loop_at_boundary and not _edit_iteration(edit) and loop.parent < 0
+                if port.outer == slot and not is_recomputed and self._may_have_run(loop.enter, edit.position):
                     yield self._node_label(loop.enter)
 
     def _readers_after(self, value: Value, loop: LoopPlan) -> Iterator[str]:
-        """What reads a value once a loop has ended: an invariant input is one with what it is outside."""
+        """Readers of a value after a loop: an invariant input shares the slot of the outer value."""
         slot = self.plan.slot_of[value]
         pcs = [
             *self._read_positions(slot),
-            *(one.enter for one in self.plan.loops for port in one.slices if port.outer == slot),
+            *(loop_.enter for loop_ in self.plan.loops for port in loop_.slices if port.outer == slot),
         ]
         yield from (self._node_label(pc) for pc in pcs if pc > loop.exit)
         yield from (f"the output '{name}'" for name, output in self.plan.outputs if output == slot)
 
     def _read_positions(self, slot: int) -> Iterator[int]:
-        """Where the plan reads a slot, but for sliced inputs."""
-        for pc, one in enumerate(self.plan.code):
-            if slot in one.inputs or any(slot == source for source, _ in one.moves):
+        """Instructions that read a slot, except for sliced inputs."""
+        for pc, instruction in enumerate(self.plan.code):
+            if slot in instruction.inputs or any(slot == source for source, _ in instruction.moves):
                 yield pc
         for loop in self.plan.loops:
             lengths = [scan.length for scan in loop.scans]
@@ -221,36 +221,36 @@ class _EditTranslator:
 
     def _may_have_run(self, pc: int, position: Position) -> bool:
         """Whether an instruction may have run before a position."""
-        around = [loop for loop in self.plan.loops if loop.enter < pc < loop.exit]
-        stack, now = loop_levels(position), position[-1]
-        for depth, loop in enumerate(around):
+        enclosing = [loop for loop in self.plan.loops if loop.enter < pc < loop.exit]
+        stack, current_pc = loop_levels(position), position[-1]
+        for depth, loop in enumerate(enclosing):
             if depth >= len(stack):
-                return loop.enter < now
+                return loop.enter < current_pc
             enter, iteration = stack[depth]
             if enter != loop.enter:
                 return loop.enter < enter
             if iteration:
                 return True
-        if len(around) < len(stack):
-            return pc <= stack[len(around)][0]
-        return pc < now
+        if len(enclosing) < len(stack):
+            return pc <= stack[len(enclosing)][0]
+        return pc < current_pc
 
 
-def _edit_iteration(change: EditRecord) -> int:
-    stack = loop_levels(change.position)
+def _edit_iteration(edit: EditRecord) -> int:
+    stack = loop_levels(edit.position)
     return stack[-1][1] if stack else 0
 
 
-def _edit_array(change: EditRecord) -> Array:
-    if not isinstance(change.new_value, np.ndarray):
+def _edit_array(edit: EditRecord) -> Array:
+    if not isinstance(edit.new_value, np.ndarray):
         raise NotExpressible("it is no tensor, and a file has no such constants")
-    return change.new_value
+    return edit.new_value
 
 
-def _position_text(plan: Plan, change: EditRecord) -> str:
-    stack = loop_levels(change.position)
+def _position_text(plan: Plan, edit: EditRecord) -> str:
+    stack = loop_levels(edit.position)
     if not stack:
         return "outside of the loops"
     loop = plan.loops[plan.code[stack[-1][0]].loop]
-    word = "before" if change.position[-1] == loop.head else "in"
+    word = "before" if edit.position[-1] == loop.head else "in"
     return f"{word} iteration {stack[-1][1]} of loop '{loop.loop.name}'"

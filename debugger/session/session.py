@@ -1,9 +1,9 @@
-"""A debugging session: the steps that lead on, those that lead back, and what if.
+"""Debugging sessions of live runs: stepping forward and backward, edits and branches.
 
-A session drives one engine. Every step runs until its stop and returns a :class:`Stop` that says why. A session may be
+A session drives one engine. Every step runs until a stop and returns a :class:`Stop` with its reason. A session may be
 driven from any thread, by one at a time; :meth:`Session.interrupt` may be called from any thread at any time.
 
-How a step runs is a matter of :mod:`.running`; where it has been, and going there again, of its :mod:`.timeline`.
+:mod:`.live_controller` runs the steps; :mod:`.timeline` has the checkpoints and branches for time travel.
 """
 
 from __future__ import annotations
@@ -29,13 +29,14 @@ from .stop import Reason, Stop
 
 @public_class
 class Session(SessionBase):
-    """A model that runs under control, stopped before iteration 0 of its first loop at first.
+    """A model run under the debugger; it begins stopped before iteration 0 of the first loop.
 
-    Iterating over it gives the frame at this stop and after each step, to the end of the model or an error.
+    Iterating over it yields the frame at this stop and after each step, to the end of the model or an error.
 
-    ``inputs``: by name, anything that ``np.asarray`` takes where that loses nothing; they are copied.
-    ``max_iterations``: the most iterations of a loop before a command stops there; None: no limit. ``attended``: False
-    where nobody could interrupt a loop that nothing ends, so that running into one is an error.
+    Args:
+        inputs: by name, anything that ``np.asarray`` converts without loss; they are copied.
+        max_iterations: the number of iterations of a loop after which a command stops; None: no limit.
+        attended: False if no user can interrupt an infinite loop, so that running into one is an error.
 
     Raises:
         InputError: inputs that do not fit the signature.
@@ -71,8 +72,8 @@ class Session(SessionBase):
 
     @property
     def max_iterations(self) -> int | None:
-        """The most iterations of a loop before a command stops there; None: no limit. Going on from such a stop runs as
-        many again.
+        """The number of iterations of a loop after which a command stops; None: no limit. Continuing from such a stop
+        allows as many again.
 
         >>> session = loopdbg.debug("newton_sqrt.onnx", {"a": 2.0, "tol": 1e-6}, max_iterations=3)
         >>> session.continue_().text
@@ -81,8 +82,8 @@ class Session(SessionBase):
         return self._internals.max_iterations
 
     @max_iterations.setter
-    def max_iterations(self, most: int | None) -> None:
-        self._internals.max_iterations = most
+    def max_iterations(self, limit: int | None) -> None:
+        self._internals.max_iterations = limit
 
     @property
     def frame(self) -> SessionFrame:
@@ -92,17 +93,17 @@ class Session(SessionBase):
     def frames(self) -> list[SessionFrame]:
         return self._internals.frames
 
-    # -- on
+    # -- forward
 
     def restart(self, inputs: Mapping[str, Data] | None = None) -> Stop:
-        inside = self._internals
-        with inside.session_lock.hold():
+        controller = self._internals
+        with controller.session_lock.hold():
             if inputs:
-                inside.set_inputs(inputs)
-            timeline, entry = inside.timeline, inside.timeline.start_position
-            if entry is not None:
-                return inside.travel(lambda: timeline.go_to(entry, timeline.branches[0]))
-            return inside.run_to_first_loop()
+                controller.set_inputs(inputs)
+            timeline, start = controller.timeline, controller.timeline.start_position
+            if start is not None:
+                return controller.travel(lambda: timeline.go_to(start, timeline.branches[0]))
+            return controller.run_to_first_loop()
 
     def step(self, count: int = 1) -> Stop:
         return self._repeat(count, self._step)
@@ -111,8 +112,8 @@ class Session(SessionBase):
         return self._repeat(count, self._next_node)
 
     def into(self) -> Stop:
-        with self._resumable() as inside:
-            return self._enter_body() or inside.run_to(inside.next_node_destination(into=True))
+        with self._resumable() as controller:
+            return self._enter_body() or controller.run_to(controller.next_node_destination(into=True))
 
     def finish(self, count: int = 1) -> Stop:
         return self._repeat(count, self._finish)
@@ -120,18 +121,18 @@ class Session(SessionBase):
     def _run_to_iteration(self, iteration: int) -> Stop:
         if operator.index(iteration) > MAX_ITERATION:
             raise UsageError(f"there is no iteration {iteration}")
-        with self._resumable() as inside:
-            stack = inside.active_loops()
+        with self._resumable() as controller:
+            stack = controller.active_loops()
             if not stack:
                 raise UsageError("no loop is running here; until needs one")
-            now = inside.engine.loop_state(stack[-1])[0]
-            if iteration <= now:
-                raise UsageError(f"iteration {iteration} is not ahead of {now}; goto {iteration} goes back")
-            return inside.run_to(destinations.LoopBoundaryDestination(stack[-1], iteration))
+            current = controller.engine.loop_state(stack[-1])[0]
+            if iteration <= current:
+                raise UsageError(f"iteration {iteration} is not ahead of {current}; goto {iteration} goes back")
+            return controller.run_to(destinations.LoopBoundaryDestination(stack[-1], iteration))
 
     def continue_(self) -> Stop:
-        with self._resumable() as inside:
-            return inside.run_to(destinations.ModelEndDestination())
+        with self._resumable() as controller:
+            return controller.run_to(destinations.ModelEndDestination())
 
     # -- back
 
@@ -152,7 +153,7 @@ class Session(SessionBase):
         with self._internals.session_lock.hold():
             return self._internals.reverse_continue()
 
-    # -- what if
+    # -- edits and branches
 
     def set(self, target: str, value: Any) -> Branch:
         from .editor import normalize_value
@@ -166,14 +167,12 @@ class Session(SessionBase):
     def _edit(self, frame: SessionFrame, change: Callable[[Any], str]) -> Branch:
         from .editor import StateEditor
 
-        inside = self._internals
-        with inside.session_lock.hold():
-            line = reversed(self.branch.ancestry())
-            earlier = {
-                one.value: one.new_value for branch in line for one in branch.edit_records if one.value is not None
-            }
-            editor = StateEditor(inside.engine, frame, frame.history, earlier)
-            branch = inside.apply_edit(lambda: change(editor))
+        controller = self._internals
+        with controller.session_lock.hold():
+            ancestry = reversed(self.branch.ancestry())
+            edited = {e.value: e.new_value for branch in ancestry for e in branch.edit_records if e.value is not None}
+            editor = StateEditor(controller.engine, frame, frame.history, edited)
+            branch = controller.apply_edit(lambda: change(editor))
             branch.edit_records += editor.edit_records
             return branch
 
@@ -205,53 +204,53 @@ class Session(SessionBase):
         with self._internals.session_lock.hold():
             yield from self._internals.timeline.boundary_pairs(first, second)
 
-    # -- how
+    # -- helpers
 
     @contextmanager
     def _resumable(self) -> Iterator[LiveController]:
-        """Hold the session for a step that leads on, which needs somewhere to go."""
-        inside = self._internals
-        with inside.session_lock.hold():
+        """Hold the session lock for a forward step; rejects a model that ran to its end."""
+        controller = self._internals
+        with controller.session_lock.hold():
             if self.done:
                 raise UsageError("the model ran to its end; restart to run it again")
-            if self.stop.reason is Reason.LIMIT and inside.engine.stack:
-                inside.engine.raise_limit(inside.engine.stack[-1], self.max_iterations or 1)
-            yield inside
+            if self.stop.reason is Reason.LIMIT and controller.engine.stack:
+                controller.engine.raise_limit(controller.engine.stack[-1], self.max_iterations or 1)
+            yield controller
 
     def _step(self) -> Stop:
-        with self._resumable() as inside:
-            if not inside.model.loops:
-                return inside.run_to(inside.next_node_destination())
-            stack = inside.active_loops()
-            if stack and len(stack) == len(inside.engine.stack):
-                return inside.run_to(destinations.LoopBoundaryDestination(stack[-1], self.frame.iteration + 1))
-            return inside.run_to(destinations.AnyBoundaryDestination())
+        with self._resumable() as controller:
+            if not controller.model.loops:
+                return controller.run_to(controller.next_node_destination())
+            stack = controller.active_loops()
+            if stack and len(stack) == len(controller.engine.stack):
+                return controller.run_to(destinations.LoopBoundaryDestination(stack[-1], self.frame.iteration + 1))
+            return controller.run_to(destinations.AnyBoundaryDestination())
 
     def _next_node(self) -> Stop:
-        with self._resumable() as inside:
-            return self._enter_body() or inside.run_to(inside.next_node_destination())
+        with self._resumable() as controller:
+            return self._enter_body() or controller.run_to(controller.next_node_destination())
 
     def _enter_body(self) -> Stop | None:
-        """From a boundary to the first node of the body; a stop that came instead, or None."""
-        inside = self._internals
-        if not inside.is_at_boundary() or self.frame.stopped_by is not None:
+        """Go from a boundary to the first node of the body; returns any other stop on the way, or None."""
+        controller = self._internals
+        if not controller.is_at_boundary() or self.frame.stopped_by is not None:
             return None
-        stop = inside.run_to(inside.next_node_destination())
+        stop = controller.run_to(controller.next_node_destination())
         return None if stop.reason is Reason.NODE else stop
 
     def _finish(self) -> Stop:
-        with self._resumable() as inside:
-            stack = inside.active_loops()
+        with self._resumable() as controller:
+            stack = controller.active_loops()
             if stack:
-                return inside.run_to(destinations.LoopEndDestination(stack[-1]))
-            return inside.run_to(
-                destinations.AnyBoundaryDestination() if inside.engine.stack else destinations.ModelEndDestination()
+                return controller.run_to(destinations.LoopEndDestination(stack[-1]))
+            return controller.run_to(
+                destinations.AnyBoundaryDestination() if controller.engine.stack else destinations.ModelEndDestination()
             )
 
     def _back(self, count: int) -> tuple[Stop, int]:
-        made = [count]
+        counts = [count]
         with self._internals.session_lock.hold():
-            return self._internals.travel(lambda: made.append(self._internals.timeline.back(count))), made[-1]
+            return self._internals.travel(lambda: counts.append(self._internals.timeline.back(count))), counts[-1]
 
     def _back_node(self) -> Stop:
         with self._internals.session_lock.hold():
@@ -260,10 +259,11 @@ class Session(SessionBase):
 
 @public
 def debug(model: Any, inputs: Mapping[str, Data] | None = None, *, max_iterations: int | None = None) -> Session:
-    """Start a session on a model, or on what :func:`load` takes, stopped before iteration 0 of its first loop.
+    """Start a session on a model, or a source for :func:`load`, stopped before iteration 0 of its first loop.
 
-    ``inputs``: by name, anything that ``np.asarray`` takes where that loses nothing. ``max_iterations``: the most
-    iterations of a loop before a command stops there; None: no limit.
+    Args:
+        inputs: by name, anything that ``np.asarray`` converts without loss.
+        max_iterations: the number of iterations of a loop after which a command stops; None: no limit.
 
     Raises:
         ModelError: the file cannot be read.

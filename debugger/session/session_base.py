@@ -1,6 +1,6 @@
-"""The commands of what is debugged, a model that runs or a recording of a run: what users see of both.
+"""The commands of a debugging session, common to live runs and recordings.
 
-What a debuggee is made of is :mod:`.inside`; what one of the two cannot do it refuses.
+The implementation is in :mod:`.controller`; commands that one of the two does not support are rejected.
 """
 
 from __future__ import annotations
@@ -29,35 +29,35 @@ from .stop import Reason, Stop
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: Stops after which a step with a count goes on.
+#: Stops after which a step with a count continues.
 _COUNT_CONTINUES_AFTER = (Reason.NODE, Reason.STEP, Reason.ENTRY, Reason.LOOP_END)
 
 
 @public_class
 class SessionBase(SessionQueries):
-    """Something that stands somewhere, and stops where its breakpoints say.
+    """A run or recording with a current position that stops at its breakpoints.
 
-    Every command returns the :class:`Stop` that it came to, and raises a :class:`UsageError` where it is not possible.
+    Every command returns the :class:`Stop` that it reached, and raises :class:`UsageError` if it is not possible.
     """
 
-    def __init__(self, inside: Controller) -> None:
-        #: For our own front ends: what is in there may change with any version.
-        self._internals = inside
+    def __init__(self, controller: Controller) -> None:
+        #: For built-in front ends; may change with any version.
+        self._internals = controller
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
 
     def close(self) -> None:
-        """Let go of the engine and of all checkpoints, as the end of a with block does; every later use is a
+        """Release the engine and all checkpoints, as the end of a with block does; every later use raises
         :class:`UsageError`.
 
         Raises:
-            UsageError: another thread moves it.
+            UsageError: another thread runs a command.
 
         >>> with loopdbg.debug(model, inputs) as stepped:
         ...     print(stepped.step().text)
@@ -72,18 +72,18 @@ class SessionBase(SessionQueries):
 
     @property
     def closed(self) -> bool:
-        """True once it was closed.
+        """True after :meth:`close`.
 
         >>> session.closed
         False
         """
         return isinstance(self._internals, ClosedController)
 
-    # -- where it stands
+    # -- position
 
     @property
     def model(self) -> Model:
-        """The model that runs, or that ran when this was recorded.
+        """The model of this run or recording.
 
         >>> session.model.outputs[0].name
         'root'
@@ -92,7 +92,7 @@ class SessionBase(SessionQueries):
 
     @property
     def inputs(self) -> dict[str, Data]:
-        """The inputs of the run by name, as they were given: arrays, or lists of arrays for sequences.
+        """The inputs of the run by name, as the caller passed them: arrays, or lists of arrays for sequences.
 
         >>> session.inputs
         {'a': 2.0, 'tol': 1e-06}
@@ -101,7 +101,7 @@ class SessionBase(SessionQueries):
 
     @property
     def stop(self) -> Stop:
-        """Where this stands and why: what the last command returned.
+        """The current stop: the result of the last command.
 
         >>> session.stop.text
         "before iteration 0 of loop 'sqrt'"
@@ -110,8 +110,7 @@ class SessionBase(SessionQueries):
 
     @property
     def breakpoints(self) -> Breakpoints:
-        """The breakpoints and watchpoints, a sequence in the order in which they were set: ``add``, ``watch``,
-        ``delete``, ``clear``.
+        """The breakpoints and watchpoints, a sequence in order of creation: ``add``, ``watch``, ``delete``, ``clear``.
 
         >>> session.breakpoints.add("if err < 1e-3").number
         1
@@ -122,7 +121,7 @@ class SessionBase(SessionQueries):
 
     @property
     def logged(self) -> list[str]:
-        """What logpoints printed while ``on_log`` was not set, a line each; clear it once it is read.
+        """Lines of logpoints, collected while ``on_log`` is not set; the reader clears the list.
 
         >>> _ = session.breakpoints.add("iter 2", log="x is {x}")
         >>> _ = session.continue_()
@@ -133,8 +132,8 @@ class SessionBase(SessionQueries):
 
     @property
     def on_log(self) -> Callable[[str], object] | None:
-        """A function that gets each line of a logpoint at once, in the thread that runs this; None: they are kept in
-        ``logged``.
+        """A function that gets each line of a logpoint at once, in the thread of the command; None: they are appended
+        to ``logged``.
 
         >>> session.on_log = print
         >>> _ = session.breakpoints.add("iter 2", log="x is {x}")
@@ -149,7 +148,7 @@ class SessionBase(SessionQueries):
 
     @property
     def done(self) -> bool:
-        """True once the model ran to its end.
+        """True after the model ran to its end.
 
         >>> session.done, session.continue_().text, session.done
         (False, 'the model ran to its end', True)
@@ -158,7 +157,7 @@ class SessionBase(SessionQueries):
 
     @property
     def running(self) -> bool:
-        """True while another thread moves it.
+        """True while another thread runs a command.
 
         >>> session.running
         False
@@ -167,7 +166,7 @@ class SessionBase(SessionQueries):
 
     @property
     def outputs(self) -> dict[str, Data] | None:
-        """The model's outputs by name once it ran to its end: arrays with the dtypes of ``model.outputs``; None before.
+        """The model's outputs by name after its end: arrays with the dtypes of ``model.outputs``; None before.
 
         >>> session.outputs is None
         True
@@ -179,7 +178,7 @@ class SessionBase(SessionQueries):
 
     @property
     def totals(self) -> list[LoopTotals]:
-        """How often each loop ran so far, outer loops before inner ones; ``frame.index`` is the place in this list.
+        """Iteration counts of each loop so far, outer loops before inner ones; indexed by ``frame.index``.
 
         >>> _ = session.step(3)
         >>> session.totals[0].iterations
@@ -189,8 +188,8 @@ class SessionBase(SessionQueries):
 
     @property
     def progress(self) -> Mapping[str, int]:
-        """The iterations of each loop by its path, as they were lately: for a thread that asks while another one moves
-        this. Empty where nothing was told yet.
+        """Recent iteration counts of each loop by its path, for other threads while a command runs. Empty before the
+        first sample.
 
         >>> all(isinstance(count, int) for count in session.progress.values())
         True
@@ -199,8 +198,8 @@ class SessionBase(SessionQueries):
 
     @property
     def lately(self) -> Mapping[str, Evolution]:
-        """The histories of each loop by its path, as they were lately: for a thread that asks while another one moves
-        this. Empty where nothing is known of it.
+        """Recent value histories of each loop by its path, for other threads while a command runs. Empty before the
+        first sample.
 
         >>> dict(session.lately)
         {}
@@ -209,8 +208,8 @@ class SessionBase(SessionQueries):
 
     @property
     def underway(self) -> Mapping[str, LiveStatus]:
-        """Where each loop that runs stood a moment ago, by its path: iteration, what it carries and what it has
-        collected; for a thread that asks while another one moves this. Empty where nothing is known of it.
+        """Recent status of each running loop by its path: iteration, carried values and scan outputs, for other threads
+        while a command runs. Empty before the first sample.
 
         >>> dict(session.underway)
         {}
@@ -219,7 +218,7 @@ class SessionBase(SessionQueries):
 
     @property
     def frame(self) -> FrameWithHistory:
-        """The innermost running loop; the main graph where none runs; after the end the loop that ended last.
+        """The frame of the innermost running loop, else of the main graph; after the end of the loop that ended last.
 
         >>> _ = session.step()
         >>> session.frame
@@ -229,7 +228,7 @@ class SessionBase(SessionQueries):
 
     @property
     def frames(self) -> Sequence[FrameWithHistory]:
-        """All running loops, outermost first, the main graph before them.
+        """The frames of the main graph and of all running loops, outermost first.
 
         >>> [frame.path for frame in session.frames]
         ['main', 'main ▸ sqrt']
@@ -237,36 +236,38 @@ class SessionBase(SessionQueries):
         return self._internals.frames
 
     def history(self, name: str, entry: int | None = None) -> ValueHistory:
-        """What a carried value, or a side of the comparison that decides a loop, was in all iterations so far, as
-        float64 numbers: the value itself where it has one element, of a tensor the norm.
+        """The history of a carried value, or of a side of the loop's comparison, over all iterations so far, as
+        float64 numbers: the value itself if it has one element, the norm of a tensor.
 
-        The loop is the innermost running one that has it, or else any; ``entry``: of which of its entries, by number
-        from 0 (the last ones are remembered), the present or last one by default.
+        The loop is the innermost running one that has the value, else any.
+
+        Args:
+            entry: the number of the loop's entry from 0 (recent ones are stored); default: the current or last one.
 
         Raises:
-            UsageError: nothing is known of that value, or of that entry.
+            UsageError: there is no history of that value or entry.
 
         >>> _ = session.step(2)
         >>> session.history("x").values.round(4)
         array([2.    , 1.5   , 1.4167])
         """
-        inside = self._internals
+        controller = self._internals
         running = [frame.index for frame in (self.frame, *reversed(self.frames)) if frame.loop is not None]
-        known: list[str] = []
-        for index in dict.fromkeys([*running, *(one.index for one in inside.symbols.loops)]):
-            evolution = inside.evolution(index)
+        names: list[str] = []
+        for index in dict.fromkeys([*running, *(symbol.index for symbol in controller.symbols.loops)]):
+            evolution = controller.evolution(index)
             if name in evolution:
-                return (evolution if entry is None else inside.evolution(index, entry))[name]
-            known += evolution
-        have = f"; there is one of {', '.join(map(quote, dict.fromkeys(known)))}" if known else ""
-        raise UsageError(f"there is no history of '{name}'{have}")
+                return (evolution if entry is None else controller.evolution(index, entry))[name]
+            names += evolution
+        available = f"; there is one of {', '.join(map(quote, dict.fromkeys(names)))}" if names else ""
+        raise UsageError(f"there is no history of '{name}'{available}")
 
     def plot(self, name: str | None = None) -> Figure:
-        """A Matplotlib figure: a value over iterations, or all that the innermost loop carries, in the entry that ran
-        last where those that run carry nothing; a scan output as it is so far.
+        """A Matplotlib figure: a value over iterations, or all carried values of the innermost loop, of the last entry
+        if no running loop carries values; a scan output as far as it is collected.
 
         Raises:
-            UsageError: no running loop has anything of that name that could be drawn.
+            UsageError: no running loop has a value of that name that can be plotted.
 
         >>> _ = session.continue_()
         >>> session.plot("err").savefig(os.devnull, format="png")
@@ -277,25 +278,26 @@ class SessionBase(SessionQueries):
         for frame in list(frames)[:-1]:
             with contextlib.suppress(UsageError):
                 return plots.plot_over_iterations(frame, name)
-        last = list(frames)[-1] if frames else self.frame
-        every = self._internals.symbols.loops
-        for place in every if name is None and last.loop is not None and not last.loop.back_edges else ():
-            evolution = self._internals.evolution(place.index)
-            if place.loop.back_edges and len(evolution):
-                return plots.plot_all_carried(place.loop, evolution, place.path)
-        return plots.plot_over_iterations(last, name)
+        frame_ = list(frames)[-1] if frames else self.frame
+        symbols = self._internals.symbols.loops
+        for symbol in symbols if name is None and frame_.loop is not None and not frame_.loop.back_edges else ():
+            evolution = self._internals.evolution(symbol.index)
+            if symbol.loop.back_edges and len(evolution):
+                return plots.plot_all_carried(symbol.loop, evolution, symbol.path)
+        return plots.plot_over_iterations(frame_, name)
 
-    # -- on
+    # -- forward
 
     def restart(self, inputs: Mapping[str, Data] | None = None) -> Stop:
         """Go back to before iteration 0 of the first loop, on the first branch.
 
-        ``inputs``: those that are to be others from now on; the rest stays as it is. That begins a new run: its
-        branches and the history of the old one are forgotten, breakpoints are kept.
+        Args:
+            inputs: inputs to replace; the others stay. This begins a new run: branches and history of the old one are
+                deleted, breakpoints are kept.
 
         Raises:
             InputError: an input is unknown or does not fit.
-            UsageError: a recording is to get other inputs.
+            UsageError: this is a recording, whose inputs are fixed.
 
         >>> session.restart({"a": 9.0}).text
         "before iteration 0 of loop 'sqrt'"
@@ -306,11 +308,11 @@ class SessionBase(SessionQueries):
         self._internals.refuse("a restart")
 
     def step(self, count: int = 1) -> Stop:
-        """Go on to the next boundary of this loop, ``count`` times; inner loops run through.
+        """Run to the next boundary of this loop, ``count`` times; inner loops run completely.
 
-        The last iteration's boundary, where the loop ends, is a stop as well; a step from there leaves the loop and
-        goes on to the next boundary of any loop. What stops for another reason (a breakpoint, an error of the model, a
-        limit) ends the count. Of a model without loops each step is a node.
+        The boundary at the loop's end is a stop as well; a step from there leaves the loop and runs to the next
+        boundary of any loop. Any other stop (a breakpoint, an error of the model, a limit) ends the count. In a model
+        without loops each step is a node.
 
         Raises:
             UsageError: the model ran to its end, or ``count`` is below 1.
@@ -323,8 +325,8 @@ class SessionBase(SessionQueries):
         self._internals.refuse("stepping")
 
     def next_node(self, count: int = 1) -> Stop:
-        """Run one node of this body, ``count`` times; an inner loop counts as one node. After the last node: the
-        boundary.
+        """Run one node of this body, ``count`` times; an inner loop counts as one node. The boundary follows the last
+        node.
 
         Raises:
             UsageError: the model ran to its end, ``count`` is below 1, or this is a recording.
@@ -335,8 +337,7 @@ class SessionBase(SessionQueries):
         self._internals.refuse("stepping by nodes")
 
     def into(self) -> Stop:
-        """Run one node, but stop at the first boundary of the loop where it is a loop; a recording goes to the next
-        boundary of any loop.
+        """Run one node; if it is a loop, stop at its first boundary. A recording goes to the next boundary of any loop.
 
         Raises:
             UsageError: the model ran to its end.
@@ -350,9 +351,10 @@ class SessionBase(SessionQueries):
         self._internals.refuse("stepping")
 
     def finish(self, count: int = 1) -> Stop:
-        """Go on to the end of this loop and stop there; at its end already: to the end of the loop around it.
+        """Run to the end of this loop; from there, to the end of the enclosing loop.
 
-        ``count``: so many loops, from the inside out.
+        Args:
+            count: number of loops to finish, innermost first.
 
         Raises:
             UsageError: the model ran to its end, or ``count`` is below 1.
@@ -363,11 +365,11 @@ class SessionBase(SessionQueries):
         self._internals.refuse("stepping")
 
     def until(self, where: int | str) -> Stop:
-        """Go on to the boundary of this loop before an iteration ahead, or to its end; to a place in the words of
-        ``breakpoints.add``, such as ``line 9``, or to what stops before it.
+        """Run to the boundary of this loop before a later iteration, or to its end; or to a location in the syntax of
+        ``breakpoints.add``, such as ``line 9``, or an earlier stop.
 
         Raises:
-            UsageError: the iteration is not ahead, no loop is running, or there is no such place.
+            UsageError: the iteration is not ahead, no loop is running, or there is no such location.
 
         >>> session.until(3).text
         "before iteration 3 of loop 'sqrt'"
@@ -383,19 +385,19 @@ class SessionBase(SessionQueries):
     def _run_to_iteration(self, iteration: int) -> Stop:
         self._internals.refuse("stepping")
 
-    def _run_to_location(self, place: str) -> Stop:
-        made = self.breakpoints.add(place, temporary=True)
+    def _run_to_location(self, location: str) -> Stop:
+        breakpoint_ = self.breakpoints.add(location, temporary=True)
         try:
-            if reason := self._internals.symbols.unreachable_reason_of_all(made.nodes):
-                raise UsageError(f"'{place}' is never reached: {reason}")
+            if reason := self._internals.symbols.unreachable_reason_of_all(breakpoint_.nodes):
+                raise UsageError(f"'{location}' is never reached: {reason}")
             return self.continue_()
         finally:
             # It may have stopped elsewhere.
-            if made in self.breakpoints:
-                self.breakpoints.delete(made.number)
+            if breakpoint_ in self.breakpoints:
+                self.breakpoints.delete(breakpoint_.number)
 
     def continue_(self) -> Stop:
-        """Go on to the next breakpoint, the end of the model, or the first limit.
+        """Run to the next breakpoint, the end of the model, or the first limit.
 
         Raises:
             UsageError: the model ran to its end already.
@@ -405,10 +407,10 @@ class SessionBase(SessionQueries):
         """
         self._internals.refuse("going on")
 
-    # -- back
+    # -- backward
 
     def back(self, count: int = 1) -> Stop:
-        """Go back to the boundary before, up to ``count`` times.
+        """Go back to the previous boundary, up to ``count`` times.
 
         Raises:
             UsageError: there is nothing before, or ``count`` is below 1.
@@ -432,10 +434,10 @@ class SessionBase(SessionQueries):
         self._internals.refuse("stepping by nodes")
 
     def goto(self, iteration: int) -> Stop:
-        """Go to the boundary of this loop before an iteration, back or ahead; breakpoints in between do not stop it.
+        """Go to the boundary of this loop before an iteration, back or ahead; ignores breakpoints in between.
 
         Raises:
-            UsageError: no loop is running, or it ends before that iteration (and this stands at its end).
+            UsageError: no loop is running, or it ends before that iteration (then the session is at the loop's end).
 
         >>> session.goto(4).text, session.goto(1).text
         ("before iteration 4 of loop 'sqrt'", "before iteration 1 of loop 'sqrt'")
@@ -443,8 +445,7 @@ class SessionBase(SessionQueries):
         self._internals.refuse("going to an iteration")
 
     def reverse_continue(self) -> Stop:
-        """Go back to the last stop that a breakpoint or watchpoint would have made before this; without one to where
-        it began.
+        """Go back to the last earlier hit of a breakpoint or watchpoint; without one, to the start of the session.
 
         >>> _ = session.continue_(), session.breakpoints.add("if err > 0.01")
         >>> session.reverse_continue().text
@@ -452,14 +453,16 @@ class SessionBase(SessionQueries):
         """
         self._internals.refuse("going back")
 
-    # -- what if
+    # -- edits and branches
 
     def set(self, target: str, value: Any) -> Branch:
-        """Change a value and begin a branch of the timeline with it.
+        """Change a value and fork a branch of the timeline.
 
-        ``target``: a carried, computed or captured value or a constant by name, ``name[indices]``, ``cond`` or
-        ``trip_count``; ``value``: what it becomes, anything that ``np.asarray`` takes. Tensors keep their dtype; a
-        carried value may change its shape where the model lets it.
+        Args:
+            target: a carried, computed or captured value or a constant by name, ``name[indices]``, ``cond`` or
+                ``trip_count``.
+            value: anything that ``np.asarray`` takes. Tensors keep their dtype; a carried value may change its shape if
+                the model allows it.
 
         Raises:
             UsageError: there is no such value, it is not computed yet, or the new one does not fit; the model ran to
@@ -473,9 +476,10 @@ class SessionBase(SessionQueries):
         self._internals.refuse("changing a value")
 
     def assign(self, text: str, frame: Any = None) -> Branch:
-        """``h = zeros_like(h)``, ``h[0, 3] = 1.5``, ``cond = false``, ``trip_count = 10``: as :meth:`set`, from text.
+        """Set a value from text: ``h = zeros_like(h)``, ``h[0, 3] = 1.5``, ``cond = false``, ``trip_count = 10``.
 
-        ``frame``: the one whose values are meant, the innermost by default.
+        Args:
+            frame: the frame of the values, the innermost by default.
 
         Raises:
             UsageError: as for :meth:`set`, or the text is no assignment.
@@ -486,11 +490,11 @@ class SessionBase(SessionQueries):
         self._internals.refuse("changing a value")
 
     def undo(self) -> Stop:
-        """Take back the last change of the current branch: back to where it was made, with all values as they were
-        before it. Of several changes made at one place the others stay. The branch is kept, for :meth:`switch`.
+        """Undo the last edit of the current branch: go back to its position with the values before it. Other edits at
+        the same position stay. The branch is kept for :meth:`switch`.
 
         Raises:
-            UsageError: nothing was set on this line of time.
+            UsageError: the branch has no edits.
 
         >>> _ = session.set("x", 3.0), session.continue_()
         >>> session.undo().text, session.frame.carried["x"]
@@ -499,15 +503,18 @@ class SessionBase(SessionQueries):
         self._internals.refuse("changing a value")
 
     def save(self, path: str | Path, *, force: bool = False) -> list[Path]:
-        """Write a copy of the model's file with what was changed on this branch; returns the files, the model first.
+        """Write a copy of the model's file with the edits of this branch; returns the files, the model first.
 
-        What a file can say is said: constants that nothing had read, what a loop begins with, its trip count, its
-        initial condition. The copy, run from the start, gives the bits of the branch. Data that an ONNX file keeps
-        beside it, and an IR's ``.bin``, are copied along. ``force``: overwrite what is there.
+        A file can hold edits of unread constants, initial values of loops, trip counts and initial conditions. The
+        copy, run from the start, is bit-identical to the branch. External data of an ONNX file, and an IR's ``.bin``,
+        are copied as well.
+
+        Args:
+            force: overwrite existing files.
 
         Raises:
-            UsageError: nothing was changed, or something that no file can say: the text names it; or the path is of
-                another form than the model, is there already, or is the model itself; or this is a recording.
+            UsageError: there is no edit, or one that a file cannot express, named in the message; or the path has
+                another format than the model, exists already, or is the model itself; or this is a recording.
             ModelError: the model's file changed since it was opened, or the copy cannot be written.
 
         >>> _ = session.set("x", 3.0)
@@ -517,7 +524,7 @@ class SessionBase(SessionQueries):
         self._internals.refuse("saving a changed model")
 
     def switch(self, number: int) -> Stop:
-        """Go to the last position that was reached on another branch.
+        """Go to the last position of another branch.
 
         Raises:
             UsageError: there is no such branch.
@@ -530,7 +537,7 @@ class SessionBase(SessionQueries):
 
     @property
     def branches(self) -> list[Branch]:
-        """The lines of time: the first run, and one more for each edit.
+        """The branches: the first run, and one for each edit.
 
         Raises:
             UsageError: this is a recording.
@@ -543,7 +550,7 @@ class SessionBase(SessionQueries):
 
     @property
     def branch(self) -> Branch:
-        """The line of time that this is on: its ``number``, its ``parent`` and its ``edits``.
+        """The current branch: its ``number``, its ``parent`` and its ``edits``.
 
         Raises:
             UsageError: this is a recording.
@@ -554,7 +561,7 @@ class SessionBase(SessionQueries):
         self._internals.refuse("a branch")
 
     def side_by_side(self, first: Branch, second: Branch) -> Iterator[tuple[Boundary, Boundary]]:
-        """The boundaries of two branches in pairs, from where they parted to where either was left.
+        """The boundaries of two branches in pairs, from their fork to the first tip.
 
         Raises:
             UsageError: this is a recording.
@@ -567,10 +574,10 @@ class SessionBase(SessionQueries):
         """
         self._internals.refuse("a branch")
 
-    # -- how
+    # -- control
 
     def watch(self, text: str) -> Breakpoint:
-        """Set a watchpoint, which stops where a value differs from that of the boundary before: ``h``,
+        """Set a watchpoint, which stops where a value differs from the previous boundary: ``h``,
         ``err crosses 1e-3``, ``x settles 1e-6``, ``v shape``, ``h nan``, ``delta(x) sign``.
 
         Raises:
@@ -584,26 +591,26 @@ class SessionBase(SessionQueries):
         return self.breakpoints.watch(text)
 
     def interrupt(self) -> None:
-        """Stop what is under way at the next boundary; from any thread. Without anything under way it does nothing.
+        """Stop the running command at the next boundary; from any thread. No-op if none is running.
 
         >>> session.interrupt()
         """
         self._internals.session_lock.interrupt()
 
     def _repeat(self, count: int, move: Callable[[], Stop], *, back: bool = False) -> Stop:
-        return self._repeat_batched(count, lambda left: (move(), 1), back=back)
+        return self._repeat_batched(count, lambda remaining: (move(), 1), back=back)
 
     def _repeat_batched(self, count: int, move: Callable[[int], tuple[Stop, int]], *, back: bool = False) -> Stop:
-        """Move until ``count`` is made up; ``move`` gets what is left, and returns how much of it it made."""
+        """Call ``move`` until ``count`` steps are done; it gets the remaining count and returns its steps."""
         if count < 1:
             raise UsageError(f"{count} times makes no sense; give 1 or more")
         while True:
-            stop, made = move(count)
-            count -= made
-            on = (
+            stop, steps = move(count)
+            count -= steps
+            continues = (
                 stop.reason in _COUNT_CONTINUES_AFTER
                 and not self.done
                 and not (back and self._internals.is_at_beginning)
             )
-            if count <= 0 or not on:
+            if count <= 0 or not continues:
                 return stop

@@ -1,4 +1,4 @@
-"""Frames as a session gives them: with expressions, and with a face in notebooks."""
+"""Session frames: expression evaluation and notebook rendering."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from .timeline import Timeline
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: Reading one part takes milliseconds; who waits longer waits for something that is stuck.
+#: A read takes milliseconds; a longer wait means that the session is stuck.
 _READ_LOCK_TIMEOUT_SECONDS = 5.0
 
 
 @public_class
 class SessionFrame(runtime.Frame):
-    """A frame of a session; see :class:`~...runtime.frame.Frame` for what it shows.
+    """A frame of a session; see :class:`~...runtime.frame.Frame`.
 
     >>> session.frame
     <Frame main ▸ sqrt, before iteration 0>
@@ -59,7 +59,7 @@ class SessionFrame(runtime.Frame):
 
     @property
     def evolution(self) -> Evolution:
-        """What this entry's values were in all iterations so far, as numbers, by name.
+        """The histories of this entry's values over all iterations so far, as numbers, by name.
 
         >>> _ = session.step(3)
         >>> sorted(session.frame.evolution)[:2]
@@ -70,14 +70,14 @@ class SessionFrame(runtime.Frame):
 
     @property
     def around(self) -> SessionFrame | None:
-        """The frame in which this loop runs; None of the main graph."""
+        """The frame of the enclosing loop; None for the main graph."""
         return None if self._plan is None else SessionFrame(self._timeline, self._plan.parent)
 
     def __getitem__(self, expression: str) -> Any:
         """The value of an expression, as ``frame["max(abs(h))"]``.
 
         Raises:
-            UsageError: it is no expression, or something in it has no value here.
+            UsageError: it is no expression, or a name in it has no value here.
 
         >>> _ = session.step()
         >>> session.frame["abs(x * x - a)"]
@@ -86,10 +86,10 @@ class SessionFrame(runtime.Frame):
         return parse(expression).evaluate(FrameScope(self, self.history))
 
     def iteration_of(self, name: str) -> int | None:
-        """The iteration that the value of a name is of; None for what is the same in all of them.
+        """The iteration of a value; None for values that are the same in all iterations.
 
-        Before iteration 3 that is 3 for what a parameter gets, and 2 for what the body computed; inside of it 2 for
-        what is not computed yet.
+        Before iteration 3 it is 3 for parameters and 2 for values that the body computed; inside iteration 3 it is 2
+        for values that are not computed yet.
 
         Raises:
             UsageError: the loop has no value of that name.
@@ -101,20 +101,20 @@ class SessionFrame(runtime.Frame):
         return FrameScope(self).iteration_of(name)
 
     def show(self, expression: str) -> DisplayValue:
-        """The same as something that a notebook draws.
+        """The value of an expression with a notebook rendering.
 
         >>> session.frame.show("x")
         x = 2.0
         """
-        found = parse(expression)
+        parsed = parse(expression)
         scope = FrameScope(self, self.history)
-        return DisplayValue(expression, found.evaluate(scope), scope.iteration_remark(found.current_names))
+        return DisplayValue(expression, parsed.evaluate(scope), scope.iteration_remark(parsed.current_names))
 
     def plot(self, expression: str | None = None) -> Figure:
-        """A figure of what an expression is here; without one, of all that the loop carries, over iterations.
+        """A figure of the value of an expression; by default, of all carried values over iterations.
 
         Raises:
-            UsageError: it has no value here, or none that could be drawn.
+            UsageError: it has no value here, or none that can be plotted.
 
         >>> session.frame.plot("x").savefig(os.devnull, format="png")
         """
@@ -127,14 +127,14 @@ class SessionFrame(runtime.Frame):
 
 @public_class
 class InspectionFrame(SessionFrame):
-    """The same frame as another one; its tensors of :data:`REFERENCE_MIN_BYTES` bytes or more are references, good
-    until the session goes on. ``turns``: whether it does."""
+    """A view of a frame; its tensors of :data:`REFERENCE_MIN_BYTES` bytes or more are references, valid until the
+    session moves. ``session_lock``: tells whether it does."""
 
-    def __init__(self, frame: SessionFrame, timeline: Timeline, turns: SessionLock) -> None:
+    def __init__(self, frame: SessionFrame, timeline: Timeline, session_lock: SessionLock) -> None:
         super().__init__(timeline, frame.index)
         self._frame = frame
-        self._session_lock = turns
-        #: One reference for one tensor, which knows its statistics once somebody asked.
+        self._session_lock = session_lock
+        #: One reference per tensor, so that its statistics are cached.
         self._refs: dict[object, TensorRef] = {}
 
     @property
@@ -169,47 +169,47 @@ class InspectionFrame(SessionFrame):
     def _reference_or_copy(
         self, key: object, find: Callable[[], Any], copy: Callable[[], Any], slot: int = -1, before: int = 0
     ) -> Any:
-        """``slot``: what it is in, -1: nothing that is known; ``before``: so many iterations ago."""
+        """``slot``: its slot, -1: unknown; ``before``: number of iterations ago."""
         if key in self._refs:
             return self._refs[key]
-        found = find()
-        if not is_large(found):
+        value = find()
+        if not is_large(value):
             return copy()
         timeline = self._timeline
         timeline.stats_cache.set_epoch(self._epoch)
         content = timeline.fingerprint(slot, before)
-        ref = TensorRef(found.dtype, found.shape, partial(self._read_locked, find), timeline.stats_cache, content)
+        ref = TensorRef(value.dtype, value.shape, partial(self._read_locked, find), timeline.stats_cache, content)
         return self._refs.setdefault(key, ref)
 
-    def _read_locked(self, find: Callable[[], Any], do: Callable[[Array], Any]) -> Any:
-        """What a function gives for a large value, which nothing writes meanwhile.
+    def _read_locked(self, find: Callable[[], Any], function: Callable[[Array], Any]) -> Any:
+        """Apply a function to a large value under the read lock.
 
         Raises:
-            OverError: the session moves, or has moved.
+            StaleReferenceError: the session moves, or has moved.
         """
         if self._session_lock.is_held or not self._session_lock.read_lock.acquire(timeout=_READ_LOCK_TIMEOUT_SECONDS):
             raise StaleReferenceError("this value is over: the loop is going on")
         try:
             if self._engine.epoch != self._epoch:
                 raise StaleReferenceError("this value is over: the loop has gone on since")
-            return do(find())
+            return function(find())
         finally:
             self._session_lock.read_lock.release()
 
     @property
     def scan_outputs(self) -> Mapping[str, Any]:
         scans, index = self._engine.scans, self._index
-        found = {}
+        outputs = {}
         for k, port in enumerate(self.loop.scan_outputs if self.loop else ()):
-            whole = partial(scans.output_so_far, index, k)
-            found[port.outer.name] = self._reference_or_copy(
-                ("scan", k), partial(_read_only, whole), partial(_copy, whole)
+            read = partial(scans.output_so_far, index, k)
+            outputs[port.outer.name] = self._reference_or_copy(
+                ("scan", k), partial(_read_only, read), partial(_copy, read)
             )
-        return found
+        return outputs
 
 
 class InspectionFrameInternals(FrameInternals):
-    """What is behind it: what takes long to find is found once for both frames."""
+    """Internals of an inspection frame; expensive results are shared with the original frame."""
 
     __slots__ = ()
     _frame: InspectionFrame
@@ -221,24 +221,23 @@ class InspectionFrameInternals(FrameInternals):
         return self._frame._frame._internals.scope()
 
     def scan_tail(self, k: int, length: int) -> tuple[int, tuple[int, ...], str, list[Any]]:
-        """See :class:`~...runtime.loop_view.FrameInternals`: of large elements the newest alone, and that as a
-        reference."""
+        """See :class:`~...runtime.loop_view.FrameInternals`; of large elements only the newest, as a reference."""
         assert self._frame.loop is not None
         scans, index = self._engine.scans, self._index
         count, whole, newest = scans.view(index, k, length)
-        told = count, tuple(whole.shape), whole.dtype.name
+        fields = count, tuple(whole.shape), whole.dtype.name
         if not count or not is_large(newest[-1]):
-            return *told, [np.array(row, newest.dtype) for row in newest]
+            return *fields, [np.array(row, newest.dtype) for row in newest]
 
-        def last() -> Any:
+        def read_newest() -> Any:
             return read_only_view(scans.view(index, k, 1)[2][-1])
 
-        return *told, [self._frame._reference_or_copy(("tail", k), last, last)]
+        return *fields, [self._frame._reference_or_copy(("tail", k), read_newest, read_newest)]
 
 
 def _read_only(find: Callable[[], Array]) -> Array:
-    found: Array = read_only_view(find())
-    return found
+    view: Array = read_only_view(find())
+    return view
 
 
 def _copy(find: Callable[[], Array]) -> Array:
@@ -246,17 +245,17 @@ def _copy(find: Callable[[], Array]) -> Array:
 
 
 def is_large(value: Any) -> bool:
-    """True for tensors of numbers that are better not copied."""
+    """True for numeric tensors that are too large to copy."""
     return isinstance(value, np.ndarray) and value.nbytes >= REFERENCE_MIN_BYTES and not value.dtype.hasobject
 
 
 class DisplayValue:
-    """A value with a name; a notebook shows its type, its statistics and, for a tensor, its elements as colours."""
+    """A named value; a notebook shows its type, its statistics and, for a tensor, its elements as colours."""
 
     def __init__(self, name: str, value: Any, remark: str = "") -> None:
         self.name = name
         self.value = value
-        #: Which iterations its parts are of, where that is not the frame's.
+        #: The iterations of its parts, if they differ from the frame's.
         self.remark = remark
 
     def __repr__(self) -> str:
@@ -266,5 +265,5 @@ class DisplayValue:
         return np.array(self.value, dtype=dtype, copy=copy)
 
     def _repr_html_(self) -> str:
-        drawn: str = load_plugin("html")("value", self)
-        return drawn
+        html: str = load_plugin("html")("value", self)
+        return html

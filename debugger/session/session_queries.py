@@ -1,6 +1,6 @@
-"""What a debuggee tells of itself, and what of it leaves the tool: the commands of the console that read and write.
+"""Session commands that do not move the position: queries and exports.
 
-Rooms that this one does not know do the work of some: see :mod:`...runtime.extensions`.
+Some are implemented in packages that this one does not import: see :mod:`...runtime.plugin_registry`.
 """
 
 from __future__ import annotations
@@ -23,15 +23,16 @@ if TYPE_CHECKING:
 
 @public_class
 class SessionQueries:
-    """The part of a debuggee that moves nothing."""
+    """The part of a session that does not move it."""
 
     _internals: Controller
 
     def why(self, frame: Any = None) -> Why:
-        """Why the loop ended, or why it goes on: ``headline``, ``condition``, ``steps``, ``sides``, ``about`` so many
-        more iterations; ``str()`` is what the console prints.
+        """Why the loop ended or continues: ``headline``, ``condition``, ``steps``, ``sides``, ``about`` (estimated
+        number of further iterations); ``str()`` is the console output.
 
-        ``frame``: the one that is meant, the innermost by default.
+        Args:
+            frame: the frame of the loop, the innermost by default.
 
         >>> _ = session.step(3)
         >>> session.why().condition, session.why().ended
@@ -45,11 +46,12 @@ class SessionQueries:
         return explain_termination(frame, frame.history.recent_boundaries(), self._internals.model.graph)
 
     def listing(self, which: str | int = "", frame: Any = None) -> SourceListing:
-        """The pseudo-code with the values of this iteration: ``rows`` with a line, a sign and values each; ``str()`` is
-        what the console prints.
+        """The pseudo-code with the values of this iteration: ``rows`` with a line, a marker and values each; ``str()``
+        is the console output.
 
-        ``which``: "" for the lines around the one that runs next, a line's number, or ``"all"``; ``frame``: the one
-        that is meant, the innermost by default.
+        Args:
+            which: "" for the lines around the one that runs next, a line's number, or ``"all"``.
+            frame: the frame of the loop, the innermost by default.
 
         Raises:
             UsageError: there is no such line.
@@ -58,13 +60,13 @@ class SessionQueries:
         >>> [(row.line.text, row.value()) for row in session.listing(11).rows if row.values]
         [('half = x * 0.5', '1.0')]
         """
-        inside = self._internals
-        frame = inside.frame_or_innermost(frame)
-        return list_source(inside.symbols.pseudo_code, frame, inside.breakpoints, str(which), running=not inside.done)
+        state = self._internals
+        frame = state.frame_or_innermost(frame)
+        return list_source(state.symbols.pseudo_code, frame, state.breakpoints, str(which), running=not state.done)
 
     def compare(self, number: int = 0) -> BranchDifference:
-        """Where another branch (0: the one that this came from) and the current one first differ: ``iteration``,
-        ``name``, ``left``, ``right``; ``str()`` is what the console prints.
+        """The first difference between another branch (0: the parent) and the current one: ``iteration``, ``name``,
+        ``left``, ``right``; ``str()`` is the console output.
 
         Raises:
             UsageError: there is no such branch, or it is this one; or this is a recording.
@@ -79,12 +81,12 @@ class SessionQueries:
         if not self._internals.has_branches:
             self._internals.refuse("a branch")
         timeline = self._internals.timeline
-        here = timeline.current_branch
-        other = timeline.branch_numbered(number) if number else here.parent
-        if other is None or other is here:
+        current = timeline.current_branch
+        other = timeline.branch_numbered(number) if number else current.parent
+        if other is None or other is current:
             raise UsageError("compare needs another branch; branch lists them")
         with self._internals.session_lock.hold():
-            return compare_branches(other, here, timeline.boundary_pairs(other, here))
+            return compare_branches(other, current, timeline.boundary_pairs(other, current))
 
     def record(
         self,
@@ -95,16 +97,19 @@ class SessionQueries:
         only: Collection[str] | None = None,
         force: bool = False,
     ) -> Run:
-        """Run the model with these inputs from beginning to end, and record every boundary in a file; where this stands
-        stays as it is. The file is opened by :meth:`Trace.open`.
+        """Run the model with these inputs from start to end, and record every boundary in a file for
+        :meth:`Trace.open`; the session does not move.
 
-        ``nodes``: all values of the bodies too; ``every``: every how-manieth boundary, besides the first and last of
-        each entry; ``only``: these values alone; ``force``: overwrite what is there.
+        Args:
+            nodes: record all values of the bodies as well.
+            every: record only every N-th boundary, and the first and last of each entry.
+            only: record only these values.
+            force: overwrite an existing file.
 
         Raises:
-            UsageError: the file is there already or cannot be written; something was set on this branch, which no run
-                from the beginning has; or this is a recording.
-            TraceError: the file could not be written to its end.
+            UsageError: the file exists already or cannot be written; the branch has edits, which a run from the start
+                does not reproduce; or this is a recording.
+            TraceError: the file could not be written completely.
 
         >>> session.record(folder / "run.loopdb").loops[0].iterations
         5
@@ -112,20 +117,21 @@ class SessionQueries:
         ...     trace.outputs["root"]
         array(1.4142135, dtype=float32)
         """
-        done: Run = load_plugin("record")(self, Path(path), nodes=nodes, every=every, only=only, force=force)
-        return done
+        run: Run = load_plugin("record")(self, Path(path), nodes=nodes, every=every, only=only, force=force)
+        return run
 
     def extract(self, folder: str | Path, *, whole: bool = False, frame: Any = None, force: bool = False) -> Any:
-        """Write the iteration that comes next, or is running, as a model of its own with its inputs and expected
-        outputs; ``whole``: all of this entry of the loop. Returns what was written: ``model`` (the path), ``loop``,
-        ``iteration``, ``inputs``, ``outputs``.
+        """Write the next or current iteration as a separate model with its inputs and expected outputs. Returns
+        ``model`` (the path), ``loop``, ``iteration``, ``inputs``, ``outputs``.
 
-        ``frame``: the one whose loop is meant, the innermost by default; ``force``: write into a folder that is not
-        empty.
+        Args:
+            whole: extract this entire entry of the loop.
+            frame: the frame of the loop, the innermost by default.
+            force: write into a folder that is not empty.
 
         Raises:
             UsageError: no loop is running, the folder cannot be written, or this is a recording.
-            UnsupportedError: it cannot be a model of its own.
+            UnsupportedError: it cannot be a separate model.
 
         >>> _ = session.step(2)
         >>> session.extract(folder / "part").what
@@ -135,14 +141,15 @@ class SessionQueries:
         return load_plugin("extract")(self, Path(folder), frame, whole, force)
 
     def repro(self, folder: str | Path, what: str = "nan", *, force: bool = False) -> Any:
-        """Write the smallest part of the model that shows something, as a folder for a bug report; returns what came of
-        it: ``confirmed``, ``title``, ``pack`` (the files); ``str()`` is what the console prints.
+        """Reduce the model to the smallest part that reproduces a fault, as a folder for a bug report; returns
+        ``confirmed``, ``title``, ``pack`` (the files); ``str()`` is the console output.
 
-        ``what``: ``nan`` (the first NaN or Inf), ``onnxruntime`` or ``openvino`` (what that runtime does otherwise), or
-        ``if EXPR`` (where an expression is true).
+        Args:
+            what: ``nan`` (the first NaN or Inf), ``onnxruntime`` or ``openvino`` (a different result there), or ``if EXPR`` (an
+                expression becomes true).
 
         Raises:
-            UsageError: nothing of the kind happens, the folder cannot be written, or this is a recording.
+            UsageError: the fault does not occur, the folder cannot be written, or this is a recording.
 
         >>> session.repro(folder / "report", "if err < 1e-3").confirmed
         True
@@ -152,7 +159,7 @@ class SessionQueries:
     # -- in notebooks
 
     def widget(self) -> Any:
-        """A widget for notebooks that steps this: see :func:`loopdbg.widget`.
+        """A notebook widget that steps this session: see :func:`loopdbg.widget`.
 
         Raises:
             UsageError: the package ``anywidget`` is not installed.
@@ -163,5 +170,5 @@ class SessionQueries:
         return load_plugin("widget")(self)
 
     def _repr_html_(self) -> str:
-        drawn: str = load_plugin("html")("session", self)
-        return drawn
+        html: str = load_plugin("html")("session", self)
+        return html

@@ -1,7 +1,7 @@
-"""A stop, frozen: what a screen and other front ends show, so that none ever sees an engine at work.
+"""Snapshots: immutable copies of a stop for front ends, which never read a running engine.
 
-It is taken once a stop, in the thread that runs the engine. All arrays in it are copies, or never written again; large
-tensors are references, which say so when the session has gone on: a stop costs what is read.
+A snapshot is taken once per stop, in the engine's thread. Its arrays are copies or never written again; large tensors
+are references that become stale when the session moves, so a stop costs only what is read.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .branches import Branch
 from .session_base import SessionBase
 from .stop import Reason, Stop
 
-#: Of a scan output at most this many of the newest elements are copied.
+#: Maximum number of newest elements copied from a scan output.
 SCAN_TAIL_ELEMENTS = 64
 _ABSENT = object()
 
@@ -45,22 +45,22 @@ class ScanSnapshot:
     shape: tuple[int, ...]
     dtype: str
     tail: tuple[Any, ...]
-    #: All that it has collected, as its loop would return it; None where that is not known.
+    #: All collected elements, as its loop would return them; None if unknown.
     full_value: Any = None
-    #: A sample, if the whole cannot be read: its loop runs.
+    #: A sample, if its loop is running and the value cannot be read.
     sample: ElementSample | None = None
-    #: How many elements it will have in the end, where that is said beforehand: what the loop does not give is zeros.
+    #: Its final number of elements, if known beforehand; missing elements are zeros.
     length: int | None = None
-    #: For each iteration which parts of its element along the first axis are more than filling (``[iterations,
-    #: parts]``), or how many from the first one (``[iterations]``); None: all are.
+    #: For each iteration, which parts of its element along the first axis are no padding (``[iterations, parts]``), or
+    #: how many from the first one (``[iterations]``); None: all.
     valid: Array | None = None
-    #: Its numbers pick something: how large they are means nothing.
+    #: Its numbers are indices, so their magnitude has no meaning.
     is_index: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class NodeSnapshot:
-    """A body node: the names that it reads and writes, its state, and its outputs where they are computed."""
+    """A body node: the names that it reads and writes, its state, and its computed outputs."""
 
     name: str
     op_type: str
@@ -75,8 +75,8 @@ class NodeSnapshot:
 
 @dataclass(frozen=True, eq=False)
 class FrameSnapshot:
-    """One frame; ``loop`` is part of the loop graph, which never changes. ``entry``: the iterations that the loops
-    around it are in, outermost first."""
+    """One frame; ``loop`` is part of the immutable loop graph. ``entry``: the iterations of the enclosing loops,
+    outermost first."""
 
     index: int
     name: str
@@ -93,15 +93,15 @@ class FrameSnapshot:
     nodes: tuple[NodeSnapshot, ...]
     #: Captures and invariant inputs that the body uses: name -> value.
     captures: tuple[tuple[str, Any], ...]
-    #: By name, all of one iteration: the one that runs, or at a boundary the one before. What a body has from outside
-    #: is the same in both.
+    #: By name, all of one iteration: the running one, or at a boundary the previous one. Outer values are the same in
+    #: both.
     values: Mapping[str, Any]
-    #: What its values were in all iterations so far, by name.
+    #: Histories of its values over all iterations so far, by name.
     history: Evolution
 
     @property
     def carried(self) -> dict[str, Any]:
-        """Parameter -> what the iteration got that runs, or at a boundary what the next one gets, where it is known."""
+        """Parameter -> value of the running iteration, or at a boundary of the next one, if known."""
         edges = self.back_edges
         if self.at_boundary:
             return {edge.param: edge.value for edge in edges if edge.ready}
@@ -110,11 +110,11 @@ class FrameSnapshot:
 
 @dataclass(frozen=True, eq=False)
 class BreakpointSnapshot:
-    """A breakpoint; ``nodes``: those that it stops before, ``loops``: those at whose boundaries it is tested.
+    """A breakpoint; ``nodes``: it stops before them; ``loops``: it is tested at their boundaries.
 
-    ``heads``: loops at each of whose boundaries it stops; ``iterations``: those at which alone it does, empty for any.
-    ``stops_if``: its condition, "" for none; ``ignore``: so many hits it passes; ``commands``: what the console runs
-    where it stops.
+    ``boundary_loops``: loops at each of whose boundaries it stops; ``iterations``: the only ones at which it stops,
+    empty for any. ``condition_text``: its condition, "" for none; ``ignore``: number of hits to pass; ``commands``:
+    console commands that a stop runs.
     """
 
     number: int
@@ -133,8 +133,7 @@ class BreakpointSnapshot:
 
 @dataclass(frozen=True, eq=False)
 class BranchSnapshot:
-    """A line of time; ``parent``: the number of the one that it left at ``fork``; ``tip``: the last position reached on
-    it."""
+    """A branch; ``parent``: the number of the branch that it left at ``fork``; ``tip``: its last position."""
 
     number: int
     parent: int | None
@@ -146,18 +145,18 @@ class BranchSnapshot:
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """A whole stop. ``frames``: outermost first, the main graph before all loops; ``position``: in the execution;
+    """A complete stop. ``frames``: outermost first, the main graph before all loops; ``position``: in the execution;
     it orders the stops of one branch."""
 
     model: str
     stop: Stop
     position: tuple[int, ...]
     frames: tuple[FrameSnapshot, ...]
-    #: The frame that a screen shows: the innermost, or after the end the loop that ended last.
+    #: The frame to display: the innermost, or after the end the loop that ended last.
     frame: FrameSnapshot
     outputs: tuple[tuple[str, Any], ...] | None
     breakpoints: tuple[BreakpointSnapshot, ...]
-    #: Empty where there is one line of time only.
+    #: Empty if there is only one branch.
     branches: tuple[BranchSnapshot, ...]
 
     @property
@@ -166,59 +165,59 @@ class Snapshot:
         return self.stop.reason is Reason.DONE
 
 
-def take_snapshot(debuggee: SessionBase) -> Snapshot:
-    """A snapshot of what is stopped."""
-    inside = debuggee._internals
-    frames = tuple(_snapshot_frame(inside.inspection_frame(frame), frame.evolution) for frame in debuggee.frames)
-    top, last = frames[-1], debuggee.frame
-    if debuggee.done and last.loop is not None:
-        top = _snapshot_frame(inside.inspection_frame(last), last.evolution)
-    outputs = debuggee.outputs
+def take_snapshot(session: SessionBase) -> Snapshot:
+    """A snapshot of a stopped session."""
+    controller = session._internals
+    frames = tuple(_snapshot_frame(controller.inspection_frame(frame), frame.evolution) for frame in session.frames)
+    top, current = frames[-1], session.frame
+    if session.done and current.loop is not None:
+        top = _snapshot_frame(controller.inspection_frame(current), current.evolution)
+    outputs = session.outputs
     return Snapshot(
-        debuggee.model.name,
-        debuggee.stop,
-        inside.position,
+        session.model.name,
+        session.stop,
+        controller.position,
         frames,
         top,
         None if outputs is None else tuple(outputs.items()),
-        tuple(_snapshot_breakpoint(one, inside.symbols) for one in debuggee.breakpoints),
-        tuple(_snapshot_branch(one, one is debuggee.branch) for one in debuggee.branches)
-        if inside.has_branches
-        else (),
+        tuple(_snapshot_breakpoint(b, controller.symbols) for b in session.breakpoints),
+        tuple(_snapshot_branch(b, b is session.branch) for b in session.branches) if controller.has_branches else (),
     )
 
 
-def _snapshot_breakpoint(one: Breakpoint, places: SymbolTable) -> BreakpointSnapshot:
-    every = one.loops if one.kind is Trigger.BOUNDARY else ()
-    heads = frozenset(places.loops[k].loop for k in every)
+def _snapshot_breakpoint(breakpoint_: Breakpoint, symbols: SymbolTable) -> BreakpointSnapshot:
+    loops = breakpoint_.loops if breakpoint_.kind is Trigger.BOUNDARY else ()
+    boundary_loops = frozenset(symbols.loops[k].loop for k in loops)
     return BreakpointSnapshot(
-        one.number,
-        one.kind_name,
-        one.title,
-        one.enabled,
-        one.hits,
-        one.nodes,
-        one.loops,
-        heads,
-        tuple(one.iterations),
-        one.condition_text,
-        one.ignore,
-        tuple(one.commands),
+        breakpoint_.number,
+        breakpoint_.kind_name,
+        breakpoint_.title,
+        breakpoint_.enabled,
+        breakpoint_.hits,
+        breakpoint_.nodes,
+        breakpoint_.loops,
+        boundary_loops,
+        tuple(breakpoint_.iterations),
+        breakpoint_.condition_text,
+        breakpoint_.ignore,
+        tuple(breakpoint_.commands),
     )
 
 
-def _snapshot_branch(one: Branch, current: bool) -> BranchSnapshot:
-    parent = None if one.parent is None else one.parent.number
-    return BranchSnapshot(one.number, parent, one.fork, tuple(one.edits), current, one.tip)
+def _snapshot_branch(branch: Branch, current: bool) -> BranchSnapshot:
+    parent = None if branch.parent is None else branch.parent.number
+    return BranchSnapshot(branch.number, parent, branch.fork, tuple(branch.edits), current, branch.tip)
 
 
 def _snapshot_frame(frame: FrameProtocol, history: Evolution) -> FrameSnapshot:
     values, loop = frame.values, frame.loop
     nodes = tuple(_snapshot_node(entry, values) for entry in frame.nodes)
     edges = tuple(frame.back_edges)
-    own = {name for node in nodes for name in node.outputs} | {v.name for v in (loop.body.inputs if loop else ())}
-    used = dict.fromkeys(name for node in nodes for name in node.inputs if name and name not in own)
-    captures = {name: values.get(name, _ABSENT) for name in used}
+    local_names = {name for node in nodes for name in node.outputs} | {
+        v.name for v in (loop.body.inputs if loop else ())
+    }
+    outer_names = dict.fromkeys(name for node in nodes for name in node.inputs if name and name not in local_names)
+    captures = {name: values.get(name, _ABSENT) for name in outer_names}
     captures = {name: value for name, value in captures.items() if value is not _ABSENT}
     return FrameSnapshot(
         frame.index,
@@ -260,62 +259,62 @@ def _snapshot_values(
     frame: FrameProtocol, nodes: Sequence[NodeSnapshot], edges: Sequence[CarriedValue], captures: Mapping[str, Any]
 ) -> dict[str, Any]:
     """See :attr:`FrameSnapshot.values`."""
-    found = dict(captures)
+    values = dict(captures)
     for node in nodes:
         if node.state is NodeState.DONE:
-            found.update(zip(node.outputs, node.values, strict=True))
+            values.update(zip(node.outputs, node.values, strict=True))
     loop = frame.loop
     if loop is None:
-        return found
-    # At a boundary nothing of the iteration that comes is computed, and what the one before computed is there.
-    between = frame.at_boundary and frame.iteration > 0
-    got = _previous_parameters(frame, loop, edges) if between else {}
-    names = [value.name for value in loop.body.inputs if value.name not in got]
-    names += [name for node in nodes for name in node.outputs if between and name not in found]
+        return values
+    # At a boundary the next iteration is not computed yet, and the values of the previous one are available.
+    has_previous = frame.at_boundary and frame.iteration > 0
+    previous = _previous_parameters(frame, loop, edges) if has_previous else {}
+    names = [value.name for value in loop.body.inputs if value.name not in previous]
+    names += [name for node in nodes for name in node.outputs if has_previous and name not in values]
     readable = frame.values
-    found.update((name, readable.get(name, _ABSENT)) for name in names)
-    found.update(got)
+    values.update((name, readable.get(name, _ABSENT)) for name in names)
+    values.update(previous)
     if frame.at_boundary and frame.stopped_by is not None:
-        # What the graph around gets when the loop is left, by the names that it has there.
+        # Outputs of the loop by their names in the enclosing graph.
         carried = {edge.param: edge.value for edge in edges}
-        for last in loop.last_values:
-            edge = loop.back_edge_for(last)
-            value = found.get(last.result.name, _ABSENT) if edge is None else carried[edge.param.name]
-            found.setdefault(last.outer.name, value)
-    return {name: value for name, value in found.items() if value is not _ABSENT}
+        for output in loop.last_values:
+            edge = loop.back_edge_for(output)
+            value = values.get(output.result.name, _ABSENT) if edge is None else carried[edge.param.name]
+            values.setdefault(output.outer.name, value)
+    return {name: value for name, value in values.items() if value is not _ABSENT}
 
 
 def _previous_parameters(frame: FrameProtocol, loop: Loop, edges: Sequence[CarriedValue]) -> dict[str, Any]:
-    """What the iteration before got in those parameters that are another value in each; _ABSENT where that is not
-    known. At a boundary they hold what the next one gets already."""
-    got: dict[str, Any] = {}
+    """Values of the varying parameters in the previous iteration; _ABSENT if unknown. At a boundary the slots already
+    hold the values of the next iteration."""
+    values: dict[str, Any] = {}
     if loop.condition_input is not None:
-        got[loop.condition_input.name] = _ABSENT
+        values[loop.condition_input.name] = _ABSENT
     if loop.iteration is not None:
-        there, number = frame.values.read(loop.iteration)
-        got[loop.iteration.name] = np.full_like(number, frame.iteration - 1) if there else _ABSENT
-    for sliced in loop.sliced_inputs if frame.stopped_by is None else ():
-        there, whole = frame.values.read(sliced.outer)
-        got[sliced.inner.name] = _previous_slice(whole, sliced, frame) if there else _ABSENT
+        is_present, number = frame.values.read(loop.iteration)
+        values[loop.iteration.name] = np.full_like(number, frame.iteration - 1) if is_present else _ABSENT
+    for port in loop.sliced_inputs if frame.stopped_by is None else ():
+        is_present, outer = frame.values.read(port.outer)
+        values[port.inner.name] = _previous_slice(outer, port, frame) if is_present else _ABSENT
     for edge in edges:
-        got[edge.param] = _ABSENT if edge.previous is None else edge.previous
-    return got
+        values[edge.param] = _ABSENT if edge.previous is None else edge.previous
+    return values
 
 
-def _previous_slice(whole: Any, sliced: SlicedInput, frame: FrameProtocol) -> Any:
-    """What the iteration before got of a sliced input; a part of a reference is one."""
-    before = frame.iteration - 1
-    if not isinstance(whole, np.ndarray | TensorRef):
+def _previous_slice(outer: Any, sliced: SlicedInput, frame: FrameProtocol) -> Any:
+    """The slice that the previous iteration got of a sliced input; a slice of a reference is a reference."""
+    previous = frame.iteration - 1
+    if not isinstance(outer, np.ndarray | TensorRef):
         return _ABSENT
-    ref, trips = as_tensor_ref(whole), frame.trip_count
+    ref, trips = as_tensor_ref(outer), frame.trip_count
 
-    def parts(do: Callable[[Array], Any]) -> Any:
-        return ref.with_array(lambda array: do(entry_parts(array, sliced, frame.name, trips)))
+    def parts(function: Callable[[Array], Any]) -> Any:
+        return ref.with_array(lambda array: function(entry_parts(array, sliced, frame.name, trips)))
 
     count, dtype, shape = parts(lambda cuts: (len(cuts), cuts.dtype, cuts.shape[1:]))
-    if before >= count:
+    if previous >= count:
         return _ABSENT
-    part = TensorRef(dtype, shape, lambda do: parts(lambda cuts: do(cuts[before])))
+    part = TensorRef(dtype, shape, lambda do: parts(lambda cuts: do(cuts[previous])))
     return part if part.nbytes >= REFERENCE_MIN_BYTES else np.asarray(part)
 
 
@@ -323,7 +322,7 @@ def _snapshot_scans(frame: FrameProtocol) -> list[ScanSnapshot]:
     if frame.loop is None:
         return []
     scans = []
-    wholes = frame.scan_outputs
+    outputs = frame.scan_outputs
     for k, (port, name) in enumerate(zip(frame.loop.scan_outputs, scan_names(frame.loop), strict=True)):
         count, shape, dtype, tail = frame._internals.scan_tail(k, SCAN_TAIL_ELEMENTS)
         scans.append(
@@ -336,7 +335,7 @@ def _snapshot_scans(frame: FrameProtocol) -> list[ScanSnapshot]:
                 shape,
                 dtype,
                 tuple(tail),
-                wholes.get(port.outer.name),
+                outputs.get(port.outer.name),
                 length=_scan_length(frame, port),
                 valid=_scan_valid_mask(frame, port),
                 is_index=port.result in index_values(frame.loop),
@@ -348,8 +347,8 @@ def _snapshot_scans(frame: FrameProtocol) -> list[ScanSnapshot]:
 def _scan_length(frame: FrameProtocol, port: ScanOutput) -> int | None:
     if port.length is None:
         return None
-    there, value = frame.values.read(port.length)
-    return int(np.asarray(value).reshape(())) if there else None
+    is_present, value = frame.values.read(port.length)
+    return int(np.asarray(value).reshape(())) if is_present else None
 
 
 def _scan_valid_mask(frame: FrameProtocol, port: ScanOutput) -> Array | None:
@@ -357,12 +356,12 @@ def _scan_valid_mask(frame: FrameProtocol, port: ScanOutput) -> Array | None:
     sliced = None if loop is None else next((s for s in loop.sliced_inputs if s.inner is port.valid), None)
     if sliced is None or port.valid is None:
         return None
-    there, whole = frame.values.read(sliced.outer)
-    if not there or not isinstance(whole, np.ndarray | TensorRef):
+    is_present, outer = frame.values.read(sliced.outer)
+    if not is_present or not isinstance(outer, np.ndarray | TensorRef):
         return None
 
     def read(array: Array) -> Array:
         parts = entry_parts(array, sliced, frame.name, frame.trip_count)
         return np.array(parts.reshape(len(parts), -1) if parts.dtype.kind == "b" else parts)
 
-    return as_tensor_ref(whole).with_array(read)
+    return as_tensor_ref(outer).with_array(read)

@@ -1,4 +1,4 @@
-"""Lines of the pseudo-code at a stop, with their signs and what this iteration made of them."""
+"""Pseudo-code listings at a stop, with markers and the values of this iteration."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from ..frame_protocol import FrameProtocol
 
 @dataclass(frozen=True, eq=False)
 class SourceListing:
-    """Lines of a frame's loop; ``rows``: each with its line, its sign and its values; ``head``: which iteration the
-    values are of. ``str()`` is what the console prints."""
+    """Lines of a frame's loop; ``rows``: each with its line, its marker and its values; ``head``: the iteration of the
+    values. ``str()`` is the console output."""
 
     head: str
     rows: tuple[ListingRow, ...]
     text: tuple[str, ...]
 
     def lines(self) -> Iterator[str]:
-        """All of it as text."""
+        """The listing as text."""
         yield from [self.head] if self.head else []
         yield from self.text
 
@@ -39,8 +39,8 @@ class SourceListing:
     def _repr_html_(self) -> str:
         from ...runtime.plugin_registry import load_plugin
 
-        drawn: str = load_plugin("html")("text", self)
-        return drawn
+        html: str = load_plugin("html")("text", self)
+        return html
 
 
 def list_source(
@@ -52,16 +52,16 @@ def list_source(
     running: bool = True,
     quiet: bool = False,
 ) -> SourceListing:
-    """The pseudo-code of a frame's loop (the whole model outside of loops), the values of this iteration beside it.
+    """The pseudo-code of a frame's loop (of the model outside of loops), with the values of this iteration.
 
-    ``which``: "" for the lines around the one that runs next, a number for those around a line, ``all`` for all of
-    them and, unless it is to be ``quiet``, what ends the loop; after that ``plain``: without the lines of code that
-    they come from, or ``code``: with those of scripts too, and with what an exporter made of a line in a loop's body.
+    ``which``: "" for the lines around the one that runs next, a number for those around a line, ``all`` for all lines
+    and, unless ``quiet``, the end of the loop; followed by ``plain``: without the source lines, or ``code``: with those
+    of scripts, and with the nodes that an exporter generated from a line in a loop's body.
 
     Raises:
         UsageError: there is no such line here.
     """
-    which, word = _split_code_option(which)
+    which, option = _split_code_option(which)
     listing = build_listing(source, frame, breakpoints, running=running, quiet=quiet)
     if which == "all":
         rows = range(len(listing))
@@ -74,8 +74,8 @@ def list_source(
             raise UsageError(f"list takes a line from {first} to {last}, or all, not '{which}'")
         rows = listing.lines_around(line - first)
     head = values_label(frame) if frame.loop is not None and frame.at_boundary and frame.iteration else ""
-    shown = word == "code" or not (word or listing.source.is_script)
-    text = [*listing.text(rows, listing.source.code_above(rows, word == "code") if shown else {})]
+    shows_code = option == "code" or not (option or listing.source.is_script)
+    text = [*listing.text(rows, listing.source.code_above(rows, option == "code") if shows_code else {})]
     text += listing.notes() if which == "all" else []
     return SourceListing(head, tuple(listing.row(k) for k in rows), tuple(text))
 
@@ -83,7 +83,7 @@ def list_source(
 def build_listing(
     source: PseudoCode, frame: FrameProtocol, breakpoints: Breakpoints, *, running: bool = True, quiet: bool = False
 ) -> Listing:
-    """All lines of a frame's loop, which rows are made of as they are read."""
+    """All lines of a frame's loop; rows are created lazily."""
     return Listing(
         source,
         ListingContext(
@@ -101,27 +101,27 @@ def build_listing(
 
 
 def _split_code_option(which: str) -> tuple[str, str]:
-    """What is listed, and the word that says whether with the code that it comes from."""
-    first, _, last = which.rpartition(" ")
-    return (first.rstrip(), last) if last in ("code", "plain") else (which, "")
+    """The selected lines, and the option about source lines."""
+    first, _, option = which.rpartition(" ")
+    return (first.rstrip(), option) if option in ("code", "plain") else (which, "")
 
 
 def _iteration_value_reader(frame: FrameProtocol) -> Callable[[Value], tuple[bool, Any]]:
-    """Reads what an iteration made; at a boundary the parts of sliced inputs are the next one's already, and those
-    that the iteration before got are cut anew."""
+    """A reader of the values of an iteration; at a boundary the slices of sliced inputs are of the next iteration
+    already, and those of the previous one are recomputed."""
     values, loop = frame.values, frame.loop
-    behind = loop is not None and frame.at_boundary and frame.stopped_by is None
-    parts = {port.inner: port for port in loop.sliced_inputs} if loop is not None and behind else {}
+    is_between = loop is not None and frame.at_boundary and frame.stopped_by is None
+    sliced_inputs = {port.inner: port for port in loop.sliced_inputs} if loop is not None and is_between else {}
 
     def read(value: Value) -> tuple[bool, Any]:
-        port = parts.get(value)
+        port = sliced_inputs.get(value)
         if port is None:
             return values.read(value)
-        there, whole = values.read(port.outer)
-        if not there or not isinstance(whole, np.ndarray):
+        is_present, outer = values.read(port.outer)
+        if not is_present or not isinstance(outer, np.ndarray):
             return False, None
-        found = entry_parts(whole, port, frame.name, frame.trip_count)
-        last = frame.iteration - 1
-        return (True, found[last]) if 0 <= last < len(found) else (False, None)
+        slices = entry_parts(outer, port, frame.name, frame.trip_count)
+        previous = frame.iteration - 1
+        return (True, slices[previous]) if 0 <= previous < len(slices) else (False, None)
 
     return read

@@ -1,4 +1,4 @@
-"""Why a session stands where it stands."""
+"""Stops: the reason and description of the current position."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..frame_protocol import FrameProtocol
 
 
 class Reason(StrEnum):
-    """Why a session stands where it stands.
+    """The reason for a stop.
 
     >>> session.step().reason
     <Reason.STEP: 'step'>
@@ -28,14 +28,14 @@ class Reason(StrEnum):
     LIMIT = "limit"
     INTERRUPT = "interrupt"
     ERROR = "error"
-    #: Going back found nothing to stop at, and came to where the session began.
+    #: A reverse search found no hit and went to the start of the session.
     START = "start"
     DONE = "done"
 
 
 @dataclass(frozen=True)
 class Stop:
-    """Where the session stands and why, in words for a person. ``breakpoints``: numbers of those that hit.
+    """The reason for a stop and its description. ``breakpoints``: numbers of the breakpoints that hit.
 
     >>> _ = session.breakpoints.add("iter 2")
     >>> stop = session.continue_()
@@ -61,10 +61,10 @@ def boundary_stop(frame: FrameProtocol) -> Stop:
     """The stop at a boundary."""
     name, iteration = loop_label(frame.loop), frame.iteration
     if frame.stopped_by is not None:
-        why = end_reason(frame.stopped_by)
+        reason = end_reason(frame.stopped_by)
         if iteration == 0:
-            return Stop(Reason.ENTRY, f"{name} runs no iteration: {why} before the first")
-        return Stop(Reason.LOOP_END, f"{name} ends after {count_text(iteration, 'iteration')}: {why}")
+            return Stop(Reason.ENTRY, f"{name} runs no iteration: {reason} before the first")
+        return Stop(Reason.LOOP_END, f"{name} ends after {count_text(iteration, 'iteration')}: {reason}")
     return Stop(Reason.STEP if iteration else Reason.ENTRY, f"before iteration {iteration} of {name}")
 
 
@@ -75,18 +75,18 @@ def interrupt_stop(frame: FrameProtocol) -> Stop:
 
 
 def nan_origin_text(node: Node, iteration: int, loop: Loop | None) -> str:
-    """Where a NaN came from."""
+    """Description of the origin of a NaN."""
     return (
         f"{node.op_type} '{escape_unprintable(node.name)}' gave NaN or Inf in iteration {iteration} of"
         f" {loop_label(loop)}"
     )
 
 
-def no_iteration_text(loop: Loop, iteration: int, ran: int) -> str:
-    """Why an iteration cannot be gone to."""
-    return f"loop '{loop.name}' has no iteration {iteration}: it ends after {count_text(ran, 'iteration')}"
+def no_iteration_text(loop: Loop, iteration: int, count: int) -> str:
+    """Message about an iteration that a loop does not have."""
+    return f"loop '{loop.name}' has no iteration {iteration}: it ends after {count_text(count, 'iteration')}"
 
 
 def loop_label(loop: Loop | None) -> str:
-    """What texts call a loop, or the main graph."""
+    """The name of a loop or the main graph in messages."""
     return "the main graph" if loop is None else f"loop '{loop.name}'"

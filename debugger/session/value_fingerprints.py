@@ -1,7 +1,7 @@
-"""Keys that tell the contents of slots apart, so that what was found of a value holds wherever it is met again.
+"""Fingerprints of slot contents, as cache keys for what is computed from a value.
 
-A run gives the same values each time it comes by a position of one line of time. So a value is told by what writes its
-slot, by the iterations in which that was done, and by the line.
+Execution is deterministic: each pass through a position of a branch gives the same values. So the writer of a slot,
+the iterations of the write and the branch identify a value.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from .branches import Branch
 
 
 class _SlotWriter(NamedTuple):
-    """What writes a slot. ``loop``: in whose iterations that is, -1: in none; ``pc``: the instruction after which it is
-    done, -1: the boundary has done it."""
+    """The writer of a slot. ``loop``: the loop whose iterations write it, -1: none; ``pc``: the instruction that writes
+    it, -1: it is written at the boundary."""
 
     loop: int
     pc: int
 
 
 class ValueFingerprints:
-    """The keys for a plan."""
+    """The fingerprints for a plan."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        #: None: more than one thing writes it.
+        #: None: there are several writers.
         self._writers: dict[int, _SlotWriter | None] = {}
-        #: Result -> parameter: what an iteration yields is what the next one gets.
+        #: Result -> parameter of the next iteration with the same value.
         self._param_of_result: dict[int, int] = {}
         for slot in [slot for _, slot in plan.inputs] + [slot for slot, _ in plan.constants]:
             self._set_writer(slot, _SlotWriter(-1, -1))
@@ -40,39 +40,39 @@ class ValueFingerprints:
         for loop in plan.loops:
             self._add_loop(loop)
 
-    def _set_writer(self, slot: int, home: _SlotWriter) -> None:
-        self._writers[slot] = home if self._writers.get(slot, home) == home else None
+    def _set_writer(self, slot: int, writer: _SlotWriter) -> None:
+        self._writers[slot] = writer if self._writers.get(slot, writer) == writer else None
 
     def _add_loop(self, loop: LoopPlan) -> None:
-        given = [edge.param for edge in loop.edges] + [one.inner for one in loop.slices]
-        for slot in given:
+        params = [edge.param for edge in loop.edges] + [s.inner for s in loop.slices]
+        for slot in params:
             self._set_writer(slot, _SlotWriter(loop.index, -1))
-        for slot in [last.outer for last in loop.last_values] + [scan.outer for scan in loop.scans]:
+        for slot in [value.outer for value in loop.last_values] + [port.outer for port in loop.scans]:
             self._set_writer(slot, _SlotWriter(loop.parent, loop.exit))
         for edge in loop.edges:
-            home = self._writers.get(edge.result)
-            if home is not None and home.loop == loop.index and home.pc >= 0:
+            writer = self._writers.get(edge.result)
+            if writer is not None and writer.loop == loop.index and writer.pc >= 0:
                 self._param_of_result.setdefault(edge.result, edge.param)
 
     def fingerprint(self, engine: Engine, slot: int, branch: Branch, before: int = 0) -> Hashable | None:
-        """What tells the contents of a slot, where the engine stands on a branch; None: nothing does. ``before``: of so
-        many iterations ago."""
-        home = self._writers.get(slot)
-        if home is None:
+        """The key of a slot's contents at the current position of a branch; None: unknown. ``before``: number of
+        iterations ago."""
+        writer = self._writers.get(slot)
+        if writer is None:
             return None
-        line = branch.number, len(branch.edits)
-        if home.loop < 0:
-            return line, slot
-        stack, loop = engine.stack, self._plan.loops[home.loop]
-        # What is tested before its boundary is of neither iteration.
-        if home.loop not in stack or loop.top != loop.head:
+        branch_state = branch.number, len(branch.edits)
+        if writer.loop < 0:
+            return branch_state, slot
+        stack, loop = engine.stack, self._plan.loops[writer.loop]
+        # Values of a loop test before the boundary belong to neither iteration.
+        if writer.loop not in stack or loop.top != loop.head:
             return None
-        position = engine.position[: 2 * stack.index(home.loop) + 2]
-        around, iteration = position[1:-1:2], position[-1] - before
-        if home.pc >= 0:
-            iteration -= engine.pc <= home.pc
-            written = (*position[:-1], iteration, home.pc)
-            # Of what was there when something was set by hand, the parameter may be what was set.
-            if slot in self._param_of_result and (branch.fork is None or written > branch.fork):
+        position = engine.position[: 2 * stack.index(writer.loop) + 2]
+        outer, iteration = position[1:-1:2], position[-1] - before
+        if writer.pc >= 0:
+            iteration -= engine.pc <= writer.pc
+            write_position = (*position[:-1], iteration, writer.pc)
+            # After an edit the parameter may hold the edited value.
+            if slot in self._param_of_result and (branch.fork is None or write_position > branch.fork):
                 slot, iteration = self._param_of_result[slot], iteration + 1
-        return line, slot, around, iteration
+        return branch_state, slot, outer, iteration

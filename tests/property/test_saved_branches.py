@@ -1,6 +1,6 @@
 """Random models: what was set on a branch, saved into a copy of the model, gives the bits of the branch.
 
-What cannot be said in a file is refused; a refusal of what could be said would show in the counts.
+What cannot be saved in a file is refused; a refusal of what could be saved would show in the counts.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def branch_of(path: Path, feeds: dict[str, Any], draw: ChoiceSource) -> str:
     try:
         session.save(target, force=True)
     except LoopdbgError as error:
-        assert "cannot be said in a file" in str(error) or "is stored as" in str(error), error
+        assert "cannot be saved in a file" in str(error) or "is stored as" in str(error), error
         return "refused"
     stop = session.stop if session.done else session.continue_()
     if stop.reason is not Reason.DONE:

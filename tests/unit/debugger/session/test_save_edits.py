@@ -189,7 +189,7 @@ def test_functions(tmp_path: Path) -> None:
         (
             2,
             "h = 2 * h",
-            "'h = .*' before iteration 2 of loop 'Loop_1' cannot be said in a file: .*nothing of iteration 2",
+            "'h = .*' before iteration 2 of loop 'Loop_1' cannot be saved in a file: .*nothing of iteration 2",
         ),
         (1, "w = 2 * w", "Mul 'Mul_2' has read it by then"),
         (0, "x = 2 * x", "is an input of the model"),

@@ -145,7 +145,7 @@ def test_back_stops_at_the_beginning() -> None:
 def test_goto_past_the_end_says_where_it_came_to() -> None:
     talk = start_count(M=4)
     assert talk.last_line("goto 9") == (
-        "error: loop 'Loop_0' has no iteration 9: it ends after 4 iterations, where the session stands now"
+        "error: loop 'Loop_0' has no iteration 9: it ends after 4 iterations, where the session is now"
     )
     assert talk.last_line("goto 9") == "error: loop 'Loop_0' has no iteration 9: it ends after 4 iterations"
     assert talk("c", "goto 9") == [
