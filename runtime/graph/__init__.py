@@ -1,4 +1,4 @@
-"""The loop graph: one description for the loops of all systems, and what a look at it tells."""
+"""The loop graph, the common intermediate representation of all systems, and its static analyses."""
 
 from .loop_graph import (
     ANY_TYPE,

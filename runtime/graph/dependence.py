@@ -1,4 +1,4 @@
-"""What depends on what in a loop."""
+"""Data dependences in a loop."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .loop_graph import Loop, SlicedInput, System, Value, bodies, captured_value
 
 
 def body_parameters(loop: Loop) -> Iterator[Value]:
-    """The body's parameters: what it gets anew in every iteration, and invariant inputs."""
+    """The body's parameters: the values set in every iteration, and invariant inputs."""
     yield from (edge.param for edge in loop.back_edges)
     yield from (sliced.inner for sliced in loop.sliced_inputs)
     yield from (value for value in (loop.iteration, loop.condition_input) if value is not None)
@@ -17,7 +17,7 @@ def body_parameters(loop: Loop) -> Iterator[Value]:
 
 
 def port_values(loop: Loop) -> Iterator[Value | None]:
-    """What a loop reads around it, and what it takes from its body."""
+    """The outer values that a loop reads, and the body results that it uses."""
     yield from (loop.trip_count, loop.initial_condition, loop.condition, loop.ignored_condition)
     for edge in loop.back_edges:
         yield edge.initial if isinstance(edge.initial, Value) else edge.initial.outer
@@ -30,52 +30,52 @@ def port_values(loop: Loop) -> Iterator[Value | None]:
 
 
 def condition_values(loop: Loop) -> set[Value]:
-    """What is computed before an iteration to decide whether it runs."""
-    found: set[Value] = set()
+    """The values computed before an iteration to decide whether it runs."""
+    values: set[Value] = set()
     for node in loop.body.nodes[: loop.condition_node_count or 0]:
-        found.update(value for value in node.outputs if value is not None)
+        values.update(value for value in node.outputs if value is not None)
         for _, inner in bodies(node):
-            found.update(value for one in walk(inner) for value in one.outputs if value is not None)
-    return found
+            values.update(value for inner_node in walk(inner) for value in inner_node.outputs if value is not None)
+    return values
 
 
 def use_counts(loop: Loop) -> Counter[Value]:
     """How often each value is used in a loop's body, by its ports and in the graphs inside."""
-    found: Counter[Value] = Counter(value for value in port_values(loop) if value is not None)
-    found.update(loop.body.outputs)
+    counts: Counter[Value] = Counter(value for value in port_values(loop) if value is not None)
+    counts.update(loop.body.outputs)
     for node in walk(loop.body):
-        found.update({value for value in node.inputs if value is not None})
+        counts.update({value for value in node.inputs if value is not None})
         if isinstance(node, Loop):
-            found.update(value for value in port_values(node) if value is not None)
+            counts.update(value for value in port_values(node) if value is not None)
         for _, inner in bodies(node):
-            found.update(inner.outputs)
-    return found
+            counts.update(inner.outputs)
+    return counts
 
 
 def trailing_iterations_without_part(loop: Loop, sliced: SlicedInput) -> int | None:
-    """How many of the last iterations need no part of a sliced input: what they make of it would go into iterations
-    that never run. None: no iteration needs any; 0 also where it is not known.
+    """The number of last iterations that need no part of a sliced input, as only later iterations, which never run,
+    would use their results. None: no iteration needs a part; 0 also where it is unknown.
 
-    Only of loops of TensorRT, whose sequences are evaluated as needed, that run as often as their trip count says, from
-    the first part on, and have no loop inside.
+    Only for TensorRT loops (lazy sequences) without inner loops that run exactly ``trip_count`` times, from the first
+    part on.
     """
-    whole = loop.condition is None and sliced.stride > 0 and not any(isinstance(node, Loop) for node in walk(loop.body))
-    if loop.system is not System.TENSORRT or not whole:
+    flat = loop.condition is None and sliced.stride > 0 and not any(isinstance(node, Loop) for node in walk(loop.body))
+    if loop.system is not System.TENSORRT or not flat:
         return 0
-    late: dict[Value, int] = {}
-    following = {edge.param: edge.result for edge in loop.back_edges}
-    makers = {value: node for node in loop.body.nodes for value in node.outputs if value is not None}
-    waiting = [(scan.result, 0) for scan in loop.scan_outputs]
-    waiting += [(last.result if last.edge is None else last.edge.result, 0) for last in loop.last_values]
-    while waiting:
-        value, depth = waiting.pop()
-        if late.get(value, depth + 1) <= depth:
+    trailing: dict[Value, int] = {}
+    results = {edge.param: edge.result for edge in loop.back_edges}
+    producers = {value: node for node in loop.body.nodes for value in node.outputs if value is not None}
+    worklist = [(scan.result, 0) for scan in loop.scan_outputs]
+    worklist += [(last.result if last.edge is None else last.edge.result, 0) for last in loop.last_values]
+    while worklist:
+        value, depth = worklist.pop()
+        if trailing.get(value, depth + 1) <= depth:
             continue
-        late[value] = depth
-        node = makers.get(value)
-        if value in following:
-            waiting.append((following[value], depth + 1))
+        trailing[value] = depth
+        node = producers.get(value)
+        if value in results:
+            worklist.append((results[value], depth + 1))
         elif node is not None:
-            waiting += [(one, depth) for one in node.inputs if one is not None]
-            waiting += [(one, depth) for _, body in bodies(node) for one in captured_values(body)]
-    return late.get(sliced.inner)
+            worklist += [(source, depth) for source in node.inputs if source is not None]
+            worklist += [(source, depth) for _, body in bodies(node) for source in captured_values(body)]
+    return trailing.get(sliced.inner)

@@ -1,7 +1,7 @@
-"""A loop graph as JSON and back: its structure, names and ports, and the constants that are small.
+"""JSON serialization of a loop graph: structure, names, ports and small constants.
 
-Values are numbered, since two of one name in two scopes are two values. Large constants are left out: the graph that is
-read back can be shown and explained, but not run.
+Values are numbered, as two scopes may each have a value of one name. Large constants are omitted: a decoded graph can
+be displayed and explained, but not run.
 """
 
 from __future__ import annotations
@@ -46,17 +46,17 @@ from .loop_graph import (
 from .origin import UNKNOWN_ORIGIN, Origin
 from .value_encoding import decode_value, encode_value
 
-#: Of the JSON's form; what has another one is not read.
+#: The version of the JSON format; other versions are rejected.
 FORMAT_VERSION = 1
-#: Constants and attributes of more bytes are left out.
+#: Larger constants and attributes are omitted.
 MAX_INLINE_BYTES = 1 << 16
-#: The parts of an origin.
+#: The fields of an origin.
 _ORIGIN_FIELDS = tuple(part.name for part in fields(Origin))
 
 
 @record(frozen=True)
 class OmittedArray:
-    """Stands for an attribute that was too large to be kept."""
+    """Placeholder for an attribute that was too large to be stored."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -66,33 +66,33 @@ class OmittedArray:
 
 
 def graph_to_json(graph: Graph, small: int = MAX_INLINE_BYTES) -> str:
-    """The text for a graph; constants of more than ``small`` bytes are left out."""
-    writer = _GraphEncoder(small)
-    root = writer.graph(graph)
-    return json.dumps({"version": FORMAT_VERSION, "values": writer.values, "graph": root}, separators=(",", ":"))
+    """Serialize a graph; constants of more than ``small`` bytes are omitted."""
+    encoder = _GraphEncoder(small)
+    root = encoder.graph(graph)
+    return json.dumps({"version": FORMAT_VERSION, "values": encoder.values, "graph": root}, separators=(",", ":"))
 
 
 def graph_digest(graph: Graph) -> str:
-    """What tells one graph from another: its structure and what its constants hold, wherever they were read from."""
-    writer = _GraphHasher(0)
-    root = writer.graph(graph)
-    told = json.dumps([writer.values, root], separators=(",", ":"))
-    return hashlib.blake2b(told.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    """A hash of a graph's structure and of the contents of its constants, independent of where they were read from."""
+    hasher = _GraphHasher(0)
+    root = hasher.graph(graph)
+    text = json.dumps([hasher.values, root], separators=(",", ":"))
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def graph_from_json(text: str) -> Graph:
-    """The graph again. A constant that was left out is in ``constants`` and holds no data.
+    """Deserialize a graph. An omitted constant is in ``constants`` and holds no data.
 
     Raises:
-        ModelError: the text is no graph, or one in another version of the form.
+        ModelError: the text is not a graph, or has another format version.
     """
     try:
-        told = json.loads(text)
-        if not isinstance(told, dict) or "version" not in told:
+        document = json.loads(text)
+        if not isinstance(document, dict) or "version" not in document:
             raise ModelError("the text is no loop graph")
-        if told["version"] != FORMAT_VERSION:
-            raise ModelError(f"the loop graph has form {told['version']}; this program reads form {FORMAT_VERSION}")
-        graph = _GraphDecoder(told["values"]).graph(told["graph"])
+        if document["version"] != FORMAT_VERSION:
+            raise ModelError(f"the loop graph has form {document['version']}; this program reads form {FORMAT_VERSION}")
+        graph = _GraphDecoder(document["values"]).graph(document["graph"])
         _check_graph(graph, frozenset())
         return graph
     except LoopdbgError:
@@ -112,24 +112,24 @@ class _GraphEncoder:
             return None
         if value not in self._numbers:
             self._numbers[value] = len(self.values)
-            told: dict[str, Any] = {"name": value.name}
+            entry: dict[str, Any] = {"name": value.name}
             if value.type != TensorType():
-                told["type"] = _encode_type(value.type)
+                entry["type"] = _encode_type(value.type)
             if value.constant is not None:
-                told["constant"] = self.array(value.constant)
-            self.values.append(told)
+                entry["constant"] = self.array(value.constant)
+            self.values.append(entry)
         return self._numbers[value]
 
     def array(self, array: Array) -> dict[str, Any]:
-        told: dict[str, Any] = {"dtype": "string" if array.dtype.kind in "OUST" else array.dtype.name}
-        told["shape"] = list(array.shape)
+        entry: dict[str, Any] = {"dtype": "string" if array.dtype.kind in "OUST" else array.dtype.name}
+        entry["shape"] = list(array.shape)
         if array.nbytes <= self.max_inline_bytes:
             data = encode_value(array).data
-            told["data"] = data if isinstance(data, str) else base64.b64encode(data or b"").decode()
-        return told
+            entry["data"] = data if isinstance(data, str) else base64.b64encode(data or b"").decode()
+        return entry
 
     def graph(self, graph: Graph) -> dict[str, Any]:
-        told: dict[str, Any] = {
+        entry: dict[str, Any] = {
             "name": graph.name,
             "system": graph.system.value,
             "inputs": [self.value(v) for v in graph.inputs],
@@ -138,25 +138,25 @@ class _GraphEncoder:
             "outputs": [self.value(v) for v in graph.outputs],
         }
         if graph.output_names:
-            told["output_names"] = list(graph.output_names)
+            entry["output_names"] = list(graph.output_names)
         if graph.opsets:
-            told["opsets"] = dict(graph.opsets)
+            entry["opsets"] = dict(graph.opsets)
         if graph.variables:
-            told["variables"] = [
-                {"name": one.name}
-                | {part: self.value(value) for part in _VARIABLE_PARTS if (value := getattr(one, part)) is not None}
-                for one in graph.variables
+            entry["variables"] = [
+                {"name": item.name}
+                | {part: self.value(value) for part in _VARIABLE_PARTS if (value := getattr(item, part)) is not None}
+                for item in graph.variables
             ]
         if graph.defaults:
-            told["defaults"] = {name: self.array(np.asarray(array)) for name, array in graph.defaults.items()}
+            entry["defaults"] = {name: self.array(np.asarray(array)) for name, array in graph.defaults.items()}
         if graph.notes:
-            told["notes"] = list(graph.notes)
+            entry["notes"] = list(graph.notes)
         if graph.excluded:
-            told["excluded"] = [[one.subject, one.reason, list(one.outputs)] for one in graph.excluded]
-        return told
+            entry["excluded"] = [[item.subject, item.reason, list(item.outputs)] for item in graph.excluded]
+        return entry
 
     def node(self, node: Node) -> dict[str, Any]:
-        told: dict[str, Any] = {
+        entry: dict[str, Any] = {
             "name": node.name,
             "op": node.op_type,
             "domain": node.domain,
@@ -165,17 +165,17 @@ class _GraphEncoder:
             "out": [self.value(v) for v in node.outputs],
         }
         if source := self.source(node.origin):
-            told["source"] = source
+            entry["source"] = source
         if isinstance(node, Loop):
-            told["loop"] = self.loop(node)
+            entry["loop"] = self.loop(node)
         elif isinstance(node, If):
-            told["then"], told["else"] = self.graph(node.then_branch), self.graph(node.else_branch)
+            entry["then"], entry["else"] = self.graph(node.then_branch), self.graph(node.else_branch)
         elif isinstance(node, Operation) and node.attributes:
-            told["attributes"] = {name: self.attribute(value) for name, value in node.attributes.items()}
-        return told
+            entry["attributes"] = {name: self.attribute(value) for name, value in node.attributes.items()}
+        return entry
 
     def source(self, origin: Origin) -> dict[str, Any]:
-        """What is known of an origin."""
+        """The known fields of an origin."""
         return {name: value for name in _ORIGIN_FIELDS if (value := getattr(origin, name))}
 
     def loop(self, loop: Loop) -> dict[str, Any]:
@@ -228,7 +228,7 @@ class _GraphEncoder:
         }
 
     def attribute(self, value: Any) -> Any:
-        """JSON has no bytes, arrays or NaN: those are objects with the word for what they are."""
+        """Encode an attribute; bytes, arrays and NaN, which JSON lacks, become objects tagged with their kind."""
         if isinstance(value, np.generic) and value.dtype.kind in "biuf":
             value = value.item()
         if value is None or isinstance(value, bool | int | str):
@@ -257,13 +257,13 @@ _LOOP_VALUES = (
     "iteration",
 )
 _LOOP_FLAGS = ("minus_one_is_no_limit", "counted_by_slices")
-#: Not in traces of older versions.
+#: Absent in traces of older versions.
 _LOOP_PORTS = ("input_ports", "output_ports")
-#: Of a :class:`Variable`.
+#: Fields of :class:`Variable`.
 _VARIABLE_PARTS = ("state", "known", "assigned", "initial")
-#: Of an :class:`Origin`.
+#: Text fields of :class:`Origin`.
 _ORIGIN_TEXTS = ("file", "code", "function", "framework_node", "traced")
-#: In the order of :class:`SlicedInput`.
+#: Integer fields, in the order of :class:`SlicedInput`.
 _SLICE_NUMBERS = ("axis", "start", "end", "stride", "part_size")
 
 
@@ -273,14 +273,14 @@ def _encode_type(kind: ValueType) -> dict[str, Any]:
     if isinstance(kind, OptionalType):
         return {"optional": _encode_type(kind.element)}
     dtype = None if kind.dtype is None else "string" if kind.dtype == object else kind.dtype.name
-    told: dict[str, Any] = {"dtype": dtype, "shape": None if kind.shape is None else list(kind.shape)}
+    entry: dict[str, Any] = {"dtype": dtype, "shape": None if kind.shape is None else list(kind.shape)}
     if kind.bounds:
-        told["bounds"] = [[axis, *limits] for axis, limits in kind.bounds.items()]
-    return told
+        entry["bounds"] = [[axis, *limits] for axis, limits in kind.bounds.items()]
+    return entry
 
 
 class _GraphHasher(_GraphEncoder):
-    """Arrays of any size by what they hold; where code was written changes nothing."""
+    """Encodes arrays of any size as a hash of their contents, and omits source locations."""
 
     def source(self, origin: Origin) -> dict[str, Any]:
         return {}
@@ -288,19 +288,19 @@ class _GraphHasher(_GraphEncoder):
     def array(self, array: Array) -> dict[str, Any]:
         data = encode_value(array).data
         raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data or b""
-        held = hashlib.blake2b(raw, digest_size=16).hexdigest()
-        return {"dtype": array.dtype.name, "shape": list(array.shape), "held": held}
+        digest = hashlib.blake2b(raw, digest_size=16).hexdigest()
+        return {"dtype": array.dtype.name, "shape": list(array.shape), "held": digest}
 
 
 class _GraphDecoder:
     def __init__(self, values: list[dict[str, Any]]) -> None:
         self.values = [
             Value(
-                _read_text(told["name"]),
-                _read_type(told["type"]) if "type" in told else TensorType(),
-                _read_array(told["constant"]) if "data" in told.get("constant", ()) else None,
+                _read_text(entry["name"]),
+                _read_type(entry["type"]) if "type" in entry else TensorType(),
+                _read_array(entry["constant"]) if "data" in entry.get("constant", ()) else None,
             )
-            for told in values
+            for entry in values
         ]
 
     def value(self, number: int) -> Value:
@@ -309,66 +309,66 @@ class _GraphDecoder:
     def optional_value(self, number: int | None) -> Value | None:
         return None if number is None else self.value(number)
 
-    def graph(self, told: Mapping[str, Any]) -> Graph:
+    def graph(self, entry: Mapping[str, Any]) -> Graph:
         return Graph(
-            _read_text(told["name"]),
-            [self.value(v) for v in told["inputs"]],
-            [self.value(v) for v in told["outputs"]],
-            [self.node(n) for n in told["nodes"]],
-            [self.value(v) for v in told["constants"]],
-            [_read_text(name) for name in told.get("output_names", ())],
-            System(told["system"]),
-            {_read_text(name): _read_nonnegative(version) for name, version in told.get("opsets", {}).items()},
+            _read_text(entry["name"]),
+            [self.value(v) for v in entry["inputs"]],
+            [self.value(v) for v in entry["outputs"]],
+            [self.node(n) for n in entry["nodes"]],
+            [self.value(v) for v in entry["constants"]],
+            [_read_text(name) for name in entry.get("output_names", ())],
+            System(entry["system"]),
+            {_read_text(name): _read_nonnegative(version) for name, version in entry.get("opsets", {}).items()},
             {
-                # A default too large to be kept still says that the input may be left out.
+                # A default that is too large to store still marks the input as optional.
                 name: _read_array(array) if "data" in array else np.empty(0, dtype_of("object"))
-                for name, array in told.get("defaults", {}).items()
+                for name, array in entry.get("defaults", {}).items()
             },
-            notes=[_read_text(note) for note in told.get("notes", ())],
+            notes=[_read_text(note) for note in entry.get("notes", ())],
             excluded=[
-                ExcludedItem(_read_text(what), _read_text(reason), tuple(map(_read_text, outputs)))
-                for what, reason, outputs in told.get("excluded", ())
+                ExcludedItem(_read_text(subject), _read_text(reason), tuple(map(_read_text, outputs)))
+                for subject, reason, outputs in entry.get("excluded", ())
             ],
             variables=[
                 Variable(
-                    _read_text(one["name"]), **{part: self.value(one[part]) for part in _VARIABLE_PARTS if part in one}
+                    _read_text(var["name"]), **{part: self.value(var[part]) for part in _VARIABLE_PARTS if part in var}
                 )
-                for one in told.get("variables", ())
+                for var in entry.get("variables", ())
             ],
         )
 
-    def node(self, told: Mapping[str, Any]) -> Node:
-        inputs, outputs = [self.optional_value(v) for v in told["in"]], [self.optional_value(v) for v in told["out"]]
-        words = (_read_text(told["name"]), _read_text(told["op"]), _read_text(told["domain"]))
-        header = (*words, _read_nonnegative(told["version"]), inputs, outputs)
-        source = _read_origin(told)
-        if "loop" in told:
-            return self.loop(Node(*header, source=source), told["loop"])
-        if "then" in told:
-            then, otherwise = self.graph(told["then"]), self.graph(told["else"])
-            return If(*header, source=source, then_branch=then, else_branch=otherwise)
-        attributes = {name: _read_attribute(value) for name, value in told.get("attributes", {}).items()}
+    def node(self, entry: Mapping[str, Any]) -> Node:
+        inputs, outputs = [self.optional_value(v) for v in entry["in"]], [self.optional_value(v) for v in entry["out"]]
+        texts = (_read_text(entry["name"]), _read_text(entry["op"]), _read_text(entry["domain"]))
+        header = (*texts, _read_nonnegative(entry["version"]), inputs, outputs)
+        source = _read_origin(entry)
+        if "loop" in entry:
+            return self.loop(Node(*header, source=source), entry["loop"])
+        if "then" in entry:
+            then_branch, else_branch = self.graph(entry["then"]), self.graph(entry["else"])
+            return If(*header, source=source, then_branch=then_branch, else_branch=else_branch)
+        attributes = {name: _read_attribute(value) for name, value in entry.get("attributes", {}).items()}
         return Operation(*header, attributes=attributes, source=source)
 
-    def loop(self, header: Node, told: Mapping[str, Any]) -> Loop:
-        loop = Loop(**vars(header), body=self.graph(told["body"]), system=System(told["system"]))
+    def loop(self, header: Node, entry: Mapping[str, Any]) -> Loop:
+        loop = Loop(**vars(header), body=self.graph(entry["body"]), system=System(entry["system"]))
         for name in _LOOP_VALUES:
-            setattr(loop, name, self.optional_value(told[name]))
+            setattr(loop, name, self.optional_value(entry[name]))
         for name in _LOOP_FLAGS:
-            setattr(loop, name, _read_bool(told[name]))
+            setattr(loop, name, _read_bool(entry[name]))
         for name in _LOOP_PORTS:
-            setattr(loop, name, [_read_int(port) for port in told.get(name, ())])
-        trips = told["fixed_trips"]
+            setattr(loop, name, [_read_int(port) for port in entry.get(name, ())])
+        trips = entry["fixed_trips"]
         loop.fixed_trips = None if trips is None else _read_nonnegative(trips)
-        loop.notes = [_read_text(note) for note in told["notes"]]
-        loop.derived_from = _read_text(told.get("made_of", ""))
-        loop.condition_node_count = None if told.get("tested") is None else _read_nonnegative(told["tested"])
-        loop.sliced_inputs = [self.sliced(s) for s in told["sliced_inputs"]]
-        for e in told["back_edges"]:
+        loop.notes = [_read_text(note) for note in entry["notes"]]
+        loop.derived_from = _read_text(entry.get("made_of", ""))
+        loop.condition_node_count = None if entry.get("tested") is None else _read_nonnegative(entry["tested"])
+        loop.sliced_inputs = [self.sliced(s) for s in entry["sliced_inputs"]]
+        for e in entry["back_edges"]:
             initial = self.sliced(e["initial"]) if isinstance(e["initial"], dict) else self.value(e["initial"])
             loop.back_edges.append(BackEdge(initial, self.value(e["param"]), self.value(e["result"])))
-        loop.invariants = [Invariant(self.value(a), self.value(b)) for a, b in told["invariants"]]
-        for v in told["last_values"]:
+        loop.invariants = [Invariant(self.value(a), self.value(b)) for a, b in entry["invariants"]]
+        for v in entry["last_values"]:
             edge = None if v["edge"] is None else loop.back_edges[_read_nonnegative(v["edge"])]
             loop.last_values.append(LastValueOutput(self.value(v["result"]), self.value(v["outer"]), edge))
         loop.scan_outputs = [
@@ -382,36 +382,36 @@ class _GraphDecoder:
                 self.optional_value(s.get("valid")),
                 _read_int(s.get("part_size", 1)),
             )
-            for s in told["scan_outputs"]
+            for s in entry["scan_outputs"]
         ]
         return loop
 
-    def sliced(self, told: Mapping[str, Any]) -> SlicedInput:
-        axis, start, end, stride, part = (_read_int(told[name]) for name in _SLICE_NUMBERS)
-        outer, inner = self.value(told["outer"]), self.value(told["inner"])
-        backward = _read_bool(told.get("from_trip_count", False))
-        return SlicedInput(outer, inner, axis, start, end, stride, part, _read_bool(told["drop_axis"]), backward)
+    def sliced(self, entry: Mapping[str, Any]) -> SlicedInput:
+        axis, start, end, stride, part_size = (_read_int(entry[name]) for name in _SLICE_NUMBERS)
+        outer, inner = self.value(entry["outer"]), self.value(entry["inner"])
+        backward = _read_bool(entry.get("from_trip_count", False))
+        return SlicedInput(outer, inner, axis, start, end, stride, part_size, _read_bool(entry["drop_axis"]), backward)
 
 
-def _check_graph(graph: Graph, around: frozenset[Value]) -> None:
-    """What nodes read has to be there, as in any graph that a frontend made: whoever follows a value back relies on it.
+def _check_graph(graph: Graph, outer_values: frozenset[Value]) -> None:
+    """Check that every value that a node reads is defined before it; data-flow analyses rely on it.
 
     Raises:
-        ValueError: something is read before it is computed, or nothing computes it.
+        ValueError: a value is read before it is computed, or is never computed.
     """
-    known = around.union(graph.inputs, graph.constants)
+    known = outer_values.union(graph.inputs, graph.constants)
     for node in graph.nodes:
         _require_defined(known, node.inputs, node)
-        made = [value for value in node.outputs if value is not None]
-        if not known.isdisjoint(made) or len(set(made)) != len(made):
-            raise ValueError(f"{node.describe()} computes a value that is there already")
+        outputs = [value for value in node.outputs if value is not None]
+        if not known.isdisjoint(outputs) or len(set(outputs)) != len(outputs):
+            raise ValueError(f"{node.describe()} computes a value that is already defined")
         for _, body in bodies(node):
             _check_graph(body, known)
         if isinstance(node, Loop):
             _check_loop(node, known)
         elif isinstance(node, If) and any(len(body.outputs) != len(node.outputs) for _, body in bodies(node)):
             raise ValueError(f"{node.describe()} has other outputs than its branches")
-        known = known.union(made)
+        known = known.union(outputs)
     _require_defined(known, graph.outputs, graph)
     if graph.output_names and len(graph.output_names) != len(graph.outputs):
         raise ValueError(f"there are {len(graph.output_names)} names for {len(graph.outputs)} outputs")
@@ -436,88 +436,88 @@ def _check_loop(loop: Loop, known: frozenset[Value]) -> None:
     if (loop.condition_node_count or 0) > len(loop.body.nodes) or (
         loop.condition_node_count is not None and loop.condition is None
     ):
-        raise ValueError(f"{loop.describe()} is tested by nodes that are not there")
+        raise ValueError(f"{loop.describe()} has a wrong number of condition nodes")
     _require_defined(outputs, [*(v.outer for v in loop.last_values), *(s.outer for s in loop.scan_outputs)], loop)
 
 
 def _require_defined(known: Collection[Value | None], read: Iterable[Value | None], where: object) -> None:
     for value in read:
         if value is not None and value not in known:
-            raise ValueError(f"{where} reads '{value.name}', which is not there")
+            raise ValueError(f"{where} reads '{value.name}', which is not defined")
 
 
-def _read_nonnegative(told: Any) -> int:
-    if _read_int(told) < 0:
-        raise ValueError(f"{told} stands where there should be a number from 0 on")
-    return int(told)
+def _read_nonnegative(value: Any) -> int:
+    if _read_int(value) < 0:
+        raise ValueError(f"{value} is not a nonnegative integer")
+    return int(value)
 
 
-def _read_int(told: Any) -> int:
-    if type(told) is not int or abs(told) > 1 << 63:
-        raise ValueError(f"{told!r:.60} stands where there should be a whole number")
-    return told
+def _read_int(value: Any) -> int:
+    if type(value) is not int or abs(value) > 1 << 63:
+        raise ValueError(f"{value!r:.60} is not an integer")
+    return value
 
 
-def _read_bool(told: Any) -> bool:
-    if not isinstance(told, bool):
-        raise ValueError(f"{told!r:.60} stands where there should be true or false")
-    return told
+def _read_bool(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"{value!r:.60} is not true or false")
+    return value
 
 
-def _read_text(told: Any) -> str:
-    if not isinstance(told, str):
-        raise ValueError(f"{told!r:.60} stands where there should be a text")
-    return told
+def _read_text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r:.60} is not a string")
+    return value
 
 
-def _read_dim(told: Any) -> Dim:
-    return told if told is None or isinstance(told, str) else _read_int(told)
+def _read_dim(value: Any) -> Dim:
+    return value if value is None or isinstance(value, str) else _read_int(value)
 
 
-def _read_type(told: Mapping[str, Any]) -> ValueType:
-    if "sequence" in told:
-        return SequenceType(_read_type(told["sequence"]))
-    if "optional" in told:
-        return OptionalType(_read_type(told["optional"]))
-    name = told["dtype"]
+def _read_type(entry: Mapping[str, Any]) -> ValueType:
+    if "sequence" in entry:
+        return SequenceType(_read_type(entry["sequence"]))
+    if "optional" in entry:
+        return OptionalType(_read_type(entry["optional"]))
+    name = entry["dtype"]
     dtype = None if name is None else dtype_of("object" if name == "string" else name)
-    shape = None if told["shape"] is None else tuple(map(_read_dim, told["shape"]))
+    shape = None if entry["shape"] is None else tuple(map(_read_dim, entry["shape"]))
     bounds = {
         _read_nonnegative(axis): (_read_nonnegative(least), None if most is None else _read_nonnegative(most))
-        for axis, least, most in told.get("bounds", ())
+        for axis, least, most in entry.get("bounds", ())
     }
     return TensorType(dtype, shape, bounds)
 
 
 def _read_origin(node: Mapping[str, Any]) -> Origin:
-    """Of a node; older forms have ``model.py:12`` alone."""
-    told = node.get("source", {})
-    if "origin" in node and not told:
+    """The origin of a node; older formats have only ``model.py:12``."""
+    entry = node.get("source", {})
+    if "origin" in node and not entry:
         file, _, number = _read_text(node["origin"]).rpartition(":")
         return Origin(file, int(number), script=True) if file and number.isdecimal() else UNKNOWN_ORIGIN
-    known = {name: _read_text(told[name]) for name in _ORIGIN_TEXTS if name in told}
-    scopes = tuple(map(_read_text, told.get("scopes", ())))
-    callers = tuple((_read_text(file), _read_nonnegative(line)) for file, line in told.get("callers", ()))
-    line, script = _read_nonnegative(told.get("line", 0)), _read_bool(told.get("script", False))
-    return Origin(line=line, scopes=scopes, callers=callers, script=script, **known) if told else UNKNOWN_ORIGIN
+    known = {name: _read_text(entry[name]) for name in _ORIGIN_TEXTS if name in entry}
+    scopes = tuple(map(_read_text, entry.get("scopes", ())))
+    callers = tuple((_read_text(file), _read_nonnegative(line)) for file, line in entry.get("callers", ()))
+    line, script = _read_nonnegative(entry.get("line", 0)), _read_bool(entry.get("script", False))
+    return Origin(line=line, scopes=scopes, callers=callers, script=script, **known) if entry else UNKNOWN_ORIGIN
 
 
-def _read_array(told: Mapping[str, Any]) -> Array:
-    text = told["data"]
-    data = text if told["dtype"] == "string" else base64.b64decode(text, validate=True)
-    array = decode_value(_read_text(told["dtype"]), tuple(map(_read_nonnegative, told["shape"])), data)
+def _read_array(entry: Mapping[str, Any]) -> Array:
+    text = entry["data"]
+    data = text if entry["dtype"] == "string" else base64.b64decode(text, validate=True)
+    array = decode_value(_read_text(entry["dtype"]), tuple(map(_read_nonnegative, entry["shape"])), data)
     if not isinstance(array, np.ndarray):
-        raise ValueError(f"{told['dtype']} is no type of a tensor")
+        raise ValueError(f"{entry['dtype']} is not a tensor type")
     return array
 
 
-def _read_attribute(told: Any) -> Any:
-    if isinstance(told, list):
-        return [_read_attribute(element) for element in told]
-    if not isinstance(told, dict):
-        return told
-    ((word, value),) = told.items()
-    match word:
+def _read_attribute(entry: Any) -> Any:
+    if isinstance(entry, list):
+        return [_read_attribute(element) for element in entry]
+    if not isinstance(entry, dict):
+        return entry
+    ((kind, value),) = entry.items()
+    match kind:
         case "float":
             return float(value)
         case "bytes":

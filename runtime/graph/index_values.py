@@ -1,5 +1,5 @@
-"""Integers that pick something: tokens, positions that ArgMax or TopK found, indices of a Gather. How large they are
-means nothing, so that no picture shows them as magnitudes."""
+"""Integers used as indices: tokens, results of ArgMax or TopK, indices of a Gather. Their magnitude is meaningless, so
+that plots do not show it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import numpy as np
 from .loop_graph import If, Loop, Node, TensorType, Value, bodies, walk
 from .producers import ProducerMap
 
-#: The input of an operator that picks.
+#: Operator -> its index input.
 _INDEX_INPUT = {
     "Gather": 1, "GatherElements": 1, "GatherND": 1, "ScatterElements": 1, "ScatterND": 1, "Scatter": 1,
     "ScatterUpdate": 1, "ScatterElementsUpdate": 1, "ScatterNDUpdate": 1, "OneHot": 0,
 }  # fmt: skip
-#: The output that tells which one was chosen.
+#: Operator -> its index output.
 _INDEX_OUTPUT = {"ArgMax": 0, "ArgMin": 0, "TopK": 1, "Multinomial": 0}
-#: What hands numbers on as they are, and the inputs that it takes them from; None: all of them.
+#: Operator -> the inputs whose elements it forwards unchanged; None: all of them.
 _FORWARDED_INPUTS: dict[str, tuple[int, ...] | None] = {
     "Cast": (0,), "Convert": (0,), "Concat": None, "Expand": (0,), "Flatten": (0,), "Gather": (0,), "Identity": (0,),
     "Reshape": (0,), "Slice": (0,), "Squeeze": (0,), "StridedSlice": (0,), "Tile": (0,), "Transpose": (0,),
@@ -26,33 +26,33 @@ _FORWARDED_INPUTS: dict[str, tuple[int, ...] | None] = {
 }  # fmt: skip
 
 
-#: What was found, as long as the loop is there.
+#: Results by loop; weak keys.
 _CACHE: WeakKeyDictionary[Loop, frozenset[Value]] = WeakKeyDictionary()
 
 
 def index_values(loop: Loop) -> frozenset[Value]:
-    """Of what a loop carries and collects (as the parameters of its body, and its results) that which picks. What is
-    computed with, such as a counter, does not."""
-    found = _CACHE.get(loop)
-    if found is None:
-        found = _CACHE[loop] = _find_index_values(loop)
-    return found
+    """The carried and collected values of a loop (body parameters and results) that are indices. A value used in
+    arithmetic, such as a counter, is not."""
+    result = _CACHE.get(loop)
+    if result is None:
+        result = _CACHE[loop] = _find_index_values(loop)
+    return result
 
 
 def _find_index_values(loop: Loop) -> frozenset[Value]:
-    origins = ProducerMap.for_graph(loop.body)
-    read = _values_used_as_index(loop)
+    producers = ProducerMap.for_graph(loop.body)
+    used_as_index = _values_used_as_index(loop)
     carried = {edge.param: edge.result for edge in loop.back_edges}
-    found = set[Value]()
+    indices = set[Value]()
     for value, result in (*carried.items(), *((scan.result, scan.result) for scan in loop.scan_outputs)):
         if not _may_be_integers(value):
             continue
-        sources = _source_values(result, origins, carried)
-        chosen = any(_is_index_output(one, origins) for one in sources)
-        computed = any(origins.producer(one) is not None and not _is_index_output(one, origins) for one in sources)
-        if chosen or (not computed and (value in read or result in read)):
-            found.add(value)
-    return frozenset(found)
+        sources = _source_values(result, producers, carried)
+        is_index = any(_is_index_output(leaf, producers) for leaf in sources)
+        computed = any(producers.producer(v) is not None and not _is_index_output(v, producers) for v in sources)
+        if is_index or (not computed and (value in used_as_index or result in used_as_index)):
+            indices.add(value)
+    return frozenset(indices)
 
 
 def _may_be_integers(value: Value) -> bool:
@@ -63,53 +63,53 @@ def _may_be_integers(value: Value) -> bool:
 
 
 def _is_index_output(value: Value, origins: ProducerMap) -> bool:
-    """Does an operator say with it which one it chose?"""
+    """Whether the value is the index output of an operator."""
     node = origins.producer(value)
     if node is None or node.op_type not in _INDEX_OUTPUT:
         return False
-    place = _INDEX_OUTPUT[node.op_type]
-    return place < len(node.outputs) and node.outputs[place] is value
+    position = _INDEX_OUTPUT[node.op_type]
+    return position < len(node.outputs) and node.outputs[position] is value
 
 
 def _forwarded_values(node: Node | None, value: Value) -> Iterator[Value]:
-    """The values that a node hands on as the one that it makes; none where it computes."""
+    """The inputs that a node forwards as an output; none where it computes."""
     if isinstance(node, If):
-        place = list(node.outputs).index(value)
-        yield from (branch.outputs[place] for _, branch in bodies(node))
+        position = list(node.outputs).index(value)
+        yield from (branch.outputs[position] for _, branch in bodies(node))
     elif node is not None and node.op_type in _FORWARDED_INPUTS:
-        places = _FORWARDED_INPUTS[node.op_type]
-        inputs = node.inputs if places is None else [node.inputs[k] for k in places if k < len(node.inputs)]
-        yield from (one for one in inputs if one is not None)
+        positions = _FORWARDED_INPUTS[node.op_type]
+        inputs = node.inputs if positions is None else [node.inputs[k] for k in positions if k < len(node.inputs)]
+        yield from (source for source in inputs if source is not None)
 
 
 def _source_values(value: Value, origins: ProducerMap, carried: dict[Value, Value]) -> set[Value]:
-    """Where the numbers of a value come from, through iterations too."""
-    found, rest = set[Value](), [value]
-    seen = set(rest)
-    while rest:
-        one = rest.pop()
-        before = [*_forwarded_values(origins.producer(one), one), *filter(None, [carried.get(one)])]
-        if not before:
-            found.add(one)
-        rest += (new for new in before if new not in seen)
-        seen.update(before)
-    return found
+    """The values that a value's elements originate from, across iterations as well."""
+    sources, worklist = set[Value](), [value]
+    seen = set(worklist)
+    while worklist:
+        current = worklist.pop()
+        predecessors = [*_forwarded_values(origins.producer(current), current), *filter(None, [carried.get(current)])]
+        if not predecessors:
+            sources.add(current)
+        worklist += (predecessor for predecessor in predecessors if predecessor not in seen)
+        seen.update(predecessors)
+    return sources
 
 
 def _values_used_as_index(loop: Loop) -> set[Value]:
-    """What reaches the picking input of an operator as it is."""
+    """The values that reach an index input unchanged."""
     nodes = list(walk(loop.body))
-    found = {
+    indices = {
         node.inputs[_INDEX_INPUT[node.op_type]]
         for node in nodes
         if len(node.inputs) > _INDEX_INPUT.get(node.op_type, 99)
     }
     while True:
-        more = {edge.result for edge in loop.back_edges if edge.param in found}
+        new = {edge.result for edge in loop.back_edges if edge.param in indices}
         for node in nodes:
-            more.update(
-                one for value in node.outputs if value in found and value for one in _forwarded_values(node, value)
+            new.update(
+                leaf for value in node.outputs if value in indices and value for leaf in _forwarded_values(node, value)
             )
-        if more <= found:
-            return {value for value in found if value is not None}
-        found |= more
+        if new <= indices:
+            return {value for value in indices if value is not None}
+        indices |= new

@@ -1,4 +1,4 @@
-"""The loop graph: one description for the loops of all systems.
+"""The loop graph: the common intermediate representation of the loops of all systems.
 
 A :class:`Graph` holds nodes in an order in which they can run. A node is an :class:`Operation`, an :class:`If` or a
 :class:`Loop`. Values are compared by identity: two values of one name in two scopes are two values, and a capture is
@@ -18,9 +18,9 @@ from ..record import record
 from ..text import escape_unprintable
 from .origin import UNKNOWN_ORIGIN, Origin
 
-#: A dimension: a number, a name (``"N"``), or None where nothing is known.
+#: A dimension: a number, a name (``"N"``), or None where it is unknown.
 Dim = int | str | None
-#: As numpy.typing.NDArray has it, which takes a millisecond to import.
+#: The same as numpy.typing.NDArray, which takes a millisecond to import.
 Array = np.ndarray[tuple[Any, ...], np.dtype[Any]]
 
 
@@ -33,7 +33,7 @@ class System(StrEnum):
 
 
 class StoppedBy(StrEnum):
-    """Why a loop ended, one word each (docs/semantics.md 2.4).
+    """The reason why a loop ended (docs/semantics.md 2.4).
 
     >>> model.execute(inputs).loops[0].stopped_by
     <StoppedBy.CONDITION: 'condition'>
@@ -52,7 +52,7 @@ class StoppedBy(StrEnum):
 class TensorType:
     """A tensor's declared type. ``dtype`` None: any; ``shape`` None: any rank. Strings have dtype object.
 
-    ``bounds``: by axis, the least and the greatest size (None: no limit) of a dimension that is not known.
+    ``bounds``: by axis, the minimum and maximum size (None: no limit) of an unknown dimension.
 
     >>> str(model.inputs[0].type), model.inputs[0].type.shape
     ('float32[]', ())
@@ -67,7 +67,7 @@ class TensorType:
         return f"{dtype}{self.shape_text()}"
 
     def shape_text(self) -> str:
-        """The shape as messages have it: ``[2,?,1..5]``, ``[...]`` for any rank.
+        """The shape in messages: ``[2,?,1..5]``, ``[...]`` for any rank.
 
         >>> loopdbg.TensorType(np.dtype("int64"), (2, None)).shape_text()
         '[2,?]'
@@ -75,7 +75,7 @@ class TensorType:
         return "[...]" if self.shape is None else f"[{','.join(map(self._dim_text, range(len(self.shape))))}]"
 
     def excludes(self, other: TensorType) -> bool:
-        """Whether no shape can be both this one and that one.
+        """Whether no shape can match both types.
 
         >>> loopdbg.TensorType(None, (2, None)).excludes(loopdbg.TensorType(None, (3, 4)))
         True
@@ -90,8 +90,8 @@ class TensorType:
     def _dim_text(self, axis: int) -> str:
         assert self.shape is not None
         if axis in self.bounds:
-            least, most = self.bounds[axis]
-            return f"{least}..{'' if most is None else most}"
+            minimum, maximum = self.bounds[axis]
+            return f"{minimum}..{'' if maximum is None else maximum}"
         dim = self.shape[axis]
         return "?" if dim is None else str(dim)
 
@@ -124,7 +124,7 @@ class OptionalType:
         return f"optional({self.element})"
 
 
-#: What paths call the graph of a model itself, as in ``main ▸ outer ▸ inner``.
+#: The name of the model's main graph in paths, as in ``main ▸ outer ▸ inner``.
 MAIN = "main"
 ValueType = TensorType | SequenceType | OptionalType
 ANY_TYPE = TensorType()
@@ -134,7 +134,7 @@ ANY_TYPE = TensorType()
 class Value:
     """One named value of one scope. ``constant`` holds the data of initializers and Constants.
 
-    ``short``: what it may be called as well where its name is long; nothing else in the model goes by that.
+    ``short_name``: a unique alias for a long name.
     """
 
     name: str
@@ -144,7 +144,7 @@ class Value:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What it goes by: its name, and the short one where it has one."""
+        """Its name, and its short name if it has one."""
         return (self.name, self.short_name) if self.short_name else (self.name,)
 
     def __repr__(self) -> str:
@@ -153,7 +153,7 @@ class Value:
 
 @record(eq=False, repr=False)
 class Node:
-    """What all nodes have: ``name`` is the model's own, or made from type and position where it has none."""
+    """The base of all nodes. ``name`` is from the model, or derived from type and position where the model has none."""
 
     name: str
     op_type: str
@@ -163,7 +163,7 @@ class Node:
     version: int
     inputs: list[Value | None]
     outputs: list[Value | None]
-    #: Where somebody's code has it, or what tells it to the first who asks.
+    #: Its source location, or a function that returns it on first use.
     source: Origin | Callable[[], Origin] = field(default=UNKNOWN_ORIGIN, kw_only=True)
 
     def __repr__(self) -> str:
@@ -171,23 +171,22 @@ class Node:
 
     @property
     def origin(self) -> Origin:
-        """Where somebody's code has it, as far as the model tells."""
+        """Its source location, as far as the model contains it."""
         if not isinstance(self.source, Origin):
             self.source = self.source()
         return self.source
 
     @property
     def is_custom_operator(self) -> bool:
-        """Its operator is not one of its system's own, whatever it is called."""
+        """Whether its operator is not a standard operator of its system."""
         return bool(self.domain) and not self.domain.startswith("opset")
 
     def describe(self) -> str:
-        """``Add 'h_new' (opset 13, model.py:87)``: how messages name a node; one of a script has no opset."""
+        """The name of a node in messages: ``Add 'h_new' (opset 13, model.py:87)``; without an opset for a script."""
         return escape_unprintable(f"{self.op_type} '{self.name}'") + f" ({self.location_text()})"
 
     def location_text(self) -> str:
-        """``opset 13, model.py:87``: its operator set, and its line of code where that is known; for a node that a
-        helper function of a script makes ``net.py:4, called from net.py:10``."""
+        """Operator set and source line, where known: ``opset 13, model.py:87``, ``net.py:4, called from net.py:10``."""
         domain = f"{self.domain} " if self.is_custom_operator else ""
         opset = "" if self.origin.script else f"{domain}opset {self.version}"
         called_from = self.origin.called_from
@@ -211,13 +210,13 @@ class If(Node):
 
 @record(eq=False)
 class SlicedInput:
-    """An outer tensor cut along ``axis``; iteration i gets part i.
+    """An outer tensor sliced along ``axis``; iteration i gets part i.
 
     ``start``, ``end``, ``stride`` and ``part_size`` are those of OpenVINO's TensorIterator-1 (docs/semantics.md 6.2):
     negative start and end are ``dim + 1 + v``, end is exclusive, a negative stride goes backwards with the order inside
     a part kept. ``drop_axis``: the part loses the axis (ONNX Scan, TensorRT); otherwise its size is ``part_size``.
-    ``from_trip_count``: of a trip count M, iteration i gets part M-1-i of the tensor (TensorRT's reverse iterators,
-    docs/semantics.md 8.3), which need not be the last ones.
+    ``from_trip_count``: with a trip count M, iteration i gets part M-1-i of the tensor (TensorRT's reverse iterators,
+    docs/semantics.md 8.3); the tensor may have more than M parts.
     """
 
     outer: Value
@@ -235,8 +234,8 @@ class SlicedInput:
 class BackEdge:
     """``result`` of iteration i becomes ``param`` of iteration i+1.
 
-    ``initial`` is what iteration 0 gets: an outer value, or a sliced input's part 0 (a parameter with both a slice and
-    a back edge, docs/semantics.md 2.1).
+    ``initial`` is the value in iteration 0: an outer value, or a sliced input's part 0 (a parameter with both a slice
+    and a back edge, docs/semantics.md 2.1).
     """
 
     initial: Value | SlicedInput
@@ -269,11 +268,11 @@ class ScanOutput:
     """``outer`` collects ``result`` of every iteration.
 
     ``stack``: on a new axis ``axis``; otherwise concatenated along the existing ``axis``. ``reverse``: the last
-    iteration stands first. ``length``: an outer integer, how many elements the axis is to have; those that the loop
-    does not give are zeros, at the end (TensorRT, docs/semantics.md 8.4). ``valid``: the parameter of a sliced input
-    that tells which parts of an element along its first axis are more than filling (``[parts, 1]``), or how many of
-    them, from the first one: sequences that are shorter than others. ``part_size``: of an IR, how many rows an element
-    has as its port map says; nothing depends on it here.
+    iteration comes first. ``length``: an outer integer, the size of the axis; elements that the loop does not produce
+    are zeros at the end (TensorRT, docs/semantics.md 8.4). ``valid``: the parameter of a sliced input that masks the
+    parts of an element along its first axis that are not padding (``[parts, 1]``), or counts them from the first one:
+    sequences of different lengths. ``part_size``: rows of an element according to an IR's port map; nothing depends on
+    it here.
     """
 
     result: Value
@@ -287,51 +286,52 @@ class ScanOutput:
 
 
 class Note(str):
-    """One sentence on where a runtime does something else than is written.
+    """One sentence on a deviation of a runtime from the specification.
 
-    ``rule``: the label of what it does, as docs/diff.md has it; empty where it has none.
+    ``rule``: the label of the deviation in docs/diff.md; empty where it has none.
     """
 
     rule: str
 
     def __new__(cls, rule: str, text: str) -> Note:
-        """A sentence and its rule."""
-        made = super().__new__(cls, text)
-        made.rule = rule
-        return made
+        """Create a note from its rule and sentence."""
+        note = super().__new__(cls, text)
+        note.rule = rule
+        return note
 
     def __reduce__(self) -> tuple[type[Note], tuple[str, str]]:
         return Note, (self.rule, str(self))
 
 
-#: The largest int64 is what exporters write for "no trip count": no loop runs that often.
+#: Exporters write the largest int64 for "no trip count".
 _UNREACHABLE_TRIP_COUNT = (1 << 63) - 1
 
 
 def effective_trip_count(trip_count: int | None) -> int | None:
-    """A trip count where it limits anything; None where it is so large that no loop reaches it."""
+    """The trip count; None where it is too large to limit any loop."""
     return None if trip_count is None or trip_count >= _UNREACHABLE_TRIP_COUNT else trip_count
 
 
-#: The number of a loop's port that the file does not have.
+#: The number of a loop's port that is not in the file.
 NO_PORT = -1
 
 
 @record(eq=False, repr=False)
 class Loop(Node):
-    """A loop of any system. Which fields are set says what kind it is.
+    """A loop of any system. The fields that are set determine its kind.
 
     * ``trip_count``: an outer integer value, one element; None = no limit. ONNX: negative runs zero trips; OpenVINO: -1
       is no limit (``minus_one_is_no_limit``), other negatives are an error.
     * ``initial_condition``: an outer boolean; None = true.
     * ``condition``: the body's boolean result that decides whether the next iteration runs; None = nothing in the body
       can end the loop (``for``). ``condition_input`` is the ONNX body parameter that receives the last condition.
-    * ``ignored_condition``: what the body yields as a condition that the spec ignores (ONNX with an absent cond).
-    * ``tested``: TensorRT's kWHILE: ``condition`` decides whether the iteration itself runs. So many nodes at the start
-      of the body are what it needs, and they alone run before that is decided. None: it is about the next iteration.
+    * ``ignored_condition``: a condition result of the body that the spec ignores (ONNX with an absent cond).
+    * ``condition_node_count``: TensorRT's kWHILE: ``condition`` decides whether the iteration itself runs. This many
+      nodes at the start of the body compute it, and only they run before it is tested. None: it is about the next
+      iteration.
     * ``iteration``: the body parameter that receives the iteration number.
-    * ``counted_by_slices``: iterations are as many as the sliced inputs have parts (TensorIterator, Scan).
-    * ``fixed_trips``: a TensorIterator without sliced inputs runs this often.
+    * ``counted_by_slices``: the number of parts of the sliced inputs is the trip count (TensorIterator, Scan).
+    * ``fixed_trips``: the trip count of a TensorIterator without sliced inputs.
     """
 
     body: Graph
@@ -351,27 +351,27 @@ class Loop(Node):
     invariants: list[Invariant] = field(default_factory=list)
     last_values: list[LastValueOutput] = field(default_factory=list)
     scan_outputs: list[ScanOutput] = field(default_factory=list)
-    #: The numbers that the file gives the loop's ports (an IR's ``external_port_id``); empty where it gives none,
-    #: ``NO_PORT`` for those of a variable that its body uses.
+    #: The numbers of the loop's ports in the file (an IR's ``external_port_id``); empty where it has none, ``NO_PORT``
+    #: for those of a variable that its body uses.
     input_ports: list[int] = field(default_factory=list)
     output_ports: list[int] = field(default_factory=list)
-    #: Where a real runtime does something else with this loop (docs/peers.md), one sentence each.
+    #: Deviations of real runtimes with this loop (docs/peers.md), one sentence each.
     notes: list[str] = field(default_factory=list)
-    #: What it was made of where the file has no loop: ``LSTM 'rnn' (ONNX LSTM-14), forward``.
+    #: The operator that it was expanded from: ``LSTM 'rnn' (ONNX LSTM-14), forward``.
     derived_from: str = ""
 
     def back_edge_for(self, last: LastValueOutput) -> BackEdge | None:
-        """The back edge whose value a last-value output returns."""
+        """Return the back edge whose value a last-value output returns."""
         return last.edge or next((edge for edge in self.back_edges if edge.result is last.result), None)
 
 
 @record(eq=False)
 class Variable:
-    """State that a model keeps from run to run (OpenVINO's ReadValue and Assign).
+    """State that persists between runs of a model (OpenVINO's ReadValue and Assign).
 
-    A graph has it as inputs and outputs behind its own: ``state`` is what was assigned last, and by default what it is
-    before that. ``assigned`` is what a run assigns (None: nothing does). Where a node computes what it is before
-    anything is assigned, that is ``initial``, and ``known`` tells whether anything was.
+    A graph has it as additional last inputs and outputs: ``state`` is the last assigned value, or the default.
+    ``assigned`` is the value that a run assigns (None: nothing). ``initial`` is the computed value before the first
+    assignment, if any, and ``known`` then tells whether a value was assigned.
     """
 
     name: str
@@ -382,20 +382,20 @@ class Variable:
 
     @property
     def output_name(self) -> str:
-        """What the graph's output is called that gives what is assigned."""
+        """The name of the graph's output for the assigned value."""
         return f"{self.name} (assigned)"
 
     @property
     def inputs(self) -> list[Value]:
-        """What the graph gets of it."""
+        """The graph inputs that hold it."""
         return [self.state] if self.known is None else [self.state, self.known]
 
 
 @record(frozen=True)
 class ExcludedItem:
-    """A node or input of a file that needs values of an unsupported type (a map), so that it is not in the graph.
+    """A node or input of a file that is not in the graph as it needs values of an unsupported type (a map).
 
-    ``what``: as messages name it; ``reason``: why it is excluded; ``outputs``: of the model, those that need it and are
+    ``subject``: its name in messages; ``reason``: why it is excluded; ``outputs``: model outputs that need it and are
     not in the graph either.
     """
 
@@ -406,8 +406,8 @@ class ExcludedItem:
     def __str__(self) -> str:
         names = ", ".join(f"'{name}'" for name in self.outputs)
         effect = {0: "no output of the model needs it", 1: f"the output {names} is not computed"}
-        told = effect.get(len(self.outputs), f"the outputs {names} are not computed")
-        return f"{self.subject} is excluded: {self.reason}, which is not supported; {told}."
+        consequence = effect.get(len(self.outputs), f"the outputs {names} are not computed")
+        return f"{self.subject} is excluded: {self.reason}, which is not supported; {consequence}."
 
 
 @record(eq=False, repr=False)
@@ -415,7 +415,7 @@ class Graph:
     """Nodes in an order in which they can run, with the graph's own inputs and outputs.
 
     ``constants``: values of this scope that hold data (initializers, Constants). For the main graph of a model the
-    inputs are what a user gives; for a body they are its parameters. ``defaults``: inputs that may be left out.
+    inputs come from the user; for a body they are its parameters. ``defaults``: optional inputs.
     """
 
     name: str
@@ -423,39 +423,39 @@ class Graph:
     outputs: list[Value] = field(default_factory=list)
     nodes: list[Node] = field(default_factory=list)
     constants: list[Value] = field(default_factory=list)
-    #: Names under which main-graph outputs are known, where they differ from the value's name.
+    #: Names of main-graph outputs, where they differ from the value's name.
     output_names: list[str] = field(default_factory=list)
     system: System = System.ONNX
     opsets: Mapping[str, int] = field(default_factory=dict)
-    #: Inputs that need not be given: in ONNX those with an initializer of the same name.
+    #: Optional inputs: in ONNX those with an initializer of the same name.
     defaults: Mapping[str, Array] = field(default_factory=dict)
-    #: State; nobody gives it, and it is no result.
+    #: State: neither a user input nor a result.
     variables: list[Variable] = field(default_factory=list)
-    #: Nodes that the file does not have -> the operator of the file that they stand for, all together.
+    #: Nodes that are not in the file -> the operator of the file that they were expanded from.
     expanded_from: dict[Node, Operation] = field(default_factory=dict)
-    #: Of the main graph: what is odd about the file, one sentence each.
+    #: Of the main graph: peculiarities of the file, one sentence each.
     notes: list[str] = field(default_factory=list)
-    #: What inputs may be called as well, each with the input's own name.
+    #: Alias of an input -> the input's own name.
     aliases: Mapping[str, str] = field(default_factory=dict)
-    #: Of the main graph: the folder of the file that it was read from; empty where it came from none.
+    #: Of the main graph: the folder of its file; empty where it has none.
     folder: str = ""
-    #: Of inputs, by name: sizes and values that the model calls usual (TensorRT's optimisation profiles).
+    #: By input name: typical sizes and values (TensorRT's optimisation profiles).
     usual_shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
     usual_values: dict[str, Array] = field(default_factory=dict)
-    #: Of the main graph: what the file has and the graph has not, since it needs values of unsupported types.
+    #: Of the main graph: items of the file that need values of unsupported types.
     excluded: list[ExcludedItem] = field(default_factory=list)
 
     @property
     def missing_outputs(self) -> list[str]:
-        """The model's outputs that are not in the graph, since they need values of unsupported types."""
-        return [name for one in self.excluded for name in one.outputs]
+        """The model's outputs that are not in the graph as they need values of unsupported types."""
+        return [name for item in self.excluded for name in item.outputs]
 
     def __repr__(self) -> str:
         return f"<Graph '{self.name}': {len(self.nodes)} nodes>"
 
 
 def bodies(node: Node) -> Sequence[tuple[str, Graph]]:
-    """The graphs inside a node, each with the word for it: ``body``, ``then``, ``else``."""
+    """The graphs inside a node, each with its role: ``body``, ``then``, ``else``."""
     if isinstance(node, Loop):
         return (("body", node.body),)
     if isinstance(node, If):
@@ -464,19 +464,19 @@ def bodies(node: Node) -> Sequence[tuple[str, Graph]]:
 
 
 def body_results_in_file(loop: Loop) -> Sequence[Value]:
-    """What a loop's body gives in the file: without the variables of an IR that it is led through."""
+    """The body's results in the file, without the variables of an IR that were added to the body."""
     return loop.body.outputs[: len(loop.body.outputs) - loop.output_ports.count(NO_PORT)]
 
 
 def nodes_in_file(graph: Graph) -> list[Node]:
-    """The nodes with the operators that the file has in place of what was made of them."""
+    """The nodes in the file: expanded nodes are replaced by the operator they were expanded from."""
     return list(dict.fromkeys(graph.expanded_from.get(node, node) for node in graph.nodes))
 
 
 def node_in_file(graph: Graph, node: Node) -> Node:
-    """The operator that the file has where a node was made of it; ``graph``: the main graph."""
-    inner = (one for each in walk(graph) for _, one in bodies(each))
-    return next((one.expanded_from[node] for one in (graph, *inner) if node in one.expanded_from), node)
+    """The operator in the file that a node was expanded from, or the node; ``graph``: the main graph."""
+    inner = (scope for parent in walk(graph) for _, scope in bodies(parent))
+    return next((scope.expanded_from[node] for scope in (graph, *inner) if node in scope.expanded_from), node)
 
 
 def walk(graph: Graph) -> Iterator[Node]:
@@ -493,7 +493,7 @@ def loops(graph: Graph) -> Iterator[Loop]:
 
 
 def own_values(graph: Graph) -> Iterator[Value]:
-    """Every value that a graph itself defines, those of the branches of its Ifs included, but not of loops inside."""
+    """Every value that a graph itself defines, including branches of its Ifs but not inner loops."""
     yield from (*graph.inputs, *graph.constants)
     for node in graph.nodes:
         yield from (value for value in node.outputs if value is not None)
@@ -503,40 +503,40 @@ def own_values(graph: Graph) -> Iterator[Value]:
 
 
 def visible_values(graphs: Iterable[Graph]) -> dict[str, Value]:
-    """What a body sees, by name; ``graphs``: the body, then those around it. Names of its own come first, then short
-    names, those that the model's outputs go by last."""
-    found: dict[str, Value] = {}
+    """The values visible in a body, by name; ``graphs``: the body, then the enclosing graphs. Full names take
+    precedence over short names, and those over names of model outputs."""
+    values: dict[str, Value] = {}
     outputs: dict[str, Value] = {}
     for graph in graphs:
         for value in own_values(graph):
             for name in value.names:
-                found.setdefault(name, value)
+                values.setdefault(name, value)
         outputs.update(zip(graph.output_names, graph.outputs, strict=False))
-    return outputs | found
+    return outputs | values
 
 
 def values_read(graph: Graph) -> set[Value]:
-    """Every value that something in a graph reads: its nodes, the graphs inside it, and its outputs."""
-    found = set(graph.outputs)
+    """Every value that a graph reads: its nodes, the graphs inside it, and its outputs."""
+    values = set(graph.outputs)
     for node in graph.nodes:
-        found.update(value for value in node.inputs if value is not None)
+        values.update(value for value in node.inputs if value is not None)
         for _, inner in bodies(node):
-            found |= values_read(inner)
-    return found
+            values |= values_read(inner)
+    return values
 
 
 def captured_values(graph: Graph) -> list[Value]:
     """Values of enclosing graphs that a graph uses, in the order of their first use."""
-    found: dict[Value, None] = {}
-    _collect_captured(graph, set(), found)
-    return list(found)
+    captured: dict[Value, None] = {}
+    _collect_captured(graph, set(), captured)
+    return list(captured)
 
 
-def _collect_captured(graph: Graph, known: set[Value], found: dict[Value, None]) -> None:
+def _collect_captured(graph: Graph, known: set[Value], captured: dict[Value, None]) -> None:
     known = {*known, *graph.inputs, *graph.constants}
     for node in graph.nodes:
-        found.update((value, None) for value in node.inputs if value is not None and value not in known)
+        captured.update((value, None) for value in node.inputs if value is not None and value not in known)
         for _, inner in bodies(node):
-            _collect_captured(inner, known, found)
+            _collect_captured(inner, known, captured)
         known.update(value for value in node.outputs if value is not None)
-    found.update((value, None) for value in graph.outputs if value not in known)
+    captured.update((value, None) for value in graph.outputs if value not in known)

@@ -1,17 +1,17 @@
-"""Where in somebody's code a node comes from, as far as the file of a model tells."""
+"""The source location of a node, as far as the model file contains it."""
 
 from __future__ import annotations
 
 from ..record import record
 from ..text import escape_unprintable
 
-#: Calls that messages name.
+#: Callers shown in messages.
 _SHOWN_CALLERS = 3
 
 
 @record(frozen=True)
 class Origin:
-    """Where a node was written; every part may be missing. Nothing here was checked: it stands as in the file.
+    """The source location of a node; every field may be missing. The values are unchecked, as in the file.
 
     >>> str(node.origin), node.origin.code
     ('model.py:87', 'x = self.cell(x, h)')
@@ -19,19 +19,19 @@ class Origin:
 
     #: The path as the exporter wrote it.
     file: str = ""
-    #: From 1 on; 0 where it is not known.
+    #: 1-based; 0 where it is unknown.
     line: int = 0
-    #: The text of the line, where the model has it.
+    #: The text of the line.
     code: str = ""
-    #: The function that the line stands in.
+    #: The function that contains the line.
     function: str = ""
     #: The modules around the node, the outermost first: ``("decoder", "layers.0", "attn")``.
     scopes: tuple[str, ...] = ()
-    #: What the exporter called the node (torch: the name of the fx node, such as ``mul_2``).
+    #: The exporter's name for the node (torch: the name of the fx node, such as ``mul_2``).
     framework_node: str = ""
-    #: What the exporter made of the line, where it traced the code of a loop into code of its own.
+    #: The generated code of the line, where the exporter traced the code of a loop.
     traced: str = ""
-    #: The lines that called the function, each with its file, the outermost first.
+    #: The call stack as (file, line), the outermost first.
     callers: tuple[tuple[str, int], ...] = ()
     #: The file is the model itself, a script.
     script: bool = False
@@ -43,9 +43,9 @@ class Origin:
 
     @property
     def called_from(self) -> str:
-        """``net.py:5, net.py:11``: the lines of a script that led to the helper function which contains the line, the
-        innermost three of them first to last; they tell apart the nodes that the helper makes. Empty where there is
-        none, and for nodes of other models."""
+        """The call sites in a script that led to the helper function which contains the line, up to three, the
+        innermost first: ``net.py:5, net.py:11``. They distinguish the nodes that the helper creates. Empty where there
+        is none, and for nodes of other models."""
         if not self.script:
             return ""
         lines = [str(Origin(file, line)) for file, line in reversed(self.callers)]
@@ -58,5 +58,5 @@ class Origin:
         return escape_unprintable(f"{self.file_name}:{self.line}" if self.line else self.file_name)
 
 
-#: Of nodes of which nothing is known.
+#: For nodes without a known origin.
 UNKNOWN_ORIGIN = Origin()

@@ -1,4 +1,4 @@
-"""Where the values of a graph come from: what a look at it tells without running it."""
+"""The producers of a graph's values, determined statically."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from .loop_graph import Graph, Node, Operation, Value, walk
 
 
 class ProducerMap:
-    """Which node each value comes from, in all graphs of a model."""
+    """The node that computes each value, in all graphs of a model."""
 
     def __init__(self) -> None:
         self._producers: dict[Value, Node] = {}
 
     @classmethod
     def for_graph(cls, graph: Graph) -> Self:
-        """The origins of all values of a graph and of the graphs inside it."""
-        origins = cls()
+        """The producers of all values of a graph and of the graphs inside it."""
+        producers = cls()
         for node in walk(graph):
-            origins.add(node)
-        return origins
+            producers.add(node)
+        return producers
 
     def add(self, node: Node) -> None:
-        """Take note of a node's outputs."""
+        """Register a node's outputs."""
         self._producers.update((value, node) for value in node.outputs if value is not None)
 
     def producer(self, value: Value) -> Node | None:
@@ -32,7 +32,7 @@ class ProducerMap:
         return self._producers.get(value)
 
     def skip_identities(self, value: Value) -> Value:
-        """The value itself, or the one that Identity nodes pass on as it."""
+        """The value itself, or the source of the chain of Identity nodes that ends in it."""
         node = self._producers.get(value)
         while node is not None and node.op_type == "Identity" and not node.is_custom_operator:
             if not node.inputs or node.inputs[0] is None:
@@ -42,7 +42,7 @@ class ProducerMap:
         return value
 
     def constant_scalar(self, value: Value | None) -> Any:
-        """The number or truth of a one-element constant, also of a Constant node; None where none is known."""
+        """The number or Boolean of a one-element constant, also of a Constant node; None where it is unknown."""
         if value is None:
             return None
         value = self.skip_identities(value)
@@ -56,6 +56,6 @@ class ProducerMap:
         return None if element.dtype.kind in "OSU" else element.item()
 
     def constant_integer(self, value: Value | None) -> int | None:
-        """The integer that a one-element constant is; None where none is known, or where it is something else."""
+        """The integer of a one-element constant; None where it is unknown or not an integer."""
         number = self.constant_scalar(value)
         return number if type(number) is int else None

@@ -1,7 +1,7 @@
-"""Short names for values whose own are long, as exporters write them: ``/model/layers.0/attn/MatMul_output_0``.
+"""Short names for values with long exporter names such as ``/model/layers.0/attn/MatMul_output_0``.
 
-A short name is the shortest tail of a long one that reads as a bare word and that nothing else in the model goes by.
-Values of one name in several scopes have one short name as well, so that names hide each other as they did.
+A short name is the shortest suffix that is a unique identifier in the model. Values of one name in several scopes share
+the short name, so that shadowing is unchanged.
 """
 
 from __future__ import annotations
@@ -12,30 +12,30 @@ from collections.abc import Iterator
 
 from .loop_graph import Graph, Value, bodies
 
-#: Names up to this length, and bare words, stay as they are; a short name has at most so many characters.
+#: Names up to the first length, and identifiers, get no short name; the second is the limit for short names.
 _MIN_LONG_NAME_CHARS, _MAX_SHORT_NAME_CHARS = 16, 40
 #: Between the parts of a path: scopes of PyTorch, domains, modules.
 _SEPARATORS = re.compile(r"[/:.]+")
-#: What the exporter of PyTorch writes behind every node's name.
+#: The PyTorch exporter appends this to node names.
 _EXPORTER_SUFFIX = "_output_0"
 
 
 def assign_short_names(graph: Graph) -> None:
-    """Give the values of a model's main graph, and of all graphs inside it, their short names."""
+    """Set ``short_name`` of the values of a model's main graph and of all graphs inside it."""
     values: dict[str, list[Value]] = {}
     for value in _all_values(graph):
         values.setdefault(value.name, []).append(value)
-    tails = {
+    candidates = {
         name: list(_short_name_candidates(name))
         for name in values
         if len(name) > _MIN_LONG_NAME_CHARS and not name.isidentifier()
     }
-    if not tails:
+    if not candidates:
         return
-    count = Counter(tail for found in tails.values() for tail in set(found))
-    taken = {*values, *graph.output_names}
-    for name, found in tails.items():
-        short = next((tail for tail in found if count[tail] == 1 and tail not in taken), "")
+    count = Counter(tail for tails in candidates.values() for tail in set(tails))
+    used = {*values, *graph.output_names}
+    for name, tails in candidates.items():
+        short = next((tail for tail in tails if count[tail] == 1 and tail not in used), "")
         for value in values[name]:
             value.short_name = short
 
@@ -49,7 +49,7 @@ def _all_values(graph: Graph) -> Iterator[Value]:
 
 
 def _short_name_candidates(name: str) -> Iterator[str]:
-    """Bare words made of the last part of a name, of the last two, and so on."""
+    """Identifiers from the last part of a name, the last two parts, and so on."""
     parts = [part for part in _SEPARATORS.split(name) if part]
     tail = ""
     for part in reversed(parts):

@@ -1,4 +1,4 @@
-"""The line of somebody's code that a stack trace means, in the forms in which exporters write traces.
+"""Extracts the source line from a stack trace, in the formats of exporters.
 
 ``File "model.py", line 87, in forward`` with the line's text below, the innermost call last (Python's own form, which
 ``torch.export`` keeps); the same of TorchScript, where ``<--- HERE`` marks the text; and ``model.py(87): forward``, the
@@ -15,13 +15,13 @@ from .origin import UNKNOWN_ORIGIN, Origin
 
 _PYTHON_FRAME = re.compile(r'^[ \t]*File "(.+)", line (\d{1,9})(?:, in (.*))?$', re.MULTILINE)
 _TORCHSCRIPT_FRAME = re.compile(r"^[ \t]*(\S.*\.py)\((\d{1,9})\): (.*)$", re.MULTILINE)
-#: Packages of which no line is of the model: what calls a model's code, and what that calls.
+#: Framework packages, whose lines are not the model's code.
 _PACKAGES = "torch|functorch|onnxscript|torch_xla|tensorflow|keras|jax|jaxlib|flax"
 _FRAMEWORK = re.compile(rf"(?:(?:site|dist)-packages|lib/python[\d.]+)/(?:{_PACKAGES})/|/torch/nn/modules/")
 _HERE_MARKER = "<--- HERE"
-#: A line that points at the one above.
+#: A line that marks the one above.
 _MARKER_LINE = re.compile(rf"[\^~ ]*(?:{_HERE_MARKER})?")
-#: Of a line's text so much is kept, and so many of the calls around it.
+#: Limits for the text of a line and for the number of callers.
 _MAX_CODE_CHARS, _MAX_CALLERS = 400, 16
 
 
@@ -34,7 +34,7 @@ class _StackFrame:
 
     @property
     def is_generated(self) -> bool:
-        """Code that never was in a file: ``<eval_with_key>.7``, what torch wrote of a loop's body."""
+        """Code without a file: ``<eval_with_key>.7``, which torch generates for a loop's body."""
         return self.file.startswith("<")
 
     @property
@@ -43,23 +43,23 @@ class _StackFrame:
 
 
 def origin_from_stack_trace(text: str) -> Origin:
-    """The innermost line that is neither a framework's own nor generated; a framework's where there is no other.
+    """The innermost line that is neither in a framework nor generated; one in a framework where there is no other.
 
-    ``traced`` is the line of generated code inside that, as torch has it of the bodies of loops.
+    ``traced`` is the line of generated code inside it, which torch writes for the bodies of loops.
     """
     calls = _parse_frames(text)
-    files = [call for call in calls if not call.is_generated]
-    own = [call for call in files if not call.is_framework] or files[-1:]
-    if not own:
+    file_calls = [call for call in calls if not call.is_generated]
+    user_calls = [call for call in file_calls if not call.is_framework] or file_calls[-1:]
+    if not user_calls:
         return UNKNOWN_ORIGIN
-    *around, found = own
+    *outer, innermost = user_calls
     traced = calls[-1].code.partition(";")[0].rstrip() if calls[-1].is_generated else ""
-    callers = tuple((call.file, call.line) for call in around[-_MAX_CALLERS:])
-    return Origin(found.file, found.line, found.code, found.function, traced=traced, callers=callers)
+    callers = tuple((call.file, call.line) for call in outer[-_MAX_CALLERS:])
+    return Origin(innermost.file, innermost.line, innermost.code, innermost.function, traced=traced, callers=callers)
 
 
 def _parse_frames(text: str) -> Sequence[_StackFrame]:
-    """The calls, the innermost last."""
+    """The stack frames, the innermost last."""
     heads = list(_PYTHON_FRAME.finditer(text))
     ends = [head.start() for head in heads[1:]] + [len(text)]
     calls = [
@@ -72,7 +72,7 @@ def _parse_frames(text: str) -> Sequence[_StackFrame]:
 
 
 def _frame_code(below: str) -> str:
-    """The line's text among the lines below its head."""
+    """The text of a frame's line, from the lines below its header."""
     lines = below.strip("\n").split("\n")
     marked = next((k for k, line in enumerate(lines) if line.endswith(_HERE_MARKER)), None)
     if marked is not None:

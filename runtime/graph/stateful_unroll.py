@@ -1,7 +1,7 @@
-"""Several runs of a model as one loop: what the model keeps from run to run is what the loop carries.
+"""Several runs of a stateful model as one loop, which carries the model's variables.
 
-An iteration is a run (OpenVINO: an infer request). An input that is cut gives each run its part, another one is the
-same in all of them; an output is collected, or it is that of the last run.
+An iteration is a run (OpenVINO: an infer request). A sliced input gives each run its part, other inputs are invariant;
+an output is collected, or is that of the last run.
 """
 
 from __future__ import annotations
@@ -31,28 +31,28 @@ REQUESTS_NAME = "requests"
 
 
 def unroll_stacked_requests(graph: Graph) -> Graph:
-    """A model's runs as one loop, where each input and each output has one more axis in front, that of the runs.
+    """Unroll a model's runs into one loop; each input and each output gets a leading axis, that of the runs.
 
     Raises:
-        UsageError: it keeps nothing from run to run, it has no input, or one that is no tensor.
+        UsageError: the model has no variable, no input, or an input that is not a tensor.
     """
     if not graph.variables:
         raise UsageError("the model keeps no variable from request to request: each is a run of its own")
-    nothing = Value("")
-    cut = SlicedInput(nothing, nothing, 0, drop_axis=True)
-    kept = {value for variable in graph.variables for value in variable.inputs}
-    given = [value.name for value in graph.inputs if value not in kept]
-    stacked = {name: ScanOutput(nothing, nothing) for name, _ in _model_outputs(graph)}
-    return unroll_requests(graph, dict.fromkeys(given, cut), stacked)
+    no_value = Value("")
+    cut = SlicedInput(no_value, no_value, 0, drop_axis=True)
+    state_inputs = {value for variable in graph.variables for value in variable.inputs}
+    names = [value.name for value in graph.inputs if value not in state_inputs]
+    stacked = {name: ScanOutput(no_value, no_value) for name, _ in _model_outputs(graph)}
+    return unroll_requests(graph, dict.fromkeys(names, cut), stacked)
 
 
 def unroll_requests(graph: Graph, cut: Mapping[str, SlicedInput], joined: Mapping[str, ScanOutput]) -> Graph:
-    """A model's runs as one loop, as many as the cut inputs have parts.
+    """Unroll a model's runs into one loop; the number of parts of the sliced inputs is the trip count.
 
-    ``cut``: how inputs are cut, by name; ``joined``: how outputs are collected. Of both, only the numbers count.
+    ``cut``: how inputs are sliced, by name; ``joined``: how outputs are collected. The values in both are ignored.
 
     Raises:
-        UsageError: nothing is cut, or what is cut is no tensor.
+        UsageError: no input is sliced, or a sliced input is not a tensor.
     """
     if not cut:
         raise UsageError("the model has no input that differs from request to request: nothing says how many there are")
@@ -72,38 +72,38 @@ def unroll_requests(graph: Graph, cut: Mapping[str, SlicedInput], joined: Mappin
     outer = Graph(
         graph.name, system=graph.system, nodes=[loop], opsets=graph.opsets, notes=graph.notes, aliases=graph.aliases
     )
-    outside = {value: Value(value.name, _outer_input_type(value, cut.get(value.name))) for value in graph.inputs}
-    outer.inputs = list(outside.values())
+    outer_values = {value: Value(value.name, _outer_input_type(value, cut.get(value.name))) for value in graph.inputs}
+    outer.inputs = list(outer_values.values())
     loop.inputs = [*outer.inputs]
     outer.defaults = graph.defaults
-    kept = {value for variable in graph.variables for value in variable.inputs}
-    for value, source in outside.items():
+    state_inputs = {value for variable in graph.variables for value in variable.inputs}
+    for value, source in outer_values.items():
         if value.name in cut:
             loop.sliced_inputs.append(replace(cut[value.name], outer=source, inner=value))
-        elif value not in kept:
+        elif value not in state_inputs:
             loop.invariants.append(Invariant(source, value))
     for name, value in _model_outputs(graph):
         join = joined.get(name)
-        made = Value(name, value.type if join is None else _combined_type(value.type, join.axis, join.stack))
+        output = Value(name, value.type if join is None else _combined_type(value.type, join.axis, join.stack))
         if name in joined:
-            loop.scan_outputs.append(replace(joined[name], result=value, outer=made))
+            loop.scan_outputs.append(replace(joined[name], result=value, outer=output))
         else:
-            loop.last_values.append(LastValueOutput(value, made))
-        _add_output(outer, loop, made, name)
+            loop.last_values.append(LastValueOutput(value, output))
+        _add_output(outer, loop, output, name)
     for variable in graph.variables:
-        outer.variables.append(_carry_variable(loop, outer, outside, variable))
+        outer.variables.append(_carry_variable(loop, outer, outer_values, variable))
     return outer
 
 
 def _model_outputs(graph: Graph) -> list[tuple[str, Value]]:
-    """What a model gives, without its variables, which stand behind."""
+    """The outputs of a model without its variables, which come last."""
     count = len(graph.outputs) - sum(variable.assigned is not None for variable in graph.variables)
     names = graph.output_names or [value.name for value in graph.outputs]
     return list(zip(names, graph.outputs, strict=True))[:count]
 
 
 def _outer_input_type(value: Value, cut: SlicedInput | None) -> ValueType:
-    """The type of an input of all runs."""
+    """The type of the loop's outer input."""
     if cut is None:
         return value.type
     if not isinstance(value.type, TensorType):
@@ -112,7 +112,7 @@ def _outer_input_type(value: Value, cut: SlicedInput | None) -> ValueType:
 
 
 def _combined_type(part: ValueType, axis: int, stack: bool) -> ValueType:
-    """The type of the parts of all runs: on an axis of their own, or along one that they have."""
+    """The type of the joined parts of all runs: stacked on a new axis, or concatenated along an existing one."""
     if not isinstance(part, TensorType) or part.shape is None:
         return TensorType(part.dtype if isinstance(part, TensorType) else None)
     dims = list(part.shape)
@@ -123,29 +123,29 @@ def _combined_type(part: ValueType, axis: int, stack: bool) -> ValueType:
     return TensorType(part.dtype, tuple(dims))
 
 
-def _add_output(outer: Graph, loop: Loop, made: Value, name: str) -> None:
-    loop.outputs.append(made)
-    outer.outputs.append(made)
+def _add_output(outer: Graph, loop: Loop, output: Value, name: str) -> None:
+    loop.outputs.append(output)
+    outer.outputs.append(output)
     outer.output_names.append(name)
 
 
-def _carry_variable(loop: Loop, outer: Graph, outside: Mapping[Value, Value], variable: Variable) -> Variable:
-    """Let a loop carry a variable; returns what it is outside."""
-    sources = [outside[value] for value in variable.inputs]
-    found = Variable(variable.name, *sources)
-    found.initial = variable.initial
+def _carry_variable(loop: Loop, outer: Graph, outer_values: Mapping[Value, Value], variable: Variable) -> Variable:
+    """Make a loop carry a variable; returns the outer graph's variable."""
+    sources = [outer_values[value] for value in variable.inputs]
+    outer_variable = Variable(variable.name, *sources)
+    outer_variable.initial = variable.initial
     if variable.assigned is None:
         loop.invariants += map(Invariant, sources, variable.inputs)
-        return found
+        return outer_variable
     results = [variable.assigned]
     if variable.known is not None:
         results.append(Value("assigned", TensorType(np.dtype(np.bool_), ()), np.array(True)))
         loop.body.constants = [*loop.body.constants, results[1]]
         loop.body.outputs = [*loop.body.outputs, results[1]]
         loop.body.output_names = [*loop.body.output_names, f"{variable.name} is known (assigned)"]
-    edges = [BackEdge(*one) for one in zip(sources, variable.inputs, results, strict=True)]
+    edges = [BackEdge(*edge) for edge in zip(sources, variable.inputs, results, strict=True)]
     loop.back_edges += edges
-    found.assigned = Value(variable.output_name, variable.state.type)
-    loop.last_values.append(LastValueOutput(variable.assigned, found.assigned, edges[0]))
-    _add_output(outer, loop, found.assigned, found.assigned.name)
-    return found
+    outer_variable.assigned = Value(variable.output_name, variable.state.type)
+    loop.last_values.append(LastValueOutput(variable.assigned, outer_variable.assigned, edges[0]))
+    _add_output(outer, loop, outer_variable.assigned, outer_variable.assigned.name)
+    return outer_variable

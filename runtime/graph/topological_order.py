@@ -1,4 +1,4 @@
-"""An order in which things can be done that need each other's results."""
+"""Stable topological order."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from heapq import heapify, heappop, heappush
 
 
 def topological_order(needs: Sequence[Collection[int]]) -> list[int]:
-    """Positions in an order in which each stands behind those that it needs, and as they are as far as that goes.
+    """Positions in an order in which each comes after those that it needs; otherwise the order is kept.
 
-    Those that need each other in a circle, and what needs them, are left out.
+    Cycles, and positions that depend on them, are omitted.
     """
-    waits = [len(needed) for needed in needs]
+    pending_counts = [len(needed) for needed in needs]
     users: list[list[int]] = [[] for _ in needs]
     for position, needed in enumerate(needs):
-        for other in needed:
-            users[other].append(position)
-    ready = [position for position, count in enumerate(waits) if not count]
+        for dependency in needed:
+            users[dependency].append(position)
+    ready = [position for position, count in enumerate(pending_counts) if not count]
     heapify(ready)
     order = []
     while ready:
         position = heappop(ready)
         order.append(position)
         for user in users[position]:
-            waits[user] -= 1
-            if not waits[user]:
+            pending_counts[user] -= 1
+            if not pending_counts[user]:
                 heappush(ready, user)
     return order

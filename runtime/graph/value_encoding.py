@@ -1,6 +1,6 @@
-"""Values as bytes and back, bit for bit: tensors of every dtype, strings, sequences, and nothing (an empty optional).
+"""Bit-exact serialization of values: tensors of every dtype, strings, sequences, and None (an empty optional).
 
-Nothing here is pickled: what comes out of a file is data, whoever wrote the file.
+Nothing is pickled: decoding an untrusted file yields only data.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ import numpy as np
 from ..dtypes import dtype_from_name as dtype_of
 from .loop_graph import Array
 
-#: Words that stand in place of a dtype.
+#: Pseudo-dtypes.
 STRING = "string"
 SEQUENCE = "sequence"
 NONE = "none"
 
-_HEADER_LENGTH_BYTES = 8  # bytes of a sequence's header that say how long the header is
+_HEADER_LENGTH_BYTES = 8  # size of the length field of a sequence's header
 
 
 class EncodedValue(NamedTuple):
-    """A value as what a file or a database can hold.
+    """A value in a form that a file or a database can store.
 
     ``dtype``: the dtype's name, or ``string``, ``sequence``, ``none``. ``shape``: None for ``none``; ``(count,)`` for a
-    sequence. ``data``: a tensor's elements in C order, little-endian, each of ``itemsize`` bytes (an int4 takes a whole
-    one); of strings a JSON list of all elements in C order; of a sequence a header and its elements' data.
+    sequence. ``data``: a tensor's elements in C order, little-endian, each of ``itemsize`` bytes (an int4 takes one
+    byte); of strings a JSON list of all elements in C order; of a sequence a header and its elements' data.
     """
 
     dtype: str
@@ -37,7 +37,7 @@ class EncodedValue(NamedTuple):
 
 
 def encode_value(value: Any) -> EncodedValue:
-    """Any value that a model takes, computes or gives."""
+    """Encode any value of a model."""
     if value is None:
         return EncodedValue(NONE, None, None)
     if isinstance(value, list | tuple):
@@ -57,7 +57,7 @@ def to_little_endian(array: Array) -> Array:
 
 
 def decode_value(dtype: str, shape: tuple[int, ...] | None, data: bytes | str | None) -> Any:
-    """The value again, as an array (or list) of its own.
+    """Decode a value into a new array (or list).
 
     Raises:
         ValueError: the data do not fit dtype and shape.
@@ -75,8 +75,8 @@ def decode_value(dtype: str, shape: tuple[int, ...] | None, data: bytes | str | 
     kind = dtype_of(dtype)
     if len(data) != kind.itemsize * math.prod(shape):
         raise ValueError(f"{len(data)} bytes are no {dtype} {list(shape)}")
-    found = np.frombuffer(data, kind.newbyteorder("<")).astype(kind, copy=True)
-    return found.reshape(shape)
+    array = np.frombuffer(data, kind.newbyteorder("<")).astype(kind, copy=True)
+    return array.reshape(shape)
 
 
 def _json_string(element: Any) -> Any:
@@ -87,10 +87,10 @@ def _decode_strings(shape: tuple[int, ...], data: bytes | str) -> Array:
     elements = json.loads(data)
     if not isinstance(elements, list) or len(elements) != math.prod(shape):
         raise ValueError(f"the data are no strings of shape {list(shape)}")
-    found = np.empty(len(elements), object)
+    array = np.empty(len(elements), object)
     for k, element in enumerate(elements):
-        found[k] = bytes.fromhex(element["bytes"]) if isinstance(element, dict) else str(element)
-    return found.reshape(shape)
+        array[k] = bytes.fromhex(element["bytes"]) if isinstance(element, dict) else str(element)
+    return array.reshape(shape)
 
 
 def _encode_sequence(elements: list[Any] | tuple[Any, ...]) -> EncodedValue:
@@ -112,9 +112,9 @@ def _decode_sequence(shape: tuple[int, ...], data: bytes | str) -> list[Any]:
     header = json.loads(raw[_HEADER_LENGTH_BYTES:start])
     if not isinstance(header, list) or len(header) != math.prod(shape):
         raise ValueError(f"the data are no sequence of {list(shape)}")
-    found = []
+    values = []
     for dtype, dims, size in header:
         part = raw[start : start + size]
-        found.append(decode_value(dtype, None if dims is None else tuple(dims), part))
+        values.append(decode_value(dtype, None if dims is None else tuple(dims), part))
         start += size
-    return found
+    return values
