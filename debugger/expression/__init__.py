@@ -1,1 +1,1 @@
-"""The language of breakpoint conditions, ``print`` and ``set``: parts of :mod:`.language`, its public face."""
+"""The language of breakpoint conditions, ``print`` and ``set``; :mod:`.language` is its interface."""

@@ -1,4 +1,4 @@
-"""What ``set`` writes to: a value or a part of one."""
+"""Assignment targets of ``set``: a value or a part of one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .value_types import shape_text
 class AssignmentTarget:
     """``h``, ``h[0, 3]``, ``cond`` or ``trip_count``.
 
-    ``state``: the bare word ``cond`` or ``trip_count``, which mean the loop's own; else ``name`` is that of a value.
+    ``is_loop_state``: the bare word ``cond`` or ``trip_count`` of the loop; else ``name`` is the name of a value.
     """
 
     text: str
@@ -34,14 +34,14 @@ class AssignmentTarget:
 
     @property
     def position(self) -> int:
-        """What errors about the index point at."""
+        """The position for errors about the index."""
         return self.index[0].position if self.index else 0
 
     def entries(self, scope: Scope) -> tuple[Any, ...]:
-        """The index as NumPy takes it; empty for the whole value.
+        """The index as a NumPy index; empty for the entire value.
 
         Raises:
-            ExpressionError: an entry is no whole number here.
+            ExpressionError: an entry is no integer here.
         """
         return evaluate_index(self.text, self.index, scope)
 
@@ -50,7 +50,7 @@ def parse_target(text: str) -> AssignmentTarget:
     """The left side of an assignment.
 
     Raises:
-        ExpressionError: it is something else than a name, or a name with an index.
+        ExpressionError: it is neither a name nor a name with an index.
     """
     tree: ExpressionNode = parse_tree(text)
     index: tuple[ExpressionNode, ...] = ()
@@ -61,7 +61,7 @@ def parse_target(text: str) -> AssignmentTarget:
         return AssignmentTarget(text, tree.name, index=index)
     if isinstance(tree, StateVariable) and tree.name != "iter":
         return AssignmentTarget(text, tree.name, is_loop_state=True)
-    what = (
+    problem = (
         "cannot be set"
         if isinstance(tree, StateVariable | Constant)
         else "only a name, or a name with an index, can be set"
@@ -69,17 +69,16 @@ def parse_target(text: str) -> AssignmentTarget:
     hint = ""
     if isinstance(tree, StateVariable | Constant) and text.strip().isidentifier():
         hint = f"a value of that name is written {quote(text.strip())}"
-    raise ExpressionError(text, tree.position, what, hint)
+    raise ExpressionError(text, tree.position, problem, hint)
 
 
 def replace_value(value: Any, target: AssignmentTarget, new: Any, scope: Scope) -> Any:
-    """The value with ``new`` in the target's place, as a copy; its dtype and shape stay.
+    """A copy of the value with the target replaced by ``new``; dtype and shape stay.
 
-    One number fills all places. A fraction is rounded to what a floating-point dtype holds; nothing else may change
-    on its way.
+    One number fills all elements. A fraction is rounded to a floating-point dtype; any other conversion must be exact.
 
     Raises:
-        ExpressionError: the index does not fit the value, or ``new`` not the place.
+        ExpressionError: the index does not fit the value, or ``new`` does not fit the target.
     """
     index = target.entries(scope)
     try:
@@ -109,29 +108,29 @@ def _replace(value: Any, index: tuple[Any, ...], new: Any) -> Any:
         result[...] = number
         return result
     _check_index(array, index)
-    place_shape = np.broadcast_to(np.False_, array.shape)[index].shape
+    target_shape = np.broadcast_to(np.False_, array.shape)[index].shape
     try:
-        fits = np.broadcast_shapes(place_shape, number.shape) == place_shape
+        fits = np.broadcast_shapes(target_shape, number.shape) == target_shape
     except ValueError:
         fits = False
     if not fits:
-        raise EvaluationProblem(f"a place of shape {shape_text(place_shape)} cannot take {shape_text(number.shape)}")
-    # An array without axes would itself become the element of an array of strings.
+        raise EvaluationProblem(f"a place of shape {shape_text(target_shape)} cannot take {shape_text(number.shape)}")
+    # In an array of strings, an array without axes would itself become the element.
     result[index] = number if number.ndim else number[()]
     return result
 
 
 def _check_index(array: Array, index: tuple[Any, ...]) -> None:
-    named = [entry for entry in index if entry is not Ellipsis]
+    explicit = [entry for entry in index if entry is not Ellipsis]
     if index.count(Ellipsis) > 1:
-        raise EvaluationProblem("'...' stands twice in an index")
-    if len(named) > array.ndim:
+        raise EvaluationProblem("'...' occurs twice in an index")
+    if len(explicit) > array.ndim:
         axes = count_text(array.ndim, "axis", "axes")
-        raise EvaluationProblem(f"{count_text(len(named), 'index', 'indices')} for a value of {axes}")
-    rest = index.index(Ellipsis) if Ellipsis in index else len(index)
+        raise EvaluationProblem(f"{count_text(len(explicit), 'index', 'indices')} for a value of {axes}")
+    ellipsis = index.index(Ellipsis) if Ellipsis in index else len(index)
     for k, entry in enumerate(index):
         if entry is not Ellipsis and not isinstance(entry, slice):
-            axis = k if k < rest else array.ndim - (len(index) - k)
+            axis = k if k < ellipsis else array.ndim - (len(index) - k)
             normalize_index(entry, array.shape[axis], f"axis {axis}")
 
 
@@ -139,11 +138,11 @@ def _replace_in_list(items: list[Any], index: tuple[Any, ...], new: Any) -> Any:
     if not index:
         if not isinstance(new, list):
             raise EvaluationProblem("one value where a list is needed")
-        kept = items[0].dtype if items and isinstance(items[0], np.ndarray) else None
-        return [convert_lossless(item, kept) if kept is not None else copy.deepcopy(item) for item in new]
+        dtype = items[0].dtype if items and isinstance(items[0], np.ndarray) else None
+        return [convert_lossless(item, dtype) if dtype is not None else copy.deepcopy(item) for item in new]
     if isinstance(index[0], slice) or index[0] is Ellipsis:
         raise EvaluationProblem("one item of a list at a time")
-    k = normalize_index(index[0], len(items), "the list")
+    position = normalize_index(index[0], len(items), "the list")
     items = copy.deepcopy(items)
-    items[k] = _replace(items[k], index[1:], new)
+    items[position] = _replace(items[position], index[1:], new)
     return items

@@ -1,11 +1,10 @@
-"""What operators and functions mean, written over the primitives of ``runtime.ops``.
+"""Semantics of operators and functions, written over the primitives of ``runtime.ops``.
 
-As with the operators of models, one text serves two ways of running: on NumPy arrays when an expression is evaluated,
-and on descriptions of buffers when a condition is bound to native kernels. So both give the same results, dtypes
-included.
+As with the operators of models, one implementation serves two modes: on NumPy arrays when an expression is evaluated,
+and on tensor specs when a condition is bound to native kernels. So both give the same results and dtypes.
 
-Plain numbers take the dtype of the tensor they meet, as Python's numbers do in NumPy 2; so do the numbers of a list
-literal. Narrow types of ``ml_dtypes`` are computed in float32, and in int8.
+Plain numbers and the numbers of a list literal are weakly typed as in NumPy 2: they take the dtype of the other
+operand. Narrow types of ``ml_dtypes`` are computed in float32 or int8.
 """
 
 from __future__ import annotations
@@ -51,9 +50,9 @@ COMPARISON_UFUNCS: dict[str, np.ufunc] = {
     "==": np.equal,
     "!=": np.not_equal,
 }
-#: A result may have this many elements more than what it is computed from has.
+#: Maximum growth of a result over its operands.
 MAX_GROWTH_ELEMENTS = 1 << 24
-#: What one evaluation may compute in all, in elements; 32 times the largest value that it reads, where that is more.
+#: Maximum work of one evaluation in elements, or 32 times the largest value that it reads, if that is more.
 MAX_WORK_ELEMENTS = 1 << 27
 _BOOL, _INT64 = np.dtype(np.bool_), np.dtype(np.int64)
 _FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
@@ -61,7 +60,7 @@ _FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 
 @cache
 def _resolve_dtypes(ufunc: np.ufunc, kinds: tuple[Any, ...]) -> tuple[Dtype, ...]:
-    """The dtypes in which NumPy computes on inputs of these dtypes (``int`` and ``float``: plain numbers)."""
+    """The dtypes in which NumPy computes on inputs of these kinds (``int`` and ``float``: plain numbers)."""
     return tuple(ufunc.resolve_dtypes((*kinds, *(None,) * ufunc.nout)))[: ufunc.nin]
 
 
@@ -76,14 +75,14 @@ class Calculator:
     # -- values as tensors
 
     def constant(self, value: Any, dtype: Dtype) -> TensorLike:
-        """A scalar constant; a number that the dtype cannot hold is a problem."""
+        """A scalar constant; a number that does not fit into the dtype is an error."""
         try:
             return self.p.constant(np.array(value, dtype))
         except OverflowError:
             raise EvaluationProblem(f"{value} does not fit into {dtype.name}") from None
 
     def operand(self, value: Value) -> Any:
-        """What arithmetic takes: a tensor of a type it knows, a plain number, or a list literal's numbers."""
+        """An operand of arithmetic: a tensor of a supported type, a plain number, or the numbers of a list literal."""
         if is_tensor(value):
             return self._as_computable(value)
         if isinstance(value, UntypedNumbers):
@@ -97,7 +96,7 @@ class Calculator:
         raise EvaluationProblem(f"{describe_value(value)} where numbers are needed")
 
     def tensor(self, value: Value) -> TensorLike:
-        """The same as a tensor: of plain numbers int64 or float64."""
+        """The operand as a tensor; plain numbers become int64 or float64."""
         operand = self.operand(value)
         if isinstance(operand, UntypedNumbers):
             return self.p.constant(operand.numbers)
@@ -147,7 +146,7 @@ class Calculator:
         return operand.dtype if is_tensor(operand) else type(operand)
 
     def _common_dtype(self, operands: Sequence[Any]) -> Dtype:
-        """The dtype that NumPy would join operands in."""
+        """NumPy's result type of the operands."""
         kinds = [self._promotion_kind(x) for x in operands]
         return np.result_type(*(0 if k is int else 0.0 if k is float else k for k in kinds))
 
@@ -163,10 +162,10 @@ class Calculator:
                     raise EvaluationProblem(f"{extreme} does not fit into {dtype.name}")
         return self.p.constant(operand.numbers.astype(dtype))
 
-    # -- bounds
+    # -- limits
 
     def broadcast_shape(self, *operands: Any) -> tuple[int, ...]:
-        """The shape that operands broadcast to, if it is one and not much larger than they are."""
+        """The broadcast shape of operands; incompatible or much larger shapes are errors."""
         shapes = [x.shape for x in operands if is_tensor(x) or isinstance(x, UntypedNumbers)]
         try:
             shape = np.broadcast_shapes(*shapes)
@@ -182,15 +181,15 @@ class Calculator:
         return shape
 
     def charge_work(self, size: int) -> None:
-        """Count what is computed; too much of it is a problem."""
+        """Charge computed elements against the work limit."""
         self.computed_elements += size
         if self.computed_elements > max(MAX_WORK_ELEMENTS, 32 * self.largest_input_elements):
             raise EvaluationProblem("too much to compute", "index or reduce large tensors first")
 
-    # -- element by element
+    # -- elementwise
 
     def map(self, ufunc: np.ufunc, *values: Value) -> TensorLike:
-        """A function of NumPy on operands of which at least one is a tensor, promoted as NumPy does."""
+        """Apply a ufunc to operands, at least one of them a tensor, with NumPy's type promotion."""
         operands = [self.operand(value) for value in values]
         dtypes = self._dtypes(ufunc, operands)
         self.broadcast_shape(*operands)
@@ -204,14 +203,14 @@ class Calculator:
             raise EvaluationProblem(f"{_UFUNC_LABELS.get(ufunc, ufunc.__name__)} is not defined on {kinds}") from None
 
     def unary(self, ufunc: np.ufunc, value: Value) -> Value:
-        """A function of one operand, which keeps plain numbers plain."""
+        """Apply a ufunc to one operand; plain numbers stay plain."""
         if is_number(value):
             return scalar_arithmetic.apply_function(ufunc, value)
         operand = self.operand(value)
         return self.map(ufunc, self.p.constant(operand.numbers) if isinstance(operand, UntypedNumbers) else operand)
 
     def binary(self, sign: str, a: Value, b: Value) -> Value:
-        """``a sign b`` of arithmetic."""
+        """The arithmetic operation ``a sign b``."""
         ufunc = ARITHMETIC_UFUNCS[sign]
         if is_number(a) and is_number(b):
             return scalar_arithmetic.arithmetic(sign, ufunc, a, b)
@@ -230,7 +229,7 @@ class Calculator:
         return self.p.where(condition, *(self._cast_operand(x, dtype) for x in operands))
 
     def as_number(self, value: Value) -> Value:
-        """A plain number, or the one element of a tensor, which only arrays can tell."""
+        """A plain number, or the element of a one-element tensor (arrays only)."""
         if isinstance(value, bool) or is_number(value):
             return value
         raise EvaluationProblem(f"{describe_value(value)} where one number is needed")
@@ -250,18 +249,18 @@ class Calculator:
         operands = [self.operand(a), self.operand(b)]
         if not any(is_tensor(x) for x in operands):
             raise EvaluationProblem(f"cannot compare {describe_value(a)} with {describe_value(b)}")
-        # List literals of whole numbers are compared as int64, which no narrower type can falsify.
+        # Integer list literals are compared as int64, since a narrower type could wrap them.
         operands = [
             self.p.constant(x.numbers)
             if isinstance(x, UntypedNumbers) and x.kind is int and not self._meets_float(operands)
             else x
             for x in operands
         ]
-        outcome = self._out_of_range_result(sign, operands)
-        return self.map(COMPARISON_UFUNCS[sign], *operands) if outcome is None else outcome
+        result = self._out_of_range_result(sign, operands)
+        return self.map(COMPARISON_UFUNCS[sign], *operands) if result is None else result
 
     def conjunction(self, a: Value, b: Value) -> Value:
-        """Where both of two comparisons hold."""
+        """The conjunction of two comparisons."""
         if isinstance(a, bool) and isinstance(b, bool):
             return a and b
         return self.map(np.logical_and, a, b)
@@ -271,7 +270,7 @@ class Calculator:
         return any(is_tensor(x) and x.dtype.kind in "fc" for x in operands)
 
     def _out_of_range_result(self, sign: str, operands: Sequence[Any]) -> TensorLike | None:
-        """The outcome where a plain whole number is outside of what the tensor's dtype can hold; else None."""
+        """The result if a plain integer is outside the range of the tensor's dtype; else None."""
         dtypes = self._dtypes(COMPARISON_UFUNCS[sign], operands)
         for k, (x, dtype) in enumerate(zip(operands, dtypes, strict=True)):
             if isinstance(x, int) and dtype.kind in "iu" and not np.iinfo(dtype).min <= x <= np.iinfo(dtype).max:
@@ -290,7 +289,7 @@ class Calculator:
         return same if sign == "==" else self.map(np.logical_not, same)
 
     def equal_lists(self, a: Value, b: Value) -> bool:
-        """True where two lists have the same items all the way down. Needs the numbers."""
+        """Recursive equality of lists. Needs the values."""
         if isinstance(a, list) and isinstance(b, list):
             return len(a) == len(b) and all(self.equal_lists(x, y) for x, y in zip(a, b, strict=True))
         if is_tensor(a) or is_tensor(b):
@@ -298,11 +297,11 @@ class Calculator:
         return bool(isinstance(a, bool) == isinstance(b, bool) and a == b)
 
     def equal_tensors(self, a: Value, b: Value) -> bool:
-        """The same where one is a tensor; only arrays can tell."""
+        """Equality if one operand is a tensor (arrays only)."""
         raise EvaluationProblem("tensors in a list")
 
     def equal_text(self, a: Value, b: Value) -> Value:
-        """Where strings are equal, which one of the operands is or has; only arrays can tell, but for two strings."""
+        """Elementwise equality of strings and string tensors (tensors: arrays only)."""
         if isinstance(a, str) and isinstance(b, str):
             return a == b
         raise EvaluationProblem(f"cannot compare {describe_value(a)} with {describe_value(b)}")
@@ -310,7 +309,7 @@ class Calculator:
     # -- conditions
 
     def check_truth_value(self, value: Value) -> Value:
-        """What a condition has to be: true or false, or a tensor of one of them."""
+        """Check that a value is a boolean, or a tensor with one."""
         if isinstance(value, bool):
             return value
         if is_tensor(value) and value.dtype == _BOOL:
@@ -321,33 +320,33 @@ class Calculator:
         hint = "compare it, as in ... > 0" if is_tensor(value) or is_number(value) else ""
         raise EvaluationProblem(f"{describe_value(value)} where true or false is needed", hint)
 
-    # -- all elements at once
+    # -- reductions
 
     def ravel(self, value: Value) -> TensorLike:
-        """All elements in row-major order, so that sums do not depend on how a tensor lies in memory."""
+        """All elements in row-major order, so that sums do not depend on the memory layout."""
         x = self.tensor(value)
         self.charge_work(math.prod(x.shape))
         return self.p.reshape(x, (math.prod(x.shape),))
 
     def sum_elements(self, x: TensorLike) -> TensorLike:
-        """The sum of a flat tensor, pairwise as NumPy's; the dtype stays."""
+        """The pairwise sum of a flat tensor, as in NumPy; the dtype stays."""
         return self.p.reduce(np.add, x, (0,), False)
 
     def as_booleans(self, value: Value) -> TensorLike:
-        """All elements as true or false, flat; whatever is not zero is true."""
+        """All elements as a flat boolean tensor; nonzero is true."""
         x = self.ravel(value)
         return x if x.dtype == _BOOL else self.map(np.not_equal, x, 0)
 
     def extreme(self, ufunc: np.ufunc, value: Value) -> TensorLike:
-        """The largest or smallest element; a zero among floats comes out without its sign, which is not defined."""
+        """The largest or smallest element; the undefined sign of a float zero is removed."""
         x = self.ravel(value)
         if not x.shape[0]:
             raise EvaluationProblem(f"{describe_value(value)} has no elements")
-        found = self.p.reduce(ufunc, x, (0,), False)
-        return self.map(np.add, found, 0.0) if is_float(found.dtype) else found
+        result = self.p.reduce(ufunc, x, (0,), False)
+        return self.map(np.add, result, 0.0) if is_float(result.dtype) else result
 
     def widen_for_sum(self, x: TensorLike, integers: Dtype) -> TensorLike:
-        """In the dtype in which sums are taken: float32 for narrow floats, ``integers`` for whole numbers."""
+        """Cast to the accumulator dtype: float32 for narrow floats, ``integers`` for integers."""
         if x.dtype.kind in "biu":
             unsigned = integers == _INT64 and x.dtype.kind == "u"
             return cast(self.p, x, np.dtype(np.uint64) if unsigned else integers)
@@ -356,38 +355,38 @@ class Calculator:
     # -- indexing
 
     def index(self, x: TensorLike, entries: Sequence[Any]) -> TensorLike:
-        """NumPy's basic indexing; entries are whole numbers, slices of them, and at most one Ellipsis. A copy."""
+        """NumPy's basic indexing as a copy; entries are integers, slices, and at most one Ellipsis."""
         if entries.count(Ellipsis) > 1:
-            raise EvaluationProblem("'...' stands twice in an index")
-        named = sum(entry is not Ellipsis for entry in entries)
+            raise EvaluationProblem("'...' occurs twice in an index")
+        explicit = sum(entry is not Ellipsis for entry in entries)
         rank = len(x.shape)
-        if named > rank:
+        if explicit > rank:
             axes = count_text(rank, "axis", "axes")
             raise EvaluationProblem(
-                f"{count_text(named, 'index', 'indices')} for {describe_value(x)}, which has {axes}"
+                f"{count_text(explicit, 'index', 'indices')} for {describe_value(x)}, which has {axes}"
             )
-        filled: list[Any] = []
+        full_index: list[Any] = []
         for entry in entries if Ellipsis in entries else (*entries, Ellipsis):
-            filled += [slice(None)] * (rank - named) if entry is Ellipsis else [entry]
-        starts, steps, extents, kept = [], [], [], []
-        for axis, (entry, length) in enumerate(zip(filled, x.shape, strict=True)):
+            full_index += [slice(None)] * (rank - explicit) if entry is Ellipsis else [entry]
+        starts, steps, extents, shape = [], [], [], []
+        for axis, (entry, length) in enumerate(zip(full_index, x.shape, strict=True)):
             if isinstance(entry, slice):
                 start, stop, step = entry.indices(length)
                 extent = len(range(start, stop, step))
-                kept.append(extent)
+                shape.append(extent)
             else:
                 start, step, extent = normalize_index(entry, length, f"axis {axis}"), 1, 1
             starts.append(start if extent else 0)
             steps.append(step if extent else 1)
             extents.append(extent)
         self.charge_work(math.prod(extents))
-        cut = self.p.slice(x, starts, steps, extents)
-        whole = self.p.assemble(tuple(extents), x.dtype, [(cut, (0,) * rank)])
-        return self.p.reshape(whole, tuple(kept))
+        part = self.p.slice(x, starts, steps, extents)
+        copy_ = self.p.assemble(tuple(extents), x.dtype, [(part, (0,) * rank)])
+        return self.p.reshape(copy_, tuple(shape))
 
 
 def normalize_index(index: int, length: int, where: str) -> int:
-    """An index counted from the start; ``where`` says of what."""
+    """An index counted from the start; ``where``: the indexed axis or list, for messages."""
     if not -length <= index < length:
         raise EvaluationProblem(f"index {index} is outside of {where}, of length {length}")
     return index % length

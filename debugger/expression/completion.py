@@ -1,4 +1,4 @@
-"""What could be typed next, for front ends that complete."""
+"""Completion of expressions for front ends."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ _MAX_COMPLETIONS = 200
 
 
 def completion_start(text: str, cursor: int) -> int:
-    """Where the word that is being typed begins; -1 inside a string, where nothing can be completed."""
-    at = 0
-    while at < cursor:
-        char = text[at]
+    """The start of the word before the cursor; -1 inside a string, which has no completions."""
+    position = 0
+    while position < cursor:
+        char = text[position]
         if char in "'\"":
-            end = _string_end(text, at, cursor)
+            end = _string_end(text, position, cursor)
         elif char == "`":
-            end = _name_end(text, at, cursor)
+            end = _name_end(text, position, cursor)
             if end > cursor:
-                return at
+                return position
         else:
-            word = re.compile(r"\w+").match(text, at, cursor)
+            word = re.compile(r"\w+").match(text, position, cursor)
             if word and word.end() == cursor:
-                # Digits first: a number, which nothing completes.
-                return at if not char.isdigit() else cursor
-            end = word.end() if word else at + 1
+                # A number has no completions.
+                return position if not char.isdigit() else cursor
+            end = word.end() if word else position + 1
         if end > cursor:
             return -1
-        at = end
+        position = end
     return cursor
 
 
 def completions(text: str, cursor: int, names: Iterable[str]) -> list[str]:
-    """What could stand in place of ``text[completion_start(text, cursor):cursor]``: names first, functions, words.
+    """Replacements for ``text[completion_start(text, cursor):cursor]``: names, functions, then words.
 
-    A name that is quoted is offered for the beginning of any of its parts: ``LSTM`` gives ```/rnn/LSTM_output_0```.
+    A quoted name matches by the prefix of any of its parts: ``LSTM`` gives ```/rnn/LSTM_output_0```.
     """
     cursor = min(max(cursor, 0), len(text))
     start = completion_start(text, cursor)
@@ -47,47 +47,47 @@ def completions(text: str, cursor: int, names: Iterable[str]) -> list[str]:
         return []
     typed = text[start:cursor]
     quoted = typed.startswith("`")
-    wanted = _partial_name(typed) if quoted else typed
-    first, later = [], []
+    prefix = _partial_name(typed) if quoted else typed
+    prefix_matches, part_matches = [], []
     for name in sorted(set(names)):
-        if name.startswith(wanted):
-            first.append(quote(name) if not quoted else backquote(name))
-        elif wanted and any(part.startswith(wanted) for part in re.split(r"(?<=[^\w])|_", name)):
-            later.append(quote(name) if not quoted else backquote(name))
-    found = first + later
+        if name.startswith(prefix):
+            prefix_matches.append(quote(name) if not quoted else backquote(name))
+        elif prefix and any(part.startswith(prefix) for part in re.split(r"(?<=[^\w])|_", name)):
+            part_matches.append(quote(name) if not quoted else backquote(name))
+    candidates = prefix_matches + part_matches
     if not quoted:
-        found += [f"{name}(" for name in sorted((*FUNCTIONS, *TIME_SHIFT_FUNCTIONS)) if name.startswith(wanted)]
-        found += [word for word in _COMPLETABLE_WORDS if word.startswith(wanted)]
-    return found[:_MAX_COMPLETIONS]
+        candidates += [f"{name}(" for name in sorted((*FUNCTIONS, *TIME_SHIFT_FUNCTIONS)) if name.startswith(prefix)]
+        candidates += [word for word in _COMPLETABLE_WORDS if word.startswith(prefix)]
+    return candidates[:_MAX_COMPLETIONS]
 
 
 def _partial_name(typed: str) -> str:
-    """As much of a name as stands after a backquote that is still open."""
+    """The partial name after an open backquote."""
     try:
         return parse_quoted_name(typed + "`", 0)[0]
     except ExpressionError:
-        # It ends within an escape.
+        # It ends inside an escape.
         return typed[1:]
 
 
-def _string_end(text: str, at: int, cursor: int) -> int:
-    """The end of the string that begins at ``at``; past the cursor where it is still open there."""
-    k = at + 1
-    while k < cursor:
-        if text[k] == "\\":
-            k += 1
-        elif text[k] == text[at]:
-            return k + 1
-        k += 1
+def _string_end(text: str, start: int, cursor: int) -> int:
+    """The end of the string that begins at ``start``; past the cursor if it is still open."""
+    position = start + 1
+    while position < cursor:
+        if text[position] == "\\":
+            position += 1
+        elif text[position] == text[start]:
+            return position + 1
+        position += 1
     return cursor + 1
 
 
-def _name_end(text: str, at: int, cursor: int) -> int:
-    k = at + 1
-    while k < cursor:
-        if text[k] == "`":
-            if text[k + 1 : k + 2] != "`" or k + 1 >= cursor:
-                return k + 1
-            k += 1
-        k += 1
+def _name_end(text: str, start: int, cursor: int) -> int:
+    position = start + 1
+    while position < cursor:
+        if text[position] == "`":
+            if text[position + 1 : position + 2] != "`" or position + 1 >= cursor:
+                return position + 1
+            position += 1
+        position += 1
     return cursor + 1

@@ -1,4 +1,4 @@
-"""What goes wrong with an expression, and how it is pointed at."""
+"""Errors in expressions, with their position."""
 
 from __future__ import annotations
 
@@ -7,26 +7,25 @@ import unicodedata
 from ...runtime.errors import UsageError
 from ...runtime.text import escape_unprintable
 
-#: How much of a long expression a message shows around the character it is about.
+#: Length of the excerpt of a long expression around the error in a message.
 _EXCERPT_CHARS = 72
-#: What is wrong, and what to do about it, take at most so many characters each.
+#: Maximum length of the problem and of the hint in a message.
 _MAX_MESSAGE_CHARS = 400
 
 
 class ScopeError(UsageError):
-    """A name has no value here, or none in the iteration asked for."""
+    """A name has no value here, or none in the requested iteration."""
 
 
 class UnknownNameError(ScopeError):
-    """There is no such name at all."""
+    """There is no such name."""
 
 
 class ExpressionError(UsageError):
-    """An expression that cannot be read, or cannot be computed here.
+    """An expression that cannot be parsed, or cannot be evaluated here.
 
-    ``text`` is the expression and ``position`` the index of the character that the error is about. ``problem`` says
-    what is wrong and ``hint``, where there is one, what to do; ``message``, which is also the text of the exception, is
-    all of it in one line.
+    ``text`` is the expression and ``position`` the index of the character of the error. ``problem`` describes the error
+    and ``hint``, if not empty, the remedy; ``message``, which is also the text of the exception, has both in one line.
     """
 
     def __init__(self, text: str, position: int, problem: str, hint: str = "") -> None:
@@ -34,24 +33,24 @@ class ExpressionError(UsageError):
         self.text = text
         self.position = min(max(position, 0), len(text))
         self.hint = _truncate(escape_unprintable(hint))
-        shown, _ = _excerpt(text, self.position)
-        where = f"{self.problem} at column {self.position + 1} of '{shown}'" if text.strip() else self.problem
-        self.message = where + (f"; {self.hint}" if hint else "")
+        excerpt, _ = _excerpt(text, self.position)
+        message = f"{self.problem} at column {self.position + 1} of '{excerpt}'" if text.strip() else self.problem
+        self.message = message + (f"; {self.hint}" if hint else "")
         super().__init__(self.message)
 
     def caret_text(self) -> str:
-        """Two lines for a console: the expression, and a caret under the character with what is wrong."""
-        shown, column = _excerpt(self.text, self.position)
-        before = " " * sum(_column_width(c) for c in shown[:column])
-        return f"{shown}\n{before}^ {self.problem}" + (f"; {self.hint}" if self.hint else "")
+        """Two lines for a console: the expression, and a caret under the character with the problem."""
+        excerpt, column = _excerpt(self.text, self.position)
+        padding = " " * sum(_column_width(c) for c in excerpt[:column])
+        return f"{excerpt}\n{padding}^ {self.problem}" + (f"; {self.hint}" if self.hint else "")
 
 
 class NoValueError(ExpressionError, ScopeError):
-    """An expression that reads what has no value here, though there is such a name."""
+    """An expression that reads a known name without a value here."""
 
 
 class EvaluationProblem(Exception):
-    """Something that cannot be computed; whoever knows the place makes an :class:`ExpressionError` of it."""
+    """A failed computation; a caller that knows the position converts it to :class:`ExpressionError`."""
 
     def __init__(self, problem: str, hint: str = "") -> None:
         super().__init__(problem)
@@ -65,17 +64,17 @@ def _excerpt(text: str, position: int) -> tuple[str, int]:
     if end > _EXCERPT_CHARS:
         start = min(max(position - _EXCERPT_CHARS // 2, 0), end - _EXCERPT_CHARS)
         end = start + _EXCERPT_CHARS
-    before = ("…" if start else "") + escape_unprintable(text[start:position])
-    return before + escape_unprintable(text[position:end]) + ("…" if end < len(text) else ""), len(before)
+    prefix = ("…" if start else "") + escape_unprintable(text[start:position])
+    return prefix + escape_unprintable(text[position:end]) + ("…" if end < len(text) else ""), len(prefix)
 
 
 def _truncate(text: str) -> str:
-    """Names can be of any length."""
+    """Shorten a message, since names can be of any length."""
     return text if len(text) <= _MAX_MESSAGE_CHARS else text[: _MAX_MESSAGE_CHARS - 1] + "…"
 
 
 def _column_width(char: str) -> int:
-    """How many columns of a terminal a character takes."""
+    """The number of terminal columns of a character."""
     if unicodedata.combining(char):
         return 0
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1

@@ -1,4 +1,4 @@
-"""Expressions computed now, from the values of a scope."""
+"""Evaluation of expressions on the values of a scope."""
 
 from __future__ import annotations
 
@@ -35,32 +35,32 @@ from .value_types import Value, describe_value, is_tensor
 
 
 class Scope(Protocol):
-    """Where an expression finds its values: a position in a running loop, or in a recorded one.
+    """The values for an expression: a position in a running or recorded loop.
 
-    The methods raise :class:`~.errors.ScopeError` where there is no value, and
-    :class:`~.errors.UnknownNameError` where there is no such name.
+    The methods raise :class:`~.errors.ScopeError` if there is no value, and
+    :class:`~.errors.UnknownNameError` if there is no such name.
     """
 
     @property
     def iteration(self) -> int:
-        """The iteration that runs, or at a boundary the one that would run next."""
+        """The running iteration, or at a boundary the next one."""
 
     @property
     def trip_count(self) -> int | None:
-        """The most iterations allowed; None: no limit."""
+        """The maximum number of iterations; None: no limit."""
 
     @property
     def condition(self) -> bool | None:
-        """The execution condition; None where the loop has none."""
+        """The execution condition; None if the loop has none."""
 
     def names(self) -> Collection[str]:
-        """Everything that has a value now."""
+        """All names that have a value now."""
 
     def value(self, name: str) -> Any:
-        """The value now."""
+        """The current value."""
 
     def previous(self, name: str) -> Any:
-        """The value one iteration before that."""
+        """The value one iteration earlier."""
 
     def initial(self, name: str) -> Any:
         """The value in iteration 0."""
@@ -85,7 +85,7 @@ _FAILURES = (
 
 
 class TreeWalker:
-    """Computes a tree bottom up; where leaves and truth come from is up to the subclass."""
+    """Evaluates a tree bottom up; subclasses define leaves and truth values."""
 
     def __init__(self, text: str, calculator: Calculator) -> None:
         self.text = text
@@ -107,7 +107,7 @@ class TreeWalker:
     def error(self, problem: str, position: int, hint: str = "") -> ExpressionError:
         return ExpressionError(self.text, position, problem, hint)
 
-    # -- one method a kind of node
+    # -- one method per node type
 
     def constant(self, node: Constant) -> Value:
         return node.value
@@ -143,8 +143,8 @@ class TreeWalker:
         result: Value = None
         for k, (sign, position) in enumerate(zip(node.signs, node.positions, strict=True)):
             try:
-                one = self.calculator.compare(sign, values[k], values[k + 1])
-                result = one if result is None else self.calculator.conjunction(result, one)
+                comparison = self.calculator.compare(sign, values[k], values[k + 1])
+                result = comparison if result is None else self.calculator.conjunction(result, comparison)
             except EvaluationProblem as problem:
                 raise self.error(problem.problem, position, problem.hint) from None
         return result
@@ -184,7 +184,7 @@ class TreeWalker:
         return self.integer(node)
 
     def integer(self, node: ExpressionNode) -> int:
-        """The whole number that a node gives, for indices and iterations."""
+        """The integer value of a node, for indices and iterations."""
         value = self.value(node)
         try:
             number = self.calculator.as_number(value)
@@ -211,7 +211,7 @@ _VISIT: dict[type[ExpressionNode], Callable[[Any, Any], Value]] = {
 
 
 class ArrayCalculator(Calculator):
-    """The calculator on NumPy arrays, which can read numbers."""
+    """The calculator on NumPy arrays, which can read values."""
 
     def __init__(self) -> None:
         super().__init__(EagerPrimitives())
@@ -227,8 +227,8 @@ class ArrayCalculator(Calculator):
         shapes = [x.shape if is_tensor(x) else () for x in (a, b)]
         if shapes[0] != shapes[1]:
             return False
-        texts = [isinstance(x, str) or (is_tensor(x) and x.dtype.kind in "OUST") for x in (a, b)]
-        if texts[0] != texts[1]:
+        is_text_ = [isinstance(x, str) or (is_tensor(x) and x.dtype.kind in "OUST") for x in (a, b)]
+        if is_text_[0] != is_text_[1]:
             return False
         return bool(np.all(self.compare("==", a, b)))
 
@@ -244,9 +244,9 @@ class ArrayCalculator(Calculator):
         return np.array(same, np.bool_).reshape(shape)
 
     def truth(self, value: Value) -> bool:
-        """Whether a condition holds: of one boolean alone."""
-        one = self.check_truth_value(value)
-        return one if isinstance(one, bool) else bool(one.reshape(())[()])
+        """The truth value of a condition, which must be one boolean."""
+        checked = self.check_truth_value(value)
+        return checked if isinstance(checked, bool) else bool(checked.reshape(())[()])
 
 
 def _decode_text(item: Any) -> Any:
@@ -254,14 +254,14 @@ def _decode_text(item: Any) -> Any:
 
 
 class Evaluator(TreeWalker):
-    """Computes a tree on a scope."""
+    """Evaluates a tree on a scope."""
 
     calculator: ArrayCalculator
 
     def __init__(self, text: str, scope: Scope) -> None:
         super().__init__(text, ArrayCalculator())
         self.scope = scope
-        #: Inside prev(...), init(...) or @: which, and the iteration.
+        #: Kind and iteration of the enclosing prev(...), init(...) or @.
         self.shift_kind: str = "now"
         self.shift_iteration = 0
 
@@ -282,7 +282,7 @@ class Evaluator(TreeWalker):
         return self.scope.value_at(name, self.shift_iteration) if self.shift_kind == "at" else self.scope.value(name)
 
     def _as_language_value(self, value: Any) -> Value:
-        """A value of the model as a value of the language: whatever is a number has a dtype."""
+        """Convert a value of the model to a value of the language: all numbers have a dtype."""
         if value is None or isinstance(value, str):
             return value
         if isinstance(value, bytes):
@@ -298,18 +298,18 @@ class Evaluator(TreeWalker):
         return array if array.flags.c_contiguous else array.copy(order="C")
 
     def _sequence_item(self, value: Any) -> Value:
-        """An item of a sequence, which counts as read once it is used: the length of a long one reads none of them."""
-        plain = value is None or isinstance(value, str | bytes | list | tuple)
-        return self._as_language_value(value) if plain else np.asarray(value)
+        """Convert an item of a sequence; work is charged on use: the length of a sequence reads no items."""
+        convert = value is None or isinstance(value, str | bytes | list | tuple)
+        return self._as_language_value(value) if convert else np.asarray(value)
 
     def apply_index(self, node: Index, value: Value) -> Value:
-        found = super().apply_index(node, value)
-        return self._as_language_value(found) if isinstance(value, list) and is_tensor(found) else found
+        item = super().apply_index(node, value)
+        return self._as_language_value(item) if isinstance(value, list) and is_tensor(item) else item
 
     def _unknown_name_error(self, node: Name) -> ExpressionError:
-        found = close_matches(node.name, self.scope.names())
-        hint = f"did you mean {' or '.join(repr(quote(name)) for name in found)}?" if found else ""
-        words = [] if found else close_matches(node.name, (*FUNCTIONS, *RESERVED))
+        similar = close_matches(node.name, self.scope.names())
+        hint = f"did you mean {' or '.join(repr(quote(name)) for name in similar)}?" if similar else ""
+        words = [] if similar else close_matches(node.name, (*FUNCTIONS, *RESERVED))
         if words:
             hint = f"did you mean {' or '.join(repr(word) for word in words)}?"
         return self.error(f"unknown name '{node.name}'", node.position, hint)
@@ -347,9 +347,9 @@ class Evaluator(TreeWalker):
         if node.iteration is not None:
             self.shift_iteration = self.integer(node.iteration)
             if self.shift_iteration < 0:
-                # Where the number moves with the loop it is one that is not there yet; a constant is a mistake.
-                moves = any(isinstance(part, Name | StateVariable) for part in node.iteration.walk())
-                kind = NoValueError if moves else ExpressionError
+                # A varying number may be valid in later iterations; a constant is an error.
+                varies = any(isinstance(part, Name | StateVariable) for part in node.iteration.walk())
+                kind = NoValueError if varies else ExpressionError
                 raise kind(self.text, node.iteration.position, f"there is no iteration {self.shift_iteration}")
         self.shift_kind = node.kind
         try:
@@ -387,7 +387,7 @@ def evaluate(text: str, tree: ExpressionNode, scope: Scope) -> Any:
 
 
 def evaluate_truth(text: str, tree: ExpressionNode, scope: Scope) -> bool:
-    """The truth of a tree."""
+    """The truth value of a tree."""
     result: bool = _run(text, tree.position, scope, lambda evaluator: evaluator._truth(tree))
     return result
 
@@ -396,13 +396,13 @@ def evaluate_index(text: str, nodes: Collection[ExpressionNode], scope: Scope) -
     """The entries of an index."""
 
     def run(evaluator: Evaluator) -> tuple[Any, ...]:
-        found = []
+        entries = []
         for node in nodes:
             try:
-                found.append(evaluator.index_entry(node))
+                entries.append(evaluator.index_entry(node))
             except EvaluationProblem as problem:
                 raise evaluator.error(problem.problem, node.position, problem.hint) from None
-        return tuple(found)
+        return tuple(entries)
 
     result: tuple[Any, ...] = _run(text, 0, scope, run)
     return result
@@ -417,7 +417,7 @@ def _run(text: str, position: int, scope: Scope, run: Callable[[Evaluator], Any]
 
 
 def to_python_value(value: Value) -> Any:
-    """What a caller gets: tensors without axes as scalars, one truth value as a bool."""
+    """Convert a result for the caller: tensors without axes to scalars, one truth value to a bool."""
     if isinstance(value, list):
         return [to_python_value(item) for item in value]
     if isinstance(value, np.ndarray) and value.ndim == 0:

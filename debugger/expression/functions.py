@@ -1,4 +1,4 @@
-"""The functions of the language: the one list of what can be called."""
+"""The built-in functions of the language."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .errors import EvaluationProblem
 from .value_types import TensorLike, Value, describe_value, dtype_name, is_number, is_tensor
 
 _BOOL, _INT64 = np.dtype(np.bool_), np.dtype(np.int64)
-#: Magnitudes beyond which squares of float64 are not exact enough, and the factors that bring them back.
+#: Magnitudes beyond which squares of float64 overflow or lose precision, and the scale factors for them.
 _NORM_SMALL, _NORM_LARGE, _NORM_SCALE_UP, _NORM_SCALE_DOWN = 1e-140, 1e140, 2.0**600, 2.0**-600
 _FLOAT32, _FLOAT64, _COMPLEX = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.complex128)
 _Compute = Callable[..., Value]
@@ -23,17 +23,17 @@ _Compute = Callable[..., Value]
 
 @dataclass(frozen=True)
 class BuiltinFunction:
-    """One function. ``compute`` gets a calculator and the arguments, None for those left out."""
+    """One function. ``compute`` gets a calculator and the arguments, None for omitted ones."""
 
     name: str
     parameters: tuple[str, ...]
-    #: So many of the parameters must be given.
+    #: Number of required parameters.
     required_count: int
     compute: _Compute
 
     @property
     def usage(self) -> str:
-        """How it is called: ``allclose(a, b[, rtol, atol])``."""
+        """Its signature: ``allclose(a, b[, rtol, atol])``."""
         optional = ", ".join(self.parameters[self.required_count :])
         return (
             f"{self.name}({', '.join(self.parameters[: self.required_count])}{f'[, {optional}]' if optional else ''})"
@@ -44,15 +44,15 @@ FUNCTIONS: dict[str, BuiltinFunction] = {}
 
 
 def _function(name: str, *parameters: str, required: int | None = None) -> Callable[[_Compute], _Compute]:
-    def keep(compute: _Compute) -> _Compute:
-        needed = len(parameters) if required is None else required
-        FUNCTIONS[name] = BuiltinFunction(name, parameters, needed, compute)
+    def register(compute: _Compute) -> _Compute:
+        required_count = len(parameters) if required is None else required
+        FUNCTIONS[name] = BuiltinFunction(name, parameters, required_count, compute)
         return compute
 
-    return keep
+    return register
 
 
-# --- What a value is.
+# --- Type and shape.
 
 
 @_function("shape", "x")
@@ -84,7 +84,7 @@ def _len(c: Calculator, x: Value) -> Value:
     raise EvaluationProblem(f"{describe_value(x)} has no length")
 
 
-# --- Element by element.
+# --- Elementwise functions.
 
 
 def _elementwise(ufunc: np.ufunc) -> _Compute:
@@ -116,15 +116,15 @@ _function("isinf", "x")(_elementwise_test(np.isinf))
 
 @_function("where", "condition", "a", "b")
 def _where(c: Calculator, condition: Value, a: Value, b: Value) -> Value:
-    chosen = c.tensor(condition)
-    if chosen.dtype != _BOOL:
+    mask = c.tensor(condition)
+    if mask.dtype != _BOOL:
         raise EvaluationProblem(
             f"{describe_value(condition)} where true or false is needed", "compare it, as in where(x > 0, a, b)"
         )
-    return c.choose(chosen, a, b)
+    return c.choose(mask, a, b)
 
 
-# --- All elements at once.
+# --- Reductions.
 
 
 @_function("any", "x")
@@ -161,25 +161,25 @@ def _mean(c: Calculator, x: Value) -> Value:
 @_function("norm", "x")
 def _norm(c: Calculator, x: Value) -> Value:
     flat = c.ravel(x)
-    # Squares in float64: those of large float32 numbers overflow.
-    wide = cast(c.p, c.map(np.absolute, flat) if flat.dtype.kind == "c" else flat, _FLOAT64)
-    narrow = (is_float(flat.dtype) and flat.dtype.itemsize <= 4) or flat.dtype == np.complex64
-    if flat.dtype.kind not in "fc" or narrow or not flat.shape[0]:
-        found = c.map(np.sqrt, c.sum_elements(c.map(np.multiply, wide, wide)))
-        return cast(c.p, found, _FLOAT32) if narrow else found
-    # Those of the largest float64 overflow, and those of the smallest vanish. A power of two changes no bit of others.
-    most = c.p.reduce(np.maximum, c.map(np.absolute, wide), (0,), False)
-    scale = c.choose(c.map(np.less, most, _NORM_SMALL), _NORM_SCALE_UP, 1.0)
-    scale = c.choose(c.map(np.greater, most, _NORM_LARGE), _NORM_SCALE_DOWN, scale)
-    scaled = c.map(np.multiply, wide, scale)
+    # Square in float64, since squares of large float32 numbers overflow.
+    float64 = cast(c.p, c.map(np.absolute, flat) if flat.dtype.kind == "c" else flat, _FLOAT64)
+    is_narrow = (is_float(flat.dtype) and flat.dtype.itemsize <= 4) or flat.dtype == np.complex64
+    if flat.dtype.kind not in "fc" or is_narrow or not flat.shape[0]:
+        norm = c.map(np.sqrt, c.sum_elements(c.map(np.multiply, float64, float64)))
+        return cast(c.p, norm, _FLOAT32) if is_narrow else norm
+    # Squares of extreme float64 numbers overflow or underflow. Scaling by a power of two is exact.
+    largest = c.p.reduce(np.maximum, c.map(np.absolute, float64), (0,), False)
+    scale = c.choose(c.map(np.less, largest, _NORM_SMALL), _NORM_SCALE_UP, 1.0)
+    scale = c.choose(c.map(np.greater, largest, _NORM_LARGE), _NORM_SCALE_DOWN, scale)
+    scaled = c.map(np.multiply, float64, scale)
     return c.map(np.divide, c.map(np.sqrt, c.sum_elements(c.map(np.multiply, scaled, scaled))), scale)
 
 
-def _extreme_position(c: Calculator, which: str, x: Value) -> TensorLike:
+def _extreme_position(c: Calculator, kind: str, x: Value) -> TensorLike:
     flat = c.ravel(x)
     if not flat.shape[0]:
         raise EvaluationProblem(f"{describe_value(x)} has no elements")
-    return c.p.reshape(c.p.arg(which, flat, 0, False), ())
+    return c.p.reshape(c.p.arg(kind, flat, 0, False), ())
 
 
 @_function("argmax", "x")
@@ -196,13 +196,13 @@ def _argmin(c: Calculator, x: Value) -> Value:
 def _allclose(c: Calculator, a: Value, b: Value, rtol: Value, atol: Value) -> Value:
     relative, absolute = _tolerance(rtol, 1e-5, "rtol"), _tolerance(atol, 1e-8, "atol")
     x, y = c.tensor(a), c.tensor(b)
-    # In float64, where the tolerances are not rounded away.
-    wide = _COMPLEX if "c" in (x.dtype.kind, y.dtype.kind) else _FLOAT64
-    x, y = cast(c.p, x, wide), cast(c.p, y, wide)
+    # In float64, since a narrow type rounds the tolerances away.
+    dtype = _COMPLEX if "c" in (x.dtype.kind, y.dtype.kind) else _FLOAT64
+    x, y = cast(c.p, x, dtype), cast(c.p, y, dtype)
     distance = c.map(np.absolute, c.map(np.subtract, x, y))
     allowed = c.map(np.add, c.map(np.multiply, c.map(np.absolute, y), relative), absolute)
-    near = c.map(np.logical_and, c.map(np.less_equal, distance, allowed), c.map(np.isfinite, y))
-    return _all(c, c.map(np.logical_or, near, c.map(np.equal, x, y)))
+    is_close = c.map(np.logical_and, c.map(np.less_equal, distance, allowed), c.map(np.isfinite, y))
+    return _all(c, c.map(np.logical_or, is_close, c.map(np.equal, x, y)))
 
 
 def _tolerance(value: Value, default: float, name: str) -> float:

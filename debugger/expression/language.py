@@ -1,13 +1,12 @@
 """Expressions over the values of a loop: conditions of breakpoints, ``print``, ``display``, ``set``.
 
-The language is described in ``docs/expressions.md``. It is read by a parser of its own and computed on copies with
-NumPy: there is no attribute access, nothing but the functions of its table can be called, and what one expression may
-compute is bounded. ::
+The language is described in ``docs/expressions.md``. It has its own parser and is evaluated on copies with NumPy: there
+is no attribute access, only built-in functions can be called, and the work of one expression is limited. ::
 
     >>> parse("max(abs(h)) > 1e3").truth(scope)
     False
 
-Everything that can be wrong with an expression is an :class:`ExpressionError`, which points at the character.
+Every fault of an expression is an :class:`ExpressionError` with its position.
 """
 
 from __future__ import annotations
@@ -51,65 +50,64 @@ __all__ = [
 
 
 class Expression:
-    """An expression that was read; it can be computed any number of times."""
+    """A parsed expression; it can be evaluated any number of times."""
 
     def __init__(self, text: str, tree: ExpressionNode) -> None:
         self.text = text
         self._tree = tree
         #: The names of the values that it reads.
         self.names = frozenset(node.name for node in tree.walk() if isinstance(node, Name))
-        #: Those of them that it reads as they are now.
+        #: The names that it reads in the current iteration.
         self.current_names = frozenset(_current_names(tree))
-        #: Whether it asks for what a loop is doing, or for other iterations than the present one.
+        #: Whether it reads the loop state or other iterations.
         self.uses_loop = any(isinstance(node, TimeShift | StateVariable) for node in tree.walk())
-        #: Whether it reads other iterations than the present one.
+        #: Whether it reads other iterations.
         self.uses_history = any(isinstance(node, TimeShift) for node in tree.walk())
 
     def __repr__(self) -> str:
         return f"<Expression {self.text!r}>"
 
     def evaluate(self, scope: Scope) -> Any:
-        """Its value: an array, a scalar of its dtype, a bool, a string, None, or a list of such.
+        """Its value: an array, a scalar of its dtype, a bool, a string, None, or a list of these.
 
         Raises:
-            ExpressionError: it cannot be computed here.
-            NoValueError: something that it reads has no value now; a :class:`ScopeError` as well.
+            ExpressionError: it cannot be evaluated here.
+            NoValueError: a name in it has no value now; a :class:`ScopeError` as well.
         """
         return _evaluate.evaluate(self.text, self._tree, scope)
 
     def truth(self, scope: Scope) -> bool:
-        """Whether it holds, as a condition.
+        """Its truth value as a condition.
 
         Raises:
-            ExpressionError: it cannot be computed here, or is not one truth value.
+            ExpressionError: it cannot be evaluated here, or is not one truth value.
         """
         return _evaluate.evaluate_truth(self.text, self._tree, scope)
 
     def check_condition(self, types: TypeLookup) -> None:
-        """See that it can be one truth value, as far as types tell. ``types``: of each name what is known of its value,
-        None for nothing.
+        """Check by types that it can be one truth value. ``types``: the known type of each name, None if unknown.
 
         Raises:
-            ExpressionError: it is none, whatever the values are.
+            ExpressionError: it is none for any values.
         """
         _check_condition(self.text, self._tree, types)
 
-    def substitute(self, **given: Expression | float) -> Expression:
-        """The same with other expressions, or numbers, in place of names. What it then says of places is about its own
-        text."""
+    def substitute(self, **terms: Expression | float) -> Expression:
+        """The expression with names replaced by expressions or numbers. Error positions still refer to its own text."""
         trees = {
-            name: one._tree if isinstance(one, Expression) else Constant(position=0, value=one)
-            for name, one in given.items()
+            name: value._tree if isinstance(value, Expression) else Constant(position=0, value=value)
+            for name, value in terms.items()
         }
         return Expression(self.text, self._tree.substitute(trees))
 
     def lower(self) -> LoweredCondition | None:
-        """As an operator that the engine can hold at each boundary without Python; None where there is none."""
+        """The condition as an operator that the engine can test at each boundary without Python; None if there is
+        none."""
         return lower_condition(self.text, self._tree)
 
 
 def _current_names(tree: ExpressionNode) -> Iterator[str]:
-    """The names that stand outside of what is read in another iteration."""
+    """The names that are read in the current iteration."""
     if isinstance(tree, Name):
         yield tree.name
     if isinstance(tree, TimeShift):
@@ -119,10 +117,10 @@ def _current_names(tree: ExpressionNode) -> Iterator[str]:
 
 
 def parse(text: str) -> Expression:
-    """Read an expression.
+    """Parse an expression.
 
     Raises:
-        ExpressionError: the text is none.
+        ExpressionError: the text is no expression.
     """
     try:
         return Expression(text, parse_tree(text))
@@ -131,7 +129,7 @@ def parse(text: str) -> Expression:
 
 
 def format_value(value: Any, width: int = 80) -> str:
-    """The value of an expression on one line: a small one in full, a large one by dtype, shape and statistics."""
+    """The value of an expression on one line: small values in full, large ones by dtype, shape and statistics."""
     if isinstance(value, list):
         items = []
         for item in value:

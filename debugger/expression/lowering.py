@@ -1,11 +1,11 @@
-"""Conditions as operators over the primitives, so that the engine can hold them without Python.
+"""Lowers conditions to operators over the primitives, so that the engine can test them without Python.
 
-A lowered condition gives what evaluating it gives, or is refused: by ``lower`` where its form says so, by
-``NotNative`` when it is bound where dtypes and shapes do. Who binds it binds it again when those change, and evaluates
-it in Python where it cannot be bound, and where an input has no value (a previous one in iteration 0).
+A lowered condition gives the result of its evaluation, or is rejected: by ``lower`` for its form, or by
+``NoNativeKernel`` at binding for dtypes and shapes. The caller rebinds it when these change, and evaluates it in
+Python if it cannot be bound or an input has no value (a previous one in iteration 0).
 
-``iter`` is a plain number that is known only as the loop runs. It takes the dtype of the tensor it meets, if all that
-it can be fits there.
+``iter`` is a plain number that is known only at run time. It takes the dtype of the other operand, if its value range
+fits.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from .nodes import ExpressionNode, ListLiteral, Logic, Name, StateVariable, Time
 from .value_types import TensorLike, UntypedNumbers, Value, is_number, is_tensor
 
 _BOOL, _INT64, _FLOAT64 = np.dtype(np.bool_), np.dtype(np.int64), np.dtype(np.float64)
-#: No loop gets as far as this, and every whole number up to here is a float64.
+#: Every integer up to here is exact in float64, and no loop runs more iterations.
 _MAX_EXACT_INTEGER = 1 << 53
 
 
 @dataclass(frozen=True)
 class InputRef:
-    """An input of a lowered condition: a value now, the same one iteration earlier, or the iteration (an integer)."""
+    """An input of a lowered condition: a current value, a value of the previous iteration, or the iteration number."""
 
     name: str
     kind: Literal["value", "previous", "iteration"]
@@ -40,20 +40,20 @@ class InputRef:
 
 @dataclass(frozen=True)
 class LoweredCondition:
-    """A condition as an operator: ``op.apply(p, buffers)`` with one buffer an input gives one boolean scalar."""
+    """A condition as an operator: ``op.apply(p, buffers)`` with one buffer per input gives one boolean scalar."""
 
     inputs: tuple[InputRef, ...]
     op: ResolvedOperator
     tree: ExpressionNode
 
     def may_be_true_without(self, unread: Collection[InputRef]) -> bool:
-        """Whether it may be true where these inputs have no value, without reading them, as
-        ``iter == 0 or prev(x) > 3`` where there is no previous iteration. False is certain."""
+        """Whether it may be true without reading these inputs, which have no value: ``iter == 0 or prev(x) > 3``
+        without a previous iteration. False is certain."""
         return _may_evaluate_to(self.tree, True, unread)
 
 
 def lower_condition(text: str, tree: ExpressionNode) -> LoweredCondition | None:
-    """The lowered form of a condition; None where there is none."""
+    """The lowered form of a condition; None if there is none."""
     refs = _input_refs(tree)
     if refs is None:
         return None
@@ -63,35 +63,35 @@ def lower_condition(text: str, tree: ExpressionNode) -> LoweredCondition | None:
             try:
                 return _LoweringWalker(text, p, dict(zip(refs, buffers, strict=True))).condition(tree)
             except (ExpressionError, RecursionError):
-                # Evaluating it says what is wrong, when it matters.
+                # The evaluation in Python reports the error.
                 raise NoNativeKernel from None
 
     return LoweredCondition(tuple(refs), ResolvedOperator(function, {}), tree)
 
 
-def _input_refs(tree: ExpressionNode, earlier: bool = False) -> list[InputRef] | None:
-    """What a tree reads, each once; None where it reads what the engine does not hand over."""
-    found: list[InputRef] = []
+def _input_refs(tree: ExpressionNode, is_previous: bool = False) -> list[InputRef] | None:
+    """The distinct inputs of a tree; None if the engine cannot provide one."""
+    refs: list[InputRef] = []
     if isinstance(tree, Name):
-        found.append(InputRef(tree.name, "previous" if earlier else "value"))
+        refs.append(InputRef(tree.name, "previous" if is_previous else "value"))
     if isinstance(tree, StateVariable):
-        if tree.name != "iter" or earlier:
+        if tree.name != "iter" or is_previous:
             return None
-        found.append(InputRef("iter", "iteration"))
+        refs.append(InputRef("iter", "iteration"))
     if isinstance(tree, TimeShift):
         if tree.kind != "prev":
             return None
-        earlier = True
+        is_previous = True
     for child in tree.children():
-        below = _input_refs(child, earlier)
-        if below is None:
+        child_refs = _input_refs(child, is_previous)
+        if child_refs is None:
             return None
-        found += below
-    return list(dict.fromkeys(found))
+        refs += child_refs
+    return list(dict.fromkeys(refs))
 
 
 def _may_evaluate_to(tree: ExpressionNode, truth: bool, unread: Collection[InputRef]) -> bool:
-    """Whether a condition may come out so without reading any of these."""
+    """Whether a condition may have this truth value without reading any of these inputs."""
     if not any(ref in unread for ref in _input_refs(tree) or ()):
         return True
     if isinstance(tree, Unary) and tree.sign == "not":
@@ -105,14 +105,14 @@ def _may_evaluate_to(tree: ExpressionNode, truth: bool, unread: Collection[Input
         if _may_evaluate_to(operand, decisive, unread):
             return True
         if not _may_evaluate_to(operand, not decisive, unread):
-            # What stands after it is not reached.
+            # Short circuit: later operands are not reached.
             return False
     return False
 
 
 @dataclass(frozen=True)
 class _DynamicNumber:
-    """A plain number known only as the loop runs: an int64 or float64 scalar, and what it can be at least and most."""
+    """A plain number known only at run time: an int64 or float64 scalar, and its value range."""
 
     tensor: TensorLike
     kind: type
@@ -128,7 +128,7 @@ def _value_bounds(value: Any) -> tuple[int, int]:
 
 
 class _NativeCalculator(Calculator):
-    """The calculator on what may be buffers: it reads no numbers, and numbers may change."""
+    """The calculator on buffers: it cannot read values, which vary at run time."""
 
     @staticmethod
     def _promotion_kind(operand: Any) -> Any:
@@ -144,9 +144,9 @@ class _NativeCalculator(Calculator):
             return super().unary(ufunc, value)
         if value.kind is not int or ufunc not in (np.negative, np.absolute, np.positive):
             raise NoNativeKernel
-        ends = [int(ufunc(end)) for end in (value.low, value.high)]
-        low = 0 if ufunc is np.absolute and value.low <= 0 <= value.high else min(ends)
-        return _DynamicNumber(self.p.map(ufunc, value.tensor), int, low, max(ends))
+        limits = [int(ufunc(limit)) for limit in (value.low, value.high)]
+        low = 0 if ufunc is np.absolute and value.low <= 0 <= value.high else min(limits)
+        return _DynamicNumber(self.p.map(ufunc, value.tensor), int, low, max(limits))
 
     def binary(self, sign: str, a: Value, b: Value) -> Value:
         if not isinstance(a, _DynamicNumber) and not isinstance(b, _DynamicNumber):
@@ -161,15 +161,15 @@ class _NativeCalculator(Calculator):
         return self._scalar_arithmetic(sign, a, b)
 
     def _check_division(self, sign: str, a: Value, b: Value) -> None:
-        """Native loops on whole numbers fail where NumPy gives 0: only a known divisor is safe."""
+        """Native integer division by zero fails, while NumPy gives 0: only a known divisor is safe."""
         if sign not in ("//", "%") or (is_number(a) and is_number(b)):
             return
-        whole = [x if is_tensor(x) else None for x in (a, b)]
-        if all(x is None or not is_float(x.dtype) for x in whole) and not (is_number(b) and b != 0):
+        tensors = [x if is_tensor(x) else None for x in (a, b)]
+        if all(x is None or not is_float(x.dtype) for x in tensors) and not (is_number(b) and b != 0):
             raise NoNativeKernel
 
     def _promote(self, ufunc: np.ufunc, a: Value, b: Value) -> list[TensorLike]:
-        """A running number and a tensor in the dtypes that NumPy gives a plain number and that tensor."""
+        """Cast a dynamic number and a tensor to the dtypes that NumPy gives a plain number and that tensor."""
         operands = [x if isinstance(x, _DynamicNumber) else self.operand(x) for x in (a, b)]
         if any(isinstance(x, UntypedNumbers) for x in operands):
             raise NoNativeKernel
@@ -188,7 +188,7 @@ class _NativeCalculator(Calculator):
             return cast(self.p, x.tensor, dtype)
         if not is_float(dtype):
             raise NoNativeKernel
-        # By way of float64, as NumPy converts a plain number.
+        # Through float64, as NumPy converts a plain number.
         return cast(self.p, self._as_float64(x), dtype)
 
     def _as_float64(self, x: Any) -> TensorLike:
@@ -205,7 +205,7 @@ class _NativeCalculator(Calculator):
         return x.tensor if isinstance(x, _DynamicNumber) else self.constant(x, _INT64)
 
     def _scalar_arithmetic(self, sign: str, a: Any, b: Any) -> Value:
-        """Arithmetic between plain numbers, of which one runs."""
+        """Arithmetic between plain numbers, at least one of them dynamic."""
         for x in (a, b):
             if not isinstance(x, _DynamicNumber) and not is_number(x):
                 raise NoNativeKernel
@@ -242,12 +242,12 @@ class _NativeCalculator(Calculator):
             return super().compare(sign, a, b)
         ufunc = COMPARISON_UFUNCS[sign]
         if is_tensor(a) or is_tensor(b):
-            tensor, running = (a, b) if is_tensor(a) else (b, a)
-            small = tensor.dtype.kind in "iu" and (tensor.dtype.kind == "i" or tensor.dtype.itemsize < 8)
-            if running.kind is int and small and running.is_within(-(1 << 63), (1 << 63) - 1):
+            tensor, number = (a, b) if is_tensor(a) else (b, a)
+            fits_int64 = tensor.dtype.kind in "iu" and (tensor.dtype.kind == "i" or tensor.dtype.itemsize < 8)
+            if number.kind is int and fits_int64 and number.is_within(-(1 << 63), (1 << 63) - 1):
                 self.broadcast_shape(tensor)
-                wide = cast(self.p, tensor, _INT64)
-                pair = (wide, running.tensor) if tensor is a else (running.tensor, wide)
+                converted = cast(self.p, tensor, _INT64)
+                pair = (converted, number.tensor) if tensor is a else (number.tensor, converted)
                 return self.p.map(ufunc, *pair)
             return self.p.map(ufunc, *self._promote(ufunc, a, b))
         for x in (a, b):
@@ -271,7 +271,7 @@ class _NativeCalculator(Calculator):
 
 
 class _LoweringWalker(TreeWalker):
-    """Walks a tree on buffers instead of values."""
+    """Evaluates a tree on buffers instead of values."""
 
     def __init__(self, text: str, p: Any, buffers: dict[InputRef, TensorLike]) -> None:
         super().__init__(text, _NativeCalculator(p))
@@ -283,7 +283,7 @@ class _LoweringWalker(TreeWalker):
         return self.calculator.constant(value, _BOOL) if isinstance(value, bool) else value
 
     def truth(self, node: ExpressionNode) -> Value:
-        """One truth value: a bool where it is known already, else a boolean scalar."""
+        """One truth value: a bool if known statically, else a boolean scalar."""
         value = self.value(node)
         if isinstance(value, bool):
             return value
@@ -320,16 +320,16 @@ class _LoweringWalker(TreeWalker):
         ufunc = np.logical_or if decisive else np.logical_and
         result: Value = None
         for operand in node.operands:
-            one = self.truth(operand)
-            if isinstance(one, bool):
-                if one == decisive:
-                    # What stands after it is never evaluated.
-                    one = self.calculator.constant(one, _BOOL)
-                    return decisive if result is None else self.calculator.p.map(ufunc, result, one)
+            term = self.truth(operand)
+            if isinstance(term, bool):
+                if term == decisive:
+                    # Short circuit: later operands are never evaluated.
+                    term = self.calculator.constant(term, _BOOL)
+                    return decisive if result is None else self.calculator.p.map(ufunc, result, term)
                 continue
-            result = one if result is None else self.calculator.p.map(ufunc, result, one)
+            result = term if result is None else self.calculator.p.map(ufunc, result, term)
         return (not decisive) if result is None else result
 
     def negation(self, node: Unary) -> Value:
-        one = self.truth(node.operand)
-        return not one if isinstance(one, bool) else self.calculator.p.map(np.logical_not, one)
+        term = self.truth(node.operand)
+        return not term if isinstance(term, bool) else self.calculator.p.map(np.logical_not, term)

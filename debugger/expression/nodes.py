@@ -1,4 +1,4 @@
-"""An expression as a tree. Every node knows the character that errors in it point at."""
+"""Syntax tree of expressions. Every node has the position for its error messages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpressionNode:
-    """One node; ``depth`` is that of the tree below it, itself included."""
+    """One node; ``depth``: height of its subtree."""
 
     position: int
     depth: int = field(init=False, default=1)
@@ -18,22 +18,22 @@ class ExpressionNode:
         object.__setattr__(self, "depth", 1 + max((child.depth for child in self.children()), default=0))
 
     def children(self) -> Iterator[ExpressionNode]:
-        """The nodes right below."""
+        """The direct children."""
         for name in self.__dataclass_fields__:  # fields() makes a tuple each time
             yield from _child_nodes(getattr(self, name))
 
     def walk(self) -> Iterator[ExpressionNode]:
-        """This node and all below it."""
+        """This node and all descendants."""
         yield self
         for child in self.children():
             yield from child.walk()
 
-    def substitute(self, given: Mapping[str, ExpressionNode]) -> ExpressionNode:
-        """The tree with other trees in place of names."""
+    def substitute(self, trees: Mapping[str, ExpressionNode]) -> ExpressionNode:
+        """The tree with names replaced by other trees."""
         if isinstance(self, Name):
-            return given.get(self.name, self)
+            return trees.get(self.name, self)
         entries = ((entry.name, getattr(self, entry.name)) for entry in fields(self) if entry.init)
-        return replace(self, **{name: _substitute_value(value, given) for name, value in entries})
+        return replace(self, **{name: _substitute_value(value, trees) for name, value in entries})
 
 
 def _child_nodes(value: Any) -> Iterator[ExpressionNode]:
@@ -44,10 +44,10 @@ def _child_nodes(value: Any) -> Iterator[ExpressionNode]:
             yield from _child_nodes(part)
 
 
-def _substitute_value(value: Any, given: Mapping[str, ExpressionNode]) -> Any:
+def _substitute_value(value: Any, trees: Mapping[str, ExpressionNode]) -> Any:
     if isinstance(value, tuple):
-        return tuple(_substitute_value(part, given) for part in value)
-    return value.substitute(given) if isinstance(value, ExpressionNode) else value
+        return tuple(_substitute_value(part, trees) for part in value)
+    return value.substitute(trees) if isinstance(value, ExpressionNode) else value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +97,7 @@ class Binary(ExpressionNode):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compare(ExpressionNode):
-    """``a < b``, or a chain of them: ``positions`` has the place of each sign."""
+    """``a < b``, or a chain of comparisons; ``positions``: position of each sign."""
 
     signs: tuple[str, ...]
     operands: tuple[ExpressionNode, ...]
@@ -123,7 +123,7 @@ class SliceIndex(ExpressionNode):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EllipsisIndex(ExpressionNode):
-    """``...`` in an index: all axes that the other entries leave."""
+    """``...`` in an index: all remaining axes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +136,7 @@ class Index(ExpressionNode):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call(ExpressionNode):
-    """A function of the table, arguments in the order of its parameters; None: left out."""
+    """A call of a built-in function, arguments in the order of its parameters; None: omitted."""
 
     function: str
     arguments: tuple[ExpressionNode | None, ...]
@@ -144,7 +144,7 @@ class Call(ExpressionNode):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeShift(ExpressionNode):
-    """The operand as it was in another iteration: ``prev(x)``, ``init(x)``, ``x@when``; or a name in all of them:
+    """The operand in another iteration: ``prev(x)``, ``init(x)``, ``x@k``; or a name in all iterations:
     ``history(x)``."""
 
     kind: Literal["prev", "init", "at", "all"]

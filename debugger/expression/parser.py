@@ -1,4 +1,4 @@
-"""From tokens to a tree, by how tightly operators bind. What stands behind a value, [...] and @, binds tightest."""
+"""Precedence-climbing parser: tokens to a syntax tree. The postfix operators [...] and @ bind tightest."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from .nodes import (
 )
 from .tokens import CONSTANTS, STATE_WORDS, TIME_SHIFT_FUNCTIONS, Token, TokenKind, tokenize
 
-#: Brackets and powers inside one another, each of which takes a dozen calls to read; Python allows 1 000.
+#: Maximum nesting of brackets and powers, each of which takes a dozen calls; Python's recursion limit is 1 000.
 MAX_NESTING = 30
-#: The depth of trees, which sums of many terms have too: every later step walks them by recursion.
+#: Maximum depth of trees (sums of many terms are deep too), since later steps are recursive.
 MAX_TREE_DEPTH = 100
-#: How tightly operators bind.
+#: Binding powers of operators.
 _LOWEST_POWER, _NOT_POWER, _COMPARISON_POWER, _SIGN_POWER, _EXPONENT_POWER = 1, 3, 4, 7, 8
 _BINDING_POWER = {
     "or": 1,
@@ -75,7 +75,7 @@ class _Parser:
         return self.token.kind is TokenKind.SIGN and self.token.value in signs
 
     def advance(self) -> Token:
-        """The token, which is not the last, and on to the next."""
+        """Consume the current token, which is not the last, and return it."""
         self.token_index += 1
         return self.tokens[self.token_index - 1]
 
@@ -88,27 +88,27 @@ class _Parser:
             self.unexpected(f"'{sign}'")
 
     def bracketed_list(self, closing: str, read: Callable[[], _Parsed]) -> tuple[_Parsed, ...]:
-        """What stands between brackets, the first of which comes next."""
+        """Parse a bracketed list; the current token is the opening bracket."""
         opened = self.advance()
-        found: list[_Parsed] = []
+        items: list[_Parsed] = []
         while not self.is_sign(closing):
-            found.append(read())
+            items.append(read())
             if not self.is_sign(","):
                 break
             self.advance()
         self.expect_closing(closing, opened)
-        return tuple(found)
+        return tuple(items)
 
     # -- errors
 
     def fail(self, problem: str, position: int, hint: str = "") -> NoReturn:
         raise ExpressionError(self.text, position, problem, hint)
 
-    def unexpected(self, wanted: str) -> NoReturn:
+    def unexpected(self, expected: str) -> NoReturn:
         token = self.token
         if token.kind is TokenKind.END:
-            self.fail(f"it ends where {wanted} should come", token.position)
-        hint = f"{wanted} should come here"
+            self.fail(f"it ends where {expected} should come", token.position)
+        hint = f"{expected} should come here"
         if self.is_sign("="):
             hint = "write '==' to compare"
         elif self.is_sign("/", ":"):
@@ -122,58 +122,58 @@ class _Parser:
 
     # -- operators
 
-    def expression(self, least: int = _LOWEST_POWER) -> ExpressionNode:
-        """Whatever an expression can be, inside of brackets for instance."""
+    def expression(self, min_power: int = _LOWEST_POWER) -> ExpressionNode:
+        """Parse an expression, for instance in brackets."""
         self.nesting += 1
         if self.nesting > MAX_NESTING:
             self.fail(f"nested more than {MAX_NESTING} deep", self.token.position)
-        tree = self.operator_chain(least)
+        tree = self.operator_chain(min_power)
         self.nesting -= 1
         return tree
 
     def binding_power(self) -> int:
-        """How tightly the operator binds that comes next; 0: none comes."""
+        """Binding power of the current token; 0: it is no operator."""
         return _BINDING_POWER.get(self.token.value, 0) if self.token.kind is TokenKind.SIGN else 0
 
-    def operator_chain(self, least: int) -> ExpressionNode:
-        """Operators that bind at least so tightly, and their operands."""
-        tree = self.prefix_expression(least)
-        while (level := self.binding_power()) >= least:
+    def operator_chain(self, min_power: int) -> ExpressionNode:
+        """Parse operators with at least this binding power, and their operands."""
+        tree = self.prefix_expression(min_power)
+        while (level := self.binding_power()) >= min_power:
             signs, operands = [], [tree]
             while self.binding_power() == level:
                 signs.append(self.advance())
-                # To the right first: 2 ** 3 ** 2 is 2 ** 9, and 2 ** -1 is allowed.
+                # Right-associative: 2 ** 3 ** 2 is 2 ** 9, and 2 ** -1 is allowed.
                 operands.append(
                     self.expression(_SIGN_POWER) if level == _EXPONENT_POWER else self.operator_chain(level + 1)
                 )
             tree = self.join_operands(level, signs, operands)
         return tree
 
-    def prefix_expression(self, least: int) -> ExpressionNode:
-        """An operand, with what stands before it where that may stand there: ``not``, or signs."""
-        for signs, level, inside in (
+    def prefix_expression(self, min_power: int) -> ExpressionNode:
+        """Parse an operand with its prefix operators, as far as allowed here: ``not``, or signs."""
+        for signs, level, operand_power in (
             (("not",), _NOT_POWER, _COMPARISON_POWER),
             (("+", "-"), _SIGN_POWER, _EXPONENT_POWER),
         ):
-            if least <= level and self.is_sign(*signs):
-                taken = []
+            if min_power <= level and self.is_sign(*signs):
+                prefixes = []
                 while self.is_sign(*signs):
-                    taken.append(self.advance())
-                tree = self.operator_chain(inside)
-                for token in reversed(taken):
+                    prefixes.append(self.advance())
+                tree = self.operator_chain(operand_power)
+                for token in reversed(prefixes):
                     tree = self.check_depth(Unary(position=token.position, sign=token.value, operand=tree))
                 return tree
         return self.postfix_expression()
 
     def join_operands(self, level: int, signs: list[Token], operands: list[ExpressionNode]) -> ExpressionNode:
-        """Operands of one level, with the operators between them."""
-        first, words = signs[0].position, [token.value for token in signs]
+        """Combine operands with the operators of one level."""
+        position, operators = signs[0].position, [token.value for token in signs]
         if level < _NOT_POWER:
-            return self.check_depth(Logic(position=first, operator=words[0], operands=tuple(operands)))
+            return self.check_depth(Logic(position=position, operator=operators[0], operands=tuple(operands)))
         if level == _COMPARISON_POWER:
             positions = tuple(token.position for token in signs)
             return self.check_depth(
-                Compare(position=first, signs=tuple(words), operands=tuple(operands), positions=positions)
+                Compare(position=position, signs=tuple(operators), operands=tuple(operands), positions=positions)
             )
         tree = operands[0]
         for token, right in zip(signs, operands[1:], strict=True):
@@ -183,22 +183,22 @@ class _Parser:
     def postfix_expression(self) -> ExpressionNode:
         tree = self.check_depth(self.atom())
         while True:
-            at = self.token.position
+            position = self.token.position
             if self.is_sign("["):
                 entries = self.bracketed_list("]", self.index_entry)
                 if not entries:
-                    self.fail("an empty index", at)
-                tree = self.check_depth(Index(position=at, operand=tree, entries=entries))
+                    self.fail("an empty index", position)
+                tree = self.check_depth(Index(position=position, operand=tree, entries=entries))
             elif self.is_sign("@"):
                 self.advance()
-                tree = self.check_depth(self.time_shift("at", tree, at, self.iteration()))
+                tree = self.check_depth(self.time_shift("at", tree, position, self.iteration()))
             elif self.is_sign("("):
-                self.fail("only the functions of the language can be called", at)
+                self.fail("only the functions of the language can be called", position)
             else:
                 return tree
 
     def index_entry(self) -> ExpressionNode:
-        """One entry of an index."""
+        """Parse one entry of an index."""
         position = self.token.position
         if self.is_sign("..."):
             self.advance()
@@ -233,16 +233,16 @@ class _Parser:
 
     def time_shift(
         self,
-        moment: Literal["prev", "init", "at", "all"],
+        kind: Literal["prev", "init", "at", "all"],
         operand: ExpressionNode,
         position: int,
-        when: ExpressionNode | None = None,
+        iteration: ExpressionNode | None = None,
     ) -> TimeShift:
         if any(isinstance(node, TimeShift) for node in operand.walk()):
             self.fail("an earlier iteration of an earlier iteration", position, "write x@(iter - 2) for two back")
-        return TimeShift(position=position, kind=moment, operand=operand, iteration=when)
+        return TimeShift(position=position, kind=kind, operand=operand, iteration=iteration)
 
-    # -- what stands alone
+    # -- atoms
 
     def atom(self) -> ExpressionNode:
         token = self.token
@@ -277,9 +277,9 @@ class _Parser:
         if word in FUNCTIONS:
             return self.call(word, position)
         if word not in TIME_SHIFT_FUNCTIONS:
-            known = (*FUNCTIONS, *TIME_SHIFT_FUNCTIONS)
-            names = " or ".join(map(repr, close_matches(word, known)))
-            hint = f"did you mean {names}?" if names else "there are " + ", ".join(sorted(known))
+            functions = (*FUNCTIONS, *TIME_SHIFT_FUNCTIONS)
+            names = " or ".join(map(repr, close_matches(word, functions)))
+            hint = f"did you mean {names}?" if names else "there are " + ", ".join(sorted(functions))
             self.fail(f"no function {word!r}", position, hint)
         operands = self.bracketed_list(")", self.expression)
         if len(operands) != 1:
@@ -291,31 +291,31 @@ class _Parser:
             return self.time_shift("all", operand, position)
         if word != "delta":
             return self.time_shift("init" if word == "init" else "prev", operand, position)
-        before = self.time_shift("prev", operand, position)
-        return Binary(position=position, sign="-", left=operand, right=before)
+        previous = self.time_shift("prev", operand, position)
+        return Binary(position=position, sign="-", left=operand, right=previous)
 
     def call(self, word: str, position: int) -> ExpressionNode:
         function = FUNCTIONS[word]
-        given: dict[str, ExpressionNode] = {}
+        arguments: dict[str, ExpressionNode] = {}
 
         def argument() -> None:
-            at = self.token.position
-            after = self.tokens[self.token_index + 1 : self.token_index + 2]
-            if self.token.kind is TokenKind.WORD and after[0].kind is TokenKind.SIGN and after[0].value == "=":
+            position = self.token.position
+            rest = self.tokens[self.token_index + 1 : self.token_index + 2]
+            if self.token.kind is TokenKind.WORD and rest[0].kind is TokenKind.SIGN and rest[0].value == "=":
                 parameter = self.advance().value
                 self.advance()
                 if parameter not in function.parameters:
-                    self.fail(f"no parameter {parameter!r}: {function.usage}", at)
-            elif len(given) < len(function.parameters):
-                parameter = function.parameters[len(given)]
+                    self.fail(f"no parameter {parameter!r}: {function.usage}", position)
+            elif len(arguments) < len(function.parameters):
+                parameter = function.parameters[len(arguments)]
             else:
-                self.fail(f"too many arguments: {function.usage}", at)
-            if parameter in given:
-                self.fail(f"'{parameter}' is given twice", at)
-            given[parameter] = self.expression()
+                self.fail(f"too many arguments: {function.usage}", position)
+            if parameter in arguments:
+                self.fail(f"'{parameter}' is given twice", position)
+            arguments[parameter] = self.expression()
 
         self.bracketed_list(")", argument)
-        missing = [p for p in function.parameters[: function.required_count] if p not in given]
+        missing = [p for p in function.parameters[: function.required_count] if p not in arguments]
         if missing:
             self.fail(f"'{missing[0]}' is missing: {function.usage}", position)
-        return Call(position=position, function=word, arguments=tuple(map(given.get, function.parameters)))
+        return Call(position=position, function=word, arguments=tuple(map(arguments.get, function.parameters)))

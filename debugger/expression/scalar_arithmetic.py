@@ -1,7 +1,7 @@
-"""Arithmetic on plain numbers: literals, ``iter``, lengths, and what is computed from them alone.
+"""Arithmetic on plain numbers: literals, ``iter``, lengths, and results computed only from these.
 
-Whole numbers are exact, up to a number of bits. Fractions are IEEE doubles computed by NumPy: divisions by zero, roots
-of negative numbers and overflows give inf and nan, as they do in tensors.
+Integers are exact up to a maximum number of bits. Fractions are IEEE doubles computed by NumPy: division by zero, roots
+of negative numbers and overflow give inf and nan, as in tensors.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from .errors import EvaluationProblem
 
-#: Plain whole numbers have at most this many bits, so that each of them is a float too and prints at once.
+#: Maximum bits of plain integers, so that each can be converted to float and prints fast.
 MAX_BITS = 1000
 Number = int | float
 
@@ -52,14 +52,14 @@ def arithmetic(sign: str, ufunc: np.ufunc, a: Number, b: Number) -> Number:
 
 
 def check_bits(value: int) -> int:
-    """The number itself, where it is not too long."""
+    """Return the number unless it has too many bits."""
     if value.bit_length() > MAX_BITS:
         raise EvaluationProblem(f"a whole number of more than {MAX_BITS} bits")
     return value
 
 
 def apply_function(ufunc: np.ufunc, value: Number) -> Number:
-    """A function of one number; of whole ones too where it keeps them whole."""
+    """Apply a function to one number; an integer stays an integer if the function allows it."""
     if isinstance(value, int) and ufunc in _INTEGER_FUNCTIONS:
         return _INTEGER_FUNCTIONS[ufunc](value)
     return float(ufunc(np.float64(value)))

@@ -1,4 +1,4 @@
-"""From text to tokens, and how the names of values are written."""
+"""Tokenizer of expressions, and quoting of value names."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from .errors import ExpressionError
 from .functions import FUNCTIONS
 from .scalar_arithmetic import MAX_BITS
 
-#: Longer texts are refused before anything else is done with them.
+#: Longer texts are rejected before tokenization.
 MAX_EXPRESSION_CHARS = 2000
 
-#: Words that stand for what the loop is doing.
+#: Words for the state of the loop.
 STATE_WORDS = ("iter", "trip_count", "cond")
-#: Words that stand for a constant. Python's spellings are taken as well.
+#: Words for constants, including Python's spellings.
 CONSTANTS: dict[str, Any] = {
     "true": True,
     "false": False,
@@ -30,18 +30,18 @@ CONSTANTS: dict[str, Any] = {
     "None": None,
 }
 OPERATOR_WORDS = ("and", "or", "not")
-#: Bare, these are never names of values.
+#: Unquoted, these are never names of values.
 RESERVED = frozenset((*STATE_WORDS, *CONSTANTS, *OPERATOR_WORDS))
-#: Called as functions are, but their argument is read in another iteration.
+#: They look like functions, but read their argument in another iteration.
 TIME_SHIFT_FUNCTIONS = ("prev", "delta", "init", "history")
-#: What ``break`` takes for a kind of place, and what ``watch`` takes for a way of changing.
+#: Keywords of locations in ``break``, and modes of ``watch``.
 LOCATION_WORDS = ("iter", "line", "op", "if", "end", "nan")
 WATCH_WORDS = ("changes", "crosses", "settles", "shape", "nan", "sign")
-#: Values called history are common, and no expression calls one.
+#: Values named ``history`` are common, and cannot be called.
 _ALWAYS_QUOTED = RESERVED | {*FUNCTIONS, *TIME_SHIFT_FUNCTIONS, *LOCATION_WORDS, *WATCH_WORDS, "in"} - {"history"}
 
 _WORD = re.compile(r"[^\W\d]\w*")
-#: Between quotes a backslash escapes what follows; a backquote in a name is written twice.
+#: In quotes a backslash escapes the next character; a backquote in a name is doubled.
 _NAME = re.compile(r"`(?:``|\\.|[^`\\])*+`", re.S)
 _TEXT = re.compile(r"""'(?:\\.|[^'\\])*+'|"(?:\\.|[^"\\])*+\"""", re.S)
 _NUMBER = re.compile(
@@ -49,15 +49,15 @@ _NUMBER = re.compile(
 )
 _SIGN = re.compile(r"\.\.\.|\*\*|//|[<>=!]=|[-+*/%<>()\[\]:,@=]")
 _SPACE = re.compile(r"\s*")
-#: A character by its number, as Python writes what cannot be printed, or by a letter.
+#: An escape by code point, as in Python, or by a letter.
 _ESCAPE = re.compile(r"``|\\(?:x([\da-fA-F]{2})|u([\da-fA-F]{4})|U([\da-fA-F]{8})|(.))", re.A | re.S)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"'}
-#: Names between backquotes do not count towards the length of an expression: they are as long as the model has them.
+#: Quoted names do not count towards the length of an expression, since models have long names.
 _QUOTED_NAME = re.compile(r"`[^`]*`")
 _QUOTED = re.compile(rf"{_QUOTED_NAME.pattern}|{_TEXT.pattern}")
-#: Longer names are quoted, whatever their characters are.
+#: Longer names are always quoted.
 _MAX_BARE_CHARS = 200
-#: What cannot be read, by its first character, and what to write here.
+#: Syntax errors by first character, with a hint.
 _SYNTAX_PROBLEMS = {
     "`": ("a backquote that is not closed", ""),
     "'": ("a string that is not closed", ""),
@@ -73,13 +73,13 @@ _SYNTAX_PROBLEMS = {
 
 
 class TokenKind(Enum):
-    """What a token is."""
+    """The kind of a token."""
 
     NUMBER = "number"
     TEXT = "string"
     WORD = "word"
     NAME = "quoted name"
-    #: ``and``, ``or`` and ``not`` as well.
+    #: Includes ``and``, ``or`` and ``not``.
     SIGN = "sign"
     END = "end"
 
@@ -95,7 +95,7 @@ _KINDS = (
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """``value``: the number, the string's or the name's own characters, the word, or the sign."""
+    """``value``: the number, the unescaped string or name, the word, or the sign."""
 
     kind: TokenKind
     value: Any
@@ -104,12 +104,11 @@ class Token:
 
 
 def quote(name: str) -> str:
-    """A value's name as it is always printed, so that it can be typed back: bare where that reads as this
-    name and nothing else, otherwise between backquotes.
+    """A value's name as printed and accepted by the parser: bare if that is unambiguous, else in backquotes.
 
-    There a backquote is written twice, a backslash as well, and what cannot be printed as in Python: ``\\n``,
-    ``\\x1b``, ``\\u202e``. Words of the language and of the commands are quoted too: functions, since what follows
-    could make a call of them, and what ``break`` and ``watch`` take for a place.
+    Within backquotes, backquotes and backslashes are doubled, and unprintable characters are escaped as in Python:
+    ``\\n``, ``\\x1b``, ``\\u202e``. Words of the language and of the commands are quoted too: functions, which a
+    following parenthesis would call, and the keywords of ``break`` and ``watch``.
     """
     if _WORD.fullmatch(name) and name not in _ALWAYS_QUOTED and len(name) <= _MAX_BARE_CHARS:
         return name
@@ -117,27 +116,27 @@ def quote(name: str) -> str:
 
 
 def backquote(name: str) -> str:
-    """The name between backquotes, where it could stand without them as well."""
+    """The name in backquotes, even if it could be bare."""
     text = name.replace("\\", "\\\\").replace("`", "``")
     if not text.isprintable():
         text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
     return f"`{text}`"
 
 
-def parse_quoted_name(text: str, at: int) -> tuple[str, int]:
-    """The name between the backquotes that begin at ``at``, and where they end; what :func:`quote` writes.
+def parse_quoted_name(text: str, start: int) -> tuple[str, int]:
+    """Parse a quoted name that begins at ``start``, the inverse of :func:`quote`; returns the name and its end.
 
     Raises:
-        ExpressionError: the closing one is missing, or there is an escape that the language does not have.
+        ExpressionError: the closing backquote is missing, or an escape is unknown.
     """
-    found = _NAME.match(text, at)
-    if found is None:
-        raise ExpressionError(text, at, *_SYNTAX_PROBLEMS["`"])
-    return _unescape(found), found.end()
+    match = _NAME.match(text, start)
+    if match is None:
+        raise ExpressionError(text, start, *_SYNTAX_PROBLEMS["`"])
+    return _unescape(match), match.end()
 
 
 def mask_quoted(text: str) -> str:
-    """The text with everything in quotes overwritten, of the same length: for finding words and signs outside."""
+    """The text with quoted parts masked, of the same length, for searches outside of quotes."""
     return _QUOTED.sub(lambda match: "_" * len(match[0]), text)
 
 
@@ -145,7 +144,7 @@ def tokenize(text: str) -> list[Token]:
     """All tokens of an expression, an end token last.
 
     Raises:
-        ExpressionError: a character or a number that the language does not have, or a quote that is not closed.
+        ExpressionError: an invalid character or number, or an unclosed quote.
     """
     length = len(text) if len(text) <= MAX_EXPRESSION_CHARS else len(_QUOTED_NAME.sub("", text))
     if length > MAX_EXPRESSION_CHARS:
@@ -153,82 +152,82 @@ def tokenize(text: str) -> list[Token]:
             text, MAX_EXPRESSION_CHARS, f"the expression has {length} characters, more than {MAX_EXPRESSION_CHARS}"
         )
     tokens = []
-    at = _skip_space(text, 0)
-    while at < len(text):
-        tokens.append(_read_token(text, at))
-        at = _skip_space(text, tokens[-1].end)
+    position = _skip_space(text, 0)
+    while position < len(text):
+        tokens.append(_read_token(text, position))
+        position = _skip_space(text, tokens[-1].end)
     return [*tokens, Token(TokenKind.END, "", len(text), len(text))]
 
 
-def _skip_space(text: str, at: int) -> int:
-    found = _SPACE.match(text, at)
-    assert found
-    return found.end()
+def _skip_space(text: str, position: int) -> int:
+    match = _SPACE.match(text, position)
+    assert match
+    return match.end()
 
 
-def _read_token(text: str, at: int) -> Token:
+def _read_token(text: str, position: int) -> Token:
     for pattern, kind in _KINDS:
-        found = pattern.match(text, at)
-        if found is not None:
-            sign = TokenKind.SIGN if found[0] in OPERATOR_WORDS else kind
-            return Token(sign, _TOKEN_VALUES[kind](found), at, found.end())
-    raise _syntax_error(text, at)
+        match = pattern.match(text, position)
+        if match is not None:
+            kind_ = TokenKind.SIGN if match[0] in OPERATOR_WORDS else kind
+            return Token(kind_, _TOKEN_VALUES[kind](match), position, match.end())
+    raise _syntax_error(text, position)
 
 
-def _syntax_error(text: str, at: int) -> ExpressionError:
-    """The error for a character that begins nothing."""
-    char = text[at]
+def _syntax_error(text: str, position: int) -> ExpressionError:
+    """The error for a character that begins no token."""
+    char = text[position]
     if char != ".":
         hint = "a name with such characters is written between backquotes, as in `a:0`"
-        return ExpressionError(text, at, *_SYNTAX_PROBLEMS.get(char, (f"unexpected {char!r}", hint)))
-    word = _WORD.match(text, at + 1)
-    before = re.search(r"[^\W\d]\w*$", text[:at])
+        return ExpressionError(text, position, *_SYNTAX_PROBLEMS.get(char, (f"unexpected {char!r}", hint)))
+    word = _WORD.match(text, position + 1)
+    prefix = re.search(r"[^\W\d]\w*$", text[:position])
     hint = "a name with a dot in it is written between backquotes"
     if word and word.group() in FUNCTIONS:
-        hint = f"write {word.group()}({before.group() if before else 'x'})"
-    elif word and before:
-        hint = f"if the name is '{before.group()}.{word.group()}', write it between backquotes"
-    return ExpressionError(text, at, "values have no attributes", hint)
+        hint = f"write {word.group()}({prefix.group() if prefix else 'x'})"
+    elif word and prefix:
+        hint = f"if the name is '{prefix.group()}.{word.group()}', write it between backquotes"
+    return ExpressionError(text, position, "values have no attributes", hint)
 
 
-def _number(found: re.Match[str]) -> int | float:
-    text, written, end = found.string, found[0], found.end()
-    dotted = text.startswith(".", end) and not text.startswith("...", end)
+def _number(match: re.Match[str]) -> int | float:
+    text, digits, end = match.string, match[0], match.end()
+    has_attribute = text.startswith(".", end) and not text.startswith("...", end)
     value: int | float
     try:
-        if dotted or _WORD.match(text, end) or text[end : end + 1].isdigit():
+        if has_attribute or _WORD.match(text, end) or text[end : end + 1].isdigit():
             raise ValueError
-        if written[:2].lower() in ("0x", "0b", "0o"):
-            value = int(written, 0)
+        if digits[:2].lower() in ("0x", "0b", "0o"):
+            value = int(digits, 0)
         else:
-            value = int(written) if written.replace("_", "").isdecimal() else float(written)
+            value = int(digits) if digits.replace("_", "").isdecimal() else float(digits)
     except ValueError:
-        raise ExpressionError(text, found.start(), "a number that cannot be read") from None
+        raise ExpressionError(text, match.start(), "a number that cannot be read") from None
     if isinstance(value, int) and value.bit_length() > MAX_BITS:
-        raise ExpressionError(text, found.start(), f"a whole number of more than {MAX_BITS} bits")
+        raise ExpressionError(text, match.start(), f"a whole number of more than {MAX_BITS} bits")
     return value
 
 
 def _unescape(quoted: re.Match[str]) -> str:
-    """What stands between quotes, escapes and doubled backquotes as the characters that they stand for."""
-    mark = quoted[0][0]
+    """The contents of quotes with escapes and doubled backquotes replaced."""
+    quote_char = quoted[0][0]
 
-    def plain(found: re.Match[str]) -> str:
-        if found[0] == "``":
-            return "`" if mark == "`" else "``"
-        letter = found[4]
+    def unescape_one(match: re.Match[str]) -> str:
+        if match[0] == "``":
+            return "`" if quote_char == "`" else "``"
+        letter = match[4]
         if letter is None:
-            number = int(found[found.lastindex or 0], 16)
+            number = int(match[match.lastindex or 0], 16)
             if number <= sys.maxunicode:
                 return chr(number)
             letter = "U"
         if letter not in _ESCAPES:
-            position = quoted.start() + 1 + found.start()
+            position = quoted.start() + 1 + match.start()
             problem = f"an unknown escape '\\{letter}'"
             raise ExpressionError(quoted.string, position, problem, "write '\\\\' for a backslash")
         return _ESCAPES[letter]
 
-    return _ESCAPE.sub(plain, quoted[0][1:-1])
+    return _ESCAPE.sub(unescape_one, quoted[0][1:-1])
 
 
 _TOKEN_VALUES: dict[TokenKind, Callable[[re.Match[str]], Any]] = {

@@ -1,7 +1,7 @@
-"""What a condition is, as far as the types of what it reads tell: told when it is given, not where it is tested first.
+"""Static type check of conditions, so that errors are reported on input, not at the first test.
 
-The tree is walked on descriptions of tensors, by the calculator that computes on arrays. Whatever needs numbers, or the
-type of something that has none yet, is left open: only what is certain is refused.
+The tree is evaluated on tensor specs (abstract interpretation) by the calculator that also computes on arrays. A result
+that depends on values or unknown types is unknown: only certain errors are reported.
 """
 
 from __future__ import annotations
@@ -30,30 +30,30 @@ from .nodes import (
 )
 from .value_types import Dtype, TensorSpec, Value
 
-#: What is known of a value of the model; None: nothing.
+#: The known type of a value of the model; None: unknown.
 TypeLookup = Callable[[str], TensorType | None]
 _BOOL, _INT64, _FLOAT64 = np.dtype(np.bool_), np.dtype(np.int64), np.dtype(np.float64)
 _NOT_KNOWN_YET = "not known before it is computed"
 
 
 def check_condition(text: str, tree: ExpressionNode, types: TypeLookup) -> None:
-    """See that a condition can be one truth value.
+    """Check that a condition can be one truth value.
 
     Raises:
-        ExpressionError: it cannot, whatever the numbers are.
+        ExpressionError: it cannot, for any values.
     """
-    kinds = _TypeChecker(text, types)
+    checker = _TypeChecker(text, types)
     try:
         with np.errstate(all="ignore"):
-            kinds.check_truth(tree)
+            checker.check_truth(tree)
     except RecursionError:
         return
-    if kinds.first_error is not None:
-        raise kinds.first_error
+    if checker.first_error is not None:
+        raise checker.first_error
 
 
 class _TypePrimitives:
-    """The primitives that expressions use, on descriptions: only dtypes and shapes are computed."""
+    """The primitives of expressions on tensor specs: only dtypes and shapes are computed."""
 
     def map(self, function: np.ufunc, *inputs: TensorSpec) -> TensorSpec:
         dtype = function.resolve_dtypes((*(x.dtype for x in inputs), *(None,) * function.nout))[-1]
@@ -66,7 +66,7 @@ class _TypePrimitives:
         return TensorSpec(dtype, x.shape, x.shape_known)
 
     def reduce(self, ufunc: np.ufunc, x: TensorSpec, axes: Sequence[int], keepdims: bool) -> TensorSpec:
-        # Always of all elements, flat.
+        # Expressions reduce only flat tensors.
         return TensorSpec(x.dtype, ())
 
     def arg(self, which: str, x: TensorSpec, axis: int, last: bool) -> TensorSpec:
@@ -92,16 +92,16 @@ class _TypePrimitives:
 
 
 class _TypeChecker(TreeWalker):
-    """Walks a tree on descriptions."""
+    """Evaluates a tree on tensor specs."""
 
     def __init__(self, text: str, types: TypeLookup) -> None:
         super().__init__(text, Calculator(_TypePrimitives()))
         self.types = types
-        #: The first part that is no truth value where one is needed.
+        #: The first operand that is no truth value though one is needed.
         self.first_error: ExpressionError | None = None
 
     def check_truth(self, node: ExpressionNode) -> bool:
-        """Look at what has to be a truth value; the answer stands for any."""
+        """Check an operand that must be a truth value; the result is arbitrary."""
         try:
             value = self.value(node)
         except ExpressionError:
@@ -117,13 +117,13 @@ class _TypeChecker(TreeWalker):
         return node.value
 
     def name(self, node: Name) -> Value:
-        found = self.types(node.name)
-        if found is None or found.dtype is None:
+        type_ = self.types(node.name)
+        if type_ is None or type_.dtype is None:
             raise EvaluationProblem(_NOT_KNOWN_YET)
-        shape = [extent for extent in found.shape or () if isinstance(extent, int)]
-        if found.shape is None or len(shape) < len(found.shape):
-            return TensorSpec(found.dtype, (), False)
-        return TensorSpec(found.dtype, tuple(shape))
+        shape = [extent for extent in type_.shape or () if isinstance(extent, int)]
+        if type_.shape is None or len(shape) < len(type_.shape):
+            return TensorSpec(type_.dtype, (), False)
+        return TensorSpec(type_.dtype, tuple(shape))
 
     def state_variable(self, node: StateVariable) -> Value:
         if node.name == "cond":
@@ -134,7 +134,7 @@ class _TypeChecker(TreeWalker):
         return TensorSpec(_FLOAT64, (), False) if node.kind == "all" else self.value(node.operand)
 
     def logic(self, node: Logic) -> Value:
-        # All of them, also where the first would decide.
+        # No short circuit: check all operands.
         for operand in node.operands:
             self.check_truth(operand)
         return True
@@ -143,7 +143,7 @@ class _TypeChecker(TreeWalker):
         return self.check_truth(node.operand)
 
     def call_function(self, node: Call, arguments: Sequence[Value]) -> Value:
-        if node.function == "shape" and any(isinstance(one, TensorSpec) and not one.shape_known for one in arguments):
+        if node.function == "shape" and any(isinstance(arg, TensorSpec) and not arg.shape_known for arg in arguments):
             raise EvaluationProblem(_NOT_KNOWN_YET)
         return super().call_function(node, arguments)
 
@@ -152,9 +152,9 @@ class _TypeChecker(TreeWalker):
         constant = all(isinstance(part, Constant | SliceIndex | EllipsisIndex | Unary) for part in parts)
         if not isinstance(value, TensorSpec) or (value.shape_known and constant):
             return super().apply_index(node, value)
-        ranges = any(isinstance(entry, SliceIndex | EllipsisIndex) for entry in node.entries)
-        known = value.shape_known and not ranges and len(node.entries) <= len(value.shape)
-        return TensorSpec(value.dtype, value.shape[len(node.entries) :] if known else (), known)
+        has_ranges = any(isinstance(entry, SliceIndex | EllipsisIndex) for entry in node.entries)
+        is_known = value.shape_known and not has_ranges and len(node.entries) <= len(value.shape)
+        return TensorSpec(value.dtype, value.shape[len(node.entries) :] if is_known else (), is_known)
 
 
 __all__ = ["TypeLookup", "check_condition"]

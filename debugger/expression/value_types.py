@@ -1,4 +1,4 @@
-"""The values of the language: a tensor (array or buffer), a plain number, true or false, a string, none, or a list."""
+"""Value types of the language: a tensor (array or buffer), a plain number, a boolean, a string, none, or a list."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ Value = Any  # see the module
 
 
 class UntypedNumbers(NamedTuple):
-    """The numbers of a list literal, which take the dtype of the tensor they meet. ``kind`` is int or float."""
+    """The numbers of a list literal, which take the dtype of the other operand. ``kind`` is int or float."""
 
     numbers: Array
     kind: type
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """That of the nested list."""
+        """The shape of the nested list."""
         return self.numbers.shape
 
 
 class TensorSpec(NamedTuple):
-    """A tensor of which only dtype and shape are known; not ``sized``: nor the shape, which stands as ()."""
+    """A tensor of known dtype and shape, without data; not ``shape_known``: the shape is unknown, and ()."""
 
     dtype: Dtype
     shape: tuple[int, ...]
@@ -36,17 +36,17 @@ class TensorSpec(NamedTuple):
 
 
 def is_tensor(value: Value) -> bool:
-    """True for an array, a buffer or the description of one."""
+    """True for an array, a buffer or a tensor spec."""
     return hasattr(value, "dtype")
 
 
 def is_number(value: Value) -> bool:
-    """True for a plain number; true and false are none."""
+    """True for a plain number, but not for a boolean."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def describe_value(value: Value) -> str:
-    """What a value is, for messages: ``float32 [2,3]``, ``a string``."""
+    """Description of a value for messages: ``float32 [2,3]``, ``a string``."""
     if isinstance(value, TensorSpec) and not value.shape_known:
         return dtype_name(value.dtype)
     if is_tensor(value):
@@ -63,17 +63,17 @@ def describe_value(value: Value) -> str:
 
 
 def shape_text(shape: Sequence[int]) -> str:
-    """``[2,3]``, as everywhere in the program."""
+    """``[2,3]``."""
     return f"[{','.join(map(str, shape))}]"
 
 
 def dtype_name(dtype: Dtype) -> str:
-    """NumPy's name of an element type; ``string`` for strings."""
+    """NumPy's name of a dtype; ``string`` for strings."""
     return "string" if dtype.kind in "OUST" else dtype.name
 
 
 def flatten_list(items: list[Value]) -> tuple[list[Value], tuple[int, ...]]:
-    """The items of nested lists in order, and the shape of the nest."""
+    """The items of nested lists in order, and the shape of the nested list."""
     if not any(isinstance(item, list) for item in items):
         return items, (len(items),)
     if not all(isinstance(item, list) for item in items):

@@ -145,8 +145,8 @@ class SessionQueries:
         ``confirmed``, ``title``, ``pack`` (the files); ``str()`` is the console output.
 
         Args:
-            what: ``nan`` (the first NaN or Inf), ``onnxruntime`` or ``openvino`` (a different result there), or ``if EXPR`` (an
-                expression becomes true).
+            what: ``nan`` (the first NaN or Inf), ``onnxruntime`` or ``openvino`` (a different result there), or
+                ``if EXPR`` (an expression becomes true).
 
         Raises:
             UsageError: the fault does not occur, the folder cannot be written, or this is a recording.

@@ -54,7 +54,7 @@ from .sample_scope import error
         ("h[2]", 1, "index 2 is outside of axis 0, of length 2", ""),
         ("h[0, -4]", 1, "index -4 is outside of axis 1, of length 3", ""),
         ("h[0, 0, 0]", 1, "3 indices for float32 [2,3], which has 2 axes", ""),
-        ("h[..., ...]", 1, "'...' stands twice in an index", ""),
+        ("h[..., ...]", 1, "'...' occurs twice in an index", ""),
         ("h[::0]", 1, "a slice with step 0", ""),
         ("h[1.0]", 2, "a number where a whole number is needed", ""),
         ("h[true]", 2, "true or false where a whole number is needed", ""),

@@ -178,7 +178,7 @@ def test_nested_loops() -> None:
         ("log", "log needs a place and a text: log x_new: x = {x}"),
         ("log iter 3", "log needs a place and a text: log x_new: x = {x}"),
         ("log iter 3:", "log needs a place and a text: log x_new: x = {x}"),
-        ("log iter 3: {v_in", "this brace is not closed at column 1 of '{v_in'; {{ stands for a brace"),
+        ("log iter 3: {v_in", "this brace is not closed at column 1 of '{v_in'; {{ is a literal brace"),
         ("log iter 3: {w}", "loop 'Loop_0' has no value 'w' (in 'w')"),
         ("ignore", "a breakpoint's number is needed"),
         ("ignore 1 2", "there is no breakpoint 1; there are none"),
