@@ -1,4 +1,4 @@
-"""Model file -> Graph: one front end a file format; each rejects what its own specification rejects."""
+"""Reads model files into graphs; each file format has a front end that rejects what its specification rejects."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..graph import Graph
 from ..signal_deferral import defer_signals
 from ..stable_file import open_regular_file
 
-#: Suffix -> module of this package with a ``read``. ONNX: protobuf, its text form, JSON, and ONNX's own text form.
+#: Suffix -> module of this package with a ``read``. ONNX: protobuf, protobuf text, JSON, and ONNX's own text format.
 _FRONTENDS = {
     **dict.fromkeys((".onnx", ".pb"), "onnx.reader"),
     **dict.fromkeys((".textproto", ".prototxt", ".txtpb", ".pbtxt"), "onnx.reader"),
@@ -20,9 +20,9 @@ _FRONTENDS = {
     ".xml": "openvino.reader",
     ".py": "tensorrt.script",
 }
-#: Those of model files.
+#: Suffixes of model files.
 MODEL_SUFFIXES = tuple(_FRONTENDS)
-#: Suffixes of what runtimes make of models for one machine, and what that is.
+#: Suffixes of compiled models, and their descriptions.
 _COMPILED_SUFFIXES = {
     ".engine": "a TensorRT engine",
     ".plan": "a TensorRT engine",
@@ -30,29 +30,29 @@ _COMPILED_SUFFIXES = {
     ".blob": "a blob that OpenVINO exported",
     ".ort": "a model in onnxruntime's own format",
 }
-#: What every SQLite file begins with, a trace among them.
+#: The header of SQLite files, which include traces.
 SQLITE_MAGIC = b"SQLite format 3\x00"
 
 
 def split_model_path(path: str | os.PathLike[str]) -> tuple[Path, str]:
-    """The file that a model is in, and the function that is named behind a script: ``model.py:function``.
+    """Split a model path into the file and the function of a script: ``model.py:function``.
 
     Raises:
-        ModelError: no file is named, or no function behind the colon.
+        ModelError: the path is empty, or no function follows the colon.
     """
     if not os.fspath(path):
         raise ModelError("no model is named: the path is empty; give the path of a model file")
-    whole = Path(path)
+    full_path = Path(path)
     file, colon, function = os.fspath(path).rpartition(":")
-    if not colon or not file.lower().endswith(".py") or os.path.exists(whole):
-        return whole, ""
+    if not colon or not file.lower().endswith(".py") or os.path.exists(full_path):
+        return full_path, ""
     if not function:
         raise ModelError(f"'{path}' names no function behind the colon; leave the colon out, or name one")
     return Path(file), function
 
 
 def is_sqlite_file(path: str | os.PathLike[str]) -> bool:
-    """True for an SQLite file, which no model file is: whether it is a trace, opening it tells."""
+    """Whether a file is an SQLite file, and so perhaps a trace."""
     try:
         with open_regular_file(path) as file:
             return file.read(len(SQLITE_MAGIC)) == SQLITE_MAGIC
@@ -63,22 +63,22 @@ def is_sqlite_file(path: str | os.PathLike[str]) -> bool:
 def read_model(
     path: str | os.PathLike[str], weights: str | os.PathLike[str] | None = None, function: str = ""
 ) -> Graph:
-    """Read a model file with the front end that its suffix asks for; only that one is imported.
+    """Read a model file with the front end for its suffix; only that one is imported.
 
-    A Python script is run: it builds a network with TensorRT's API, or ``function`` of it does. ``weights``: where an
-    IR has its constants, if not in the ``.bin`` beside it.
+    A Python script is run; it, or its ``function``, builds a network with TensorRT's API. ``weights``: the file with
+    the constants of an IR, by default the ``.bin`` in its folder.
 
     Raises:
-        ModelError: no such file, weights of a model that has none apart, a suffix that no front end knows, or a model
-            that the front end rejects.
-        UnsupportedError: a legal model that cannot be run here.
+        ModelError: the file does not exist, the format has no separate weights, no front end has the suffix, or the
+        front end rejects the model.
+        UnsupportedError: a valid model that is not supported.
     """
     path = Path(path)
     _check_regular_file(path, "give the path of a model file")
     module = _FRONTENDS.get(path.suffix.lower())
     if module is None:
-        beside = path.with_suffix(".xml")
-        hint = f"open '{beside.name}' beside it" if path.suffix == ".bin" and beside.exists() else _known_suffixes()
+        xml = path.with_suffix(".xml")
+        hint = f"open '{xml.name}' next to it" if path.suffix == ".bin" and xml.exists() else _known_suffixes()
         compiled = _COMPILED_SUFFIXES.get(path.suffix.lower())
         if compiled is not None:
             raise ModelError(
@@ -89,10 +89,10 @@ def read_model(
         if module != "openvino.reader":
             raise ModelError(f"{path}: only OpenVINO IR has its weights in a file of their own, so none can be named")
         _check_regular_file(weights, f"give the path of the weights of {path.name}")
-    with defer_signals():  # what is left of a compiled module whose import was broken off can crash the process later
+    with defer_signals():  # an interrupted import of a compiled module can crash the process later
         frontend = importlib.import_module(f".{module}", __package__)
-    more = [function] if function else [] if weights is None else [Path(weights)]
-    graph: Graph = frontend.read(path, *more)
+    extra_args = [function] if function else [] if weights is None else [Path(weights)]
+    graph: Graph = frontend.read(path, *extra_args)
     return graph
 
 

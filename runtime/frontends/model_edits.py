@@ -1,4 +1,4 @@
-"""What is written otherwise in a copy of a model file, in terms of its graph; each front end knows the words for it."""
+"""Edits for a copy of a model file, in terms of its graph; each front end translates them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from ..record import record
 
 @record(frozen=True)
 class ModelEdits:
-    """``constants``: what constants hold; ``begins``: what parameters of loops get in iteration 0, in place of what the
-    loop is given around it; ``trips``: the most iterations of loops; ``conditions``: their initial conditions."""
+    """``constants``: new data of constants; ``initial_values``: values of loop parameters in iteration 0;
+    ``trip_counts``: trip counts of loops; ``initial_conditions``: their initial conditions."""
 
     constants: Mapping[Value, Array] = field(default_factory=dict)
     initial_values: Mapping[tuple[Loop, Value], Array] = field(default_factory=dict)

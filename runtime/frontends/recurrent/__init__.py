@@ -1,10 +1,10 @@
-"""LSTM, GRU and RNN of ONNX, and the sequences of OpenVINO, as loops.
+"""Expands LSTM, GRU and RNN of ONNX, and the sequence operators of OpenVINO, into loops.
 
-Written specs: the pages of LSTM, GRU and RNN of ONNX; LSTMSequence-1 and -5, GRUSequence-5 and RNNSequence-5 of
-OpenVINO. A direction is a loop: its iterations are time steps, it carries h and c, and its body is what
-`ops/recurrent_cells.py` says of a step, with a node for each of its words, so that gates are values with names. Before
-the loops stand their initial states (and the weights by direction, unless they are constants), behind them the outputs.
-A sequence that is shorter than the others keeps its state, and gives 0, in the steps that it does not have.
+Specifications: LSTM, GRU and RNN of ONNX; LSTMSequence-1 and -5, GRUSequence-5 and RNNSequence-5 of OpenVINO. Each
+direction becomes a loop over time steps that carries h and c. Its body is the step of `ops/recurrent_cells.py`, with a
+node per operation, so that gates are named values. Nodes before the loops compute initial states (and the weights by
+direction, unless they are constants), nodes after them the outputs. A shorter sequence keeps its state and yields 0 in
+the missing steps.
 """
 
 from collections.abc import Callable
@@ -14,12 +14,12 @@ from ...graph import Graph, System, walk
 
 __all__ = ["expand_recurrent_operators", "layer_function"]
 
-#: Models without such operators need nothing of what they mean.
+#: Other models do not import the expansion.
 _RECURRENT_NAMES = ("LSTM", "GRU", "RNN")
 
 
 def layer_function(system: System, domain: str, op_type: str, version: int) -> Callable[..., Any] | None:
-    """The function whose keywords are the attributes of an operator that becomes loops; None for any other."""
+    """The layer function of a recurrent operator, whose keywords are its attributes; None for other operators."""
     if not _may_be_recurrent(op_type):
         return None
     from . import layers
@@ -28,11 +28,11 @@ def layer_function(system: System, domain: str, op_type: str, version: int) -> C
 
 
 def expand_recurrent_operators(graph: Graph) -> None:
-    """Put loops where a graph, or a graph inside it, has recurrent operators.
+    """Expand the recurrent operators of a graph, and of the graphs inside it, into loops.
 
     Raises:
         ModelError: attributes or inputs that the operator's specification rejects.
-        UnsupportedError: an activation that no specification has.
+        UnsupportedError: an unknown activation.
     """
     if any(_may_be_recurrent(node.op_type) for node in walk(graph)):
         from . import expansion

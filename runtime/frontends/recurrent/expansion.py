@@ -1,4 +1,4 @@
-"""Puts loops where a graph has recurrent operators."""
+"""Replaces recurrent operators by loops."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from .loop_lowering import RecurrentLowering
 
 
 def expand_recurrent_operators(graph: Graph) -> None:
-    """Put loops where a graph, or a graph inside it, has recurrent operators.
+    """Expand the recurrent operators of a graph, and of the graphs inside it, into loops.
 
     Raises:
         ModelError: attributes or inputs that the operator's specification rejects.
-        UnsupportedError: an activation that no specification has.
+        UnsupportedError: an unknown activation.
     """
     _RecurrentExpander(ConstantFolder(ProducerMap.for_graph(graph), graph.system), graph.system).expand(graph)
 
@@ -39,42 +39,42 @@ class _RecurrentExpander:
     system: System
 
     def expand(self, graph: Graph) -> None:
-        """Open the operators of a graph, and of the graphs inside it."""
+        """Expand the operators of a graph, and of the graphs inside it."""
         names: set[str] | None = None
         nodes: list[Node] = []
         for node in graph.nodes:
             for _, inner in bodies(node):
                 self.expand(inner)
-            says = None
+            build_layer = None
             if isinstance(node, Operation):
-                says = layer_function(self.system, node.domain, node.op_type, node.version)
-            if says is None:
+                build_layer = layer_function(self.system, node.domain, node.op_type, node.version)
+            if build_layer is None:
                 nodes.append(node)
                 continue
             assert isinstance(node, Operation)
             if names is None:
                 names = {value.name for value in own_values(graph)}
-            made = self._expand_node(node, says, graph, names)
-            graph.expanded_from.update((one, node) for one in made)
-            for one in walk(Graph("made", nodes=made)):
-                one.source = node.source
-            nodes += made
+            expanded = self._expand_node(node, build_layer, graph, names)
+            graph.expanded_from.update((inner_node, node) for inner_node in expanded)
+            for inner_node in walk(Graph("made", nodes=expanded)):
+                inner_node.source = node.source
+            nodes += expanded
         graph.nodes = nodes
 
     def _expand_node(
-        self, node: Operation, says: Callable[..., RecurrentLayer], graph: Graph, names: set[str]
+        self, node: Operation, build_layer: Callable[..., RecurrentLayer], graph: Graph, names: set[str]
     ) -> list[Node]:
-        """The nodes for one operator.
+        """Return the nodes for one operator.
 
         Raises:
-            LoopdbgError: the operator is against its specification; the text begins with the node.
+            LoopdbgError: the operator violates its specification; the message begins with the node.
         """
-        keywords = attribute_keywords(node, says, self.system)
-        most = len(STATE_NAMES[_cell_kind(node)]) + 1
-        if len(node.outputs) > most:
-            raise ModelError(f"{node.describe()} has {len(node.outputs)} outputs; it has at most {most}")
+        keywords = attribute_keywords(node, build_layer, self.system)
+        maximum = len(STATE_NAMES[_cell_kind(node)]) + 1
+        if len(node.outputs) > maximum:
+            raise ModelError(f"{node.describe()} has {len(node.outputs)} outputs; it has at most {maximum}")
         try:
-            layer = says(None, *node.inputs, **keywords)
+            layer = build_layer(None, *node.inputs, **keywords)
             return RecurrentLowering(self.constants.value_of, node, layer, graph, names).lower()
         except LoopdbgError as error:
             raise type(error)(f"{node.describe()}: {error}") from None

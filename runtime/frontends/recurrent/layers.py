@@ -1,4 +1,4 @@
-"""What the recurrent operators of both systems say of themselves: one description, :class:`Layer`, for all."""
+"""The recurrent operators of both systems as :class:`RecurrentLayer`."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ V = Value | None
 
 @record(frozen=True)
 class RecurrentLayer:
-    """A recurrent operator in the words of both systems. ``states`` are initial ones; ``weights``: which of
-    ``ops/sequences`` takes W, R, B and peepholes apart."""
+    """A system-independent recurrent operator. ``states`` are the initial ones; ``split_weights``: the function of
+    ``ops/recurrent_layout`` that splits W, R, B and peepholes by direction."""
 
     shape: RecurrentLayout
     steps: Sequence[CellStep]
@@ -40,16 +40,16 @@ class RecurrentLayer:
     b: V
     peepholes: V
     split_weights: Callable[..., Any]
-    #: Where Y has its directions.
+    #: The axis of Y for directions.
     direction_axis: int
-    #: Scales and zero points of W and R, which are whole numbers then.
+    #: Scales and zero points of W and R, which are integers then.
     quantization_params: Sequence[V] = ()
 
     @property
     def dtype(self) -> np.dtype[Any] | None:
-        """The dtype of states, gates and Y, which the specifications call T: that of X, the initial states, B and
-        peepholes. Of W and R too, unless they are whole numbers; those go with scales of T, and T is float32 then.
-        None where nothing declares it."""
+        """The dtype T of states, gates and Y in the specifications: that of X, the initial states, B and peepholes.
+        Also that of W and R, unless they are integers; their scales have dtype T then, by default float32. None where
+        it is undeclared."""
         typed = [self.x, *self.states, self.b, self.peepholes]
         typed += self.quantization_params[::2] or [self.w, self.r]
         kinds = (value.type for value in typed if value is not None and isinstance(value.type, TensorType))
@@ -59,8 +59,8 @@ class RecurrentLayer:
 
 @record(frozen=True)
 class _OnnxAttributes:
-    """The attributes of every recurrent operator of ONNX's kind. ``output_sequence`` (opset 1) only said whether Y is
-    wanted."""
+    """The common attributes of ONNX's recurrent operators. ``output_sequence`` (opset 1) only states whether Y is
+    used."""
 
     activations: Sequence[str] | None = None
     activation_alpha: Floats | None = None
@@ -73,24 +73,24 @@ class _OnnxAttributes:
 
 
 def _onnx_layer(
-    step: CellStep, defaults: Sequence[str], inputs: Sequence[Any], how: _OnnxAttributes, peepholes: V = None
+    step: CellStep, defaults: Sequence[str], inputs: Sequence[Any], attrs: _OnnxAttributes, peepholes: V = None
 ) -> RecurrentLayer:
     x, w, r, b, lengths, *states = inputs
-    backwards = _direction_flags(how.direction)
+    backwards = _direction_flags(attrs.direction)
     each, count = len(defaults), len(backwards)
-    names = list(how.activations or list(defaults) * count)
+    names = list(attrs.activations or list(defaults) * count)
     if len(names) != each * count:
         raise ModelError(f"{len(names)} activations instead of {each * count}")
-    functions = parse_activations(names, how.activation_alpha or (), how.activation_beta or ())
-    steps = [replace(step, functions=functions[d * each : (d + 1) * each], clip=how.clip) for d in range(count)]
-    shape = RecurrentLayout(step.kind, count, bool(how.layout), how.hidden_size)
+    functions = parse_activations(names, attrs.activation_alpha or (), attrs.activation_beta or ())
+    steps = [replace(step, functions=functions[d * each : (d + 1) * each], clip=attrs.clip) for d in range(count)]
+    shape = RecurrentLayout(step.kind, count, bool(attrs.layout), attrs.hidden_size)
     return RecurrentLayer(
-        shape, steps, backwards, x, lengths, states, w, r, b, peepholes, onnx_weights, 2 if how.layout else 1
+        shape, steps, backwards, x, lengths, states, w, r, b, peepholes, onnx_weights, 2 if attrs.layout else 1
     )
 
 
 def _direction_flags(direction: str) -> list[bool]:
-    """For each direction: whether it runs backwards."""
+    """Whether each direction runs backwards."""
     known = {"forward": [False], "foward": [False], "reverse": [True], "bidirectional": [False, True]}
     if direction.lower() not in known:  # "foward": GRU-1's own default
         raise ModelError(f"direction '{direction}' is none of forward, reverse, bidirectional")
@@ -149,11 +149,11 @@ def _rnn(
     initial_h: V | None = None,
     **attributes: Any,
 ) -> RecurrentLayer:
-    """The attribute's own default names activations for two directions; one direction takes the first."""
-    how = _OnnxAttributes(**attributes)
-    names = None if how.activations is None else how.activations[: len(_direction_flags(how.direction))]
+    """The default of the attribute has activations for two directions; one direction takes the first."""
+    attrs = _OnnxAttributes(**attributes)
+    names = None if attrs.activations is None else attrs.activations[: len(_direction_flags(attrs.direction))]
     inputs = (x, w, r, b, sequence_lens, initial_h)
-    return _onnx_layer(CellStep("RNN", ()), ("Tanh",), inputs, replace(how, activations=names))
+    return _onnx_layer(CellStep("RNN", ()), ("Tanh",), inputs, replace(attrs, activations=names))
 
 
 @inherit_attributes(_lstm, "layout", "output_sequence")
@@ -173,7 +173,7 @@ def _dynamic_quantize_lstm(
     r_zero: V | None = None,
     **attributes: Any,
 ) -> RecurrentLayer:
-    """com.microsoft's: X as a whole, and h in each step, are quantized for their products."""
+    """com.microsoft's operator: X as a whole, and h in each step, are quantized for their products."""
     layer: RecurrentLayer = _lstm(None, x, w, r, b, sequence_lens, initial_h, initial_c, peepholes, **attributes)
     quantized = (w_scale, w_zero, r_scale, r_zero)
     return replace(
@@ -185,13 +185,13 @@ def _dynamic_quantize_lstm(
 
 
 def _openvino_layer(
-    step: CellStep, direction: str, how: CellAttributes, inputs: Sequence[Any], peepholes: V = None
+    step: CellStep, direction: str, attrs: CellAttributes, inputs: Sequence[Any], peepholes: V = None
 ) -> RecurrentLayer:
     """X [B, T, I], states [B, D, H], W [D, gates * H, I], R, B; Y [B, D, T, H]."""
     x, lengths, states, w, r, b = inputs
     backwards = _direction_flags(direction)
     count = len(backwards)
-    shape = RecurrentLayout(step.kind, count, True, how.hidden_size)
+    shape = RecurrentLayout(step.kind, count, True, attrs.hidden_size)
     return RecurrentLayer(shape, [step] * count, backwards, x, lengths, states, w, r, b, peepholes, openvino_weights, 1)
 
 
@@ -213,11 +213,11 @@ def _lstm_sequence(
     **attributes: Any,
 ) -> RecurrentLayer:
     """Peepholes f, i, o and ``input_forget`` (i = 1 - f) are those of opset 1."""
-    how = CellAttributes(**attributes)
-    functions = how.functions(activations, 3)
-    step = CellStep("LSTM", functions, "fico", "i" if input_forget else "", how.clip)
+    attrs = CellAttributes(**attributes)
+    functions = attrs.functions(activations, 3)
+    step = CellStep("LSTM", functions, "fico", "i" if input_forget else "", attrs.clip)
     inputs = (x, sequence_lengths, (initial_h, initial_c), w, r, b)
-    return _openvino_layer(step, direction, how, inputs, peepholes)
+    return _openvino_layer(step, direction, attrs, inputs, peepholes)
 
 
 @inherit_attributes(CellAttributes)
@@ -235,10 +235,10 @@ def _gru_sequence(
     linear_before_reset: bool = False,
     **attributes: Any,
 ) -> RecurrentLayer:
-    how = CellAttributes(**attributes)
-    functions = how.functions(activations, 2)
-    step = CellStep("GRU", functions, clip=how.clip, linear_before_reset=linear_before_reset)
-    return _openvino_layer(step, direction, how, (x, sequence_lengths, (initial_h,), w, r, b))
+    attrs = CellAttributes(**attributes)
+    functions = attrs.functions(activations, 2)
+    step = CellStep("GRU", functions, clip=attrs.clip, linear_before_reset=linear_before_reset)
+    return _openvino_layer(step, direction, attrs, (x, sequence_lengths, (initial_h,), w, r, b))
 
 
 @inherit_attributes(CellAttributes)
@@ -255,13 +255,13 @@ def _rnn_sequence(
     activations: str = "tanh",
     **attributes: Any,
 ) -> RecurrentLayer:
-    how = CellAttributes(**attributes)
-    functions = how.functions(activations, 1)
-    step = CellStep("RNN", functions, clip=how.clip)
-    return _openvino_layer(step, direction, how, (x, sequence_lengths, (initial_h,), w, r, b))
+    attrs = CellAttributes(**attributes)
+    functions = attrs.functions(activations, 1)
+    step = CellStep("RNN", functions, clip=attrs.clip)
+    return _openvino_layer(step, direction, attrs, (x, sequence_lengths, (initial_h,), w, r, b))
 
 
-#: Operator (OpenVINO's reader looks types up without regard to case) -> (the first opset that has it, what it says).
+#: Operator (in lower case for OpenVINO, which ignores case) -> (the first opset that has it, layer function).
 _OPERATORS: dict[tuple[System, str], tuple[int, Callable[..., RecurrentLayer]]] = {
     (System.ONNX, "LSTM"): (1, _lstm),
     (System.ONNX, "GRU"): (1, _gru),
@@ -274,9 +274,9 @@ _OPERATORS: dict[tuple[System, str], tuple[int, Callable[..., RecurrentLayer]]] 
 
 
 def layer_function(system: System, domain: str, op_type: str, version: int) -> Callable[..., Any] | None:
-    """The function whose keywords are the attributes of an operator that becomes loops; None for any other."""
-    word = op_type.lower() if system is System.OPENVINO else op_type
+    """The layer function of a recurrent operator, whose keywords are its attributes; None for other operators."""
+    key = op_type.lower() if system is System.OPENVINO else op_type
     if system is System.ONNX and domain not in ("", "ai.onnx"):
-        word = f"{domain}.{word}"
-    since, says = _OPERATORS.get((system, word), (0, None))
-    return says if version >= since else None
+        key = f"{domain}.{key}"
+    since, function = _OPERATORS.get((system, key), (0, None))
+    return function if version >= since else None

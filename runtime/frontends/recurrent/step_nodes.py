@@ -1,4 +1,4 @@
-"""The body of a loop that a recurrent operator is read as: what a step says, as nodes."""
+"""Builds the body of a recurrent operator's loop: a step as nodes."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ V = Value | None
 
 
 class StepNodeBuilder:
-    """:class:`~...ops.cells.Steps` as nodes of a body, in the words of the operator's own system."""
+    """Implements the primitives of a step as nodes of a body, with operators of the operator's own system."""
 
     def __init__(self, body: Graph, node: Operation, state: TensorType) -> None:
         self.body = body
         self.state = state
         self.openvino = body.system is System.OPENVINO
-        # Before opset 7 elementwise operators broadcast in other ways.
+        # Before opset 7 elementwise operators broadcast differently.
         version = node.version if node.domain in ("", "ai.onnx") else body.opsets.get("", 11)
         self.domain, self.version = ("opset1", 1) if self.openvino else ("", max(version, 7))
-        #: Weights that are whole numbers: their scales and zero points.
+        #: Integer weights -> their scales and zero points.
         self.weight_quantization: Mapping[Value, tuple[Value, V]] = {}
 
     def _add_node(
         self,
-        words: tuple[str, str],
+        op_types: tuple[str, str],
         inputs: Sequence[Value],
         names: Sequence[str],
         attributes: Mapping[str, Any] | None = None,
         function: Callable[..., Any] | None = None,
     ) -> list[Value]:
-        """A node, with its operator where the system's own needs to know a dtype; ``words``: ONNX's, OpenVINO's."""
+        """Add a node, resolved where its operator needs a dtype; ``op_types``: ONNX's, OpenVINO's."""
         outputs = [Value(name, self.state) for name in names]
-        given = dict(attributes or {})
+        attrs = dict(attributes or {})
         if self.openvino:
-            given = {name: str(value).lower() for name, value in given.items()}
+            attrs = {name: str(value).lower() for name, value in attrs.items()}
         node = Operation(
-            names[0], words[self.openvino], self.domain, self.version, [*inputs], [*outputs], attributes=given
+            names[0], op_types[self.openvino], self.domain, self.version, [*inputs], [*outputs], attributes=attrs
         )
         self.body.nodes.append(
             node if function is None else ResolvedOperation(**vars(node), op=ResolvedOperator(function, {}))
@@ -56,14 +56,14 @@ class StepNodeBuilder:
         return outputs
 
     def _add_constant(self, name: str, number: Any, dtype: Any = None) -> Value:
-        """A number or several, in the body's dtype where that is known."""
+        """Add a constant, by default in the body's dtype where it is known."""
         array = np.array(number, dtype or self.state.dtype or np.float32)
         value = Value(name, TensorType(array.dtype, array.shape), array)
         self.body.constants.append(value)
         return value
 
     def affine(self, x: Value, weights: Value, bias: Value | None, name: str) -> Value:
-        """A product of any width; its type is left open, and that of what a bias is added to."""
+        """A product of any width; its shape, and that of the product before the bias is added, is left open."""
         if weights in self.weight_quantization:
             out = self._quantized_product(
                 x, weights, *self.weight_quantization[weights], name if bias is None else f"{name}_product"
@@ -80,18 +80,18 @@ class StepNodeBuilder:
                 [out] = self._add_node(("", "Add"), [out, bias], [name])
         else:
             inputs = [x, weights] if bias is None or (self.version < 11 and bias is None) else [x, weights, bias]
-            if bias is None and self.version < 11:  # Gemm's C is optional from there on
+            if bias is None and self.version < 11:  # Gemm's C is optional from opset 11 on
                 inputs.append(self._add_constant(f"{name}_zero", 0))
             [out] = self._add_node(("Gemm", ""), inputs, [name], {"transB": 1})
         out.type = TensorType(self.state.dtype)
         return out
 
     def _quantized_product(self, x: Value, weights: Value, scale: Value, zero: V, name: str) -> Value:
-        """The product of whole numbers that ``x`` is quantized to, as numbers again."""
-        words = [f"{name}_{word}" for word in ("quantized", "scale", "zero")]
-        numbers, own_scale, own_zero = self._add_node(("DynamicQuantizeLinear", ""), [x], words)
-        given = [numbers, weights, own_zero, *([] if zero is None else [zero])]
-        [sums] = self._add_node(("MatMulInteger", ""), given, [f"{name}_sums"])
+        """The dequantized product of quantized ``x`` and integer weights."""
+        names = [f"{name}_{suffix}" for suffix in ("quantized", "scale", "zero")]
+        numbers, own_scale, own_zero = self._add_node(("DynamicQuantizeLinear", ""), [x], names)
+        inputs = [numbers, weights, own_zero, *([] if zero is None else [zero])]
+        [sums] = self._add_node(("MatMulInteger", ""), inputs, [f"{name}_sums"])
         [factor] = self._add_node(("Mul", ""), [own_scale, scale], [f"{name}_factor"])
         for value, dtype, shape in ((numbers, np.uint8, None), (own_zero, np.uint8, ()), (sums, np.int32, None)):
             value.type = TensorType(np.dtype(dtype), shape)
@@ -107,8 +107,8 @@ class StepNodeBuilder:
         return self._add_node(("Mul", "Multiply"), [a, b], [name])[0]
 
     def one_minus(self, x: Value, name: str) -> Value:
-        one = self._add_constant(f"{name}_one", 1)
-        return self._add_node(("Sub", "Subtract"), [one, x], [name], function=lambda p, one, x: one_minus(p, x))[0]
+        unit = self._add_constant(f"{name}_one", 1)
+        return self._add_node(("Sub", "Subtract"), [unit, x], [name], function=lambda p, unit, x: one_minus(p, x))[0]
 
     def split(self, x: Value, names: Sequence[str]) -> list[Value]:
         if self.openvino:
@@ -123,20 +123,20 @@ class StepNodeBuilder:
             return self._concat(self.split(x, [f"{name}_{k}" for k in range(of)])[first:end], name)
         ends = {"starts": first * size, "ends": end * size}
         if self.openvino:
-            bounds = [self._add_constant(f"{name}_{word}", [0, at], np.int64) for word, at in ends.items()]
+            bounds = [self._add_constant(f"{name}_{word}", [0, index], np.int64) for word, index in ends.items()]
             masks = {"begin_mask": "1,0", "end_mask": "1,0"}
             [out] = self._add_node(("", "StridedSlice"), [x, *bounds], [name], masks)
         elif self.version < 10:
-            along = {word: [at] for word, at in {**ends, "axes": 1}.items()}
-            [out] = self._add_node(("Slice", ""), [x], [name], along)
+            attributes = {word: [index] for word, index in {**ends, "axes": 1}.items()}
+            [out] = self._add_node(("Slice", ""), [x], [name], attributes)
         else:
-            bounds = [self._add_constant(f"{name}_{word}", [at], np.int64) for word, at in {**ends, "axes": 1}.items()]
+            bounds = [self._add_constant(f"{name}_{word}", [k], np.int64) for word, k in {**ends, "axes": 1}.items()]
             [out] = self._add_node(("Slice", ""), [x, *bounds], [name])
         out.type = TensorType(self.state.dtype)
         return out
 
     def _concat(self, parts: Sequence[Value], name: str) -> Value:
-        """Parts whose size the run alone knows, side by side."""
+        """Concatenate parts whose size is known only at run time."""
         [out] = self._add_node(("Concat", "Concat"), parts, [name], {"axis": 1})
         out.type = TensorType(self.state.dtype)
         return out
@@ -150,8 +150,8 @@ class StepNodeBuilder:
 
     def activate(self, function: CellActivation, x: Value, name: str) -> Value:
         onnx, openvino, *parameters = _ACTIVATION_OPERATORS[function.name]
-        given = dict(zip(parameters, function.parameters, strict=False))
-        return self._add_node((onnx, openvino), [x], [name], given, lambda p, x: function(p, x))[0]
+        attributes = dict(zip(parameters, function.parameters, strict=False))
+        return self._add_node((onnx, openvino), [x], [name], attributes, lambda p, x: function(p, x))[0]
 
     def where(self, condition: Value, a: Value, b: Value | None, name: str) -> Value:
         """``a`` where the condition holds, else ``b``, or 0."""
@@ -167,7 +167,7 @@ class StepNodeBuilder:
         return out
 
 
-#: Function -> ONNX's and OpenVINO's operators, and what they call its parameters.
+#: Function -> ONNX's and OpenVINO's operators, and the names of its parameters there.
 _ACTIVATION_OPERATORS: dict[str, tuple[str, ...]] = {
     "relu": ("Relu", "ReLU"),
     "tanh": ("Tanh", "Tanh"),
