@@ -1,7 +1,6 @@
-"""Everything that a person can do on a screen, in one table.
+"""The table of all user actions.
 
-Key bindings, the line of keys at the foot, the help, the palette, what a config file may remap, and docs/keys.md come
-from it; what is not in it cannot be done.
+Key bindings, the key bar, the help, the palette, the keymap of the config file, and docs/keys.md derive from it.
 """
 
 from .action import Action, ActionContext, HelpSection, InspectorContext, ScreenKind

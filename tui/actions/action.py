@@ -1,4 +1,4 @@
-"""What an action is, where its keys mean it, and when it would do something."""
+"""The definition of an action, and the contexts in which it is bound and enabled."""
 
 from __future__ import annotations
 
@@ -15,73 +15,73 @@ from .key_names import key_name
 
 @dataclass(frozen=True)
 class InspectorContext:
-    """What an inspector stands at."""
+    """The state of an inspector, as far as actions depend on it."""
 
-    #: The value is a tensor; ``elements``: its selected part has some. Or it is a sequence with items.
+    #: The value is a tensor, the selected slice has elements, or the value is a sequence with items.
     is_tensor: bool = False
     has_elements: bool = False
     has_items: bool = False
-    #: The selected iteration, None if the value is of none, and the newest that can be asked for.
+    #: The selected iteration, None if the value has none, and the newest that can be queried.
     iteration: int | None = None
     last_iteration: int = -1
-    #: A breakpoint can ask for it.
+    #: A breakpoint can test the value.
     can_break: bool = False
 
     @property
     def has_previous(self) -> bool:
-        """There is an iteration before."""
+        """Whether there is a previous iteration."""
         return bool(self.iteration)
 
     @property
     def can_compare(self) -> bool:
-        """There is another iteration to compare with."""
+        """Whether there is another iteration to compare with."""
         return self.is_tensor and self.iteration is not None and self.last_iteration > 0
 
 
 @dataclass(frozen=True)
 class ActionContext:
-    """What the screen stands at, as far as actions depend on it. ``pane``: the id of the one that has the focus;
-    ``target``: what its cursor is on."""
+    """The state of the screen, as far as actions depend on it. ``pane``: the id of the pane in focus; ``target``: the
+    target of its cursor."""
 
     screen_state: ScreenState | None = None
-    #: A command runs or waits; ``slow``: for so long that the screen says so.
+    #: A command runs or waits; ``long_running``: long enough for its progress to be shown.
     busy: bool = False
     long_running: bool = False
     #: The console is open; ``typing``: its line has the focus.
     console_open: bool = False
     typing: bool = False
-    #: Some line, on whatever screen, takes what is typed.
+    #: An input line on any screen has the focus.
     text_input_focused: bool = False
     pane_maximized: bool = False
-    #: A search is under way in the pane.
+    #: The pane has a search text.
     searching: bool = False
     pane: str = ""
     target: Target | None = None
-    #: A lesson is open beside the panes; its card takes an answer, and has its question with other numbers.
+    #: A lesson is open; its card takes an answer; its question can be repeated with other numbers.
     lesson_open: bool = False
     card_takes_answer: bool = False
     card_repeatable: bool = False
-    #: What is inspected, where the inspector is in front.
+    #: The state of the inspector, if it is open.
     inspector: InspectorContext = InspectorContext()
 
     @cached_property
     def is_ready(self) -> bool:
-        """Something is shown, and nothing runs for long."""
+        """A stop is shown, and no long command runs."""
         return self.screen_state is not None and not self.long_running
 
     @cached_property
     def can_advance(self) -> bool:
-        """There is something left to run."""
+        """The run has not ended."""
         return self.is_ready and self.screen_state is not None and not self.screen_state.done
 
     @cached_property
     def can_go_back(self) -> bool:
-        """There is somewhere to go back to."""
+        """The stop is not at the beginning."""
         return self.is_ready and self.screen_state is not None and not self.screen_state.view.at_beginning
 
     @cached_property
     def is_recording(self) -> bool:
-        """A recording is shown: nothing runs."""
+        """A recording is replayed."""
         return self.screen_state is not None and self.screen_state.view.is_recording
 
     @cached_property
@@ -96,18 +96,18 @@ class ActionContext:
 
     @cached_property
     def has_inner_loop(self) -> bool:
-        """The loop in focus has one inside."""
+        """The loop in focus contains a loop."""
         frame = None if self.screen_state is None else self.screen_state.frame.frame
         return frame is not None and frame.loop is not None and next(loops(frame.loop.body), None) is not None
 
     @cached_property
     def has_nested_frames(self) -> bool:
-        """There are frames to choose from."""
+        """There are several frames to choose from."""
         return self.is_ready and self.screen_state is not None and len(self.screen_state.view.frames) > 1
 
 
 class ScreenKind(StrEnum):
-    """Screens with keys of their own: one key may mean something else on each."""
+    """The screens with their own key bindings."""
 
     PANES = "panes"
     INSPECTOR = "inspector"
@@ -117,7 +117,7 @@ class ScreenKind(StrEnum):
     BREAKPOINT = "breakpoint"
     #: A list to choose from: models before the debugger, the palette.
     CHOICE = "choice"
-    #: Something to read: the help, an answer.
+    #: Text to read: the help, command output.
     TEXT = "text"
     LEAVE = "leave"
 
@@ -143,7 +143,7 @@ class HelpSection(StrEnum):
 
     @property
     def screen(self) -> ScreenKind:
-        """The screen that it is about."""
+        """The screen of the section's actions."""
         return _SECTION_SCREENS.get(self, ScreenKind.PANES)
 
 
@@ -161,19 +161,19 @@ _SECTION_SCREENS = {
 ContextPredicate = Callable[[ActionContext], bool]
 
 
-def unconditional(now: ActionContext) -> bool:
-    """What it needs is always there."""
+def unconditional(context: ActionContext) -> bool:
+    """The predicate that always holds."""
     return True
 
 
 @dataclass(frozen=True)
 class Action:
-    """One thing to do. ``does``: the action of the app or the screen, as Textual writes it, "" for what a line that is
-    typed into does itself; ``label``: at the foot, "" for never there.
+    """A user action. ``textual_action``: the Textual action string, "" for what an input line does itself; ``label``:
+    the text in the key bar, "" to leave it out.
 
-    ``when``: whether it would do something now; the foot and the palette show it only then. ``panes``: where it is
-    about a pane, the ids of those; keys mean this only there, before what they mean elsewhere. ``rank``: at the foot
-    the lowest come first. ``only``: False where its key is to say why not, instead of being free for others.
+    ``enabled_when``: the key bar and the palette show the action only then. ``panes``: the ids of the panes to which it
+    is limited; there its keys take precedence. ``rank``: the order in the key bar, lowest first. ``releases_key``: its
+    keys are unbound while it is disabled; else they report why it does nothing.
     """
 
     id: str
@@ -186,25 +186,25 @@ class Action:
     panes: tuple[str, ...] = ()
     rank: int = 50
     releases_key: bool = False
-    #: Before what the focused widget makes of the key, and on every screen.
+    #: Takes precedence over the focused widget, on every screen.
     priority: bool = False
-    #: While a line is typed as well.
+    #: Also applies while an input line has the focus.
     while_typing: bool = False
-    #: Where its key is free for others outside of ``when``, but is to say within why it does nothing now.
+    #: A further condition to be enabled, during which the key stays bound to report why it does nothing.
     useful_when: ContextPredicate = unconditional
 
-    def is_enabled(self, now: ActionContext) -> bool:
-        """Whether it would do something now."""
-        there = (not self.panes or now.pane in self.panes) and (self.while_typing or not now.typing)
-        return there and self.enabled_when(now) and self.useful_when(now)
+    def is_enabled(self, context: ActionContext) -> bool:
+        """Whether the action would do something now."""
+        applies = (not self.panes or context.pane in self.panes) and (self.while_typing or not context.typing)
+        return applies and self.enabled_when(context) and self.useful_when(context)
 
-    def is_bound(self, now: ActionContext) -> bool:
-        """Whether its key means it now."""
-        if self.panes and (now.pane not in self.panes or now.typing):
+    def is_bound(self, context: ActionContext) -> bool:
+        """Whether its keys are bound now."""
+        if self.panes and (context.pane not in self.panes or context.typing):
             return False
-        return not self.releases_key or self.enabled_when(now)
+        return not self.releases_key or self.enabled_when(context)
 
     @property
     def keys_text(self) -> str:
-        """All its keys."""
+        """The names of all its keys."""
         return " ".join(map(key_name, self.keys))

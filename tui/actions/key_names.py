@@ -1,4 +1,4 @@
-"""What keys are called: by Textual, by a person who reads, and by one who writes a config file."""
+"""Names of keys: Textual's, those shown to users, and those written in config files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import unicodedata
 from ...runtime.errors import UsageError
 from ...runtime.text import did_you_mean
 
-#: Keys without a sign of their own, as people read them.
+#: The displayed symbols of named keys.
 _KEY_SYMBOLS = {
     "left": "←",
     "right": "→",
@@ -30,7 +30,7 @@ _NAMED_KEYS = (
     *(f"f{k}" for k in range(1, 25)),
     *_KEY_SYMBOLS,
 )
-#: Where a key is not called what Unicode calls its sign.
+#: Textual's key names that differ from the Unicode names.
 _UNICODE_NAME_ALIASES = {
     "solidus": "slash",
     "reverse_solidus": "backslash",
@@ -44,7 +44,7 @@ _MODIFIER_PATTERN = re.compile(r"((?:(?:ctrl|shift|alt|super|hyper|meta)\+)*)(.*
 
 
 def key_name(key: str) -> str:
-    """What a person calls a key: ``←``, ``esc``, ``^p``."""
+    """The displayed name of a key: ``←``, ``esc``, ``^p``."""
     modifier, plus, rest = key.partition("+")
     if plus:
         return f"^{key_name(rest)}" if modifier == "ctrl" else f"{modifier} {key_name(rest)}"
@@ -53,26 +53,26 @@ def key_name(key: str) -> str:
     return _CHARACTERS_BY_KEY.get(key, key)
 
 
-def parse_key(written: str) -> str:
-    """The key that a person wrote as a sign or by its name: ``?`` and ``question_mark`` are one.
+def parse_key(text: str) -> str:
+    """Parse a key written as a character or by name: ``?`` and ``question_mark`` are the same.
 
     Raises:
         UsageError: there is no such key.
     """
-    modifiers, name = _MODIFIER_PATTERN.fullmatch(written).groups()  # type: ignore[union-attr]
+    modifiers, name = _MODIFIER_PATTERN.fullmatch(text).groups()  # type: ignore[union-attr]
     if name.startswith("^") and len(name) > 1:
         modifiers, name = f"ctrl+{modifiers}", name[1:]
     key = _textual_key(name)
     if key is None:
         raise UsageError(
-            f"there is no key '{written}'{did_you_mean(name, _NAMED_KEYS)}; write the sign that it types, or a name"
+            f"there is no key '{text}'{did_you_mean(name, _NAMED_KEYS)}; write the sign that it types, or a name"
             " such as enter, pageup, f5, ctrl+p"
         )
     return modifiers + key
 
 
 def _textual_key(name: str) -> str | None:
-    """The key of a sign or a name; None where there is none."""
+    """Textual's key for a character or a name; None if there is none."""
     name = _KEY_ALIASES.get(name, name)
     if name in _NAMED_KEYS or (len(name) == 1 and name.isalnum()):
         return name
@@ -82,10 +82,10 @@ def _textual_key(name: str) -> str | None:
 
 
 def _unicode_key_name(sign: str) -> str:
-    """What Textual calls the key that types a sign."""
-    named = unicodedata.name(sign, sign).lower().replace("-", "_").replace(" ", "_")
-    return _UNICODE_NAME_ALIASES.get(named, named)
+    """Textual's name of the key that types a character."""
+    name = unicodedata.name(sign, sign).lower().replace("-", "_").replace(" ", "_")
+    return _UNICODE_NAME_ALIASES.get(name, name)
 
 
-#: The sign of each key that is called by its name.
+#: The character of each key that has a Unicode name.
 _CHARACTERS_BY_KEY = {_unicode_key_name(sign): sign for sign in map(chr, range(0x21, 0x100)) if not sign.isalnum()}

@@ -1,4 +1,4 @@
-"""The one table of actions, the same with other keys, and what is made of it."""
+"""The action table, its look-ups, and its remapping by the user's keymap."""
 
 from __future__ import annotations
 
@@ -19,56 +19,56 @@ ACTIONS: tuple[Action, ...] = (*PANE_ACTIONS, *SCREEN_ACTIONS)
 
 
 def actions_by_id(actions: Iterable[Action] = ACTIONS) -> dict[str, Action]:
-    """The table by id."""
+    """The actions by id."""
     return {action.id: action for action in actions}
 
 
-def interrupt_key(actions: Iterable[Action], now: ActionContext) -> str:
-    """What a person calls the key that interrupts what runs."""
-    known = actions_by_id(actions)
-    those = [
-        one for name in ("stop", "stop-always", "interrupt") if (one := known[name]).keys and one.enabled_when(now)
+def interrupt_key(actions: Iterable[Action], context: ActionContext) -> str:
+    """The displayed name of the key that interrupts the running command."""
+    by_id = actions_by_id(actions)
+    candidates = [
+        a for name in ("stop", "stop-always", "interrupt") if (a := by_id[name]).keys and a.enabled_when(context)
     ]
-    return key_name(those[0].keys[0]) if those else key_name("ctrl+c")
+    return key_name(candidates[0].keys[0]) if candidates else key_name("ctrl+c")
 
 
-def actions_on(place: ScreenKind, actions: Iterable[Action] = ACTIONS) -> tuple[Action, ...]:
-    """Those of one screen."""
-    return tuple(one for one in actions if one.section.screen is place)
+def actions_on(kind: ScreenKind, actions: Iterable[Action] = ACTIONS) -> tuple[Action, ...]:
+    """The actions of one screen."""
+    return tuple(action for action in actions if action.section.screen is kind)
 
 
-def screen_bindings(place: ScreenKind, actions: Iterable[Action]) -> BindingsMap:
-    """The keys of a screen, for Textual."""
+def screen_bindings(kind: ScreenKind, actions: Iterable[Action]) -> BindingsMap:
+    """Textual's bindings of a screen."""
     return BindingsMap(
-        Binding(",".join(one.keys), one.textual_action, one.label or one.id, show=False, priority=one.priority)
-        for one in actions_on(place, actions)
-        if one.keys and one.textual_action
+        Binding(",".join(a.keys), a.textual_action, a.label or a.id, show=False, priority=a.priority)
+        for a in actions_on(kind, actions)
+        if a.keys and a.textual_action
     )
 
 
 def remap_keys(keymap: Mapping[str, Sequence[str]]) -> tuple[Action, ...]:
-    """The table with other keys, by id.
+    """The action table with remapped keys, given by action id.
 
     Raises:
-        UsageError: there is no such action or key, or two that can be meant at the same time have one key.
+        UsageError: an action or a key does not exist, or two actions bound at the same time share a key.
     """
-    known = actions_by_id()
+    by_id = actions_by_id()
     for name in keymap:
-        if name not in known or not known[name].textual_action:
-            hint = did_you_mean(name, list(known), "'{}'", 3)
+        if name not in by_id or not by_id[name].textual_action:
+            hint = did_you_mean(name, list(by_id), "'{}'", 3)
             raise UsageError(f"there is no action '{name}'{hint or '; docs/keys.md lists them'}")
-    given = {name: _parse_keys(name, keys) for name, keys in keymap.items()}
-    table = tuple(replace(one, keys=given[one.id]) if one.id in given else one for one in ACTIONS)
-    for name in given:
+    new_keys = {name: _parse_keys(name, keys) for name, keys in keymap.items()}
+    table = tuple(replace(action, keys=new_keys[action.id]) if action.id in new_keys else action for action in ACTIONS)
+    for name in new_keys:
         _reject_key_clash(actions_by_id(table)[name], table)
     return table
 
 
 def configured_actions() -> tuple[Action, ...]:
-    """The table with the keys of this person.
+    """The action table with the user's keys.
 
     Raises:
-        UsageError: the keys that the config file sets make no sense.
+        UsageError: the keymap of the config file is invalid.
     """
     keymap = user_state.keymap()
     try:
@@ -77,15 +77,15 @@ def configured_actions() -> tuple[Action, ...]:
         raise UsageError.with_location(str(config.config_path()), error) from error
 
 
-def _parse_keys(name: str, written: Sequence[str]) -> tuple[str, ...]:
+def _parse_keys(name: str, texts: Sequence[str]) -> tuple[str, ...]:
     try:
-        return tuple(map(parse_key, written))
+        return tuple(map(parse_key, texts))
     except UsageError as error:
         raise UsageError.with_location(name, error) from None
 
 
 def _reject_key_clash(changed: Action, table: Iterable[Action]) -> None:
-    # Keys that mean something only now and then are shared on purpose.
+    # Actions that release their key may share it.
     if changed.releases_key:
         return
     for other in actions_on(changed.section.screen, table):
@@ -96,7 +96,7 @@ def _reject_key_clash(changed: Action, table: Iterable[Action]) -> None:
             or (other.panes and other.panes != changed.panes)
         ):
             continue
-        both = set(other.keys) & set(changed.keys)
-        if both:
-            key = key_name(min(both))
+        shared = set(other.keys) & set(changed.keys)
+        if shared:
+            key = key_name(min(shared))
             raise UsageError(f"'{changed.id}' and '{other.id}' both have the key {key}; give one of them another")

@@ -1,1 +1,1 @@
-"""Screens besides the main one."""
+"""The screens, and the base classes of the apps."""

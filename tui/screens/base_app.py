@@ -1,4 +1,4 @@
-"""What every app of ours is: its colours, and the keys of its place in the table of actions."""
+"""Base class of the Textual apps: themes, key bindings from the action table, signal handling."""
 
 from __future__ import annotations
 
@@ -27,73 +27,72 @@ from ..widgets.strips import ROLE_COMPONENT_CLASSES
 Result = TypeVar("Result")
 
 
-#: Seconds that the screen may take to end after SIGTERM or SIGHUP.
+#: The seconds that shutdown may take after SIGTERM or SIGHUP.
 _EXIT_TIMEOUT_SECONDS = 5.0
 
 
-def _exit_immediately(number: int) -> None:
+def _exit_immediately(signal_number: int) -> None:
     from ...runtime.atomic_file import discard_unfinished
 
     discard_unfinished()
-    os._exit(128 + number)
+    os._exit(128 + signal_number)
 
 
 class BaseApp(App[Result]):
-    """An app with the keys of ``place`` among ``actions``, and those at its foot, in ``keys``."""
+    """An app with the key bindings of screen ``kind`` from ``actions``, and a key bar."""
 
     TITLE = "loopdbg"
-    # Textual would look for a relative one beside the file of a class that derives from this.
+    # Absolute: Textual resolves a relative path against the file of the subclass.
     CSS_PATH = Path(__file__).parents[1] / "app.tcss"
     COMPONENT_CLASSES = ROLE_COMPONENT_CLASSES
-    #: Textual's own; ours is another.
+    #: Textual's palette is replaced by our own.
     ENABLE_COMMAND_PALETTE = False
 
-    def __init__(self, place: ScreenKind, actions: Sequence[Action]) -> None:
+    def __init__(self, kind: ScreenKind, actions: Sequence[Action]) -> None:
         super().__init__()
         self.actions = tuple(actions)
         self._terminated_by: int | None = None
-        self._bindings = screen_bindings(place, self.actions)
+        self._bindings = screen_bindings(kind, self.actions)
         suspend = actions_by_id(self.actions)["suspend"]
         for key in suspend.keys:
             if key not in self._bindings.key_to_bindings:
                 self._bindings.bind(key, suspend.textual_action, show=False, priority=True)
-        #: Keys that went to a line that is typed into.
+        #: Key events already sent to a focused input line.
         self._input_line_keys: WeakSet[events.Key] = WeakSet()
-        self.key_bar = KeyBar(actions_on(place, self.actions), self._run_clicked_action, id="keys")
+        self.key_bar = KeyBar(actions_on(kind, self.actions), self._run_clicked_action, id="keys")
 
     @property
     def _background_screens(self) -> list[Screen[Any]]:
-        """See :class:`~textual.app.App`, which draws what is below a screen, and then that screen again, even where it
-        lets nothing of it through."""
+        """See :class:`~textual.app.App`, which draws the screens below even if the top screen is opaque."""
         return [] if self.screen.styles.background.a == 1 else super()._background_screens
 
     def _run_clicked_action(self, action: Action) -> None:
-        """What was clicked at the foot."""
+        """Run an action clicked in the key bar."""
         if action.textual_action:
             self.call_later(self.run_action, action.textual_action)
 
     def on_key(self, event: events.Key) -> None:
-        """A key that nobody took. One that was pasted or typed ahead went to whoever had the focus then: it is for the
-        line that was opened meanwhile, and no action."""
+        """Handle an unhandled key. A key typed ahead before an input line opened went to the old focus: forward it to
+        the line instead of running an action."""
         line = self.focused
         if isinstance(line, Input) and event not in self._input_line_keys:
             event.prevent_default()
-            again = events.Key(event.key, event.character)
-            again._set_forwarded()
-            self._input_line_keys.add(again)
-            line.post_message(again)
+            forwarded = events.Key(event.key, event.character)
+            forwarded._set_forwarded()
+            self._input_line_keys.add(forwarded)
+            line.post_message(forwarded)
 
     async def on_event(self, event: events.Event) -> None:
         """See :class:`~textual.app.App`."""
         if isinstance(event, events.Key) and event.key == "ctrl+j" and not event.is_forwarded:
-            # What enter is until the terminal is ours: it was typed ahead.
+            # Before the terminal is in raw mode, a typed-ahead enter arrives as ctrl+j.
             event = events.Key("enter", "\r")
         if isinstance(event, events.Key) and not event.is_forwarded and isinstance(self.focused, Input):
             self._input_line_keys.add(event)
         await super().on_event(event)
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
-        """Our own colours, for themes that do not name them."""
+        """Default colours for themes that do not define them."""
         return dict(DARK.variables)
 
     def on_mount(self) -> None:
@@ -101,20 +100,19 @@ class BaseApp(App[Result]):
             self.register_theme(theme)
         self.theme = LIGHT.name if user_state.selected_theme() == LIGHT.name else DARK.name
         self.app_resume_signal.subscribe(self, self._redraw_after_resume)
-        # A signal may reach a thread other than the one that waits in the event loop. Python leaves its handlers to the
-        # latter, which sleeps on unless asyncio is told to wake it up at signals, as it does from the first handler on
-        # that it is given: else fg leads to a dead screen, once in a hundred times.
+        # A signal may arrive in another thread, while Python handlers run in the main thread, which sleeps in the event
+        # loop. asyncio wakes it at signals once a handler was added: without one, fg sometimes leaves a dead screen.
         with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):  # Windows; not in the main thread
             for name in ("SIGTERM", "SIGHUP"):
                 number = getattr(signal, name)
                 if signal.getsignal(number) is not signal.SIG_IGN:
                     asyncio.get_running_loop().add_signal_handler(number, self._terminate, number)
 
-    def _terminate(self, number: int) -> None:
-        """The terminal is given back before the process ends."""
-        self._terminated_by = number
-        # Textual waits for ever for the thread that writes to a terminal that is closed.
-        timer = threading.Timer(_EXIT_TIMEOUT_SECONDS, _exit_immediately, (number,))
+    def _terminate(self, signal_number: int) -> None:
+        """Restore the terminal before the process ends."""
+        self._terminated_by = signal_number
+        # Textual would wait forever for the thread that writes to a closed terminal.
+        timer = threading.Timer(_EXIT_TIMEOUT_SECONDS, _exit_immediately, (signal_number,))
         timer.daemon = True
         timer.start()
         self.exit()
@@ -131,6 +129,6 @@ class BaseApp(App[Result]):
         return result
 
     def _redraw_after_resume(self, app: App[object]) -> None:
-        """Back from the shell, which wrote over all of it: what did not change meanwhile is drawn as well."""
+        """Redraw everything after the shell wrote over the screen."""
         for screen in self.screen_stack:
             screen.refresh()

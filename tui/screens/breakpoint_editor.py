@@ -1,4 +1,4 @@
-"""What a breakpoint asks for, each in a field of its own."""
+"""Modal editor of a breakpoint's condition, ignore count and commands."""
 
 from __future__ import annotations
 
@@ -21,34 +21,34 @@ from .modal_base import ModalBase
 
 
 class BreakpointScreen(ModalBase[None]):
-    """The condition of a breakpoint, the hits that it passes, and the commands that are run where it stops. What is
-    taken replaces what was there. ``ask``: gets it; :meth:`answered` says whether it could be done."""
+    """Fields for the condition, the ignore count and the commands. ``submit`` receives the edit, whose outcome comes
+    back through :meth:`handle_result`."""
 
     AUTO_FOCUS = "#fields-condition"
 
     def __init__(
-        self, actions: Sequence[Action], one: BreakpointSnapshot, ask: Callable[[BreakpointEdit], object]
+        self, actions: Sequence[Action], bp: BreakpointSnapshot, submit: Callable[[BreakpointEdit], object]
     ) -> None:
         super().__init__(ScreenKind.BREAKPOINT, actions)
-        self._number = one.number
-        self._submit_edit = ask
-        hits = f", hit {count_text(one.hits, 'time')}" if one.hits else ""
-        self._title = escape_unprintable(f"{one.kind_name.capitalize()} {one.number}: {one.title}{hits}")
-        # Most edits are of a part: typing does not replace all of it.
+        self._number = bp.number
+        self._submit_edit = submit
+        hits = f", hit {count_text(bp.hits, 'time')}" if bp.hits else ""
+        self._title = escape_unprintable(f"{bp.kind_name.capitalize()} {bp.number}: {bp.title}{hits}")
+        # Most edits are partial: typing must not replace the whole text.
         self.condition = LineInput(
-            one.condition_text,
+            bp.condition_text,
             "an expression; nothing: always",
             select_on_focus=False,
             compact=True,
             id="fields-condition",
         )
-        self.ignore = LineInput(str(one.ignore), "a count", compact=True, id="fields-ignore")
-        self.commands = TextArea("\n".join(one.commands), compact=True, id="fields-commands")
-        self._error_label = Static(id="fields-said")
+        self.ignore = LineInput(str(bp.ignore), "a count", compact=True, id="fields-ignore")
+        self.commands = TextArea("\n".join(bp.commands), compact=True, id="fields-commands")
+        self._error_label = Static(id="fields-message")
 
     @property
     def error_text(self) -> str:
-        """What is wrong with what was typed, "" for nothing."""
+        """The error message, "" for none."""
         return str(self._error_label.content)
 
     def compose(self) -> ComposeResult:
@@ -56,27 +56,27 @@ class BreakpointScreen(ModalBase[None]):
             box.border_title = Content(self._title)
             yield Static("stops only if", classes="-name")
             yield self.condition
-            yield Static("passes the next hits, so many", classes="-name")
+            yield Static("ignores the next hits, a count", classes="-name")
             yield self.ignore
             yield Static("then runs these commands, one a line; ^s takes all", classes="-name")
             yield self.commands
             yield self._error_label
         yield self.key_bar
 
-    def action_field(self, way: int) -> None:
-        """The next field (-1: the one before)."""
-        (self.focus_next if way > 0 else self.focus_previous)()
+    def action_field(self, step: int) -> None:
+        """Focus the next field (-1: the previous one)."""
+        (self.focus_next if step > 0 else self.focus_previous)()
 
     def action_help(self) -> None:
-        self.app.push_screen(HelpScreen(self.actions, ScreenKind.BREAKPOINT, opened="fields-help"))
+        self.app.push_screen(HelpScreen(self.actions, ScreenKind.BREAKPOINT, opened_by="fields-help"))
 
     @on(Input.Submitted)
     def handle_submitted(self) -> None:
-        """Enter in a field of one line."""
+        """Enter in a one-line field submits."""
         self.action_take()
 
     def action_take(self) -> None:
-        """Ask for what the fields say."""
+        """Submit the fields."""
         count = self.ignore.value.strip() or "0"
         if not (count.isascii() and count.isdecimal() and len(count) < 19):
             self.show_error(f"the hits that it passes are a whole number from 0 on, not '{count}'")
@@ -87,12 +87,12 @@ class BreakpointScreen(ModalBase[None]):
         )
 
     def handle_result(self, error: str | None) -> None:
-        """It was done, or why it could not be."""
+        """Close the screen, or show the error of a rejected edit."""
         if error is None:
             self.dismiss_once()
         else:
             self.show_error(error)
 
     def show_error(self, text: str) -> None:
-        """What is wrong."""
+        """Show an error message."""
         self._error_label.update(Content(escape_unprintable(text)))

@@ -1,4 +1,4 @@
-"""The loop in focus as a graph: the body in layers, back edges around it. It follows every step."""
+"""Screen with the loop in focus as a layered graph with back edges; it follows every step."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ from .modal_base import ModalBase
 
 
 class GraphScreen(ModalBase[None]):
-    """The graph of a stop. ``ask`` runs a command, ``inspect`` opens a value on a screen of its own."""
+    """The graph of a stop. ``submit`` runs a command, ``open_inspector`` opens the inspector of a value."""
 
     AUTO_FOCUS = ""
 
     def __init__(
         self,
         actions: Sequence[Action],
-        shown: ScreenState,
-        ask: Callable[[SessionCommand], None],
-        inspect: Callable[[ValueTarget], None],
+        state: ScreenState,
+        submit: Callable[[SessionCommand], None],
+        open_inspector: Callable[[ValueTarget], None],
     ) -> None:
         super().__init__(ScreenKind.GRAPH, actions)
-        self.graph_state = GraphState(shown)
-        self._submit_command, self._open_inspector = ask, inspect
+        self.graph_state = GraphState(state)
+        self._submit_command, self._open_inspector = submit, open_inspector
         self.title_label = Static(id="graph-head")
         self.graph_view = GraphView("graph")
         self.detail_line = DetailLine("graph-detail")
-        self.message_label = Static(id="graph-said")
+        self.message_label = Static(id="graph-message")
         self._marks = NodeOverlay()
 
     def compose(self) -> ComposeResult:
@@ -58,31 +58,31 @@ class GraphScreen(ModalBase[None]):
 
     @property
     def text(self) -> str:
-        """All that it says."""
+        """The title, the graph and the detail line."""
         return "\n".join([str(self.title_label.content), self.graph_view.text, self.detail_line.text])
 
     @property
     def action_context(self) -> ActionContext:
-        """What it stands at, as far as actions depend on it."""
+        """The state that decides which actions apply."""
         return ActionContext(self.graph_state.screen_state)
 
-    def show_state(self, shown: ScreenState) -> None:
-        """Another stop."""
-        self.graph_state.show_state(shown)
-        self.say(shown.error or shown.view.snapshot.stop.text)
+    def show_state(self, state: ScreenState) -> None:
+        """Show another stop."""
+        self.graph_state.show_state(state)
+        self.say(state.error or state.view.snapshot.stop.text)
         self._draw()
         self._scroll_to_cursor()
 
     def say(self, text: str) -> None:
-        """A word about what was asked for, or the stop."""
+        """Show a message."""
         self.message_label.update(Content(escape_unprintable(text)), layout=False)
 
     def _draw(self) -> None:
-        face = self.graph_state.render()
-        self._marks = face.marks
-        self.graph_view.show_graph(face.lines, self.graph_state.graph_layout)
+        drawing = self.graph_state.render()
+        self._marks = drawing.marks
+        self.graph_view.show_graph(drawing.lines, self.graph_state.graph_layout)
         self.title_label.update(Content(self.graph_state.title_text()), layout=False)
-        self.detail_line.say(self.graph_state.detail_text(face.marks))
+        self.detail_line.say(self.graph_state.detail_text(drawing.marks))
         self.key_bar.action_context = self.action_context
 
     def _scroll_to_cursor(self) -> None:
@@ -110,11 +110,11 @@ class GraphScreen(ModalBase[None]):
         self.graph_state.select_next_node()
         self._redraw_at_cursor()
 
-    def action_zoom(self, by: int) -> None:
+    def action_zoom(self, step: int) -> None:
         """Show more or less of each box."""
-        level = self.graph_state.level + by
+        level = self.graph_state.level + step
         if level not in tuple(DetailLevel):
-            self.say("nothing more to show of a box" if by > 0 else "no smaller than this")
+            self.say("nothing more to show of a box" if step > 0 else "no smaller than this")
             return
         self.graph_state.requested_level = DetailLevel(level)
         self._redraw_at_cursor()
@@ -136,17 +136,17 @@ class GraphScreen(ModalBase[None]):
 
     @on(GraphView.GraphResized)
     def handle_graph_resized(self) -> None:
-        """Another size has room for more of each box, or less; the first one is told before anything is drawn."""
+        """Adapt the level of detail; also called before the first drawing."""
         self.graph_state.window_size = self.graph_view.size
         self._redraw_at_cursor()
 
     @on(GraphView.BoxClicked)
     def handle_box_clicked(self, message: GraphView.BoxClicked) -> None:
-        """A box was clicked."""
+        """Select the clicked box; a double click opens it."""
         self.graph_state.select_box(message.box)
         self._redraw_at_cursor()
         if message.is_double:
             self.action_open()
 
     def action_help(self) -> None:
-        self.app.push_screen(HelpScreen(self.actions, ScreenKind.GRAPH, opened="graph-help"))
+        self.app.push_screen(HelpScreen(self.actions, ScreenKind.GRAPH, opened_by="graph-help"))

@@ -1,4 +1,4 @@
-"""The help: the keys, the signs, the words."""
+"""Help screen: keys, signs, terms."""
 
 from __future__ import annotations
 
@@ -38,64 +38,62 @@ _TERM_ROWS = (
     ("frame", "one running loop; nested loops make a stack"),
     ("branch", "a line of time that begins where a value was changed"),
 )
-#: The keys have a column of so many cells.
+#: The width of the key column.
 _KEY_COLUMN_CELLS = 14
-#: And what they mean has so many, beside a scroll bar at 80 columns.
+#: The width of the text column, which leaves space for a scroll bar at 80 columns.
 _TEXT_COLUMN_CELLS = 56
 #: A title with rows of a sign and what it means.
 HelpChapter = tuple[str, tuple[tuple[str, str], ...]]
 
 
 def help_chapters(
-    actions: Sequence[Action], place: ScreenKind, pane: str = "", name: str = "", lesson: bool = True
+    actions: Sequence[Action], kind: ScreenKind, pane: str = "", name: str = "", lesson: bool = True
 ) -> list[HelpChapter]:
-    """The chapters of the help: titles with rows of a sign and what it means; first what is about the pane.
-
-    ``lesson``: with the keys of a lesson, which mean nothing outside of one."""
-    known = actions_on(place, actions)
-    here = [one for one in known if pane in one.panes]
-    found = [(f"In the pane {name}", here)] if here else []
-    sections = [section for section in HelpSection if section.screen is place]
+    """The chapters of the help, the pane in focus first. ``lesson``: include the keys of lessons."""
+    known = actions_on(kind, actions)
+    own = [a for a in known if pane in a.panes]
+    groups = [(f"In the pane {name}", own)] if own else []
+    sections = [section for section in HelpSection if section.screen is kind]
     if not lesson:
         sections.remove(HelpSection.LESSON)
-    found += [(section, [one for one in known if one.section is section and not one.panes]) for section in sections]
-    told = [(str(title), tuple((one.keys_text, one.help) for one in rows if one.keys)) for title, rows in found]
-    return [*told, ("Signs", _SIGN_ROWS), ("Words", _TERM_ROWS)] if place is ScreenKind.PANES else told
+    groups += [(section, [a for a in known if a.section is section and not a.panes]) for section in sections]
+    titled = [(str(title), tuple((a.keys_text, a.help) for a in rows if a.keys)) for title, rows in groups]
+    return [*titled, ("Signs", _SIGN_ROWS), ("Words", _TERM_ROWS)] if kind is ScreenKind.PANES else titled
 
 
-def _chapters_content(found: Sequence[HelpChapter]) -> Content:
+def _chapters_content(chapters: Sequence[HelpChapter]) -> Content:
     parts: list[str | tuple[str, str]] = []
-    for title, rows in found:
+    for title, rows in chapters:
         parts.append((f"{title}\n", "bold"))
         for sign, text in rows:
             filler = " " * max(1, _KEY_COLUMN_CELLS - cell_len(sign))
-            told = f"\n{' ' * (2 + _KEY_COLUMN_CELLS)}".join(textwrap.wrap(text, _TEXT_COLUMN_CELLS))
-            parts += [(f"  {sign}{filler}", "$accent"), f"{told}\n"]
+            lines = f"\n{' ' * (2 + _KEY_COLUMN_CELLS)}".join(textwrap.wrap(text, _TEXT_COLUMN_CELLS))
+            parts += [(f"  {sign}{filler}", "$accent"), f"{lines}\n"]
         parts.append("\n")
     return Content.assemble(*parts[:-1]).rstrip()
 
 
 class HelpScreen(TextScreen[None]):
-    """The keys of a screen. ``pane``: the id of the one that has the focus, and ``name`` what it is called; ``lesson``:
-    one is open beside the panes."""
+    """The keys of a screen. ``pane`` and ``name``: the id and the title of the pane in focus; ``lesson``: a lesson is
+    open."""
 
     def __init__(
         self,
         actions: Sequence[Action],
-        place: ScreenKind = ScreenKind.PANES,
+        kind: ScreenKind = ScreenKind.PANES,
         pane: str = "",
         name: str = "",
-        opened: str = "help",
+        opened_by: str = "help",
         lesson: bool = False,
     ) -> None:
-        super().__init__(actions, opened)
+        super().__init__(actions, opened_by)
         self._content = _chapters_content(
-            help_chapters(actions, place, pane, name, lesson or place is not ScreenKind.PANES)
+            help_chapters(actions, kind, pane, name, lesson or kind is not ScreenKind.PANES)
         )
 
     @property
     def text(self) -> str:
-        """What it says."""
+        """The help as text."""
         return self._content.plain
 
     def compose(self) -> ComposeResult:

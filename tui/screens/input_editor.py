@@ -1,4 +1,4 @@
-"""The inputs of a model that came with none: made, typed or loaded, before it is opened."""
+"""App to generate, type or load the inputs of a model that was opened without any."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .pre_session_app import PreSessionApp
 
 
 class EditableInputs(Protocol):
-    """What the screen changes; ``tui/cli/model_inputs/draft.py`` is one."""
+    """The interface of the edited inputs; implemented in ``tui/cli/model_inputs/draft.py``."""
 
     def __len__(self) -> int: ...
     def rows(self, width: int = 60) -> list[tuple[str, str, str, str]]: ...
@@ -49,20 +49,20 @@ _COLUMNS = (
 
 
 class InputsApp(PreSessionApp[bool]):
-    """A row for each input; the end is whether to open the model with them."""
+    """A row for each input; the result is whether to open the model with them."""
 
     AUTO_FOCUS = ""
 
-    def __init__(self, draft: EditableInputs, model: str, told: str = "", actions: Sequence[Action] = ACTIONS) -> None:
+    def __init__(self, draft: EditableInputs, model: str, note: str = "", actions: Sequence[Action] = ACTIONS) -> None:
         super().__init__(ScreenKind.INPUTS, actions)
         self.draft = draft
         self.selected_row = 0
         self._model = model
         self._prompt_kind = ""
-        self.rows_box = LineBox("Inputs", "given-rows")
-        self.prompt = LineInput(compact=True, id="given-line")
-        self.message_label = Static(told, id="given-said")
-        self.note = told
+        self.rows_box = LineBox("Inputs", "input-rows")
+        self.prompt = LineInput(compact=True, id="input-line")
+        self.message_label = Static(note, id="input-message")
+        self.note = note
 
     def compose(self) -> ComposeResult:
         head = f"{escape_unprintable(self._model)} needs inputs, and none were given: these are random"
@@ -80,7 +80,7 @@ class InputsApp(PreSessionApp[bool]):
         self.draw()
 
     def draw(self) -> None:
-        """Show what each input is."""
+        """Draw the rows of the inputs."""
         size = self.rows_box.inner_size
         if size.width <= 0:
             return
@@ -101,13 +101,13 @@ class InputsApp(PreSessionApp[bool]):
             self.rows_box.show_lines([styled_line(("this model has no inputs", Role.DIM))])
 
     def say(self, text: str) -> None:
-        """A word about what was just asked for."""
+        """Show a message."""
         self.note = text
         self.message_label.update(Content(escape_unprintable(text)))
 
     @on(LineBox.CellClicked)
     def handle_row_clicked(self, message: LineBox.CellClicked) -> None:
-        """A click chooses an input."""
+        """Select the clicked input."""
         self.selected_row = max(0, min(len(self.draft) - 1, message.line - 1))
         self.draw()
 
@@ -119,19 +119,19 @@ class InputsApp(PreSessionApp[bool]):
         self._apply_change(lambda: self.draft.make(self.selected_row, kind))
 
     def _apply_change(self, change: object) -> bool:
-        """Change something; what is wrong with it is said."""
+        """Apply a change, and show its result or error; False on error."""
         try:
-            told = change() if callable(change) else None
+            result = change() if callable(change) else None
         except LoopdbgError as problem:
             self.say(str(problem))
             return False
-        self.say(told if isinstance(told, str) else "")
+        self.say(result if isinstance(result, str) else "")
         self.draw()
         return True
 
-    def action_ask(self, what: str) -> None:
-        self._prompt_kind = what
-        self.prompt.placeholder = _PROMPTS[what]
+    def action_ask(self, kind: str) -> None:
+        self._prompt_kind = kind
+        self.prompt.placeholder = _PROMPTS[kind]
         self.prompt.value = ""
         self.prompt.display = True
         self.screen.set_focus(self.prompt)
@@ -139,7 +139,7 @@ class InputsApp(PreSessionApp[bool]):
 
     @on(Input.Submitted)
     def handle_submitted(self, event: Input.Submitted) -> None:
-        """What was typed; an error leaves the line open."""
+        """Apply the typed text; an error leaves the line open."""
         text = event.value.strip()
         changes = {
             "edit": lambda: self.draft.edit(self.selected_row, text),
@@ -165,7 +165,7 @@ class InputsApp(PreSessionApp[bool]):
             self.exit(False)
 
     def action_help(self) -> None:
-        self.push_screen(HelpScreen(self.actions, ScreenKind.INPUTS, opened="inputs-help"))
+        self.push_screen(HelpScreen(self.actions, ScreenKind.INPUTS, opened_by="inputs-help"))
 
     def action_quit_now(self) -> None:
         self.exit(False)

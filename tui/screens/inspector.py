@@ -1,4 +1,4 @@
-"""The inspector: one value in full, in any iteration; of large tensors only what is visible is read."""
+"""The inspector: one value in full, in any iteration; reads only the visible part of large tensors."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from .inspector_jobs import TensorJobs
 from .inspector_state import InspectorState
 from .modal_base import ModalBase
 
-#: What is asked for, and of which value it can be.
+#: The prompts, and those that need a tensor.
 _PROMPTS = {
     "slice": "a slice, as NumPy writes it: 0, :, 3",
     "find": "a value: 0.5, nan, > 3, != 0",
@@ -48,20 +48,20 @@ _COPY_MAX_ELEMENTS = 10_000
 
 
 class InspectorScreen(ModalBase[str | None]):
-    """A value at a stop. It ends with a line for the console, where one is to be typed on, or with nothing."""
+    """A value at a stop. The result is a console line to complete, or None."""
 
     AUTO_FOCUS = ""
 
     def __init__(
         self,
-        driver: SessionWorker,
+        worker: SessionWorker,
         target: ValueTarget,
-        shown: ScreenState,
+        state: ScreenState,
         plot: bool = False,
         actions: Sequence[Action] = ACTIONS,
     ) -> None:
         super().__init__(ScreenKind.INSPECTOR, actions)
-        self.session_worker = driver
+        self.session_worker = worker
         self.target = target
         self.note = ""
         self._opened_as_plot = plot
@@ -72,8 +72,8 @@ class InspectorScreen(ModalBase[str | None]):
         self.series_box = LineBox("Over iterations", "inspector-course")
         self.grid = TensorGrid(self.say, "inspector-grid")
         self.prompt = LineInput(compact=True, id="inspector-prompt")
-        self.message_label = Static(id="inspector-said")
-        self.inspector_state = InspectorState(InspectedValue(target, shown), driver, self, self._jobs)
+        self.message_label = Static(id="inspector-message")
+        self.inspector_state = InspectorState(InspectedValue(target, state), worker, self, self._jobs)
         self._show_value()
 
     # -- what is on the screen
@@ -106,27 +106,27 @@ class InspectorScreen(ModalBase[str | None]):
 
     @property
     def text(self) -> str:
-        """All that it says, for tests and for who copies it."""
+        """The text of the screen, for tests and for copying."""
         return "\n".join(
             [str(self.title_label.content), self.statistics_box.text, self.series_box.text, self.grid.text, self.note]
         )
 
     @property
     def action_context(self) -> ActionContext:
-        """What it stands at, as far as actions depend on it."""
-        subject, inspected = self.inspector_state, self.inspector_state.inspected
-        looking = InspectorContext(
-            subject.tensor is not None,
+        """The state that decides which actions apply."""
+        state, inspected = self.inspector_state, self.inspector_state.inspected
+        inspector = InspectorContext(
+            state.tensor is not None,
             self.grid.has_elements,
-            bool(subject.items),
-            subject.iteration,
+            bool(state.items),
+            state.iteration,
             inspected.last_iteration,
             self._can_break,
         )
-        return ActionContext(typing=self.prompt.has_focus, inspector=looking)
+        return ActionContext(typing=self.prompt.has_focus, inspector=inspector)
 
     def draw(self) -> None:
-        """Show everything as it stands."""
+        """Draw everything."""
         if not self.is_mounted:
             return
         width = self.size.width - 2
@@ -140,32 +140,30 @@ class InspectorScreen(ModalBase[str | None]):
         self.key_bar.action_context = self.action_context
 
     def _statistics_lines(self) -> list[StyledLine]:
-        subject = self.inspector_state
-        if subject.tensor is None:
-            return [
-                styled_line(value_text(subject.value, 60) if subject.is_present else subject.inspected.absence_text)
-            ]
+        state = self.inspector_state
+        if state.tensor is None:
+            return [styled_line(value_text(state.value, 60) if state.is_present else state.inspected.absence_text)]
         width = self.statistics_box.inner_size.width
-        return statistics_lines(
-            subject.tensor, subject.statistics, subject.change, subject.histogram, width, subject.growth
-        )
+        return statistics_lines(state.tensor, state.statistics, state.change, state.histogram, width, state.growth)
 
     def _draw_series(self) -> None:
-        course, inspected = self.inspector_state.series, self.inspector_state.inspected
+        series, inspected = self.inspector_state.series, self.inspector_state.inspected
         self.series_box.set_title(
-            "Over iterations" + (f"   {course.quantity}" if course is not None and course.quantity else "")
+            "Over iterations" + (f"   {series.quantity}" if series is not None and series.quantity else "")
         )
-        if course is None:
+        if series is None:
             text = "p asks the other iterations" if inspected.can_query_series else inspected.no_query_reason
             self.series_box.show_lines([styled_line((text, Role.DIM))])
         else:
-            here = self.inspector_state.iteration
-            self.series_box.show_lines(series_lines(course, -1 if here is None else here, *self.series_box.inner_size))
+            iteration = self.inspector_state.iteration
+            self.series_box.show_lines(
+                series_lines(series, -1 if iteration is None else iteration, *self.series_box.inner_size)
+            )
 
-    # -- what the subject tells
+    # -- callbacks of the inspector state
 
     def say(self, text: str) -> None:
-        """A word about what was just asked for."""
+        """Show a message."""
         self.note = text
         self.message_label.update(Content(escape_unprintable(text)))
 
@@ -174,52 +172,50 @@ class InspectorScreen(ModalBase[str | None]):
         self.say(f"something runs: {interrupt_key(self.actions, ActionContext(busy=True))} interrupts it")
 
     def value_changed(self) -> None:
-        """Another value is shown."""
+        """Show another value."""
         self._show_value()
         self.draw()
 
     def _show_value(self) -> None:
-        subject = self.inspector_state
-        self.grid.value_name = subject.name_text
-        self.grid.set_value(
-            subject.tensor, subject.items, None if subject.is_present else subject.inspected.absence_text
-        )
+        state = self.inspector_state
+        self.grid.value_name = state.name_text
+        self.grid.set_value(state.tensor, state.items, None if state.is_present else state.inspected.absence_text)
 
     def details_changed(self) -> None:
-        """More is known of the value."""
+        """Show new statistics or a new series."""
         self.grid.value_range = self.inspector_state.value_range
         if self.is_mounted:
             self.statistics_box.show_lines(self._statistics_lines())
             self._draw_series()
 
-    def call_in_screen(self, come: Callable[..., None], *found: Any) -> None:
-        """Call something in the screen's thread, from any other, if this is still open then."""
+    def call_in_screen(self, callback: Callable[..., None], *args: Any) -> None:
+        """Call back in the screen's thread, if the screen is still open then."""
 
-        def take() -> None:
+        def call() -> None:
             if self.is_attached:
-                come(*found)
+                callback(*args)
 
-        # Not by way of this screen: it knows its app no more once it is closed.
-        self._owner_app.call_later(take)
+        # A closed screen has no app: call the owner's.
+        self._owner_app.call_later(call)
 
     # -- other iterations
 
     def action_iteration(self, step: int) -> None:
-        here = self.inspector_state.iteration
-        if here is None:
+        iteration = self.inspector_state.iteration
+        if iteration is None:
             self.say("this value is of no iteration")
         else:
-            self.go_to_iteration(here + step)
+            self.go_to_iteration(iteration + step)
 
     def go_to_iteration(self, iteration: int) -> None:
-        """Show the value in another iteration; a difference goes along."""
+        """Show the value in another iteration, and update the difference."""
         differs = self.grid.viewport.baseline is not None
 
-        def follow() -> None:
+        def update_difference() -> None:
             if differs:
                 self.inspector_state.load_baseline(self._show_difference)
 
-        self.inspector_state.go_to_iteration(iteration, follow)
+        self.inspector_state.go_to_iteration(iteration, update_difference)
 
     def action_difference(self) -> None:
         if self.grid.viewport.baseline is not None:
@@ -233,21 +229,21 @@ class InspectorScreen(ModalBase[str | None]):
     def action_largest(self) -> None:
         self.inspector_state.largest_change(self._show_largest_change)
 
-    def _show_largest_change(self, found: TensorChange) -> None:
+    def _show_largest_change(self, change: TensorChange) -> None:
         tensor = self.inspector_state.tensor
-        at = self.inspector_state.flat_position(found)
-        if tensor is None or at < 0:
-            what = "nothing" if self.inspector_state.growth is None else "nothing that was there before"
-            self.say(f"{what} changed since iteration {self.inspector_state.baseline_iteration}")
+        index = self.inspector_state.flat_position(change)
+        if tensor is None or index < 0:
+            subject = "nothing" if self.inspector_state.growth is None else "nothing that was there before"
+            self.say(f"{subject} changed since iteration {self.inspector_state.baseline_iteration}")
             return
-        self.grid.go_to_flat_index(at)
-        other, alike = self.inspector_state.baseline, self.inspector_state.growth is None
-        told = (
-            largest_change_text(found, other, tensor, 4)
-            if other is not None and alike
-            else number_text(found.largest, 4)
+        self.grid.go_to_flat_index(index)
+        baseline, same_shape = self.inspector_state.baseline, self.inspector_state.growth is None
+        amount = (
+            largest_change_text(change, baseline, tensor, 4)
+            if baseline is not None and same_shape
+            else number_text(change.largest, 4)
         )
-        self.say(f"changed most: by {told} at {index_text(tensor, at)}")
+        self.say(f"changed most: by {amount} at {index_text(tensor, index)}")
 
     def action_plot(self) -> None:
         self.toggle_class("-plot")
@@ -259,11 +255,11 @@ class InspectorScreen(ModalBase[str | None]):
     def action_cursor(self, down: int, right: int) -> None:
         self.grid.move(down, right)
 
-    def action_page(self, way: int) -> None:
-        self.grid.move_page(way)
+    def action_page(self, direction: int) -> None:
+        self.grid.move_page(direction)
 
-    def action_jump(self, to: int) -> None:
-        self.grid.jump(bool(to))
+    def action_jump(self, position: int) -> None:
+        self.grid.jump(bool(position))
 
     def action_format(self) -> None:
         self.grid.next_format()
@@ -280,33 +276,33 @@ class InspectorScreen(ModalBase[str | None]):
     def action_not_finite(self) -> None:
         self._search(is_not_finite, "NaN or infinity")
 
-    def _search(self, test: ElementPredicate, what: str) -> None:
+    def _search(self, test: ElementPredicate, description: str) -> None:
         tensor = self.inspector_state.tensor
         if tensor is None or not tensor.size:
             self.say("there are no elements to look through")
             return
         self.say("looking …")
 
-        def came(at: int | None) -> None:
-            if at is None:
-                self.say(f"there is no {what}")
+        def show_result(index: int | None) -> None:
+            if index is None:
+                self.say(f"there is no {description}")
             else:
-                self.grid.go_to_flat_index(at)
-                self.say(f"{what} at {index_text(tensor, at)}")
+                self.grid.go_to_flat_index(index)
+                self.say(f"{description} at {index_text(tensor, index)}")
 
-        self._jobs.search(tensor, test, self.grid.cursor_flat_index if self.grid.has_elements else 0, came)
+        self._jobs.search(tensor, test, self.grid.cursor_flat_index if self.grid.has_elements else 0, show_result)
 
     # -- typed
 
-    def action_ask(self, what: str) -> None:
-        """Open a line for something to be typed."""
-        if self.inspector_state.tensor is None and what in _TENSOR_PROMPTS:
+    def action_ask(self, kind: str) -> None:
+        """Open the prompt."""
+        if self.inspector_state.tensor is None and kind in _TENSOR_PROMPTS:
             self.say("open an item first: enter" if self.inspector_state.items else "there is no tensor here")
             return
-        self._prompt_kind = what
-        self.prompt.placeholder = _PROMPTS[what]
+        self._prompt_kind = kind
+        self.prompt.placeholder = _PROMPTS[kind]
         name = "".join(c if c.isalnum() or c in "._-" else "_" for c in self.target.name).strip("_.") or "value"
-        self.prompt.value = f"{name}.npy" if what == "save" else ""
+        self.prompt.value = f"{name}.npy" if kind == "save" else ""
         self.prompt.display = True
         self.set_focus(self.prompt)
         self.call_after_refresh(self._refresh_context)
@@ -316,7 +312,7 @@ class InspectorScreen(ModalBase[str | None]):
 
     @on(Input.Submitted)
     def handle_submitted(self, event: Input.Submitted) -> None:
-        """What was typed; an error leaves the line open."""
+        """Run the prompt; an error leaves it open."""
         event.stop()
         try:
             self._run_prompt(event.value.strip())
@@ -359,14 +355,14 @@ class InspectorScreen(ModalBase[str | None]):
         self.set_focus(None)
         self.call_after_refresh(self._refresh_context)
 
-    # -- taking it elsewhere
+    # -- copying and breakpoints
 
     def action_copy_cell(self) -> None:
-        tensor = self.inspector_state.tensor
-        if tensor is None or not self.grid.has_elements:
+        source = self.inspector_state.tensor
+        if source is None or not self.grid.has_elements:
             self.say("there is no element to copy")
             return
-        text = scalar_text(tensor.with_array(lambda whole: np.array(whole[self.grid.cursor_index]))[()])
+        text = scalar_text(source.with_array(lambda data: np.array(data[self.grid.cursor_index]))[()])
         self.app.copy_to_clipboard(text)
         self.say(f"copied {text}")
 
@@ -387,18 +383,18 @@ class InspectorScreen(ModalBase[str | None]):
         return self.target.kind not in (ValueKind.SCAN, ValueKind.OUTPUT) and self.inspector_state.item_index is None
 
     def action_break_if(self) -> None:
-        """Back to the console, with a breakpoint on this element begun."""
+        """Return to the console with the beginning of a breakpoint on this element."""
         if not self._can_break:
             self.say("a breakpoint asks for values of the body")
             return
-        place = self.grid.cursor_index if self.grid.has_elements else ()
-        index = f"[{', '.join(map(str, place))}]" if place else ""
+        kind = self.grid.cursor_index if self.grid.has_elements else ()
+        index = f"[{', '.join(map(str, kind))}]" if kind else ""
         self.dismiss_once(f"break if {quote(self.target.name)}{index} ")
 
-    # -- above it, and back
+    # -- help and leaving
 
     def action_help(self) -> None:
-        self.app.push_screen(HelpScreen(self.actions, ScreenKind.INSPECTOR, opened="inspect-help"))
+        self.app.push_screen(HelpScreen(self.actions, ScreenKind.INSPECTOR, opened_by="inspect-help"))
 
     def action_leave(self) -> None:
         if self.prompt.display:

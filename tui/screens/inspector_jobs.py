@@ -1,4 +1,4 @@
-"""What is computed of the tensor in an inspector, in threads of their own."""
+"""Background computations on the inspected tensor, in worker threads."""
 
 from __future__ import annotations
 
@@ -15,99 +15,99 @@ from ...debugger.statistics.streaming_stats import TensorChange, TensorStatistic
 from ...debugger.statistics.tensor_change import compute_change_by_parts
 from ...debugger.statistics.tensor_ref import StaleReferenceError, TensorRef, accumulate_by_parts
 
-#: What was computed so far is shown this often, in seconds.
+#: The interval of partial results, in seconds.
 _UPDATE_INTERVAL_SECONDS = 0.1
 #: The bins of the histogram.
 _HISTOGRAM_BINS = 64
 
 
 class TensorJobs:
-    """Passes over tensors for a screen. The result for one that is not shown any more is dropped; where the session has
-    gone on, ``say`` gets that."""
+    """Runs passes over tensors for a screen. Results for a tensor no longer shown are dropped; ``show_message`` gets
+    the error if the reference is stale."""
 
-    def __init__(self, screen: Screen[Any], say: Callable[[str], None]) -> None:
+    def __init__(self, screen: Screen[Any], show_message: Callable[[str], None]) -> None:
         self._screen = screen
-        self._show_message = say
+        self._show_message = show_message
         self._cancelled = threading.Event()
 
     def cancel(self) -> None:
-        """Another tensor is shown: end what is under way."""
+        """Cancel running jobs, as another tensor is shown."""
         self._cancelled.set()
         self._cancelled = threading.Event()
 
-    def compute_statistics(self, tensor: TensorRef, came: Callable[[TensorStatistics, Histogram | None], None]) -> None:
-        """Statistics as they are computed, and then the histogram."""
-        self._run_job("statistics", lambda over: self._statistics_job(tensor, over, came))
+    def compute_statistics(self, tensor: TensorRef, send: Callable[[TensorStatistics, Histogram | None], None]) -> None:
+        """Compute statistics with partial results, then the histogram."""
+        self._run_job("statistics", lambda cancel: self._statistics_job(tensor, cancel, send))
 
-    def compute_change(self, other: TensorRef, tensor: TensorRef, came: Callable[[TensorChange], None]) -> None:
-        """What changed from one tensor to the other."""
+    def compute_change(self, baseline: TensorRef, tensor: TensorRef, send: Callable[[TensorChange], None]) -> None:
+        """Compute the change from the baseline to a tensor."""
 
-        def work(over: threading.Event) -> None:
-            last = tensor.cached_change_from(other)
-            if last is None:
-                last = TensorChange()
-                for last in compute_change_by_parts(other, tensor):  # noqa: B007
-                    if over.is_set():
+        def work(cancel: threading.Event) -> None:
+            change = tensor.cached_change_from(baseline)
+            if change is None:
+                change = TensorChange()
+                for change in compute_change_by_parts(baseline, tensor):  # noqa: B007
+                    if cancel.is_set():
                         return
-            self._deliver(over, came, last)
+            self._deliver(cancel, send, change)
 
         self._run_job("change", work)
 
-    def search(self, tensor: TensorRef, test: ElementPredicate, after: int, came: Callable[[int | None], None]) -> None:
-        """The flat position of the next element for which a test holds."""
+    def search(self, tensor: TensorRef, test: ElementPredicate, start: int, send: Callable[[int | None], None]) -> None:
+        """Find the flat index of the next element that satisfies a test."""
 
-        def work(over: threading.Event) -> None:
-            self._deliver(over, came, find_next(tensor, test, after, lambda: not over.is_set()))
+        def work(cancel: threading.Event) -> None:
+            self._deliver(cancel, send, find_next(tensor, test, start, lambda: not cancel.is_set()))
 
         self._run_job("search", work)
 
     def _run_job(self, group: str, work: Callable[[threading.Event], None]) -> None:
-        over = self._cancelled
+        cancelled = self._cancelled
 
         def guarded() -> None:
             try:
-                work(over)
+                work(cancelled)
             except StaleReferenceError as problem:
-                self._deliver(over, self._show_message, str(problem))
+                self._deliver(cancelled, self._show_message, str(problem))
 
         self._screen.run_worker(guarded, thread=True, group=group)
 
-    def _deliver(self, over: threading.Event, came: Callable[..., None], *found: Any) -> None:
-        """Hand something to the screen, in its thread, if it still wants it then."""
+    def _deliver(self, cancel: threading.Event, callback: Callable[..., None], *args: Any) -> None:
+        """Call back in the screen's thread, unless the job is cancelled."""
 
-        def take() -> None:
-            if not over.is_set():
-                came(*found)
+        def call() -> None:
+            if not cancel.is_set():
+                callback(*args)
 
-        if not over.is_set():
-            self._screen.app.call_from_thread(take)
+        if not cancel.is_set():
+            self._screen.app.call_from_thread(call)
 
     def _statistics_job(
-        self, tensor: TensorRef, over: threading.Event, came: Callable[[TensorStatistics, Histogram | None], None]
+        self, tensor: TensorRef, cancel: threading.Event, send: Callable[[TensorStatistics, Histogram | None], None]
     ) -> None:
-        found = tensor.cached_statistics
-        if found is not None:
-            self._deliver(over, came, found, None)
+        statistics = tensor.cached_statistics
+        if statistics is not None:
+            self._deliver(cancel, send, statistics, None)
         else:
-            found = TensorStatistics()
-            for _ in _throttle(accumulate_by_parts(tensor, found), over):
-                self._deliver(over, came, found, None)
-            if over.is_set():
+            statistics = TensorStatistics()
+            for _ in _throttle(accumulate_by_parts(tensor, statistics), cancel):
+                self._deliver(cancel, send, statistics, None)
+            if cancel.is_set():
                 return
-            tensor.cache_statistics(found)
-        bars = Histogram(found, _HISTOGRAM_BINS)
-        for _ in _throttle(bars.add_chunks(tensor.chunks()), over):
+            tensor.cache_statistics(statistics)
+        histogram = Histogram(statistics, _HISTOGRAM_BINS)
+        for _ in _throttle(histogram.add_chunks(tensor.chunks()), cancel):
             pass
-        self._deliver(over, came, found, bars)
+        self._deliver(cancel, send, statistics, histogram)
 
 
-def _throttle(passes: Iterable[None], over: threading.Event) -> Iterator[None]:
-    """Let something go on, and come by every now and then, and in the end."""
-    shown = time.monotonic()
+def _throttle(passes: Iterable[None], cancel: threading.Event) -> Iterator[None]:
+    """Run passes; yields once per update interval and at the end."""
+    last_update = time.monotonic()
     for _ in passes:
-        if over.is_set():
+        if cancel.is_set():
             return
-        if time.monotonic() - shown > _UPDATE_INTERVAL_SECONDS:
-            shown = time.monotonic()
+        if time.monotonic() - last_update > _UPDATE_INTERVAL_SECONDS:
+            last_update = time.monotonic()
             yield
     yield

@@ -1,4 +1,4 @@
-"""What all screens above the panes are: they can be left by any key that a person would try, and only once."""
+"""Base classes of the modal screens above the panes."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ Result = TypeVar("Result")
 
 
 class ModalBase(ModalScreen[Result]):
-    """A screen above the panes, with the keys of its place in the table of actions; ``keys`` is its foot."""
+    """A modal screen with the key bindings of its kind from the action table, and a key bar."""
 
-    def __init__(self, place: ScreenKind, actions: Sequence[Action]) -> None:
+    def __init__(self, kind: ScreenKind, actions: Sequence[Action]) -> None:
         super().__init__()
         self.actions = tuple(actions)
-        self._bindings = BindingsMap.merge([self._bindings, screen_bindings(place, self.actions)])
-        self.key_bar = KeyBar(actions_on(place, self.actions), self.run_chosen_action, id=f"{place}-keys")
+        self._bindings = BindingsMap.merge([self._bindings, screen_bindings(kind, self.actions)])
+        self.key_bar = KeyBar(actions_on(kind, self.actions), self.run_chosen_action, id=f"{kind}-keys")
 
     def dismiss_once(self, result: Result | None = None) -> None:
-        """Go away; keys typed ahead may ask for it twice."""
+        """Dismiss the screen, unless a typed-ahead key already did."""
         if self.is_current:
             self.dismiss(result)
 
@@ -33,20 +33,20 @@ class ModalBase(ModalScreen[Result]):
         self.dismiss_once()
 
     def run_chosen_action(self, action: Action | None) -> None:
-        """An action that the palette or a click at the foot chose."""
+        """Run an action chosen in the palette or the key bar."""
         if action is not None and action.textual_action:
             self.app.call_later(self.app.run_action, action.textual_action, self)
 
 
 class TextScreen(ModalBase[Result]):
-    """Something to read, in a box that scrolls. ``also``: the action whose keys opened it: they close it as well."""
+    """Scrollable text. ``opened_by``: the action whose keys opened it, and also close it."""
 
-    def __init__(self, actions: Sequence[Action], also: str) -> None:
+    def __init__(self, actions: Sequence[Action], opened_by: str) -> None:
         super().__init__(ScreenKind.TEXT, actions)
-        for key in actions_by_id(actions)[also].keys:
+        for key in actions_by_id(actions)[opened_by].keys:
             self._bindings.bind(key, "leave", show=False)
 
-    def action_scroll(self, where: str) -> None:
-        """Move what is read: ``up``, ``down``, ``page_up``, ``page_down``, ``home``, ``end``."""
-        for box in self.query(VerticalScroll):  # none before the screen is composed: keys may come earlier
-            getattr(box, f"scroll_{where}")(animate=False)
+    def action_scroll(self, direction: str) -> None:
+        """Scroll: ``up``, ``down``, ``page_up``, ``page_down``, ``home``, ``end``."""
+        for box in self.query(VerticalScroll):  # keys may arrive before the screen is composed
+            getattr(box, f"scroll_{direction}")(animate=False)

@@ -1,4 +1,4 @@
-"""What ``loopdbg`` alone opens: models to choose from."""
+"""App to choose a model, opened by ``loopdbg`` without arguments."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from .pre_session_app import PreSessionApp
 
 
 class ModelChoice(NamedTuple):
-    """A model that can be opened. ``told``: what is said of it, None for where it lies."""
+    """A model that can be opened. ``note``: its description; None: its folder."""
 
     path: Path
     group: str
     note: str | None = None
 
 
-#: Names have a column of so many cells.
+#: The width of the name column.
 _NAME_COLUMN_CELLS = 28
 
 
 def _display_folder(path: Path) -> str:
-    """Where a file lies, from the home folder on where that is around it."""
+    """The folder of a file, abbreviated with ``~``."""
     with contextlib.suppress(ValueError, RuntimeError):
         return str(Path("~") / path.parent.relative_to(Path.home()))
     return str(path.parent)
@@ -48,7 +48,7 @@ def _fit_printable(text: str, width: int) -> str:
 
 
 class ModelChooserApp(PreSessionApp[Path]):
-    """A list of models, a line to filter it by or to type a path into; the end is a path, or None."""
+    """A list of models with a line for a filter or a path; the result is a path, or None."""
 
     def __init__(self, choices: Sequence[ModelChoice], actions: Sequence[Action] = ACTIONS) -> None:
         super().__init__(ScreenKind.CHOICE, actions)
@@ -58,7 +58,7 @@ class ModelChooserApp(PreSessionApp[Path]):
             placeholder="a model, or a few letters of one of these", compact=True, id="start-line"
         )
         self.choice_list = ChoiceList(id="start-list")
-        self.message_label = Static(id="start-said")
+        self.message_label = Static(id="start-message")
 
     def compose(self) -> ComposeResult:
         yield Static(Content.assemble(("loopdbg", "bold"), "  open a model"), id="start-head")
@@ -74,67 +74,64 @@ class ModelChooserApp(PreSessionApp[Path]):
 
     @on(Input.Changed)
     def handle_filter_changed(self, event: Input.Changed) -> None:
-        """The filter."""
         self._filter(event.value)
 
-    def _filter(self, typed: str) -> None:
-        words = typed.lower().split()
-        self.visible_choices = [one for one in self._choices if all(word in str(one.path).lower() for word in words)]
+    def _filter(self, query: str) -> None:
+        words = query.lower().split()
+        self.visible_choices = [item for item in self._choices if all(word in str(item.path).lower() for word in words)]
         self.choice_list.clear_options()
         group = ""
-        for k, one in enumerate(self.visible_choices):
-            if one.group != group:
-                group = one.group
+        for k, item in enumerate(self.visible_choices):
+            if item.group != group:
+                group = item.group
                 self.choice_list.add_option(Option(Content.assemble((group, "bold")), disabled=True))
-            self.choice_list.add_option(Option(self._choice_row(one), str(k)))
+            self.choice_list.add_option(Option(self._choice_row(item), str(k)))
         self.choice_list.highlighted = 1 if self.visible_choices else None
         self.message_label.update(
-            "" if self.visible_choices or not typed else Content(f"enter opens {escape_unprintable(typed)}")
+            "" if self.visible_choices or not query else Content(f"enter opens {escape_unprintable(query)}")
         )
 
-    def _choice_row(self, one: ModelChoice) -> Content:
+    def _choice_row(self, choice: ModelChoice) -> Content:
         width = max(20, self.size.width - 4)
-        name = _fit_printable(one.path.name, width - 2)
-        told = _display_folder(one.path) if one.note is None else one.note
-        room = width - 2 - max(_NAME_COLUMN_CELLS, cell_len(name) + 2)
-        beside = _fit_printable(told, room) if room > 8 else ""
-        return Content.assemble(f"  {pad_to_width(name, _NAME_COLUMN_CELLS) if beside else name}", (beside, "$muted"))
+        name = _fit_printable(choice.path.name, width - 2)
+        note = _display_folder(choice.path) if choice.note is None else choice.note
+        note_cells = width - 2 - max(_NAME_COLUMN_CELLS, cell_len(name) + 2)
+        suffix = _fit_printable(note, note_cells) if note_cells > 8 else ""
+        return Content.assemble(f"  {pad_to_width(name, _NAME_COLUMN_CELLS) if suffix else name}", (suffix, "$muted"))
 
     def on_resize(self) -> None:
-        """Rows are as long as there is room for."""
-        at = self.choice_list.highlighted
+        """Refit the rows to the width."""
+        row = self.choice_list.highlighted
         self._filter(self.path_input.value)
         self.choice_list.highlighted = (
-            at if at is not None and at < self.choice_list.option_count else self.choice_list.highlighted
+            row if row is not None and row < self.choice_list.option_count else self.choice_list.highlighted
         )
 
-    def action_choice(self, where: str) -> None:
-        self.choice_list.move(where)
+    def action_choice(self, direction: str) -> None:
+        self.choice_list.move(direction)
 
     @on(Input.Submitted)
     def handle_submitted(self) -> None:
-        """Enter."""
         self.action_choose()
 
     def action_choose(self) -> None:
-        """Open the path that was typed, else what is highlighted."""
+        """Open the typed path, else the highlighted model."""
         try:
-            typed = parse_path(self.path_input.value.strip())
+            path = parse_path(self.path_input.value.strip())
         except UsageError as problem:
             self.message_label.update(Content(escape_unprintable(str(problem))))
             return
-        at = self.choice_list.highlighted
-        chosen = None if at is None else self.choice_list.get_option_at_index(at).id
-        if self.path_input.value.strip() and typed.is_file():
-            self.exit(typed)
-        elif chosen is not None:
-            self.exit(self.visible_choices[int(chosen)].path)
+        row = self.choice_list.highlighted
+        choice_id = None if row is None else self.choice_list.get_option_at_index(row).id
+        if self.path_input.value.strip() and path.is_file():
+            self.exit(path)
+        elif choice_id is not None:
+            self.exit(self.visible_choices[int(choice_id)].path)
         else:
-            self.message_label.update(Content(f"there is no file '{escape_unprintable(str(typed))}'"))
+            self.message_label.update(Content(f"there is no file '{escape_unprintable(str(path))}'"))
 
     @on(OptionList.OptionSelected)
     def handle_option_selected(self, event: OptionList.OptionSelected) -> None:
-        """A click."""
         if event.option_id is not None:
             self.exit(self.visible_choices[int(event.option_id)].path)
 

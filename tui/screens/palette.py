@@ -1,4 +1,4 @@
-"""The palette: any action by its words, pane by pane."""
+"""Command palette: actions by words, grouped by pane."""
 
 from __future__ import annotations
 
@@ -17,54 +17,54 @@ from ..widgets.choice_list import ChoiceList
 from ..widgets.line_input import LineInput
 from .modal_base import ModalBase
 
-#: What an action does begins at this cell, and has so many.
+#: The first cell and the width of the text column.
 _TEXT_COLUMN, _TEXT_CELLS = 16, 58
-#: Actions by what they are about: the title of a group, and those that would do something now.
+#: The enabled actions by group title.
 ActionGroups = Mapping[str, Sequence[Action]]
 
 
-def matching_actions(actions: Sequence[Action], typed: str) -> list[Action]:
-    """The actions in which all words typed are found, those first whose id or label begins with them."""
-    words = typed.lower().split()
-    told = {one.id: f"{one.id} {one.label} {one.help} {one.keys_text}".lower() for one in actions}
-    found = [one for one in actions if all(word in told[one.id] for word in words)]
-    start = "-".join(words)
-    return sorted(found, key=lambda one: not (start and (one.id.startswith(start) or one.label.startswith(start))))
+def matching_actions(actions: Sequence[Action], query: str) -> list[Action]:
+    """The actions that contain all words of a query; matches at the start of an id or label first."""
+    words = query.lower().split()
+    texts = {a.id: f"{a.id} {a.label} {a.help} {a.keys_text}".lower() for a in actions}
+    hits = [a for a in actions if all(word in texts[a.id] for word in words)]
+    prefix = "-".join(words)
+    return sorted(hits, key=lambda a: not (prefix and (a.id.startswith(prefix) or a.label.startswith(prefix))))
 
 
-def screen_action_groups(place: ScreenKind, actions: Iterable[Action], now: ActionContext) -> ActionGroups:
-    """What can be done on a screen, chapter by chapter."""
+def screen_action_groups(kind: ScreenKind, actions: Iterable[Action], context: ActionContext) -> ActionGroups:
+    """The enabled actions of a screen by section."""
     groups: dict[str, list[Action]] = {}
-    for one in actions_on(place, actions):
-        if one.textual_action and one.is_enabled(now):
-            groups.setdefault(str(one.section), []).append(one)
+    for action in actions_on(kind, actions):
+        if action.textual_action and action.is_enabled(context):
+            groups.setdefault(str(action.section), []).append(action)
     return groups
 
 
 def pane_action_groups(
-    actions: Sequence[Action], now: ActionContext, panes: Mapping[str, tuple[str, ActionContext]]
+    actions: Sequence[Action], context: ActionContext, panes: Mapping[str, tuple[str, ActionContext]]
 ) -> ActionGroups:
-    """What can be done on the panes: first what is about one of them, the one that has the focus before the others.
-    ``panes``: by id, the name of each and what there would be if it had the focus."""
+    """The enabled actions of the panes: pane-specific groups first, beginning with the pane in focus. ``panes``: by id
+    the title of each pane, and the context if it had the focus."""
     own = {
         f"In the pane {name}": [
-            one
-            for one in actions_on(ScreenKind.PANES, actions)
-            if id in one.panes and one.textual_action and one.is_enabled(there)
+            action
+            for action in actions_on(ScreenKind.PANES, actions)
+            if id in action.panes and action.textual_action and action.is_enabled(pane_context)
         ]
-        for id, (name, there) in sorted(panes.items(), key=lambda pane: pane[0] != now.pane)
+        for id, (name, pane_context) in sorted(panes.items(), key=lambda pane: pane[0] != context.pane)
     }
-    others = screen_action_groups(ScreenKind.PANES, [one for one in actions if not one.panes], now)
-    return {title: found for title, found in {**own, **others}.items() if found}
+    others = screen_action_groups(ScreenKind.PANES, [action for action in actions if not action.panes], context)
+    return {title: group for title, group in {**own, **others}.items() if group}
 
 
 class PaletteScreen(ModalBase[Action]):
-    """A line to filter by and what is left; Enter or a click does it, escape nothing."""
+    """A filter line and the matching actions; the result is the chosen action, or None."""
 
     def __init__(self, actions: Sequence[Action], groups: ActionGroups) -> None:
         super().__init__(ScreenKind.CHOICE, actions)
-        self._group_by_id = {one.id: title for title, found in groups.items() for one in found}
-        self._all_actions = [one for found in groups.values() for one in found]
+        self._group_by_id = {action.id: title for title, group in groups.items() for action in group}
+        self._all_actions = [action for group in groups.values() for action in group]
         self.visible_actions: list[Action] = []
         self._line = LineInput(placeholder="what to do", compact=True, id="palette-line")
         self._list = ChoiceList(id="palette-list")
@@ -82,26 +82,24 @@ class PaletteScreen(ModalBase[Action]):
 
     @on(Input.Changed)
     def handle_filter_changed(self, event: Input.Changed) -> None:
-        """The filter."""
         self._filter(event.value)
 
-    def _filter(self, typed: str) -> None:
+    def _filter(self, query: str) -> None:
         groups: dict[str, list[Action]] = {}
-        for one in matching_actions(self._all_actions, typed):
-            groups.setdefault(self._group_by_id[one.id], []).append(one)
-        self.visible_actions = [one for found in groups.values() for one in found]
+        for action in matching_actions(self._all_actions, query):
+            groups.setdefault(self._group_by_id[action.id], []).append(action)
+        self.visible_actions = [action for group in groups.values() for action in group]
         self._list.clear_options()
-        for title, found in groups.items():
+        for title, group in groups.items():
             self._list.add_option(Option(Content.assemble((title, "bold $muted")), disabled=True))
-            self._list.add_options(Option(_action_row(one), one.id) for one in found)
+            self._list.add_options(Option(_action_row(action), action.id) for action in group)
         self._list.highlighted = 1 if self.visible_actions else None
 
-    def action_choice(self, where: str) -> None:
-        self._list.move(where)
+    def action_choice(self, direction: str) -> None:
+        self._list.move(direction)
 
     @on(Input.Submitted)
     def handle_submitted(self) -> None:
-        """Enter: what is highlighted."""
         self.action_choose()
 
     def action_choose(self) -> None:
@@ -110,14 +108,13 @@ class PaletteScreen(ModalBase[Action]):
 
     @on(OptionList.OptionSelected)
     def handle_option_selected(self, event: OptionList.OptionSelected) -> None:
-        """A click."""
         self.dismiss_once(self._action_by_id(event.option_id))
 
     def _action_by_id(self, id: str | None) -> Action | None:
-        return next((one for one in self.visible_actions if one.id == id), None)
+        return next((action for action in self.visible_actions if action.id == id), None)
 
 
-def _action_row(one: Action) -> Content:
-    """An action with its keys; what it does stays in its column."""
-    told = f"\n{' ' * _TEXT_COLUMN}".join(textwrap.wrap(one.help, _TEXT_CELLS))
-    return Content.assemble((f"  {one.keys_text} ".ljust(_TEXT_COLUMN), "$accent"), told)
+def _action_row(action: Action) -> Content:
+    """The row of an action: its keys, and its wrapped help in the text column."""
+    text = f"\n{' ' * _TEXT_COLUMN}".join(textwrap.wrap(action.help, _TEXT_CELLS))
+    return Content.assemble((f"  {action.keys_text} ".ljust(_TEXT_COLUMN), "$accent"), text)

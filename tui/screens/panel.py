@@ -1,4 +1,4 @@
-"""An answer on a screen of its own, and a question before something is lost."""
+"""A modal panel for long output, and the confirmation before edits are lost."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from .modal_base import ModalBase, TextScreen
 
 
 class PanelScreen(TextScreen[None]):
-    """What a command said: its first line, the verdict, stands out. Any key that means something below closes it and
-    does that, so that one can step on at once."""
+    """The output of a command, with its first line, the verdict, highlighted. Keys that the panel does not use close it
+    and are passed on to the screen below."""
 
-    def __init__(self, actions: Sequence[Action], opened: str, title: str, lines: Sequence[str]) -> None:
-        super().__init__(actions, opened)
+    def __init__(self, actions: Sequence[Action], opened_by: str, title: str, lines: Sequence[str]) -> None:
+        super().__init__(actions, opened_by)
         self._title = title
         self._lines = [escape_unprintable(line) for line in lines]
 
     @property
     def text(self) -> str:
-        """What it says."""
+        """The panel as text."""
         return "\n".join(self._lines)
 
     def compose(self) -> ComposeResult:
@@ -39,9 +39,9 @@ class PanelScreen(TextScreen[None]):
         yield self.key_bar
 
     def on_key(self, event: events.Key) -> None:
-        """A key that the panel itself has no use for."""
-        first = any(event.key in one.keys for one in self.actions if one.priority)
-        if first or event.key in self._bindings.key_to_bindings:
+        """Close the panel, and pass on keys that it does not use."""
+        has_priority = any(event.key in action.keys for action in self.actions if action.priority)
+        if has_priority or event.key in self._bindings.key_to_bindings:
             return
         event.stop()
         if self.is_current:
@@ -50,15 +50,15 @@ class PanelScreen(TextScreen[None]):
 
 
 class QuitConfirmScreen(ModalBase[bool]):
-    """Asks whether to leave though something would be lost."""
+    """Asks whether to leave and lose edits."""
 
-    def __init__(self, actions: Sequence[Action], lost: Sequence[str]) -> None:
+    def __init__(self, actions: Sequence[Action], edits: Sequence[str]) -> None:
         super().__init__(ScreenKind.LEAVE, actions)
-        self._lost_edits = [escape_unprintable(line) for line in lost]
+        self._lost_edits = [escape_unprintable(line) for line in edits]
 
     @property
     def text(self) -> str:
-        """What it says."""
+        """The question as text."""
         return "\n".join(["Leaving forgets what was set by hand:", *(f"  {line}" for line in self._lost_edits)])
 
     def compose(self) -> ComposeResult:

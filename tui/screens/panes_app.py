@@ -1,6 +1,6 @@
-"""The app as far as it shows a stop: the panes, the cursor in them, where they stand, and what stands above them.
+"""The view part of the app: shows a stop in panes, with cursor, layout and modal screens.
 
-It runs nothing and knows no session: :class:`..app.LoopdbgApp` does.
+It has no session and runs nothing: :class:`..app.LoopdbgApp` does.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ from .palette import PaletteScreen, pane_action_groups, screen_action_groups
 
 
 class _PanesScreen(Screen[None]):
-    """The screen below all others. Another focus draws the two panes that it is about again, not everything."""
+    """The base screen. A change of focus redraws only the two panes concerned."""
 
     focused = Reactive[Widget | None](None, repaint=False)
 
 
 class PanesApp(BaseApp[int]):
-    """A stop of a model, in panes. ``actions``: the table of what can be done, with the keys of this person;
-    ``arrangement``: how the panes stood the last time."""
+    """A stop of a model, in panes. ``actions``: the action table with the user's keys; ``arrangement``: the saved
+    layout of the panes."""
 
     AUTO_FOCUS = "#body"
     ESCAPE_TO_MINIMIZE = False
@@ -69,7 +69,7 @@ class PanesApp(BaseApp[int]):
     ) -> None:
         super().__init__(ScreenKind.PANES, actions)
         self._actions_by_textual_action = _group_by_textual_action(actions_on(ScreenKind.PANES, self.actions))
-        # Kept, not looked up: a lookup searches the screen on top, which may be the help.
+        # Stored, because a query searches the top screen only, which may be the help.
         self._base_screen = _PanesScreen(id="_default")
         cache_rows(self._base_screen)
         self.header = Header(model, id="header")
@@ -92,16 +92,16 @@ class PanesApp(BaseApp[int]):
         for number, name in enumerate(PANES, 1):
             self.panes[name].set_number(number)
         self.tab_bar = TabBar(id="tabs")
-        #: What follows the cursor, where there is room for it.
+        #: Panes that follow the cursor, on large screens.
         self.value_pane = ValuePane(id="value")
         self.graph_overview = GraphOverview(id="overview")
-        placed = {name: self.panes[name] for name in PANES}
-        self.pane_grid = PaneGrid({**placed, "value": self.value_pane, "overview": self.graph_overview}, id="main")
+        panes = {name: self.panes[name] for name in PANES}
+        self.pane_grid = PaneGrid({**panes, "value": self.value_pane, "overview": self.graph_overview}, id="main")
         self.screen_state: ScreenState | None = None
         self._mouse_enabled = True
-        #: A command runs for so long that the screen says so.
+        #: A command runs long enough for its progress to be shown.
         self._long_running = False
-        #: The pane that had the focus last; the console takes it and gives it back.
+        #: The pane that has the focus, or had it before the console.
         self._focused_pane: Pane = self.source_pane
         if arrangement is not None:
             self.pane_grid.tab, self.pane_grid.maximized_pane = arrangement.tab, arrangement.maximized_pane
@@ -110,12 +110,12 @@ class PanesApp(BaseApp[int]):
 
     @property
     def arrangement(self) -> PaneArrangement:
-        """How the panes stand."""
+        """The layout of the panes, to be saved."""
         return PaneArrangement(self.pane_grid.tab, self.pane_grid.maximized_pane, self.source_pane.folded_lines)
 
     @property
     def busy(self) -> bool:
-        """Whether something runs or waits."""
+        """Whether a command runs or waits."""
         return False
 
     def get_default_screen(self) -> Screen[None]:
@@ -137,43 +137,43 @@ class PanesApp(BaseApp[int]):
         self._focus_pane()
 
     def _focus_pane(self) -> None:
-        """At once, and not where a line was opened meanwhile: what is typed ahead is for that."""
+        """Focus the pane at once, unless the console line opened meanwhile: typed-ahead keys belong to it."""
         if self._base_screen.focused is not self.console_pane.input_line:
             self._base_screen.set_focus(self._focused_pane)
 
-    def _show_state(self, shown: ScreenState) -> None:
+    def _show_state(self, state: ScreenState) -> None:
         if self.screen_state is None and self._base_screen.focused is None:
-            # Where the first stop came quickly, the panes were not visible yet when the focus was asked for.
+            # If the first stop came early, the panes were not yet visible when they were focused.
             self.call_after_refresh(self._focus_pane)
-        self.screen_state = shown
+        self.screen_state = state
         self._base_screen.add_class("-ready")
-        above = next((screen for screen in self.screen_stack if isinstance(screen, GraphScreen)), None)
-        if above is None:
+        graph = next((screen for screen in self.screen_stack if isinstance(screen, GraphScreen)), None)
+        if graph is None:
             self._show_panes()
         else:
-            # It covers them: they are built once it is left.
-            above.show_state(shown)
+            # The graph covers the panes: they are built when it closes.
+            graph.show_state(state)
 
     def _show_panes(self) -> None:
-        """Put the stop into the panes."""
-        shown = self.screen_state
-        if shown is None:
+        """Show the stop in the panes."""
+        state = self.screen_state
+        if state is None:
             return
-        needs = {name: pane.space_request(shown) for name, pane in self.pane_grid.panes.items()}
-        self.pane_grid.set_requests({name: need for name, need in needs.items() if need is not None})
-        self.header.screen_state = shown
+        requests = {name: pane.space_request(state) for name, pane in self.pane_grid.panes.items()}
+        self.pane_grid.set_requests({name: request for name, request in requests.items() if request is not None})
+        self.header.screen_state = state
         for pane in self.panes.values():
-            pane.screen_state = shown
+            pane.screen_state = state
         self.refresh_context()
 
     @on(PaneGrid.PanesPlaced)
     def handle_panes_placed(self) -> None:
-        """The panes stand elsewhere, or others are visible."""
+        """Update tabs and focus after a new layout."""
         self.tab_bar.display = self.pane_grid.is_small
         self._base_screen.set_class(self.pane_grid.is_small, "-small")
         self.tab_bar.show_tabs(self.pane_grid.front_tab, self.pane_grid.non_empty_tabs)
         if not self._focused_pane.display:
-            # What a tab is about comes first on it.
+            # The main pane of a tab comes first.
             names = (*(TABS[self.pane_grid.front_tab].panes if self.pane_grid.is_small else ()), *PANES)
             self._focused_pane = next(
                 (self.panes[name] for name in names if self.panes[name].display), self.source_pane
@@ -184,7 +184,7 @@ class PanesApp(BaseApp[int]):
 
     @on(TabBar.TabSelected)
     def handle_tab_selected(self, message: TabBar.TabSelected) -> None:
-        """A tab was clicked."""
+        """Show the clicked tab."""
         self.pane_grid.show_tab(message.tab)
 
     @property
@@ -193,19 +193,19 @@ class PanesApp(BaseApp[int]):
         return self.screen_stack[-1:] == [self._base_screen]
 
     def refresh_context(self) -> None:
-        """After anything changed that the last two lines tell of."""
-        now = self.action_context
-        if now == self.key_bar.action_context:
+        """Update the key bar, the detail line and the panes that follow the cursor."""
+        context = self.action_context
+        if context == self.key_bar.action_context:
             return
-        self.key_bar.action_context = now
-        if now.screen_state is not None:
-            self.detail_line.say("" if now.target is None else now.target.text(now.screen_state))
-            self.value_pane.follow_cursor(now.screen_state, now.target)
-            self.graph_overview.follow_cursor(now.screen_state, self.source_pane.cursor_node)
+        self.key_bar.action_context = context
+        if context.screen_state is not None:
+            self.detail_line.say("" if context.target is None else context.target.text(context.screen_state))
+            self.value_pane.follow_cursor(context.screen_state, context.target)
+            self.graph_overview.follow_cursor(context.screen_state, self.source_pane.cursor_node)
 
     @property
     def action_context(self) -> ActionContext:
-        """What the screen stands at, as far as actions depend on it."""
+        """The state that decides which actions apply."""
         return ActionContext(
             self.screen_state,
             self.busy,
@@ -221,7 +221,7 @@ class PanesApp(BaseApp[int]):
 
     @property
     def interrupt_key(self) -> str:
-        """What a person calls the key that interrupts what runs now."""
+        """The name of the key that interrupts the running command."""
         stop = actions_by_id(self.actions)["stop"]
         if (
             self.focused is self.console_pane.input_line
@@ -233,49 +233,48 @@ class PanesApp(BaseApp[int]):
 
     @on(ConsolePane.SpacePressed)
     async def handle_space(self) -> None:
-        """A line does not begin with a space: in an empty one the key means what it means in the panes."""
+        """In an empty line the space key acts as in the panes: no command begins with a space."""
         stop = actions_by_id(self.actions)["stop"]
         if self.busy and "space" in stop.keys:
             await self.run_action(stop.textual_action)
 
     @property
     def target(self) -> Target | None:
-        """What the cursor is on, in the pane that has the focus or had it last."""
+        """The target of the cursor in the pane that has or had the focus."""
         return self._focused_pane.target
 
     @on(events.DescendantFocus)
     def handle_focus_changed(self, event: events.DescendantFocus) -> None:
-        """Another pane, or the console, takes the keys."""
+        """Record the pane that has the focus."""
         if isinstance(event.widget, Pane):
             self._focused_pane = event.widget
         self.refresh_context()
 
     @on(Pane.CursorMoved)
     def handle_cursor_moved(self) -> None:
-        """The cursor of a pane moved."""
         self.refresh_context()
 
     @on(GraphOverview.NodeSelected)
     def handle_node_selected(self, message: GraphOverview.NodeSelected) -> None:
-        """A box of the graph was clicked."""
+        """Go to the source line of the clicked box."""
         self.source_pane.go_to_node(message.node)
 
     # -- actions
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Whether a key's action is free to be done now; see :meth:`..actions.Action.bound`."""
-        written = action if not parameters else f"{action}({', '.join(map(repr, parameters))})"
-        meant = self._actions_by_textual_action.get(written)
-        return meant is None or any(one.is_bound(self.action_context) for one in meant)
+        """Whether the key of an action is bound now; see :meth:`..actions.Action.is_bound`."""
+        call = action if not parameters else f"{action}({', '.join(map(repr, parameters))})"
+        candidates = self._actions_by_textual_action.get(call)
+        return candidates is None or any(candidate.is_bound(self.action_context) for candidate in candidates)
 
     # -- panes
 
     def action_pane(self, name: str) -> None:
-        """Put the focus on a pane."""
+        """Focus a pane."""
         pane = self.panes[name]
         if self.pane_grid.bring_to_front(name, switch_tab=pane.has_focus):
             self._focused_pane = pane
-            # What had the focus may be hidden just now, and hand it on.
+            # Deferred: the pane that had the focus may be hidden just now, which moves the focus.
             self.call_after_refresh(pane.focus)
         else:
             self.status_message.say(f"{pane.pane_title}: nothing to show here")
@@ -284,7 +283,7 @@ class PanesApp(BaseApp[int]):
         self.pane_grid.toggle_maximized(self._focused_pane.id or "")
 
     def action_tab(self, step: int) -> None:
-        """The tab after (-1: before) the one in front."""
+        """Show the next tab (-1: the previous one)."""
         if not self.pane_grid.is_small and not self.pane_grid.maximized_pane:
             self.status_message.say("all panes are in sight: smaller screens have tabs")
             return
@@ -295,10 +294,10 @@ class PanesApp(BaseApp[int]):
         if not self.source_pane.fold(hide):
             self.status_message.say("nothing to hide here: the cursor is inside of no loop and no If")
 
-    def action_walk(self, made: bool) -> None:
-        if not self.source_pane.go_to_related(made):
+    def action_walk(self, producer: bool) -> None:
+        if not self.source_pane.go_to_related(producer):
             self.status_message.say(
-                "no line makes what this one reads" if made else "no line reads what this one makes"
+                "no line makes what this one reads" if producer else "no line reads what this one makes"
             )
 
     def action_code(self) -> None:
@@ -306,10 +305,10 @@ class PanesApp(BaseApp[int]):
             self.status_message.say("the model does not tell what code it comes from")
 
     def action_mouse(self) -> None:
-        """Let the terminal have the mouse, to select text, or take it again."""
+        """Release the mouse to the terminal, to select text, or capture it again."""
         self._mouse_enabled = not self._mouse_enabled
         driver = self._driver
-        # Textual's driver asks its own mark before it switches, and again when the program comes back to the front.
+        # Textual's driver checks its own flag before it switches, and again when the process resumes.
         if driver is not None:
             driver._mouse = True
             switch = getattr(driver, "_enable_mouse_support" if self._mouse_enabled else "_disable_mouse_support", None)
@@ -322,21 +321,21 @@ class PanesApp(BaseApp[int]):
 
     # -- the cursor
 
-    def action_cursor(self, where: str) -> None:
-        self._focused_pane.move(where)
+    def action_cursor(self, direction: str) -> None:
+        self._focused_pane.move(direction)
 
     def action_find(self) -> None:
-        """Ask for a text, and go to the next line with it."""
+        """Open the search prompt."""
         self.console_pane.open("/", once=True)
         self._update_console_class()
 
-    def action_find_next(self, way: int) -> None:
-        if not self._focused_pane.find_text(self._focused_pane.search_text, way):
+    def action_find_next(self, direction: int) -> None:
+        if not self._focused_pane.find_text(self._focused_pane.search_text, direction):
             self.status_message.say(f"'{self._focused_pane.search_text}' is not in this pane", error=True)
 
     @on(ConsolePane.SearchRequested)
     def handle_search(self, message: ConsolePane.SearchRequested) -> None:
-        """A text to find was typed; an empty one is the one before."""
+        """Find the typed text; an empty one repeats the previous search."""
         self.action_close()
         text = message.text or self._focused_pane.search_text
         if text and not self._focused_pane.find_text(text):
@@ -345,13 +344,13 @@ class PanesApp(BaseApp[int]):
         self.refresh_context()
 
     def action_go_to_line(self) -> None:
-        """Ask for the number of a line, or for the name of what it makes or runs."""
+        """Open the prompt for a line number, or the name of a value or node."""
         self.console_pane.open("@", once=True)
         self._update_console_class()
 
     @on(ConsolePane.LineRequested)
     def handle_line_requested(self, message: ConsolePane.LineRequested) -> None:
-        """A line of the source was asked for; nothing: the line is closed."""
+        """Go to the requested source line; an empty request only closes the prompt."""
         self.action_close()
         if not message.text:
             return
@@ -362,7 +361,7 @@ class PanesApp(BaseApp[int]):
             self.status_message.say(str(problem), error=True)
 
     def action_copy(self) -> None:
-        """Copy what the cursor is on, where the terminal has a clipboard."""
+        """Copy the target of the cursor, if the terminal has a clipboard."""
         target = self.target
         if target is None or self.screen_state is None:
             self.status_message.say("nothing to copy on this line")
@@ -371,15 +370,15 @@ class PanesApp(BaseApp[int]):
         self.copy_to_clipboard(text)
         self.status_message.say(f"copied {escape_unprintable(text) if len(text) < 60 else f'{len(text)} characters'}")
 
-    # -- the line that is typed into
+    # -- the console
 
     def action_console(self, text: str) -> None:
-        """Open the console; with something typed already it is for that line alone."""
+        """Open the console; with prefilled text for one line only."""
         self.console_pane.open(text, once=bool(text))
         self._update_console_class()
 
     def on_paste(self, event: events.Paste) -> None:
-        """What was pasted where nothing is typed into: it is for a line that was opened meanwhile, or for none."""
+        """Forward a paste outside of any input to the line opened meanwhile, if any."""
         line = self.focused
         if isinstance(line, LineInput):
             line.post_message(events.Paste(event.text))
@@ -387,7 +386,7 @@ class PanesApp(BaseApp[int]):
             self.status_message.say("nothing is typed into here: : opens the console for what was pasted")
 
     def _update_console_class(self) -> None:
-        """After the console was opened or closed."""
+        """Update the screen after the console opened or closed."""
         self._base_screen.set_class(self.console_pane.display, "-console")
         self.refresh_context()
 
@@ -403,14 +402,14 @@ class PanesApp(BaseApp[int]):
         elif self.pane_grid.maximized_pane:
             self.pane_grid.toggle_maximized("")
 
-    # -- above the panes
+    # -- modal screens
 
     def action_help(self) -> None:
         pane, lesson = self._focused_pane, self.action_context.lesson_open
         self.push_screen(HelpScreen(self.actions, pane=pane.id or "", name=pane.pane_title, lesson=lesson))
 
     def action_palette(self) -> None:
-        """Find an action by its words; a second time: close that."""
+        """Open the palette, or close it if open."""
         top = self.screen
         if isinstance(top, PaletteScreen):
             top.action_leave()
@@ -431,12 +430,12 @@ class PanesApp(BaseApp[int]):
             self.push_screen(PaletteScreen(self.actions, groups), self._run_palette_action)
 
     def _non_empty_panes(self) -> dict[str, tuple[str, ActionContext]]:
-        """The panes that have something to show, with what there would be if each had the focus."""
-        now = self.action_context
-        shown = {name: pane for name, pane in self.panes.items() if self.pane_grid.has_content(name)}
+        """The title of each non-empty pane, and the context if it had the focus."""
+        context = self.action_context
+        panes = {name: pane for name, pane in self.panes.items() if self.pane_grid.has_content(name)}
         return {
-            name: (pane.pane_title, replace(now, pane=name, target=pane.target, typing=False))
-            for name, pane in shown.items()
+            name: (pane.pane_title, replace(context, pane=name, target=pane.target, typing=False))
+            for name, pane in panes.items()
         }
 
     def _run_palette_action(self, action: Action | None) -> None:
@@ -452,9 +451,9 @@ class PanesApp(BaseApp[int]):
 
 
 def _group_by_textual_action(actions: Sequence[Action]) -> dict[str, list[Action]]:
-    """Actions by what they do, as Textual asks for it."""
-    found: dict[str, list[Action]] = {}
-    for one in actions:
-        if one.textual_action:
-            found.setdefault(one.textual_action.removeprefix("app."), []).append(one)
-    return found
+    """The actions by Textual action string."""
+    groups: dict[str, list[Action]] = {}
+    for action in actions:
+        if action.textual_action:
+            groups.setdefault(action.textual_action.removeprefix("app."), []).append(action)
+    return groups

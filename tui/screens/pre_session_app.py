@@ -1,4 +1,4 @@
-"""Small apps that come before the debugger: a list, a line to type into, keys."""
+"""Base class of the small apps before the debugger."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from .base_app import BaseApp, Result
 
 
 class PreSessionApp(BaseApp[Result]):
-    """An app in which all that keys depend on is whether a line is typed."""
+    """An app whose keys depend only on whether an input line has the focus."""
 
     def refresh_context(self, typing: bool) -> None:
-        """After what the keys mean changed."""
+        """Update the key bar."""
         self.key_bar.action_context = ActionContext(typing=typing)

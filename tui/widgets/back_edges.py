@@ -183,7 +183,7 @@ def _row_targets(state: ScreenState, loop: Loop) -> list[ValueTarget]:
 
 
 def _append_sequences(lines: list[StyledLine], state: ScreenState, width: int, height: int) -> list[StyledLine]:
-    """Add each recurrence in closed form: below its row where the height suffices, else below all rows."""
+    """Add the text of each recurrence: below its row where the height suffices, else below all rows."""
     frame = state.frame.frame
     rows = lines[1 : 1 + len(frame.back_edges)]
     targets = [row.target for row in rows]
