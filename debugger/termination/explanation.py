@@ -342,10 +342,11 @@ class _TerminationAnalysis:
         text = decision_text(self.decision, self.formatter)
         subject = name if data is None else f"the {'condition' if self.iteration else 'initial condition'}"
         values = self._deciding_values_text() if data is None else ""
-        computed_text = f"{name} = {text}" if data is None and text != name else subject
+        source = f"{name} = {text}" if data is None and text != name else subject
         words = {True: "true", False: "false"}
-        reason = f": {values}" if values else ""
-        return f"the condition was set to {words[current]}; {computed_text} is {words[computed]}{reason}"
+        return (
+            f"the condition was set to {words[current]}; {source} is {words[computed]}{f': {values}' if values else ''}"
+        )
 
     def _deciding_values_text(self) -> str:
         """The values of a condition that is one comparison."""

@@ -102,7 +102,7 @@ def estimate_turning(
     if len(left) < 3 or len(left) != len(right) or not COMPARISON_OPERATORS[sign](left[-1], right[-1]):
         return None
     if not all(math.isfinite(x) for x in left + right):
-        return TurningEstimate(Trend.IRREGULAR, text="a side is infinite, so nothing can be said about when it ends")
+        return TurningEstimate(Trend.IRREGULAR, text="a side is infinite, so the end cannot be predicted")
     if len(set(left)) == len(set(right)) == 1:
         # The gap is no criterion: for sides far apart a movement of the small one does not change it.
         return TurningEstimate(Trend.CONSTANT, text=f"the two sides have not moved in the last {len(left)} iterations")
@@ -153,7 +153,7 @@ class _IntegerTrend:
         return self._describe(*ways[0], ends[0])
 
     def _describe(self, left: IntegerRecurrence, right: IntegerRecurrence, end: TurningPoint) -> TurningEstimate:
-        movement, more = self._movement_text(left, right), end.iterations
+        motion, more = self._movement_text(left, right), end.iterations
         added = left.kind is right.kind is RecurrenceKind.ADDED
         gap = abs(self.left[-1] - self.right[-1])
         step = abs(self.left[-1] - self.right[-1] + left.operand - right.operand) - gap if added else 0
@@ -161,22 +161,22 @@ class _IntegerTrend:
         if more is not None and more < _MAX_ITERATIONS:
             if end.wraps:
                 return _make_estimate(
-                    Trend.WRAPS, more, rate, f"{movement}, and wraps around at the end of {self.dtype.name}"
+                    Trend.WRAPS, more, rate, f"{motion}, and wraps around at the end of {self.dtype.name}"
                 )
             trend = Trend.LINEAR if added else Trend.GEOMETRIC
-            movement = (
-                f"the gap of {number_text(gap)} falls by {number_text(-step)} each" if added and step < 0 else movement
+            motion = (
+                f"the gap of {number_text(gap)} falls by {number_text(-step)} each" if added and step < 0 else motion
             )
-            return _make_estimate(trend, more, rate, movement, exact=added)
+            return _make_estimate(trend, more, rate, motion, exact=added)
         if more is None and not end.certain:
-            return TurningEstimate(Trend.IRREGULAR, text=f"{movement}: nothing can be said about when it ends")
+            return TurningEstimate(Trend.IRREGULAR, text=f"{motion}: the end cannot be predicted")
         if added and self.sign == "!=" and step < 0:
             text = f"the gap changes by {number_text(step)} each, which steps over the one value that ends it"
             return TurningEstimate(Trend.STEPS_OVER, None, rate, text=text)
         if added and step > 0:
-            movement = f"moving away: the gap grows by {number_text(step)} each"
+            motion = f"moving away: the gap grows by {number_text(step)} each"
         wrap_note = "" if more is None else f" before {self.dtype.name} wraps around"
-        return TurningEstimate(Trend.DIVERGING, None, rate, text=f"{movement}; at this rate it never ends{wrap_note}")
+        return TurningEstimate(Trend.DIVERGING, None, rate, text=f"{motion}; at this rate it never ends{wrap_note}")
 
     def _movement_text(self, left: IntegerRecurrence, right: IntegerRecurrence) -> str:
         """Describe the movement of the first side that moves."""
@@ -249,17 +249,16 @@ class _FloatTrend:
             text = f"moving away: the gap grows by {number_text(step)} each; at this rate {self.diverging_text}"
             return spread, TurningEstimate(Trend.DIVERGING, None, step, text=text)
         ratio = gap / -step
-        movement = f"the gap of {number_text(gap)} falls by {number_text(-step)} each"
+        motion = f"the gap of {number_text(gap)} falls by {number_text(-step)} each"
         unit = self.ulp(max(self._largest_magnitude(self.left, ratio), self._largest_magnitude(self.right, ratio)))
         if unit * _MIN_STEP_ULPS > -step and not self.is_integer:
             text = (
-                f"{movement}, and {self.type_label} has steps of {number_text(unit)} there: nothing can be said about"
-                " when it ends"
+                f"{motion}, and {self.type_label} has steps of {number_text(unit)} there: the end cannot be predicted"
             )
             return spread, TurningEstimate(Trend.IRREGULAR, None, step, text=text)
         exact = not spread and unit <= 1 and all(map(float.is_integer, (*self.left, *self.right)))
         if self.sign == "!=" and (self.is_integer or spread > 1e-3):
-            text = f"{movement}, more or less, which hardly ever hits one value exactly"
+            text = f"{motion}, more or less, which hardly ever hits one value exactly"
             return spread, TurningEstimate(Trend.IRREGULAR, None, step, text=text)
         if self.sign == "!=":
             # The rounding error of ``ratio`` steps.
@@ -269,8 +268,8 @@ class _FloatTrend:
                 return spread, TurningEstimate(Trend.STEPS_OVER, None, step, text=text)
             if not exact:
                 text = (
-                    f"{movement}: in about {_more_iterations_text(round(ratio))} it ends, if rounding meets the one"
-                    " value that ends it"
+                    f"{motion}: in about {_more_iterations_text(round(ratio))} it ends, if rounding meets the one value"
+                    " that ends it"
                 )
                 return spread, TurningEstimate(Trend.STEPS_OVER, None, step, text=text)
             more = round(ratio)
@@ -278,7 +277,7 @@ class _FloatTrend:
             # Rounding may leave a small excess above a whole number.
             steps_left = round(ratio) if abs(ratio - round(ratio)) < 1e-9 * max(1.0, ratio) else ratio
             more = math.ceil(steps_left) if self.sign in (">", "<") else math.floor(steps_left) + 1
-        return spread, _make_estimate(Trend.LINEAR, max(1, more), step, movement, exact=exact)
+        return spread, _make_estimate(Trend.LINEAR, max(1, more), step, motion, exact=exact)
 
     @staticmethod
     def _largest_magnitude(side: Sequence[float], more: float) -> float:
@@ -320,21 +319,20 @@ class _FloatTrend:
         text = f"moving away: {side} {verb}; at this rate {self.diverging_text}"
         return spread, TurningEstimate(Trend.DIVERGING, None, factor, text=text)
 
-    def _estimate_vanishing(self, movement: str, factor: float, magnitude: float) -> TurningEstimate:
+    def _estimate_vanishing(self, motion: str, factor: float, magnitude: float) -> TurningEstimate:
         """The estimate for a side that tends to zero, or to a number near the smallest one."""
         if self.is_integer or not self.smallest_number:
-            text = f"{movement}: it tends to 0, and whether it gets there, the rounding of {self.type_label} decides"
+            text = f"{motion}: it tends to 0, and whether it gets there, the rounding of {self.type_label} decides"
             return TurningEstimate(Trend.IRREGULAR, None, factor, text=text)
         # Half of the smallest number is rounded to 0.
         more = _iteration_count((math.log(self.smallest_number) - math.log(2) - math.log(magnitude)) / math.log(factor))
         if factor <= 0.5:
             text = (
-                f"{_TREND_CONTINUES}, at most about {_more_iterations_text(more)} ({movement}, and is 0 where"
+                f"{_TREND_CONTINUES}, at most about {_more_iterations_text(more)} ({motion}, and is 0 where"
                 f" {self.type_label} has no smaller number)"
             )
             return TurningEstimate(Trend.GEOMETRIC, more, factor, text=text, at_most=True, upper_bound_text=text)
-        when = _more_iterations_text(more)
-        text = f"{movement}: it tends to 0, and whether it gets there, rounding decides in about {when}"
+        text = f"{motion}: it tends to 0, and whether it gets there, rounding decides in about {_more_iterations_text(more)}"
         return TurningEstimate(Trend.IRREGULAR, None, factor, text=text)
 
     def _fit_settling(self) -> tuple[float, TurningEstimate] | None:
@@ -352,13 +350,13 @@ class _FloatTrend:
         )
         # The accumulated rounding error of all iterations.
         error = self.ulp(max(map(abs, (*self.left, *self.right)))) / (1 - factor)
-        movement = f"its steps shrink by a factor of {number_text(factor)} each"
+        motion = f"its steps shrink by a factor of {number_text(factor)} each"
         if high < -error and self.sign != "!=":
             more = _iteration_count(math.log(-limit / (gap - limit)) / math.log(factor))
-            return spread, _make_estimate(Trend.GEOMETRIC, more, factor, f"the gap falls; {movement}", limit)
+            return spread, _make_estimate(Trend.GEOMETRIC, more, factor, f"the gap falls; {motion}", limit)
         if low > error:
             end = "no end is in sight" if self.is_integer else "it never ends"
-            text = f"the gap seems to settle near {number_text(limit)} ({movement}); like this {end}"
+            text = f"the gap seems to settle near {number_text(limit)} ({motion}); like this {end}"
             return spread, TurningEstimate(Trend.SETTLING, None, factor, limit, text)
         return None
 
@@ -372,7 +370,7 @@ class _FloatTrend:
                 f" {_more_iterations_text(more)}"
             )
             return TurningEstimate(Trend.ACCELERATING, more, self.steps[-1], text=text, at_most=True)
-        text = "nearer each time, but not at a steady rate: nothing can be said about when it ends"
+        text = "nearer each time, but not at a steady rate: the end cannot be predicted"
         return TurningEstimate(Trend.IRREGULAR, None, self.steps[-1], text=text)
 
     def _max_iterations(self) -> int | None:
@@ -398,11 +396,11 @@ def _more_iterations_text(count: int) -> str:
 
 
 def _make_estimate(
-    trend: Trend, more: int, rate: float, movement: str, limit: float = 0.0, exact: bool = False
+    trend: Trend, more: int, rate: float, motion: str, limit: float = 0.0, exact: bool = False
 ) -> TurningEstimate:
     """An estimate that the comparison turns; ``exact``: whole numbers in equal steps, whose end is certain."""
-    text = f"{_TREND_CONTINUES}, about {_more_iterations_text(more)} ({movement})"
-    bound = f"{_TREND_CONTINUES}, at most {'' if exact else 'about '}{_more_iterations_text(more)} ({movement})"
+    text = f"{_TREND_CONTINUES}, about {_more_iterations_text(more)} ({motion})"
+    bound = f"{_TREND_CONTINUES}, at most {'' if exact else 'about '}{_more_iterations_text(more)} ({motion})"
     return TurningEstimate(trend, more, rate, limit, text, upper_bound_text=bound)
 
 
