@@ -1,4 +1,4 @@
-"""What a loop was given and what it gave: all iterations of one entry, or one iteration of its body."""
+"""Captures the inputs and outputs of a loop: for all iterations of one entry, or for one iteration of its body."""
 
 from __future__ import annotations
 
@@ -18,162 +18,162 @@ from ..compare.running.value_readers import IterationReader, iteration_inputs, p
 from ..session.positions import NonDeterminismError, Position, run_to
 from .submodel import NOT_COMPUTED
 
-#: Gives an engine that stands at a position of a run, and that nobody else moves.
+#: Returns an engine stopped at a position of a run; the caller owns it.
 EngineAtPosition = Callable[[Position], Engine]
 
 
 @dataclass(frozen=True)
 class LoopEntryRef:
-    """One entry of a loop. ``entry``: the iterations that the loops around it are in, outermost first."""
+    """One entry of a loop. ``entry``: the iteration numbers of the enclosing loops, outermost first."""
 
     plan: LoopPlan
     entry: tuple[int, ...]
 
     def position(self, plans: Sequence[LoopPlan], iteration: int) -> Position:
-        """The position of its boundary before an iteration."""
-        around = []
+        """The position of the loop's boundary before an iteration."""
+        outer_plans = []
         index = self.plan.parent
         while index >= 0:
-            around.append(plans[index])
+            outer_plans.append(plans[index])
             index = plans[index].parent
-        pairs = zip(reversed(around), self.entry, strict=True)
-        outer = [number for plan, at in pairs for number in (plan.enter, at)]
+        pairs = zip(reversed(outer_plans), self.entry, strict=True)
+        outer = [step for plan, number in pairs for step in (plan.enter, number)]
         return (*outer, self.plan.enter, iteration, self.plan.head)
 
 
 class CaptureRuns:
-    """Runs of a model with inputs that visit places. ``limit``: the most iterations of any loop."""
+    """Runs of a model that stop at loop entries. ``limit``: the maximum number of iterations of any loop."""
 
     def __init__(
-        self, model: Model, inputs: Mapping[str, Data], limit: int | None = None, at: EngineAtPosition | None = None
+        self, model: Model, inputs: Mapping[str, Data], limit: int | None = None, locate: EngineAtPosition | None = None
     ) -> None:
         self.model = model
         self.inputs = inputs
         self.limit = limit
         self._bound_inputs = model.check(inputs)
         self._failures: dict[tuple[int, tuple[int, ...], int], str] = {}
-        #: A session puts engines to positions of the branch that it is on.
-        self._engine_at = at or self._rerun_to
+        #: A session passes a function that positions engines on its current branch.
+        self._engine_at = locate or self._rerun_to
 
     def first_entry(self, plan: LoopPlan) -> LoopEntryRef:
-        """The entry of a loop that comes first.
+        """The first entry of a loop.
 
         Raises:
-            UsageError: it is not entered.
+            UsageError: the loop is not entered.
         """
         engine = self._start_engine()
         engine.stop_at(plan.index, 0)
-        what, _ = engine.resume()
-        self._expect(engine, what, "boundary", plan)
+        stop_kind, _ = engine.resume()
+        self._expect(engine, stop_kind, "boundary", plan)
         return LoopEntryRef(plan, Frame(engine, plan.index).entry)
 
-    def last_iteration(self, place: LoopEntryRef) -> int:
-        """The number of the last iteration of an entry: one that fails is the last.
+    def last_iteration(self, entry_ref: LoopEntryRef) -> int:
+        """The number of the last iteration of an entry; a failing iteration is the last.
 
         Raises:
-            UsageError: it has none.
+            UsageError: the entry has no iteration.
         """
-        engine = self.engine_before(place, 0)
+        engine = self.engine_before(entry_ref, 0)
         try:
-            self._run_to_end(engine, place.plan)
+            self._run_to_end(engine, entry_ref.plan)
         except ExecutionError:
-            return Frame(engine, place.plan.index).iteration
-        count = Frame(engine, place.plan.index).iteration
+            return Frame(engine, entry_ref.plan.index).iteration
+        count = Frame(engine, entry_ref.plan.index).iteration
         if not count:
-            raise UsageError(f"loop '{place.plan.loop.name}' ran no iteration")
+            raise UsageError(f"loop '{entry_ref.plan.loop.name}' ran no iteration")
         return count - 1
 
-    def engine_before(self, place: LoopEntryRef, iteration: int) -> Engine:
-        """An engine that stands at the boundary before an iteration.
+    def engine_before(self, entry_ref: LoopEntryRef, iteration: int) -> Engine:
+        """An engine stopped at the boundary before an iteration.
 
         Raises:
-            UsageError: there is no such entry, or it ended before.
+            UsageError: there is no such entry, or it ended earlier.
         """
-        plan = place.plan
+        plan = entry_ref.plan
         try:
-            return self._engine_at(place.position(self.model.plan.loops, iteration))
+            return self._engine_at(entry_ref.position(self.model.plan.loops, iteration))
         except NonDeterminismError:
-            at = f" of entry {'/'.join(map(str, place.entry))}" if place.entry else ""
-            raise UsageError(f"loop '{plan.loop.name}' has no iteration {iteration}{at}") from None
+            entry_text = f" of entry {'/'.join(map(str, entry_ref.entry))}" if entry_ref.entry else ""
+            raise UsageError(f"loop '{plan.loop.name}' has no iteration {iteration}{entry_text}") from None
 
     def capture_iteration(
-        self, place: LoopEntryRef, number: int, fed: Iterable[Value], results: Iterable[Value]
+        self, entry_ref: LoopEntryRef, number: int, fed: Iterable[Value], results: Iterable[Value]
     ) -> tuple[dict[Value, Any], dict[Value, Any]]:
-        """What one iteration is given and what it gives; of one in which a node fails what was computed before, and
-        ``NOT_COMPUTED`` for the rest.
+        """Inputs and outputs of one iteration. If a node fails, the outputs not computed before it are
+        ``NOT_COMPUTED``.
 
         Raises:
-            UsageError: the entry ended before.
-            ExecutionError: it failed before any node of it, as where a sliced input has no part for it.
+            UsageError: the entry ended earlier.
+            ExecutionError: the iteration failed before its first node, as with a sliced input that is too short.
         """
-        plan, loop = place.plan, place.plan.loop
-        engine = self.engine_before(place, number)
+        plan, loop = entry_ref.plan, entry_ref.plan.loop
+        engine = self.engine_before(entry_ref, number)
         frame = Frame(engine, plan.index)
         if frame.stopped_by is not None:
             raise UsageError(
                 f"loop '{loop.name}' has no iteration {number}: it ended after {frame.iteration} ({frame.stopped_by})"
             )
-        got = iteration_inputs(frame)
-        read = {value: _engine_value(engine, value) for value in _invariant_values(loop, fed) if value not in got}
+        inputs = iteration_inputs(frame)
+        fixed = {value: _engine_value(engine, value) for value in _invariant_values(loop, fed) if value not in inputs}
         engine.clear_stops()
         engine.stop_at(plan.index, number + 1)
         failure = self._run_iteration(engine, plan)
         if failure and engine.pc == plan.head:
             raise ExecutionError(failure)
         if failure:
-            self._failures[plan.index, place.entry, number] = failure
+            self._failures[plan.index, entry_ref.entry, number] = failure
         params = [*loop.body.inputs, *pre_condition_values(loop)]
-        left = Frame(engine, plan.index)
-        after = IterationReader({**read, **got}, params, left.values)
-        there = {value: not failure or left._internals.is_computed(value) for value in results}
-        return {value: self._read_value(after, value, loop) for value in fed}, {
-            value: self._read_value(after, value, loop) if known else NOT_COMPUTED for value, known in there.items()
+        end = Frame(engine, plan.index)
+        reader = IterationReader({**fixed, **inputs}, params, end.values)
+        is_known = {value: not failure or end._internals.is_computed(value) for value in results}
+        return {value: self._read_value(reader, value, loop) for value in fed}, {
+            value: self._read_value(reader, value, loop) if known else NOT_COMPUTED for value, known in is_known.items()
         }
 
-    def failure_of_iteration(self, place: LoopEntryRef, number: int) -> str:
-        """Why an iteration that was asked for failed; empty: it did not."""
-        return self._failures.get((place.plan.index, place.entry, number), "")
+    def failure_of_iteration(self, entry_ref: LoopEntryRef, number: int) -> str:
+        """Why a captured iteration failed; empty if it did not."""
+        return self._failures.get((entry_ref.plan.index, entry_ref.entry, number), "")
 
     def _run_iteration(self, engine: Engine, plan: LoopPlan) -> str:
-        """Run the iteration; returns why it failed, or nothing."""
+        """Run the iteration; return the error message, empty on success."""
         try:
-            what, _ = engine.resume()
+            stop_kind, _ = engine.resume()
         except ExecutionError as error:
             return str(error)
-        self._expect(engine, what, "boundary", plan)
+        self._expect(engine, stop_kind, "boundary", plan)
         return ""
 
     def capture_entry(
-        self, place: LoopEntryRef, fed: Iterable[Value], results: Sequence[Value]
+        self, entry_ref: LoopEntryRef, fed: Iterable[Value], results: Sequence[Value]
     ) -> tuple[dict[Value, Any], dict[Value, Any]]:
-        """What one entry of a loop is given, and what it gives once all its iterations ran.
+        """Inputs of one loop entry, and its outputs after all iterations.
 
         Raises:
             UsageError: there is no such entry.
-            LimitError: it reached the limit.
+            LimitError: the entry reached the limit.
         """
-        engine = self.engine_before(place, 0)
-        found = {value: _engine_value(engine, value) for value in fed}
-        found.update(
-            (value, data) for value, data in _current_initial_values(engine, place.plan).items() if value in found
+        engine = self.engine_before(entry_ref, 0)
+        inputs = {value: _engine_value(engine, value) for value in fed}
+        inputs.update(
+            (value, data) for value, data in _current_initial_values(engine, entry_ref.plan).items() if value in inputs
         )
-        self._run_to_end(engine, place.plan)
-        return found, self._capture_results(engine, place, results)
+        self._run_to_end(engine, entry_ref.plan)
+        return inputs, self._capture_results(engine, entry_ref, results)
 
-    def _capture_results(self, engine: Engine, place: LoopEntryRef, results: Sequence[Value]) -> dict[Value, Any]:
-        """Runs on to where a loop that ended has given its results: the next node around it, or the next boundary."""
-        parent, depth = place.plan.parent, len(engine.stack) - 1
+    def _capture_results(self, engine: Engine, entry_ref: LoopEntryRef, results: Sequence[Value]) -> dict[Value, Any]:
+        """Run until the results of an ended loop are computed: to the next node around it, or the next boundary."""
+        parent, depth = entry_ref.plan.parent, len(engine.stack) - 1
         while True:
             engine.clear_stops()
             engine.stop_at_node(depth)
             if parent >= 0:
-                engine.stop_at(parent, place.entry[-1] + 1)
-            what, _ = engine.resume()
+                engine.stop_at(parent, entry_ref.entry[-1] + 1)
+            stop_kind, _ = engine.resume()
             frame = Frame(engine, parent)
-            if what in ("end", "boundary") or all(frame._internals.is_computed(value) for value in results):
+            if stop_kind in ("end", "boundary") or all(frame._internals.is_computed(value) for value in results):
                 read = frame.values.read
                 return {value: read(value)[1] for value in results}
-            self._expect(engine, what, "node", place.plan)
+            self._expect(engine, stop_kind, "node", entry_ref.plan)
 
     # -- running
 
@@ -194,25 +194,25 @@ class CaptureRuns:
             engine.stop_at_end(plan.index)
             self._expect(engine, engine.resume()[0], "boundary", plan)
 
-    def _expect(self, engine: Engine, what: str, wanted: str, plan: LoopPlan) -> None:
-        if what == "interrupt":
+    def _expect(self, engine: Engine, stop_kind: str, expected: str, plan: LoopPlan) -> None:
+        if stop_kind == "interrupt":
             raise InterruptError("interrupted")
-        if what == "limit":
+        if stop_kind == "limit":
             raise LimitError(f"loop '{plan.loop.name}' did not come to its end within {self.limit} iterations")
-        if what == "end" and wanted != "end":
+        if stop_kind == "end" and expected != "end":
             raise UsageError(f"loop '{plan.loop.name}' is not entered in this run")
 
-    def _read_value(self, after: IterationReader, value: Value, loop: Loop) -> Any:
-        there, data = after.read(value)
-        if not there:
+    def _read_value(self, reader: IterationReader, value: Value, loop: Loop) -> Any:
+        is_known, data = reader.read(value)
+        if not is_known:
             raise ExecutionError(f"loop '{loop.name}': '{value.name}' has no value in this iteration")
         return data
 
 
 def _invariant_values(loop: Loop, fed: Iterable[Value]) -> list[Value]:
-    """What is fed that is the same in all iterations: the rest is made by the iteration itself."""
-    made = {value for node in loop.body.nodes for value in node.outputs}
-    return [value for value in fed if value not in made and value is not loop.iteration]
+    """Fed values that are the same in all iterations; the iteration itself computes the others."""
+    computed = {value for node in loop.body.nodes for value in node.outputs}
+    return [value for value in fed if value not in computed and value is not loop.iteration]
 
 
 def _engine_value(engine: Engine, value: Value) -> Any:
@@ -222,23 +222,23 @@ def _engine_value(engine: Engine, value: Value) -> Any:
 
 
 def _current_initial_values(engine: Engine, plan: LoopPlan) -> dict[Value, Any]:
-    """What a loop begins with, before its iteration 0: other than what it was given where a session changed that."""
-    found: dict[Value, Any] = {}
+    """Initial values of a loop before its iteration 0, including edits made in a session."""
+    initial_values: dict[Value, Any] = {}
     for edge in plan.edges:
         if isinstance(edge.edge.initial, Value):
-            found[edge.edge.initial] = engine.value(edge.param)
+            initial_values[edge.edge.initial] = engine.value(edge.param)
     _, trips, condition, _, _ = engine.loop_state(plan.index)
-    for value, now in ((plan.loop.trip_count, trips), (plan.loop.initial_condition, condition)):
-        if value is not None and now is not None and value not in found:
-            before = _engine_value(engine, value)
-            same = before is None or int(np.asarray(before).reshape(())) == now or trips is None
-            found[value] = before if same else np.full_like(before, now)
-    return found
+    for value, current in ((plan.loop.trip_count, trips), (plan.loop.initial_condition, condition)):
+        if value is not None and current is not None and value not in initial_values:
+            original = _engine_value(engine, value)
+            is_same = original is None or int(np.asarray(original).reshape(())) == current or trips is None
+            initial_values[value] = original if is_same else np.full_like(original, current)
+    return initial_values
 
 
 def outer_values_read(loop: Loop) -> Iterable[Value]:
-    """What a loop reads around it, each once, in the order of its ports."""
-    found = [value for value in loop.inputs if value is not None]
+    """Outer values that a loop reads, without duplicates, in the order of its ports."""
+    values = [value for value in loop.inputs if value is not None]
     for edge in loop.back_edges:
-        found.append(edge.initial.outer if isinstance(edge.initial, SlicedInput) else edge.initial)
-    return dict.fromkeys(found)
+        values.append(edge.initial.outer if isinstance(edge.initial, SlicedInput) else edge.initial)
+    return dict.fromkeys(values)

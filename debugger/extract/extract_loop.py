@@ -1,6 +1,6 @@
-"""``extract``: a loop, or one iteration of its body, as a model of its own with inputs and expected outputs.
+"""``extract``: writes a loop, or one iteration of its body, as a standalone model with inputs and expected outputs.
 
-What is written is run once, and has to give the run's numbers to the bit: what does not is refused, and left out.
+The written model is run once and must reproduce the values of the run bit for bit; otherwise it is discarded.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from .submodel import NOT_COMPUTED, Submodel, same_bits
 
 @dataclass(frozen=True)
 class ExtractionResult:
-    """What was written. ``iteration`` None: all of the entry. ``expected``: the outputs whose values are known, all but
-    where the iteration fails: ``failure`` tells why."""
+    """Describes the written model. ``iteration`` None: the whole entry. ``expected``: the outputs with known values,
+    which are all of them unless the iteration fails; ``failure`` is the reason."""
 
     model: Path
     loop: str
@@ -38,138 +38,140 @@ class ExtractionResult:
 
     @property
     def what(self) -> str:
-        """In words what it is: ``iteration 3 of loop 'sqrt'``."""
-        whole = "all iterations" if self.iteration is None else f"iteration {self.iteration}"
-        return f"{whole} of loop '{self.loop}'{_entry_text(self.entry)}"
+        """Description, such as ``iteration 3 of loop 'sqrt'``."""
+        iteration_text = "all iterations" if self.iteration is None else f"iteration {self.iteration}"
+        return f"{iteration_text} of loop '{self.loop}'{_entry_text(self.entry)}"
 
     @property
     def proof(self) -> str:
-        """In words what it does by itself."""
+        """Description of the verification result."""
         if not self.failure:
             return "the same bits by itself"
         return f"it fails by itself as in the run: {self.failure}; expected outputs: {self._computed_text}"
 
     @property
     def _computed_text(self) -> str:
-        told = ", ".join(f"'{name}'" for name in self.expected)
-        return f"{told}, computed before that" if told else "none, nothing was computed before that"
+        names = ", ".join(f"'{name}'" for name in self.expected)
+        return f"{names}, computed before that" if names else "none, nothing was computed before that"
 
 
 def extract(
-    runs: CaptureRuns, place: LoopEntryRef, iteration: int | None, target: Path, *, force: bool = False
+    runs: CaptureRuns, entry_ref: LoopEntryRef, iteration: int | None, target: Path, *, force: bool = False
 ) -> ExtractionResult:
-    """Write one iteration (None: all of them) of an entry of a loop into a folder.
+    """Write one iteration (None: all of them) of a loop entry into a folder.
 
     Raises:
-        UsageError: the run does not come there, or the folder cannot be written.
-        UnsupportedError: it cannot be a model of its own.
-        ExecutionError: it fails, or is not the same by itself.
+        UsageError: the run does not reach the iteration, or the folder cannot be written.
+        UnsupportedError: the part cannot be a standalone model.
+        ExecutionError: the part fails, or computes other values than the run.
     """
-    part = build_submodel(runs, place, iteration)
+    part = build_submodel(runs, entry_ref, iteration)
     with write_folder(target, force) as folder:
         path = write_submodel(part, folder)
         model = load(path)
-        # What fails at the boundary behind it is no failure of the iteration.
-        whole = all(value is not NOT_COMPUTED for value in part.output_values.values())
-        failure = "" if iteration is None or whole else runs.failure_of_iteration(place, iteration)
+        # A failure at the boundary after the iteration is not a failure of the iteration.
+        is_complete = all(value is not NOT_COMPUTED for value in part.output_values.values())
+        failure = "" if iteration is None or is_complete else runs.failure_of_iteration(entry_ref, iteration)
         (_check_failure if failure else _check_values)(part, model, runs.model)
-        what = ExtractionResult(
+        result = ExtractionResult(
             target / path.name,
-            place.plan.loop.name,
-            place.entry,
+            entry_ref.plan.loop.name,
+            entry_ref.entry,
             iteration,
             tuple(port.name for port in model.inputs),
             tuple(port.name for port in model.outputs),
             tuple(_values_by_port(part, model)["outputs"]),
             failure,
         )
-        write_text(folder / "README.md", _readme_text(what, runs.model))
-    return what
+        write_text(folder / "README.md", _readme_text(result, runs.model))
+    return result
 
 
-def build_submodel(runs: CaptureRuns, place: LoopEntryRef, iteration: int | None) -> Submodel:
-    """The part of a model, in memory.
+def build_submodel(runs: CaptureRuns, entry_ref: LoopEntryRef, iteration: int | None) -> Submodel:
+    """Build the part of a model in memory.
 
     Raises:
         UsageError, UnsupportedError, ExecutionError: as :func:`extract`.
     """
-    model, loop = runs.model, place.plan.loop
+    model, loop = runs.model, entry_ref.plan.loop
     if model._internals.is_over_requests:
         raise UnsupportedError(f"{model.name}: a loop over requests is no part of the file")
-    one = None if iteration is None else partial(runs.capture_iteration, place, iteration)
+    capture_iteration = None if iteration is None else partial(runs.capture_iteration, entry_ref, iteration)
     if model.graph.system is System.OPENVINO:
         from . import ir_extract
 
-        return ir_extract.extract_from_ir(model, loop, one, partial(runs.capture_entry, place))
+        return ir_extract.extract_from_ir(model, loop, capture_iteration, partial(runs.capture_entry, entry_ref))
     from ...runtime.frontends.onnx.source_map import source_map_for
     from . import onnx_extract, onnx_from_graph
 
-    found = source_map_for(model.path, model.graph) if model.graph.system is System.ONNX else None
-    where = None if found is None else found.locate(loop)
-    if one is not None:
-        if found is not None and where is not None and onnx_extract.has_original_body(where, loop):
-            return onnx_extract.extract_body(found, where, loop, one)
-        return onnx_from_graph.write_body(model, loop, one)
-    whole = partial(runs.capture_entry, place)
-    if found is not None and where is not None:
-        return onnx_extract.extract_loop_node(found, where, loop, whole)
-    return onnx_from_graph.write_loop(model, loop, whole)
+    source = source_map_for(model.path, model.graph) if model.graph.system is System.ONNX else None
+    location = None if source is None else source.locate(loop)
+    if capture_iteration is not None:
+        if source is not None and location is not None and onnx_extract.has_original_body(location, loop):
+            return onnx_extract.extract_body(source, location, loop, capture_iteration)
+        return onnx_from_graph.write_body(model, loop, capture_iteration)
+    capture_entry = partial(runs.capture_entry, entry_ref)
+    if source is not None and location is not None:
+        return onnx_extract.extract_loop_node(source, location, loop, capture_entry)
+    return onnx_from_graph.write_loop(model, loop, capture_entry)
 
 
 def write_submodel(part: Submodel, folder: Path) -> Path:
-    """Write a part and what it is fed and should give, by the names that it has; returns the model's file."""
+    """Write a part with its inputs and expected outputs; return the path of the model file."""
     if part.weights is not None:  # an IR
         from . import ir_extract
 
         path = ir_extract.write_ir(part, folder)
-        for what, named in _values_by_port(part, load(path)).items():
-            if named or what == "inputs":
-                npz.write(path.with_suffix(f".{what}.npz"), named)
+        for kind, arrays in _values_by_port(part, load(path)).items():
+            if arrays or kind == "inputs":
+                npz.write(path.with_suffix(f".{kind}.npz"), arrays)
         return path
     from ...runtime.frontends.onnx.model_file import write_model
 
     path = folder / "model.onnx"
     write_model(part.model, path)
-    for what, ports, values in (
+    for kind, ports, values in (
         ("input", part.inputs, part.input_values),
         ("output", part.outputs, part.output_values),
     ):
         known = [(port.name, port.type, values[port.value]) for port in ports]
-        write_test_data(folder / TEST_DATA_FOLDER, what, [None if one[2] is NOT_COMPUTED else one for one in known])
+        write_test_data(folder / TEST_DATA_FOLDER, kind, [None if item[2] is NOT_COMPUTED else item for item in known])
     return path
 
 
 def _values_by_port(part: Submodel, model: Model) -> dict[str, dict[str, Any]]:
-    """What a part is fed and should give, by the names of its model."""
-    given = {port.name: part.output_values[one.value] for port, one in zip(model.outputs, part.outputs, strict=True)}
+    """Inputs and expected outputs of a part by the port names of its model."""
+    outputs = {
+        port.name: part.output_values[source.value] for port, source in zip(model.outputs, part.outputs, strict=True)
+    }
     return {
         "inputs": {
-            port.name: part.input_values[one.value] for port, one in zip(model.inputs, part.inputs, strict=True)
+            port.name: part.input_values[source.value] for port, source in zip(model.inputs, part.inputs, strict=True)
         },
-        "outputs": {name: value for name, value in given.items() if value is not NOT_COMPUTED},
+        "outputs": {name: value for name, value in outputs.items() if value is not NOT_COMPUTED},
     }
 
 
 def find_loop(model: Model, name: str | None) -> LoopPlan:
-    """The plan of a loop by name or path; the only one where none is named.
+    """The plan of a loop by name or path; without a name the only one.
 
     Raises:
-        UsageError: there is none, or several.
+        UsageError: no loop matches, or several do.
     """
     plans = model.plan.loops
     if not plans:
         raise UsageError(f"{model.name} has no loop to extract")
-    found = [plan for plan in plans if name in (None, plan.path, plan.loop.name)]
-    if name is None and len(found) > 1:
+    matches = [plan for plan in plans if name in (None, plan.path, plan.loop.name)]
+    if name is None and len(matches) > 1:
         raise UsageError(f"{model.name} has several loops: {_loop_names(plans)}", Remedy.NAME_LOOP)
-    if not found:
+    if not matches:
         raise UsageError(
             f"{model.name} has no loop '{name}'{did_you_mean(name or '', [plan.loop.name for plan in plans])}"
             f"; it has {_loop_names(plans)}"
         )
-    if len(found) > 1:
-        raise UsageError(f"several loops are called '{name}'; give one by its path: {_loop_names(found, paths=True)}")
-    return found[0]
+    if len(matches) > 1:
+        raise UsageError(f"several loops are called '{name}'; give one by its path: {_loop_names(matches, paths=True)}")
+    return matches[0]
 
 
 def _loop_names(plans: Any, paths: bool = False) -> str:
@@ -177,19 +179,19 @@ def _loop_names(plans: Any, paths: bool = False) -> str:
 
 
 def _check_values(part: Submodel, model: Model, source: Model) -> None:
-    """Hold that the part by itself gives what it gave in the run."""
-    sides = _values_by_port(part, model)
+    """Check that the part alone reproduces the values of the run."""
+    arrays = _values_by_port(part, model)
     try:
-        outputs = model.run(sides["inputs"])
+        outputs = model.run(arrays["inputs"])
     except LoopdbgError as error:
         raise ExecutionError(f"{source.name}: what was cut out does not run by itself: {error}") from None
-    for name, value in sides["outputs"].items():
+    for name, value in arrays["outputs"].items():
         if not same_bits(outputs[name], value):
             raise ExecutionError(f"{source.name}: what was cut out gives another '{name}' than the run: it is left out")
 
 
 def _check_failure(part: Submodel, model: Model, source: Model) -> None:
-    """Hold that the part fails by itself, as it did in the run."""
+    """Check that the part alone fails as it did in the run."""
     try:
         model.run(_values_by_port(part, model)["inputs"])
     except ExecutionError:
@@ -203,20 +205,20 @@ def _entry_text(entry: tuple[int, ...]) -> str:
     return f", entry {'/'.join(map(str, entry))}" if entry else ""
 
 
-def _readme_text(what: ExtractionResult, source: Model) -> str:
-    name = what.model.name
-    cut = f"Cut out of {source.name} by loopdbg{_version_suffix()}."
-    if what.failure:
+def _readme_text(result: ExtractionResult, source: Model) -> str:
+    name = result.model.name
+    origin = f"Cut out of {source.name} by loopdbg{_version_suffix()}."
+    if result.failure:
         text = (
-            f"{cut} In that run this iteration failed:\n\n    {what.failure}\n\n"
-            f"By itself `{name}` fails, too. Expected outputs: {what._computed_text}."
+            f"{origin} In that run this iteration failed:\n\n    {result.failure}\n\n"
+            f"By itself `{name}` fails, too. Expected outputs: {result._computed_text}."
         )
     else:
         text = (
-            f"{cut} The expected outputs are what loopdbg computed in that run;\n"
+            f"{origin} The expected outputs are what loopdbg computed in that run;\n"
             f"by itself `{name}` gave the same bits. Run with loopdbg, it is compared with them."
         )
-    return f"# {what.what}\n\n{text}\n"
+    return f"# {result.what}\n\n{text}\n"
 
 
 def _version_suffix() -> str:

@@ -1,6 +1,6 @@
-"""A loop, or the body of one, cut out of the XML of an OpenVINO IR: layers, attributes and port maps stay as they are.
+"""Extracts a loop or its body from the XML of an OpenVINO IR; layers, attributes and port maps are copied unchanged.
 
-What is computed from constants alone around the loop comes along; all else that it takes from there is a Parameter.
+Outer values computed from constants only are copied too; every other outer value becomes a Parameter.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from ...runtime.ops.registry import is_random
 from .submodel import CaptureValues, Submodel, refuse_random
 from .submodel import SubmodelPort as PartPort
 
-#: Constants begin at multiples of this many bytes.
+#: Alignment of constants in bytes.
 _CONSTANT_ALIGNMENT_BYTES = 64
-#: Layers that are not computed from what they read alone.
+#: Layers whose outputs do not depend on their inputs alone.
 _IMPURE_LAYERS = ("parameter", "readvalue", "assign", "randomuniform", "multinomial", "loop", "tensoriterator", "if")
 
 
 def open_source(model: Model) -> IrSourceMap:
-    """The document of a model.
+    """The source document of a model.
 
     Raises:
-        UnsupportedError: it came from no file.
+        UnsupportedError: the model was not read from a file.
         ModelError: the file changed since it was opened.
     """
     if model.path is None:
@@ -42,110 +42,116 @@ def open_source(model: Model) -> IrSourceMap:
     return IrSourceMap(model.path, model._internals.weights, model.graph)
 
 
-def extract_from_ir(model: Model, loop: Loop, one: CaptureValues | None, whole: CaptureValues) -> Submodel:
+def extract_from_ir(
+    model: Model, loop: Loop, capture_body: CaptureValues | None, capture_loop: CaptureValues
+) -> Submodel:
     """One iteration of a loop's body, or all iterations of one entry.
 
     Raises:
-        UnsupportedError: it uses variables of the model, draws random numbers, or the file has no body of it.
+        UnsupportedError: the loop uses variables of the model, draws random numbers, or has no body in the file.
     """
     if NO_PORT in (*loop.input_ports, *loop.output_ports):
         raise UnsupportedError(f"loop '{loop.name}' uses variables of the model, which a part of it does not have")
-    places = open_source(model)
-    place = places.locate(loop)
-    if place is None:
+    sources = open_source(model)
+    location = sources.locate(loop)
+    if location is None:
         raise UnsupportedError(f"loop '{loop.name}': the file has no layer of it")
-    if one is not None and loop.derived_from:
+    if capture_body is not None and loop.derived_from:
         raise UnsupportedError(
             f"loop '{loop.name}' is made of {loop.derived_from}, and the file has no body of it; extract the whole loop"
         )
-    return _extract_loop(places, place, loop, whole) if one is None else _extract_body(places, loop, one)
+    return (
+        _extract_loop(sources, location, loop, capture_loop)
+        if capture_body is None
+        else _extract_body(sources, loop, capture_body)
+    )
 
 
-def _extract_loop(places: IrSourceMap, place: IrLayerLocation, loop: Loop, ask: CaptureValues) -> Submodel:
+def _extract_loop(sources: IrSourceMap, location: IrLayerLocation, loop: Loop, capture: CaptureValues) -> Submodel:
     refuse_random(loop)
-    net = _IrSubmodelBuilder(places, loop.name)
-    sources = [place.network.sources.get((place.layer.id, port.id)) for port in place.layer.inputs]
+    builder = _IrSubmodelBuilder(sources, loop.name)
+    port_sources = [location.network.sources.get((location.layer.id, port.id)) for port in location.layer.inputs]
     outer = {
         source: value
-        for source in sources
+        for source in port_sources
         if source is not None
-        and not _is_constant(place, source[0])
-        and (value := places.value_at_port(place, source)) is not None
+        and not _is_constant(location, source[0])
+        and (value := sources.value_at_port(location, source)) is not None
     }
     outputs = [
         (port, value)
-        for port in place.layer.outputs
-        if (value := places.value_at_port(place, (place.layer.id, port.id))) is not None
+        for port in location.layer.outputs
+        if (value := sources.value_at_port(location, (location.layer.id, port.id))) is not None
     ]
-    fed, given = ask(list(outer.values()), [value for _, value in outputs])
-    taken = {layer.id for layer in place.network.layers.values()}
-    begins = {source: net.add_parameter(_fresh_id(taken), value, fed[value]) for source, value in outer.items()}
-    for source in sources:
-        if source is not None and source not in begins:
-            net.add_constant(place, source[0])
-    net.layers.append(copy.deepcopy(place.layer.element))
-    for port, source in zip(place.layer.inputs, sources, strict=True):
+    fed, results = capture(list(outer.values()), [value for _, value in outputs])
+    used_ids = {layer.id for layer in location.network.layers.values()}
+    port_of = {source: builder.add_parameter(_fresh_id(used_ids), value, fed[value]) for source, value in outer.items()}
+    for source in port_sources:
+        if source is not None and source not in port_of:
+            builder.add_constant(location, source[0])
+    builder.layers.append(copy.deepcopy(location.layer.element))
+    for port, source in zip(location.layer.inputs, port_sources, strict=True):
         if source is not None:
-            net.add_edge(begins.get(source, source), (place.layer.id, port.id))
+            builder.add_edge(port_of.get(source, source), (location.layer.id, port.id))
     for port, value in outputs:
-        net.add_result(_fresh_id(taken), (place.layer.id, port.id), value.name)
-    return net.build(list(outer.values()), [value for _, value in outputs], fed, given)
+        builder.add_result(_fresh_id(used_ids), (location.layer.id, port.id), value.name)
+    return builder.build(list(outer.values()), [value for _, value in outputs], fed, results)
 
 
-def _extract_body(places: IrSourceMap, loop: Loop, ask: CaptureValues) -> Submodel:
-    scope = places.layer_scope(loop.body)
-    net = _IrSubmodelBuilder(places, f"{loop.name}_body")
-    draws = _random_values(places, loop)
+def _extract_body(sources: IrSourceMap, loop: Loop, capture: CaptureValues) -> Submodel:
+    scope = sources.layer_scope(loop.body)
+    builder = _IrSubmodelBuilder(sources, f"{loop.name}_body")
+    draws = _random_values(sources, loop)
     results = list(loop.body.outputs)
-    fed, given = ask([*loop.body.inputs, *draws], results)
-    begins = dict(zip(scope.parameters, loop.body.inputs, strict=True))
-    drawn = {layer.id: value for value, layer in draws.items()}
+    fed, values = capture([*loop.body.inputs, *draws], results)
+    params = dict(zip(scope.parameters, loop.body.inputs, strict=True))
+    random_ids = {layer.id: value for value, layer in draws.items()}
     order: list[Value] = []
     for id, layer in scope.network.layers.items():
-        if id in drawn:
-            order.append(drawn[id])
-            net.add_random_parameter(layer, drawn[id], fed[drawn[id]])
-        elif id in begins:
-            order.append(begins[id])
-            net.layers.append(_adapt_parameter(copy.deepcopy(layer.element), begins[id], fed[begins[id]]))
+        if id in random_ids:
+            order.append(random_ids[id])
+            builder.add_random_parameter(layer, random_ids[id], fed[random_ids[id]])
+        elif id in params:
+            order.append(params[id])
+            builder.layers.append(_adapt_parameter(copy.deepcopy(layer.element), params[id], fed[params[id]]))
         else:
-            net.layers.append(copy.deepcopy(layer.element))
+            builder.layers.append(copy.deepcopy(layer.element))
     for target, source in scope.network.sources.items():
-        if target[0] not in drawn:
-            net.add_edge(source, target)
-    return net.build(order, results, fed, given)
+        if target[0] not in random_ids:
+            builder.add_edge(source, target)
+    return builder.build(order, results, fed, values)
 
 
-def _random_values(places: IrSourceMap, loop: Loop) -> dict[Value, IrLayer]:
-    """What random layers of a body give."""
-    found: dict[Value, IrLayer] = {}
-    for node in (one for one in walk(loop.body) if is_random(one, loop.system)):
-        place = places.locate(node)
-        if node not in loop.body.nodes or place is None:
+def _random_values(sources: IrSourceMap, loop: Loop) -> dict[Value, IrLayer]:
+    """Outputs of the random layers of a body, with their layers."""
+    layers: dict[Value, IrLayer] = {}
+    for node in (node for node in walk(loop.body) if is_random(node, loop.system)):
+        location = sources.locate(node)
+        if node not in loop.body.nodes or location is None:
             raise UnsupportedError(
                 f"loop '{loop.name}': {node.op_type} '{node.name}' draws random numbers in a graph inside the body,"
                 " where they cannot be an input"
             )
-        found.update((value, place.layer) for value in node.outputs if value is not None)
-    return found
+        layers.update((value, location.layer) for value in node.outputs if value is not None)
+    return layers
 
 
-def _is_constant(place: IrLayerLocation, id: int) -> bool:
+def _is_constant(location: IrLayerLocation, id: int) -> bool:
     """Whether a layer is computed from constants alone."""
-    layer = place.network.layers[id]
+    layer = location.network.layers[id]
     if layer.kind in ("const", "constant"):
         return True
     if layer.kind in _IMPURE_LAYERS or not layer.inputs:
         return False
-    sources = [place.network.sources.get((id, port.id)) for port in layer.inputs]
-    return all(source is not None and _is_constant(place, source[0]) for source in sources)
+    sources = [location.network.sources.get((id, port.id)) for port in layer.inputs]
+    return all(source is not None and _is_constant(location, source[0]) for source in sources)
 
 
 class _IrSubmodelBuilder:
-    """The document of a part."""
+    """Builds the XML document of a part."""
 
-    def __init__(self, places: IrSourceMap, name: str) -> None:
-        self.places = places
+    def __init__(self, sources: IrSourceMap, name: str) -> None:
+        self.places = sources
         self.name = name
         self.layers: list[Element] = []
         self.edges: list[Element] = []
@@ -154,116 +160,116 @@ class _IrSubmodelBuilder:
     def add_edge(self, source: PortKey, target: PortKey) -> None:
         """Connect two ports."""
         names = ("from-layer", "from-port", "to-layer", "to-port")
-        made = etree.Element("edge")
+        edge = etree.Element("edge")
         for name, number in zip(names, (*source, *target), strict=True):
-            made.set(name, str(number))
-        self.edges.append(made)
+            edge.set(name, str(number))
+        self.edges.append(edge)
 
     def add_parameter(self, id: int, value: Value, data: Any) -> PortKey:
-        """A Parameter for an outer value; its output port."""
+        """Add a Parameter for an outer value; return its output port."""
         self.layers.append(_make_parameter(id, 0, value, data))
         return id, 0
 
     def add_random_parameter(self, layer: IrLayer, value: Value, data: Any) -> None:
-        """A Parameter in the place of a random layer."""
+        """Add a Parameter that replaces a random layer."""
         self.layers.append(_make_parameter(layer.id, layer.outputs[0].id, value, data))
 
-    def add_constant(self, place: IrLayerLocation, id: int) -> None:
-        """A layer that is computed from constants, with what it is computed from."""
+    def add_constant(self, location: IrLayerLocation, id: int) -> None:
+        """Copy a constant layer and the layers that it is computed from."""
         if id in self._copied_layers:
             return
         self._copied_layers.add(id)
-        layer = place.network.layers[id]
+        layer = location.network.layers[id]
         for port in layer.inputs:
-            source = place.network.sources[id, port.id]
-            self.add_constant(place, source[0])
+            source = location.network.sources[id, port.id]
+            self.add_constant(location, source[0])
             self.add_edge(source, (id, port.id))
         self.layers.append(copy.deepcopy(layer.element))
 
     def add_result(self, id: int, source: PortKey, name: str) -> None:
-        """A Result for an output port."""
-        made = etree.Element("layer", id=str(id), name=f"{name}/result", type="Result", version="opset1")
-        etree.SubElement(etree.SubElement(made, "input"), "port", id="0")
-        self.layers.append(made)
+        """Add a Result for an output port."""
+        result = etree.Element("layer", id=str(id), name=f"{name}/result", type="Result", version="opset1")
+        etree.SubElement(etree.SubElement(result, "input"), "port", id="0")
+        self.layers.append(result)
         self.add_edge(source, (id, 0))
 
     def build(
-        self, inputs: Iterable[Value], outputs: Iterable[Value], fed: Mapping[Value, Any], given: Mapping[Value, Any]
+        self, inputs: Iterable[Value], outputs: Iterable[Value], fed: Mapping[Value, Any], results: Mapping[Value, Any]
     ) -> Submodel:
-        """The whole document."""
+        """Assemble the document."""
         source = self.places.document.root
         root = etree.Element("net", dict(source.attrib))
         root.set("name", self.name)
-        for tag, found in (("layers", self.layers), ("edges", self.edges)):
-            etree.SubElement(root, tag).extend(found)
+        for tag, elements in (("layers", self.layers), ("edges", self.edges)):
+            etree.SubElement(root, tag).extend(elements)
         for child in source:
             if child.tag not in ("layers", "edges"):
                 root.append(copy.deepcopy(child))
         weights = self._collect_weights(root)
         ports = [[PartPort(value.name, value, value.type) for value in side] for side in (inputs, outputs)]
-        return Submodel(root, ports[0], ports[1], fed, given, weights)
+        return Submodel(root, ports[0], ports[1], fed, results, weights)
 
     def _collect_weights(self, root: Element) -> list[bytes]:
-        """The bytes of the constants, whose offsets become those in a file of their own."""
+        """Collect the bytes of the constants and rewrite their offsets for the new file."""
         pieces: list[bytes] = []
-        known: dict[tuple[int, int], int] = {}
+        offsets: dict[tuple[int, int], int] = {}
         end = 0
         for data in _constant_data(root):
-            at = int(data.get("offset")), int(data.get("size"))
-            if at not in known:
-                known[at] = end
-                taken = self.places.read_weights(*at)
-                filling = bytes(-len(taken) % _CONSTANT_ALIGNMENT_BYTES)
-                pieces += [taken, filling]
-                end += len(taken) + len(filling)
-            data.set("offset", str(known[at]))
+            extent = int(data.get("offset")), int(data.get("size"))
+            if extent not in offsets:
+                offsets[extent] = end
+                data_bytes = self.places.read_weights(*extent)
+                padding = bytes(-len(data_bytes) % _CONSTANT_ALIGNMENT_BYTES)
+                pieces += [data_bytes, padding]
+                end += len(data_bytes) + len(padding)
+            data.set("offset", str(offsets[extent]))
         return pieces
 
 
 def _constant_data(root: Element) -> Iterator[Element]:
-    """The data of every constant that lies in the file with the constants."""
+    """The ``data`` elements of all constants stored in the weights file."""
     for layer in root.iter("layer"):
         data = layer.find("data")
         if (layer.get("type") or "").lower() in ("const", "constant") and data is not None and data.get("offset"):
             yield data
 
 
-def _fresh_id(taken: set[int]) -> int:
-    """A number that no layer has; from now on one does."""
-    number = max(taken, default=-1) + 1
-    taken.add(number)
+def _fresh_id(used: set[int]) -> int:
+    """An unused layer id, which is added to ``taken``."""
+    number = max(used, default=-1) + 1
+    used.add(number)
     return number
 
 
 def _make_parameter(id: int, port: int, value: Value, data: Any) -> Element:
-    """A Parameter of the type that a value had in the run, or that it declares where that is so of it."""
+    """A Parameter with the declared type of a value if it fits the run, else with the type of the run."""
     array = np.asarray(data)
-    made = etree.Element("layer", id=str(id), name=value.name, type="Parameter", version="opset1")
-    word = dtype_to_openvino(array.dtype)
-    etree.SubElement(made, "data", shape=_shape_text(value, array), element_type=word)
-    named = etree.SubElement(etree.SubElement(made, "output"), "port", id=str(port), precision=_port_precision(word))
-    named.set("names", value.name.replace(",", "\\,"))
+    layer = etree.Element("layer", id=str(id), name=value.name, type="Parameter", version="opset1")
+    kind = dtype_to_openvino(array.dtype)
+    etree.SubElement(layer, "data", shape=_shape_text(value, array), element_type=kind)
+    output = etree.SubElement(etree.SubElement(layer, "output"), "port", id=str(port), precision=_port_precision(kind))
+    output.set("names", value.name.replace(",", "\\,"))
     for dim in _declared_dims(value, array):
-        etree.SubElement(named, "dim").text = "-1" if dim is None else str(dim)
-    return made
+        etree.SubElement(output, "dim").text = "-1" if dim is None else str(dim)
+    return layer
 
 
 def _adapt_parameter(layer: Element, value: Value, data: Any) -> Element:
-    """A Parameter of a body: as it is, where that is so of what it got in the run."""
+    """A Parameter of a body, unchanged if its type fits the value in the run."""
     kind, array = value.type, np.asarray(data)
-    found = TensorType(array.dtype, array.shape)
-    if isinstance(kind, TensorType) and kind.dtype == array.dtype and not kind.excludes(found):
+    actual = TensorType(array.dtype, array.shape)
+    if isinstance(kind, TensorType) and kind.dtype == array.dtype and not kind.excludes(actual):
         return layer
-    told = layer.find("data")
-    told = etree.SubElement(layer, "data") if told is None else told
-    told.set("shape", _shape_text(value, array))
-    told.set("element_type", dtype_to_openvino(array.dtype))
+    data_element = layer.find("data")
+    data_element = etree.SubElement(layer, "data") if data_element is None else data_element
+    data_element.set("shape", _shape_text(value, array))
+    data_element.set("element_type", dtype_to_openvino(array.dtype))
     return layer
 
 
 def _declared_dims(value: Value, array: Array) -> list[int | None]:
-    kind, found = value.type, TensorType(array.dtype, array.shape)
-    fits = isinstance(kind, TensorType) and kind.shape is not None and not kind.excludes(found)
+    kind, actual = value.type, TensorType(array.dtype, array.shape)
+    fits = isinstance(kind, TensorType) and kind.shape is not None and not kind.excludes(actual)
     if fits and isinstance(kind, TensorType) and kind.shape is not None:
         return [dim if isinstance(dim, int) else None for dim in kind.shape]
     return list(array.shape)
@@ -274,7 +280,7 @@ def _shape_text(value: Value, array: Array) -> str:
 
 
 def _port_precision(word: str) -> str:
-    """How a port calls an element type."""
+    """The name of an element type in a port's ``precision``."""
     return {"f32": "FP32", "f64": "FP64", "f16": "FP16", "boolean": "BOOL"}.get(word, word.upper())
 
 

@@ -1,7 +1,7 @@
-"""A loop, or the body of one, cut out of the messages of an ONNX file: nodes, attributes, functions, operator sets and
-metadata stay as they are there, and so do the names.
+"""Extracts a loop or its body from the messages of an ONNX file; nodes, attributes, functions, operator sets, metadata
+and names are copied unchanged.
 
-What is constant around the loop comes along as a constant; everything else that it takes from there is an input.
+Outer constants are copied as constants; every other outer value becomes an input.
 """
 
 from __future__ import annotations
@@ -32,73 +32,75 @@ from .onnx_names import (
 )
 from .submodel import NOT_COMPUTED, CaptureValues, Submodel, SubmodelPort, refuse_random
 
-#: Before this version of the IR every initializer has to stand among the inputs.
+#: Before this IR version every initializer must also be listed as an input.
 _INITIALIZERS_NOT_INPUTS_IR_VERSION = 4
-#: The first operator set whose Identity takes sequences.
+#: The first operator set whose Identity accepts sequences.
 _SEQUENCE_IDENTITY_OPSET = 14
 
 
-def has_original_body(place: OnnxNodeLocation, loop: Loop) -> bool:
-    """Whether the body of a loop stands in the file as it is: that of a SequenceMap, an LSTM or a Scan-8 does not."""
+def has_original_body(location: OnnxNodeLocation, loop: Loop) -> bool:
+    """Whether the file contains the body of a loop unchanged; a SequenceMap, an LSTM or a Scan-8 has none."""
     return (
-        place.proto.op_type in ("Loop", "Scan")
+        location.proto.op_type in ("Loop", "Scan")
         and not loop.derived_from
         and (loop.op_type, loop.version) != ("Scan", 8)
     )
 
 
-def extract_loop_node(places: OnnxSourceMap, place: OnnxNodeLocation, loop: Loop, ask: CaptureValues) -> Submodel:
-    """All iterations of one entry: the node of the file, alone.
+def extract_loop_node(
+    sources: OnnxSourceMap, location: OnnxNodeLocation, loop: Loop, capture: CaptureValues
+) -> Submodel:
+    """All iterations of one entry: the loop node of the file alone.
 
     Raises:
-        UnsupportedError: it draws random numbers.
+        UnsupportedError: the loop draws random numbers.
     """
     refuse_random(loop)
-    work = _OnnxSubmodelBuilder(places, place.scope)
-    node = work.copy_node(place.proto)
+    builder = _OnnxSubmodelBuilder(sources, location.scope)
+    node = builder.copy_node(location.proto)
     names = [name for name in node.output if name]
-    results = [places.value_for_name(place.scope, name) for name in names]
-    outputs = [(name, value) for name, value in zip(names, results, strict=True) if value is not None]
-    work.add_captures(names_read_by_node(node))
-    work.remove_absent([node])
-    fed, given = ask([value for _, value in work.inputs], [value for _, value in outputs])
-    graph = GraphProto(name=loop.name, node=[*work.constants, node])
-    return work.build(graph, work.inputs, outputs, fed, given)
+    output_values = [sources.value_for_name(location.scope, name) for name in names]
+    outputs = [(name, value) for name, value in zip(names, output_values, strict=True) if value is not None]
+    builder.add_captures(names_read_by_node(node))
+    builder.remove_absent([node])
+    fed, results = capture([value for _, value in builder.inputs], [value for _, value in outputs])
+    graph = GraphProto(name=loop.name, node=[*builder.constants, node])
+    return builder.build(graph, builder.inputs, outputs, fed, results)
 
 
-def extract_body(places: OnnxSourceMap, place: OnnxNodeLocation, loop: Loop, ask: CaptureValues) -> Submodel:
-    """One iteration: the body as a graph of its own. What random operators drew is an input.
+def extract_body(sources: OnnxSourceMap, location: OnnxNodeLocation, loop: Loop, capture: CaptureValues) -> Submodel:
+    """One iteration: the body as a graph. Outputs of random operators become inputs.
 
     Raises:
-        UnsupportedError: a random operator stands in a graph inside the body.
+        UnsupportedError: a graph nested in the body contains a random operator.
     """
-    work = _OnnxSubmodelBuilder(places, place.scope)
-    node = work.copy_node(place.proto)
-    body: GraphProto = next(one.g for one in node.attribute if one.name == "body")
-    infos = _body_parameters(body, loop, place.scope.context.prefix)
-    draws = _random_values(loop, place.scope.context.prefix, {name for one in body.node for name in one.output})
+    builder = _OnnxSubmodelBuilder(sources, location.scope)
+    node = builder.copy_node(location.proto)
+    body: GraphProto = next(item.g for item in node.attribute if item.name == "body")
+    infos = _body_parameters(body, loop, location.scope.context.prefix)
+    draws = _random_values(loop, location.scope.context.prefix, {name for item in body.node for name in item.output})
     graph = GraphProto()
     graph.CopyFrom(body)
     del graph.input[:], graph.output[:], graph.node[:]
-    graph.node.extend(one for one in body.node if not set(one.output) & draws.keys())
-    work.add_captures(free_names(body))
-    work.remove_absent(graph.node)
-    fed_ports = [*infos, *work.inputs, *draws.items()]
+    graph.node.extend(item for item in body.node if not set(item.output) & draws.keys())
+    builder.add_captures(free_names(body))
+    builder.remove_absent(graph.node)
+    fed_ports = [*infos, *builder.inputs, *draws.items()]
     results = [(info.name, value) for info, value in zip(body.output, loop.body.outputs, strict=True)]
-    fed, given = ask([value for _, value in fed_ports], [value for _, value in results])
+    fed, values = capture([value for _, value in fed_ports], [value for _, value in results])
     for tensor in graph.initializer:
-        places.inline_external_data(tensor)
-    outputs = work.make_outputs(graph, results, given)
-    for constant in reversed(work.constants):
+        sources.inline_external_data(tensor)
+    outputs = builder.make_outputs(graph, results, values)
+    for constant in reversed(builder.constants):
         graph.node.insert(0, constant)
-    return work.build(graph, fed_ports, outputs, fed, given)
+    return builder.build(graph, fed_ports, outputs, fed, values)
 
 
 class _OnnxSubmodelBuilder:
-    """What is gathered for one part."""
+    """Collects the messages of one part."""
 
-    def __init__(self, places: OnnxSourceMap, scope: NameScope) -> None:
-        self.places = places
+    def __init__(self, sources: OnnxSourceMap, scope: NameScope) -> None:
+        self.places = sources
         self.scope = scope
         self.constants: list[NodeProto] = []
         self.initializers: list[onnx.TensorProto] = []
@@ -107,12 +109,12 @@ class _OnnxSubmodelBuilder:
         self.absent_names: list[str] = []
 
     def copy_node(self, proto: NodeProto) -> NodeProto:
-        """A node, of a function as it is in the call that is meant."""
+        """A copy of a node; attributes of a function get their values of the call."""
         node = NodeProto()
         node.CopyFrom(proto)
-        given = self.places.bound_attributes(self.scope)
+        attributes = self.places.bound_attributes(self.scope)
         if self.scope.context.attributes is not None:
-            bind_attributes(node, given)
+            bind_attributes(node, attributes)
         for attribute in node.attribute:
             self._load_external_data(attribute)
         return node
@@ -127,7 +129,7 @@ class _OnnxSubmodelBuilder:
             self.places.inline_external_data(tensor)
 
     def add_captures(self, names: Iterable[str]) -> None:
-        """Bring along what is constant of these names; the others are inputs."""
+        """Copy the constants among these names; the other names become inputs."""
         for name in names:
             value = self.places.value_for_name(self.scope, name)
             if value is None:
@@ -138,7 +140,7 @@ class _OnnxSubmodelBuilder:
                 self.inputs.append((name, value))
 
     def remove_absent(self, nodes: Iterable[NodeProto]) -> None:
-        """Let nodes do without what a function's caller left out."""
+        """Remove inputs that the caller of a function omitted."""
         for node in nodes if self.absent_names else ():
             remove_absent_inputs(node, self.absent_names)
 
@@ -150,10 +152,10 @@ class _OnnxSubmodelBuilder:
         if isinstance(graph, GraphProto):
             for tensor in graph.initializer:
                 if tensor.name == name:
-                    made = onnx.TensorProto()
-                    made.CopyFrom(tensor)
-                    self.places.inline_external_data(made)
-                    self.initializers.append(made)
+                    copy = onnx.TensorProto()
+                    copy.CopyFrom(tensor)
+                    self.places.inline_external_data(copy)
+                    self.initializers.append(copy)
                     return
             for sparse in graph.sparse_initializer:
                 if sparse.values.name == name:
@@ -163,7 +165,7 @@ class _OnnxSubmodelBuilder:
         self.initializers.append(onnx.numpy_helper.from_array(value.constant, name))
 
     def _add_constant_node(self, name: str) -> bool:
-        """Whether a Constant node gives it, which then comes along."""
+        """Copy the Constant node that computes a name; returns whether there is one."""
         scope: NameScope | None = self.scope
         while scope is not None:
             for node in self.places.scope_message(scope).node:
@@ -178,24 +180,24 @@ class _OnnxSubmodelBuilder:
         return False
 
     def make_outputs(
-        self, graph: GraphProto, results: Iterable[tuple[str, Value]], given: dict[Value, Any]
+        self, graph: GraphProto, results: Iterable[tuple[str, Value]], values: dict[Value, Any]
     ) -> list[tuple[str, Value]]:
-        """The outputs of a body as those of a model, which gives each value once, and none that it was given."""
-        made = {name for node in graph.node for name in node.output}
-        taken, outputs = all_names(graph) | {name for name, _ in self.inputs}, []
+        """Convert body outputs to model outputs: each value only once, and no input directly."""
+        unused_outputs = {name for node in graph.node for name in node.output}
+        used_names, outputs = all_names(graph) | {name for name, _ in self.inputs}, []
         for name, value in results:
-            tensor = not isinstance(given[value], list) and given[value] is not None
-            if name not in made and (tensor or self.opset >= _SEQUENCE_IDENTITY_OPSET):
-                copy = fresh_name(f"{name}_out", taken)
+            is_tensor = not isinstance(values[value], list) and values[value] is not None
+            if name not in unused_outputs and (is_tensor or self.opset >= _SEQUENCE_IDENTITY_OPSET):
+                copy = fresh_name(f"{name}_out", used_names)
                 graph.node.append(onnx.helper.make_node("Identity", [name], [copy]))
                 name = copy
-            made.discard(name)
+            unused_outputs.discard(name)
             outputs.append((name, value))
         return outputs
 
     @property
     def opset(self) -> int:
-        """The version of ONNX's own operators here."""
+        """The version of the default operator set."""
         return self.scope.context.opsets.get("", 0)
 
     def build(
@@ -204,13 +206,13 @@ class _OnnxSubmodelBuilder:
         inputs: Iterable[tuple[str, Value]],
         outputs: Iterable[tuple[str, Value]],
         fed: dict[Value, Any],
-        given: dict[Value, Any],
+        results: dict[Value, Any],
     ) -> Submodel:
-        """The model around a graph."""
+        """Build the model around a graph."""
         types = PortTypes()
         ports = [
-            [SubmodelPort(name, value, types.port_type(value, found[value])) for name, value in side]
-            for side, found in ((inputs, fed), (outputs, given))
+            [SubmodelPort(name, value, types.port_type(value, data[value])) for name, value in side]
+            for side, data in ((inputs, fed), (outputs, results))
         ]
         graph.initializer.extend(self.initializers)
         graph.sparse_initializer.extend(self.sparse_initializers)
@@ -218,10 +220,10 @@ class _OnnxSubmodelBuilder:
         graph.output.extend(port_info(port.name, port.type) for port in ports[1])
         model = self._make_model(graph)
         folder = self.places.folder if self.places.is_large else None
-        return Submodel(OnnxModel(model, folder), ports[0], ports[1], fed, given)
+        return Submodel(OnnxModel(model, folder), ports[0], ports[1], fed, results)
 
     def _make_model(self, graph: GraphProto) -> ModelProto:
-        """A model that has all but the graph as the file has it."""
+        """A model that copies everything but the graph from the file."""
         source = self.places.source
         model = ModelProto(ir_version=source.ir_version)
         for name in ("producer_name", "producer_version", "domain", "model_version", "doc_string"):
@@ -234,27 +236,27 @@ class _OnnxSubmodelBuilder:
         model.opset_import.extend(onnx.helper.make_opsetid(domain, version) for domain, version in opsets.items())
         model.functions.extend(called_functions(source, graph.node))
         if model.ir_version < _INITIALIZERS_NOT_INPUTS_IR_VERSION:
-            known = {info.name for info in graph.input}
+            input_names = {info.name for info in graph.input}
             graph.input.extend(
                 onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims)
                 for tensor in graph.initializer
-                if tensor.name not in known
+                if tensor.name not in input_names
             )
         model.graph.CopyFrom(graph)
         return model
 
 
 class PortTypes:
-    """The types of the ports of a part: as declared, where that is so of what they were in the run, else as they were.
+    """Types of the ports of a part: the declared type if it fits the values of the run, else the type of those values.
 
-    A declared one counts even in a run: of a loop without iterations it tells the shape of what is empty.
+    A declared type is kept in a run too: for a loop without iterations it holds the shape of empty values.
     """
 
     def __init__(self) -> None:
         self._sizes: dict[str, int] = {}
 
     def port_type(self, value: Value, data: Any) -> ValueType:
-        """The type of a port that has the value of a graph."""
+        """The type of the port of a value."""
         kind = value.type
         if isinstance(kind, OptionalType) or data is NOT_COMPUTED:
             return kind
@@ -262,37 +264,37 @@ class PortTypes:
             return OptionalType(kind)
         if isinstance(data, list) and isinstance(kind, SequenceType) and kind.element != TensorType():
             return kind
-        found = runtime_type(data)
-        fits = isinstance(kind, TensorType) and isinstance(found, TensorType) and self._fits(kind, found)
-        return kind if fits else found
+        actual = runtime_type(data)
+        fits = isinstance(kind, TensorType) and isinstance(actual, TensorType) and self._fits(kind, actual)
+        return kind if fits else actual
 
-    def _fits(self, kind: TensorType, found: TensorType) -> bool:
-        if kind.shape is None or found.shape is None or len(kind.shape) != len(found.shape):
+    def _fits(self, kind: TensorType, actual: TensorType) -> bool:
+        if kind.shape is None or actual.shape is None or len(kind.shape) != len(actual.shape):
             return False
-        for dim, size in zip(kind.shape, found.shape, strict=True):
-            known = self._sizes.setdefault(dim, int(size or 0)) if isinstance(dim, str) else dim
-            if known is not None and known != size:
+        for dim, size in zip(kind.shape, actual.shape, strict=True):
+            expected = self._sizes.setdefault(dim, int(size or 0)) if isinstance(dim, str) else dim
+            if expected is not None and expected != size:
                 return False
-        return kind.dtype == found.dtype
+        return kind.dtype == actual.dtype
 
 
 def _body_parameters(body: GraphProto, loop: Loop, prefix: str) -> list[tuple[str, Value]]:
-    """The inputs of a body that a loop gives it; those with an initializer may be left out."""
+    """Inputs of a body that the loop passes; inputs with an initializer are optional."""
     names = {info.name for info in body.input}
-    found = [(value.name.removeprefix(prefix), value) for value in loop.body.inputs]
-    assert all(name in names for name, _ in found)
-    return found
+    parameters = [(value.name.removeprefix(prefix), value) for value in loop.body.inputs]
+    assert all(name in names for name, _ in parameters)
+    return parameters
 
 
-def _random_values(loop: Loop, prefix: str, made: set[str]) -> dict[str, Value]:
-    """What random operators of a body give; ``made``: what its nodes give in the file."""
-    found: dict[str, Value] = {}
-    for node in (one for one in walk(loop.body) if is_random(one, loop.system)):
+def _random_values(loop: Loop, prefix: str, computed: set[str]) -> dict[str, Value]:
+    """Outputs of random operators of a body; ``computed``: names of all node outputs in the file."""
+    drawn_values: dict[str, Value] = {}
+    for node in (node for node in walk(loop.body) if is_random(node, loop.system)):
         drawn = {value.name.removeprefix(prefix): value for value in node.outputs if value is not None}
-        if node not in loop.body.nodes or not drawn.keys() <= made:
+        if node not in loop.body.nodes or not drawn.keys() <= computed:
             raise UnsupportedError(
                 f"loop '{loop.name}': {node.op_type} '{node.name}' draws random numbers inside a graph or a function of"
                 " the body, where they cannot be an input"
             )
-        found.update(drawn)
-    return found
+        drawn_values.update(drawn)
+    return drawn_values

@@ -1,5 +1,5 @@
-"""A loop, or the body of one, written as ONNX from the graph: where no ONNX file has it, as of a TensorRT network, or
-of a body that an operator was opened into."""
+"""Writes a loop or its body as ONNX from the graph, where no ONNX file contains it: a TensorRT network, or the body of
+an expanded operator."""
 
 from __future__ import annotations
 
@@ -16,57 +16,57 @@ from .onnx_extract import PortTypes
 from .submodel import CaptureValues, Submodel, SubmodelPort, refuse_random
 
 
-def write_body(model: Model, loop: Loop, ask: CaptureValues) -> Submodel:
+def write_body(model: Model, loop: Loop, capture: CaptureValues) -> Submodel:
     """One iteration of a loop's body.
 
     Raises:
-        UnsupportedError: ONNX has no words for it.
+        UnsupportedError: ONNX cannot express it.
     """
     params, drawn = fed_values(loop)
     results = list(dict.fromkeys(loop.body.outputs))
     if loop.system is System.TENSORRT:
-        wanted = [loop.condition, *(edge.result for edge in loop.back_edges)]
-        wanted += [scan.result for scan in loop.scan_outputs] + [last.result for last in loop.last_values]
-        results = [value for value in dict.fromkeys(wanted) if value is not None]
+        candidates = [loop.condition, *(edge.result for edge in loop.back_edges)]
+        candidates += [scan.result for scan in loop.scan_outputs] + [final.result for final in loop.last_values]
+        results = [value for value in dict.fromkeys(candidates) if value is not None]
         loop = replace(loop, body=replace(loop.body, outputs=results))
-    fed, given = ask([*params, *drawn], results)
-    kinds = PortTypes()
-    types = {value: kinds.port_type(value, data) for value, data in {**given, **fed}.items()}
+    fed, values = capture([*params, *drawn], results)
+    port_types = PortTypes()
+    types = {value: port_types.port_type(value, data) for value, data in {**values, **fed}.items()}
     try:
-        written = body_as_onnx(loop, model.graph) if loop.system is System.TENSORRT else loop
-        cut = body_as_model(written, types, written.body.opsets or model.graph.opsets)
+        source = body_as_onnx(loop, model.graph) if loop.system is System.TENSORRT else loop
+        body_model = body_as_model(source, types, source.body.opsets or model.graph.opsets)
     except UnsupportedError as error:
         raise UnsupportedError(f"the body of loop '{loop.name}' is no model by itself: {error}") from None
-    inputs = [SubmodelPort(name, value, types[value]) for value, name in cut.inputs]
-    names = [info.name for info in cut.model.proto.graph.output]
-    outputs = [SubmodelPort(name, value, types[value]) for name, value in zip(names, cut.outputs, strict=True)]
-    return Submodel(cut.model, inputs, outputs, fed, given)
+    inputs = [SubmodelPort(name, value, types[value]) for value, name in body_model.inputs]
+    names = [info.name for info in body_model.model.proto.graph.output]
+    outputs = [SubmodelPort(name, value, types[value]) for name, value in zip(names, body_model.outputs, strict=True)]
+    return Submodel(body_model.model, inputs, outputs, fed, values)
 
 
-def write_loop(model: Model, loop: Loop, ask: CaptureValues) -> Submodel:
+def write_loop(model: Model, loop: Loop, capture: CaptureValues) -> Submodel:
     """All iterations of one entry of a loop.
 
     Raises:
-        UnsupportedError: ONNX has no words for it, or it draws random numbers.
+        UnsupportedError: ONNX cannot express it, or it draws random numbers.
     """
     refuse_random(loop)
-    around = list(dict.fromkeys([*outer_values_read(loop), *captured_values(loop.body)]))
-    around += [scan.length for scan in loop.scan_outputs if scan.length is not None and scan.length not in around]
-    fed_in = [value for value in around if value.constant is None]
+    outer = list(dict.fromkeys([*outer_values_read(loop), *captured_values(loop.body)]))
+    outer += [scan.length for scan in loop.scan_outputs if scan.length is not None and scan.length not in outer]
+    inputs = [value for value in outer if value.constant is None]
     results = [value for value in loop.outputs if value is not None]
-    fed, given = ask(fed_in, results)
-    kinds = PortTypes()
-    types = {value: kinds.port_type(value, data) for value, data in {**fed, **given}.items()}
-    constants = [value for value in around if value.constant is not None]
-    graph = Graph(loop.name, fed_in, results, [loop], constants, system=loop.system, opsets=model.graph.opsets)
-    written = as_onnx(graph)[0] if loop.system is System.TENSORRT else graph
-    whole = model_with_values(written, (), {})
-    proto = whole.proto
+    fed, values = capture(inputs, results)
+    port_types = PortTypes()
+    types = {value: port_types.port_type(value, data) for value, data in {**fed, **values}.items()}
+    constants = [value for value in outer if value.constant is not None]
+    graph = Graph(loop.name, inputs, results, [loop], constants, system=loop.system, opsets=model.graph.opsets)
+    source = as_onnx(graph)[0] if loop.system is System.TENSORRT else graph
+    onnx_model = model_with_values(source, (), {})
+    proto = onnx_model.proto
     ports = [
         [SubmodelPort(info.name, value, types[value]) for info, value in zip(side, values, strict=True)]
-        for side, values in ((proto.graph.input, fed_in), (proto.graph.output, results))
+        for side, values in ((proto.graph.input, inputs), (proto.graph.output, results))
     ]
-    for side, named in zip((proto.graph.input, proto.graph.output), ports, strict=True):
+    for side, port_list in zip((proto.graph.input, proto.graph.output), ports, strict=True):
         del side[:]
-        side.extend(port_info(port.name, port.type) for port in named)
-    return Submodel(whole, ports[0], ports[1], fed, given)
+        side.extend(port_info(port.name, port.type) for port in port_list)
+    return Submodel(onnx_model, ports[0], ports[1], fed, values)

@@ -1,4 +1,4 @@
-"""Names in the messages of an ONNX file: what a part of a graph takes from around it, and what it stands for there."""
+"""Name resolution in the messages of an ONNX file: names that a part of a graph captures, and attribute references."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ def subgraphs(node: NodeProto) -> Iterator[GraphProto]:
 
 def own_names(graph: GraphProto) -> set[str]:
     """The names that a graph itself defines."""
-    found = {tensor.name for tensor in graph.initializer} | {info.name for info in graph.input}
-    found |= {sparse.values.name for sparse in graph.sparse_initializer}
-    return found | {name for node in graph.node for name in node.output}
+    names = {tensor.name for tensor in graph.initializer} | {info.name for info in graph.input}
+    names |= {sparse.values.name for sparse in graph.sparse_initializer}
+    return names | {name for node in graph.node for name in node.output}
 
 
 def names_read_by_node(node: NodeProto) -> dict[str, None]:
-    """The names that a node reads, those that its graphs take from around it among them, in order."""
-    found = dict.fromkeys(name for name in node.input if name)
+    """The names that a node reads, including those that its subgraphs capture, in order."""
+    names = dict.fromkeys(name for name in node.input if name)
     for graph in subgraphs(node):
-        found.update(free_names(graph))
-    return found
+        names.update(free_names(graph))
+    return names
 
 
 def free_names(graph: GraphProto) -> dict[str, None]:
-    """The names that a graph takes from around it, in order."""
+    """The names that a graph captures from its enclosing scopes, in order."""
     own = own_names(graph)
     used = {name: None for node in graph.node for name in names_read_by_node(node)}
     used.update((info.name, None) for info in graph.output)
@@ -41,65 +41,65 @@ def free_names(graph: GraphProto) -> dict[str, None]:
 
 
 def all_names(graph: GraphProto) -> set[str]:
-    """Every name of a value in a graph and in the graphs inside it."""
-    found = own_names(graph) | {info.name for info in graph.output}
+    """Every value name in a graph and its subgraphs."""
+    names = own_names(graph) | {info.name for info in graph.output}
     for node in graph.node:
-        found.update(node.input)
+        names.update(node.input)
         for inner in subgraphs(node):
-            found |= all_names(inner)
-    return found
+            names |= all_names(inner)
+    return names
 
 
-def fresh_name(base: str, taken: set[str]) -> str:
-    """A name that nothing has yet; from now on something does."""
+def fresh_name(base: str, used_names: set[str]) -> str:
+    """An unused name, which is added to ``taken``."""
     name, number = base, 1
-    while name in taken:
+    while name in used_names:
         number += 1
         name = f"{base}_{number}"
-    taken.add(name)
+    used_names.add(name)
     return name
 
 
-def bind_attributes(node: NodeProto, given: Mapping[str, AttributeProto]) -> None:
-    """Give a node of a function, and those inside it, what the function's attributes stand for in one call."""
-    kept = []
+def bind_attributes(node: NodeProto, attributes: Mapping[str, AttributeProto]) -> None:
+    """Resolve references to function attributes in a node and its subgraphs to the attributes of one call."""
+    bound_attributes = []
     for attribute in node.attribute:
         name = attribute.ref_attr_name
         if not name:
-            kept.append(attribute)
-        elif name in given:
+            bound_attributes.append(attribute)
+        elif name in attributes:
             bound = AttributeProto()
-            bound.CopyFrom(given[name])
+            bound.CopyFrom(attributes[name])
             bound.name = attribute.name
-            kept.append(bound)
-    made = [AttributeProto.FromString(one.SerializeToString()) for one in kept]
+            bound_attributes.append(bound)
+    copies = [AttributeProto.FromString(attribute.SerializeToString()) for attribute in bound_attributes]
     del node.attribute[:]
-    node.attribute.extend(made)
+    node.attribute.extend(copies)
     for graph in subgraphs(node):
         for inner in graph.node:
-            bind_attributes(inner, given)
+            bind_attributes(inner, attributes)
 
 
 def remove_absent_inputs(node: NodeProto, absent: Iterable[str]) -> None:
-    """Let a node, and those inside it, do without inputs that a function's caller left out."""
+    """Remove inputs that the caller of a function omitted, from a node and its subgraphs."""
     names = set(absent)
     node.input[:] = ["" if name in names else name for name in node.input]
     for graph in subgraphs(node):
-        hidden = names - own_names(graph)
+        visible = names - own_names(graph)
         for inner in graph.node:
-            remove_absent_inputs(inner, hidden)
+            remove_absent_inputs(inner, visible)
 
 
 def called_functions(model: onnx.ModelProto, nodes: Iterable[NodeProto]) -> list[Any]:
-    """The functions of a model that nodes call, in turn too, in the model's order."""
-    known = {(one.domain, one.name, one.overload): one for one in model.functions}
-    wanted: dict[tuple[str, str, str], None] = {}
-    waiting = list(nodes)
-    while waiting:
-        node = waiting.pop()
-        waiting += [inner for graph in subgraphs(node) for inner in graph.node]
+    """The functions of a model that nodes call, directly or indirectly, in the model's order."""
+    functions = {(function.domain, function.name, function.overload): function for function in model.functions}
+    called_keys: dict[tuple[str, str, str], None] = {}
+    worklist = list(nodes)
+    while worklist:
+        node = worklist.pop()
+        worklist += [inner for graph in subgraphs(node) for inner in graph.node]
         key = node.domain, node.op_type, node.overload
-        if key in known and key not in wanted:
-            wanted[key] = None
-            waiting += known[key].node
-    return [one for key, one in known.items() if key in wanted]
+        if key in functions and key not in called_keys:
+            called_keys[key] = None
+            worklist += functions[key].node
+    return [function for key, function in functions.items() if key in called_keys]

@@ -1,4 +1,4 @@
-"""Folders that a part is written into: the layout of ONNX's own backend tests, or an IR with its arrays beside it."""
+"""Output folders of extracted parts: the layout of ONNX's backend tests, or an IR together with its arrays."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from ..export_formats.onnx_test_data import write_test_data
 
 __all__ = ["TEST_DATA_FOLDER", "check_folder", "write_folder", "write_test_data"]
 
-#: What ONNX's backend tests call the first set of inputs and outputs.
+#: The name of the first test data set in ONNX's backend tests.
 TEST_DATA_FOLDER = "test_data_set_0"
 _TEST_DATA_FILE = re.compile(rf"{TEST_DATA_FOLDER}/(input|output)_\d+\.pb")
 
 
 @contextmanager
 def write_folder(target: Path, force: bool) -> Iterator[Path]:
-    """A folder to be filled, whose files are in ``target`` once all of it is written; nothing is left of one that is
-    not. Older test data are replaced, and other files in ``target`` stay.
+    """A temporary folder whose files are moved to ``target`` on success; on failure it is deleted. Older test data are
+    replaced, and other files in ``target`` stay.
 
     Raises:
-        UsageError: it cannot be written, or holds something already.
+        UsageError: the folder cannot be written, or is not empty.
     """
     check_folder(target, force)
     try:
@@ -35,10 +35,10 @@ def write_folder(target: Path, force: bool) -> Iterator[Path]:
 
 
 def check_folder(target: Path, force: bool) -> None:
-    """Find out before anything runs whether a folder can be filled.
+    """Check before a run whether a folder can be written.
 
     Raises:
-        UsageError: it is no folder, lies in none, or has something in it already.
+        UsageError: it is not a folder, has no parent folder, or is not empty.
     """
     if target.exists() and not target.is_dir():
         raise UsageError(f"{target}: is a file; give a folder")

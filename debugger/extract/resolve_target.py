@@ -1,4 +1,4 @@
-"""Which entry and which iteration of a loop is meant."""
+"""Resolves the entry and the iteration of a loop to extract."""
 
 from __future__ import annotations
 
@@ -16,43 +16,43 @@ def parse_numbers(text: str, option: str) -> tuple[int, ...]:
     """The numbers of ``N/M``.
 
     Raises:
-        UsageError: it has something else.
+        UsageError: the text has another form.
     """
     if not re.fullmatch(r"\d{1,18}(/\d{1,18})*", text):
         raise UsageError(f"{option} {text}: a number is needed, or numbers with / between them")
-    return tuple(int(part) for part in text.split("/"))
+    return tuple(int(number) for number in text.split("/"))
 
 
 def check_entry(plan: LoopPlan, around: tuple[int, ...]) -> tuple[int, ...]:
-    """An entry of a loop.
+    """Check the number of indices of a loop entry and return them.
 
     Raises:
-        UsageError: it stands in more or fewer loops.
+        UsageError: the loop is nested in more or fewer loops.
     """
     depth = plan.path.count(" ▸ ") - 1
     if len(around) != depth:
-        has = "no loop around it" if not depth else f"{depth} around it: give as many numbers"
-        raise UsageError(f"loop '{plan.loop.name}' has {has}, not {len(around)}")
+        depth_text = "no loop around it" if not depth else f"{depth} around it: give as many numbers"
+        raise UsageError(f"loop '{plan.loop.name}' has {depth_text}, not {len(around)}")
     return around
 
 
 def find_first_difference(
     runs: CaptureRuns, plan: LoopPlan, peer: str, timeout: float = 60.0
 ) -> tuple[LoopEntryRef, int]:
-    """The entry and the iteration in which a peer first differs, from our values in each iteration where it can.
+    """The entry and the iteration in which a peer first differs; each iteration starts from our values if possible.
 
     Raises:
-        UsageError: it does not differ in this loop.
+        UsageError: the peer does not differ in this loop.
     """
-    with Peer(peer, timeout) as running:
-        found = compare_with_peer(
-            runs.model, runs.inputs, running, ComparisonOptions(loops=[plan.path]), limit=runs.limit
+    with Peer(peer, timeout) as peer_process:
+        result = compare_with_peer(
+            runs.model, runs.inputs, peer_process, ComparisonOptions(loops=[plan.path]), limit=runs.limit
         )
-    for comparison in found.comparisons:
+    for comparison in result.comparisons:
         for loop in comparison.loops:
             if loop.left == plan.path and loop.first is not None:
                 return LoopEntryRef(plan, loop.first.entry), loop.first.iteration or 0
-    why = "; ".join(note for comparison in found.comparisons for note in comparison.notes)
+    why = "; ".join(note for comparison in result.comparisons for note in comparison.notes)
     raise UsageError(
         f"loop '{plan.loop.name}' does not differ in {peer}, so there is no such iteration{f' ({why})' if why else ''}"
     )

@@ -32,7 +32,7 @@ def extract_from_session(
     """
     if frame.loop is None:
         raise UsageError("no loop is running here; extract needs one")
-    runs = CaptureRuns(session.model, session.inputs, at=session._internals.timeline.detached_engine)
+    runs = CaptureRuns(session.model, session.inputs, locate=session._internals.timeline.detached_engine)
     place = LoopEntryRef(session.model.plan.loops[frame.index], frame.entry)
     return extract(runs, place, None if whole else frame.iteration, folder, force=force)
 
