@@ -124,14 +124,14 @@ class FrameScope:
         """Return the value one iteration before that of the frame."""
         name = self._canonical_name(name)
         self._require_loop("'prev'")
-        iteration_shown = self._iteration_shown(name)
-        if iteration_shown is None:
+        current = self._iteration_shown(name)
+        if current is None:
             if not self._frame.iteration:
                 raise ScopeError("there is no iteration before iteration 0")
             return self.value(name)
-        if iteration_shown < 1:
+        if current < 1:
             raise ScopeError(f"'{name}' has no previous value: no iteration came before")
-        return self._value_in_iteration(name, iteration_shown - 1, iteration_shown)
+        return self._value_in_iteration(name, current - 1, current)
 
     def initial(self, name: str) -> Any:
         """Return the value in iteration 0."""
@@ -143,10 +143,8 @@ class FrameScope:
         self._require_loop("'@'")
         if iteration < 0:
             raise ScopeError(f"there is no iteration {iteration}")
-        iteration_shown = self._iteration_shown(name)
-        return (
-            self.value(name) if iteration_shown is None else self._value_in_iteration(name, iteration, iteration_shown)
-        )
+        current = self._iteration_shown(name)
+        return self.value(name) if current is None else self._value_in_iteration(name, iteration, current)
 
     def history(self, name: str) -> Any:
         """Return one number for each iteration of this entry so far: the value or its norm; for many iterations the
@@ -260,21 +258,18 @@ class FrameScope:
         frame = self._frame
         if frame.loop is None:
             return ""
-        names_by_iteration: dict[int, list[str]] = {}
+        groups: dict[int, list[str]] = {}
         for name in sorted(names):
-            iteration_shown = (
+            current = (
                 self._iteration_shown(self._canonical_name(name))
                 if name in self._names or name in self._scans
                 else None
             )
-            if iteration_shown is not None and iteration_shown != frame.iteration:
-                names_by_iteration.setdefault(iteration_shown, []).append(
+            if current is not None and current != frame.iteration:
+                groups.setdefault(current, []).append(
                     display_name(self._names[name]) if name in self._names else quote(name)
                 )
-        remarks = [
-            f"{', '.join(quoted_names)} of iteration {iteration}"
-            for iteration, quoted_names in sorted(names_by_iteration.items())
-        ]
+        remarks = [f"{', '.join(texts)} of iteration {iteration}" for iteration, texts in sorted(groups.items())]
         return f"  # {'; '.join(remarks)}" if remarks else ""
 
     def _iteration_shown(self, name: str) -> int | None:
@@ -293,17 +288,17 @@ class FrameScope:
         # At a boundary only the condition of the next iteration has been computed.
         return frame.iteration if state is NodeState.DONE else frame.iteration - 1
 
-    def _value_in_iteration(self, name: str, iteration: int, iteration_shown: int) -> Any:
-        if iteration == iteration_shown:
+    def _value_in_iteration(self, name: str, iteration: int, current: int) -> Any:
+        if iteration == current:
             return self.value(name)
         loop = self._frame.loop
         assert loop is not None
-        if loop.iteration is not None and loop.iteration.name == name and iteration < iteration_shown:
+        if loop.iteration is not None and loop.iteration.name == name and iteration < current:
             return np.full_like(self.value(name), iteration)
         port = self._scans.get(name)
-        if port is not None and port.stack and iteration < iteration_shown:
+        if port is not None and port.stack and iteration < current:
             return _first_elements(self._scan_elements(name), iteration, port)
-        if iteration == iteration_shown - 1:
+        if iteration == current - 1:
             # At a boundary ``previous`` is the parameter of the last iteration, within an iteration that of the current
             # one.
             # In both cases it is the result of the iteration before.
@@ -314,12 +309,12 @@ class FrameScope:
                     continue
                 if edge.param == name and boundary:
                     return edge.previous
-                if edge.result == name and boundary and iteration_shown == self._frame.iteration:
+                if edge.result == name and boundary and current == self._frame.iteration:
                     return edge.value
                 if (
                     edge.result == name
                     and self._producer_state(name) is not None
-                    and (boundary or iteration_shown == self._frame.iteration)
+                    and (boundary or current == self._frame.iteration)
                 ):
                     return edge.previous
         if self._history is None:

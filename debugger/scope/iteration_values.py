@@ -66,9 +66,7 @@ class IterationValues(ABC):
         known = self._recent_from_history(frame.loop, count)
         if known is not None:
             return known
-        computed_values = [
-            value for node in condition_slice(frame.loop).nodes for value in node.outputs if value is not None
-        ]
+        computed = [value for node in condition_slice(frame.loop).nodes for value in node.outputs if value is not None]
         size = sum(value.nbytes for value in frame.carried.values() if isinstance(value, np.ndarray))
         count = max(min(count, _RECENT_BYTES // max(size, 1)), 2)
         boundaries: list[Mapping[str, Any]] = []
@@ -78,7 +76,7 @@ class IterationValues(ABC):
                 boundaries.clear()
                 continue
             values = boundary_frame.values
-            results = {value.name: values.read(value) for value in computed_values}
+            results = {value.name: values.read(value) for value in computed}
             boundaries.append(
                 {**{name: data for name, (known, data) in results.items() if known}, **boundary_frame.carried}
             )
@@ -105,11 +103,9 @@ class IterationValues(ABC):
         iterations = range(max(frame.iteration - count, 0), frame.iteration)
         # A value that the body computes in an iteration is available at the boundary after it.
         carried = {name: _exact_values(evolution[name], iterations, frame.carried[name]) for name in names}
-        previous_iterations = range(max(iterations.start - 1, 0), max(iterations.stop - 1, 0))
+        earlier = range(max(iterations.start - 1, 0), max(iterations.stop - 1, 0))
         read = frame.values
-        computed = {
-            side.name: _exact_values(side, previous_iterations, read[side.name]) for side in sides if side.name in read
-        }
+        computed = {side.name: _exact_values(side, earlier, read[side.name]) for side in sides if side.name in read}
         if None in carried.values() or None in computed.values():
             return None
         boundaries: list[Mapping[str, Any]] = []

@@ -117,15 +117,11 @@ def _constant_history(value: Value, view: HistoryView, ahead: bool) -> ValueHist
     number = abs(data.reshape(())[()]) if data.dtype.kind == "c" else data.reshape(())[()]
     starts = _bucket_starts(view)
     starts = starts[1:] - 1 if view.width == 1 and not ahead else starts
-    numbers = np.full(len(starts), float(number))
-    return ValueHistory(
-        value.name, starts, view.width, Series(numbers, numbers, numbers, numbers, np.zeros(len(starts)))
-    )
+    array = np.full(len(starts), float(number))
+    return ValueHistory(value.name, starts, view.width, Series(array, array, array, array, np.zeros(len(starts))))
 
 
-def bucket_rows(
-    origin: int | npt.NDArray[np.int64], numbers: Sequence[Numbers], is_summarized: Sequence[bool]
-) -> HistoryView:
+def bucket_rows(origin: int | npt.NDArray[np.int64], numbers: Sequence[Numbers], flags: Sequence[bool]) -> HistoryView:
     """Return the view that an engine would have recorded: each series has rows ``[rows, norm smallest largest mean]``;
     a side has an empty first row. ``origin``: the iteration of the first row, or those of all rows."""
     rows = max((len(array) for array in numbers), default=0)
@@ -145,4 +141,4 @@ def bucket_rows(
         odd = ~finite & ~is_empty_value(np.ascontiguousarray(series, np.float64))
         stats[:, k, :, 4] = np.add.reduceat(odd.astype(np.float64), starts)
     has_numbers = tuple(len(array) > 0 for array in numbers)
-    return HistoryView(0, origin, rows, width, stats, has_numbers, tuple(is_summarized), True)
+    return HistoryView(0, origin, rows, width, stats, has_numbers, tuple(flags), True)

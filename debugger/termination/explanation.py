@@ -342,21 +342,19 @@ class _TerminationAnalysis:
         text = decision_text(self.decision, self.formatter)
         subject = name if data is None else f"the {'condition' if self.iteration else 'initial condition'}"
         values = self._deciding_values_text() if data is None else ""
-        source = f"{name} = {text}" if data is None and text != name else subject
+        term = f"{name} = {text}" if data is None and text != name else subject
         words = {True: "true", False: "false"}
         return (
-            f"the condition was set to {words[current]}; {source} is {words[computed]}{f': {values}' if values else ''}"
+            f"the condition was set to {words[current]}; {term} is {words[computed]}{f': {values}' if values else ''}"
         )
 
     def _deciding_values_text(self) -> str:
         """The values of a condition that is one comparison."""
-        decision = self.decision
-        if isinstance(decision, NegatedDecision) and isinstance(decision.operand, DecidingComparison):
-            sign = (
-                NEGATED_SIGN[decision.operand.sign] if decision.operand.sign in ("==", "!=") else decision.operand.sign
-            )
-            return self._comparison_values_text(decision.operand, sign)
-        return self._comparison_values_text(decision, decision.sign) if isinstance(decision, DecidingComparison) else ""
+        node = self.decision
+        if isinstance(node, NegatedDecision) and isinstance(node.operand, DecidingComparison):
+            sign = NEGATED_SIGN[node.operand.sign] if node.operand.sign in ("==", "!=") else node.operand.sign
+            return self._comparison_values_text(node.operand, sign)
+        return self._comparison_values_text(node, node.sign) if isinstance(node, DecidingComparison) else ""
 
     def _comparison_values_text(self, comparison: DecidingComparison, sign: str) -> str:
         """The comparison with its values; "" if they are unknown."""
@@ -367,68 +365,63 @@ class _TerminationAnalysis:
 
     # -- the comparisons, and where they are heading
 
-    def _comparisons(self, decision: Decision, wanted: bool) -> Iterator[ConditionComparison]:
+    def _comparisons(self, node: Decision, wanted: bool) -> Iterator[ConditionComparison]:
         """Every comparison that counted, in order; ``wanted``: the result that lets the loop go on."""
-        if isinstance(decision, DecidingComparison):
-            holds = self.evidence.truth_of(decision)
-            sign = decision.sign if wanted else NEGATED_SIGN[decision.sign]
+        if isinstance(node, DecidingComparison):
+            holds = self.evidence.truth_of(node)
+            sign = node.sign if wanted else NEGATED_SIGN[node.sign]
             heading = None
             if self.ended is None and self.iteration and holds is wanted:
-                left, right = (self.evidence.series(side) for side in (decision.left, decision.right))
+                left, right = (self.evidence.series(side) for side in (node.left, node.right))
                 count = min(len(left), len(right))
-                names = (
-                    self.formatter.operand(decision.left, bare=True),
-                    self.formatter.operand(decision.right, bare=True),
-                )
-                dtype = self.evidence.dtype_of(decision.left) or self.evidence.dtype_of(decision.right)
+                names = (self.formatter.operand(node.left, bare=True), self.formatter.operand(node.right, bare=True))
+                dtype = self.evidence.dtype_of(node.left) or self.evidence.dtype_of(node.right)
                 if count and (dtype is None or dtype.kind != "b"):
                     heading = estimate_turning(
                         left[len(left) - count :], right[len(right) - count :], sign, names, dtype
                     )
-            yield self._make_comparison(decision, wanted, holds, heading)
-        elif isinstance(decision, NegatedDecision):
-            yield from self._comparisons(decision.operand, not wanted)
-        elif isinstance(decision, LogicalDecision):
-            for part in decision.operands:
+            yield self._make_comparison(node, wanted, holds, heading)
+        elif isinstance(node, NegatedDecision):
+            yield from self._comparisons(node.operand, not wanted)
+        elif isinstance(node, LogicalDecision):
+            for part in node.operands:
                 yield from self._comparisons(part, wanted)
-        elif isinstance(decision, ConditionalDecision):
-            branch = self.evidence.taken_branch(decision)
+        elif isinstance(node, ConditionalDecision):
+            branch = self.evidence.taken_branch(node)
             if branch is not None:
                 yield from self._comparisons(branch, wanted)
 
     def _make_comparison(
-        self, comparison: DecidingComparison, wanted: bool, holds: bool | None, heading: TurningEstimate | None
+        self, node: DecidingComparison, wanted: bool, holds: bool | None, heading: TurningEstimate | None
     ) -> ConditionComparison:
         """As the model compares, but ``not a == b`` as ``a != b``, which is equivalent also for NaN."""
-        decision: Decision = comparison
-        if not wanted and comparison.sign in ("==", "!="):
-            decision = NegatedDecision(comparison.value, comparison)
+        decision: Decision = node
+        if not wanted and node.sign in ("==", "!="):
+            decision = NegatedDecision(node.value, node)
             holds = None if holds is None else not holds
-        values = self._comparison_values_text(
-            comparison, NEGATED_SIGN[comparison.sign] if decision is not comparison else comparison.sign
-        )
+        values = self._comparison_values_text(node, NEGATED_SIGN[node.sign] if decision is not node else node.sign)
         word = "" if holds is None else f" is {'true' if holds else 'false'}"
         return ConditionComparison(
-            comparison, decision_text(decision, self.formatter), f"{values}{word}" if values else "", holds, heading
+            node, decision_text(decision, self.formatter), f"{values}{word}" if values else "", holds, heading
         )
 
     def _estimated_iterations(
-        self, decision: Decision | None, wanted: bool, sides: tuple[ConditionComparison, ...]
+        self, node: Decision | None, wanted: bool, sides: tuple[ConditionComparison, ...]
     ) -> int | None:
         """When a decision changes: if all parts have to hold at the first change of a part, else at the last."""
-        if isinstance(decision, DecidingComparison):
-            estimate = next((side.estimate for side in sides if side.comparison is decision), None)
+        if isinstance(node, DecidingComparison):
+            estimate = next((side.estimate for side in sides if side.comparison is node), None)
             return None if estimate is None else estimate.iterations
-        if isinstance(decision, NegatedDecision):
-            return self._estimated_iterations(decision.operand, not wanted, sides)
-        if isinstance(decision, ConditionalDecision):
-            return self._estimated_iterations(self.evidence.taken_branch(decision), wanted, sides)
-        if isinstance(decision, LogicalDecision):
-            holding_parts = [part for part in decision.operands if self.evidence.truth_of(part) is wanted]
-            all_have_to = (decision.operator == "and") is wanted
+        if isinstance(node, NegatedDecision):
+            return self._estimated_iterations(node.operand, not wanted, sides)
+        if isinstance(node, ConditionalDecision):
+            return self._estimated_iterations(self.evidence.taken_branch(node), wanted, sides)
+        if isinstance(node, LogicalDecision):
+            true_parts = [part for part in node.operands if self.evidence.truth_of(part) is wanted]
+            all_have_to = (node.operator == "and") is wanted
             times = [
                 self._estimated_iterations(part, wanted, sides)
-                for part in (decision.operands if all_have_to else holding_parts)
+                for part in (node.operands if all_have_to else true_parts)
             ]
             estimates = [time for time in times if time is not None]
             if all_have_to:
@@ -439,27 +432,25 @@ class _TerminationAnalysis:
     # -- what else may end it before
 
     def _independent_endings(
-        self, decision: Decision, wanted: bool, others: _WantedDecisions
+        self, node: Decision, wanted: bool, others: _WantedDecisions
     ) -> Iterator[tuple[DecidingComparison, _WantedDecisions]]:
         """Every comparison that can end the loop by itself, with the other parts that can end it too."""
-        if isinstance(decision, DecidingComparison):
-            yield decision, others
-        elif isinstance(decision, NegatedDecision):
-            yield from self._independent_endings(decision.operand, not wanted, others)
-        elif isinstance(decision, ConditionalDecision):
-            branch = self.evidence.taken_branch(decision)
+        if isinstance(node, DecidingComparison):
+            yield node, others
+        elif isinstance(node, NegatedDecision):
+            yield from self._independent_endings(node.operand, not wanted, others)
+        elif isinstance(node, ConditionalDecision):
+            branch = self.evidence.taken_branch(node)
             if branch is not None:
-                yield from self._independent_endings(
-                    branch, wanted, (*others, (OpaqueDecision(decision.condition), True))
-                )
-        elif isinstance(decision, LogicalDecision):
-            if (decision.operator == "and") is wanted:
-                for k, part in enumerate(decision.operands):
-                    yield from self._independent_endings(part, wanted, (*others, (decision.operands[1 - k], wanted)))
+                yield from self._independent_endings(branch, wanted, (*others, (OpaqueDecision(node.condition), True)))
+        elif isinstance(node, LogicalDecision):
+            if (node.operator == "and") is wanted:
+                for k, part in enumerate(node.operands):
+                    yield from self._independent_endings(part, wanted, (*others, (node.operands[1 - k], wanted)))
             else:
-                holding_parts = [part for part in decision.operands if self.evidence.truth_of(part) is wanted]
-                if len(holding_parts) == 1:
-                    yield from self._independent_endings(holding_parts[0], wanted, others)
+                true_parts = [part for part in node.operands if self.evidence.truth_of(part) is wanted]
+                if len(true_parts) == 1:
+                    yield from self._independent_endings(true_parts[0], wanted, others)
 
     def _bound_estimates(
         self, sides: tuple[ConditionComparison, ...], rivals: Mapping[DecidingComparison, _WantedDecisions]
@@ -479,21 +470,17 @@ class _TerminationAnalysis:
                 yield side
 
     def _may_turn_before(
-        self,
-        decision: Decision,
-        wanted: bool,
-        more: int,
-        estimates: Mapping[DecidingComparison, TurningEstimate | None],
+        self, node: Decision, wanted: bool, more: int, times: Mapping[DecidingComparison, TurningEstimate | None]
     ) -> bool:
         """Whether a part may change within ``more`` iterations."""
-        if isinstance(decision, NegatedDecision):
-            return self._may_turn_before(decision.operand, not wanted, more, estimates)
-        if isinstance(decision, LogicalDecision):
-            can_turn = [self._may_turn_before(part, wanted, more, estimates) for part in decision.operands]
-            return any(can_turn) if (decision.operator == "and") is wanted else all(can_turn)
-        if not self._can_vary(decision.value):
+        if isinstance(node, NegatedDecision):
+            return self._may_turn_before(node.operand, not wanted, more, times)
+        if isinstance(node, LogicalDecision):
+            can_turn = [self._may_turn_before(part, wanted, more, times) for part in node.operands]
+            return any(can_turn) if (node.operator == "and") is wanted else all(can_turn)
+        if not self._can_vary(node.value):
             return False
-        estimate = estimates.get(decision) if isinstance(decision, DecidingComparison) else None
+        estimate = times.get(node) if isinstance(node, DecidingComparison) else None
         if estimate is None or estimate.trend in _UNPREDICTABLE_TRENDS:
             return True
         return estimate.iterations is not None and estimate.iterations < more

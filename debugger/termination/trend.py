@@ -249,16 +249,14 @@ class _FloatTrend:
             text = f"moving away: the gap grows by {number_text(step)} each; at this rate {self.diverging_text}"
             return spread, TurningEstimate(Trend.DIVERGING, None, step, text=text)
         ratio = gap / -step
-        motion = f"the gap of {number_text(gap)} falls by {number_text(-step)} each"
+        move = f"the gap of {number_text(gap)} falls by {number_text(-step)} each"
         unit = self.ulp(max(self._largest_magnitude(self.left, ratio), self._largest_magnitude(self.right, ratio)))
         if unit * _MIN_STEP_ULPS > -step and not self.is_integer:
-            text = (
-                f"{motion}, and {self.type_label} has steps of {number_text(unit)} there: the end cannot be predicted"
-            )
+            text = f"{move}, and {self.type_label} has steps of {number_text(unit)} there: the end cannot be predicted"
             return spread, TurningEstimate(Trend.IRREGULAR, None, step, text=text)
         exact = not spread and unit <= 1 and all(map(float.is_integer, (*self.left, *self.right)))
         if self.sign == "!=" and (self.is_integer or spread > 1e-3):
-            text = f"{motion}, more or less, which hardly ever hits one value exactly"
+            text = f"{move}, more or less, which hardly ever hits one value exactly"
             return spread, TurningEstimate(Trend.IRREGULAR, None, step, text=text)
         if self.sign == "!=":
             # The rounding error of ``ratio`` steps.
@@ -268,7 +266,7 @@ class _FloatTrend:
                 return spread, TurningEstimate(Trend.STEPS_OVER, None, step, text=text)
             if not exact:
                 text = (
-                    f"{motion}: in about {_more_iterations_text(round(ratio))} it ends, if rounding meets the one value"
+                    f"{move}: in about {_more_iterations_text(round(ratio))} it ends, if rounding meets the one value"
                     " that ends it"
                 )
                 return spread, TurningEstimate(Trend.STEPS_OVER, None, step, text=text)
@@ -277,7 +275,7 @@ class _FloatTrend:
             # Rounding may leave a small excess above a whole number.
             steps_left = round(ratio) if abs(ratio - round(ratio)) < 1e-9 * max(1.0, ratio) else ratio
             more = math.ceil(steps_left) if self.sign in (">", "<") else math.floor(steps_left) + 1
-        return spread, _make_estimate(Trend.LINEAR, max(1, more), step, motion, exact=exact)
+        return spread, _make_estimate(Trend.LINEAR, max(1, more), step, move, exact=exact)
 
     @staticmethod
     def _largest_magnitude(side: Sequence[float], more: float) -> float:
@@ -319,20 +317,22 @@ class _FloatTrend:
         text = f"moving away: {side} {verb}; at this rate {self.diverging_text}"
         return spread, TurningEstimate(Trend.DIVERGING, None, factor, text=text)
 
-    def _estimate_vanishing(self, motion: str, factor: float, magnitude: float) -> TurningEstimate:
+    def _estimate_vanishing(self, move: str, factor: float, magnitude: float) -> TurningEstimate:
         """The estimate for a side that tends to zero, or to a number near the smallest one."""
         if self.is_integer or not self.smallest_number:
-            text = f"{motion}: it tends to 0, and whether it gets there, the rounding of {self.type_label} decides"
+            text = f"{move}: it tends to 0, and whether it gets there, the rounding of {self.type_label} decides"
             return TurningEstimate(Trend.IRREGULAR, None, factor, text=text)
         # Half of the smallest number is rounded to 0.
         more = _iteration_count((math.log(self.smallest_number) - math.log(2) - math.log(magnitude)) / math.log(factor))
         if factor <= 0.5:
             text = (
-                f"{_TREND_CONTINUES}, at most about {_more_iterations_text(more)} ({motion}, and is 0 where"
+                f"{_TREND_CONTINUES}, at most about {_more_iterations_text(more)} ({move}, and is 0 where"
                 f" {self.type_label} has no smaller number)"
             )
             return TurningEstimate(Trend.GEOMETRIC, more, factor, text=text, at_most=True, upper_bound_text=text)
-        text = f"{motion}: it tends to 0, and whether it gets there, rounding decides in about {_more_iterations_text(more)}"
+        text = (
+            f"{move}: it tends to 0, and whether it gets there, rounding decides in about {_more_iterations_text(more)}"
+        )
         return TurningEstimate(Trend.IRREGULAR, None, factor, text=text)
 
     def _fit_settling(self) -> tuple[float, TurningEstimate] | None:
