@@ -1,1 +1,1 @@
-"""What a person sees in a terminal: the Textual app and the command line."""
+"""The terminal front ends: the Textual app and the command line."""

@@ -1,4 +1,4 @@
-"""The debugger's app: turns actions into commands for the driver, and stops into what the panes show."""
+"""The debugger's app: turns actions into commands for the session worker, and stops into views for the panes."""
 
 from __future__ import annotations
 
@@ -38,37 +38,37 @@ from .widgets.source import SourcePane
 from .widgets.timeline import TimelinePane
 from .worker_requests import BreakpointEdit, EchoedCommand, PanelQuery, SessionCommand, TypedLine, WorkerRequest
 
-#: What runs shorter than this never shows as running, so that the screen does not flicker while stepping.
+#: Shorter commands never show as running, so that the screen does not flicker while stepping.
 RUNNING_SHOWN_AFTER_SECONDS = 0.15
-#: What the source says of its values meanwhile.
+#: Appended to the source's subtitle during a long run.
 _STALE_SUFFIX = ", at the last stop"
 
 
 class LoopdbgApp(PanesApp):
-    """The debugger on one model. Holds no model logic: the driver steps, views come back, panes show them.
+    """The debugger on one model. Contains no model logic: the worker steps and returns views, which the panes show.
 
-    ``inputs_note``: where the inputs come from; ``seeds``: those of the random ones among them, by name.
+    ``inputs_note``: the source of the inputs; ``seeds``: the seeds of random inputs by name.
     """
 
     def __init__(
         self,
-        driver: SessionWorker,
+        worker: SessionWorker,
         inputs_note: str = "",
         actions: Sequence[Action] | None = None,
         seeds: Mapping[str, int] | None = None,
         arrangement: PaneArrangement | None = None,
     ) -> None:
-        super().__init__(driver.model.name, driver.complete, ACTIONS if actions is None else actions, arrangement)
-        self.session_worker = driver
-        #: The one that is shown.
-        self.model = driver.model
-        #: What is wrong with this program, found in the thread that drives the session.
+        super().__init__(worker.model.name, worker.complete, ACTIONS if actions is None else actions, arrangement)
+        self.session_worker = worker
+        #: The model shown.
+        self.model = worker.model
+        #: An unexpected exception in the worker thread, to be raised by the caller.
         self.internal_error: Exception | None = None
         self._inputs_note = inputs_note
         self._seeds = dict(seeds or {})
         self._idle = asyncio.Event()
         self._ticker: Timer | None = None
-        #: So many ends of commands were shown.
+        #: The number of finished commands that the screen has shown.
         self._finished_shown = 0
 
     @property
@@ -77,41 +77,41 @@ class LoopdbgApp(PanesApp):
         return self.session_worker.busy
 
     def on_mount(self) -> None:
-        # Textual calls that of each class.
+        # Textual calls on_mount of every class in the MRO.
         self._ticker = self.set_interval(0.1, self._tick, pause=True)
         self.session_worker.post = self.post_message
         self.submit(SessionCommand.START)
 
     def show_stop(self, view: StopView, error: str | None = None) -> None:
-        """Put a stop on the screen, the selected frame in focus."""
-        again = view.restart_inputs
-        seeds = tuple(sorted({seed for name, seed in self._seeds.items() if name not in again}))
-        first = self.screen_state is None
+        """Show a stop with the selected frame in focus."""
+        replaced = view.restart_inputs
+        seeds = tuple(sorted({seed for name, seed in self._seeds.items() if name not in replaced}))
+        is_first = self.screen_state is None
         self._show_state(
-            ScreenState(view, view.selected, self.model.graph, self._inputs_source(again), error, seeds=seeds)
+            ScreenState(view, view.selected, self.model.graph, self._inputs_source(replaced), error, seeds=seeds)
         )
         stop = view.snapshot.stop
-        told = stop.text
+        message = stop.text
         if view.snapshot.outputs:
-            # On a small screen another tab has them.
-            told += "; r restarts it" if self.panes["outputs"].display else "; 9 shows what it gave, r restarts it"
-        self.status_message.say(told, error=stop.reason is Reason.ERROR)
-        if first and self.screen_state is not None and not (self.screen_state.has_loops or self.screen_state.done):
-            # Once the panes have their places.
+            # On a small screen the outputs are on another tab.
+            message += "; r restarts it" if self.panes["outputs"].display else "; 9 shows what it gave, r restarts it"
+        self.status_message.say(message, error=stop.reason is Reason.ERROR)
+        if is_first and self.screen_state is not None and not (self.screen_state.has_loops or self.screen_state.done):
+            # Deferred until the panes are placed.
             self.call_after_refresh(self.action_graph)
 
-    def _inputs_source(self, again: Collection[str]) -> str:
-        """Where the inputs come from, some of which a restart gave."""
-        if not again:
+    def _inputs_source(self, replaced: Collection[str]) -> str:
+        """The source of the inputs, some of which a restart may have replaced."""
+        if not replaced:
             return self._inputs_note
         names = [port.name for port in self.model.inputs]
-        told = f"{', '.join(name for name in names if name in again)} by restart"
-        return told if set(again) >= set(names) or not self._inputs_note else f"{told}; {self._inputs_note}"
+        note = f"{', '.join(name for name in names if name in replaced)} by restart"
+        return note if set(replaced) >= set(names) or not self._inputs_note else f"{note}; {self._inputs_note}"
 
     # -- commands
 
     def submit(self, command: WorkerRequest) -> None:
-        """Start a command, or run a line in the console; the screen follows when it stops."""
+        """Start a command or a console line; the screen updates when it stops."""
         if command is SessionCommand.RESTART:
             self.console_pane.drop_pasted()
         if self.session_worker.submit(command):
@@ -131,7 +131,7 @@ class LoopdbgApp(PanesApp):
         self.submit(EchoedCommand(line))
 
     def action_ask_line(self, line: str) -> None:
-        """Run a line whose answer is shown elsewhere than in the console."""
+        """Run a line whose output is not shown in the console."""
         self.submit(line)
 
     def action_graph(self) -> None:
@@ -151,8 +151,8 @@ class LoopdbgApp(PanesApp):
         try:
             if not self.session_worker.busy:
                 self.submit(TypedLine(line))
-            elif (said := self.session_worker.answer_while_busy(line)) is not None:
-                self.console_pane.say(*said)
+            elif (output := self.session_worker.answer_while_busy(line)) is not None:
+                self.console_pane.say(*output)
                 self.console_pane.run_next_pasted()
             elif not self.session_worker.submit(TypedLine(line)):
                 raise UsageError(
@@ -170,7 +170,7 @@ class LoopdbgApp(PanesApp):
         self.action_interrupt()
 
     def action_stop(self) -> None:
-        """As interrupt, for keys that mean it elsewhere: where nothing runs they say so."""
+        """Interrupt, or report that nothing runs: for keys that users of other programs expect to interrupt."""
         if self.session_worker.busy:
             self.action_interrupt()
         else:
@@ -189,25 +189,27 @@ class LoopdbgApp(PanesApp):
             self.status_message.say(f"no frame {'around' if step < 0 else 'inside'} this one is running")
 
     def select_frame(self, depth: int) -> None:
-        """Select a frame, 0 the main graph; commands are about it as well."""
+        """Select a frame, 0 the main graph, for display and commands."""
         if self.screen_state is None:
             return
         frames = self.screen_state.view.frames
         try:
-            free = self.session_worker.select_frame(len(frames) - 1 - depth)
+            is_free = self.session_worker.select_frame(len(frames) - 1 - depth)
         except LoopdbgError as problem:
             self.status_message.say(self.session_worker.error_text(problem), error=True)
             return
-        if not free:
+        if not is_free:
             self.status_message.say(f"still running: {self.interrupt_key} interrupts")
             return
         self._focus_frame(frames[depth])
         if self.screen_state.view.displays:
             view = self.screen_state.view
-            self.session_worker.query_displays(lambda found, error: self.call_later(self._update_displays, view, found))
+            self.session_worker.query_displays(
+                lambda values, error: self.call_later(self._update_displays, view, values)
+            )
 
     def _update_displays(self, view: StopView, displays: tuple[DisplayValue, ...] | None) -> None:
-        """Other values of what is displayed at a stop: another frame is in focus."""
+        """Show the displays evaluated in the newly selected frame."""
         if displays is not None and self.screen_state is not None and self.screen_state.view is view:
             self._show_state(replace(self.screen_state, view=replace(view, displays=displays)))
 
@@ -220,26 +222,25 @@ class LoopdbgApp(PanesApp):
         if self.screen_state is not None:
             self._show_state(replace(self.screen_state, frame=frame))
 
-    # -- what the cursor is on
+    # -- the target of the cursor
 
     @on(SourcePane.GutterClicked)
     def handle_gutter_click(self) -> None:
-        """The place for a breakpoint was clicked."""
+        """Toggle the breakpoint of the clicked line."""
         self.action_break_here()
 
     @on(TimelinePane.IterationPicked)
     def handle_iteration_picked(self, message: TimelinePane.IterationPicked) -> None:
-        """An iteration was pointed at."""
+        """Go to the clicked iteration."""
         if not self.session_worker.busy:
             self.go_to_iteration(message.target)
 
     @on(Pane.LineOpened)
     def handle_line_opened(self) -> None:
-        """A line was clicked twice."""
         self.action_open()
 
     def action_open(self) -> None:
-        """Open what the cursor is on."""
+        """Open the target of the cursor."""
         target = self.target
         if self._focused_pane.is_one_line and self.pane_grid.expand_pane(self._focused_pane.id or ""):
             self.call_after_refresh(self._focused_pane.focus)
@@ -260,7 +261,7 @@ class LoopdbgApp(PanesApp):
             self.status_message.say("nothing to open on this line")
 
     def open_inspector(self, target: ValueTarget, plot: bool = False) -> None:
-        """Open a value on a screen of its own."""
+        """Open the inspector of a value."""
         if self.screen_state is not None:
             self.push_screen(
                 InspectorScreen(self.session_worker, target, self.screen_state, plot, self.actions),
@@ -268,12 +269,12 @@ class LoopdbgApp(PanesApp):
             )
 
     def _inspector_closed(self, line: str | None) -> None:
-        """The inspector was left, with a line for the console where one was begun."""
+        """Continue a console line begun in the inspector."""
         if line:
             self.action_console(line)
 
     def go_to_iteration(self, target: IterationTarget) -> None:
-        """Go to an iteration, on another branch after it was gone to."""
+        """Go to an iteration; on another branch, first to that branch."""
         if target.branch is not None:
             self.submit(f"branch {target.branch}")
         else:
@@ -287,7 +288,7 @@ class LoopdbgApp(PanesApp):
             self.status_message.say("plot needs the cursor on a value")
 
     def action_break_here(self) -> None:
-        """A breakpoint on the line of the cursor, or none any more."""
+        """Toggle the breakpoint on the line of the cursor, or begin one on its value."""
         target, value = self.target, value_target(self.target)
         if isinstance(target, LineTarget) and target.node and not self.action_context.is_recording:
             self._toggle_line_breakpoint(target.number)
@@ -308,14 +309,14 @@ class LoopdbgApp(PanesApp):
             return
         node = next((line.node for line in self.source_pane.listing_lines if line.number == number), None)
         breakpoints = self.screen_state.view.snapshot.breakpoints
-        found = [one.number for one in breakpoints if node is not None and node in (*one.nodes, *one.boundary_loops)]
-        self.submit(f"delete {' '.join(map(str, found))}" if found else f"break line {number}")
+        hits = [b.number for b in breakpoints if node is not None and node in (*b.nodes, *b.boundary_loops)]
+        self.submit(f"delete {' '.join(map(str, hits))}" if hits else f"break line {number}")
 
     def _toggle_breakpoint(self, number: int) -> None:
         breakpoints = self.screen_state.view.snapshot.breakpoints if self.screen_state is not None else ()
-        for one in breakpoints:
-            if one.number == number:
-                self.submit(f"{'disable' if one.enabled else 'enable'} {number}")
+        for bp in breakpoints:
+            if bp.number == number:
+                self.submit(f"{'disable' if bp.enabled else 'enable'} {number}")
 
     def action_delete_breakpoint(self) -> None:
         if isinstance(self.target, BreakpointTarget):
@@ -324,11 +325,11 @@ class LoopdbgApp(PanesApp):
             self.status_message.say("nothing to delete: the cursor is on no breakpoint")
 
     def action_edit_breakpoint(self) -> None:
-        target, shown = self.target, self.screen_state
-        found = shown.view.snapshot.breakpoints if shown is not None else ()
-        one = next((b for b in found if isinstance(target, BreakpointTarget) and b.number == target.number), None)
-        if one is not None:
-            self.push_screen(BreakpointScreen(self.actions, one, self.submit))
+        target, state = self.target, self.screen_state
+        items = state.view.snapshot.breakpoints if state is not None else ()
+        bp = next((b for b in items if isinstance(target, BreakpointTarget) and b.number == target.number), None)
+        if bp is not None:
+            self.push_screen(BreakpointScreen(self.actions, bp, self.submit))
 
     def action_watch(self) -> None:
         value = value_target(self.target)
@@ -348,7 +349,7 @@ class LoopdbgApp(PanesApp):
 
     def action_edit(self) -> None:
         if self.action_context.is_recording:
-            # At once, not after a line was typed.
+            # Refuse at once, not after a line was typed.
             self.status_message.say(self.session_worker.refusal("changing a value"), error=True)
             return
         value = value_target(self.target)
@@ -358,25 +359,25 @@ class LoopdbgApp(PanesApp):
 
     async def action_quit(self) -> None:
         branches = self.screen_state.view.snapshot.branches if self.screen_state is not None else ()
-        lost = [f"branch {one.number}: {'; '.join(one.edits)}" for one in branches if one.edits]
-        if lost:
-            self.push_screen(QuitConfirmScreen(self.actions, lost), self._quit_if_confirmed)
+        edits = [f"branch {branch.number}: {'; '.join(branch.edits)}" for branch in branches if branch.edits]
+        if edits:
+            self.push_screen(QuitConfirmScreen(self.actions, edits), self._quit_if_confirmed)
         else:
             self._quit_if_confirmed(True)
 
-    def _quit_if_confirmed(self, sure: bool | None) -> None:
-        if sure:
+    def _quit_if_confirmed(self, confirmed: bool | None) -> None:
+        if confirmed:
             self.session_worker.close()
             self.exit(0)
 
     def on_unmount(self) -> None:
         self.session_worker.close()
 
-    # -- what comes back
+    # -- results
 
     @on(CommandFinished)
     def handle_command_finished(self, message: CommandFinished) -> None:
-        """A command ended."""
+        """Show the result of a command."""
         if message.internal_error is not None:
             self.internal_error = message.internal_error
             self.exit(1)
@@ -398,27 +399,26 @@ class LoopdbgApp(PanesApp):
             self._pause_ticker_if_idle()
 
     def _pause_ticker_if_idle(self) -> None:
-        """Wait for the next command, once all have ended and the screen shows it; those that an interrupt drops never
-        end."""
+        """Pause the ticker once all commands have ended and are shown; commands dropped by an interrupt never end."""
         if not self.session_worker.has_pending_command and self._finished_shown == self.session_worker.finished_count:
             if self._ticker is not None:
                 self._ticker.pause()
             self._idle.set()
 
     def _show_result(self, message: CommandFinished) -> None:
-        """Put what a command said, or what went wrong, where it belongs, once."""
+        """Show the output or the error of a command in the place for its kind."""
         if isinstance(message.command, BreakpointEdit) and isinstance(self.screen, BreakpointScreen):
             self.screen.handle_result(message.error)
             if message.error is not None:
                 return
-        command, said, error = message.command, message.output, message.error
+        command, output, error = message.command, message.output, message.error
         transcript = isinstance(command, TypedLine | EchoedCommand)
         if isinstance(command, PanelQuery) and error is None:
-            self.push_screen(PanelScreen(self.actions, command, command.capitalize(), said))
+            self.push_screen(PanelScreen(self.actions, command, command.capitalize(), output))
         elif isinstance(command, SessionCommand) or transcript:
-            self.console_pane.say(*said)
+            self.console_pane.say(*output)
         elif error is None and not self._stop_covers_output(message):
-            self.status_message.say("; ".join(said))
+            self.status_message.say("; ".join(output))
         if error is not None and transcript:
             self.console_pane.say(f"error: {error}")
             self.console_pane.reject_line(command)
@@ -427,15 +427,15 @@ class LoopdbgApp(PanesApp):
         elif isinstance(command, TypedLine) and self.console_pane.one_shot:
             self.action_close()
             if not self._stop_covers_output(message):
-                self.status_message.say("; ".join(said))
+                self.status_message.say("; ".join(output))
         elif isinstance(command, TypedLine):
             self.console_pane.run_next_pasted()
 
     @staticmethod
     def _stop_covers_output(message: CommandFinished) -> bool:
-        """Whether the stop on the screen tells all that a command said."""
-        said, view = message.output, message.view
-        return not said or (view is not None and said[0] == view.snapshot.stop.text)
+        """Whether the displayed stop already contains the command's output."""
+        output, view = message.output, message.view
+        return not output or (view is not None and output[0] == view.snapshot.stop.text)
 
     def _tick(self) -> None:
         self._pause_ticker_if_idle()
@@ -445,9 +445,9 @@ class LoopdbgApp(PanesApp):
         if not self._long_running:
             self._long_running = True
             self.refresh_context()
-            # It alone does not move along.
-            title, of = self.source_pane.heading
-            self.source_pane.set_title(title, f"{of}{_STALE_SUFFIX}")
+            # The source and the value pane are not updated during the run.
+            title, subtitle = self.source_pane.heading
+            self.source_pane.set_title(title, f"{subtitle}{_STALE_SUFFIX}")
             self.value_pane.set_title(self.value_pane.heading[0], _STALE_SUFFIX.removeprefix(", "))
         self.header.progress = progress
         frame = None if self.screen_state is None else self.screen_state.frame.frame
@@ -456,16 +456,16 @@ class LoopdbgApp(PanesApp):
                 progress, frame.name, progress.iterations.get(frame.path), self.interrupt_key
             )
             if isinstance(self.screen, GraphScreen):
-                # It covers the message.
+                # The graph screen covers the status line.
                 self.screen.say(self.status_message.text)
-        running = (
+        live_state = (
             None
             if self.screen_state is None
             else live_screen_state(self.screen_state, progress.histories, progress.live_status)
         )
-        if running is not None:
+        if live_state is not None:
             for name in ("back-edges", "condition", "scans", "stack", "timeline"):
-                self.panes[name].screen_state = running
+                self.panes[name].screen_state = live_state
 
     async def wait_until_idle(self) -> None:
         """Wait until no command runs or waits, and the screen shows the last stop."""

@@ -1,4 +1,4 @@
-"""What the console answers while something runs: commands that read nothing which moves."""
+"""Read-only commands allowed while the session is busy."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from ..debugger.frontends.console.console import Console
 from ..runtime.errors import UsageError
 from ..runtime.text import count_text
 
-#: Commands, and topics of ``info``, that need no stop.
+#: Commands and ``info`` topics that need no stop.
 _QUERY_COMMANDS = ("help", "echo")
 _INFO_TOPICS = ("breakpoints", "displays")
 
 
 class _OutputCollector:
-    """A console in all but what it says, which is the answer."""
+    """Console proxy that collects the output."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
         self.output: list[str] = []
 
-    def write_line(self, line: str) -> None:
-        """A line of output."""
+    def say(self, line: str) -> None:
+        """Collect a line of output."""
         self.output.append(line)
 
     def __getattr__(self, name: str) -> Any:
@@ -31,20 +31,20 @@ class _OutputCollector:
 
 
 def _reads_values(line: str, console: Console) -> bool:
-    """Whether a line that is no command reads values, which move."""
+    """Whether a line that is no command is an expression that reads values, which change during the run."""
     try:
         names = parse(line).names
     except UsageError:
         return False
-    places = console.session._internals.symbols
-    return names != {line} or any(line in places.names_in_scope(k) for k in (-1, *(one.index for one in places.loops)))
+    table = console.session._internals.symbols
+    return names != {line} or any(line in table.names_in_scope(k) for k in (-1, *(item.index for item in table.loops)))
 
 
 def answer_query(line: str, console: Console) -> list[str] | None:
-    """What a line says that needs no stop; None where it needs one.
+    """Run a line that needs no stop and return its output; None if it needs one.
 
     Raises:
-        UsageError: the line makes no sense.
+        UsageError: the line is invalid.
     """
     word, rest = split_command(line)
     try:
@@ -58,6 +58,6 @@ def answer_query(line: str, console: Console) -> list[str] | None:
     topic = command.name == "info" and bool(rest) and any(name.startswith(rest) for name in _INFO_TOPICS)
     if command.name not in _QUERY_COMMANDS and not topic:
         return None
-    listener = _OutputCollector(console)
-    command.run(listener, rest)
-    return listener.output
+    collector = _OutputCollector(console)
+    command.run(collector, rest)
+    return collector.output

@@ -1,8 +1,7 @@
-"""What a person sets by hand: ``config.toml``, its settings with what they may be, and where each value comes from.
+"""The user's configuration file ``config.toml``: its settings, their accepted values and defaults.
 
-The file is in the folder where the system keeps such files, or in ``LOOPDBG_CONFIG_DIR``. A setting is a default for an
-option: what stands on the command line, and the variables that all programs know (``NO_COLOR``, ``FORCE_COLOR``), go
-before it.
+The file is in the platform's configuration folder, or in ``LOOPDBG_CONFIG_DIR``. A setting is the default of an option:
+the command line and the standard variables (``NO_COLOR``, ``FORCE_COLOR``) take precedence.
 """
 
 from __future__ import annotations
@@ -18,16 +17,16 @@ from ..runtime.errors import UsageError
 from ..runtime.stable_file import read_text
 from ..runtime.text import did_you_mean
 
-#: Runtimes that are run live, and a device of each.
+#: The peer runtimes that can be run live, each with an example device.
 PEER_EXAMPLE_DEVICES = {"onnxruntime": "CUDA", "openvino": "GPU"}
-#: The table of the keys; everything else stands alone.
+#: The only table; all other settings are top-level.
 KEYS_TABLE = "keys"
 
 
 @dataclass(frozen=True)
 class Setting:
-    """Something that can be set. ``usual``: what holds where it is not, in words; ``read``: its value, and None for
-    what it cannot be; ``form``: what it can be, in words."""
+    """A setting. ``default_text`` and ``accepted_text`` describe the default and the accepted values; ``parse`` returns
+    None for an invalid value."""
 
     name: str
     description: str
@@ -75,25 +74,25 @@ SETTINGS = (
 
 
 def config_folder() -> Path:
-    """Where the files are."""
-    given = os.environ.get("LOOPDBG_CONFIG_DIR")
-    if given:
-        return Path(given)
+    """The configuration folder."""
+    folder = os.environ.get("LOOPDBG_CONFIG_DIR")
+    if folder:
+        return Path(folder)
     import platformdirs
 
     return Path(platformdirs.user_config_dir("loopdbg", appauthor=False))
 
 
 def config_path() -> Path:
-    """What a person writes."""
+    """The path of the configuration file."""
     return config_folder() / "config.toml"
 
 
 def read_config() -> Mapping[str, Any]:
-    """All that the file says: settings by name, each checked, and the table of keys as it stands.
+    """Read the file: validated settings by name, and the unchecked table of keys.
 
     Raises:
-        UsageError: the file cannot be read, or says what cannot be.
+        UsageError: the file cannot be read, or is invalid.
     """
     path = config_path()
     try:
@@ -107,39 +106,39 @@ def read_config() -> Mapping[str, Any]:
     import tomllib
 
     try:
-        found = tomllib.loads(text)
+        settings = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{path}: is not TOML: {error}") from None
-    return {name: _validate_setting(path, name, value) for name, value in found.items()}
+    return {name: _validate_setting(path, name, value) for name, value in settings.items()}
 
 
 def _validate_setting(path: Path, name: str, value: Any) -> Any:
     if name == KEYS_TABLE:
         return value
-    known = {one.name: one for one in SETTINGS}
+    known = {setting.name: setting for setting in SETTINGS}
     if name not in known:
         hint = did_you_mean(name, [KEYS_TABLE, *known]) or "; loopdbg config lists them"
         raise UsageError(f"{path}: there is no setting '{name}'{hint}")
-    read = known[name].parse(value)
-    if read is None:
+    parsed = known[name].parse(value)
+    if parsed is None:
         raise UsageError(f"{path}: {name} = {value!r}: it is {known[name].accepted_text}")
-    return read
+    return parsed
 
 
 def setting_value(name: str) -> Any:
-    """What is set; None where nothing is.
+    """The value of a setting; None if it is not set.
 
     Raises:
-        UsageError: as :func:`told`.
+        UsageError: see :func:`read_config`.
     """
     return read_config().get(name)
 
 
 def color_decision(terminal: bool, environment: Mapping[str, str] = os.environ) -> tuple[bool, str]:
-    """Whether a stream has colours, and what decides that. ``terminal``: it is one.
+    """Whether a stream has colours, and what decides that. ``terminal``: the stream is a terminal.
 
     Raises:
-        UsageError: as :func:`told`.
+        UsageError: see :func:`read_config`.
     """
     if environment.get("NO_COLOR"):
         return False, "NO_COLOR"
@@ -148,5 +147,5 @@ def color_decision(terminal: bool, environment: Mapping[str, str] = os.environ) 
         return forced != "0", "FORCE_COLOR"
     if not terminal or environment.get("TERM", "") == "dumb":
         return False, "no terminal" if not terminal else "TERM"
-    set_here = setting_value("color")
-    return set_here != "never", str(config_path()) if set_here else "default"
+    setting = setting_value("color")
+    return setting != "never", str(config_path()) if setting else "default"

@@ -1,4 +1,4 @@
-"""A lesson in the screen: the debugger as it is, and above its panes the card that is open."""
+"""The app of a lesson: the debugger with the open card above its panes."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from .widgets.lesson import CardView, LessonPane
 
 
 class LessonApp(LoopdbgApp):
-    """The app with a learner at its console. What the learner says is copied in the thread that runs commands."""
+    """The app with a learner attached to its console. The card view is copied in the worker thread."""
 
     CSS = ".-covered { visibility: hidden; }"
 
-    def __init__(self, driver: SessionWorker, learner: Learner, actions: Sequence[Action] | None = None) -> None:
-        super().__init__(driver, "of the lesson", actions)
+    def __init__(self, worker: SessionWorker, learner: Learner, actions: Sequence[Action] | None = None) -> None:
+        super().__init__(worker, "of the lesson", actions)
         self.learner = learner
         self.lesson_pane = LessonPane(id="lesson")
         self._reply: tuple[str, ...] = ()
@@ -50,7 +50,7 @@ class LessonApp(LoopdbgApp):
         self.card = self._card_view(())
 
     def _refresh_steps(self) -> None:
-        # Where nothing is asked, what was said last was what to do next: that is done.
+        # Without a question, the reply was the next instruction, which is done now.
         self.card = self._card_view(self.card.reply if self.card.takes_answer else ())
 
     def _show_reply(self, text: str) -> None:
@@ -77,7 +77,7 @@ class LessonApp(LoopdbgApp):
         )
 
     def action_console(self, text: str) -> None:
-        """See :class:`.app.LoopdbgApp`; an answer is typed where the card takes one."""
+        """See :class:`.app.LoopdbgApp`; rejects answers if the card has no question."""
         if text == "answer " and not self.card.takes_answer:
             self.status_message.say("this card asks nothing; L goes on")
         else:
@@ -85,7 +85,7 @@ class LessonApp(LoopdbgApp):
 
     @on(CommandFinished)
     def handle_answer_accepted(self, message: CommandFinished) -> None:
-        """What was typed for the lesson is replied to on the card: the line closes by itself."""
+        """Close the console after a lesson command: the card shows the reply."""
         if message.error is None and message.command.split(" ")[0] in self.learner.commands:
             self.call_later(self._close_console_line)
 
@@ -94,39 +94,39 @@ class LessonApp(LoopdbgApp):
             self.action_close()
 
     def show_stop(self, view: StopView, error: str | None = None) -> None:
-        """See :class:`.app.LoopdbgApp`; where a stop would tell the answer, nothing is said of it."""
+        """See :class:`.app.LoopdbgApp`; hides the stop message if it would give away the answer."""
         super().show_stop(view, error)
         if self.card.frozen:
             self.status_message.say(FROZEN_MESSAGE)
 
     def refresh_context(self) -> None:
-        """See :class:`.app.LoopdbgApp`; what the cursor is on may be what is asked for."""
+        """See :class:`.app.LoopdbgApp`; hides the detail line if it may contain the answer."""
         super().refresh_context()
         if self.card.frozen:
             self.detail_line.say("")
 
     def action_graph(self) -> None:
-        """See :class:`.app.LoopdbgApp`; the graph tells what decides."""
+        """See :class:`.app.LoopdbgApp`; refused if the graph would give away the answer."""
         if self.card.frozen:
             self.status_message.say(FROZEN_MESSAGE)
         else:
             super().action_graph()
 
-    def _show_state(self, shown: ScreenState) -> None:
+    def _show_state(self, state: ScreenState) -> None:
         card = self.card
-        # What ends a loop, and how often it runs, stands in more than one place; of one without iterations in all.
-        blind = card.frozen and (card.source_covered or shown.view.innermost.frame.stopped_by is not None)
+        # Several panes show what ends the loop and its trip count; all panes do for a loop without iterations.
+        hide_all = card.frozen and (card.source_covered or state.view.innermost.frame.stopped_by is not None)
         hidden = {"body": card.source_covered, "condition": card.frozen}
         for name, pane in self.panes.items():
-            pane.set_class(blind or hidden.get(name, False), "-covered")
-        self.header.set_class(blind, "-covered")
+            pane.set_class(hide_all or hidden.get(name, False), "-covered")
+        self.header.set_class(hide_all, "-covered")
         self.lesson_pane.show_card(card)
-        super()._show_state(replace(shown, quiet=card.quiet))
+        super()._show_state(replace(state, quiet=card.quiet))
 
 
 def lesson_worker(learner: Learner) -> SessionWorker:
-    """A driver whose console is the learner's."""
+    """Create a session worker with the learner attached to its console."""
     session = learner.create_session()
-    driver = SessionWorker(session.model, {}, None, session)
-    learner.attach_console(driver.console)
-    return driver
+    worker = SessionWorker(session.model, {}, None, session)
+    learner.attach_console(worker.console)
+    return worker

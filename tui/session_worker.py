@@ -1,6 +1,6 @@
-"""Runs a session's steps in a thread of its own, so that the screen answers whatever the engine does.
+"""Runs a session in a worker thread, so that the screen stays responsive.
 
-Commands go in as words, frozen views come out as messages; nobody else touches the session.
+Commands are submitted as strings, immutable views are posted as messages; no other thread uses the session.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from .render.display_values import DisplayTracker
 from .render.stop_view import StopView, build_stop_view
 from .worker_requests import SHORT_COMMANDS, BreakpointEdit, SessionCommand, WorkerRequest
 
-#: Steps asked for faster than they are done wait in line, but not more of them than this.
+#: The maximum number of queued steps.
 _QUEUED_STEPS_MAX = 8
 
 
 @dataclass(frozen=True, eq=False)
 class SessionQuery:
-    """Something to find out of the session where it stands. ``answer`` gets it, or None and what went wrong; it is
-    called in the session's thread."""
+    """A query of the session at its current stop. ``on_result`` receives the result, or None and the error message, in
+    the worker thread."""
 
     compute: Callable[[SessionBase], Any]
     on_result: Callable[[Any, str | None], object]
 
 
-#: What the console calls those that a person asks for.
+#: The console names of the commands.
 _CONSOLE_NAMES = {
     SessionCommand.STEP: "step",
     SessionCommand.NEXT_NODE: "next",
@@ -57,8 +57,8 @@ _CONSOLE_NAMES = {
 
 @dataclass(frozen=True)
 class RunProgress:
-    """How far a running command is: seconds so far, the iterations of each loop by path, how many a second they all do
-    lately, what the values of each loop were, and where it stood."""
+    """The progress of a running command: seconds, iterations by loop path, the total rate per second, and the value
+    histories and live status of each loop."""
 
     command: WorkerRequest
     seconds: float
@@ -69,10 +69,10 @@ class RunProgress:
 
 
 class CommandFinished(Message):
-    """A command ended; ``error`` is what went wrong, ``view`` None if not even a view could be made.
+    """A command ended; ``error``: the error message; ``view``: None if no view could be built.
 
-    ``said``: what the console and logpoints printed meanwhile; ``quits``: the user asked to leave; ``fault``: what is
-    wrong with this program, to be raised.
+    ``output``: the lines printed by the console and logpoints; ``quit_requested``: the user asked to leave;
+    ``internal_error``: an unexpected exception, to be raised.
     """
 
     def __init__(
@@ -80,25 +80,25 @@ class CommandFinished(Message):
         command: WorkerRequest,
         view: StopView | None,
         error: str | None = None,
-        said: tuple[str, ...] = (),
-        quits: bool = False,
-        fault: Exception | None = None,
+        output: tuple[str, ...] = (),
+        quit_requested: bool = False,
+        internal_error: Exception | None = None,
     ) -> None:
         super().__init__()
         self.command = command
         self.view = view
         self.error = error
-        self.output = said
-        self.quit_requested = quits
-        self.internal_error = fault
-        #: The model that the view is of.
+        self.output = output
+        self.quit_requested = quit_requested
+        self.internal_error = internal_error
+        #: The model of the view.
         self.model: Model | None = None
 
 
 class DeferredStartSession(Session):
-    """A session that waits for :meth:`restart` before it runs anything.
+    """A session that runs nothing before :meth:`restart`.
 
-    What comes before the first loop can take long or fail, and the screen has to show both: not before it opens.
+    The nodes before the first loop may take long or fail: the screen must be open to show that.
     """
 
     _start_pending = True
@@ -112,14 +112,13 @@ class DeferredStartSession(Session):
 
 
 class SessionWorker:
-    """One session and the thread that drives it. ``post`` gets a :class:`CommandFinished` for every command, in that
-    thread.
+    """A session and its worker thread. ``post`` receives a :class:`CommandFinished` for every command, in that thread.
 
-    ``session``: what to drive instead of a run of the model, such as a recording. ``told``: an error's text here.
+    ``session``: the session to drive, such as a recording, instead of a model run. ``error_text``: formats errors.
 
     Raises:
         InputError: inputs that do not fit the signature.
-        UnsupportedError: an operator that nothing can run.
+        UnsupportedError: an operator is not supported.
     """
 
     def __init__(
@@ -128,9 +127,9 @@ class SessionWorker:
         inputs: Mapping[str, Data],
         max_iterations: int | None,
         session: SessionBase | None = None,
-        told: Callable[[LoopdbgError], str] = str,
+        error_text: Callable[[LoopdbgError], str] = str,
     ) -> None:
-        self.error_text = told
+        self.error_text = error_text
         self.post: Callable[[CommandFinished], object] = lambda _: None
         self._branch_history = BranchHistory()
         self._display_tracker = DisplayTracker()
@@ -145,17 +144,17 @@ class SessionWorker:
         self._current: WorkerRequest | SessionQuery | None = None
         self._current_started = 0.0
         self._closed = False
-        #: So many commands have ended.
+        #: The number of finished commands.
         self.finished_count = 0
-        #: When the progress was asked for last, and what it was.
+        #: The time and the iteration count of the last progress sample.
         self._last_sample = (0.0, 0)
-        # A daemon: a single node that takes minutes can't be interrupted, and must not keep the program alive.
+        # A daemon thread: a single long node can't be interrupted, and must not keep the process alive.
         self._thread = threading.Thread(target=self._run_loop, name="loopdbg-driver", daemon=True)
         self._thread.start()
 
     @property
     def _session(self) -> SessionBase:
-        """What is driven; a console can open something else."""
+        """The current session; the console can open another one."""
         return self.console.session
 
     @property
@@ -165,7 +164,7 @@ class SessionWorker:
 
     @property
     def session(self) -> SessionBase:
-        """The session, for tests: to be read while the driver is not :attr:`busy`."""
+        """The session, for tests; only valid while not :attr:`busy`."""
         return self._session
 
     @property
@@ -176,60 +175,57 @@ class SessionWorker:
 
     @property
     def has_pending_command(self) -> bool:
-        """True while a command runs or waits that will end with a :class:`CommandFinished`: a question does not."""
+        """True while a command, as opposed to a query, runs or waits."""
         with self._condition:
             return any(c is not None and not isinstance(c, SessionQuery) for c in (self._current, *self._queue))
 
     def complete(self, line: str) -> tuple[int, list[str]]:
-        """Where the last word of a line for the console begins, and what it can become, as of the last stop."""
+        """The start of the last word of a console line, and its completions, as of the last stop."""
         return complete(self._completer, line)
 
     def answer_while_busy(self, line: str) -> list[str] | None:
-        """What a line says that needs no stop, such as ``help`` or ``info breakpoints``, while something runs; None for
-        any other.
+        """Run a line that needs no stop, such as ``help``, and return its output; None for any other line.
 
         Raises:
-            UsageError: the line makes no sense.
+            UsageError: the line is invalid.
         """
         return answer_query(line, self.console)
 
     def submit(self, command: WorkerRequest) -> bool:
-        """Run a command, or a line in the console, once those before it are done; False where another one runs.
+        """Queue a command or a console line; False if it is rejected.
 
-        What comes while steps run waits in line; while something longer runs only a restart is taken, and interrupts.
+        Commands queue behind steps; during a longer command only a restart is accepted, which interrupts it.
         """
         with self._condition:
             if command is SessionCommand.RESTART:
                 self._cancel()
-            ahead = [c for c in (self._current, *self._queue) if c is not None and not isinstance(c, SessionQuery)]
+            pending = [c for c in (self._current, *self._queue) if c is not None and not isinstance(c, SessionQuery)]
             if command is not SessionCommand.RESTART and (
-                not SHORT_COMMANDS.issuperset(ahead) or len(ahead) > _QUEUED_STEPS_MAX
+                not SHORT_COMMANDS.issuperset(pending) or len(pending) > _QUEUED_STEPS_MAX
             ):
                 return False
             self._queue.append(command)
             self._condition.notify()
         return True
 
-    def query(self, question: SessionQuery) -> bool:
-        """Answer a question once what runs is done; False where that may take long."""
+    def query(self, query: SessionQuery) -> bool:
+        """Queue a query; False if the running command may take long."""
         with self._condition:
-            if not all(
-                isinstance(one, SessionQuery) or one in SHORT_COMMANDS for one in (self._current, *self._queue) if one
-            ):
+            if not all(isinstance(c, SessionQuery) or c in SHORT_COMMANDS for c in (self._current, *self._queue) if c):
                 return False
-            self._queue.append(question)
+            self._queue.append(query)
             self._condition.notify()
         return True
 
     def refusal(self, what: str) -> str:
-        """Why something is not possible here, such as in a recording, and what can be done about it."""
+        """The message why an operation is not possible, such as in a recording, with the remedy."""
         try:
             self._session._internals.refuse(what)
         except UsageError as problem:
             return self.error_text(problem)
 
     def select_frame(self, number: int) -> bool:
-        """Let commands be about a frame, 0 the innermost; False where something runs.
+        """Select the frame for commands, 0 the innermost; False while busy.
 
         Raises:
             UsageError: the stack has no such frame.
@@ -237,40 +233,40 @@ class SessionWorker:
         with self._condition:
             if self._current is not None or self._queue:
                 return False
-            before = self.console.selected_index
+            old_index = self.console.selected_index
             self.console.select_frame(number)
-            self.console.notify_command_done("up" if number > before else "down")
+            self.console.notify_command_done("up" if number > old_index else "down")
             self._completer = self.console.completion_context()
         return True
 
-    def query_displays(self, answer: Callable[[Any, str | None], object]) -> bool:
-        """Ask for the displays in the frame that commands are about; see :class:`Question`. False where something runs
-        that may take long."""
-        return self.query(SessionQuery(lambda _: self._display_tracker.evaluate_all(self.console), answer))
+    def query_displays(self, on_result: Callable[[Any, str | None], object]) -> bool:
+        """Query the displays in the selected frame; see :class:`SessionQuery`. False if the running command may take
+        long."""
+        return self.query(SessionQuery(lambda _: self._display_tracker.evaluate_all(self.console), on_result))
 
     def interrupt(self) -> None:
-        """Stop what runs at its next boundary, and forget what waits."""
+        """Interrupt the running command at its next boundary, and drop queued ones."""
         with self._condition:
             self._cancel()
 
     def progress(self) -> RunProgress | None:
-        """How far the running command is; None while none runs."""
+        """Sample the progress of the running command; None if none runs."""
         with self._condition:
-            command, since = self._current, self._current_started
+            command, started = self._current, self._current_started
         if command is None or isinstance(command, SessionQuery):
             self._last_sample = (0.0, 0)
             return None
         now, iterations = time.monotonic(), self._session.progress
         count = sum(iterations.values())
-        before, counted = self._last_sample
-        rate = (count - counted) / (now - before) if before > since and now > before else 0.0
+        last_time, last_count = self._last_sample
+        rate = (count - last_count) / (now - last_time) if last_time > started and now > last_time else 0.0
         self._last_sample = (now, count)
         return RunProgress(
-            command, now - since, iterations, max(0.0, rate), self._session.lately, self._session.underway
+            command, now - started, iterations, max(0.0, rate), self._session.lately, self._session.underway
         )
 
     def close(self, timeout: float = 1.0) -> None:
-        """End the thread; what runs is interrupted. Returns after ``timeout`` seconds at the latest."""
+        """Interrupt the running command and end the thread; waits for at most ``timeout`` seconds."""
         with self._condition:
             self._closed = True
             self._cancel()
@@ -301,72 +297,72 @@ class SessionWorker:
             try:
                 message = self._run_command(command)
             except Exception as fault:
-                # Not hidden here, where nobody sees it: who shows what comes from this thread raises it.
-                message = CommandFinished(command, None, fault=fault)
+                # The exception would be lost in this thread: the receiver of the message raises it.
+                message = CommandFinished(command, None, internal_error=fault)
             message.model = self.model
             with self._condition:
                 self._current = None
                 self.finished_count += 1
                 if message.error is not None:
-                    # Steps asked for before their sight would run into it again.
+                    # Steps queued before the error was shown would run into it again.
                     self._queue = [c for c in self._queue if c is SessionCommand.RESTART]
-                open_still = not self._is_closed()
-            if open_still:
+                is_open = not self._is_closed()
+            if is_open:
                 self.post(message)
 
-    def _run_query(self, question: SessionQuery) -> None:
-        found, error, fault = None, None, None
+    def _run_query(self, query: SessionQuery) -> None:
+        result, error, fault = None, None, None
         try:
             with ApiBoundary():
-                found = question.compute(self._session)
+                result = query.compute(self._session)
         except LoopdbgError as problem:
             error = self.error_text(problem)
         except Exception as problem:
             fault = problem
         with self._condition:
             self._current = None
-            open_still = not self._is_closed()
-        if fault is None and open_still:
+            is_open = not self._is_closed()
+        if fault is None and is_open:
             try:
-                question.on_result(found, error)
+                query.on_result(result, error)
             except Exception as problem:
                 fault = problem
-        if fault is not None and open_still:
-            self.post(CommandFinished(SessionCommand.START, None, fault=fault))
+        if fault is not None and is_open:
+            self.post(CommandFinished(SessionCommand.START, None, internal_error=fault))
 
     def _run_command(self, command: WorkerRequest) -> CommandFinished:
         error = None
-        quits = False
-        before, inputs = self._session.stop, self._session.inputs
+        quit_requested = False
+        old_stop, inputs = self._session.stop, self._session.inputs
         try:
             with ApiBoundary():
                 self._dispatch(command)
         except LoopdbgError as problem:
             error = self.error_text(problem)
         except QuitRequest:
-            quits = True
+            quit_requested = True
         if self._session.inputs is not inputs:
-            # Another run began.
+            # A new run began.
             self._branch_history.clear()
             self._display_tracker.clear()
         stop = self._session.stop
-        if error is None and stop.reason is Reason.ERROR and stop is not before:
+        if error is None and stop.reason is Reason.ERROR and stop is not old_stop:
             error = stop.text
-        said = tuple(self._output)
+        output = tuple(self._output)
         self._output.clear()
         try:
             with ApiBoundary():
                 self._completer = self.console.completion_context()
                 self.console.selected_frame()
-                shown = build_stop_view(
+                view = build_stop_view(
                     self._session,
                     self._branch_history,
                     self.console.selected_index,
                     self._display_tracker.evaluate_all(self.console),
                 )
-            return CommandFinished(command, shown, error, said, quits)
+            return CommandFinished(command, view, error, output, quit_requested)
         except LoopdbgError as problem:
-            return CommandFinished(command, None, error or self.error_text(problem), said, quits)
+            return CommandFinished(command, None, error or self.error_text(problem), output, quit_requested)
 
     def _dispatch(self, command: WorkerRequest) -> None:
         session = self._session
@@ -396,7 +392,7 @@ class SessionWorker:
                 session.back_node()
             case SessionCommand.REVERSE_CONTINUE:
                 session.reverse_continue()
-        # Even where it led to where it stood: a step is shown in the innermost frame.
+        # Show the innermost frame after a step, even if the position did not change.
         self.console.select_frame(0)
         if command in _CONSOLE_NAMES:
             self.console.notify_command_done(_CONSOLE_NAMES[command])

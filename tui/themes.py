@@ -1,4 +1,4 @@
-"""The two themes; every colour of text has a contrast of 4.5 to 1 at least to what is behind it."""
+"""The two themes; every text colour has a contrast of at least 4.5:1 to its background."""
 
 from __future__ import annotations
 

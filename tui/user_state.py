@@ -1,7 +1,6 @@
-"""What is kept for a person: keys, which ``config.toml`` has; and, written here, theme, recent models and how the panes
-stood.
+"""The user's state: the keymap from ``config.toml``, and the saved theme, recent models and pane arrangement.
 
-Where nothing can be written nothing is remembered, and nobody is bothered with it.
+State that cannot be written is silently not saved.
 """
 
 from __future__ import annotations
@@ -16,11 +15,11 @@ from ..runtime.errors import UsageError
 from ..runtime.stable_file import read_text
 from . import config
 
-#: So many recent models are kept, and of so many which of their loops were folded.
+#: The number of recent models kept, and of models whose folds are kept.
 _RECENT_MODELS_MAX = 20
 
 
-#: False in the page of a server.
+#: False in a server's web page.
 _writable = True
 
 
@@ -29,10 +28,10 @@ def _state_file() -> Path:
 
 
 def keymap() -> dict[str, Sequence[str]]:
-    """The keys of a person: action id -> keys, from ``[keys]`` in ``config.toml``; a string or a list of strings each.
+    """The user's keymap, action id -> keys, from ``[keys]`` in ``config.toml``; each a string or a list of strings.
 
     Raises:
-        UsageError: the file cannot be read, or says something else.
+        UsageError: the file cannot be read, or is invalid.
     """
     path, keys = config.config_path(), config.read_config().get(config.KEYS_TABLE, {})
     if not isinstance(keys, dict):
@@ -41,29 +40,29 @@ def keymap() -> dict[str, Sequence[str]]:
 
 
 def _parse_keys(path: Path, name: str, value: Any) -> tuple[str, ...]:
-    given = [value] if isinstance(value, str) else value
-    if not isinstance(given, list) or not all(isinstance(key, str) and key.strip() for key in given):
+    keys = [value] if isinstance(value, str) else value
+    if not isinstance(keys, list) or not all(isinstance(key, str) and key.strip() for key in keys):
         raise UsageError(f'{path}: {name} needs a key or a list of keys, as in {name} = ["s", "f5"]')
-    return tuple(key.strip() for key in given)
+    return tuple(key.strip() for key in keys)
 
 
 def read_state() -> dict[str, Any]:
-    """What was remembered; empty where there is nothing, or nothing readable."""
+    """Read the saved state; empty if missing or unreadable."""
     with contextlib.suppress(OSError, ValueError):
-        told = json.loads(read_text(_state_file()))
-        if isinstance(told, dict):
-            return told
+        state = json.loads(read_text(_state_file()))
+        if isinstance(state, dict):
+            return state
     return {}
 
 
 def disable_writes() -> None:
-    """Remember nothing from here on: a page of a server writes no file of its own accord."""
+    """Save nothing from here on: a server's web page must not write files."""
     global _writable
     _writable = False
 
 
-def update_state(**changed: Any) -> None:
-    """Keep something for the next time; where it cannot be written, not."""
+def update_state(**entries: Any) -> None:
+    """Save entries of the state; a failure is ignored."""
     if not _writable:
         return
     from ..runtime.atomic_file import write_text
@@ -71,62 +70,62 @@ def update_state(**changed: Any) -> None:
     with contextlib.suppress(OSError, ValueError):
         path = _state_file()
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_text(path, json.dumps({**read_state(), **changed}, indent=1))
+        write_text(path, json.dumps({**read_state(), **entries}, indent=1))
 
 
 def recent_models() -> list[Path]:
-    """The models opened lately that are still there, the newest first."""
-    told = read_state().get("recent", [])
-    found = [Path(path) for path in told if isinstance(path, str)] if isinstance(told, list) else []
-    return [path for path in found if path.is_file()]
+    """The recently opened models that still exist, newest first."""
+    entries = read_state().get("recent", [])
+    paths = [Path(path) for path in entries if isinstance(path, str)] if isinstance(entries, list) else []
+    return [path for path in paths if path.is_file()]
 
 
 def record_opened(path: Path | str) -> None:
-    """Remember that a model was opened."""
+    """Add a model to the recent ones."""
     with contextlib.suppress(OSError, ValueError):
-        here = str(Path(path).resolve())
-        update_state(recent=[here, *(str(one) for one in recent_models() if str(one) != here)][:_RECENT_MODELS_MAX])
+        key = str(Path(path).resolve())
+        update_state(recent=[key, *(str(item) for item in recent_models() if str(item) != key)][:_RECENT_MODELS_MAX])
 
 
-#: The themes by what ``config.toml`` calls them.
+#: The themes by their names in ``config.toml``.
 _THEME_NAMES = {"dark": "loopdbg", "light": "loopdbg-light"}
 
 
 def selected_theme() -> str | None:
-    """The theme that is set, else the one chosen last.
+    """The configured theme, else the last selected one.
 
     Raises:
-        UsageError: the config file makes no sense.
+        UsageError: the config file is invalid.
     """
-    here = config.setting_value("theme")
-    if here is not None:
-        return _THEME_NAMES[here]
-    told = read_state().get("theme")
-    return told if isinstance(told, str) else None
+    configured = config.setting_value("theme")
+    if configured is not None:
+        return _THEME_NAMES[configured]
+    saved = read_state().get("theme")
+    return saved if isinstance(saved, str) else None
 
 
 def load_arrangement(path: Path | str | None) -> tuple[int, str, dict[int, str]]:
-    """How the panes stood the last time: the tab in front, the pane that had all the room ("" for none), and of a model
-    the folded lines by number, with what they say."""
-    told = read_state().get("panes")
-    told = told if isinstance(told, dict) else {}
-    tab, full, folded = told.get("tab"), told.get("full"), told.get("folded")
+    """The saved arrangement: the front tab, the maximized pane ("" for none), and the folded lines of a model by
+    number."""
+    panes = read_state().get("panes")
+    panes = panes if isinstance(panes, dict) else {}
+    tab, maximized, folded = panes.get("tab"), panes.get("full"), panes.get("folded")
     lines = folded.get(_resolved_path(path)) if path is not None and isinstance(folded, dict) else None
     return (
         tab if isinstance(tab, int) else 0,
-        full if isinstance(full, str) else "",
+        maximized if isinstance(maximized, str) else "",
         {int(k): str(v) for k, v in lines.items() if k.isdecimal()} if isinstance(lines, dict) else {},
     )
 
 
-def save_arrangement(path: Path | str, tab: int, full: str, folded: Mapping[int, str]) -> None:
-    """Remember how the panes stood, and which lines of a model were folded."""
-    told = read_state().get("panes")
-    before = told.get("folded") if isinstance(told, dict) else None
-    others = {k: v for k, v in before.items() if k != _resolved_path(path)} if isinstance(before, dict) else {}
-    mine = {_resolved_path(path): {str(k): v for k, v in folded.items()}} if folded else {}
-    kept = dict([*mine.items(), *others.items()][:_RECENT_MODELS_MAX])
-    update_state(panes={"tab": tab, "full": full, "folded": kept})
+def save_arrangement(path: Path | str, tab: int, maximized: str, folded: Mapping[int, str]) -> None:
+    """Save the arrangement of the panes and the folded lines of a model."""
+    panes = read_state().get("panes")
+    old_folds = panes.get("folded") if isinstance(panes, dict) else None
+    others = {k: v for k, v in old_folds.items() if k != _resolved_path(path)} if isinstance(old_folds, dict) else {}
+    own = {_resolved_path(path): {str(k): v for k, v in folded.items()}} if folded else {}
+    folds = dict([*own.items(), *others.items()][:_RECENT_MODELS_MAX])
+    update_state(panes={"tab": tab, "full": maximized, "folded": folds})
 
 
 def _resolved_path(path: Path | str) -> str:

@@ -1,4 +1,4 @@
-"""What can be asked of the driver: a key's command, or a line for the console and where its answer belongs."""
+"""Requests to the session worker: commands of keys, and console lines by the place of their output."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Self
 
 
 class SessionCommand(StrEnum):
-    """What a key asks for; the value is what the screen calls it."""
+    """A command of a key; the value is its displayed name."""
 
     START = "start"
     STEP = "step"
@@ -23,19 +23,19 @@ class SessionCommand(StrEnum):
 
 
 class TypedLine(str):
-    """A line that a person typed: what it says belongs into the transcript."""
+    """A typed line, with its output in the transcript."""
 
 
 class EchoedCommand(str):
-    """A line that a key stands for, with its answer in the transcript all the same."""
+    """A line run by a key, with its output in the transcript."""
 
 
 class PanelQuery(str):
-    """A line whose answer has a screen of its own."""
+    """A line whose output is shown in a panel."""
 
 
 class BreakpointEdit(str):
-    """What the box of a breakpoint asks for; as text what the screen calls it."""
+    """An edit of the breakpoint editor; as a string its displayed name."""
 
     number: int
     condition: str
@@ -43,15 +43,15 @@ class BreakpointEdit(str):
     commands: tuple[str, ...]
 
     def __new__(cls, number: int, condition: str, ignore: int, commands: Sequence[str]) -> Self:
-        """``condition``: "" for none; ``ignore``: so many hits are passed; ``commands``: lines for the console."""
-        made = super().__new__(cls, f"edit breakpoint {number}")
-        made.number, made.condition, made.ignore, made.commands = number, condition, ignore, tuple(commands)
-        return made
+        """``condition``: "" for none; ``ignore``: the number of hits to ignore; ``commands``: console lines."""
+        edit = super().__new__(cls, f"edit breakpoint {number}")
+        edit.number, edit.condition, edit.ignore, edit.commands = number, condition, ignore, tuple(commands)
+        return edit
 
 
-#: A plain line is what a click or a key means: its answer is one sentence.
+#: A plain str is a line run by a click or a key, with a one-sentence output.
 WorkerRequest = SessionCommand | str
-#: Commands that are short as a rule: what is asked for while one of them runs is meant to come after it.
+#: Usually short commands: requests made while one runs are queued.
 SHORT_COMMANDS: frozenset[WorkerRequest] = frozenset(
     {
         SessionCommand.START,

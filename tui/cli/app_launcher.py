@@ -38,7 +38,7 @@ def run_model_app(
         UsageError: the keys that a config file sets make no sense.
     """
     actions = configured_actions()
-    driver = SessionWorker(model, inputs.values, max_iterations, told=told)
+    driver = SessionWorker(model, inputs.values, max_iterations, error_text=told)
     driver.console.file_access = files
     app = LoopdbgApp(driver, inputs.note, actions, inputs.seeds, _load_arrangement(model.path))
     return _run_and_save_arrangement(app, model.path)
